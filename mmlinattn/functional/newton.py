@@ -1,0 +1,178 @@
+"""The 20-step Newton-Raphson pseudo-inverse of SOFT and SOFT++.
+
+Legend: ... batch and heads, m landmarks, k columns of a right-hand side.
+"""
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from .precision import at_least_float32, autocast_disabled
+
+SOLVERS = ('auto', 'newton', 'spectral', 'cholesky')
+
+# From this size on, one eigendecomposition costs a CPU less than 40 products.
+_SPECTRAL_FROM = 96
+
+
+def newton_alpha(a, beta=0.5, max_halvings=10):
+    r"""Step size of SOFT++ for every matrix by itself.
+
+    :math:`\alpha = 2\beta^n/\|A\|_1^2` with the first n in 0...max_halvings
+    for which :math:`\|I - \alpha A^2\|_1 \le 1.01`, and the last one if none
+    is (*Softmax-free Linear Transformers*, arXiv 2207.03341; the bound is that
+    of the official code). As A is symmetric and non-negative, the norms need
+    only the diagonal and the column sums of :math:`A^2`.
+
+    Args:
+        a (Tensor): Symmetric non-negative matrices, (..., m, m).
+        beta (float): Factor between two candidates.
+        max_halvings (int): Largest exponent n.
+
+    Returns:
+        Tensor: Step sizes, (..., 1, 1).
+    """
+    row_sum = a.sum(-1, keepdim=True)
+    # columns of A^2: their sums and their diagonal entries, (..., m)
+    square_sum = (a @ row_sum).squeeze(-1)
+    square_diag = a.square().sum(-1)
+    norm = row_sum.amax((-2, -1))
+    exponents = torch.arange(max_halvings + 1, device=a.device, dtype=a.dtype)
+    candidates = 2 * beta**exponents / norm.square().unsqueeze(-1)
+    alpha = candidates[..., None]
+    diag = alpha * square_diag.unsqueeze(-2)
+    off_diag = alpha * (square_sum - square_diag).unsqueeze(-2)
+    residual = ((1 - diag).abs() + off_diag).amax(-1)
+    # argmax of booleans is the first True
+    accepted = residual <= 1.01
+    accepted[..., -1] = True
+    first = accepted.to(torch.uint8).argmax(-1, keepdim=True)
+    alpha = candidates.gather(-1, first).squeeze(-1)
+    # With equal row sums alpha * lambda_max^2 is exactly 2, where the
+    # iteration stands still at 0; ||A^2||_1 bounds lambda_max^2 from above.
+    limit = 2 * (1 - 1e-4) / square_sum.amax(-1)
+    return torch.minimum(alpha, limit)[..., None, None]
+
+
+def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
+    r"""Applies ``num_iters`` Newton-Raphson steps towards the inverse of A.
+
+    .. math:: A_0 = \alpha A, \quad A_{k+1} = 2 A_k - A_k A A_k
+
+    In A's eigenbasis the result is
+    :math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`: the
+    inverse of large eigenvalues, a smooth cut-off of small ones. Both solvers
+    compute this operator: ``'newton'`` by its steps, ``'spectral'`` by g.
+
+    The backward pass uses the differential of the inverse, with the forward
+    result Y in its place: :math:`\nabla_A = -Y^T G Y^T` (*SOFT*, arXiv 2110.11945;
+    exact where Newton has converged). It can be taken once, not twice.
+
+    Args:
+        a (Tensor): Symmetric matrices, (..., m, m). Half precision is
+            computed in float32, autocast or not.
+        num_iters (int): Number T of steps.
+        rhs (Tensor, optional): (..., m, k). With it the result is the
+            operator times ``rhs`` and the gradient costs O(m(m + k)).
+        alpha (Tensor, optional): Step size, (..., 1, 1), below
+            :math:`2/\lambda_{max}^2`. Default: :func:`newton_alpha`.
+        solver (str): 'newton', 'spectral', or 'auto', which picks one of
+            them by device and shape.
+
+    Returns:
+        Tensor: The pseudo-inverse, (..., m, m), or its product with ``rhs``,
+        (..., m, k), in the dtype of ``a``.
+
+    Raises:
+        ValueError: If ``a`` is not square or ``solver`` is unknown.
+    """
+    if a.dim() < 2 or a.size(-1) != a.size(-2):
+        raise ValueError(
+            f'a must be square, (..., m, m), but has shape {tuple(a.shape)}')
+    if solver not in SOLVERS[:3]:
+        raise ValueError(
+            f"solver must be 'auto', 'newton' or 'spectral', got {solver!r}")
+    dtype = a.dtype
+    if rhs is None:
+        rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
+    if solver == 'auto':
+        solver = pick_solver(a.device.type, a.size(-1))
+    with autocast_disabled(a):
+        a, rhs = at_least_float32(a, rhs)
+        if alpha is None:
+            alpha = newton_alpha(a.detach())
+        return _NewtonSolve.apply(a, rhs, alpha, num_iters, solver).to(dtype)
+
+
+def pick_solver(device_type, num_landmarks):
+    """The faster way to one and the same operator on a device at a size."""
+    if device_type == 'cpu' and num_landmarks >= _SPECTRAL_FROM:
+        return 'spectral'
+    return 'newton'
+
+
+def cholesky_solve(a, rhs):
+    """Solves A y = rhs for symmetric positive definite A, in float32 or more.
+
+    This is another operator than :func:`newton_pinv`, which cuts small
+    eigenvalues off; add the ridge that a model states to A first.
+
+    Args:
+        a (Tensor): Symmetric positive definite matrices, (..., m, m).
+        rhs (Tensor): Right-hand sides, (..., m, k).
+
+    Returns:
+        Tensor: y, (..., m, k), in the dtype of ``a``.
+    """
+    dtype = a.dtype
+    with autocast_disabled(a):
+        a, rhs = at_least_float32(a, rhs)
+        return torch.cholesky_solve(rhs, torch.linalg.cholesky(a)).to(dtype)
+
+
+class _NewtonSolve(Function):
+
+    @staticmethod
+    def forward(ctx, a, rhs, alpha, num_iters, solver):
+        if solver == 'newton':
+            factors = (_newton_steps(a, alpha, num_iters), )
+        else:
+            factors = _truncated_spectrum(a, alpha, num_iters)
+        y = _apply(factors, rhs)
+        ctx.save_for_backward(y, *factors)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        y, *factors = ctx.saved_tensors
+        with autocast_disabled(grad):
+            grad_rhs = _apply(factors, grad, transpose=True)
+            grad_a = -(grad_rhs @ y.mT) if ctx.needs_input_grad[0] else None
+        return grad_a, grad_rhs, None, None, None
+
+
+def _newton_steps(a, alpha, num_iters):
+    inverse = alpha * a
+    for _ in range(num_iters):
+        inverse = 2 * inverse - inverse @ a @ inverse
+    return inverse
+
+
+def _truncated_spectrum(a, alpha, num_iters):
+    """Eigenvectors (..., m, m) and g of the eigenvalues (..., m, 1)."""
+    eigenvalues, eigenvectors = torch.linalg.eigh(a)
+    eigenvalues = eigenvalues.unsqueeze(-1)
+    residual = 1 - alpha * eigenvalues.square()
+    # log1p keeps the digits of a residual next to 1
+    log_residual = torch.where(
+        residual > 0,
+        torch.log1p(-alpha * eigenvalues.square()), residual.abs().log())
+    filtered = -torch.expm1(2.0**num_iters * log_residual) / eigenvalues
+    return eigenvectors, filtered.where(eigenvalues != 0, eigenvalues)
+
+
+def _apply(factors, x, transpose=False):
+    if len(factors) == 1:
+        return (factors[0].mT if transpose else factors[0]) @ x
+    vectors, filtered = factors
+    return vectors @ (filtered * (vectors.mT @ x))

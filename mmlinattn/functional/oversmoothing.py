@@ -1,0 +1,52 @@
+"""AttnScale and FeatScale (*Anti-Oversmoothing in Deep Vision Transformers
+via the Fourier Domain Analysis*, arXiv 2203.05962).
+
+Legend: B batch, h heads, N tokens, d head dim, C channels.
+"""
+
+
+def attn_scale(out, v, omega):
+    r"""AttnScale: amplifies the high-pass part of an attention matrix.
+
+    The paper's :math:`\hat A = L + (1 + \omega)(A - L)` with :math:`L = 11^T
+    / N` gives :math:`\hat A V = (1 + \omega) A V - \omega\,mean(V)`:
+    the attention matrix itself is not needed.
+
+    Args:
+        out (Tensor): Attention output A V, (B, h, N, d).
+        v (Tensor): Values, (B, h, N, d).
+        omega (Tensor): Scale per head, (h, ); 0 is the identity.
+
+    Returns:
+        Tensor: (B, h, N, d).
+    """
+    omega = omega.view(-1, 1, 1)
+    return (1 + omega) * out - omega * v.mean(-2, keepdim=True)
+
+
+def dc_component(x):
+    """Zero-frequency part of a token sequence: its mean over tokens.
+
+    Args:
+        x (Tensor): (B, N, C).
+
+    Returns:
+        Tensor: (B, 1, C).
+    """
+    return x.mean(-2, keepdim=True)
+
+
+def feat_scale(x, dc_scale, hc_scale):
+    r"""FeatScale: reweights the frequency bands of a feature map.
+
+    :math:`(1 + s) DC[X] + (1 + t) HC[X]`, HC the rest of X over its mean.
+
+    Args:
+        x (Tensor): (B, N, C).
+        dc_scale (Tensor): s, (C, ); 0 leaves the band as it is.
+        hc_scale (Tensor): t, (C, ), likewise.
+
+    Returns:
+        Tensor: (B, N, C).
+    """
+    return (1 + hc_scale) * x + (dc_scale - hc_scale) * dc_component(x)

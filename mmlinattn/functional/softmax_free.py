@@ -1,0 +1,112 @@
+"""Softmax-free attention of SOFT and SOFT++.
+
+Legend: B batch, h heads, N tokens, m landmarks, d head dim.
+"""
+import torch
+
+from .newton import SOLVERS, cholesky_solve, newton_pinv
+from .precision import at_least_float32, autocast_disabled
+
+
+def gaussian_kernel(q, k):
+    r"""Gaussian kernel :math:`\exp(-\|q_i - k_j\|^2 / 2)`.
+
+    With q and k divided by :math:`d^{1/4}` this is the kernel of *SOFT:
+    Softmax-free Transformer with Linear Complexity* (arXiv 2110.11945).
+
+    Args:
+        q (Tensor): (B, h, N, d).
+        k (Tensor): (B, h, M, d).
+
+    Returns:
+        Tensor: (B, h, N, M), values in [0, 1]. Half precision is computed and
+        returned in float32: a squared norm overflows float16.
+    """
+    with autocast_disabled(q):
+        q, k = at_least_float32(q, k)
+        half_square_q = q.square().sum(-1, keepdim=True) / 2
+        half_square_k = k.square().sum(-1).unsqueeze(-2) / 2
+        # rounding can make a distance negative
+        return (q @ k.mT - half_square_q - half_square_k).clamp(max=0).exp()
+
+
+def softmax_free_attention(q,
+                           landmarks,
+                           v,
+                           normalize=True,
+                           num_iters=20,
+                           ridge=0.0,
+                           solver='auto'):
+    r"""Nystroem attention on a Gaussian kernel, without softmax.
+
+    With :math:`P = \kappa(\tilde Q, Q)`, :math:`A = \kappa(\tilde Q,
+    \tilde Q)` and :math:`D = diag(A 1)`: SOFT is :math:`P^T A^\dagger P V`,
+    SOFT++ (``normalize``) is :math:`P^T D^{-1/2} A^\dagger D^{-1/2} P V`
+    (*Softmax-free Linear Transformers*, arXiv 2207.03341). Products run from
+    right to left, so the cost is linear in N.
+
+    Args:
+        q (Tensor): Queries, which are the keys too, divided by
+            :math:`d^{1/4}`, (B, h, N, d).
+        landmarks (Tensor): Landmark queries on the same scale, (B, h, m, d).
+        v (Tensor): Values, (B, h, N, d).
+        normalize (bool): SOFT++ if True, with its step size; SOFT if False,
+            with :math:`\alpha = 1.8 / \|A\|_1^2`.
+        num_iters (int): Newton-Raphson steps.
+        ridge (float): Added to A's diagonal before inversion; 0.01 in SOFT's
+            official code.
+        solver (str): 'newton' and 'spectral' are one operator, 'auto' picks
+            between them by device and shape only. 'cholesky' is another one,
+            the inverse of A + ridge * I.
+
+    Returns:
+        Tensor: (B, h, N, d), in the dtype of ``v``. The arithmetic is done in
+        float32 or more, autocast or not.
+
+    Raises:
+        ValueError: If shapes do not fit, ``solver`` is unknown, or
+            'cholesky' is asked for without a positive ``ridge``.
+    """
+    _check_shapes(q, landmarks, v)
+    if solver not in SOLVERS:
+        raise ValueError(f'solver must be one of {SOLVERS}, got {solver!r}')
+    if solver == 'cholesky' and ridge <= 0:
+        raise ValueError(
+            f"solver='cholesky' needs a positive ridge, got ridge={ridge}")
+    dtype = v.dtype
+    with autocast_disabled(q):
+        q, landmarks, v = at_least_float32(q, landmarks, v)
+        p = gaussian_kernel(landmarks, q)  # (B, h, m, N)
+        a = gaussian_kernel(landmarks, landmarks)  # (B, h, m, m)
+        x = p @ v  # (B, h, m, d)
+        degree = a.sum(-1, keepdim=True)  # (B, h, m, 1)
+        alpha = None
+        if normalize:
+            x = x * degree.rsqrt()
+        else:
+            alpha = 1.8 / degree.detach().amax(-2, keepdim=True).square()
+        if ridge:
+            a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+        if solver == 'cholesky':
+            y = cholesky_solve(a, x)
+        else:
+            y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
+        if normalize:
+            y = y * degree.rsqrt()
+        return (p.mT @ y).to(dtype)
+
+
+def _check_shapes(q, landmarks, v):
+    fits = (
+        q.dim() == landmarks.dim() == v.dim() == 4
+        and q.shape[:3] == v.shape[:3] and q.shape[:2] == landmarks.shape[:2]
+        and q.size(-1) == landmarks.size(-1))
+    if not fits:
+        raise ValueError(
+            'q, landmarks and v must be (B, h, N, d), (B, h, m, d) and '
+            f'(B, h, N, d), got {tuple(q.shape)}, {tuple(landmarks.shape)} '
+            f'and {tuple(v.shape)}')
+    if landmarks.size(2) == 0 or q.size(2) == 0:
+        raise ValueError(
+            f'attention needs tokens and landmarks, got N={q.size(2)} and '
+            f'm={landmarks.size(2)}')

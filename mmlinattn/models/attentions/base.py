@@ -1,0 +1,56 @@
+"""What every attention shares."""
+import torch
+from mmengine.model import BaseModule
+from torch import nn
+
+from mmlinattn import functional as F
+
+
+class BaseAttention(BaseModule):
+    """Heads, the one calling contract, and AttnScale.
+
+    ``forward(x, hw_shape)`` takes x (B, N, C) and the map's (H, W) with
+    N = H * W + extra tokens, the extra ones first, and returns (B, N, C).
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h; they divide C.
+        attn_scale (bool): Learns one AttnScale factor per head, from 0.
+        init_cfg (dict, optional): Initialization of MMEngine.
+
+    Raises:
+        ValueError: If ``num_heads`` does not divide ``embed_dims``.
+    """
+
+    def __init__(self, embed_dims, num_heads, attn_scale=False, init_cfg=None):
+        super().__init__(init_cfg)
+        if num_heads < 1 or embed_dims % num_heads:
+            raise ValueError(
+                f'num_heads must divide embed_dims, got num_heads={num_heads} '
+                f'and embed_dims={embed_dims}')
+        self.embed_dims = embed_dims
+        self.num_heads = num_heads
+        self.head_dims = embed_dims // num_heads
+        self.omega = nn.Parameter(torch.zeros(num_heads)) if attn_scale else None
+
+    def split_heads(self, x):
+        """(B, N, C) as (B, h, N, d)."""
+        return x.unflatten(-1, (self.num_heads, self.head_dims)).transpose(1, 2)
+
+    @staticmethod
+    def merge_heads(x):
+        """(B, h, N, d) as (B, N, C)."""
+        return x.transpose(1, 2).flatten(2)
+
+    def scale(self, out, v):
+        """AttnScale on the attention product, where it is switched on."""
+        return out if self.omega is None else F.attn_scale(out, v, self.omega)
+
+    def check_map(self, x, hw_shape):
+        """Refuses extra tokens: for attentions that are bound to the map."""
+        height, width = hw_shape
+        if x.size(1) != height * width:
+            raise ValueError(
+                f'{type(self).__name__} is bound to the map: it needs '
+                f'N = H * W tokens, got N={x.size(1)} for hw_shape='
+                f'{(height, width)}')

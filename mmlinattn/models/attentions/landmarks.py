@@ -1,0 +1,95 @@
+"""Landmark samplers of SOFT: a few tokens that stand for the whole map.
+
+Legend: B batch, h heads, N = H * W tokens, m landmarks, d head dim. A ratio r
+gives m = floor(H / r) * floor(W / r) landmarks.
+"""
+import torch
+from torch import nn
+
+
+class LandmarkSampler(nn.Module):
+    """Takes q (B, h, N, d) on a map (H, W) to landmarks (B, h, m, d).
+
+    Args:
+        head_dims (int): Channels d of a head.
+        ratio (int): Sampling ratio r.
+    """
+
+    def __init__(self, head_dims, ratio):
+        super().__init__()
+        self.head_dims = head_dims
+        self.ratio = ratio
+
+    def num_landmarks(self, hw_shape):
+        """m on a map of size (H, W).
+
+        Raises:
+            ValueError: If the map is smaller than one sampling cell.
+        """
+        height, width = hw_shape
+        num = (height // self.ratio) * (width // self.ratio)
+        if not num:
+            raise ValueError(
+                f'sampling_ratio={self.ratio} leaves no landmark on a map of '
+                f'hw_shape={(height, width)}: both sides must be at least '
+                f'{self.ratio}')
+        return num
+
+    def extra_repr(self):
+        return f'head_dims={self.head_dims}, ratio={self.ratio}'
+
+
+class ConvSampler(LandmarkSampler):
+    """r x r convolution of stride r shared by all heads, LayerNorm, GELU."""
+
+    def __init__(self, head_dims, ratio):
+        super().__init__(head_dims, ratio)
+        self.conv = nn.Conv2d(
+            head_dims, head_dims, ratio, stride=ratio, bias=False)
+        self.norm = nn.LayerNorm(head_dims)
+        self.act = nn.GELU()
+
+    def forward(self, q, hw_shape):
+        self.num_landmarks(hw_shape)
+        maps = q.flatten(0, 1).mT.unflatten(-1, hw_shape)  # (B * h, d, H, W)
+        landmarks = self.conv(maps).flatten(2).mT
+        return self.act(self.norm(landmarks)).unflatten(0, q.shape[:2])
+
+
+class PoolingSampler(LandmarkSampler):
+    """Average of every r x r cell."""
+
+    def forward(self, q, hw_shape):
+        self.num_landmarks(hw_shape)
+        maps = q.flatten(0, 1).mT.unflatten(-1, hw_shape)
+        landmarks = nn.functional.avg_pool2d(maps, self.ratio)
+        return landmarks.flatten(2).mT.unflatten(0, q.shape[:2])
+
+
+class RandomSampler(LandmarkSampler):
+    """m tokens drawn without replacement, the same ones for all images.
+
+    A new draw at every training step; one fixed draw per map size otherwise,
+    so that an image's result is reproducible.
+    """
+
+    def forward(self, q, hw_shape):
+        num = self.num_landmarks(hw_shape)
+        generator = None if self.training else torch.Generator().manual_seed(0)
+        index = torch.randperm(q.size(2), generator=generator)[:num]
+        return q[:, :, index.to(q.device)]
+
+
+class BiasedSampler(LandmarkSampler):
+    """The first m tokens in raster order."""
+
+    def forward(self, q, hw_shape):
+        return q[:, :, :self.num_landmarks(hw_shape)]
+
+
+SAMPLERS = {
+    'conv': ConvSampler,
+    'pool': PoolingSampler,
+    'random': RandomSampler,
+    'biased': BiasedSampler,
+}

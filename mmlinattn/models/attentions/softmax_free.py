@@ -1,0 +1,106 @@
+"""Softmax-free attention as a module."""
+from torch import nn
+
+from mmlinattn import functional as F
+from mmlinattn.registry import MODELS
+from .base import BaseAttention
+from .landmarks import SAMPLERS
+
+
+@MODELS.register_module()
+class SoftmaxFreeAttention(BaseAttention):
+    """Attention of SOFT (arXiv 2110.11945) and SOFT++ (arXiv 2207.03341).
+
+    One projection serves query and key. A depthwise convolution over the
+    value map, one filter per head, is added to the attention output.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h.
+        sampling_ratio (int): Side r of the map cell that a landmark stands
+            for; the map has to be at least r x r.
+        sampler (str): 'conv', 'pool', 'random' or 'biased'.
+        kernel_size (int): Side of the local branch's filters, odd; 0 leaves
+            the branch out.
+        attn_norm (bool): SOFT++'s symmetric normalization. Without it A gets
+            the ridge 0.01 of SOFT's official code.
+        num_iters (int): Newton-Raphson steps.
+        solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.
+        ridge (float, optional): Added to A's diagonal. Default: 0 with
+            ``attn_norm``, 0.01 without.
+        attn_scale (bool): Learns one AttnScale factor per head.
+        init_cfg (dict, optional): Initialization of MMEngine.
+
+    Raises:
+        ValueError: If ``sampler`` is unknown, ``kernel_size`` is even or
+            ``num_heads`` does not divide ``embed_dims``; in ``forward`` if
+            there are tokens besides the map's.
+    """
+
+    def __init__(self,
+                 embed_dims,
+                 num_heads,
+                 sampling_ratio=8,
+                 sampler='conv',
+                 kernel_size=9,
+                 attn_norm=True,
+                 num_iters=20,
+                 solver='auto',
+                 ridge=None,
+                 attn_scale=False,
+                 init_cfg=None):
+        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
+        if sampler not in SAMPLERS:
+            raise ValueError(
+                f'sampler must be one of {tuple(SAMPLERS)}, got {sampler!r}')
+        if kernel_size and kernel_size % 2 == 0:
+            raise ValueError(f'kernel_size must be odd or 0, got {kernel_size}')
+        self.attn_norm = attn_norm
+        self.num_iters = num_iters
+        self.solver = solver
+        if ridge is None:
+            ridge = 0.0 if attn_norm else 0.01
+        self.ridge = ridge
+        self.q = nn.Linear(embed_dims, embed_dims)
+        self.v = nn.Linear(embed_dims, embed_dims)
+        self.sampler = SAMPLERS[sampler](self.head_dims, sampling_ratio)
+        self.local_conv = None
+        if kernel_size:
+            self.local_conv = nn.Conv2d(
+                num_heads,
+                num_heads,
+                kernel_size,
+                padding=kernel_size // 2,
+                groups=num_heads,
+                bias=False)
+        self.proj = nn.Linear(embed_dims, embed_dims)
+
+    def forward(self, x, hw_shape):
+        self.check_map(x, hw_shape)
+        q = self.split_heads(self.q(x)) / self.head_dims**0.25
+        values = self.v(x)
+        v = self.split_heads(values)
+        out = F.softmax_free_attention(
+            q,
+            self.sampler(q, hw_shape),
+            v,
+            normalize=self.attn_norm,
+            num_iters=self.num_iters,
+            ridge=self.ridge,
+            solver=self.solver)
+        out = self.merge_heads(self.scale(out, v))
+        if self.local_conv is not None:
+            out = out + self.local_branch(values, hw_shape)
+        return self.proj(out)
+
+    def local_branch(self, values, hw_shape):
+        """Depthwise convolution of the value map, (B, N, C) to (B, N, C)."""
+        # the d channels of a head share its filter
+        weight = self.local_conv.weight.repeat_interleave(self.head_dims, 0)
+        maps = values.mT.unflatten(-1, hw_shape)
+        maps = nn.functional.conv2d(
+            maps,
+            weight,
+            padding=self.local_conv.padding,
+            groups=self.embed_dims)
+        return maps.flatten(2).mT

@@ -1,0 +1,148 @@
+"""From images to tokens: patch embeddings and position tables.
+
+Legend: B batch, C channels, (H, W) map, N = H * W tokens.
+"""
+import torch
+from mmcv.cnn import build_activation_layer, build_norm_layer
+from torch import nn
+
+from mmlinattn.registry import MODELS
+
+
+def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
+    """A convolution with bias, a norm layer and an activation.
+
+    mmcv's ConvModule takes the bias, which the official weights have, for a
+    mistake and warns of it every time.
+    """
+    return nn.Sequential(
+        nn.Conv2d(in_channels, out_channels, **conv),
+        build_norm_layer(norm_cfg, out_channels)[1],
+        build_activation_layer(act_cfg))
+
+
+@MODELS.register_module()
+class ConvStem(nn.Sequential):
+    """Overlapping patch embedding of SOFT: three 3 x 3 Conv-BN-ReLU with
+    strides 2, 1, 2, so a side becomes ceil(side / 4).
+
+    Args:
+        in_channels (int): Channels of the image.
+        embed_dims (int): Channels of the map.
+        mid_channels (int): Channels in between.
+        norm_cfg (dict): Norm layer.
+        act_cfg (dict): Activation layer.
+    """
+
+    def __init__(self,
+                 in_channels,
+                 embed_dims,
+                 mid_channels=32,
+                 norm_cfg=dict(type='BN'),
+                 act_cfg=dict(type='ReLU')):
+        channels = (in_channels, mid_channels, mid_channels, embed_dims)
+        super().__init__(*(
+            conv_norm_act(
+                channels[i],
+                channels[i + 1],
+                norm_cfg,
+                act_cfg,
+                kernel_size=3,
+                stride=stride,
+                padding=1) for i, stride in enumerate((2, 1, 2))))
+
+
+@MODELS.register_module()
+class ConvEmbedding(nn.Module):
+    """One Conv-BN-ReLU that takes a side to ceil(side / stride).
+
+    With ``kernel_size`` above ``stride`` patches overlap; with both equal
+    they don't, and the map is zero-padded to whole patches.
+
+    Args:
+        in_channels (int): Channels of the input map.
+        embed_dims (int): Channels of the output map.
+        kernel_size (int): Side of a patch.
+        stride (int): Distance of two patches.
+        norm_cfg (dict): Norm layer.
+        act_cfg (dict): Activation layer.
+    """
+
+    def __init__(self,
+                 in_channels,
+                 embed_dims,
+                 kernel_size=3,
+                 stride=2,
+                 norm_cfg=dict(type='BN'),
+                 act_cfg=dict(type='ReLU')):
+        super().__init__()
+        self.stride = stride
+        self.overlap = kernel_size > stride
+        self.layer = conv_norm_act(
+            in_channels,
+            embed_dims,
+            norm_cfg,
+            act_cfg,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=kernel_size // 2 if self.overlap else 0)
+
+    def forward(self, x):
+        if not self.overlap:
+            pad_h, pad_w = (-side % self.stride for side in x.shape[2:])
+            x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
+        return self.layer(x)
+
+
+class PositionTable(nn.Module):
+    """Learned positions of a map and of extra tokens, resized to any map.
+
+    Args:
+        embed_dims (int): Channels C.
+        hw_shape (tuple[int]): Size of the stored map.
+        num_extra (int): Extra tokens, first in the table.
+        mode (str): Interpolation of :func:`torch.nn.functional.interpolate`.
+    """
+
+    def __init__(self, embed_dims, hw_shape, num_extra=0, mode='bilinear'):
+        super().__init__()
+        self.hw_shape = tuple(hw_shape)
+        self.num_extra = num_extra
+        self.mode = mode
+        height, width = self.hw_shape
+        self.table = nn.Parameter(
+            torch.zeros(1, num_extra + height * width, embed_dims))
+        self._register_load_state_dict_pre_hook(self._fit_stored_table)
+
+    def init_weights(self):
+        nn.init.trunc_normal_(self.table, std=0.02)
+
+    def resize(self, table, stored, wanted):
+        """A table for a map of size ``stored`` as one for size ``wanted``."""
+        if tuple(stored) == tuple(wanted):
+            return table
+        extra, maps = table.split(
+            [self.num_extra, table.size(1) - self.num_extra], dim=1)
+        maps = nn.functional.interpolate(
+            maps.mT.unflatten(-1, stored),
+            size=wanted,
+            mode=self.mode,
+            align_corners=False)
+        return torch.cat((extra, maps.flatten(2).mT), dim=1)
+
+    def forward(self, hw_shape):
+        """Positions for a map (H, W): (1, num_extra + N, C)."""
+        return self.resize(self.table, self.hw_shape, hw_shape)
+
+    def _fit_stored_table(self, state_dict, prefix, *args):
+        """Fits a checkpoint's square table of another size to ours."""
+        table = state_dict.get(f'{prefix}table')
+        if table is None or table.shape == self.table.shape:
+            return
+        side = round((table.size(1) - self.num_extra)**0.5)
+        if side**2 + self.num_extra == table.size(1):
+            state_dict[f'{prefix}table'] = self.resize(
+                table, (side, side), self.hw_shape)
+
+    def extra_repr(self):
+        return f'hw_shape={self.hw_shape}, num_extra={self.num_extra}'

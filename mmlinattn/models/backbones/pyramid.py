@@ -1,0 +1,221 @@
+"""The pyramid skeleton: stages of blocks, each on a smaller map.
+
+Legend: B batch, C channels, (H, W) map, N = H * W tokens.
+"""
+import math
+
+import torch
+from mmengine.model import BaseModule, ModuleList
+from torch import nn
+
+from mmlinattn.registry import MODELS, build_model
+from .base import BaseBackbone, add_norm, resolve_arch
+from .blocks import TransformerBlock, drop_path_rates
+from .embeddings import PositionTable
+
+
+def per_stage(value, num_stages, name):
+    """One entry for every stage: a list as it is, anything else repeated.
+
+    Raises:
+        ValueError: If a list has another length than there are stages.
+    """
+    if not isinstance(value, (list, tuple)):
+        return [value] * num_stages
+    if len(value) != num_stages:
+        raise ValueError(
+            f'{name} needs one entry for each of {num_stages} stages, got '
+            f'{len(value)}: {value}')
+    return list(value)
+
+
+class PyramidStage(BaseModule):
+    """Embedding, positions, class token and blocks of one stage.
+
+    Args:
+        embedding (nn.Module): Map to smaller map, (B, C, H, W).
+        embed_dims (int): Channels C.
+        blocks (Sequence[nn.Module]): Called with (B, N, C) and (H, W).
+        pos_shape (tuple[int], optional): Size of the position table.
+        with_cls_token (bool): Puts a class token before the map's tokens.
+    """
+
+    def __init__(self,
+                 embedding,
+                 embed_dims,
+                 blocks,
+                 pos_shape=None,
+                 with_cls_token=False):
+        super().__init__()
+        self.embedding = embedding
+        self.pos_embed = None
+        if pos_shape is not None:
+            self.pos_embed = PositionTable(
+                embed_dims, pos_shape, num_extra=int(with_cls_token))
+        self.cls_token = None
+        if with_cls_token:
+            self.cls_token = nn.Parameter(torch.zeros(1, 1, embed_dims))
+        self.blocks = ModuleList(blocks)
+
+    def init_weights(self):
+        super().init_weights()
+        if self.cls_token is not None:
+            nn.init.trunc_normal_(self.cls_token, std=0.02)
+
+    def embed(self, x):
+        """Map (B, C', H', W') to tokens, extra ones first, and (H, W)."""
+        x = self.embedding(x)
+        hw_shape = tuple(x.shape[2:])
+        x = x.flatten(2).mT
+        if self.cls_token is not None:
+            x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
+        if self.pos_embed is not None:
+            x = x + self.pos_embed(hw_shape)
+        return x, hw_shape
+
+
+@MODELS.register_module()
+class PyramidTransformer(BaseBackbone):
+    """A pyramid of any attention, all from config.
+
+    Args:
+        arch (dict): ``embed_dims``, ``depths`` and ``num_heads``, lists with
+            one entry a stage.
+        in_channels (int): Channels of the input image.
+        stem (dict): Config of the first embedding.
+        merging (dict): Config of the embeddings between stages.
+        attention (dict | list): Config of the attention, or a list with one
+            per stage; an entry that is a list is a pattern, repeated over the
+            stage's blocks.
+        block (dict | list[dict]): Options of
+            :class:`~.blocks.TransformerBlock`, for all stages or for each.
+        pos_shapes (list[tuple[int]], optional): Size of each stage's
+            position table; None leaves them out.
+        with_cls_token (bool): Whether a class token joins the last stage. It
+            is not part of the maps that are returned.
+        norm_eps (float): Epsilon of the final LayerNorm.
+        drop_path_rate (float): Largest rate of stochastic depth; it grows
+            linearly from 0 over the blocks.
+        norm_cfg (dict): Norm layer of the embeddings, where they have one.
+        attn_scale (bool): AttnScale in every attention.
+        feat_scale (bool): FeatScale in every block.
+        **kwargs: See :class:`~.base.BaseBackbone`.
+
+    Attributes:
+        feature_channels (tuple[int]): Channels of the returned maps.
+
+    Raises:
+        ValueError: If an argument is wrong; it is named with its value.
+    """
+
+    out_types = ('featmap', 'avg_featmap', 'cls_token')
+
+    def __init__(self,
+                 arch,
+                 in_channels=3,
+                 stem=dict(type='ConvStem'),
+                 merging=dict(type='ConvEmbedding'),
+                 attention=dict(type='SoftmaxAttention'),
+                 block=dict(),
+                 pos_shapes=None,
+                 with_cls_token=False,
+                 norm_eps=1e-6,
+                 drop_path_rate=0.,
+                 norm_cfg=dict(type='BN'),
+                 attn_scale=False,
+                 feat_scale=False,
+                 **kwargs):
+        arch = resolve_arch(arch, {}, ('embed_dims', 'depths', 'num_heads'))
+        dims, heads = list(arch['embed_dims']), list(arch['num_heads'])
+        self.depths = tuple(arch['depths'])
+        if not len(dims) == len(heads) == len(self.depths) > 0:
+            raise ValueError(
+                'embed_dims, depths and num_heads of arch need one entry for '
+                f'each stage, got arch={arch}')
+        if not with_cls_token and kwargs.get('out_type') == 'cls_token':
+            raise ValueError(
+                "out_type='cls_token' needs a backbone with a class token; "
+                "without one, 'avg_featmap' serves a classification head")
+        num_stages = len(dims)
+        super().__init__(in_channels, num_stages, **kwargs)
+        attention = per_stage(attention, num_stages, 'attention')
+        block = per_stage(block, num_stages, 'block')
+        if pos_shapes is None:
+            pos_shapes = [None] * num_stages
+        rates = iter(drop_path_rates(drop_path_rate, sum(self.depths)))
+        self.feature_channels = tuple(dims[i] for i in self.out_indices)
+        self.with_cls_token = with_cls_token
+
+        self.stages = ModuleList()
+        for i in range(num_stages):
+            pattern = attention[i]
+            if not isinstance(pattern, (list, tuple)):
+                pattern = [pattern]
+            embedding = build_model(
+                merging if i else stem,
+                in_channels=dims[i - 1] if i else in_channels,
+                embed_dims=dims[i],
+                norm_cfg=norm_cfg)
+            blocks = [
+                TransformerBlock(
+                    dims[i],
+                    heads[i],
+                    pattern[j % len(pattern)],
+                    drop_path=next(rates),
+                    attn_scale=attn_scale,
+                    feat_scale=feat_scale,
+                    **block[i]) for j in range(self.depths[i])
+            ]
+            last = i == num_stages - 1
+            self.stages.append(
+                PyramidStage(embedding, dims[i], blocks, pos_shapes[i],
+                             with_cls_token and last))
+        if num_stages - 1 in self.out_indices:
+            add_norm(self, f'norm{num_stages - 1}', dims[-1], norm_eps)
+        self.freeze()
+
+    def forward(self, x):
+        """Runs the pyramid.
+
+        Args:
+            x (Tensor): Images (B, in_channels, H, W), H and W at least 32.
+
+        Returns:
+            tuple[Tensor]: One entry per index of ``out_indices``, as
+            ``out_type`` says.
+        """
+        self.check_image(x)
+        outs = []
+        for i, stage in enumerate(self.stages[:max(self.out_indices) + 1]):
+            x, hw_shape = stage.embed(x)
+            for block in stage.blocks:
+                x = self.run_block(block, x, hw_shape)
+            if i == self.num_stages - 1:
+                x = getattr(self, f'norm{i}')(x)
+            if self.out_type == 'cls_token' and i in self.out_indices:
+                return (x[:, 0], )
+            x = x[:, x.size(1) - math.prod(hw_shape):]
+            x = x.mT.unflatten(-1, hw_shape).contiguous()
+            if i in self.out_indices:
+                outs.append(x)
+        if self.out_type == 'avg_featmap':
+            return tuple(out.mean((-2, -1)) for out in outs)
+        return tuple(outs)
+
+    def stage_of(self, param_name):
+        parts = param_name.split('.')
+        if parts[0] != 'stages' or not parts[1]:
+            return self.num_stages
+        stage = int(parts[1])
+        return stage if stage or parts[2:3] == ['blocks'] else -1
+
+    def layer_of(self, param_name):
+        num_layers = sum(self.depths) + 1
+        stage = self.stage_of(param_name)
+        if stage == -1:
+            return 0, num_layers
+        if stage == self.num_stages:
+            return num_layers - 1, num_layers
+        parts = param_name.split('.')
+        block = int(parts[3]) if parts[2] == 'blocks' else 0
+        return sum(self.depths[:stage]) + block + 1, num_layers
