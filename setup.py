@@ -1,0 +1,107 @@
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).resolve().parent
+# What mim looks for in the installed package, under `.mim`.
+MIM_FILES = ('tools', 'configs', 'model-index.yml', 'dataset-index.yml')
+
+
+def link_mim_files():
+    """Makes ``mmlinattn/.mim`` in the source tree, for an editable install.
+
+    Relative links keep it in step with the tree and let the tree be moved;
+    where the system refuses links, it gets copies.
+    """
+    folder = ROOT / 'mmlinattn' / '.mim'
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name in filter(os.path.exists, MIM_FILES):
+        try:
+            os.symlink(os.path.join('..', '..', name), folder / name)
+        except OSError:
+            copy_mim_file(name, folder)
+
+
+def copy_mim_file(name, folder):
+    if os.path.isdir(name):
+        shutil.copytree(
+            name, folder / name, ignore=shutil.ignore_patterns('__pycache__'))
+    else:
+        shutil.copy2(name, folder)
+
+
+class BuildPy(build_py):
+    """``build_py`` that adds ``.mim`` to the package."""
+
+    def run(self):
+        if getattr(self, 'editable_mode', False):
+            link_mim_files()
+            super().run()
+            return
+        # build/ outlives a build: a file deleted since must not come back.
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+        folder = Path(self.build_lib, 'mmlinattn', '.mim')
+        folder.mkdir(parents=True)
+        for name in filter(os.path.exists, MIM_FILES):
+            copy_mim_file(name, folder)
+
+
+def read_version():
+    scope = {}
+    exec((ROOT / 'mmlinattn' / 'version.py').read_text(), scope)
+    return scope['__version__']
+
+
+def read_readme():
+    readme = ROOT / 'README.md'
+    return readme.read_text(encoding='utf-8') if readme.exists() else ''
+
+
+os.chdir(ROOT)
+if 'develop' in sys.argv:  # how `pip install -e` works before setuptools 64
+    link_mim_files()
+
+MMENGINE = 'mmengine>=0.10.0,<1.0.0'
+EXTRAS = {
+    'det': [MMENGINE, 'mmdet>=3.3.0,<4.0.0'],
+    'seg': [MMENGINE, 'mmsegmentation>=1.2.2,<2.0.0', 'ftfy', 'regex'],
+    'pretrain': [MMENGINE, 'mmpretrain>=1.2.0,<2.0.0'],
+}
+EXTRAS['all'] = sorted({req for reqs in EXTRAS.values() for req in reqs})
+EXTRAS['tests'] = ['cityscapesscripts', 'pytest']
+
+setup(
+    name='mmlinattn',
+    version=read_version(),
+    description='Linear-attention backbones for MMDetection, '
+    'MMSegmentation and MMPretrain',
+    long_description=read_readme(),
+    long_description_content_type='text/markdown',
+    url='https://github.com/mmlinattn/mmlinattn',
+    license='Apache License 2.0',
+    author='The mmlinattn contributors',
+    keywords='computer vision, linear attention, object detection, '
+    'semantic segmentation',
+    classifiers=[
+        'Intended Audience :: Science/Research',
+        'Operating System :: OS Independent',
+        'Programming Language :: Python :: 3',
+        'Topic :: Scientific/Engineering :: Artificial Intelligence',
+    ],
+    packages=find_packages(include=['mmlinattn', 'mmlinattn.*']),
+    python_requires='>=3.9',
+    # mmengine is needed too, but can't be named here: on the modern stack it
+    # comes as onedl-mmengine, and pip, which can't say "one or the other", would
+    # unpack openmmlab's over it. `import mmlinattn` checks for both instead and
+    # says what to install; the extras name openmmlab's. mmcv, whose build must
+    # match torch, is left to mim, and a torch that fits is never replaced.
+    install_requires=['torch>=2.1'],
+    extras_require=EXTRAS,
+    cmdclass={'build_py': BuildPy},
+    zip_safe=False)

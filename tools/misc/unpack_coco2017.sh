@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Unpacks COCO 2017 as the configs expect it: train2017, val2017, annotations.
+# What is there already stays. mim calls it after a download.
+# Usage: unpack_coco2017.sh DOWNLOAD_FOLDER DATA_FOLDER
+set -euo pipefail
+if [ $# -ne 2 ] || [ ! -d "$1" ]; then
+    echo "usage: $0 DOWNLOAD_FOLDER DATA_FOLDER" >&2
+    exit 2
+fi
+if ! command -v unzip >/dev/null; then
+    echo "$0: error: this needs the program unzip" >&2
+    exit 1
+fi
+
+mkdir -p "$2"
+for archive in annotations_trainval2017.zip val2017.zip train2017.zip; do
+    path=$(find "$1" -name "$archive" -print -quit)
+    if [ -z "$path" ]; then
+        echo "$0: error: there is no $archive in $1" >&2
+        exit 1
+    fi
+    echo "unpacking $path into $2"
+    unzip -q -n "$path" -d "$2"
+done
