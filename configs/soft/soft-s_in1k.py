@@ -1,0 +1,13 @@
+"""SOFT-Small on ImageNet-1k, 300 epochs at 224 x 224.
+
+Paper: 24M parameters.
+
+This is the model of the NeurIPS paper, without normalization. Weights for
+the detection and segmentation configs need the normalized kernel: add
+`--cfg-options model.backbone.attn_norm=True`.
+
+    python tools/train.py configs/soft/soft-s_in1k.py
+"""
+_base_ = './soft-t_in1k.py'
+
+model = dict(backbone=dict(arch='small'))

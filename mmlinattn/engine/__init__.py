@@ -1,0 +1,3 @@
+from .hooks import PretrainedBackboneHook
+
+__all__ = ['PretrainedBackboneHook']

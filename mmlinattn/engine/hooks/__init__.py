@@ -1,0 +1,3 @@
+from .pretrained_backbone_hook import PretrainedBackboneHook
+
+__all__ = ['PretrainedBackboneHook']

@@ -1,0 +1,126 @@
+"""Reading configs: of mmdet, mmseg, mmpretrain, and our own."""
+import os.path as osp
+from importlib.metadata import PackageNotFoundError, distribution
+
+from mmengine.config import Config
+from mmengine.config.utils import MODULE2PACKAGE
+from mmengine.utils import get_installed_path
+
+import mmlinattn
+
+SCOPE = 'mmlinattn'
+
+
+def register_config_scopes():
+    """Makes ``_base_ = 'mmlinattn::...'`` and ``'mmseg::...'`` resolve.
+
+    MMEngine looks a scope's package up in a table that doesn't know us, and
+    that knows mmseg as a module of the distribution mmsegmentation only.
+    """
+    MODULE2PACKAGE.setdefault(SCOPE, SCOPE)
+    try:
+        distribution('mmsegmentation')
+    except PackageNotFoundError:
+        MODULE2PACKAGE['mmseg'] = 'mmseg'
+
+    package = osp.dirname(osp.abspath(mmlinattn.__file__))
+    if osp.realpath(get_installed_path(SCOPE)) != osp.realpath(package):
+        # pkg_resources looks for an editable install in site-packages
+        from pkg_resources import Distribution, working_set
+        working_set.add(
+            Distribution(
+                osp.dirname(package),
+                project_name=SCOPE,
+                version=mmlinattn.__version__),
+            replace=True)
+
+
+def load_config(path, cfg_options=None):
+    """Reads a config of any of the libraries.
+
+    Args:
+        path (str): Path of the config.
+        cfg_options (dict, optional): What to override, by dotted key.
+
+    Returns:
+        Config: The config.
+
+    Raises:
+        FileNotFoundError: If the config or one that it inherits is missing.
+    """
+    check_file('config', path)
+    register_config_scopes()
+    cfg = Config.fromfile(path)
+    _drop_scope(cfg._cfg_dict)
+    cfg.merge_from_dict(cfg_options or {})
+    return cfg
+
+
+def _drop_scope(node):
+    """Takes our scope off what was inherited through ``mmlinattn::``.
+
+    Our configs name our own classes in full; all others belong to the config's
+    default scope, where MMEngine would not look for them.
+    """
+    if isinstance(node, dict):
+        if node.get('_scope_') == SCOPE:
+            del node['_scope_']
+        node = node.values()
+    elif not isinstance(node, (list, tuple)):
+        return
+    for child in node:
+        _drop_scope(child)
+
+
+def check_file(name, path):
+    """Refuses a path where no file is; addresses are left to MMEngine.
+
+    Args:
+        name (str): What the path was given as.
+        path (str): The path.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+    """
+    if '://' not in path and not osp.isfile(osp.expanduser(path)):
+        raise FileNotFoundError(f'{name}={path!r}: there is no such file')
+
+
+def check_data(cfg, *sections):
+    """Refuses a config whose data is not there.
+
+    Data on a remote or mapped file system is left to MMEngine.
+
+    Args:
+        cfg (Config): The config.
+        *sections (str): Data loaders and evaluators to look at.
+
+    Raises:
+        FileNotFoundError: If a folder or annotation file is missing.
+    """
+    for section in sections:
+        for key, path in _data_paths(cfg.get(section), section):
+            if '://' not in path and not osp.exists(path):
+                raise FileNotFoundError(
+                    f'{key}={path!r}: there is no such file or folder. '
+                    'Put or link the data there, or set this option')
+
+
+def _data_paths(node, key):
+    """(dotted key, path) of everything below ``node`` that names data."""
+    if isinstance(node, (list, tuple)):
+        for i, child in enumerate(node):
+            yield from _data_paths(child, f'{key}.{i}')
+    if not isinstance(node, dict) or node.get('backend_args'):
+        return
+    root = node.get('data_root') or ''
+    if root:
+        yield f'{key}.data_root', root
+    for name in ('ann_file', 'data_prefix', 'seg_prefix'):
+        value = node.get(name)
+        entries = value if isinstance(value, dict) else {'': value}
+        for entry, path in entries.items():
+            if path:
+                yield f'{key}.{name}.{entry}'.strip('.'), osp.join(root, path)
+    for name, child in node.items():
+        yield from _data_paths(child, f'{key}.{name}')

@@ -1,0 +1,74 @@
+import copy
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import mmengine.config.utils
+import pytest
+import torch
+from mmengine.registry import MODELS, DefaultScope
+
+from mmlinattn.utils import load_config
+
+ROOT = Path(__file__).parents[2]
+NAMES = {path.stem: path for path in sorted(ROOT.glob('configs/[!_]*/*.py'))}
+
+
+@pytest.fixture(scope='session', autouse=True)
+def fast_bases():
+    """For every base of another package MMEngine reads all its metafiles."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            mmengine.config.utils, 'load',
+            lru_cache(None)(mmengine.config.utils.load))
+        yield
+
+
+@lru_cache(None)
+def load(name):
+    return load_config(str(NAMES[name]))
+
+
+@pytest.fixture(scope='session')
+def names():
+    """Names of all configs."""
+    return list(NAMES)
+
+
+@pytest.fixture
+def config():
+    """Loads a config of ours by its name."""
+    return lambda name: copy.deepcopy(load(name))
+
+
+def build(cfg, device='cpu'):
+    model = dict(cfg.model)
+    model.setdefault('data_preprocessor', cfg.get('data_preprocessor'))
+    with DefaultScope.overwrite_default_scope(cfg.default_scope):
+        with torch.device(device):
+            return MODELS.build(model)
+
+
+@pytest.fixture(scope='session')
+def build_model():
+    """Builds the model of a config, as the runner does."""
+    return build
+
+
+@pytest.fixture(scope='session')
+def meta_model():
+    """The model of a config, without memory or time spent on weights."""
+    return lru_cache(None)(lambda name: build(load(name), 'meta'))
+
+
+def pytest_generate_tests(metafunc):
+    """Tests with a `name` run for all configs; a module's QUICK says for which
+    ones they run in the normal test run, too."""
+    if 'name' not in metafunc.fixturenames:
+        return
+    quick = getattr(metafunc.module, 'QUICK', '')
+    metafunc.parametrize('name', [
+        pytest.param(
+            name, marks=() if re.search(quick, name) else pytest.mark.full)
+        for name in NAMES
+    ])

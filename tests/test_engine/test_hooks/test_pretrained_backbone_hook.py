@@ -1,0 +1,190 @@
+import itertools
+
+import pytest
+import torch
+from mmengine.config import Config
+from mmengine.evaluator import BaseMetric
+from mmengine.model import BaseModel, MMDistributedDataParallel
+from mmengine.runner import Runner
+from torch import nn
+
+from mmlinattn.models import SOFT
+
+pytestmark = pytest.mark.modern
+
+ARCH = dict(embed_dims=[16], depths=[1], num_heads=[2])
+RUNS = itertools.count()
+
+
+class Images(torch.utils.data.Dataset):
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        return dict(inputs=torch.full((3, 32, 32), float(index)))
+
+
+class Model(BaseModel):
+
+    def __init__(self, **kwargs):
+        super().__init__()
+        self.backbone = SOFT(
+            ARCH, sampling_ratios=[8], kernel_sizes=[3], **kwargs)
+        self.head = nn.Conv2d(16, 1, 1)
+
+    def forward(self, inputs, mode='tensor'):
+        out = self.head(self.backbone(torch.stack(inputs))[0]).mean()
+        return dict(loss=out) if mode == 'loss' else [out]
+
+
+class Nothing(BaseMetric):
+
+    def process(self, data_batch, data_samples):
+        self.results.append(0)
+
+    def compute_metrics(self, results):
+        return {}
+
+
+@pytest.fixture
+def weights(tmp_path):
+    """Path of a whole model's checkpoint."""
+    path = str(tmp_path / 'in1k.pth')
+    torch.save(dict(state_dict=Model().state_dict()), path)
+    return path
+
+
+@pytest.fixture
+def make_runner(tmp_path, caplog):
+    """Builds a runner that trains one step and logs to caplog."""
+
+    def make(backbone={}, **options):
+        loader = dict(
+            batch_size=2,
+            dataset=Images(),
+            sampler=dict(type='DefaultSampler', shuffle=False))
+        runner = Runner(
+            model=Model(**backbone),
+            work_dir=str(tmp_path / 'work'),
+            train_dataloader=loader,
+            train_cfg=dict(by_epoch=True, max_epochs=1),
+            # no step: weights stay as they were initialized
+            optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.)),
+            test_dataloader=loader,
+            test_cfg=dict(),
+            test_evaluator=Nothing(),
+            custom_hooks=[dict(type='mmlinattn.PretrainedBackboneHook')],
+            load_from=options.get('load_from'),
+            resume=options.get('resume', False),
+            experiment_name=f'hook{next(RUNS)}',
+            cfg=Config(options))
+        runner.logger.addHandler(caplog.handler)
+        return runner
+
+    return make
+
+
+@pytest.fixture
+def warnings(caplog):
+    """How often the log says that the backbone trains from scratch."""
+    return lambda: sum(
+        'FROM SCRATCH' in record.getMessage() for record in caplog.records
+        if record.levelname == 'WARNING')
+
+
+def same_backbone(runner, path):
+    expected = torch.load(path)['state_dict']
+    return all(
+        torch.equal(param, expected[f'backbone.{name}'])
+        for name, param in runner.model.backbone.named_parameters())
+
+
+def test_loads_backbone_only(make_runner, weights, warnings):
+    runner = make_runner(pretrained=weights)
+    runner.train()
+    assert same_backbone(runner, weights)
+    expected = torch.load(weights)['state_dict']
+    assert not torch.equal(runner.model.head.weight, expected['head.weight'])
+    assert not warnings()
+
+
+@pytest.mark.parametrize('options', [dict(pretrained=None), {}])
+def test_from_scratch_warns_once(make_runner, warnings, options):
+    runner = make_runner(**options)
+    runner.train()
+    assert warnings() == 1
+
+
+def test_cfg_options(make_runner, weights):
+    runner = make_runner(pretrained=None)
+    runner.cfg.merge_from_dict({'pretrained': weights})
+    runner.train()
+    assert same_backbone(runner, weights)
+
+
+def test_silent_with_other_weights(make_runner, weights, warnings):
+    runner = make_runner(load_from=weights, pretrained=None)
+    runner.train()
+    assert same_backbone(runner, weights)
+    init_cfg = dict(type='Pretrained', checkpoint=weights)
+    runner = make_runner(backbone=dict(init_cfg=init_cfg), pretrained=None)
+    runner.train()
+    assert same_backbone(runner, weights)
+    assert not warnings()
+
+
+def test_load_from_wins(make_runner, weights, tmp_path):
+    path = str(tmp_path / 'detector.pth')
+    torch.save(dict(state_dict=Model().state_dict()), path)
+    runner = make_runner(pretrained=weights, load_from=path)
+    runner.train()
+    assert same_backbone(runner, path)
+
+
+def test_missing_file(make_runner, tmp_path):
+    path = str(tmp_path / 'nowhere.pth')
+    runner = make_runner(pretrained=path)
+    with pytest.raises(FileNotFoundError, match="pretrained='.*nowhere.pth'"):
+        runner.train()
+    assert runner.iter == 0
+    assert not runner.model.backbone.is_init
+
+
+def test_other_family(make_runner, tmp_path):
+    path = str(tmp_path / 'resnet.pth')
+    torch.save(dict(state_dict={'conv1.weight': torch.zeros(1)}), path)
+    with pytest.raises(KeyError, match='lacks'):
+        make_runner(pretrained=path).train()
+
+
+def test_test_is_silent(make_runner, tmp_path, warnings):
+    make_runner(pretrained=None).test()
+    make_runner(pretrained=str(tmp_path / 'nowhere.pth')).test()
+    assert not warnings()
+
+
+def test_resume(make_runner, weights, tmp_path, warnings):
+    # nothing to go on from: the same as a new run
+    runner = make_runner(pretrained=weights, resume=True)
+    runner.train()
+    assert same_backbone(runner, weights)
+    # going on needs the pretrained weights no more
+    (tmp_path / 'in1k.pth').rename(tmp_path / 'elsewhere.pth')
+    runner = make_runner(pretrained=weights, resume=True)
+    runner.train()
+    assert same_backbone(runner, tmp_path / 'elsewhere.pth')
+    checkpoint = str(tmp_path / 'work' / 'epoch_1.pth')
+    make_runner(pretrained=None, resume=True, load_from=checkpoint).train()
+    assert not warnings()
+
+
+def test_model_wrapper(make_runner, weights):
+    runner = make_runner(pretrained=weights)
+    wrapper = MMDistributedDataParallel.__new__(MMDistributedDataParallel)
+    nn.Module.__init__(wrapper)
+    wrapper.module = runner.model
+    runner.model = wrapper
+    runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
+    runner.call_hook('before_run')
+    assert wrapper.module.backbone.init_cfg['checkpoint'] == weights

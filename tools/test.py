@@ -1,0 +1,120 @@
+"""Tests a model of mmdet, mmseg or mmpretrain."""
+import os.path as osp
+
+from mmengine.config import ConfigDict
+from mmengine.registry import RUNNERS
+from mmengine.runner import Runner
+
+from mmlinattn.utils import check_data, check_file
+from mmlinattn.utils.cli import exit_with, run_config, run_parser
+
+
+def parse_args():
+    parser = run_parser(
+        'Test a model from a config of mmdet, mmseg, mmpretrain or mmlinattn: '
+        'print its metrics, and write them to the work directory.')
+    parser.add_argument('checkpoint', help='path of the weights to test')
+    parser.add_argument(
+        '--out',
+        metavar='PATH',
+        help='save predictions: of mmdet and mmpretrain in a file, *.pkl, of '
+        'mmseg in a folder of label maps')
+    parser.add_argument(
+        '--show', action='store_true', help='show predictions in a window')
+    parser.add_argument(
+        '--show-dir',
+        metavar='DIR',
+        help='save pictures of predictions in this folder (mmseg: in its '
+        'vis_data/vis_image)')
+    parser.add_argument(
+        '--interval',
+        type=int,
+        default=1,
+        help='draw every n-th batch (mmseg) or image (mmpretrain); default: 1')
+    parser.add_argument(
+        '--wait-time',
+        type=float,
+        default=2,
+        help='seconds for which --show shows a picture; default: 2')
+    parser.add_argument(
+        '--tta',
+        action='store_true',
+        help='test-time augmentation as tta_model and tta_pipeline of the '
+        'config say')
+    return parser.parse_args()
+
+
+def draw_predictions(cfg, args):
+    """Turns drawing on; each library has its own hook for it."""
+    hook = cfg.default_hooks.get('visualization')
+    if hook is None:
+        raise KeyError(
+            '--show and --show-dir need default_hooks.visualization, which '
+            f'config={args.config!r} does not have')
+    folder = args.show_dir and osp.abspath(args.show_dir)
+    hook.update(show=args.show, wait_time=args.wait_time)
+    kind = hook.type.rpartition('.')[2]
+    if kind == 'DetVisualizationHook':
+        hook.update(draw=True, test_out_dir=folder)
+    elif kind == 'SegVisualizationHook':
+        hook.update(draw=True, interval=args.interval)
+        if folder:
+            cfg.visualizer.save_dir = folder
+    else:
+        hook.update(enable=True, interval=args.interval, out_dir=folder)
+
+
+def save_predictions(cfg, path):
+    """Adds what saves predictions to the metrics."""
+    metrics = cfg.test_evaluator
+    if not isinstance(metrics, (list, tuple)):
+        metrics = [metrics]
+    if cfg.default_scope == 'mmseg':
+        metrics[0].output_dir = path
+        return
+    if not path.endswith(('.pkl', '.pickle')):
+        raise ValueError(f'--out must be a .pkl or .pickle file, got {path!r}')
+    dump = 'mmdet.DumpDetResults' if cfg.default_scope == 'mmdet' else 'DumpResults'
+    cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=path)]
+
+
+def augment_test(cfg, args):
+    """Wraps the model for test-time augmentation."""
+    missing = [key for key in ('tta_model', 'tta_pipeline') if key not in cfg]
+    if missing:
+        raise KeyError(
+            f'--tta needs tta_model and tta_pipeline; config={args.config!r} '
+            f'lacks {" and ".join(missing)}')
+    cfg.model = ConfigDict(**cfg.tta_model, module=cfg.model)
+    cfg.test_dataloader.dataset.pipeline = cfg.tta_pipeline
+
+
+def prepare(args):
+    """The config of the run, and a check that its inputs are there."""
+    cfg = run_config(args)
+    check_file('checkpoint', args.checkpoint)
+    cfg.load_from = args.checkpoint
+    if args.amp:
+        cfg.test_cfg.fp16 = True
+    if args.show or args.show_dir:
+        draw_predictions(cfg, args)
+    if args.out:
+        save_predictions(cfg, args.out)
+    if args.tta:
+        augment_test(cfg, args)
+    check_data(cfg, 'test_dataloader', 'test_evaluator')
+    return cfg
+
+
+def main():
+    args = parse_args()
+    try:
+        cfg = prepare(args)
+    except (FileNotFoundError, ImportError, KeyError, ValueError) as error:
+        exit_with(error)
+    runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
+    runner.test()
+
+
+if __name__ == '__main__':
+    main()
