@@ -14,6 +14,26 @@ SOLVERS = ('auto', 'newton', 'spectral', 'cholesky')
 _SPECTRAL_FROM = 96
 
 
+def check_solver(solver, num_iters=20, ridge=0.0, solvers=SOLVERS):
+    """Refuses options of the inversion that make no sense.
+
+    Raises:
+        ValueError: If ``solver`` is unknown, ``num_iters`` is no positive
+            integer, ``ridge`` is negative, or 'cholesky' is asked for without
+            a positive ``ridge``.
+    """
+    if solver not in solvers:
+        raise ValueError(f'solver must be one of {solvers}, got {solver!r}')
+    if not isinstance(num_iters, int) or num_iters < 1:
+        raise ValueError(
+            f'num_iters must be a positive integer, got {num_iters!r}')
+    if ridge < 0:
+        raise ValueError(f'ridge must not be negative, got {ridge}')
+    if solver == 'cholesky' and not ridge:
+        raise ValueError(
+            f"solver='cholesky' needs a positive ridge, got ridge={ridge}")
+
+
 def newton_alpha(a, beta=0.5, max_halvings=10):
     r"""Step size of SOFT++ for every matrix by itself.
 
@@ -83,14 +103,17 @@ def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
         (..., m, k), in the dtype of ``a``.
 
     Raises:
-        ValueError: If ``a`` is not square or ``solver`` is unknown.
+        ValueError: If ``a`` is not square, ``rhs`` has another number of rows,
+            ``num_iters`` is no positive integer or ``solver`` is unknown.
     """
     if a.dim() < 2 or a.size(-1) != a.size(-2):
         raise ValueError(
             f'a must be square, (..., m, m), but has shape {tuple(a.shape)}')
-    if solver not in SOLVERS[:3]:
+    check_solver(solver, num_iters, solvers=SOLVERS[:3])
+    if rhs is not None and rhs.shape[:-1] != a.shape[:-1]:
         raise ValueError(
-            f"solver must be 'auto', 'newton' or 'spectral', got {solver!r}")
+            f'rhs must be (..., m, k) for a of shape {tuple(a.shape)}, got '
+            f'{tuple(rhs.shape)}')
     dtype = a.dtype
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)

@@ -13,14 +13,15 @@ def attn_scale(out, v, omega):
     the attention matrix itself is not needed.
 
     Args:
-        out (Tensor): Attention output A V, (B, h, N, d).
-        v (Tensor): Values, (B, h, N, d).
+        out (Tensor): Attention output A V, (B, h, ..., N, d), the dots being
+            windows of N tokens each, if there are any.
+        v (Tensor): Values, of the same shape.
         omega (Tensor): Scale per head, (h, ); 0 is the identity.
 
     Returns:
-        Tensor: (B, h, N, d).
+        Tensor: The shape of ``out``.
     """
-    omega = omega.view(-1, 1, 1)
+    omega = omega.view(-1, *(1, ) * (out.dim() - 2))
     return (1 + omega) * out - omega * v.mean(-2, keepdim=True)
 
 

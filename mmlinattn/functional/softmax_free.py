@@ -4,7 +4,7 @@ Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
 import torch
 
-from .newton import SOLVERS, cholesky_solve, newton_pinv
+from .newton import check_solver, cholesky_solve, newton_pinv
 from .precision import at_least_float32, autocast_disabled
 
 
@@ -64,15 +64,10 @@ def softmax_free_attention(q,
         float32 or more, autocast or not.
 
     Raises:
-        ValueError: If shapes do not fit, ``solver`` is unknown, or
-            'cholesky' is asked for without a positive ``ridge``.
+        ValueError: If shapes do not fit, or as :func:`check_solver` says.
     """
     _check_shapes(q, landmarks, v)
-    if solver not in SOLVERS:
-        raise ValueError(f'solver must be one of {SOLVERS}, got {solver!r}')
-    if solver == 'cholesky' and ridge <= 0:
-        raise ValueError(
-            f"solver='cholesky' needs a positive ridge, got ridge={ridge}")
+    check_solver(solver, num_iters, ridge)
     dtype = v.dtype
     with autocast_disabled(q):
         q, landmarks, v = at_least_float32(q, landmarks, v)
@@ -84,7 +79,9 @@ def softmax_free_attention(q,
         if normalize:
             x = x * degree.rsqrt()
         else:
-            alpha = 1.8 / degree.detach().amax(-2, keepdim=True).square()
+            norm = degree.detach().amax(-2, keepdim=True)
+            # the second one keeps alpha * lambda_max^2 below 2 at any ridge
+            alpha = torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge)**2)
         if ridge:
             a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
         if solver == 'cholesky':

@@ -47,8 +47,17 @@ class BaseAttention(BaseModule):
         return out if self.omega is None else F.attn_scale(out, v, self.omega)
 
     def check_map(self, x, hw_shape):
-        """Refuses extra tokens: for attentions that are bound to the map."""
+        """Refuses empty maps and extra tokens: for attentions that are bound
+        to the map.
+
+        Raises:
+            ValueError: If x does not have N = H * W > 0 tokens.
+        """
         height, width = hw_shape
+        if not height * width:
+            raise ValueError(
+                f'{type(self).__name__} needs a map that is not empty, got '
+                f'hw_shape={(height, width)}')
         if x.size(1) != height * width:
             raise ValueError(
                 f'{type(self).__name__} is bound to the map: it needs '

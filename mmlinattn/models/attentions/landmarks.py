@@ -1,10 +1,12 @@
 """Landmark samplers of SOFT: a few tokens that stand for the whole map.
 
 Legend: B batch, h heads, N = H * W tokens, m landmarks, d head dim. A ratio r
-gives m = floor(H / r) * floor(W / r) landmarks.
+gives m = floor(H / r) * floor(W / r) landmarks; a side shorter than r counts
+as one cell.
 """
 import torch
 from torch import nn
+from torch.nn.functional import avg_pool2d, pad
 
 
 class LandmarkSampler(nn.Module):
@@ -13,27 +15,23 @@ class LandmarkSampler(nn.Module):
     Args:
         head_dims (int): Channels d of a head.
         ratio (int): Sampling ratio r.
+
+    Raises:
+        ValueError: If ``ratio`` is not a positive integer.
     """
 
     def __init__(self, head_dims, ratio):
         super().__init__()
+        if not isinstance(ratio, int) or ratio < 1:
+            raise ValueError(
+                f'sampling_ratio must be a positive integer, got {ratio!r}')
         self.head_dims = head_dims
         self.ratio = ratio
 
     def num_landmarks(self, hw_shape):
-        """m on a map of size (H, W).
-
-        Raises:
-            ValueError: If the map is smaller than one sampling cell.
-        """
+        """m on a map of size (H, W)."""
         height, width = hw_shape
-        num = (height // self.ratio) * (width // self.ratio)
-        if not num:
-            raise ValueError(
-                f'sampling_ratio={self.ratio} leaves no landmark on a map of '
-                f'hw_shape={(height, width)}: both sides must be at least '
-                f'{self.ratio}')
-        return num
+        return max(height // self.ratio, 1) * max(width // self.ratio, 1)
 
     def extra_repr(self):
         return f'head_dims={self.head_dims}, ratio={self.ratio}'
@@ -50,8 +48,9 @@ class ConvSampler(LandmarkSampler):
         self.act = nn.GELU()
 
     def forward(self, q, hw_shape):
-        self.num_landmarks(hw_shape)
         maps = q.flatten(0, 1).mT.unflatten(-1, hw_shape)  # (B * h, d, H, W)
+        missing = [max(self.ratio - side, 0) for side in hw_shape]
+        maps = pad(maps, (0, missing[1], 0, missing[0]))
         landmarks = self.conv(maps).flatten(2).mT
         return self.act(self.norm(landmarks)).unflatten(0, q.shape[:2])
 
@@ -60,9 +59,9 @@ class PoolingSampler(LandmarkSampler):
     """Average of every r x r cell."""
 
     def forward(self, q, hw_shape):
-        self.num_landmarks(hw_shape)
-        maps = q.flatten(0, 1).mT.unflatten(-1, hw_shape)
-        landmarks = nn.functional.avg_pool2d(maps, self.ratio)
+        maps = q.flatten(0, 1).mT.unflatten(-1, hw_shape)  # (B * h, d, H, W)
+        cell = [min(self.ratio, side) for side in hw_shape]
+        landmarks = avg_pool2d(maps, cell)
         return landmarks.flatten(2).mT.unflatten(0, q.shape[:2])
 
 

@@ -14,7 +14,6 @@ class SoftmaxAttention(BaseAttention):
         num_heads (int): Heads h.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
-        proj_drop (float): Dropout rate on the output.
         attn_scale (bool): Learns one AttnScale factor per head. With
             attention dropout the product of the dropped weights is scaled,
             which has the mean of dropping scaled weights.
@@ -26,17 +25,15 @@ class SoftmaxAttention(BaseAttention):
                  num_heads,
                  qkv_bias=True,
                  attn_drop=0.,
-                 proj_drop=0.,
                  attn_scale=False,
                  init_cfg=None):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
         self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
         self.attn_drop = attn_drop
         self.proj = nn.Linear(embed_dims, embed_dims)
-        self.proj_drop = nn.Dropout(proj_drop)
 
     def forward(self, x, hw_shape):
         q, k, v = map(self.split_heads, self.qkv(x).chunk(3, dim=-1))
         out = nn.functional.scaled_dot_product_attention(
             q, k, v, dropout_p=self.attn_drop if self.training else 0.)
-        return self.proj_drop(self.proj(self.merge_heads(self.scale(out, v))))
+        return self.proj(self.merge_heads(self.scale(out, v)))

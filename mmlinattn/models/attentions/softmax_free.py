@@ -2,6 +2,7 @@
 from torch import nn
 
 from mmlinattn import functional as F
+from mmlinattn.functional.precision import at_least_float32, autocast_disabled
 from mmlinattn.registry import MODELS
 from .base import BaseAttention
 from .landmarks import SAMPLERS
@@ -18,7 +19,7 @@ class SoftmaxFreeAttention(BaseAttention):
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
         sampling_ratio (int): Side r of the map cell that a landmark stands
-            for; the map has to be at least r x r.
+            for.
         sampler (str): 'conv', 'pool', 'random' or 'biased'.
         kernel_size (int): Side of the local branch's filters, odd; 0 leaves
             the branch out.
@@ -32,9 +33,10 @@ class SoftmaxFreeAttention(BaseAttention):
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``sampler`` is unknown, ``kernel_size`` is even or
-            ``num_heads`` does not divide ``embed_dims``; in ``forward`` if
-            there are tokens besides the map's.
+        ValueError: If ``sampler`` or ``solver`` is unknown, ``kernel_size``
+            is even, ``num_heads`` does not divide ``embed_dims`` or a number
+            is out of range; in ``forward`` if the map is empty or there are
+            tokens besides the map's.
     """
 
     def __init__(self,
@@ -53,13 +55,14 @@ class SoftmaxFreeAttention(BaseAttention):
         if sampler not in SAMPLERS:
             raise ValueError(
                 f'sampler must be one of {tuple(SAMPLERS)}, got {sampler!r}')
-        if kernel_size and kernel_size % 2 == 0:
+        if kernel_size < 0 or (kernel_size and kernel_size % 2 == 0):
             raise ValueError(f'kernel_size must be odd or 0, got {kernel_size}')
+        if ridge is None:
+            ridge = 0.0 if attn_norm else 0.01
+        F.check_solver(solver, num_iters, ridge)
         self.attn_norm = attn_norm
         self.num_iters = num_iters
         self.solver = solver
-        if ridge is None:
-            ridge = 0.0 if attn_norm else 0.01
         self.ridge = ridge
         self.q = nn.Linear(embed_dims, embed_dims)
         self.v = nn.Linear(embed_dims, embed_dims)
@@ -80,6 +83,9 @@ class SoftmaxFreeAttention(BaseAttention):
         q = self.split_heads(self.q(x)) / self.head_dims**0.25
         values = self.v(x)
         v = self.split_heads(values)
+        if not self.attn_norm:
+            # its sums grow to N times the values, beyond float16
+            v, = at_least_float32(v)
         out = F.softmax_free_attention(
             q,
             self.sampler(q, hw_shape),
@@ -91,7 +97,10 @@ class SoftmaxFreeAttention(BaseAttention):
         out = self.merge_heads(self.scale(out, v))
         if self.local_conv is not None:
             out = out + self.local_branch(values, hw_shape)
-        return self.proj(out)
+        if self.attn_norm:
+            return self.proj(out)
+        with autocast_disabled(out):
+            return self.proj(out.to(self.proj.weight.dtype))
 
     def local_branch(self, values, hw_shape):
         """Depthwise convolution of the value map, (B, N, C) to (B, N, C)."""

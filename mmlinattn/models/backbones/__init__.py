@@ -1,9 +1,14 @@
 from .base import BaseBackbone
-from .embeddings import ConvEmbedding, ConvStem
+from .cait import CaiT
+from .embeddings import ConvEmbedding, ConvStem, PatchMerging
+from .isotropic import IsotropicTransformer
 from .pyramid import PyramidTransformer
 from .soft import SOFT, SOFTPlusPlus
+from .swin import SwinTransformer
+from .vit import VisionTransformer
 
 __all__ = [
-    'BaseBackbone', 'ConvEmbedding', 'ConvStem', 'PyramidTransformer', 'SOFT',
-    'SOFTPlusPlus'
+    'BaseBackbone', 'CaiT', 'ConvEmbedding', 'ConvStem',
+    'IsotropicTransformer', 'PatchMerging', 'PyramidTransformer', 'SOFT',
+    'SOFTPlusPlus', 'SwinTransformer', 'VisionTransformer'
 ]

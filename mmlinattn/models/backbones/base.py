@@ -1,7 +1,9 @@
 """What every backbone shares: options, input checks, weights, freezing."""
+import math
+
 import torch
 from mmengine.logging import print_log
-from mmengine.model import BaseModule
+from mmengine.model import BaseModule, PretrainedInit
 from mmengine.runner import CheckpointLoader
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
@@ -29,11 +31,11 @@ def resolve_arch(arch, arch_zoo, keys):
     Raises:
         ValueError: If the name is unknown or a key is missing.
     """
-    if isinstance(arch, str):
-        if arch not in arch_zoo:
-            raise ValueError(
-                f'arch must be one of {sorted(arch_zoo)} or a dict, got '
-                f'{arch!r}')
+    if not isinstance(arch, dict):
+        names = sorted(arch_zoo)
+        if arch not in names:
+            choice = f' or one of {names}' if names else ''
+            raise ValueError(f'arch must be a dict{choice}, got {arch!r}')
         return arch_zoo[arch]
     missing = [key for key in keys if key not in arch]
     if missing:
@@ -60,8 +62,9 @@ class BaseBackbone(BaseModule):
             first block; i freezes the first i stages too.
         norm_eval (bool): Keeps BatchNorm in eval mode while training.
         with_cp (bool): Recomputes blocks in the backward pass.
-        init_cfg (dict, optional): Initialization of MMEngine. 'Pretrained'
-            must bring every parameter: a missing one is an error.
+        init_cfg (dict | list[dict], optional): Initialization of MMEngine.
+            'Pretrained' must bring every parameter, scaling vectors apart: a
+            missing one is an error.
     """
 
     out_types = ('featmap', 'avg_featmap')
@@ -82,22 +85,22 @@ class BaseBackbone(BaseModule):
         last = num_stages - 1
         if out_indices is None:
             out_indices = range(num_stages) if out_type == 'featmap' else (last, )
-        out_indices = tuple(out_indices)
-        if not out_indices or any(
-                not isinstance(i, int) or not 0 <= i <= last
-                for i in out_indices) or list(out_indices) != sorted(
-                    set(out_indices)):
+        stages = range(num_stages)
+        if not isinstance(out_indices, (list, tuple, range)) or list(
+                out_indices) != [i for i in stages if i in out_indices
+                                 ] or not out_indices:
             raise ValueError(
-                f'out_indices must be increasing stage numbers in 0...{last}, '
-                f'got {out_indices}')
+                'out_indices must be a list of increasing stage numbers in '
+                f'0...{last}, got {out_indices!r}')
+        out_indices = tuple(out_indices)
         if out_type == 'cls_token' and out_indices != (last, ):
             raise ValueError(
                 "out_type='cls_token' returns the class token of the last "
                 f'stage only: out_indices must be ({last},), got {out_indices}')
-        if not -1 <= frozen_stages <= num_stages:
+        if frozen_stages not in range(-1, num_stages + 1):
             raise ValueError(
                 f'frozen_stages must be in -1...{num_stages}, got '
-                f'{frozen_stages}')
+                f'{frozen_stages!r}')
         self.in_channels = in_channels
         self.num_stages = num_stages
         self.out_indices = out_indices
@@ -112,7 +115,8 @@ class BaseBackbone(BaseModule):
         raise NotImplementedError
 
     def layer_of(self, param_name):
-        """(layer, number of layers), layer 0 being the embedding."""
+        """(layer, number of layers): layer 0 is the embedding, the last one
+        what comes after the last block."""
         raise NotImplementedError
 
     def get_layer_depth(self, param_name, prefix='backbone.'):
@@ -124,13 +128,11 @@ class BaseBackbone(BaseModule):
 
         Returns:
             tuple[int, int]: The layer, 0 being the embedding, and the number
-            of layers, the head included. Parameters outside the backbone are
-            in the last layer.
+            of layers. The final norm and all that is outside the backbone are
+            in the last layer, as in mmpretrain.
         """
-        num_layers = self.layer_of('')[1] + 1
-        if not param_name.startswith(prefix):
-            return num_layers - 1, num_layers
-        return self.layer_of(param_name[len(prefix):])[0], num_layers
+        inside = param_name.startswith(prefix)
+        return self.layer_of(param_name[len(prefix):] if inside else '')
 
     def freeze(self):
         """Takes parameters out of training: frozen stages, and stages past
@@ -161,6 +163,22 @@ class BaseBackbone(BaseModule):
             return checkpoint(block, x, hw_shape, use_reentrant=False)
         return block(x, hw_shape)
 
+    def add_norm(self, index, dims, eps):
+        """Adds the LayerNorm of a returned map, under mm's name for it."""
+        self.add_module(f'norm{index}', nn.LayerNorm(dims, eps=eps))
+
+    def readout(self, x, hw_shape, index):
+        """Tokens (B, N, C) of one of ``out_indices`` as ``out_type`` says."""
+        norm = getattr(self, f'norm{index}', None)
+        if norm is not None:
+            x = norm(x)
+        if self.out_type == 'cls_token':
+            return x[:, 0]
+        x = x[:, x.size(1) - math.prod(hw_shape):]  # without extra tokens
+        if self.out_type == 'avg_featmap':
+            return x.mean(1)
+        return x.mT.unflatten(-1, hw_shape).contiguous()
+
     def check_image(self, x):
         """Refuses batches that no stage could work on.
 
@@ -183,14 +201,21 @@ class BaseBackbone(BaseModule):
                 'infinite values')
 
     def init_weights(self):
-        cfg = self.init_cfg
-        if isinstance(cfg, dict) and cfg.get('type') == 'Pretrained':
+        cfgs = self.init_cfg
+        if isinstance(cfgs, dict):
+            cfgs = [cfgs]
+        pretrained = [
+            cfg for cfg in cfgs if cfg['type'] in ('Pretrained', PretrainedInit)
+        ]
+        if not pretrained:
+            super().init_weights()
+            return
+        # a checkpoint brings every parameter: other entries have no say
+        for cfg in pretrained:
             self.load_pretrained(
                 cfg['checkpoint'], cfg.get('prefix'),
                 cfg.get('map_location', 'cpu'))
-            self._is_init = True
-        else:
-            super().init_weights()
+        self._is_init = True
 
     def load_pretrained(self, checkpoint, prefix=None, map_location='cpu'):
         """Loads pretrained weights, and says so.
@@ -244,10 +269,3 @@ class BaseBackbone(BaseModule):
     def starts_at_zero(param_name):
         """Whether a parameter is a scaling vector, the identity at zero."""
         return param_name.rpartition('.')[2] in ('omega', 'dc_scale', 'hc_scale')
-
-
-def add_norm(module, name, dims, eps):
-    """Adds a LayerNorm under a name of mm's convention, and returns it."""
-    norm = nn.LayerNorm(dims, eps=eps)
-    module.add_module(name, norm)
-    return norm

@@ -2,7 +2,9 @@
 
 Legend: B batch, N tokens, C channels.
 """
+import torch
 from mmcv.cnn.bricks import DropPath
+from mmcv.cnn.bricks.scale import LayerScale
 from mmcv.cnn.bricks.transformer import FFN
 from mmengine.model import BaseModule
 from torch import nn
@@ -12,7 +14,13 @@ from mmlinattn.registry import build_model
 
 
 def drop_path_rates(largest, num_blocks):
-    """Rates of stochastic depth, growing linearly from 0 over the blocks."""
+    """Rates of stochastic depth, growing linearly from 0 over the blocks.
+
+    Raises:
+        ValueError: If the largest rate is not in [0, 1).
+    """
+    if not 0 <= largest < 1:
+        raise ValueError(f'drop_path_rate must be in [0, 1), got {largest}')
     return [largest * i / max(num_blocks - 1, 1) for i in range(num_blocks)]
 
 
@@ -43,7 +51,9 @@ class TransformerBlock(BaseModule):
         norm_eps (float): Epsilon of the LayerNorms.
         ffn_ratio (float): Hidden channels of the FFN over C.
         act_cfg (dict): Activation of the FFN.
+        drop (float): Dropout rate on the attention's output and in the FFN.
         drop_path (float): Rate of stochastic depth.
+        layer_scale (float, optional): Start of the LayerScale factors.
         attn_scale (bool): AttnScale in the attention.
         feat_scale (bool): FeatScale on the attention's output.
         init_cfg (dict, optional): Initialization of MMEngine.
@@ -60,7 +70,9 @@ class TransformerBlock(BaseModule):
                  norm_eps=1e-6,
                  ffn_ratio=4.,
                  act_cfg=dict(type='GELU'),
+                 drop=0.,
                  drop_path=0.,
+                 layer_scale=None,
                  attn_scale=False,
                  feat_scale=False,
                  init_cfg=None):
@@ -76,21 +88,35 @@ class TransformerBlock(BaseModule):
             embed_dims=embed_dims,
             num_heads=num_heads,
             attn_scale=attn_scale)
+        self.drop = nn.Dropout(drop)
         self.feat_scale = FeatScale(embed_dims) if feat_scale else nn.Identity()
         self.norm2 = nn.LayerNorm(embed_dims, eps=norm_eps)
         self.ffn = FFN(
             embed_dims,
             feedforward_channels=int(embed_dims * ffn_ratio),
             act_cfg=act_cfg,
+            ffn_drop=drop,
             add_identity=False)
+        scales = [nn.Identity(), nn.Identity()]
+        if layer_scale is not None:
+            scales = [
+                LayerScale(embed_dims, scale=layer_scale) for _ in scales
+            ]
+        self.scale1, self.scale2 = scales
         self.drop_path = DropPath(drop_path) if drop_path else nn.Identity()
 
     def forward(self, x, hw_shape):
         if self.pre_norm:
-            x = x + self.drop_path(self.attention(self.norm1(x), hw_shape))
-            return x + self.drop_path(self.ffn(self.norm2(x)))
-        x = self.norm1(x + self.drop_path(self.attention(x, hw_shape)))
-        return self.norm2(x + self.drop_path(self.ffn(x)))
+            x = x + self.attention(self.norm1(x), hw_shape)
+            return x + self.feed_forward(self.norm2(x))
+        x = self.norm1(x + self.attention(x, hw_shape))
+        return self.norm2(x + self.feed_forward(x))
 
     def attention(self, x, hw_shape):
-        return self.feat_scale(self.attn(x, hw_shape))
+        """Attention, dropout, FeatScale, LayerScale, stochastic depth."""
+        x = self.feat_scale(self.drop(self.attn(x, hw_shape)))
+        return self.drop_path(self.scale1(x))
+
+    def feed_forward(self, x):
+        """FFN, LayerScale, stochastic depth."""
+        return self.drop_path(self.scale2(self.ffn(x)))

@@ -9,6 +9,22 @@ from torch import nn
 from mmlinattn.registry import MODELS
 
 
+class LayerNorm2d(nn.LayerNorm):
+    """LayerNorm over the channels of a map (B, C, H, W)."""
+
+    def forward(self, x):
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
+def build_norm(norm_cfg, channels):
+    """A norm layer for maps; ``type='LN'`` norms each position's channels."""
+    if norm_cfg is None:
+        return nn.Identity()
+    if norm_cfg['type'] == 'LN':
+        return LayerNorm2d(channels, eps=norm_cfg.get('eps', 1e-5))
+    return build_norm_layer(norm_cfg, channels)[1]
+
+
 def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
     """A convolution with bias, a norm layer and an activation.
 
@@ -17,8 +33,8 @@ def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
     """
     return nn.Sequential(
         nn.Conv2d(in_channels, out_channels, **conv),
-        build_norm_layer(norm_cfg, out_channels)[1],
-        build_activation_layer(act_cfg))
+        build_norm(norm_cfg, out_channels),
+        build_activation_layer(act_cfg) if act_cfg else nn.Identity())
 
 
 @MODELS.register_module()
@@ -94,6 +110,39 @@ class ConvEmbedding(nn.Module):
         return self.layer(x)
 
 
+@MODELS.register_module()
+class PatchMerging(nn.Module):
+    """Swin's merging: the channels of 2 x 2 neighbours are joined, normed and
+    projected (arXiv 2103.14030). Odd maps are zero-padded.
+
+    Args:
+        in_channels (int): Channels of the input map.
+        embed_dims (int): Channels of the output map.
+        norm_cfg (dict): Norm layer.
+    """
+
+    def __init__(self,
+                 in_channels,
+                 embed_dims,
+                 norm_cfg=dict(type='LN', eps=1e-5)):
+        super().__init__()
+        self.norm = build_norm(norm_cfg, 4 * in_channels)
+        self.reduction = nn.Conv2d(4 * in_channels, embed_dims, 1, bias=False)
+
+    def forward(self, x):
+        pad_h, pad_w = (-side % 2 for side in x.shape[2:])
+        x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
+        # official order of the four: rows change first
+        neighbours = [x[:, :, i::2, j::2] for j in (0, 1) for i in (0, 1)]
+        return self.reduction(self.norm(torch.cat(neighbours, dim=1)))
+
+
+def learned_tokens(num_tokens, embed_dims):
+    """A parameter (1, num_tokens, embed_dims), initialized."""
+    tokens = torch.zeros(1, num_tokens, embed_dims)
+    return nn.Parameter(nn.init.trunc_normal_(tokens, std=0.02))
+
+
 class PositionTable(nn.Module):
     """Learned positions of a map and of extra tokens, resized to any map.
 
@@ -110,12 +159,8 @@ class PositionTable(nn.Module):
         self.num_extra = num_extra
         self.mode = mode
         height, width = self.hw_shape
-        self.table = nn.Parameter(
-            torch.zeros(1, num_extra + height * width, embed_dims))
+        self.table = learned_tokens(num_extra + height * width, embed_dims)
         self._register_load_state_dict_pre_hook(self._fit_stored_table)
-
-    def init_weights(self):
-        nn.init.trunc_normal_(self.table, std=0.02)
 
     def resize(self, table, stored, wanted):
         """A table for a map of size ``stored`` as one for size ``wanted``."""

@@ -2,16 +2,38 @@
 
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
-import math
-
 import torch
 from mmengine.model import BaseModule, ModuleList
-from torch import nn
+from torch.nn import Dropout
 
 from mmlinattn.registry import MODELS, build_model
-from .base import BaseBackbone, add_norm, resolve_arch
+from .base import BaseBackbone, resolve_arch
 from .blocks import TransformerBlock, drop_path_rates
-from .embeddings import PositionTable
+from .embeddings import PositionTable, learned_tokens
+
+
+ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
+
+
+def resolve_pyramid_arch(arch, arch_zoo):
+    """:func:`resolve_arch`, and the check that its lists go together.
+
+    Raises:
+        ValueError: If the name is unknown, a key is missing, or the lists
+            don't have one positive integer for each stage.
+    """
+    arch = resolve_arch(arch, arch_zoo, ARCH_KEYS)
+    lists = [arch[key] for key in ARCH_KEYS]
+    fits = all(isinstance(entries, (list, tuple)) for entries in lists)
+    fits = fits and len({len(entries) for entries in lists}) == 1
+    fits = fits and all(
+        isinstance(entry, int) and entry > 0 for entries in lists
+        for entry in entries)
+    if not (fits and lists[0]):
+        raise ValueError(
+            f'{", ".join(ARCH_KEYS)} of arch need one positive integer for '
+            f'each stage, got arch={arch}')
+    return arch
 
 
 def per_stage(value, num_stages, name):
@@ -38,6 +60,7 @@ class PyramidStage(BaseModule):
         blocks (Sequence[nn.Module]): Called with (B, N, C) and (H, W).
         pos_shape (tuple[int], optional): Size of the position table.
         with_cls_token (bool): Puts a class token before the map's tokens.
+        drop (float): Dropout rate after the positions.
     """
 
     def __init__(self,
@@ -45,7 +68,8 @@ class PyramidStage(BaseModule):
                  embed_dims,
                  blocks,
                  pos_shape=None,
-                 with_cls_token=False):
+                 with_cls_token=False,
+                 drop=0.):
         super().__init__()
         self.embedding = embedding
         self.pos_embed = None
@@ -54,13 +78,9 @@ class PyramidStage(BaseModule):
                 embed_dims, pos_shape, num_extra=int(with_cls_token))
         self.cls_token = None
         if with_cls_token:
-            self.cls_token = nn.Parameter(torch.zeros(1, 1, embed_dims))
+            self.cls_token = learned_tokens(1, embed_dims)
+        self.drop = Dropout(drop)
         self.blocks = ModuleList(blocks)
-
-    def init_weights(self):
-        super().init_weights()
-        if self.cls_token is not None:
-            nn.init.trunc_normal_(self.cls_token, std=0.02)
 
     def embed(self, x):
         """Map (B, C', H', W') to tokens, extra ones first, and (H, W)."""
@@ -71,7 +91,7 @@ class PyramidStage(BaseModule):
             x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
         if self.pos_embed is not None:
             x = x + self.pos_embed(hw_shape)
-        return x, hw_shape
+        return self.drop(x), hw_shape
 
 
 @MODELS.register_module()
@@ -93,7 +113,11 @@ class PyramidTransformer(BaseBackbone):
             position table; None leaves them out.
         with_cls_token (bool): Whether a class token joins the last stage. It
             is not part of the maps that are returned.
-        norm_eps (float): Epsilon of the final LayerNorm.
+        out_norm (str): 'last', the last stage's map is normed; 'all', every
+            returned map is, by a LayerNorm of its own.
+        norm_eps (float): Epsilon of these LayerNorms.
+        drop_rate (float): Dropout rate after positions, projections and in
+            the FFN.
         drop_path_rate (float): Largest rate of stochastic depth; it grows
             linearly from 0 over the blocks.
         norm_cfg (dict): Norm layer of the embeddings, where they have one.
@@ -119,30 +143,27 @@ class PyramidTransformer(BaseBackbone):
                  block=dict(),
                  pos_shapes=None,
                  with_cls_token=False,
+                 out_norm='last',
                  norm_eps=1e-6,
+                 drop_rate=0.,
                  drop_path_rate=0.,
                  norm_cfg=dict(type='BN'),
                  attn_scale=False,
                  feat_scale=False,
                  **kwargs):
-        arch = resolve_arch(arch, {}, ('embed_dims', 'depths', 'num_heads'))
-        dims, heads = list(arch['embed_dims']), list(arch['num_heads'])
-        self.depths = tuple(arch['depths'])
-        if not len(dims) == len(heads) == len(self.depths) > 0:
-            raise ValueError(
-                'embed_dims, depths and num_heads of arch need one entry for '
-                f'each stage, got arch={arch}')
+        arch = resolve_pyramid_arch(arch, {})
+        dims, depths, heads = (tuple(arch[key]) for key in ARCH_KEYS)
         if not with_cls_token and kwargs.get('out_type') == 'cls_token':
             raise ValueError(
                 "out_type='cls_token' needs a backbone with a class token; "
                 "without one, 'avg_featmap' serves a classification head")
         num_stages = len(dims)
         super().__init__(in_channels, num_stages, **kwargs)
+        self.depths = depths
         attention = per_stage(attention, num_stages, 'attention')
         block = per_stage(block, num_stages, 'block')
-        if pos_shapes is None:
-            pos_shapes = [None] * num_stages
-        rates = iter(drop_path_rates(drop_path_rate, sum(self.depths)))
+        pos_shapes = per_stage(pos_shapes, num_stages, 'pos_shapes')
+        rates = iter(drop_path_rates(drop_path_rate, sum(depths)))
         self.feature_channels = tuple(dims[i] for i in self.out_indices)
         self.with_cls_token = with_cls_token
 
@@ -161,17 +182,22 @@ class PyramidTransformer(BaseBackbone):
                     dims[i],
                     heads[i],
                     pattern[j % len(pattern)],
+                    drop=drop_rate,
                     drop_path=next(rates),
                     attn_scale=attn_scale,
                     feat_scale=feat_scale,
-                    **block[i]) for j in range(self.depths[i])
+                    **block[i]) for j in range(depths[i])
             ]
             last = i == num_stages - 1
             self.stages.append(
                 PyramidStage(embedding, dims[i], blocks, pos_shapes[i],
-                             with_cls_token and last))
-        if num_stages - 1 in self.out_indices:
-            add_norm(self, f'norm{num_stages - 1}', dims[-1], norm_eps)
+                             with_cls_token and last, drop_rate))
+        if out_norm not in ('last', 'all'):
+            raise ValueError(
+                f"out_norm must be 'last' or 'all', got {out_norm!r}")
+        for i in self.out_indices:
+            if out_norm == 'all' or i == num_stages - 1:
+                self.add_norm(i, dims[i], norm_eps)
         self.freeze()
 
     def forward(self, x):
@@ -190,16 +216,11 @@ class PyramidTransformer(BaseBackbone):
             x, hw_shape = stage.embed(x)
             for block in stage.blocks:
                 x = self.run_block(block, x, hw_shape)
-            if i == self.num_stages - 1:
-                x = getattr(self, f'norm{i}')(x)
-            if self.out_type == 'cls_token' and i in self.out_indices:
-                return (x[:, 0], )
-            x = x[:, x.size(1) - math.prod(hw_shape):]
-            x = x.mT.unflatten(-1, hw_shape).contiguous()
             if i in self.out_indices:
-                outs.append(x)
-        if self.out_type == 'avg_featmap':
-            return tuple(out.mean((-2, -1)) for out in outs)
+                outs.append(self.readout(x, hw_shape, i))
+            # only the last stage has tokens that are not the map's
+            if i + 1 < self.num_stages:
+                x = x.mT.unflatten(-1, hw_shape)
         return tuple(outs)
 
     def stage_of(self, param_name):
@@ -210,7 +231,7 @@ class PyramidTransformer(BaseBackbone):
         return stage if stage or parts[2:3] == ['blocks'] else -1
 
     def layer_of(self, param_name):
-        num_layers = sum(self.depths) + 1
+        num_layers = sum(self.depths) + 2
         stage = self.stage_of(param_name)
         if stage == -1:
             return 0, num_layers

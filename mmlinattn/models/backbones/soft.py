@@ -4,8 +4,7 @@ Three stages of softmax-free attention, post-norm, and one of standard
 attention, pre-norm, with a class token.
 """
 from mmlinattn.registry import MODELS
-from .base import resolve_arch
-from .pyramid import PyramidTransformer, per_stage
+from .pyramid import PyramidTransformer, per_stage, resolve_pyramid_arch
 
 PATCH_EMBEDS = {
     'overlap': (dict(type='ConvStem'), dict(type='ConvEmbedding')),
@@ -37,6 +36,8 @@ class SOFT(PyramidTransformer):
             softmax-free one.
         num_iters (int): Newton-Raphson steps.
         solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.
+        ridge (float, optional): Added to the diagonal of the landmarks'
+            matrix. Default: 0 with ``attn_norm``, 0.01 without.
         img_size (int): Image side that the position tables are made for.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`: ``in_channels``,
             ``out_indices``, ``out_type``, ``drop_path_rate``,
@@ -77,23 +78,25 @@ class SOFT(PyramidTransformer):
                  attention=None,
                  num_iters=20,
                  solver='auto',
+                 ridge=None,
                  img_size=224,
                  **kwargs):
-        arch = resolve_arch(
-            arch, self.arch_zoo, ('embed_dims', 'depths', 'num_heads'))
+        arch = resolve_pyramid_arch(arch, self.arch_zoo)
         num_stages = len(arch['embed_dims'])
         ratios = per_stage(sampling_ratios, num_stages, 'sampling_ratios')
         kernels = per_stage(kernel_sizes, num_stages, 'kernel_sizes')
-        if 1 in ratios[:-1] or min(ratios) < 1:
+        if 1 in ratios[:-1]:
             raise ValueError(
                 'sampling_ratios must be at least 2, or 1 in the last stage, '
                 f'got {tuple(ratios)}')
-        if isinstance(patch_embed, str):
-            if patch_embed not in PATCH_EMBEDS:
-                raise ValueError(
-                    f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or '
-                    f'the configs of stem and merging, got {patch_embed!r}')
+        if img_size < 1:
+            raise ValueError(f'img_size must be positive, got {img_size}')
+        if patch_embed in list(PATCH_EMBEDS):
             patch_embed = PATCH_EMBEDS[patch_embed]
+        if not isinstance(patch_embed, (list, tuple)) or len(patch_embed) != 2:
+            raise ValueError(
+                f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or the '
+                f'configs of stem and merging, got {patch_embed!r}')
         stem, merging = patch_embed
         with_cls_token = ratios[-1] == 1
 
@@ -105,7 +108,8 @@ class SOFT(PyramidTransformer):
                 kernel_size=kernel,
                 attn_norm=attn_norm,
                 num_iters=num_iters,
-                solver=solver) for ratio, kernel in zip(ratios, kernels)
+                solver=solver,
+                ridge=ridge) for ratio, kernel in zip(ratios, kernels)
         ]
         if attention is not None:
             attentions = per_stage(attention, num_stages, 'attention')

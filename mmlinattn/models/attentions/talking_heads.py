@@ -1,0 +1,96 @@
+"""The two attentions of CaiT."""
+import torch
+from torch import nn
+
+from mmlinattn.registry import MODELS
+from .base import BaseAttention
+
+
+@MODELS.register_module()
+class TalkingHeadsAttention(BaseAttention):
+    """Softmax attention whose heads are mixed linearly before and after the
+    softmax (*Talking-Heads Attention*, arXiv 2003.02436).
+
+    The mix needs the attention matrices, so there is no fused form.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h.
+        qkv_bias (bool): Biases of the three projections.
+        attn_drop (float): Dropout rate on attention weights.
+        attn_scale (bool): Learns one AttnScale factor per head, which acts
+            after the second mix.
+        init_cfg (dict, optional): Initialization of MMEngine.
+    """
+
+    def __init__(self,
+                 embed_dims,
+                 num_heads,
+                 qkv_bias=True,
+                 attn_drop=0.,
+                 attn_scale=False,
+                 init_cfg=None):
+        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
+        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        self.mix_logits = nn.Linear(num_heads, num_heads)
+        self.mix_weights = nn.Linear(num_heads, num_heads)
+        self.attn_drop = nn.Dropout(attn_drop)
+        self.proj = nn.Linear(embed_dims, embed_dims)
+
+    def forward(self, x, hw_shape):
+        q, k, v = map(self.split_heads, self.qkv(x).chunk(3, dim=-1))
+        weights = (q * self.head_dims**-0.5) @ k.mT  # (B, h, N, N)
+        weights = mix_heads(self.mix_logits, weights).softmax(-1)
+        weights = self.attn_drop(mix_heads(self.mix_weights, weights))
+        out = self.scale(weights @ v, v)
+        return self.proj(self.merge_heads(out))
+
+
+def mix_heads(linear, x):
+    """Applies a linear layer along the heads of x, (B, h, N, M)."""
+    return linear(x.movedim(1, -1)).movedim(-1, 1)
+
+
+@MODELS.register_module()
+class ClassAttention(BaseAttention):
+    """Attention with the class token as its only query (*Going deeper with
+    Image Transformers*, arXiv 2103.17239).
+
+    It returns the new class token, the other tokens pass through unchanged.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h.
+        qkv_bias (bool): Biases of the three projections.
+        attn_drop (float): Dropout rate on attention weights.
+        attn_scale (bool): Not available: one query has no map to sharpen.
+        init_cfg (dict, optional): Initialization of MMEngine.
+
+    Raises:
+        ValueError: If ``attn_scale`` is set.
+    """
+
+    def __init__(self,
+                 embed_dims,
+                 num_heads,
+                 qkv_bias=True,
+                 attn_drop=0.,
+                 attn_scale=False,
+                 init_cfg=None):
+        if attn_scale:
+            raise ValueError(
+                'attn_scale must be False for ClassAttention, whose single '
+                'query has no attention map to sharpen')
+        super().__init__(embed_dims, num_heads, init_cfg=init_cfg)
+        self.q = nn.Linear(embed_dims, embed_dims, bias=qkv_bias)
+        self.kv = nn.Linear(embed_dims, 2 * embed_dims, bias=qkv_bias)
+        self.attn_drop = attn_drop
+        self.proj = nn.Linear(embed_dims, embed_dims)
+
+    def forward(self, x, hw_shape):
+        q = self.split_heads(self.q(x[:, :1]))
+        k, v = map(self.split_heads, self.kv(x).chunk(2, dim=-1))
+        token = nn.functional.scaled_dot_product_attention(
+            q, k, v, dropout_p=self.attn_drop if self.training else 0.)
+        token = self.proj(self.merge_heads(token))
+        return torch.cat((token, x[:, 1:]), dim=1)

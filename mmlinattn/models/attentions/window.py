@@ -1,0 +1,123 @@
+"""Attention inside shifted windows."""
+from functools import lru_cache
+
+import torch
+from torch import nn
+
+from mmlinattn import functional as F
+from mmlinattn.registry import MODELS
+from .base import BaseAttention
+
+
+@lru_cache(maxsize=16)
+def shift_mask(hw_shape, window_size, shift_size, device):
+    """Additive mask between tokens that a cyclic shift made neighbours.
+
+    Args:
+        hw_shape (tuple[int]): Size of the padded map.
+        window_size (int): Side s of a window.
+        shift_size (int): Tokens that the map is shifted by.
+        device (torch.device): Where to make it.
+
+    Returns:
+        Tensor: 0 or -100, (n windows, s * s, s * s), float32.
+    """
+    regions = [
+        torch.bucketize(
+            torch.arange(length, device=device),
+            torch.tensor([length - window_size, length - shift_size],
+                         device=device),
+            right=True) for length in hw_shape
+    ]
+    labels = 3 * regions[0][:, None] + regions[1]
+    labels = F.blockify(labels.flatten()[:, None], hw_shape, window_size)
+    return (labels != labels.mT) * -100.
+
+
+@MODELS.register_module()
+class WindowAttention(BaseAttention):
+    """Softmax attention in windows with a relative position bias, of Swin
+    (*Swin Transformer: Hierarchical Vision Transformer using Shifted
+    Windows*, arXiv 2103.14030).
+
+    The map is zero-padded to whole windows before the projections; padded
+    tokens are keys like all others, as in the official code.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h.
+        window_size (int): Side s of a window.
+        shift_size (int): Cyclic shift, 0 for none. A map of one window is
+            not shifted.
+        qkv_bias (bool): Biases of the three projections.
+        attn_drop (float): Dropout rate on attention weights.
+        attn_scale (bool): Learns one AttnScale factor per head; the mean is
+            that of a window.
+        init_cfg (dict, optional): Initialization of MMEngine.
+
+    Raises:
+        ValueError: If ``shift_size`` is not in 0...window_size - 1; in
+            ``forward`` if there are tokens besides the map's.
+    """
+
+    def __init__(self,
+                 embed_dims,
+                 num_heads,
+                 window_size=7,
+                 shift_size=0,
+                 qkv_bias=True,
+                 attn_drop=0.,
+                 attn_scale=False,
+                 init_cfg=None):
+        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
+        if not 0 <= shift_size < window_size:
+            raise ValueError(
+                f'shift_size must be in 0...{window_size - 1} for '
+                f'window_size={window_size}, got {shift_size}')
+        self.window_size = window_size
+        self.shift_size = shift_size
+        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        self.attn_drop = attn_drop
+        self.proj = nn.Linear(embed_dims, embed_dims)
+        table = torch.zeros((2 * window_size - 1)**2, num_heads)
+        self.relative_position_bias_table = nn.Parameter(
+            nn.init.trunc_normal_(table, std=0.02))
+        side = torch.arange(window_size)
+        rows, cols = (
+            index.flatten()
+            for index in torch.meshgrid(side, side, indexing='ij'))
+        span = window_size - 1
+        index = (rows[:, None] - rows + span) * (2 * span + 1) + (
+            cols[:, None] - cols + span)
+        self.register_buffer('relative_position_index', index, persistent=False)
+
+    def forward(self, x, hw_shape):
+        self.check_map(x, hw_shape)
+        x, padded_shape = F.pad_map(x, hw_shape, self.window_size)
+        shift = self.shift_size if min(hw_shape) > self.window_size else 0
+        x = self.roll(x, padded_shape, -shift)
+        q, k, v = (
+            F.blockify(self.split_heads(part), padded_shape, self.window_size)
+            for part in self.qkv(x).chunk(3, dim=-1))  # (B, h, n, s * s, d)
+        bias = self.relative_position_bias_table[self.relative_position_index]
+        bias = bias.permute(2, 0, 1).unsqueeze(1)  # (h, 1, s * s, s * s)
+        if shift:
+            bias = bias + shift_mask(
+                padded_shape, self.window_size, shift, x.device)
+        # fused kernels take four axes: heads join the batch
+        out = nn.functional.scaled_dot_product_attention(
+            *(part.flatten(0, 1) for part in (q, k, v)),
+            attn_mask=bias.to(q.dtype).repeat(len(x), 1, 1, 1),
+            dropout_p=self.attn_drop if self.training else 0.)
+        out = self.scale(out.view_as(q), v)
+        out = F.unblockify(out, padded_shape, self.window_size)
+        out = self.roll(self.merge_heads(out), padded_shape, shift)
+        out = F.crop_map(out, padded_shape, hw_shape)
+        return self.proj(out)
+
+    @staticmethod
+    def roll(x, hw_shape, shift):
+        """Shifts a token map (B, N, C) cyclically along both sides."""
+        if not shift:
+            return x
+        return x.unflatten(1, hw_shape).roll((shift, shift), (1, 2)).flatten(1, 2)

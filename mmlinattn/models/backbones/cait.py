@@ -1,0 +1,99 @@
+"""CaiT."""
+import torch
+from mmengine.model import BaseModule, ModuleList
+
+from mmlinattn.registry import MODELS
+from .base import resolve_arch
+from .blocks import TransformerBlock
+from .embeddings import learned_tokens
+from .isotropic import ARCH_KEYS, IsotropicTransformer
+
+
+class ClassBlock(TransformerBlock):
+    """Updates the class token alone; (B, 1 + N, C) to (B, 1 + N, C)."""
+
+    def forward(self, x, hw_shape):
+        token, rest = x[:, :1], x[:, 1:]
+        token = token + self.attention(self.norm1(x), hw_shape)[:, :1]
+        token = token + self.feed_forward(self.norm2(token))
+        return torch.cat((token, rest), dim=1)
+
+
+@MODELS.register_module()
+class CaiT(IsotropicTransformer):
+    """Class-attention in image Transformers (*Going deeper with Image
+    Transformers*, arXiv 2103.17239).
+
+    The class layers exist with ``out_type='cls_token'`` only: no map depends
+    on them.
+
+    Args:
+        arch (str | dict): 'xxs24', 's24', or a dict with ``embed_dims``,
+            ``num_layers``, ``num_heads`` and ``num_class_layers``.
+        attention (dict): Config of the attention.
+        layer_scale (float): Start of the LayerScale factors.
+        out_type (str): 'featmap', 'avg_featmap' or 'cls_token'.
+        **kwargs: See :class:`~.isotropic.IsotropicTransformer`.
+    """
+
+    arch_zoo = {
+        'xxs24':
+        dict(embed_dims=192, num_layers=24, num_heads=4, num_class_layers=2),
+        's24':
+        dict(embed_dims=384, num_layers=24, num_heads=8, num_class_layers=2),
+    }
+
+    def __init__(self,
+                 arch='xxs24',
+                 attention=dict(type='TalkingHeadsAttention'),
+                 layer_scale=1e-5,
+                 out_type='featmap',
+                 **kwargs):
+        arch = resolve_arch(
+            arch, self.arch_zoo, ARCH_KEYS + ('num_class_layers', ))
+        super().__init__(
+            arch,
+            attention,
+            with_cls_token=False,
+            block=dict(layer_scale=layer_scale),
+            constant_drop_path=True,
+            out_type=out_type,
+            **kwargs)
+        self.class_layers = None
+        if out_type == 'cls_token':
+            self.class_layers = ClassLayers(
+                arch['embed_dims'], arch['num_heads'],
+                arch['num_class_layers'], layer_scale)
+        self.freeze()
+
+    def readout(self, x, hw_shape, index):
+        if self.class_layers is not None:
+            x = self.class_layers(x, hw_shape)
+        return super().readout(x, hw_shape, index)
+
+
+class ClassLayers(BaseModule):
+    """Adds a class token to (B, N, C) and lets it attend to the rest.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads.
+        num_layers (int): Number of class attention blocks.
+        layer_scale (float): Start of the LayerScale factors.
+    """
+
+    def __init__(self, embed_dims, num_heads, num_layers, layer_scale):
+        super().__init__()
+        self.cls_token = learned_tokens(1, embed_dims)
+        self.blocks = ModuleList(
+            ClassBlock(
+                embed_dims,
+                num_heads,
+                dict(type='ClassAttention'),
+                layer_scale=layer_scale) for _ in range(num_layers))
+
+    def forward(self, x, hw_shape):
+        x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
+        for block in self.blocks:
+            x = block(x, hw_shape)
+        return x

@@ -1,0 +1,138 @@
+"""The isotropic skeleton: blocks of one width on one map.
+
+Legend: B batch, C channels, (H, W) map, N = H * W tokens.
+"""
+import torch
+from mmengine.model import ModuleList
+from torch import nn
+
+from .base import BaseBackbone
+from .blocks import TransformerBlock, drop_path_rates
+from .embeddings import ConvEmbedding, PositionTable, learned_tokens
+
+ARCH_KEYS = ('embed_dims', 'num_layers', 'num_heads')
+
+
+class IsotropicTransformer(BaseBackbone):
+    """Patch embedding, positions and blocks of one width.
+
+    A layer is a stage: ``out_indices`` and ``frozen_stages`` count layers.
+    Every map that is returned has a LayerNorm of its own.
+
+    Args:
+        arch (dict): ``embed_dims``, ``num_layers`` and ``num_heads``.
+        attention (dict): Config of the attention.
+        img_size (int): Image side that the position table is made for.
+        patch_size (int): Side of a patch; images are zero-padded to whole
+            patches.
+        in_channels (int): Channels of the input image.
+        with_cls_token (bool): Puts a class token before the map's tokens.
+        block (dict): Options of :class:`~.blocks.TransformerBlock`.
+        norm_eps (float): Epsilon of the LayerNorms of the returned maps.
+        drop_rate (float): Dropout rate after positions, projections and in
+            the FFN.
+        drop_path_rate (float): Largest rate of stochastic depth.
+        constant_drop_path (bool): The same rate in every block, in place of
+            one that grows linearly from 0.
+        attn_scale (bool): AttnScale in every attention.
+        feat_scale (bool): FeatScale in every block.
+        out_indices (Sequence[int], optional): Layers whose maps are returned.
+            Default: the last one.
+        **kwargs: See :class:`~.base.BaseBackbone`.
+
+    Attributes:
+        feature_channels (tuple[int]): Channels of the returned maps.
+    """
+
+    out_types = ('featmap', 'avg_featmap', 'cls_token')
+
+    def __init__(self,
+                 arch,
+                 attention,
+                 img_size=224,
+                 patch_size=16,
+                 in_channels=3,
+                 with_cls_token=True,
+                 block=dict(),
+                 norm_eps=1e-6,
+                 drop_rate=0.,
+                 drop_path_rate=0.,
+                 constant_drop_path=False,
+                 attn_scale=False,
+                 feat_scale=False,
+                 out_indices=None,
+                 **kwargs):
+        dims, num_layers, num_heads = (arch[key] for key in ARCH_KEYS)
+        if img_size % patch_size:
+            raise ValueError(
+                f'patch_size must divide img_size, got patch_size={patch_size} '
+                f'and img_size={img_size}')
+        if out_indices is None:
+            out_indices = (num_layers - 1, )
+        super().__init__(in_channels, num_layers, out_indices, **kwargs)
+        self.embed_dims = dims
+        self.feature_channels = (dims, ) * len(self.out_indices)
+        self.patch_embed = ConvEmbedding(
+            in_channels,
+            dims,
+            kernel_size=patch_size,
+            stride=patch_size,
+            norm_cfg=None,
+            act_cfg=None)
+        self.cls_token = None
+        if with_cls_token:
+            self.cls_token = learned_tokens(1, dims)
+        side = img_size // patch_size
+        self.pos_embed = PositionTable(
+            dims, (side, side), num_extra=int(with_cls_token), mode='bicubic')
+        self.drop = nn.Dropout(drop_rate)
+        rates = drop_path_rates(drop_path_rate, num_layers)
+        if constant_drop_path:
+            rates = [drop_path_rate] * num_layers
+        self.blocks = ModuleList(
+            TransformerBlock(
+                dims,
+                num_heads,
+                attention,
+                drop=drop_rate,
+                drop_path=rate,
+                attn_scale=attn_scale,
+                feat_scale=feat_scale,
+                **block) for rate in rates)
+        for i in self.out_indices:
+            self.add_norm(i, dims, norm_eps)
+
+    def forward(self, x):
+        """Runs the layers.
+
+        Args:
+            x (Tensor): Images (B, in_channels, H, W), H and W at least 32.
+
+        Returns:
+            tuple[Tensor]: One entry per index of ``out_indices``, as
+            ``out_type`` says.
+        """
+        self.check_image(x)
+        x = self.patch_embed(x)
+        hw_shape = tuple(x.shape[2:])
+        x = x.flatten(2).mT
+        if self.cls_token is not None:
+            x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
+        x = self.drop(x + self.pos_embed(hw_shape))
+        outs = []
+        for i, block in enumerate(self.blocks[:max(self.out_indices) + 1]):
+            x = self.run_block(block, x, hw_shape)
+            if i in self.out_indices:
+                outs.append(self.readout(x, hw_shape, i))
+        return tuple(outs)
+
+    def stage_of(self, param_name):
+        parts = param_name.split('.')
+        if parts[0] in ('patch_embed', 'pos_embed', 'cls_token'):
+            return -1
+        if parts[0] == 'blocks' and parts[1]:
+            return int(parts[1])
+        return self.num_stages
+
+    def layer_of(self, param_name):
+        return self.stage_of(param_name) + 1, self.num_stages + 2

@@ -1,0 +1,34 @@
+"""Vision Transformer."""
+from mmlinattn.registry import MODELS
+from .base import resolve_arch
+from .isotropic import ARCH_KEYS, IsotropicTransformer
+
+
+@MODELS.register_module()
+class VisionTransformer(IsotropicTransformer):
+    """Vision Transformer as trained by DeiT (*Training data-efficient image
+    transformers & distillation through attention*, arXiv 2012.12877).
+
+    Args:
+        arch (str | dict): 'deit-small', 'deit-base', or a dict with
+            ``embed_dims``, ``num_layers`` and ``num_heads``.
+        num_layers (int, optional): Another depth than the architecture's.
+        attention (dict): Config of the attention.
+        **kwargs: See :class:`~.isotropic.IsotropicTransformer`.
+    """
+
+    arch_zoo = {
+        'deit-small': dict(embed_dims=384, num_layers=12, num_heads=6),
+        'deit-base': dict(embed_dims=768, num_layers=12, num_heads=12),
+    }
+
+    def __init__(self,
+                 arch='deit-small',
+                 num_layers=None,
+                 attention=dict(type='SoftmaxAttention'),
+                 **kwargs):
+        arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
+        if num_layers is not None:
+            arch['num_layers'] = num_layers
+        super().__init__(arch, attention, **kwargs)
+        self.freeze()

@@ -1,0 +1,242 @@
+"""Legend: B batch, m landmarks, k columns of a right-hand side."""
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
+
+pytestmark = pytest.mark.modern
+
+SIZES = (1, 2, 7, 49, 130)
+SOLVERS = ('newton', 'spectral')
+
+
+def one_norm(a):
+    return torch.linalg.matrix_norm(a, ord=1)
+
+
+def paper_alpha(a, beta=0.5, max_halvings=10):
+    """The definition, for one matrix (m, m)."""
+    eye = torch.eye(len(a), dtype=a.dtype)
+    for n in range(max_halvings + 1):
+        alpha = 2 * beta**n / one_norm(a)**2
+        if one_norm(eye - alpha * a @ a) <= 1.01:
+            break
+    return alpha
+
+
+def paper_pinv(a, alpha, num_iters=20):
+    """The literal iteration."""
+    inverse = alpha * a
+    for _ in range(num_iters):
+        inverse = 2 * inverse - inverse @ a @ inverse
+    return inverse
+
+
+def well_conditioned(batch, m):
+    """Landmarks far from each other."""
+    return 1.5 * torch.randn(batch, m, 16, dtype=torch.float64)
+
+
+def smooth(batch, m):
+    """Landmarks along a slow curve, as on a photograph: cond(A) is huge."""
+    t = torch.linspace(0, 1, m, dtype=torch.float64)[:, None]
+    phase = torch.rand(batch, 1, 16, dtype=torch.float64)
+    return torch.sin(2 * t + 6 * phase)
+
+
+LANDMARKS = pytest.mark.parametrize('landmarks', (well_conditioned, smooth))
+
+
+def relative_error(result, expected):
+    return (result - expected).norm() / expected.norm()
+
+
+@pytest.mark.parametrize('m', SIZES)
+@LANDMARKS
+def test_alpha_is_the_papers(landmarks, m):
+    z = landmarks(3, m)
+    a = gaussian_kernel(z, z)
+    alpha = newton_alpha(a)
+    assert alpha.shape == (3, 1, 1)
+    expected = torch.stack([paper_alpha(matrix) for matrix in a])
+    # only where alpha * lambda_max^2 may be 2, it is 1e-4 smaller
+    near_two = expected * torch.stack([one_norm(b @ b) for b in a]) > 2 - 2e-4
+    expected = expected * (1 - 5e-5 * near_two)
+    torch.testing.assert_close(
+        alpha.flatten(), expected, rtol=5.1e-5 if near_two.any() else 1e-12, atol=0)
+    largest = torch.linalg.eigvalsh(a).amax(-1)
+    assert (alpha.flatten() * largest.square() <= 2 - 1e-4).all()
+
+
+@pytest.mark.parametrize('max_halvings', (0, 3, 10))
+def test_alpha_ends_at_the_last_candidate(max_halvings):
+    a = torch.ones(1, 100, 100, dtype=torch.float64)
+    a = a + torch.diag(torch.rand(100, dtype=torch.float64))
+    exponent = min(max_halvings, 8)  # the first that fits here
+    expected = torch.tensor(2 * 0.5**exponent) / one_norm(a)**2
+    alpha = newton_alpha(a, max_halvings=max_halvings)
+    torch.testing.assert_close(alpha.flatten(), expected, check_dtype=False)
+    brute_force = paper_alpha(a[0], max_halvings=max_halvings)
+    torch.testing.assert_close(alpha.squeeze(), brute_force)
+
+
+@pytest.mark.parametrize('solver', SOLVERS)
+@pytest.mark.parametrize('m', SIZES)
+@LANDMARKS
+def test_matches_the_iteration(landmarks, m, solver):
+    z = landmarks(2, m)
+    a = gaussian_kernel(z, z)
+    x = torch.randn(2, m, 5, dtype=torch.float64)
+    expected = paper_pinv(a, newton_alpha(a))
+    result = newton_pinv(a, solver=solver)
+    assert relative_error(result, expected) < 1e-10
+    applied = newton_pinv(a, rhs=x, solver=solver)
+    assert relative_error(applied, expected @ x) < 1e-10
+
+
+@pytest.mark.parametrize('num_iters', (1, 2, 5, 30))
+@pytest.mark.parametrize('solver', SOLVERS)
+def test_num_iters(solver, num_iters):
+    z = well_conditioned(2, 9)
+    a = gaussian_kernel(z, z)
+    alpha = torch.tensor([[[0.3]], [[0.01]]], dtype=torch.float64)
+    result = newton_pinv(a, num_iters, alpha=alpha, solver=solver)
+    expected = paper_pinv(a, alpha, num_iters)
+    torch.testing.assert_close(result, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize('m', (49, 130))
+@pytest.mark.parametrize('solver', SOLVERS)
+def test_float32_on_a_smooth_matrix(solver, m):
+    z = smooth(2, m)
+    a = gaussian_kernel(z, z)
+    x = a @ torch.randn(2, m, 5, dtype=torch.float64)  # in the range of A
+    expected = paper_pinv(a, newton_alpha(a)) @ x
+    result = newton_pinv(a.float(), rhs=x.float(), solver=solver)
+    assert result.dtype == torch.float32
+    assert relative_error(result.double(), expected) < 1e-3
+
+
+@pytest.mark.parametrize('solver', SOLVERS)
+@pytest.mark.parametrize('m', (7, 49))
+def test_a_matrix_does_not_see_its_neighbours(m, solver):
+    z = torch.cat((well_conditioned(2, m), smooth(1, m), torch.zeros(1, m, 16)))
+    a = gaussian_kernel(z, z)
+    x = torch.randn(4, m, 3, dtype=torch.float64)
+    together = newton_pinv(a, rhs=x, solver=solver)
+    for i in range(4):
+        alone = newton_pinv(a[i:i + 1], rhs=x[i:i + 1], solver=solver)
+        torch.testing.assert_close(
+            together[i:i + 1], alone, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize('explicit', (True, False))
+@pytest.mark.parametrize('solver', SOLVERS)
+@pytest.mark.parametrize('m', (1, 2, 5))
+def test_gradcheck(m, solver, explicit):
+    z = 2 * torch.randn(1, 2, m, 4, dtype=torch.float64)
+    assert torch.linalg.cond(gaussian_kernel(z, z)).max() <= 10
+    x = torch.randn(1, 2, m, 3, dtype=torch.float64)
+
+    def function(z, x):
+        a = gaussian_kernel(z, z)
+        if explicit:
+            return newton_pinv(a, solver=solver) @ x
+        return newton_pinv(a, rhs=x, solver=solver)
+
+    assert gradcheck(function, (z.requires_grad_(), x.requires_grad_()))
+
+
+@pytest.mark.parametrize('explicit', (True, False))
+@pytest.mark.parametrize('solver', SOLVERS)
+@LANDMARKS
+def test_gradient_is_the_papers(landmarks, solver, explicit):
+    z = landmarks(2, 49)
+    a = gaussian_kernel(z, z).requires_grad_()
+    x = torch.randn(2, 49, 3, dtype=torch.float64, requires_grad=True)
+    g = torch.randn(2, 49, 3, dtype=torch.float64)
+    if explicit:
+        y = newton_pinv(a, solver=solver) @ x
+    else:
+        y = newton_pinv(a, rhs=x, solver=solver)
+    grad_a, grad_x = torch.autograd.grad(y, (a, x), g)
+    with torch.no_grad():
+        inverse = paper_pinv(a, newton_alpha(a))
+        grad_inverse = g @ x.mT
+        expected = -inverse.mT @ grad_inverse @ inverse.mT
+        assert relative_error(grad_a, expected) < 1e-10
+        assert relative_error(grad_x, inverse.mT @ g) < 1e-10
+
+
+def circulant(m):
+    """Equally spaced landmarks on a circle: equal row sums."""
+    angle = torch.arange(m, dtype=torch.float64) * 2 * torch.pi / m
+    z = torch.stack((angle.cos(), angle.sin()), -1)
+    return gaussian_kernel(m / 4 * z, m / 4 * z)
+
+
+EXACT = {
+    'identity': torch.eye(7),
+    'one-landmark': torch.ones(1, 1),
+    'equal-landmarks': torch.ones(7, 7),
+    'two-landmarks': torch.tensor([[1, 0.5], [0.5, 1]]),
+    'two-far-landmarks': torch.tensor([[1, 1e-9], [1e-9, 1]]),
+    'circulant': circulant(9),
+}
+
+
+@pytest.mark.parametrize('dtype', (torch.float32, torch.float64))
+@pytest.mark.parametrize('solver', ('auto', *SOLVERS))
+@pytest.mark.parametrize('name', EXACT)
+def test_where_the_literal_iteration_stands_still(name, solver, dtype):
+    a = EXACT[name].to(dtype)
+    result = newton_pinv(a, solver=solver)
+    expected = torch.linalg.pinv(a)
+    # the operator multiplies rounding errors in A's null space by 2^20 alpha
+    tolerance = 5e-3 if dtype == torch.float32 else 1e-10
+    assert relative_error(result, expected) < tolerance
+
+
+@pytest.mark.parametrize('solver', SOLVERS)
+def test_float32_inside_autocast(solver):
+    z = torch.randn(2, 9, 4)
+    a, x = gaussian_kernel(z, z), torch.randn(2, 9, 3)
+    inputs = a.requires_grad_(), x.requires_grad_()
+
+    def run(autocast):
+        with torch.autocast('cpu', torch.bfloat16, enabled=autocast):
+            y = newton_pinv(a, rhs=x, solver=solver)
+        return (y, *torch.autograd.grad(y.square().sum(), inputs))
+
+    for result, expected in zip(run(True), run(False)):
+        assert result.dtype == torch.float32
+        assert result.equal(expected)
+
+
+@pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
+@pytest.mark.parametrize('solver', SOLVERS)
+def test_half_inputs_are_computed_in_float32(solver, dtype):
+    z = torch.randn(2, 9, 4)
+    a = gaussian_kernel(z, z).to(dtype).requires_grad_()
+    x = torch.randn(2, 9, 3, dtype=dtype)
+    result = newton_pinv(a, rhs=x, solver=solver)
+    expected = newton_pinv(a.float(), rhs=x.float(), solver=solver)
+    assert result.dtype == dtype
+    assert result.equal(expected.to(dtype))
+    result.float().sum().backward()
+    assert a.grad.dtype == dtype and a.grad.isfinite().all()
+
+
+@pytest.mark.parametrize('kwargs, message', (
+    (dict(a=torch.ones(3, 4)), r'square.*\(3, 4\)'),
+    (dict(a=torch.ones(3)), r'square.*\(3,\)'),
+    (dict(a=torch.eye(3), rhs=torch.ones(4, 2)), r'rhs.*\(3, 3\).*\(4, 2\)'),
+    (dict(a=torch.eye(3), rhs=torch.ones(2, 3, 2)), 'rhs'),
+    (dict(a=torch.eye(3), solver='lu'), "solver.*newton.*'lu'"),
+    (dict(a=torch.eye(3), solver='cholesky'), "solver.*'cholesky'"),
+    (dict(a=torch.eye(3), num_iters=0), 'num_iters.*0'),
+))
+def test_wrong_input(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        newton_pinv(**kwargs)

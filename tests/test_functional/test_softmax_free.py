@@ -1,0 +1,201 @@
+"""Legend: B batch, h heads, N tokens, m landmarks, d head dim."""
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from mmlinattn.functional import (gaussian_kernel, newton_alpha,
+                                  softmax_free_attention)
+
+pytestmark = pytest.mark.modern
+
+# (B, h, N, m, d)
+SHAPES = ((2, 3, 63, 9, 5), (1, 1, 1, 1, 1), (3, 2, 50, 2, 8), (1, 2, 130, 49, 7),
+          (2, 1, 257, 101, 3))
+IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]
+
+
+def tokens(*shape, dtype=torch.float64):
+    return torch.randn(shape, dtype=dtype)
+
+
+def paper_kernel(q, k):
+    """exp(-|q_i - k_j|^2 / 2), pair by pair."""
+    return (-(q[..., :, None, :] - k[..., None, :, :]).square().sum(-1) / 2).exp()
+
+
+def paper_attention(q, landmarks, v, normalize, ridge=0.):
+    """The papers' equations on dense matrices."""
+    p = paper_kernel(landmarks, q)
+    a = paper_kernel(landmarks, landmarks)
+    eye = torch.eye(a.size(-1), dtype=a.dtype)
+    degree = a.sum(-1)
+    if normalize:
+        alpha = newton_alpha(a + ridge * eye)
+        scale = torch.diag_embed(degree**-0.5)
+    else:
+        alpha = 1.8 / degree.amax(-1)[..., None, None]**2
+        scale = eye
+    a = a + ridge * eye
+    inverse = alpha * a
+    for _ in range(20):
+        inverse = 2 * inverse - inverse @ a @ inverse
+    return p.mT @ scale @ inverse @ scale @ p @ v
+
+
+def relative_error(result, expected):
+    return (result - expected).norm() / expected.norm()
+
+
+@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
+def test_gaussian_kernel(shape):
+    b, h, n, m, d = shape
+    q, k = tokens(b, h, n, d), tokens(b, h, m, d)
+    kernel = gaussian_kernel(q, k)
+    assert kernel.shape == (b, h, n, m)
+    torch.testing.assert_close(kernel, paper_kernel(q, k))
+
+
+def test_gaussian_kernel_stays_below_one():
+    q = 1e3 * tokens(1, 2, 50, 8, dtype=torch.float32)
+    kernel = gaussian_kernel(q, q)
+    assert kernel.max() <= 1 and kernel.min() >= 0
+
+
+@pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
+def test_gaussian_kernel_of_large_half_inputs(dtype):
+    q = torch.full((1, 1, 3, 4), 300., dtype=dtype)  # |q|^2 overflows float16
+    kernel = gaussian_kernel(q, q)
+    assert kernel.dtype == torch.float32
+    assert kernel.equal(torch.ones(1, 1, 3, 3))
+
+
+@pytest.mark.parametrize('solver', ('auto', 'newton', 'spectral'))
+@pytest.mark.parametrize(
+    'normalize, ridge', ((True, 0.), (False, 0.01), (True, 0.1)),
+    ids=('softpp', 'soft', 'softpp-ridge'))
+@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
+def test_matches_the_papers(shape, normalize, ridge, solver):
+    b, h, n, m, d = shape
+    q, landmarks, v = tokens(b, h, n, d), tokens(b, h, m, d), tokens(b, h, n, d)
+    result = softmax_free_attention(
+        q, landmarks, v, normalize=normalize, ridge=ridge, solver=solver)
+    expected = paper_attention(q, landmarks, v, normalize, ridge)
+    assert result.shape == (b, h, n, d)
+    assert relative_error(result, expected) < 1e-8
+
+
+@pytest.mark.parametrize('solver', ('newton', 'spectral'))
+def test_float32_on_smooth_tokens(solver):
+    """As on a photograph: landmarks that are almost equal."""
+    t = torch.linspace(0, 3, 130, dtype=torch.float64)[:, None]
+    q = torch.sin(t + torch.arange(8)).expand(1, 2, -1, -1)
+    landmarks, v = q[..., ::2, :], tokens(1, 2, 130, 8)
+    inputs = (q.float(), landmarks.float(), v.float())
+    result = softmax_free_attention(*inputs, solver=solver)
+    expected = paper_attention(q, landmarks, v, normalize=True)
+    assert relative_error(result.double(), expected) < 1e-3
+
+
+def test_tokens_as_landmarks_give_the_full_kernel():
+    """Nystroem's approximation is exact when all tokens are landmarks."""
+    q, v = 2 * tokens(1, 2, 7, 8), tokens(1, 2, 7, 8)
+    result = softmax_free_attention(q, q, v, normalize=False)
+    torch.testing.assert_close(result, paper_kernel(q, q) @ v)
+
+
+@pytest.mark.parametrize('normalize', (True, False))
+@pytest.mark.parametrize('ridge', (1e-3, 0.01, 0.5))
+def test_cholesky_is_the_ridge_inverse(ridge, normalize):
+    q, landmarks, v = tokens(2, 3, 63, 5), tokens(2, 3, 9, 5), tokens(2, 3, 63, 5)
+    result = softmax_free_attention(
+        q, landmarks, v, normalize=normalize, ridge=ridge, solver='cholesky')
+    p, a = paper_kernel(landmarks, q), paper_kernel(landmarks, landmarks)
+    scale = torch.diag_embed(a.sum(-1)**-0.5) if normalize else torch.eye(9).double()
+    inverse = torch.linalg.inv(a + ridge * torch.eye(9))
+    torch.testing.assert_close(result, p.mT @ scale @ inverse @ scale @ p @ v)
+
+
+@pytest.mark.parametrize('ridge', (0.01, 0.1, 1., 10.))
+@pytest.mark.parametrize('m', (1, 9))
+def test_soft_converges_at_any_ridge(m, ridge):
+    """Its step size was made for a ridge of 0.01."""
+    q, landmarks, v = tokens(1, 1, 20, 5), tokens(1, 1, m, 5), tokens(1, 1, 20, 5)
+    result, expected = (
+        softmax_free_attention(
+            q, landmarks, v, normalize=False, ridge=ridge, solver=solver)
+        for solver in ('newton', 'cholesky'))
+    torch.testing.assert_close(result, expected)
+
+
+@pytest.mark.parametrize('options', (
+    dict(solver='newton'),
+    dict(solver='spectral'),
+    dict(normalize=False, ridge=0.01),
+    dict(solver='cholesky', ridge=0.01),
+), ids=('newton', 'spectral', 'soft', 'cholesky'))
+def test_gradcheck(options):
+    q, v = 2 * tokens(1, 2, 7, 3), tokens(1, 2, 7, 3)
+    landmarks = 2 * tokens(1, 2, 4, 3)
+    assert torch.linalg.cond(paper_kernel(landmarks, landmarks)).max() <= 10
+    inputs = [x.requires_grad_() for x in (q, landmarks, v)]
+    assert gradcheck(
+        lambda *args: softmax_free_attention(*args, **options), inputs)
+
+
+@pytest.mark.parametrize('normalize', (True, False))
+def test_an_image_does_not_see_its_neighbours(normalize):
+    q, v = tokens(3, 2, 63, 5), tokens(3, 2, 63, 5)
+    q[1] = q[1, :, :1]  # equal landmarks
+    q[2] *= 5
+    landmarks = q[:, :, ::7]
+    together = softmax_free_attention(q, landmarks, v, normalize)
+    for i in range(3):
+        one = slice(i, i + 1)
+        alone = softmax_free_attention(q[one], landmarks[one], v[one], normalize)
+        torch.testing.assert_close(together[one], alone, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize('solver', ('newton', 'spectral', 'cholesky'))
+def test_float32_inside_autocast(solver):
+    inputs = [
+        tokens(2, 2, n, 8, dtype=torch.float32).requires_grad_()
+        for n in (63, 9, 63)
+    ]
+
+    def run(autocast):
+        with torch.autocast('cpu', torch.bfloat16, enabled=autocast):
+            out = softmax_free_attention(*inputs, ridge=0.01, solver=solver)
+        return (out, *torch.autograd.grad(out.square().sum(), inputs))
+
+    for result, expected in zip(run(True), run(False)):
+        assert result.dtype == torch.float32
+        assert result.equal(expected)
+
+
+@pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
+def test_half_inputs_are_computed_in_float32(dtype):
+    inputs = [tokens(2, 2, n, 8, dtype=dtype) for n in (63, 9, 63)]
+    result = softmax_free_attention(*inputs)
+    expected = softmax_free_attention(*(x.float() for x in inputs))
+    assert result.dtype == dtype
+    assert result.equal(expected.to(dtype))
+
+
+Q = torch.ones(2, 3, 8, 5)
+
+
+@pytest.mark.parametrize('inputs, options, message', (
+    ((Q[0], Q[0], Q[0]), {}, r'\(B, h, N, d\).*\(3, 8, 5\)'),
+    ((Q, Q[..., :4], Q), {}, r'landmarks.*\(2, 3, 8, 4\)'),
+    ((Q, Q[:1], Q), {}, r'landmarks.*\(1, 3, 8, 5\)'),
+    ((Q, Q, Q[:, :, 1:]), {}, r'v .*\(2, 3, 7, 5\)'),
+    ((Q, Q[:, :, :0], Q), {}, 'm=0'),
+    ((Q[:, :, :0], Q, Q[:, :, :0]), {}, 'N=0'),
+    ((Q, Q, Q), dict(solver='lu'), "solver .*cholesky.*'lu'"),
+    ((Q, Q, Q), dict(solver='cholesky'), 'positive ridge.*0'),
+    ((Q, Q, Q), dict(ridge=-1.), 'ridge.*-1'),
+    ((Q, Q, Q), dict(num_iters=0), 'num_iters.*0'),
+))
+def test_wrong_input(inputs, options, message):
+    with pytest.raises(ValueError, match=message):
+        softmax_free_attention(*inputs, **options)

@@ -1,0 +1,65 @@
+import pytest
+import torch
+from torch import nn
+
+from mmlinattn.functional import feat_scale
+from mmlinattn.models.backbones.blocks import TransformerBlock, drop_path_rates
+
+pytestmark = pytest.mark.modern
+
+
+@pytest.mark.parametrize('with_feat_scale', (False, True))
+@pytest.mark.parametrize('approximate', ('none', 'tanh'))
+@pytest.mark.parametrize('placement', ('pre', 'post'))
+def test_matches_the_equations(placement, approximate, with_feat_scale):
+    block = TransformerBlock(
+        8,
+        2,
+        dict(type='SoftmaxAttention'),
+        norm_placement=placement,
+        act_cfg=dict(type='GELU', approximate=approximate),
+        feat_scale=with_feat_scale)
+    for parameter in block.parameters():
+        nn.init.normal_(parameter)
+    x = torch.randn(2, 12, 8)
+
+    def attention(x):
+        out = block.attn(x, (3, 4))
+        if with_feat_scale:
+            scale = block.feat_scale
+            out = feat_scale(out, scale.dc_scale, scale.hc_scale)
+        return out
+
+    def ffn(x):
+        first, second = (
+            m for m in block.ffn.modules() if isinstance(m, nn.Linear))
+        assert first.out_features == 32
+        return second(nn.functional.gelu(first(x), approximate=approximate))
+
+    if placement == 'pre':
+        expected = x + attention(block.norm1(x))
+        expected = expected + ffn(block.norm2(expected))
+    else:
+        expected = block.norm1(x + attention(x))
+        expected = block.norm2(expected + ffn(expected))
+    torch.testing.assert_close(block(x, (3, 4)), expected)
+
+
+def test_drop_path_takes_whole_images():
+    block = TransformerBlock(
+        8, 2, dict(type='SoftmaxAttention'), drop_path=0.5).train()
+    x = torch.randn(64, 12, 8)
+    kept = (block(x, (3, 4)) != x).flatten(1)
+    assert (kept.any(1) == kept.all(1)).all()
+    assert kept.any() and not kept.all()
+
+
+def test_drop_path_rates_grow_linearly():
+    assert drop_path_rates(0.3, 4) == pytest.approx([0, 0.1, 0.2, 0.3])
+    assert drop_path_rates(0.3, 1) == [0]
+
+
+def test_wrong_placement():
+    with pytest.raises(ValueError, match="norm_placement.*'middle'"):
+        TransformerBlock(
+            8, 2, dict(type='SoftmaxAttention'), norm_placement='middle')

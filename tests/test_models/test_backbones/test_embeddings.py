@@ -1,0 +1,73 @@
+import copy
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from mmlinattn.models import ConvEmbedding, ConvStem
+from mmlinattn.models.backbones.embeddings import PositionTable
+
+pytestmark = pytest.mark.modern
+
+SIZES = ((32, 32), (33, 57), (66, 129))
+
+
+@pytest.mark.parametrize('height, width', SIZES)
+def test_stem_is_three_overlapping_convolutions(height, width):
+    stem = ConvStem(3, 16)
+    convs = [m for m in stem.modules() if isinstance(m, nn.Conv2d)]
+    assert [conv.stride for conv in convs] == [(2, 2), (1, 1), (2, 2)]
+    assert [conv.out_channels for conv in convs] == [32, 32, 16]
+    assert all(conv.kernel_size == (3, 3) for conv in convs)
+    assert all(conv.bias is not None for conv in convs)
+    out = stem(torch.randn(2, 3, height, width))
+    assert out.shape == (2, 16, math.ceil(height / 4), math.ceil(width / 4))
+
+
+@pytest.mark.parametrize('height, width', SIZES)
+@pytest.mark.parametrize('kernel_size, stride', ((3, 2), (7, 4), (2, 2), (4, 4)))
+def test_embedding_rounds_up(kernel_size, stride, height, width):
+    embedding = ConvEmbedding(3, 16, kernel_size=kernel_size, stride=stride)
+    out = embedding(torch.randn(2, 3, height, width))
+    sides = math.ceil(height / stride), math.ceil(width / stride)
+    assert out.shape == (2, 16, *sides)
+
+
+def test_patches_are_disjoint():
+    embedding = ConvEmbedding(1, 4, 4, 4, norm_cfg=dict(type='BN')).eval()
+    x = torch.randn(1, 1, 9, 10)
+    changed = x.clone()
+    changed[..., 4:8, 8:] += 1  # the patch at (1, 2)
+    difference = (embedding(changed) != embedding(x)).any(1)[0]
+    assert difference.nonzero().tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize('num_extra', (0, 2))
+def test_position_table(num_extra):
+    table = PositionTable(8, (5, 7), num_extra)
+    stored = table.table
+    assert stored.shape == (1, num_extra + 35, 8) and stored.all()
+    assert table((5, 7)) is stored
+    resized = table((9, 4))
+    assert resized[:, :num_extra].equal(stored[:, :num_extra])
+    maps = stored[:, num_extra:].view(1, 5, 7, 8).permute(0, 3, 1, 2)
+    expected = nn.functional.interpolate(
+        maps, (9, 4), mode='bilinear', align_corners=False)
+    torch.testing.assert_close(
+        resized[:, num_extra:].view(1, 9, 4, 8).permute(0, 3, 1, 2), expected)
+
+
+@pytest.mark.parametrize('num_extra', (0, 1))
+def test_position_table_of_another_size_is_resized(num_extra):
+    large = PositionTable(8, (6, 6), num_extra)
+    small = copy.deepcopy(PositionTable(8, (3, 4), num_extra))
+    state_dict = large.state_dict()
+    small.load_state_dict(state_dict)
+    assert small.table.equal(large((3, 4)))
+    assert state_dict['table'].equal(large.table)  # left as it was
+
+
+def test_position_table_that_is_no_square_is_refused():
+    with pytest.raises(RuntimeError, match='size mismatch'):
+        PositionTable(8, (3, 4)).load_state_dict(dict(table=torch.ones(1, 10, 8)))

@@ -1,0 +1,119 @@
+import pytest
+import torch
+
+from mmlinattn.models import (PyramidTransformer, SoftmaxAttention,
+                              SoftmaxFreeAttention)
+
+pytestmark = pytest.mark.modern
+
+ARCH = dict(embed_dims=[8, 16], depths=[3, 2], num_heads=[1, 2])
+SOFT_CFG = dict(type='SoftmaxFreeAttention', sampling_ratio=4)
+
+
+def test_returns_all_maps():
+    model = PyramidTransformer(ARCH)
+    assert model.out_indices == (0, 1)
+    assert model.feature_channels == (8, 16)
+    assert PyramidTransformer(ARCH, out_type='avg_featmap').out_indices == (1, )
+
+
+def attention_types(model):
+    return [[type(block.attn) for block in stage.blocks] for stage in model.stages]
+
+
+def test_attention_for_all_stages():
+    model = PyramidTransformer(ARCH, attention=SOFT_CFG)
+    assert attention_types(model) == [[SoftmaxFreeAttention] * depth
+                                      for depth in (3, 2)]
+
+
+def test_attention_by_stage_and_pattern():
+    softmax = dict(type='SoftmaxAttention')
+    model = PyramidTransformer(ARCH, attention=[[softmax, SOFT_CFG], softmax])
+    assert attention_types(model) == [[
+        SoftmaxAttention, SoftmaxFreeAttention, SoftmaxAttention
+    ], [SoftmaxAttention] * 2]
+    assert [len(out[0]) for out in model(torch.randn(1, 3, 40, 33))] == [8, 16]
+
+
+def test_attention_given_as_a_class():
+    model = PyramidTransformer(ARCH, attention=dict(type=SoftmaxAttention))
+    assert attention_types(model)[1] == [SoftmaxAttention] * 2
+
+
+@pytest.mark.parametrize('num_stages', (1, 3, 5))
+def test_any_number_of_stages(num_stages):
+    arch = dict(
+        embed_dims=[8] * num_stages,
+        depths=[1] * num_stages,
+        num_heads=[2] * num_stages)
+    model = PyramidTransformer(arch).eval()
+    outs = model(torch.randn(1, 3, 64, 64))
+    assert [out.size(-1) for out in outs] == [16, 8, 4, 2, 1][:num_stages]
+
+
+def test_block_options_by_stage():
+    block = [dict(ffn_ratio=2), dict(norm_placement='post')]
+    model = PyramidTransformer(ARCH, block=block)
+    blocks = [stage.blocks[0] for stage in model.stages]
+    assert [b.pre_norm for b in blocks] == [True, False]
+    assert [b.ffn.feedforward_channels for b in blocks] == [16, 64]
+
+
+@pytest.mark.parametrize('out_type', ('featmap', 'cls_token'))
+def test_class_token_is_not_part_of_the_map(out_type):
+    model = PyramidTransformer(ARCH, with_cls_token=True, out_type=out_type)
+    tokens = []
+    model.norm1.register_forward_hook(lambda *args: tokens.append(args[-1]))
+    out = model.eval()(torch.randn(2, 3, 40, 33))[-1]
+    if out_type == 'cls_token':
+        assert out.equal(tokens[0][:, 0])
+    else:
+        assert out.flatten(2).mT.equal(tokens[0][:, 1:])
+
+
+def test_positions_and_class_token_start_random():
+    model = PyramidTransformer(
+        ARCH, pos_shapes=[(8, 8), (4, 4)], with_cls_token=True)
+    model.init_weights()
+    first, last = model.stages
+    assert first.cls_token is None
+    for start in (last.cls_token, first.pos_embed.table, last.pos_embed.table):
+        assert 0.005 < start.std() < 0.04
+
+
+def test_linear_and_norm_layers_start_as_in_the_papers():
+    model = PyramidTransformer(
+        dict(embed_dims=[64], depths=[1], num_heads=[1]))
+    model.init_weights()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear):
+            assert 0.015 < module.weight.std() < 0.025
+            assert not module.bias.any()
+        if isinstance(module, torch.nn.LayerNorm):
+            assert (module.weight == 1).all() and not module.bias.any()
+
+
+@pytest.mark.parametrize('options, message', (
+    (dict(attention=[SOFT_CFG]), 'attention.*2 stages.*1'),
+    (dict(block=[dict()] * 3), 'block.*2 stages.*3'),
+    (dict(pos_shapes=[(8, 8)]), 'pos_shapes.*2 stages.*1'),
+    (dict(out_type='cls_token'), "cls_token.*'avg_featmap'"),
+    (dict(with_cls_token=True, out_type='cls_token', out_indices=(0, 1)),
+     r'out_indices.*\(0, 1\)'),
+    (dict(arch='tiny'), "arch must be a dict, got 'tiny'"),
+    (dict(arch=dict(embed_dims=[8], depths=[1])), r"\['num_heads'\] are missing"),
+    (dict(arch=dict(ARCH, depths=[1])), r"arch.*'depths': \[1\]"),
+    (dict(arch=dict(ARCH, depths=[1, 0])), r"arch.*'depths': \[1, 0\]"),
+    (dict(arch=dict(ARCH, embed_dims=8)), "arch.*'embed_dims': 8"),
+    (dict(arch=dict(embed_dims=[], depths=[], num_heads=[])), 'arch'),
+))
+def test_wrong_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        PyramidTransformer(**{'arch': ARCH, **options})
+
+
+def test_attention_bound_to_the_map_refuses_a_class_token():
+    model = PyramidTransformer(ARCH, attention=SOFT_CFG, with_cls_token=True)
+    with pytest.raises(ValueError, match='bound to the map'):
+        model(torch.randn(1, 3, 64, 64))

@@ -1,0 +1,232 @@
+import pytest
+import torch
+from torch import nn
+
+from mmlinattn.models import (SOFT, BiasedSampler, ConvSampler, PoolingSampler,
+                              RandomSampler, SoftmaxAttention,
+                              SoftmaxFreeAttention, SOFTPlusPlus)
+
+pytestmark = pytest.mark.modern
+
+ARCH = dict(
+    embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
+# Parameters with a classifier of 1000 classes, in millions.
+PARAMETERS = (
+    (SOFT, 'tiny', 13.07),
+    (SOFT, 'small', 24.11),
+    (SOFT, 'medium', 45.81),
+    (SOFT, 'large', 64.70),
+    (SOFT, 'huge', 87.11),
+    (SOFTPlusPlus, 'tiny', 13.04),
+    (SOFTPlusPlus, 'small', 28.38),
+    (SOFTPlusPlus, 'medium', 49.58),
+    (SOFTPlusPlus, 'large', 87.29),
+)
+# The older family's without a classifier.
+BACKBONES = dict(tiny=12.55, small=23.60, medium=45.30, large=64.19, huge=86.59)
+
+
+def attentions(model):
+    return [stage.blocks[0].attn for stage in model.stages]
+
+
+def images(height=64, width=97):
+    return torch.randn(2, 3, height, width)
+
+
+def learn(model):
+    """One backward pass that reaches every parameter."""
+    outs = model.train()(images())
+    sum((out * torch.randn_like(out)).sum() for out in outs).backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+    return outs
+
+
+@pytest.mark.parametrize('family, arch, expected', PARAMETERS)
+def test_parameter_counts(family, arch, expected):
+    with torch.device('meta'):
+        model = family(arch)
+    count = sum(p.numel() for p in model.parameters())
+    classifier = 1000 * (model.feature_channels[-1] + 1)
+    assert abs((count + classifier) / 1e6 - expected) < 0.0051
+    if family is SOFT:
+        assert abs(count / 1e6 - BACKBONES[arch]) < 0.01
+
+
+@pytest.mark.parametrize('family', (SOFT, SOFTPlusPlus))
+def test_smallest_named_arch(family):
+    model = family('tiny').eval()
+    with torch.no_grad():
+        outs = model(images(65, 97))
+    assert [out.shape[1:] for out in outs] == [
+        (channels, *sides) for channels, sides in zip(
+            model.feature_channels, ((17, 25), (9, 13), (5, 7), (3, 4)))
+    ]
+
+
+def test_largest_arch_on_the_meta_device():
+    with torch.device('meta'):
+        outs = SOFT('huge')(torch.empty(1, 3, 224, 224))
+    assert [out.size(1) for out in outs] == [64, 128, 352, 512]
+
+
+def test_the_papers_structure():
+    model = SOFTPlusPlus(ARCH)
+    *early, last = model.stages
+    for stage, kernel, ratio in zip(early, (9, 5, 3), (8, 4, 2)):
+        for block in stage.blocks:
+            assert isinstance(block.attn, SoftmaxFreeAttention)
+            assert block.attn.local_conv.kernel_size == (kernel, kernel)
+            assert block.attn.sampler.ratio == ratio
+            assert block.attn.sampler.conv.bias is None
+            assert not block.pre_norm
+            activation, = (m for m in block.ffn.modules() if type(m) is nn.GELU)
+            assert activation.approximate == 'tanh'
+        assert stage.cls_token is None
+    block, = last.blocks
+    assert isinstance(block.attn, SoftmaxAttention) and block.pre_norm
+    assert block.norm1.eps == block.norm2.eps == model.norm3.eps == 1e-6
+    assert last.cls_token.shape == (1, 1, 32)
+    sizes = [stage.pos_embed.table.size(1) for stage in model.stages]
+    assert sizes == [56**2, 28**2, 14**2, 7**2 + 1]
+
+
+def test_the_two_families_differ_in_the_kernel_alone():
+    soft, softpp = SOFT(ARCH).eval(), SOFTPlusPlus(ARCH).eval()
+    normalized = SOFT(ARCH, attn_norm=True).eval()
+    x = images()
+    for model in (softpp, normalized):
+        model.load_state_dict(soft.state_dict())
+    assert [a.ridge for a in attentions(soft)[:3]] == [0.01] * 3
+    assert [a.ridge for a in attentions(softpp)[:3]] == [0.] * 3
+    for out, same, other in zip(softpp(x), normalized(x), soft(x)):
+        assert out.equal(same)
+        assert not torch.allclose(out, other)
+
+
+@pytest.mark.parametrize('sampler, kind', (
+    ('conv', ConvSampler),
+    ('pool', PoolingSampler),
+    ('random', RandomSampler),
+    ('biased', BiasedSampler),
+))
+def test_samplers(sampler, kind):
+    model = SOFTPlusPlus(ARCH, sampler=sampler)
+    assert [type(a.sampler) for a in attentions(model)[:3]] == [kind] * 3
+    learn(model)
+
+
+@pytest.mark.parametrize('ratios', ((4, 2, 2, 1), (8, 8, 4, 2), [16, 8, 4, 2]))
+def test_sampling_ratios(ratios):
+    model = SOFTPlusPlus(ARCH, sampling_ratios=ratios)
+    assert model.with_cls_token == (ratios[-1] == 1)
+    sampled = attentions(model)[:3 if model.with_cls_token else 4]
+    assert [a.sampler.ratio for a in sampled] == list(ratios)[:len(sampled)]
+    learn(model)
+
+
+@pytest.mark.parametrize('patch_embed, kernels', (
+    ('overlap', [3, 3, 3, 3]),
+    ('patch', [4, 2, 2, 2]),
+    ((dict(type='ConvEmbedding', kernel_size=7, stride=4),
+      dict(type='ConvEmbedding', kernel_size=5)), [7, 5, 5, 5]),
+), ids=('overlap', 'patch', 'configs'))
+def test_patch_embedding(patch_embed, kernels):
+    model = SOFTPlusPlus(ARCH, patch_embed=patch_embed)
+    convs = [
+        next(m for m in stage.embedding.modules() if isinstance(m, nn.Conv2d))
+        for stage in model.stages
+    ]
+    assert [conv.kernel_size[0] for conv in convs] == kernels
+    assert model.stages[0].pos_embed.hw_shape == (56, 56)
+    assert [out.shape[2:] for out in learn(model)] == [
+        (16, 25), (8, 13), (4, 7), (2, 4)
+    ]
+
+
+def test_stem_of_another_stride_has_its_position_tables():
+    stem = dict(type='ConvEmbedding', stride=2)
+    merging = dict(type='ConvEmbedding', kernel_size=3, stride=4)
+    model = SOFTPlusPlus(ARCH, patch_embed=(stem, merging), img_size=225)
+    sides = [stage.pos_embed.hw_shape[0] for stage in model.stages]
+    assert sides == [113, 29, 8, 2]
+    assert [out.size(2) for out in model(images(225, 64))] == sides
+
+
+def test_plain_form():
+    """No pyramid: one stage, one resolution."""
+    arch = dict(embed_dims=[24], depths=[3], num_heads=[3])
+    stem = dict(type='ConvEmbedding', kernel_size=16, stride=16)
+    model = SOFTPlusPlus(
+        arch,
+        patch_embed=(stem, stem),
+        sampling_ratios=[2],
+        kernel_sizes=[3])
+    assert model.stages[0].pos_embed.hw_shape == (14, 14)
+    out, = learn(model)
+    assert out.shape == (2, 24, 4, 7)
+
+
+def test_another_attention():
+    """It replaces the softmax-free one; standard attention stays last."""
+    cfg = dict(type='SoftmaxFreeAttention', sampler='pool', sampling_ratio=2)
+    model = SOFT(ARCH, attention=cfg)
+    assert [a.sampler.ratio for a in attentions(model)[:3]] == [2] * 3
+    assert isinstance(attentions(model)[3], SoftmaxAttention)
+    learn(model)
+    softmax = SOFT(ARCH, attention=[dict(type='SoftmaxAttention')] * 4)
+    assert [type(a) for a in attentions(softmax)] == [SoftmaxAttention] * 4
+    learn(softmax)
+
+
+def test_options_of_the_inversion():
+    model = SOFTPlusPlus(ARCH, num_iters=5, solver='cholesky', ridge=0.1)
+    for attention in attentions(model)[:3]:
+        assert attention.num_iters == 5
+        assert attention.solver == 'cholesky'
+        assert attention.ridge == 0.1
+    learn(model)
+
+
+def test_position_tables_of_another_size_are_resized(tmp_path):
+    model = SOFT(ARCH, img_size=96)
+    model.init_weights()
+    path = str(tmp_path / 'soft.pth')
+    torch.save(model.state_dict(), path)
+    small = SOFT(
+        ARCH, img_size=64, init_cfg=dict(type='Pretrained', checkpoint=path))
+    small.init_weights()
+    for stage, stored in zip(small.stages, model.stages):
+        shape = stage.pos_embed.hw_shape
+        assert shape != stored.pos_embed.hw_shape
+        assert stage.pos_embed.table.equal(stored.pos_embed(shape))
+    x = images(64, 64)
+    for out, expected in zip(small.eval()(x), model.eval()(x)):
+        torch.testing.assert_close(out, expected)
+
+
+@pytest.mark.parametrize('options, message', (
+    (dict(arch='base'), r"arch.*'huge'.*'base'"),
+    (dict(sampler='max'), "sampler.*'max'"),
+    (dict(sampling_ratios=(8, 4, 2)), 'sampling_ratios.*4 stages.*3'),
+    (dict(sampling_ratios=(8, 1, 2, 1)), r'sampling_ratios.*\(8, 1, 2, 1\)'),
+    (dict(sampling_ratios=(8, 0, 2, 1)), 'sampling_ratio.*0'),
+    (dict(kernel_sizes=(9, 5)), 'kernel_sizes.*4 stages.*2'),
+    (dict(kernel_sizes=(9, 4, 3, 3)), 'kernel_size.*4'),
+    (dict(patch_embed='conv'), "patch_embed.*overlap.*'conv'"),
+    (dict(patch_embed=None), 'patch_embed.*None'),
+    (dict(patch_embed=dict(type='ConvStem', mid_channels=3)), 'patch_embed'),
+    (dict(attention=[dict(type='SoftmaxAttention')]), 'attention.*4 stages.*1'),
+    (dict(solver='lu'), "solver.*'lu'"),
+    (dict(num_iters=0), 'num_iters.*0'),
+    (dict(img_size=0), 'img_size.*0'),
+    (dict(sampling_ratios=(8, 4, 2, 2), out_type='cls_token'), 'cls_token'),
+))
+def test_wrong_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        SOFT(**{'arch': ARCH, **options})
+
+
+def test_softpp_has_no_huge_arch():
+    with pytest.raises(ValueError, match="arch.*'tiny'.*'huge'"):
+        SOFTPlusPlus('huge')

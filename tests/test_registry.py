@@ -1,0 +1,70 @@
+import pytest
+
+pytestmark = pytest.mark.modern
+
+# Fresh interpreters: only there it shows that no import is needed.
+LIBRARY = """
+import sys
+import torch
+from mmengine.registry import init_default_scope
+from {library}.registry import MODELS
+
+assert not any(name.startswith('mmlinattn') for name in sys.modules)
+small = dict(
+    embed_dims=[8, 16, 24, 32], depths=[1, 1, 1, 1], num_heads=[1, 2, 3, 4])
+assert MODELS.get('mmlinattn.SOFTPlusPlus').__name__ == 'SOFTPlusPlus'
+model = MODELS.build(dict(type='mmlinattn.SOFTPlusPlus', arch=small))
+assert [len(x[0]) for x in model(torch.rand(1, 3, 64, 64))] == [8, 16, 24, 32]
+assert 'SOFTPlusPlus' not in MODELS.module_dict
+
+# parts of our models need no scope, whatever the task's scope is
+init_default_scope({library!r})
+attention = dict(type='SoftmaxAttention', qkv_bias=False)
+model = MODELS.build(
+    dict(
+        type='mmlinattn.PyramidTransformer',
+        arch=small,
+        stem=dict(type='ConvEmbedding', kernel_size=4, stride=4),
+        norm_cfg=dict(type='GN', num_groups=2),
+        attention=[attention, dict(type='mmlinattn.SoftmaxAttention'),
+                   attention, attention]))
+model.train()(torch.rand(1, 3, 64, 64))
+print(type(model.stages[0].blocks[0].attn).__module__)
+"""
+
+
+@pytest.mark.parametrize('library', ('mmengine', 'mmdet', 'mmseg', 'mmpretrain'))
+def test_library_finds_our_models(library, run_python):
+    pytest.importorskip(library)
+    last = run_python(LIBRARY.format(library=library)).split()[-1]
+    assert last == 'mmlinattn.models.attentions.softmax'
+
+
+def test_our_scope_as_default_scope(run_python):
+    """A runner builds everything in it: hooks of MMEngine among others."""
+    run_python("""
+from mmengine.registry import HOOKS, MODELS, init_default_scope
+
+init_default_scope('mmlinattn')
+HOOKS.build(dict(type='IterTimerHook'))
+small = dict(embed_dims=[8], depths=[1], num_heads=[1])
+MODELS.build(dict(type='PyramidTransformer', arch=small))
+""")
+
+
+def test_unknown_part_is_named():
+    from mmlinattn.registry import MODELS
+    cfg = dict(
+        type='SOFT',
+        arch='tiny',
+        attention=dict(type='NoSuchAttention'))
+    with pytest.raises(KeyError, match='NoSuchAttention'):
+        MODELS.build(cfg)
+
+
+def test_config_wins_over_the_enclosing_model():
+    from mmlinattn.registry import build_model
+    cfg = dict(type='SoftmaxAttention', num_heads=2)
+    attention = build_model(cfg, embed_dims=8, num_heads=4)
+    assert attention.num_heads == 2
+    assert cfg == dict(type='SoftmaxAttention', num_heads=2)
