@@ -1,0 +1,286 @@
+"""Count the FLOPs and parameters of a model, by part.
+
+CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn. One FLOP is one
+multiply-accumulate, as in the papers; what is counted says the docstring of
+mmlinattn/analysis/flops.py. In short: convolutions and matrix products, the products
+of softmax attention, 5 per element of a LayerNorm, the Newton-Raphson steps of
+softmax-free attention as the model states them, whichever way they are computed.
+
+Counted is what a prediction runs, one image at a time, up to the heads' outputs:
+- auxiliary heads are left out;
+- a two-stage detector's RoI head sees as many proposals as its RPN may keep
+  (test_cfg.rpn.max_per_img), and the mask head what mmdet's own counter gives it,
+  for Mask R-CNN the first 100.
+
+Shapes are all that matters, so the model is run on torch's meta device at no cost,
+but for RoI heads and what else has no meta kernels, which run on the CPU.
+
+example:
+  python tools/analysis_tools/get_flops.py configs/soft/soft-t_in1k.py --shape 224
+"""
+import argparse
+import copy
+import json
+import os.path as osp
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from mmengine.config import DictAction
+from mmengine.logging import MMLogger
+from mmengine.registry import MODELS, DefaultScope
+from mmengine.structures import BaseDataElement, InstanceData
+from rich.console import Console
+from rich.table import Table
+from torch import nn
+
+from mmlinattn.analysis import count_flops
+from mmlinattn.utils import load_config
+from mmlinattn.utils.cli import exit_with
+
+ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
+NOT_COUNTED = ('Not counted: activations, softmax and other element-wise functions, '
+               "RoIAlign and mmcv's other operations.")
+# What a config that can't be built, or run at a size, raises in one of the libraries.
+INPUT_ERRORS = (AssertionError, ImportError, LookupError, RuntimeError, SyntaxError,
+                TypeError, ValueError)
+
+
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('config', metavar='CONFIG', help='path of the config')
+    parser.add_argument(
+        '--shape',
+        nargs='+',
+        type=side,
+        metavar='SIDE',
+        help='height and width of the image in pixels, or one number for both '
+        "(default: the scale of the config's test pipeline, padded as its data "
+        'preprocessor does)')
+    parser.add_argument(
+        '--backbone-only', action='store_true', help='leave neck and heads out')
+    parser.add_argument('--out', type=Path, metavar='FILE', help='JSON file to write')
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        type=key_value,
+        action=DictAction,
+        metavar='KEY=VALUE',
+        help='options of the config to override, such as model.backbone.arch=small')
+    args = parser.parse_args(argv)
+    if args.shape and len(args.shape) > 2:
+        parser.error(f'--shape takes one or two numbers, got {len(args.shape)}')
+    return args
+
+
+def side(text):
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f'{text!r} is not a positive number of pixels')
+    return int(text)
+
+
+def key_value(text):
+    if not text.partition('=')[1]:
+        raise argparse.ArgumentTypeError(f'{text!r} is not KEY=VALUE')
+    return text
+
+
+def default_shape(cfg):
+    """Height and width of the largest image that a config's test pipeline makes.
+
+    Raises:
+        ValueError: If the pipeline doesn't say.
+    """
+    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
+    while 'pipeline' not in dataset and 'dataset' in dataset:
+        dataset = dataset['dataset']
+    shape = None
+    for transform in dataset.get('pipeline', []):
+        kind = str(transform.get('type')).rpartition('.')[2]
+        if kind == 'Resize' and transform.get('scale'):
+            shape = pair(transform['scale'])[::-1]
+            if transform.get('keep_ratio'):  # a box for images of any orientation
+                shape = sorted(shape)
+        elif kind == 'CenterCrop':
+            shape = pair(transform['crop_size'])
+    if shape is None:
+        raise ValueError('its test pipeline has no fixed scale: give --shape H W')
+    preprocessor = cfg.model.get('data_preprocessor') or {}
+    divisor = preprocessor.get('pad_size_divisor', 1)
+    return tuple(-(-length // divisor) * divisor for length in shape)
+
+
+def pair(value):
+    """One number, alone or in a list, as two; two as they are."""
+    values = [value] if isinstance(value, int) else list(value)
+    return tuple(values * 2)[:2]
+
+
+def build_model(cfg):
+    """The model of a config, without its pretrained weights."""
+    with DefaultScope.overwrite_default_scope(cfg.get('default_scope', 'mmengine')):
+        return MODELS.build(cfg.model)
+
+
+def count(model, shape):
+    """FLOPs of a model of one of the libraries on one image.
+
+    Args:
+        model (nn.Module): The model, on the CPU.
+        shape (tuple[int]): Height and width of the image.
+
+    Returns:
+        FlopCount: Its multiply-accumulates.
+    """
+    channels = getattr(getattr(model, 'backbone', model), 'in_channels', 3)
+    twin = copy.deepcopy(model).to('meta')
+    if hasattr(model, 'roi_head'):
+        twin.roi_head = model.roi_head
+    try:
+        images = torch.zeros(1, channels, *shape, device='meta')
+        return count_flops(twin, images, forward=forward_of(twin))
+    except RuntimeError:  # something needs values, or has no meta kernel
+        images = torch.zeros(1, channels, *shape)
+        return count_flops(model, images, forward=forward_of(model))
+
+
+def forward_of(model):
+    """What runs a model on images as far as the outputs of its heads."""
+    if hasattr(model, 'roi_head'):
+        return lambda images: run_two_stage(model, images)
+    if hasattr(model, 'backbone'):
+        return lambda images: model(images, [data_sample(images)], mode='tensor')
+    return model
+
+
+def data_sample(images):
+    shape = tuple(images.shape[2:])
+    return BaseDataElement(
+        metainfo=dict(
+            img_shape=shape,
+            ori_shape=shape,
+            pad_shape=shape,
+            batch_input_shape=shape,
+            scale_factor=(1., 1.)))
+
+
+def run_two_stage(detector, images):
+    maps = detector.extract_feat(images)
+    if detector.with_rpn:
+        detector.rpn_head(maps)
+    test_cfg = detector.test_cfg or {}
+    num_proposals = test_cfg.get('rpn', {}).get('max_per_img', 1000)
+    height, width = images.shape[2:]
+    boxes = torch.tensor([[0., 0., width, height]]).repeat(num_proposals, 1)
+    # RoIAlign has no meta kernel, and cares for values no more than the count does
+    maps = [torch.zeros(x.shape) for x in maps]
+    detector.roi_head(maps, [InstanceData(bboxes=boxes)], [data_sample(images)])
+
+
+def parts_of(model, name=''):
+    """Names of a model's parts: its children, those of its backbone and of lists."""
+    for child_name, child in model.named_children():
+        part = f'{name}.{child_name}'.strip('.')
+        if part == 'backbone' or isinstance(child, nn.ModuleList):
+            yield from parts_of(child, part)
+        else:
+            yield part
+
+
+def summarize(model, flops):
+    """Parameters and multiply-accumulates of a model's parts.
+
+    Args:
+        model (nn.Module): The model.
+        flops (FlopCount): Its count.
+
+    Returns:
+        dict[str, dict]: By the part's name, '' being the whole model: 'params',
+        'macs', 'macs_without_softmax_attention', and 'kinds', MACs by kind.
+    """
+    parts = {}
+    for name in [*parts_of(model), '']:
+        params = sum(p.numel() for p in model.get_submodule(name).parameters())
+        if params or flops.total(name):
+            parts[name] = dict(
+                params=params,
+                macs=flops.total(name),
+                macs_without_softmax_attention=flops.without_softmax_attention(name),
+                kinds=flops.by_kind(name))
+    return parts
+
+
+def print_table(parts):
+    table = Table()
+    table.add_column('part')
+    for title in ('parameters\n(M)', 'MACs\n(G)',
+                  *(kind.replace('_', '\n') for kind in ATTENTION_KINDS)):
+        table.add_column(title, justify='right')
+    for name, part in parts.items():
+        if not name:
+            table.add_section()
+        kinds = (part['kinds'][kind] for kind in ATTENTION_KINDS)
+        table.add_row(name or 'all', f'{part["params"] / 1e6:.2f}',
+                      *(f'{macs / 1e9:.3f}' for macs in (part['macs'], *kinds)))
+    Console().print(table)
+
+
+def write_json(path, config, shape, parts):
+    report = dict(config=config, shape=shape, **parts[''])
+    report['parts'] = {name: part for name, part in parts.items() if name}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report, indent=2) + '\n')
+
+
+def run(args):
+    cfg = load_config(args.config, args.cfg_options)
+    if 'model' not in cfg:
+        raise ValueError('it has no model')
+    shape = pair(args.shape) if args.shape else default_shape(cfg)
+    model = build_model(cfg)
+    if args.backbone_only:
+        if not hasattr(model, 'backbone'):
+            raise ValueError('its model has no backbone')
+        model = model.backbone
+    parts = summarize(model, count(model, shape))
+    if args.out:
+        write_json(args.out, args.config, shape, parts)
+    print(f'{osp.basename(args.config)}, {type(model).__name__}, one image of '
+          f'{shape[0]} x {shape[1]}')
+    print_table(parts)
+    whole = parts['']
+    print(f'MACs: all {whole["macs"] / 1e9:.3f} G, without softmax-attention products '
+          f'{whole["macs_without_softmax_attention"] / 1e9:.3f} G')
+    print(NOT_COUNTED)
+
+
+@contextmanager
+def quiet():
+    """Keeps back what the libraries say of training and of their own future."""
+    logger = MMLogger.get_current_instance()
+    level = logger.level
+    logger.setLevel('ERROR')
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    try:
+        with quiet():
+            run(args)
+    except OSError as error:
+        exit_with(error)
+    except INPUT_ERRORS as error:
+        message = error.args[0] if isinstance(error, KeyError) else error
+        exit_with(ValueError(f'{args.config}: {" ".join(str(message).split())}'))
+
+
+if __name__ == '__main__':
+    main()
