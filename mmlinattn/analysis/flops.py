@@ -172,7 +172,7 @@ class _Tally:
 
 
 class _FunctionMode(TorchFunctionMode):
-    """Counts what takes another shape on every device and version below."""
+    """Counts what becomes other operations on other devices and versions."""
 
     def __init__(self, tally):
         super().__init__()
@@ -226,7 +226,7 @@ def _conv(args, out):
 
 
 def _product(matrix, factor):
-    """Matrix times matrix, which are arguments number ..."""
+    """Matrix product of two arguments, given by their places."""
     return lambda args, out: args[matrix].numel() * args[factor].size(-1)
 
 

@@ -25,8 +25,6 @@ def run_parser(description):
         help='folder for logs, checkpoints and results; default: '
         './work_dirs/<name of the config>')
     parser.add_argument(
-        '--amp', action='store_true', help='automatic mixed precision')
-    parser.add_argument(
         '--cfg-options',
         nargs='+',
         type=_key_value,

@@ -102,6 +102,13 @@ def test_multihead_attention(need_weights, device):
             linear=2 * 5 * 4 * 8 * 8, softmax_attention=2 * 2 * 5 * 5 * 8)
 
 
+def test_attention_written_out():
+    utils = pytest.importorskip('mmpretrain.models.utils')
+    attention = utils.WindowMSA(8, (3, 3), 2)
+    assert kinds(attention, (4, 9, 8)) == dict(
+        linear=4 * 9 * 4 * 8 * 8, softmax_attention=4 * 2 * 9 * 9 * 8)
+
+
 def softmax_free_attention(side, dims, heads, ratio, kernel, normalize):
     """Hand count of SoftmaxFreeAttention on one side x side map."""
     n, m, d = side**2, (side // ratio)**2, dims // heads

@@ -1,5 +1,6 @@
 """What every backbone shares: options, input checks, weights, freezing."""
 import math
+import re
 
 import torch
 from mmengine.logging import print_log
@@ -63,8 +64,8 @@ class BaseBackbone(BaseModule):
         norm_eval (bool): Keeps BatchNorm in eval mode while training.
         with_cp (bool): Recomputes blocks in the backward pass.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
-            'Pretrained' must bring every parameter, scaling vectors apart: a
-            missing one is an error.
+            'Pretrained' must bring every parameter but scaling vectors and
+            the norms of maps before the last one: a missing one is an error.
     """
 
     out_types = ('featmap', 'avg_featmap')
@@ -248,10 +249,11 @@ class BaseBackbone(BaseModule):
             raise KeyError(
                 f'checkpoint={checkpoint!r} does not fit this '
                 f'{type(self).__name__}: {error}') from None
-        fresh = [key for key in missing if self.starts_at_zero(key)]
+        zero = [key for key in missing if self.is_scaling_vector(key)]
+        norms = [key for key in missing if self.is_early_norm(key)]
         missing = [
-            key for key in missing
-            if key not in fresh and not key.endswith('num_batches_tracked')
+            key for key in missing if key not in zero + norms
+            and not key.endswith('num_batches_tracked')
         ]
         if missing:
             raise KeyError(
@@ -263,9 +265,18 @@ class BaseBackbone(BaseModule):
         print_log(
             f'{type(self).__name__}: loaded {len(state_dict)} entries from '
             f'{checkpoint}; not used: {unexpected or "none"}; start at zero: '
-            f'{fresh or "none"}', 'current')
+            f'{zero or "none"}; start as fresh norms: {norms or "none"}',
+            'current')
 
     @staticmethod
-    def starts_at_zero(param_name):
-        """Whether a parameter is a scaling vector, the identity at zero."""
+    def is_scaling_vector(param_name):
+        """Whether a parameter is one that is the identity at zero."""
         return param_name.rpartition('.')[2] in ('omega', 'dc_scale', 'hc_scale')
+
+    def is_early_norm(self, param_name):
+        """Whether a parameter is of the norm of a map before the last one.
+
+        A classifier, and so its checkpoint, has the last one's alone.
+        """
+        match = re.match(r'norm(\d+)\.', param_name)
+        return bool(match) and int(match[1]) < self.num_stages - 1

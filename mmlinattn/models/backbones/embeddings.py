@@ -127,14 +127,15 @@ class PatchMerging(nn.Module):
                  norm_cfg=dict(type='LN', eps=1e-5)):
         super().__init__()
         self.norm = build_norm(norm_cfg, 4 * in_channels)
-        self.reduction = nn.Conv2d(4 * in_channels, embed_dims, 1, bias=False)
+        self.reduction = nn.Linear(4 * in_channels, embed_dims, bias=False)
 
     def forward(self, x):
         pad_h, pad_w = (-side % 2 for side in x.shape[2:])
         x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
         # official order of the four: rows change first
         neighbours = [x[:, :, i::2, j::2] for j in (0, 1) for i in (0, 1)]
-        return self.reduction(self.norm(torch.cat(neighbours, dim=1)))
+        x = self.norm(torch.cat(neighbours, dim=1))
+        return self.reduction(x.movedim(1, -1)).movedim(-1, 1)
 
 
 def learned_tokens(num_tokens, embed_dims):

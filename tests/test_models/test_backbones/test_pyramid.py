@@ -17,6 +17,19 @@ def test_returns_all_maps():
     assert PyramidTransformer(ARCH, out_type='avg_featmap').out_indices == (1, )
 
 
+@pytest.mark.parametrize('frozen_stages, frozen', (
+    (-1, ()),
+    (0, ('stages.0.embedding.', 'stages.0.pos_embed.')),
+    (1, ('stages.0.', )),
+    (2, ('stages.0.', 'stages.1.')),
+))
+def test_what_a_frozen_stage_is(frozen_stages, frozen):
+    model = PyramidTransformer(
+        ARCH, pos_shapes=[(8, 8), (4, 4)], frozen_stages=frozen_stages)
+    for key, parameter in model.named_parameters():
+        assert parameter.requires_grad != key.startswith(frozen)
+
+
 def attention_types(model):
     return [[type(block.attn) for block in stage.blocks] for stage in model.stages]
 
@@ -50,6 +63,13 @@ def test_any_number_of_stages(num_stages):
     model = PyramidTransformer(arch).eval()
     outs = model(torch.randn(1, 3, 64, 64))
     assert [out.size(-1) for out in outs] == [16, 8, 4, 2, 1][:num_stages]
+
+
+def test_drop_path_grows_over_all_blocks():
+    model = PyramidTransformer(ARCH, drop_path_rate=0.2)
+    blocks = [block for stage in model.stages for block in stage.blocks]
+    rates = [getattr(block.drop_path, 'drop_prob', 0) for block in blocks]
+    assert rates == pytest.approx([0, 0.05, 0.1, 0.15, 0.2])
 
 
 def test_block_options_by_stage():

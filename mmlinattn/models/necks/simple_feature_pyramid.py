@@ -1,0 +1,103 @@
+"""From one map to a pyramid."""
+from mmengine.model import BaseModule, ModuleList
+from torch import nn
+
+from mmlinattn.registry import MODELS
+from ..backbones.embeddings import LayerNorm2d
+
+
+@MODELS.register_module()
+class SimpleFeaturePyramid(BaseModule):
+    """Pyramid from the last map of a plain backbone (*Exploring Plain Vision
+    Transformer Backbones for Object Detection*, arXiv 2203.16527).
+
+    Each level resizes the map by itself, without lateral connections: up by
+    transposed convolutions, down by max-pooling; a 1 x 1 and a 3 x 3
+    convolution follow, each with a LayerNorm over channels.
+
+    Args:
+        in_channels (int | Sequence[int]): Channels of the map, as an integer
+            or a list of one.
+        out_channels (int): Channels of all levels.
+        scales (Sequence[float]): Size of each level over that of the map:
+            4, 2, 1 or 0.5.
+        num_outs (int, optional): Number of levels; those past ``scales`` take
+            every other position of the one before. Default: one per scale.
+        init_cfg (dict, optional): Initialization of MMEngine.
+
+    Raises:
+        ValueError: If ``in_channels`` is a list of more than one entry, a
+            scale is another number, or ``num_outs`` is less than the number
+            of scales.
+    """
+
+    def __init__(self,
+                 in_channels,
+                 out_channels=256,
+                 scales=(4, 2, 1, 0.5),
+                 num_outs=None,
+                 init_cfg=dict(
+                     type='Xavier',
+                     layer=['Conv2d', 'ConvTranspose2d'],
+                     distribution='uniform')):
+        super().__init__(init_cfg)
+        if not isinstance(in_channels, int):
+            if len(in_channels) != 1:
+                raise ValueError(
+                    'in_channels must be an integer or a list of one, for the '
+                    f'one map of a plain backbone, got {in_channels}')
+            in_channels, = in_channels
+        num_outs = len(scales) if num_outs is None else num_outs
+        if num_outs < len(scales):
+            raise ValueError(
+                f'num_outs must be at least the number of scales, '
+                f'{len(scales)}, got {num_outs}')
+        self.num_extra = num_outs - len(scales)
+        self.extra = nn.MaxPool2d(1, stride=2)
+        self.levels = ModuleList(
+            self.level(in_channels, out_channels, scale) for scale in scales)
+
+    @staticmethod
+    def level(channels, out_channels, scale):
+        """The layers from the map to one level."""
+        half, quarter = channels // 2, channels // 4
+        if scale == 4:
+            resize = [
+                nn.ConvTranspose2d(channels, half, 2, stride=2),
+                LayerNorm2d(half, eps=1e-6),
+                nn.GELU(),
+                nn.ConvTranspose2d(half, quarter, 2, stride=2)
+            ]
+            channels = quarter
+        elif scale == 2:
+            resize = [nn.ConvTranspose2d(channels, half, 2, stride=2)]
+            channels = half
+        elif scale == 1:
+            resize = []
+        elif scale == 0.5:
+            # ceil, as at the strides of a backbone
+            resize = [nn.MaxPool2d(2, stride=2, ceil_mode=True)]
+        else:
+            raise ValueError(f'scales must be 4, 2, 1 or 0.5, got {scale}')
+        return nn.Sequential(
+            *resize,
+            nn.Conv2d(channels, out_channels, 1, bias=False),
+            LayerNorm2d(out_channels, eps=1e-6),
+            nn.Conv2d(out_channels, out_channels, 3, padding=1, bias=False),
+            LayerNorm2d(out_channels, eps=1e-6))
+
+    def forward(self, inputs):
+        """Builds the pyramid.
+
+        Args:
+            inputs (Sequence[Tensor]): The backbone's maps; the last one,
+                (B, in_channels, H, W), is used.
+
+        Returns:
+            tuple[Tensor]: ``num_outs`` maps (B, out_channels, H_i, W_i), the
+            largest first.
+        """
+        outs = [level(inputs[-1]) for level in self.levels]
+        for _ in range(self.num_extra):
+            outs.append(self.extra(outs[-1]))
+        return tuple(outs)

@@ -1,0 +1,201 @@
+"""tools/train.py, tools/test.py and their launchers, up to where a run starts:
+what they do with their arguments."""
+import importlib.util
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+from mmengine.config import Config
+from mmengine.runner import Runner
+
+pytestmark = pytest.mark.modern
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / 'tools'
+SOFT = ROOT / 'configs' / 'soft'
+
+
+def load_tool(name):
+    spec = importlib.util.spec_from_file_location(f'tool_{name}',
+                                                  TOOLS / f'{name}.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Runs a tool in an empty folder, and returns the config it would train
+    or test."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(name, *args):
+        runs = []
+        done = Namespace(train=lambda: None, test=lambda: None)
+        monkeypatch.setattr(Runner, 'from_cfg',
+                            lambda cfg: runs.append(cfg) or done)
+        monkeypatch.setattr(sys, 'argv', [f'{name}.py', *map(str, args)])
+        load_tool(name).main()
+        return runs[0]
+
+    return call
+
+
+@pytest.fixture
+def config(tmp_path):
+    """A config that needs no data."""
+    path = tmp_path / 'mine.py'
+    path.write_text("""
+default_scope = 'mmdet'
+model = dict(type='Model')
+optim_wrapper = dict(type='OptimWrapper')
+auto_scale_lr = dict(enable=False, base_batch_size=16)
+default_hooks = dict(visualization=dict(type='DetVisualizationHook'))
+visualizer = dict(type='Visualizer')
+test_dataloader = dict(dataset=dict(pipeline=[]))
+test_evaluator = dict(type='CocoMetric')
+load_from = None
+resume = False
+""")
+    return path
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    path = tmp_path / 'epoch_1.pth'
+    path.touch()
+    return path
+
+
+def test_train_defaults(run, config):
+    cfg = run('train', config)
+    assert cfg.work_dir == os.path.join('work_dirs', 'mine')
+    assert cfg.launcher == 'none'
+    assert not cfg.resume and cfg.load_from is None
+
+
+def test_train_options(run, config, checkpoint):
+    cfg = run('train', config, '--work-dir', 'here', '--amp',
+              '--auto-scale-lr', '--resume', checkpoint, '--launcher',
+              'pytorch', '--local-rank', '1', '--cfg-options', 'model.width=3')
+    assert cfg.work_dir == 'here'
+    assert cfg.optim_wrapper.type == 'AmpOptimWrapper'
+    assert cfg.auto_scale_lr.enable
+    assert cfg.resume and cfg.load_from == str(checkpoint)
+    assert cfg.launcher == 'pytorch'
+    assert cfg.model.width == 3
+
+
+def test_train_resume_from_last(run, config):
+    cfg = run('train', config, '--resume', '--cfg-options', 'load_from=other')
+    assert cfg.resume and cfg.load_from is None
+
+
+@pytest.mark.parametrize('tool, args, message', [
+    ('train', ['none.py'], "config='none.py': there is no such file"),
+    ('train', ['mine.py', '--resume', 'none.pth'], "load_from='none.pth'"),
+    ('train', ['mine.py', '--cfg-options', 'pretrained=none.pth'],
+     "pretrained='none.pth': there is no such file"),
+    ('train', ['mine.py', '--auto-scale-lr', '--cfg-options',
+               'auto_scale_lr={}'], '--auto-scale-lr needs'),
+    ('train', [SOFT / 'retinanet_softpp-t_fpn_1x_coco.py'],
+     "train_dataloader.dataset.data_root='data/coco/'"),
+    ('train', [SOFT / 'softpp-t_in1k.py'], "data_root='data/imagenet'"),
+    ('test', ['mine.py', 'none.pth'], "checkpoint='none.pth'"),
+    ('test', ['mine.py', 'epoch_1.pth', '--out', 'x.json'],
+     "--out must be a .pkl or .pickle file, got 'x.json'"),
+    ('test', ['mine.py', 'epoch_1.pth', '--tta'],
+     'lacks tta_model and tta_pipeline'),
+    ('test', [SOFT / 'upernet_softpp-t_1x_ade20k-512x512.py', 'epoch_1.pth'],
+     "test_dataloader.dataset.data_root='data/ade/ADEChallengeData2016'"),
+])
+def test_bad_input(run, config, checkpoint, tool, args, message):
+    with pytest.raises(SystemExit) as exit_info:
+        run(tool, *args)
+    line = exit_info.value.code
+    assert line.startswith(f'{tool}.py: error: ') and message in line
+    assert '\n' not in line
+
+
+def test_bad_option(run, config, capsys):
+    with pytest.raises(SystemExit) as exit_info:
+        run('train', config, '--cfg-options', 'width')
+    assert exit_info.value.code == 2
+    assert "'width' is not KEY=VALUE" in capsys.readouterr().err
+
+
+def test_test_defaults(run, config, checkpoint):
+    cfg = run('test', config, checkpoint)
+    assert cfg.load_from == str(checkpoint)
+    assert cfg.test_evaluator == dict(type='CocoMetric')
+    assert 'draw' not in cfg.default_hooks.visualization
+
+
+@pytest.mark.parametrize('hook, folder', [
+    ('DetVisualizationHook', 'default_hooks.visualization.test_out_dir'),
+    ('mmseg.SegVisualizationHook', 'visualizer.save_dir'),
+    ('VisualizationHook', 'default_hooks.visualization.out_dir'),
+])
+def test_drawing(run, config, checkpoint, tmp_path, hook, folder):
+    cfg = run('test', config, checkpoint, '--show-dir', 'pictures',
+              '--cfg-options', f'default_hooks.visualization.type={hook}')
+    drawing = cfg.default_hooks.visualization
+    assert drawing.get('draw') or drawing.get('enable')
+    assert not drawing.show
+    for key in folder.split('.'):
+        cfg = cfg[key]
+    assert cfg == str(tmp_path / 'pictures')
+
+
+def test_out(run, config, checkpoint):
+    metrics = run('test', config, checkpoint, '--out', 'x.pkl').test_evaluator
+    assert [metric['type'] for metric in metrics] == [
+        'CocoMetric', 'mmdet.DumpDetResults'
+    ]
+    args = config, checkpoint, '--out', 'x', '--cfg-options'
+    cfg = run('test', *args, 'default_scope=mmseg')
+    assert cfg.test_evaluator.output_dir == 'x'
+
+
+def test_tta(run, config, checkpoint):
+    with config.open('a') as file:
+        file.write("tta_model = dict(type='TTA')\ntta_pipeline = [dict()]\n")
+    cfg = run('test', config, checkpoint, '--tta')
+    assert cfg.model == dict(type='TTA', module=dict(type='Model'))
+    assert cfg.test_dataloader.dataset.pipeline == [dict()]
+
+
+@pytest.mark.parametrize('tool', ['train', 'test'])
+def test_help(tool):
+    out = subprocess.run([sys.executable, TOOLS / f'{tool}.py', '-h'],
+                         capture_output=True,
+                         text=True,
+                         check=True).stdout
+    assert '--cfg-options' in out and '--work-dir' in out
+    # mim would take it for a tool of OpenMMLab 1.0
+    assert '--gpus' not in out
+
+
+@pytest.mark.parametrize('script, args, program, expected', [
+    ('dist_train.sh', ['c.py', '2', '--amp'], 'python',
+     '--nproc_per_node=2 {tools}/train.py c.py --launcher pytorch --amp'),
+    ('dist_test.sh', ['c.py', 'x.pth', '2', '--show'], 'python',
+     '--nproc_per_node=2 {tools}/test.py c.py x.pth --launcher pytorch --show'),
+    ('slurm_train.sh', ['part', 'job', 'c.py', '--amp'], 'srun',
+     'python -u {tools}/train.py c.py --launcher slurm --amp'),
+    ('slurm_test.sh', ['part', 'job', 'c.py', 'x.pth', '--show'], 'srun',
+     'python -u {tools}/test.py c.py x.pth --launcher slurm --show'),
+])
+def test_launchers(tmp_path, script, args, program, expected):
+    fake = tmp_path / program
+    fake.write_text('#!/bin/sh\necho "$@"\n')
+    fake.chmod(0o755)
+    env = dict(os.environ, PATH=f'{tmp_path}:{os.environ["PATH"]}')
+    done = subprocess.run(['bash', TOOLS / script, *args],
+                          capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.strip().endswith(expected.format(tools=TOOLS))
+    done = subprocess.run(['bash', TOOLS / script], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith('usage: ')

@@ -1,0 +1,87 @@
+import pytest
+from mmengine.config import Config
+from mmengine.config.utils import MODULE2PACKAGE
+
+from mmlinattn.utils import (check_data, check_file, load_config,
+                             register_config_scopes)
+
+pytestmark = pytest.mark.modern
+
+
+def test_load_config(tmp_path):
+    path = tmp_path / 'base.py'
+    path.write_text('model = dict(width=3, heads=[dict(a=1), dict(b=2)])\n')
+    cfg = load_config(str(path), {'model.width': 4, 'model.heads.1.b': 5})
+    assert cfg.model == dict(width=4, heads=[dict(a=1), dict(b=5)])
+
+
+def test_load_config_missing(tmp_path):
+    path = str(tmp_path / 'none.py')
+    with pytest.raises(FileNotFoundError, match="config='.*none.py'"):
+        load_config(path)
+    child = tmp_path / 'child.py'
+    child.write_text("_base_ = './none.py'\n")
+    with pytest.raises(FileNotFoundError, match='none.py'):
+        load_config(str(child))
+
+
+def test_register_config_scopes(tmp_path):
+    register_config_scopes()
+    register_config_scopes()
+    assert MODULE2PACKAGE['mmlinattn'] == 'mmlinattn'
+    child = tmp_path / 'child.py'
+    child.write_text("_base_ = 'mmseg::_base_/default_runtime.py'\n")
+    assert Config.fromfile(str(child)).default_scope == 'mmseg'
+
+
+def test_check_file(tmp_path):
+    path = tmp_path / 'weights.pth'
+    with pytest.raises(FileNotFoundError, match="pretrained='.*weights.pth'"):
+        check_file('pretrained', str(path))
+    path.touch()
+    check_file('pretrained', str(path))
+    check_file('pretrained', 's3://bucket/weights.pth')
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A config whose data is all there."""
+    (tmp_path / 'train').mkdir()
+    (tmp_path / 'train.json').touch()
+    dataset = dict(
+        data_root=str(tmp_path),
+        ann_file='train.json',
+        data_prefix=dict(img='train/'))
+    return Config(
+        dict(
+            train_dataloader=dict(
+                dataset=dict(type='RepeatDataset', dataset=dataset)),
+            val_dataloader=None,
+            val_evaluator=[dict(ann_file=str(tmp_path / 'train.json'))]))
+
+
+SECTIONS = ('train_dataloader', 'val_dataloader', 'val_evaluator')
+
+
+def test_check_data(data):
+    check_data(data, *SECTIONS)
+
+
+@pytest.mark.parametrize('key, value', [
+    ('train_dataloader.dataset.dataset.data_root', 'nowhere'),
+    ('train_dataloader.dataset.dataset.ann_file', 'nowhere.json'),
+    ('train_dataloader.dataset.dataset.data_prefix.img', 'nowhere'),
+    ('val_evaluator.0.ann_file', 'nowhere.json'),
+])
+def test_check_data_missing(data, key, value):
+    data.merge_from_dict({key: value})
+    with pytest.raises(FileNotFoundError, match=f"^{key}='.*{value}'"):
+        check_data(data, *SECTIONS)
+
+
+def test_check_data_elsewhere(data):
+    dataset = data.train_dataloader.dataset.dataset
+    dataset.data_root = 's3://bucket/coco'
+    check_data(data, *SECTIONS)
+    dataset.update(data_root='nowhere', backend_args=dict(backend='petrel'))
+    check_data(data, *SECTIONS)
