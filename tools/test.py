@@ -94,8 +94,6 @@ def prepare(args):
     cfg = run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
-    if args.amp:
-        cfg.test_cfg.fp16 = True
     if args.show or args.show_dir:
         draw_predictions(cfg, args)
     if args.out:

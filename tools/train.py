@@ -11,6 +11,8 @@ def parse_args():
         'Train a model from a config of mmdet, mmseg, mmpretrain or '
         'mmlinattn; the config may inherit from mmlinattn::.')
     parser.add_argument(
+        '--amp', action='store_true', help='automatic mixed precision')
+    parser.add_argument(
         '--resume',
         nargs='?',
         const='auto',
@@ -40,9 +42,11 @@ def prepare(args):
     if args.resume is not None:
         cfg.resume = True
         cfg.load_from = None if args.resume == 'auto' else args.resume
-    for name in ('load_from', 'pretrained'):
-        if cfg.get(name):
-            check_file(name, cfg[name])
+    if cfg.get('load_from'):
+        check_file('load_from', cfg.load_from)
+    # a run that goes on needs its pretrained weights no more
+    if cfg.get('pretrained') and not cfg.get('resume'):
+        check_file('pretrained', cfg.pretrained)
     check_data(cfg, 'train_dataloader', 'val_dataloader', 'val_evaluator')
     return cfg
 

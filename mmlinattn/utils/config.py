@@ -1,5 +1,6 @@
 """Reading configs: of mmdet, mmseg, mmpretrain, and our own."""
 import os.path as osp
+import sys
 from importlib.metadata import PackageNotFoundError, distribution
 
 from mmengine.config import Config
@@ -24,11 +25,12 @@ def register_config_scopes():
         MODULE2PACKAGE['mmseg'] = 'mmseg'
 
     package = osp.dirname(osp.abspath(mmlinattn.__file__))
-    if osp.realpath(get_installed_path(SCOPE)) != osp.realpath(package):
-        # pkg_resources looks for an editable install in site-packages
-        from pkg_resources import Distribution, working_set
-        working_set.add(
-            Distribution(
+    installed = get_installed_path(SCOPE)
+    # where MMEngine asks it, it looks for an editable install in site-packages
+    asked = sys.modules.get('pkg_resources')
+    if asked and osp.realpath(installed) != osp.realpath(package):
+        asked.working_set.add(
+            asked.Distribution(
                 osp.dirname(package),
                 project_name=SCOPE,
                 version=mmlinattn.__version__),

@@ -1,5 +1,6 @@
 """Every config: name, index, model, optimizer, schedule, data."""
 import re
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -62,6 +63,7 @@ PARAMS = {
 }
 
 
+@lru_cache(None)
 def metafiles():
     index = yaml.safe_load((ROOT / 'model-index.yml').read_text())
     return [

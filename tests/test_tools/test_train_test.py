@@ -5,10 +5,10 @@ import os
 import subprocess
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
 import pytest
-from mmengine.config import Config
 from mmengine.runner import Runner
 
 pytestmark = pytest.mark.modern
@@ -31,6 +31,7 @@ def run(monkeypatch, tmp_path):
     """Runs a tool in an empty folder, and returns the config it would train
     or test."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('LOCAL_RANK', '0')
 
     def call(name, *args):
         runs = []
@@ -90,7 +91,8 @@ def test_train_options(run, config, checkpoint):
 
 
 def test_train_resume_from_last(run, config):
-    cfg = run('train', config, '--resume', '--cfg-options', 'load_from=other')
+    cfg = run('train', config, '--resume', '--cfg-options', 'load_from=other',
+              'pretrained=gone.pth')
     assert cfg.resume and cfg.load_from is None
 
 
@@ -194,8 +196,8 @@ def test_launchers(tmp_path, script, args, program, expected):
     fake.write_text('#!/bin/sh\necho "$@"\n')
     fake.chmod(0o755)
     env = dict(os.environ, PATH=f'{tmp_path}:{os.environ["PATH"]}')
-    done = subprocess.run(['bash', TOOLS / script, *args],
-                          capture_output=True, text=True, env=env, check=True)
+    run = partial(subprocess.run, capture_output=True, text=True, env=env)
+    done = run(['bash', TOOLS / script, *args], check=True)
     assert done.stdout.strip().endswith(expected.format(tools=TOOLS))
-    done = subprocess.run(['bash', TOOLS / script], capture_output=True, text=True)
+    done = run(['bash', TOOLS / script])
     assert done.returncode == 2 and done.stderr.startswith('usage: ')

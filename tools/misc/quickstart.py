@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = 'configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py'
 # what is worth a line on the screen; the rest is in the log file
-SHOWN = ('Epoch(', 'coco/', 'WARNING', 'Error', 'Saving checkpoint')
+SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'Saving checkpoint')
 
 
 def parse_args():
