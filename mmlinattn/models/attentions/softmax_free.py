@@ -107,9 +107,4 @@ class SoftmaxFreeAttention(BaseAttention):
         # the d channels of a head share its filter
         weight = self.local_conv.weight.repeat_interleave(self.head_dims, 0)
         maps = values.mT.unflatten(-1, hw_shape)
-        maps = nn.functional.conv2d(
-            maps,
-            weight,
-            padding=self.local_conv.padding,
-            groups=self.embed_dims)
-        return maps.flatten(2).mT
+        return F.depthwise_conv2d(maps, weight).flatten(2).mT

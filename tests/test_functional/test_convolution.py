@@ -1,0 +1,51 @@
+import pytest
+import torch
+from torch.nn.functional import conv2d
+
+from mmlinattn.functional import depthwise_conv2d
+
+pytestmark = pytest.mark.modern
+
+
+@pytest.mark.parametrize('channels_last', [False, True])
+@pytest.mark.parametrize('side', [1, 3, 9])
+@pytest.mark.parametrize('shape', [(1, 1, 1, 1), (2, 3, 5, 7), (1, 4, 13, 2)])
+def test_equals_torch(shape, side, channels_last):
+    x = torch.randn(shape, dtype=torch.float64)
+    if channels_last:
+        x = x.to(memory_format=torch.channels_last)
+    weight = torch.randn(shape[1], 1, side, side, dtype=torch.float64)
+    inputs = x.requires_grad_(), weight.requires_grad_()
+    ours = depthwise_conv2d(*inputs)
+    theirs = conv2d(*inputs, padding=side // 2, groups=shape[1])
+    grad = torch.randn_like(theirs)
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, inputs, grad),
+        torch.autograd.grad(theirs, inputs, grad))
+
+
+def test_one_gradient_only():
+    x = torch.randn(1, 2, 4, 4)
+    weight = torch.randn(2, 1, 3, 3, requires_grad=True)
+    depthwise_conv2d(x, weight).sum().backward()
+    assert weight.grad is not None
+    x.requires_grad_()
+    depthwise_conv2d(x, weight.detach()).sum().backward()
+    assert x.grad is not None
+
+
+def test_gradients_keep_their_dtype_under_autocast():
+    x = torch.randn(1, 2, 4, 4, requires_grad=True)
+    weight = torch.randn(2, 1, 3, 3, requires_grad=True)
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        out = depthwise_conv2d(x, weight)
+    assert out.dtype == torch.bfloat16
+    out.sum().backward()
+    assert x.grad.dtype == weight.grad.dtype == torch.float32
+
+
+@pytest.mark.parametrize('shape', [(2, 1, 2, 2), (3, 1, 3, 3), (2, 2, 3, 3)])
+def test_weight_of_another_shape(shape):
+    with pytest.raises(ValueError, match='weight.*C=2'):
+        depthwise_conv2d(torch.randn(1, 2, 4, 4), torch.randn(shape))
