@@ -1,59 +1,103 @@
-"""Square blocks of a token map, and back.
+"""Blocks of a token map, and back.
 
-Legend: ... batch and heads, (H, W) map, N = H * W tokens, s side of a block,
-n blocks, d channels.
+Legend: ... batch and heads, (H, W) map, N = H * W tokens, s side of a square
+block or (s, t) sides of any, n blocks, d channels.
 """
 import math
 
 from torch.nn.functional import pad
 
 
-def pad_map(x, hw_shape, side):
-    """Zero-pads a token map at its right and bottom to whole blocks.
+def square_side(size, name):
+    """Side of a square of so many tokens.
+
+    Args:
+        size (int): Number of tokens.
+        name (str): What to call it in an error.
+
+    Raises:
+        ValueError: If they don't make a square.
+    """
+    side = math.isqrt(size) if isinstance(size, int) and size > 0 else 0
+    if not side or side**2 != size:
+        raise ValueError(
+            f'{name} must be a square number such as 49, 196 or 576, got {size!r}')
+    return side
+
+
+def pad_map(x, hw_shape, side, centred=False):
+    """Zero-pads a token map to whole blocks.
 
     Args:
         x (Tensor): (..., N, d).
         hw_shape (tuple[int]): (H, W).
-        side (int): s.
+        side (int | tuple[int]): s, or (s, t).
+        centred (bool): Pads all around, the larger part at the right and
+            bottom; otherwise there alone.
 
     Returns:
         tuple[Tensor, tuple[int]]: Tokens of the padded map and its size.
     """
-    height, width = hw_shape
-    pad_h, pad_w = -height % side, -width % side
-    if pad_h or pad_w:
-        x = pad(x.unflatten(-2, (height, width)), (0, 0, 0, pad_w, 0, pad_h))
-        x = x.flatten(-3, -2)
-    return x, (height + pad_h, width + pad_w)
+    padded_shape = _whole_blocks(hw_shape, side)
+    if padded_shape == tuple(hw_shape):
+        return x, padded_shape
+    top, left = _offsets(padded_shape, hw_shape, centred)
+    bottom, right = (
+        padded - length - offset for padded, length, offset in zip(
+            padded_shape, hw_shape, (top, left)))
+    x = pad(x.unflatten(-2, hw_shape), (0, 0, left, right, top, bottom))
+    return x.flatten(-3, -2), padded_shape
 
 
-def crop_map(x, padded_shape, hw_shape):
+def crop_map(x, padded_shape, hw_shape, centred=False):
     """Undoes :func:`pad_map`: (..., N', d) to (..., N, d)."""
     if tuple(padded_shape) == tuple(hw_shape):
         return x
+    top, left = _offsets(padded_shape, hw_shape, centred)
     height, width = hw_shape
-    return x.unflatten(-2, padded_shape)[..., :height, :width, :].flatten(-3, -2)
+    x = x.unflatten(-2, padded_shape)
+    return x[..., top:top + height, left:left + width, :].flatten(-3, -2)
 
 
-def blockify(x, hw_shape, side):
+def blockify(x, hw_shape, side, centred=False):
     """Cuts a token map in blocks, zero-padded to whole ones.
 
     Args:
         x (Tensor): (..., N, d).
         hw_shape (tuple[int]): (H, W).
-        side (int): s.
+        side (int | tuple[int]): s, or (s, t).
+        centred (bool): See :func:`pad_map`.
 
     Returns:
-        Tensor: (..., n, s * s, d), blocks and their tokens in raster order.
+        Tensor: (..., n, s * t, d), blocks and their tokens in raster order.
     """
-    x, (height, width) = pad_map(x, hw_shape, side)
-    x = x.unflatten(-2, (height // side, side, width // side, side))
+    x, (height, width) = pad_map(x, hw_shape, side, centred)
+    rows, cols = _sides(side)
+    x = x.unflatten(-2, (height // rows, rows, width // cols, cols))
     return x.transpose(-4, -3).flatten(-5, -4).flatten(-3, -2)
 
 
-def unblockify(x, hw_shape, side):
-    """Undoes :func:`blockify`: (..., n, s * s, d) to (..., N, d)."""
-    rows, cols = (math.ceil(length / side) for length in hw_shape)
-    x = x.unflatten(-2, (side, side)).unflatten(-4, (rows, cols))
+def unblockify(x, hw_shape, side, centred=False):
+    """Undoes :func:`blockify`: (..., n, s * t, d) to (..., N, d)."""
+    padded_shape = _whole_blocks(hw_shape, side)
+    grid = [padded // s for padded, s in zip(padded_shape, _sides(side))]
+    x = x.unflatten(-2, _sides(side)).unflatten(-4, grid)
     x = x.transpose(-4, -3).flatten(-5, -2)
-    return crop_map(x, (rows * side, cols * side), hw_shape)
+    return crop_map(x, padded_shape, hw_shape, centred)
+
+
+def _sides(side):
+    return (side, side) if isinstance(side, int) else tuple(side)
+
+
+def _whole_blocks(hw_shape, side):
+    return tuple(
+        math.ceil(length / s) * s for length, s in zip(hw_shape, _sides(side)))
+
+
+def _offsets(padded_shape, hw_shape, centred):
+    """Rows above and columns left of the map in the padded one."""
+    if not centred:
+        return 0, 0
+    return tuple(
+        (padded - length) // 2 for padded, length in zip(padded_shape, hw_shape))

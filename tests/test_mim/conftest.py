@@ -1,19 +1,22 @@
 """Runs as a user starts them: the installed package, on its command lines, in a folder
 of one's own. Configs stay as they are; options say where the data is, how large the
-images are and how long it goes on."""
+images are and how long it goes on, and fix the seed."""
 import json
 import math
 import os
-import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
 import torch
 
+PYTHON = sys.executable
+MIM = Path(PYTHON).with_name('mim')
 MIM_FOLDER = Path(sysconfig.get_path('purelib')) / 'mmlinattn' / '.mim'
 SIDE = 64
 NUM_TRAIN = 8
@@ -35,16 +38,14 @@ class User:
 
     Args:
         folder (Path): Where they work.
-        data (Callable): The folder of a layout's dataset, by the layout's name.
     """
 
-    def __init__(self, folder, data):
+    def __init__(self, folder):
         self.folder = folder
-        self.data = data
         self.env = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
-        # nothing depends on which machine, and nothing competes for its cores
+        # results alike on every machine; threads that compete for cores only wait
         self.env['CUDA_VISIBLE_DEVICES'] = ''
-        self.env.setdefault('OMP_NUM_THREADS', '2')
+        self.env.setdefault('OMP_NUM_THREADS', '1')
 
     def run(self, *command, fails=False):
         """Runs a command to its end, and returns what it printed."""
@@ -58,57 +59,73 @@ class User:
         assert (done.returncode != 0) == fails, tail(done.stdout)
         return done.stdout
 
-    def start(self, *command):
-        """Starts a command in a process group of its own."""
-        return subprocess.Popen(
-            [str(part) for part in command],
-            cwd=self.folder,
-            env=self.env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True)
+    def run_until(self, reached, *command):
+        """Runs a command and kills it, with all that it started, at a moment.
+
+        Args:
+            reached (Callable): Tells whether the moment has come.
+            *command: The command.
+        """
+        log = self.folder / 'killed.log'
+        with open(log, 'w') as file:
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                cwd=self.folder,
+                env=self.env,
+                stdout=file,
+                stderr=file,
+                start_new_session=True)
+        try:
+            while not reached():
+                assert process.poll() is None, tail(log.read_text())
+                time.sleep(0.1)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def mim(self, *args, fails=False):
+        """Runs mim, and returns what it printed."""
+        return self.run(MIM, *args, fails=fails)
 
     def train_command(self, library, config, work_dir, options, *args):
-        if library == 'mmlinattn' and is_modern():
-            library = 'tools'
-        begin = [python(), MIM_FOLDER / 'tools' / 'train.py', config]
-        if library != 'tools':
-            begin = [mim(), 'train', mim_name(library), config, '--gpus', '0']
+        """The command of :meth:`train`."""
+        begin = [PYTHON, MIM_FOLDER / 'tools' / 'train.py', config]
+        if uses_mim(library):
+            begin = [MIM, 'train', mim_name(library), config, '--gpus', '0']
         return [
             *begin, '--work-dir', work_dir, *args, '--cfg-options',
-            *(f'{key}={value}' for key, value in options.items())
+            *key_values(options)
         ]
 
-    def train(self, library, config, options, work_dir='train', args=()):
-        """Trains, by ``mim train`` of a library, or, library='tools', by our tool.
+    def train(self, library, config, options, *args):
+        """Trains, by ``mim train`` of a library or by our own tool.
 
         Args:
             library (str): mmdet, mmsegmentation, mmpretrain, mmlinattn or tools;
                 mmlinattn means tools where mim can't find us.
             config (str | Path): Path of the config.
             options (dict): Options of the config to override.
-            work_dir (str): Name of the work directory in the user's folder.
-            args (tuple): More arguments of the training tool.
+            *args: More arguments of the training tool.
 
         Returns:
             Training: What it left.
         """
-        output = self.run(*self.train_command(library, config, work_dir, options, *args))
-        return Training(self.folder / work_dir, output)
+        work_dir = self.folder / 'train'
+        command = self.train_command(library, config, work_dir, options, *args)
+        return Training(work_dir, self.run(*command))
 
     def test(self, library, config, checkpoint, options):
-        """Tests, by the same ways as :meth:`train`, and returns metrics by name."""
+        """Tests, in the same ways as :meth:`train`, and returns metrics by name."""
         work_dir = self.folder / 'test'
-        if library == 'mmlinattn' and is_modern():
-            library = 'tools'
-        begin = [python(), MIM_FOLDER / 'tools' / 'test.py', config, checkpoint]
-        if library != 'tools':
+        begin = [PYTHON, MIM_FOLDER / 'tools' / 'test.py', config, checkpoint]
+        if uses_mim(library):
             begin = [
-                mim(), 'test',
+                MIM, 'test',
                 mim_name(library), config, '--checkpoint', checkpoint, '--gpus', '0'
             ]
         output = self.run(*begin, '--work-dir', work_dir, '--cfg-options',
-                          *(f'{key}={value}' for key, value in options.items()))
+                          *key_values(options))
         assert f'Load checkpoint from {checkpoint}' in output
         assert 'size mismatch' not in output and 'in source state_dict' not in output
         report, = work_dir.glob('*/*.json')
@@ -146,8 +163,7 @@ class Training:
         """Metrics of the last validation by name."""
         losses = [line['loss'] for line in self.log if 'loss' in line]
         assert losses and all(math.isfinite(loss) for loss in losses)
-        return metrics_of(next(line for line in reversed(self.log) if not {'loss'} &
-                               set(line)))
+        return metrics_of([line for line in self.log if 'loss' not in line][-1])
 
     def optimizer_steps(self):
         """Numbers of steps that the optimizer has made, one for each parameter."""
@@ -158,20 +174,20 @@ class Training:
 
 def metrics_of(line):
     metrics = {key: value for key, value in line.items() if key not in TIMES}
-    assert all(math.isfinite(value) for value in metrics.values()), metrics
+    assert metrics and all(map(math.isfinite, metrics.values())), line
     return metrics
+
+
+def key_values(options):
+    return [f'{key}={value}' for key, value in options.items()]
 
 
 def tail(output, num_lines=40):
     return '\n'.join(output.splitlines()[-num_lines:])
 
 
-def python():
-    return sys.executable
-
-
-def mim():
-    return Path(sys.executable).with_name('mim')
+def uses_mim(library):
+    return library != 'tools' and not (library == 'mmlinattn' and is_modern())
 
 
 def mim_name(library):
@@ -202,7 +218,7 @@ def data(configs, tmp_path_factory):
             width = 2 * SIDE if layout == 'cityscapes' else SIDE
             tool = MIM_FOLDER / 'tools' / 'dataset_converters' / 'make_shapes.py'
             subprocess.run([
-                python(), tool, '--layout', layout, '--out', folder, '--num-train',
+                PYTHON, tool, '--layout', layout, '--out', folder, '--num-train',
                 str(NUM_TRAIN), '--num-val', '4', '--size', str(width), str(SIDE)
             ], check=True)
             made[layout] = folder
@@ -212,9 +228,22 @@ def data(configs, tmp_path_factory):
 
 
 @pytest.fixture
-def user(data, tmp_path):
-    yield User(tmp_path, data)
-    for checkpoint in tmp_path.rglob('*.pth'):  # hundreds of megabytes each
+def user(tmp_path):
+    yield User(tmp_path)
+    remove_checkpoints(tmp_path)
+
+
+@pytest.fixture(scope='module')
+def earlier_user(tmp_path_factory):
+    """One whose results several tests build on."""
+    folder = tmp_path_factory.mktemp('earlier')
+    yield User(folder)
+    remove_checkpoints(folder)
+
+
+def remove_checkpoints(folder):
+    """They have hundreds of megabytes, and pytest keeps folders for days."""
+    for checkpoint in folder.rglob('*.pth'):
         checkpoint.unlink()
 
 
@@ -254,7 +283,13 @@ def coco(data):
     }
 
 
-def cityscapes_instances(data):
+def coco_3x(data):
+    options = coco(data)
+    scale = options.pop('train_dataloader.dataset.pipeline.2.scale')
+    return {**options, 'train_dataloader.dataset.pipeline.2.scales': f'[{scale}]'}
+
+
+def cityscapes_boxes(data):
     root, scale = data('cityscapes'), f'({2 * SIDE},{SIDE})'
     annotations = f'{root}/annotations/instancesonly_filtered_gtFine_val.json'
     return {
@@ -264,10 +299,18 @@ def cityscapes_instances(data):
         **both({
             'dataloader.dataset.data_root': f'{root}/',
             'dataloader.dataset.pipeline.1.scale': scale,
-            'evaluator.0.ann_file': annotations,
-            'evaluator.1.seg_prefix': f'{root}/gtFine/val',
+            'evaluator.ann_file': annotations,
         })
     }
+
+
+def cityscapes_instances(data):
+    options = cityscapes_boxes(data)
+    for split in ('val', 'test'):
+        key = f'{split}_evaluator'
+        options[f'{key}.0.ann_file'] = options.pop(f'{key}.ann_file')
+        options[f'{key}.1.seg_prefix'] = data('cityscapes') / 'gtFine' / 'val'
+    return options
 
 
 def segmentation(root, scale):
@@ -312,6 +355,8 @@ def imagenet(data):
 
 KINDS = dict(
     coco=coco,
+    coco_3x=coco_3x,
+    cityscapes_boxes=cityscapes_boxes,
     cityscapes_instances=cityscapes_instances,
     ade20k=ade20k,
     cityscapes=cityscapes,

@@ -35,8 +35,7 @@ def test_mask_rcnn_on_coco(user, configs, quick):
     metrics = train_and_test(user,
                              configs / 'soft/mask-rcnn_softpp-t_fpn_1x_coco.py',
                              quick('coco', **MASK_RCNN))
-    assert metrics['coco/bbox_mAP_50'] > 0
-    assert metrics['coco/segm_mAP_50'] > 0
+    assert {'coco/bbox_mAP', 'coco/segm_mAP'} <= set(metrics)
 
 
 def test_retinanet_on_coco(user, configs, quick):
@@ -50,5 +49,19 @@ def test_mask_rcnn_on_cityscapes(user, configs, quick):
     metrics = train_and_test(
         user, configs / 'soft/mask-rcnn_softpp-t_fpn_1x_cityscapes.py',
         quick('cityscapes_instances', **MASK_RCNN))
-    assert metrics['coco/segm_mAP_50'] > 0
-    assert 'cityscapes/mAP' in metrics
+    assert {'coco/bbox_mAP', 'coco/segm_mAP', 'cityscapes/mAP'} <= set(metrics)
+
+
+@pytest.mark.full
+def test_retinanet_on_cityscapes(user, configs, quick):
+    metrics = train_and_test(
+        user, configs / 'soft/retinanet_softpp-t_fpn_1x_cityscapes.py',
+        quick('cityscapes_boxes', **RETINANET))
+    assert metrics['coco/bbox_mAP_50'] > 0
+
+
+@pytest.mark.full
+def test_3x_of_older_family(user, configs, quick):
+    metrics = train_and_test(user, configs / 'soft/retinanet_soft-t_fpn_3x_coco.py',
+                             quick('coco_3x', **RETINANET))
+    assert metrics['coco/bbox_mAP_50'] > 0

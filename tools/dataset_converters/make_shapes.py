@@ -38,8 +38,8 @@ Polygon = List[Tuple[int, int]]
 SPLITS = ('train', 'val')
 MIN_SIDE = 32  # mmdet's base configs drop smaller images
 RECORD = 'make_shapes.json'
-MIN_VISIBLE = 0.6  # of a shape's area
-MAX_TURN = np.pi / 6  # either way from upright
+MIN_VISIBLE = 0.8  # of a shape's area
+MAX_TURN = np.pi / 12  # either way from upright
 
 
 # --------------------------------------------------------------------- scenes
@@ -438,7 +438,7 @@ class Layout(NamedTuple):
     paths: Tuple[str, ...]
     size: Size = (192, 192)
     max_shapes: int = 4
-    scale: Tuple[float, float] = (0.32, 0.52)
+    scale: Tuple[float, float] = (0.25, 0.42)
 
 
 LAYOUTS = dict(

@@ -1,15 +1,23 @@
 """Convert a checkpoint of a model's official code to one of mmlinattn's models.
 
-FAMILY  official code     for
-soft    fudan-zvg/SOFT    mmlinattn.SOFT, mmlinattn.SOFTPlusPlus
+FAMILY  checkpoints of                                   for
+soft    fudan-zvg/SOFT                                   SOFT, SOFTPlusPlus
+deit    ViT-Anti-Oversmoothing, DeiT, timm, mmpretrain   VisionTransformer
+cait    ViT-Anti-Oversmoothing, CaiT, timm               CaiT
+swin    ViT-Anti-Oversmoothing, Swin, timm, mmpretrain   SwinTransformer
 
 SRC is a state dict, bare or under `model` or `state_dict`. DST gets a checkpoint as
 OpenMMLab writes it: weights under `backbone.`, those of a classifier under `head.`
 as mmpretrain's LinearClsHead names them. Every key is accounted for: one left over
 or missing, as in a checkpoint of another family, is an error.
 
+AttnScale's and FeatScale's vectors, of VITA-Group/ViT-Anti-Oversmoothing, are found
+by their keys. A checkpoint without them is a start for fine-tuning: a backbone with
+attn_scale or feat_scale loads it and starts these vectors at zero, where they change
+nothing.
+
 Sizes are read from the keys. What the keys don't tell stays with the config: whether
-SOFT's kernel is normalized (attn_norm), and the heads of its last stage.
+SOFT's kernel is normalized (attn_norm), the heads of its last stage and of DeiT.
 
 example:
   python tools/model_converters/convert_official.py soft SOFT_Tiny.pth soft-t.pth
@@ -21,136 +29,43 @@ and then, in a config:
 import argparse
 import os
 import pickle
-import re
 import warnings
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Iterable, List, Sequence, Tuple
 
 import torch
+from official_families import FAMILIES, LINEAR, Row, StateDict, nested
 from torch import Tensor
 
-StateDict = Dict[str, Tensor]
-
-WHOLE = ('', )
-WEIGHT = ('weight', )
-LINEAR = NORM = ('weight', 'bias')
-BATCH_NORM = NORM + ('running_mean', 'running_var', 'num_batches_tracked')
+# timm's and the official ones', mmpretrain's for plain heads and for DeiT
+HEADS = ('head', 'head.fc', 'head.layers.head')
+SCALES = dict(attn_scale='omega', feat_scale='dc_scale')
 
 
-class Row(NamedTuple):
-    """What one of our modules is made of.
-
-    Attributes:
-        ours: Its name in our model.
-        official: Its name in the official one; the tensors of several, joined by
-            ' + ', are stacked.
-        tensors: Names of its tensors; ('', ) for a parameter without a module.
-    """
-    ours: str
-    official: str
-    tensors: Tuple[str, ...] = WHOLE
-
-    def sources(self) -> Dict[str, List[str]]:
-        """The official keys of each of our keys."""
-        modules = self.official.split(' + ')
-        return {
-            f'{self.ours}.{tensor}'.strip('.'):
-            [f'{module}.{tensor}'.strip('.') for module in modules]
-            for tensor in self.tensors
-        }
-
-
-class Family(NamedTuple):
-    """One official code base.
-
-    Attributes:
-        rows: From official keys to the backbone's rows. They are complete, so that
-            they tell what the keys lack.
-        arch: From an official state dict to the sizes that it shows.
-    """
-    rows: Callable[[Iterable[str]], List[Row]]
-    arch: Callable[[StateDict], dict]
-
-
-def nested(ours: str, official: str, rows: Iterable[Row]) -> List[Row]:
-    """Rows of a module as rows of the one that holds it under these prefixes."""
-    return [
-        Row(ours + row.ours,
-            ' + '.join(official + name for name in row.official.split(' + ')),
-            row.tensors) for row in rows
-    ]
-
-
-def count_blocks(keys: Iterable[str], prefix: str) -> int:
-    """Number of blocks below a prefix, at least 1: no stage is without."""
-    found = (re.match(rf'{re.escape(prefix)}(\d+)\.', key) for key in keys)
-    return max((int(match[1]) for match in found if match), default=0) + 1
-
-
-# ----------------------------------------------------------------------- soft
-SOFT_STEM = (
-    Row('0.0', '0', LINEAR),
-    Row('0.1', '1', BATCH_NORM),
-    Row('1.0', '3', LINEAR),
-    Row('1.1', '4', BATCH_NORM),
-    Row('2.0', '6', LINEAR),
-    Row('2.1', '7', BATCH_NORM),
-)
-SOFT_MERGING = (
-    Row('layer.0', '0', LINEAR),
-    Row('layer.1', '1', BATCH_NORM),
-)
-SOFT_BLOCK = (
-    Row('attn.q', 'att.mha.W_q', LINEAR),
-    Row('attn.v', 'att.mha.W_v', LINEAR),
-    Row('attn.sampler.conv', 'att.mha.attn.Qlandmark_op', WEIGHT),
-    Row('attn.sampler.norm', 'att.mha.attn.Qnorm_act.0', NORM),
-    Row('attn.local_conv', 'att.mha.attn.conv', WEIGHT),
-    Row('attn.proj', 'att.mha.ff', LINEAR),
-    Row('norm1', 'att.norm1', NORM),
-    Row('ffn.layers.0.0', 'att.ff1', LINEAR),
-    Row('ffn.layers.1', 'att.ff2', LINEAR),
-    Row('norm2', 'att.norm2', NORM),
-)
-SOFT_LAST_BLOCK = (
-    Row('norm1', 'norm1', NORM),
-    Row('attn.qkv', 'attn.q + attn.kv', LINEAR),
-    Row('attn.proj', 'attn.proj', LINEAR),
-    Row('norm2', 'norm2', NORM),
-    Row('ffn.layers.0.0', 'mlp.fc1', LINEAR),
-    Row('ffn.layers.1', 'mlp.fc2', LINEAR),
-)
-
-
-def soft_rows(keys: Iterable[str]) -> List[Row]:
-    """Rows of SOFT, whose official stages count from 1."""
-    rows = [Row('stages.3.cls_token', 'cls_token'), Row('norm3', 'norm', NORM)]
-    for i, number in enumerate('1234'):
-        rows.append(Row(f'stages.{i}.pos_embed.table', f'pos_embed{number}'))
-        rows += nested(f'stages.{i}.embedding.', f'patch_embed{number}.proj.',
-                       SOFT_MERGING if i else SOFT_STEM)
-        for j in range(count_blocks(keys, f'block{number}.')):
-            rows += nested(f'stages.{i}.blocks.{j}.', f'block{number}.{j}.',
-                           SOFT_LAST_BLOCK if i == 3 else SOFT_BLOCK)
-    return rows
-
-
-def soft_arch(state_dict: StateDict) -> dict:
-    """Widths and depths; the heads of the last stage leave no trace."""
-    return dict(
-        embed_dims=[state_dict[f'pos_embed{i}'].size(-1) for i in '1234'],
-        depths=[count_blocks(state_dict, f'block{i}.') for i in '1234'])
-
-
-FAMILIES = dict(soft=Family(soft_rows, soft_arch))
-
-
-# --------------------------------------------------------------------- shared
 def some(names: Iterable) -> str:
     """The number of names and the first few of them."""
     names = [str(name) for name in names]
     shown = names[:3] + ['...'] * (len(names) > 3)
     return f'{len(names)} ({", ".join(shown)})' if names else '0'
+
+
+def inside(state_dict: StateDict, prefix: str) -> StateDict:
+    """What is under a prefix, without it."""
+    return {
+        key[len(prefix):]: value
+        for key, value in state_dict.items() if key.startswith(prefix)
+    }
+
+
+def stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along their first axis; one alone may have none."""
+    return torch.cat(tensors) if len(tensors) > 1 else tensors[0]
+
+
+def recomputed(state_dict: StateDict, family: str) -> List[str]:
+    """Official keys that have no counterpart: our model computes these buffers."""
+    buffers = FAMILIES[family].buffers
+    return [key for key in state_dict if key.rpartition('.')[2] in buffers]
 
 
 def convert(state_dict: StateDict, family: str) -> StateDict:
@@ -164,23 +79,27 @@ def convert(state_dict: StateDict, family: str) -> StateDict:
         Ours, with the prefixes `backbone.` and, if there is a head, `head.`.
 
     Raises:
-        ValueError: If a key is missing or left over.
+        ValueError: If a key is missing or left over, or the model is of a kind that
+            has no counterpart.
     """
-    rows = nested('backbone.', '', FAMILIES[family].rows(state_dict))
-    if any(key.startswith('head.') for key in state_dict):
-        rows.append(Row('head.fc', 'head', LINEAR))
-    sources = {ours: keys for row in rows for ours, keys in row.sources().items()}
-    expected = [key for keys in sources.values() for key in keys]
+    prefix = 'backbone.' if inside(state_dict, 'backbone.') else ''
+    rows = FAMILIES[family].rows(inside(state_dict, prefix))
+    rows = nested('backbone.', prefix, rows)
+    rows += [
+        Row('head.fc', head, LINEAR) for head in HEADS
+        if inside(state_dict, f'{head}.').keys() & set(LINEAR)
+    ]
+    expected = [key for row in rows for keys in row.sources().values() for key in keys]
     missing = [key for key in expected if key not in state_dict]
-    leftover = sorted(state_dict.keys() - set(expected))
+    leftover = sorted(
+        state_dict.keys() - set(expected) - set(recomputed(state_dict, family)))
     if missing or leftover:
         raise ValueError(
             f'these are not the keys of a whole official {family!r} model: missing '
             f'{some(missing)}, left over {some(leftover)}')
     return {
-        ours: torch.cat([state_dict[key] for key in keys])
-        if len(keys) > 1 else state_dict[keys[0]]
-        for ours, keys in sources.items()
+        ours: row.change(stacked([state_dict[key] for key in keys]))
+        for row in rows for ours, keys in row.sources().items()
     }
 
 
@@ -290,15 +209,31 @@ def main(argv: Sequence[str] = None) -> None:
             state_dict = convert(official, args.family)
         except ValueError as error:
             raise ValueError(f'SRC={args.src}: {error}') from error
-        arch = FAMILIES[args.family].arch(official)
-        meta = dict(family=args.family, source=args.src.name, ema=args.ema, arch=arch)
+        arch = FAMILIES[args.family].arch(inside(state_dict, 'backbone.'))
+        scales = [
+            option for option, vector in SCALES.items()
+            if any(key.endswith(vector) for key in state_dict)
+        ]
+        meta = dict(
+            family=args.family,
+            source=args.src.name,
+            ema=args.ema,
+            arch=arch,
+            scales=scales)
         save(dict(meta=meta, state_dict=state_dict), args.dst)
     except (ValueError, OSError) as error:
         parser.error(str(error))
+    dropped = recomputed(official, args.family)
     head = state_dict.get('head.fc.weight')
     print(f'{args.family}: {", ".join(f"{key}={arch[key]}" for key in arch)}')
-    print(f'converted all {len(official)} official keys to {len(state_dict)} of ours, '
+    print(f'converted all {len(official) - len(dropped)} official keys to '
+          f'{len(state_dict)} of ours, '
           + ('no head' if head is None else f'with a head of {len(head)} classes'))
+    if dropped:
+        print(f'left out buffers that the model computes itself: {some(dropped)}')
+    print('scaling vectors: '
+          + (', '.join(f'{option}=True' for option in scales) or 'none, they would '
+             'start at zero with attn_scale=True or feat_scale=True'))
     if not args.ema and {'state_dict_ema', 'model_ema'} & checkpoint.keys():
         print('SRC holds a moving average of the weights too: --ema takes that')
     print(f'wrote {args.dst}')

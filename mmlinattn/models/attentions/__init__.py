@@ -1,13 +1,25 @@
-from .base import BaseAttention
+from .agent import AgentAttention
+from .base import BaseAttention, ProjectedAttention
+from .cross_shaped import CrossShapedWindowAttention
+from .efficient import EfficientAttention
+from .elfatt import ELFATT
+from .focused import FocusedLinearAttention
 from .landmarks import (BiasedSampler, ConvSampler, PoolingSampler,
                         RandomSampler)
+from .lepe import LePE
+from .linformer import LinformerAttention
+from .nystrom import NystromAttention
+from .performer import PerformerAttention
 from .softmax import SoftmaxAttention
 from .softmax_free import SoftmaxFreeAttention
 from .talking_heads import ClassAttention, TalkingHeadsAttention
 from .window import WindowAttention
 
 __all__ = [
-    'BaseAttention', 'BiasedSampler', 'ClassAttention', 'ConvSampler',
-    'PoolingSampler', 'RandomSampler', 'SoftmaxAttention',
+    'AgentAttention', 'BaseAttention', 'BiasedSampler', 'ClassAttention',
+    'ConvSampler', 'CrossShapedWindowAttention', 'EfficientAttention',
+    'ELFATT', 'FocusedLinearAttention', 'LePE', 'LinformerAttention',
+    'NystromAttention', 'PerformerAttention', 'PoolingSampler',
+    'ProjectedAttention', 'RandomSampler', 'SoftmaxAttention',
     'SoftmaxFreeAttention', 'TalkingHeadsAttention', 'WindowAttention'
 ]

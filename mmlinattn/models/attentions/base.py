@@ -4,6 +4,7 @@ from mmengine.model import BaseModule
 from torch import nn
 
 from mmlinattn import functional as F
+from .lepe import LePE
 
 
 class BaseAttention(BaseModule):
@@ -33,9 +34,9 @@ class BaseAttention(BaseModule):
         self.head_dims = embed_dims // num_heads
         self.omega = nn.Parameter(torch.zeros(num_heads)) if attn_scale else None
 
-    def split_heads(self, x):
+    def split_heads(self, x, num_heads=None):
         """(B, N, C) as (B, h, N, d)."""
-        return x.unflatten(-1, (self.num_heads, self.head_dims)).transpose(1, 2)
+        return x.unflatten(-1, (num_heads or self.num_heads, -1)).transpose(1, 2)
 
     @staticmethod
     def merge_heads(x):
@@ -63,3 +64,47 @@ class BaseAttention(BaseModule):
                 f'{type(self).__name__} is bound to the map: it needs '
                 f'N = H * W tokens, got N={x.size(1)} for hw_shape='
                 f'{(height, width)}')
+
+
+class ProjectedAttention(BaseAttention):
+    """Heads between a projection to queries, keys and values and one back.
+
+    A subclass says how a head attends (:meth:`attend`), and whether it is
+    bound to the map.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h.
+        qkv_bias (bool): Biases of the three projections.
+        lepe (bool): Adds :class:`LePE` of the values; extra tokens get none.
+        attn_scale (bool): Learns one AttnScale factor per head.
+        init_cfg (dict, optional): Initialization of MMEngine.
+    """
+
+    bound_to_map = False
+
+    def __init__(self,
+                 embed_dims,
+                 num_heads,
+                 qkv_bias=True,
+                 lepe=False,
+                 attn_scale=False,
+                 init_cfg=None):
+        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
+        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        self.lepe = LePE(embed_dims) if lepe else None
+        self.proj = nn.Linear(embed_dims, embed_dims)
+
+    def attend(self, q, k, v, hw_shape):
+        """(B, h, N, d) each to (B, h, N, d), AttnScale included."""
+        raise NotImplementedError
+
+    def forward(self, x, hw_shape):
+        if self.bound_to_map:
+            self.check_map(x, hw_shape)
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        out = self.attend(*map(self.split_heads, (q, k, v)), hw_shape)
+        out = self.merge_heads(out)
+        if self.lepe is not None:
+            out = out + self.lepe(v, hw_shape)
+        return self.proj(out)

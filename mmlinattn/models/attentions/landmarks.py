@@ -6,7 +6,27 @@ as one cell.
 """
 import torch
 from torch import nn
-from torch.nn.functional import avg_pool2d, pad
+from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, pad
+
+from mmlinattn.functional.precision import at_least_float32, autocast_disabled
+
+
+def pool_map(x, hw_shape, side):
+    """Averages of a grid of cells, whatever the size of the map.
+
+    Args:
+        x (Tensor): (B, h, N, d).
+        hw_shape (tuple[int]): (H, W).
+        side (int | tuple[int]): Cells along each side of the map.
+
+    Returns:
+        Tensor: (B, h, cells, d).
+    """
+    maps = x.flatten(0, 1).mT.unflatten(-1, hw_shape)  # (B * h, d, H, W)
+    with autocast_disabled(x):
+        maps, = at_least_float32(maps)
+        pooled = adaptive_avg_pool2d(maps, side).to(x.dtype)
+    return pooled.flatten(2).mT.unflatten(0, x.shape[:2])
 
 
 class LandmarkSampler(nn.Module):

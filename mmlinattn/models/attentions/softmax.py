@@ -2,11 +2,11 @@
 from torch import nn
 
 from mmlinattn.registry import MODELS
-from .base import BaseAttention
+from .base import ProjectedAttention
 
 
 @MODELS.register_module()
-class SoftmaxAttention(BaseAttention):
+class SoftmaxAttention(ProjectedAttention):
     """Multi-head softmax attention (*Attention Is All You Need*).
 
     Args:
@@ -14,6 +14,9 @@ class SoftmaxAttention(BaseAttention):
         num_heads (int): Heads h.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
+        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, as
+            CSWin's last stage and *ELFATT*'s VaniATT do. Extra tokens get
+            none.
         attn_scale (bool): Learns one AttnScale factor per head. With
             attention dropout the product of the dropped weights is scaled,
             which has the mean of dropping scaled weights.
@@ -25,15 +28,14 @@ class SoftmaxAttention(BaseAttention):
                  num_heads,
                  qkv_bias=True,
                  attn_drop=0.,
+                 lepe=False,
                  attn_scale=False,
                  init_cfg=None):
-        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
-        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        super().__init__(
+            embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
         self.attn_drop = attn_drop
-        self.proj = nn.Linear(embed_dims, embed_dims)
 
-    def forward(self, x, hw_shape):
-        q, k, v = map(self.split_heads, self.qkv(x).chunk(3, dim=-1))
+    def attend(self, q, k, v, hw_shape):
         out = nn.functional.scaled_dot_product_attention(
             q, k, v, dropout_p=self.attn_drop if self.training else 0.)
-        return self.proj(self.merge_heads(self.scale(out, v)))
+        return self.scale(out, v)

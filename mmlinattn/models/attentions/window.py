@@ -47,8 +47,8 @@ class WindowAttention(BaseAttention):
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
         window_size (int): Side s of a window.
-        shift_size (int): Cyclic shift, 0 for none. A map of one window is
-            not shifted.
+        shift_size (int): Cyclic shift, 0 for none. A map with a side of one
+            window or less is not shifted, as in the official classifier.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
         attn_scale (bool): Learns one AttnScale factor per head; the mean is

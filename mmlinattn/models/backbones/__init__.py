@@ -1,5 +1,6 @@
 from .base import BaseBackbone
 from .cait import CaiT
+from .cswin import CSWinTransformer
 from .embeddings import ConvEmbedding, ConvStem, PatchMerging
 from .isotropic import IsotropicTransformer
 from .pyramid import PyramidTransformer
@@ -8,7 +9,7 @@ from .swin import SwinTransformer
 from .vit import VisionTransformer
 
 __all__ = [
-    'BaseBackbone', 'CaiT', 'ConvEmbedding', 'ConvStem',
+    'BaseBackbone', 'CSWinTransformer', 'CaiT', 'ConvEmbedding', 'ConvStem',
     'IsotropicTransformer', 'PatchMerging', 'PyramidTransformer', 'SOFT',
     'SOFTPlusPlus', 'SwinTransformer', 'VisionTransformer'
 ]

@@ -3,10 +3,9 @@ import torch
 from mmengine.model import BaseModule, ModuleList
 
 from mmlinattn.registry import MODELS
-from .base import resolve_arch
 from .blocks import TransformerBlock
 from .embeddings import learned_tokens
-from .isotropic import ARCH_KEYS, IsotropicTransformer
+from .isotropic import ARCH_KEYS, IsotropicTransformer, resolve_plain_arch
 
 
 class ClassBlock(TransformerBlock):
@@ -49,7 +48,7 @@ class CaiT(IsotropicTransformer):
                  layer_scale=1e-5,
                  out_type='featmap',
                  **kwargs):
-        arch = resolve_arch(
+        arch = resolve_plain_arch(
             arch, self.arch_zoo, ARCH_KEYS + ('num_class_layers', ))
         super().__init__(
             arch,

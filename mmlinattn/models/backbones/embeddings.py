@@ -73,7 +73,7 @@ class ConvEmbedding(nn.Module):
     """One Conv-BN-ReLU that takes a side to ceil(side / stride).
 
     With ``kernel_size`` above ``stride`` patches overlap; with both equal
-    they don't, and the map is zero-padded to whole patches.
+    they don't. The map is zero-padded to whole strides first.
 
     Args:
         in_channels (int): Channels of the input map.
@@ -82,6 +82,12 @@ class ConvEmbedding(nn.Module):
         stride (int): Distance of two patches.
         norm_cfg (dict): Norm layer.
         act_cfg (dict): Activation layer.
+        padding (int, optional): Zeros all around the map of whole strides.
+            Default: none, or what centres the kernel where patches overlap.
+
+    Raises:
+        ValueError: If ``padding`` gives a map of whole strides another side
+            than side / stride.
     """
 
     def __init__(self,
@@ -90,10 +96,17 @@ class ConvEmbedding(nn.Module):
                  kernel_size=3,
                  stride=2,
                  norm_cfg=dict(type='BN'),
-                 act_cfg=dict(type='ReLU')):
+                 act_cfg=dict(type='ReLU'),
+                 padding=None):
         super().__init__()
+        if padding is None:
+            padding = (kernel_size - 1) // 2 if kernel_size > stride else 0
+        if not kernel_size - stride <= 2 * padding < kernel_size:
+            raise ValueError(
+                'padding must be at least (kernel_size - stride) / 2 and below '
+                f'kernel_size / 2, got padding={padding} for kernel_size='
+                f'{kernel_size} and stride={stride}')
         self.stride = stride
-        self.overlap = kernel_size > stride
         self.layer = conv_norm_act(
             in_channels,
             embed_dims,
@@ -101,11 +114,11 @@ class ConvEmbedding(nn.Module):
             act_cfg,
             kernel_size=kernel_size,
             stride=stride,
-            padding=kernel_size // 2 if self.overlap else 0)
+            padding=padding)
 
     def forward(self, x):
-        if not self.overlap:
-            pad_h, pad_w = (-side % self.stride for side in x.shape[2:])
+        pad_h, pad_w = (-side % self.stride for side in x.shape[2:])
+        if pad_h or pad_w:
             x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
         return self.layer(x)
 

@@ -6,11 +6,34 @@ import torch
 from mmengine.model import ModuleList
 from torch import nn
 
-from .base import BaseBackbone
+from .base import BaseBackbone, resolve_arch
 from .blocks import TransformerBlock, drop_path_rates
 from .embeddings import ConvEmbedding, PositionTable, learned_tokens
 
 ARCH_KEYS = ('embed_dims', 'num_layers', 'num_heads')
+
+
+def resolve_plain_arch(arch, arch_zoo, keys=ARCH_KEYS, **changes):
+    """:func:`resolve_arch`, and the check that its entries are sizes.
+
+    Args:
+        arch (str | dict): A key of ``arch_zoo``, or an architecture.
+        arch_zoo (dict): Architectures by name.
+        keys (tuple[str]): What an architecture has to say.
+        **changes: Entries in place of the architecture's, None for none.
+
+    Raises:
+        ValueError: If the name is unknown, a key is missing, or an entry is
+            not a positive integer.
+    """
+    arch = dict(resolve_arch(arch, arch_zoo, keys))
+    arch.update({key: x for key, x in changes.items() if x is not None})
+    for key in keys:
+        if not isinstance(arch[key], int) or arch[key] < 1:
+            raise ValueError(
+                f'{key} of arch must be a positive integer, got {arch[key]!r} '
+                f'in arch={arch}')
+    return arch
 
 
 class IsotropicTransformer(BaseBackbone):
@@ -63,10 +86,10 @@ class IsotropicTransformer(BaseBackbone):
                  out_indices=None,
                  **kwargs):
         dims, num_layers, num_heads = (arch[key] for key in ARCH_KEYS)
-        if img_size % patch_size:
+        if not 0 < patch_size <= img_size or img_size % patch_size:
             raise ValueError(
-                f'patch_size must divide img_size, got patch_size={patch_size} '
-                f'and img_size={img_size}')
+                'patch_size must be positive and divide img_size, got '
+                f'patch_size={patch_size} and img_size={img_size}')
         if out_indices is None:
             out_indices = (num_layers - 1, )
         super().__init__(in_channels, num_layers, out_indices, **kwargs)

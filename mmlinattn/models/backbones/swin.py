@@ -1,9 +1,10 @@
 """Swin Transformer."""
 from mmlinattn.registry import MODELS
 from .base import resolve_arch
-from .pyramid import PyramidTransformer
+from .presets import (LAYER_NORM, SOFTMAX, Preset, agents, efficient, elfatt,
+                      resolve_preset, stages)
+from .pyramid import ARCH_KEYS, PyramidTransformer, resolve_pyramid_arch
 
-LAYER_NORM = dict(type='LN', eps=1e-5)
 WINDOW_SIZE = 7
 
 # every other block shifts its windows by half a window
@@ -14,6 +15,7 @@ SHIFTED_WINDOWS = [
         window_size=WINDOW_SIZE,
         shift_size=WINDOW_SIZE // 2),
 ]
+FOCUSED = dict(type='FocusedLinearAttention')
 PATCH_EMBED = dict(
     type='ConvEmbedding',
     kernel_size=4,
@@ -32,15 +34,26 @@ class SwinTransformer(PyramidTransformer):
         arch (str | dict): 'tiny', 'small', 'base', or a dict with
             ``embed_dims``, an integer that doubles from stage to stage or
             a list, ``depths`` and ``num_heads``.
-        attention (str | dict | list): 'local', Swin's shifted windows; or
-            the config of an attention, or a list with one per stage, whose
-            entries may be lists, patterns over the stage's blocks.
-        patch_embed (dict): Config of the first embedding.
-        merging (dict): Config of the embeddings between stages.
+        attention (str | dict | list): A paper's whole model by name: 'local',
+            Swin itself, with shifted windows; 'global', softmax attention;
+            'elfatt'; 'efficient'; 'agent'; 'flatten'. Or the config of an
+            attention, or a list with one per stage, whose entries may be
+            lists, patterns over the stage's blocks, in place of 'local'.
+        patch_embed (dict, optional): Config of the first embedding. Default:
+            that of the model; Swin's, but for 'elfatt', which has CSWin's.
+        merging (dict, optional): Config of the embeddings between stages,
+            likewise.
+        block_sizes (int | Sequence[int], optional): Of 'elfatt': tokens in a
+            block, for all stages but the last or for each of them. Default: 196.
+        split_ratio (float, optional): Of 'elfatt': share of the channels in
+            the global half. Default: 0.5.
+        lepe (bool, optional): Of 'elfatt': whether there is positional
+            encoding. Default: True.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`.
 
     Raises:
-        ValueError: If ``arch`` or ``attention`` is unknown.
+        ValueError: If ``arch`` or ``attention`` is unknown, or options of
+            'elfatt' come without it.
     """
 
     arch_zoo = {
@@ -51,33 +64,50 @@ class SwinTransformer(PyramidTransformer):
         'base':
         dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
     }
-    presets = {'local': dict(attention=SHIFTED_WINDOWS)}
+    presets = {
+        'local':
+        Preset(stages(SHIFTED_WINDOWS), PATCH_EMBED, PATCH_MERGING),
+        'global':
+        Preset(stages(SOFTMAX), PATCH_EMBED, PATCH_MERGING),
+        'elfatt':
+        Preset(elfatt),
+        'efficient':
+        Preset(efficient, PATCH_EMBED, PATCH_MERGING),
+        # Agent-Swin (arXiv 2312.08874)
+        'agent':
+        Preset(
+            stages(
+                agents(9, 56), agents(16, 28), agents(49, 14), SHIFTED_WINDOWS),
+            PATCH_EMBED, PATCH_MERGING),
+        # FLatten-Swin (arXiv 2308.00442)
+        'flatten':
+        Preset(
+            stages(FOCUSED, FOCUSED, SHIFTED_WINDOWS), PATCH_EMBED,
+            PATCH_MERGING),
+    }
 
     def __init__(self,
                  arch='tiny',
                  attention='local',
-                 patch_embed=PATCH_EMBED,
-                 merging=PATCH_MERGING,
+                 patch_embed=None,
+                 merging=None,
+                 block_sizes=None,
+                 split_ratio=None,
+                 lepe=None,
                  **kwargs):
-        arch = dict(
-            resolve_arch(arch, self.arch_zoo,
-                         ('embed_dims', 'depths', 'num_heads')))
-        if isinstance(arch['embed_dims'], int):
-            arch['embed_dims'] = [
-                arch['embed_dims'] * 2**i for i in range(len(arch['depths']))
-            ]
-        if isinstance(attention, str):
-            if attention not in self.presets:
-                raise ValueError(
-                    f'attention must be one of {sorted(self.presets)}, a '
-                    f'config or a list of configs, got {attention!r}')
-            attention = self.presets[attention]['attention']
-            attention = [attention] * len(arch['depths'])
+        arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
+        dims, depths = arch['embed_dims'], arch['depths']
+        if isinstance(dims, int) and isinstance(depths, (list, tuple)):
+            arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
+        arch = resolve_pyramid_arch(arch, {})
+        preset = resolve_preset(
+            self.presets, attention, len(arch['depths']),
+            dict(block_sizes=block_sizes, split_ratio=split_ratio, lepe=lepe))
         super().__init__(
             arch,
-            stem=patch_embed,
-            merging=merging,
-            attention=attention,
+            stem=patch_embed or preset.patch_embed,
+            merging=merging or preset.merging,
+            attention=preset.attention,
             block=dict(norm_eps=1e-5),
             norm_eps=1e-5,
             out_norm='all',

@@ -1,7 +1,6 @@
 """Vision Transformer."""
 from mmlinattn.registry import MODELS
-from .base import resolve_arch
-from .isotropic import ARCH_KEYS, IsotropicTransformer
+from .isotropic import IsotropicTransformer, resolve_plain_arch
 
 
 @MODELS.register_module()
@@ -27,8 +26,6 @@ class VisionTransformer(IsotropicTransformer):
                  num_layers=None,
                  attention=dict(type='SoftmaxAttention'),
                  **kwargs):
-        arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
-        if num_layers is not None:
-            arch['num_layers'] = num_layers
+        arch = resolve_plain_arch(arch, self.arch_zoo, num_layers=num_layers)
         super().__init__(arch, attention, **kwargs)
         self.freeze()

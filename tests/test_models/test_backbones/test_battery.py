@@ -34,6 +34,8 @@ class Case(NamedTuple):
 
 PYRAMID = dict(
     embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
+SWIN = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[1, 2, 4, 4])
+PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3, num_class_layers=1)
 CASES = {
     'SOFT': Case(dict(type='SOFT', arch=PYRAMID, img_size=64)),
     'SOFTPlusPlus': Case(dict(type='SOFTPlusPlus', arch=PYRAMID)),
@@ -42,7 +44,22 @@ CASES = {
         with_cls_token=False),
     'Pyramid': Case(
         dict(type='PyramidTransformer', arch=PYRAMID), with_cls_token=False),
+    'Swin': Case(dict(type='SwinTransformer', arch=SWIN), with_cls_token=False),
+    'ViT': Case(
+        dict(type='VisionTransformer', arch=PLAIN, img_size=64, patch_size=8),
+        num_blocks=4,
+        strides=(8, 8, 8, 8)),
+    'CaiT': Case(
+        dict(type='CaiT', arch=PLAIN, img_size=64, patch_size=8),
+        num_blocks=4,
+        strides=(8, 8, 8, 8)),
 }
+UNSCALED = dict(attn_scale=False, feat_scale=False)
+SCALED = dict(attn_scale=True, feat_scale=True)
+CASES.update({
+    f'{name}-scaled': CASES[name]._replace(cfg={**CASES[name].cfg, **SCALED})
+    for name in ('SOFTPlusPlus', 'Swin', 'ViT', 'CaiT')
+})
 ALL = (0, 1, 2, 3)
 SIZES = ((32, 32), (33, 257), (257, 33), (64, 64), (65, 97), (129, 50))
 BACKBONES = pytest.mark.parametrize('name', CASES)
@@ -90,9 +107,15 @@ def assert_all_close(results, expected, tolerance=1e-6):
         assert error <= tolerance
 
 
-def biases_before_batchnorm(model):
-    """Their gradient is zero in training: the mean takes them out again."""
-    names = set()
+def biases_without_gradient(model):
+    """Their gradient is zero but for rounding: what follows takes them out again,
+    a mean (BatchNorm in training) or a softmax (the first mix of talking heads)."""
+    names = {
+        name for name, _ in model.named_parameters()
+        if name.endswith('mix_logits.bias')
+    }
+    if model.norm_eval:
+        return names
     for name, module in model.named_modules():
         if isinstance(module, nn.Sequential):
             layers = list(module)
@@ -121,7 +144,7 @@ TRAINED = {
     'default': dict(),
     'norm-eval': dict(norm_eval=True),
     'with-cp': dict(with_cp=True),
-    'scales': dict(attn_scale=True, feat_scale=True),
+    'scales': SCALED,
     'first-map': dict(out_indices=(0, )),
     'maps-0-2': dict(out_indices=(0, 2)),
     'last-map': dict(out_indices=(3, )),
@@ -139,7 +162,7 @@ def test_every_trainable_parameter_learns(name, mode):
         pytest.skip('has no class token')
     model = build(name, **TRAINED[mode]).train()
     random_loss(model(images(height=65))).backward()
-    zero = set() if model.norm_eval else biases_before_batchnorm(model)
+    zero = biases_without_gradient(model)
     for key, parameter in model.named_parameters():
         if not parameter.requires_grad:
             assert parameter.grad is None, key
@@ -329,8 +352,9 @@ def test_half_precision_is_close(name):
 ))
 @BACKBONES
 def test_scales_start_at_the_identity(name, option, vectors):
-    plain = build(name)
-    scaled, missing, unexpected = build_like(plain, name, **{option: True})
+    plain = build(name, **UNSCALED)
+    scaled, missing, unexpected = build_like(
+        plain, name, **{**UNSCALED, option: True})
     assert not unexpected
     assert {key.rpartition('.')[2] for key in missing} == vectors
     assert len(missing) == len(vectors) * CASES[name].num_blocks
@@ -431,11 +455,23 @@ def test_pretrained_in_its_other_spellings(pretrained, init_type, in_list):
 
 @BACKBONES
 def test_pretrained_starts_scaling_vectors_at_zero(name, pretrained):
-    plain = build(name)
-    scaled = pretrained(
-        name, plain.state_dict(), attn_scale=True, feat_scale=True)
+    plain = build(name, **UNSCALED)
+    scaled = pretrained(name, plain.state_dict(), **SCALED)
     x = images(1)
     assert_all_close(scaled.eval()(x), plain(x))
+
+
+@BACKBONES
+def test_pretrained_by_a_classifier(name, pretrained):
+    """It has the norm of the last map alone; others start fresh."""
+    classifier = build(name, out_indices=(3, ))
+    model = pretrained(
+        name, classifier.state_dict(), out_indices=ALL).eval()
+    x = images(1)
+    assert_all_close(model(x)[-1:], classifier(x))
+    fresh = model.state_dict().keys() - classifier.state_dict().keys()
+    assert all((model.get_parameter(key) == key.endswith('weight')).all()
+               for key in fresh)
 
 
 @BACKBONES

@@ -1,0 +1,28 @@
+"""Agent attention.
+
+Legend: B batch, h heads, N tokens, n agents, d head dim.
+"""
+from torch.nn.functional import scaled_dot_product_attention
+
+
+def agent_attention(q, k, v, agents, agent_bias=None, query_bias=None):
+    r"""Two softmax attentions in a row: agents collect, queries ask them.
+
+    :math:`\sigma(Q A^T / \sqrt d + B_2)\,\sigma(A K^T / \sqrt d + B_1) V`
+    (*Agent Attention: On the Integration of Softmax and Linear Attention*,
+    arXiv 2312.08874).
+
+    Args:
+        q (Tensor): (B, h, N, d).
+        k (Tensor): (B, h, N, d).
+        v (Tensor): (B, h, N, d).
+        agents (Tensor): A, (B, h, n, d).
+        agent_bias (Tensor, optional): :math:`B_1`, broadcast to (B, h, n, N).
+        query_bias (Tensor, optional): :math:`B_2`, broadcast to (B, h, N, n).
+
+    Returns:
+        Tensor: (B, h, N, d).
+    """
+    collected = scaled_dot_product_attention(agents, k, v, attn_mask=agent_bias)
+    return scaled_dot_product_attention(
+        q, agents, collected, attn_mask=query_bias)

@@ -1,0 +1,30 @@
+"""Efficient attention: softmax on queries and keys, not on their products.
+
+Legend: B batch, h heads, N tokens, c channels of queries and keys, d of values.
+"""
+from .precision import at_least_float32, autocast_disabled
+
+
+def efficient_attention(q, k, v):
+    r"""Linear attention :math:`\sigma_c(Q) (\sigma_N(K)^T V)`.
+
+    :math:`\sigma_c` is the softmax over the channels of each query,
+    :math:`\sigma_N` that over the tokens of each channel, so each row of the
+    N x N matrix :math:`\sigma_c(Q) \sigma_N(K)^T` sums to 1 (*Efficient
+    Attention: Attention with Linear Complexities*, arXiv 1812.01243; the
+    global half of *ELFATT*, arXiv 2501.06098).
+
+    Args:
+        q (Tensor): (B, h, N, c).
+        k (Tensor): (B, h, N, c).
+        v (Tensor): (B, h, N, d). In half precision the sums over the N tokens
+            are taken in float32, autocast or not: their weights, 1 / N each on
+            a flat map, are next to nothing in float16.
+
+    Returns:
+        Tensor: (B, h, N, d), in the dtype of ``q``.
+    """
+    with autocast_disabled(q):
+        k, v = at_least_float32(k, v)
+        context = k.softmax(-2).mT @ v  # (B, h, c, d)
+        return q.softmax(-1) @ context.to(q.dtype)

@@ -1,0 +1,85 @@
+"""Softmax attention inside the blocks of a map.
+
+Legend: B batch, h heads, (H, W) map, N = H * W tokens, n blocks of s * t
+tokens, d head dim.
+"""
+import math
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from .blocks import blockify, square_side, unblockify
+from .oversmoothing import attn_scale
+
+
+def block_attention(q, k, v, hw_shape, block_size, mask_padding=False, omega=None):
+    """Softmax attention inside square blocks: the local half of *ELFATT*
+    (arXiv 2501.06098).
+
+    Args:
+        q (Tensor): (B, h, N, d).
+        k (Tensor): (B, h, N, d).
+        v (Tensor): (B, h, N, d).
+        hw_shape (tuple[int]): (H, W).
+        block_size (int): Tokens in a block, a square number.
+        mask_padding (bool): See :func:`local_attention`.
+        omega (Tensor, optional): See :func:`local_attention`.
+
+    Returns:
+        Tensor: (B, h, N, d).
+
+    Raises:
+        ValueError: If ``block_size`` is no square number.
+    """
+    side = square_side(block_size, 'block_size')
+    return local_attention(
+        q, k, v, hw_shape, (side, side), mask_padding=mask_padding, omega=omega)
+
+
+def local_attention(q,
+                    k,
+                    v,
+                    hw_shape,
+                    block_shape,
+                    mask_padding=False,
+                    omega=None,
+                    dropout_p=0.,
+                    centred=False):
+    """Softmax attention inside blocks, which are a batch to the fused kernels
+    of :func:`torch.nn.functional.scaled_dot_product_attention`.
+
+    Args:
+        q (Tensor): (B, h, N, d).
+        k (Tensor): (B, h, N, d).
+        v (Tensor): (B, h, N, d).
+        hw_shape (tuple[int]): (H, W). The map is zero-padded to whole blocks.
+        block_shape (tuple[int]): Sides (s, t) of a block.
+        mask_padding (bool): Keeps padded tokens from being keys. Otherwise
+            they are keys of zero with values of zero, and no mask stands in
+            the way of FlashAttention.
+        omega (Tensor, optional): AttnScale factors, (h, ). The mean is that
+            of the keys' values in the block.
+        dropout_p (float): Dropout rate on attention weights.
+        centred (bool): Pads all around instead of at the right and bottom.
+
+    Returns:
+        Tensor: (B, h, N, d).
+    """
+    heads = q.shape[:2]
+    q, k, v = (blockify(x, hw_shape, block_shape, centred) for x in (q, k, v))
+    is_key = None
+    if mask_padding and any(
+            length % side for length, side in zip(hw_shape, block_shape)):
+        is_key = torch.ones(math.prod(hw_shape), 1, device=q.device)
+        is_key = blockify(is_key, hw_shape, block_shape, centred)  # (n, s * t, 1)
+    # fused kernels take four axes: heads join the batch, blocks are the heads
+    out = scaled_dot_product_attention(
+        *(x.flatten(0, 1) for x in (q, k, v)),
+        attn_mask=None if is_key is None else is_key.mT.bool().unsqueeze(0),
+        dropout_p=dropout_p).unflatten(0, heads)
+    if omega is not None:
+        if is_key is not None:
+            # padded values are zero: this makes the block's mean the keys' mean
+            v = v / is_key.mean(-2, keepdim=True).to(v.dtype)
+        out = attn_scale(out, v, omega)
+    return unblockify(out, hw_shape, block_shape, centred)

@@ -1,0 +1,86 @@
+"""Cross-shaped windows of CSWin."""
+import torch
+from torch import nn
+
+from mmlinattn import functional as F
+from mmlinattn.registry import MODELS
+from .base import BaseAttention
+from .lepe import LePE
+
+
+@MODELS.register_module()
+class CrossShapedWindowAttention(BaseAttention):
+    """Softmax attention in stripes: upright ones for the first half of the
+    heads, flat ones for the other (*CSWin Transformer: A General Vision
+    Transformer Backbone with Cross-Shaped Windows*, arXiv 2107.00652).
+
+    Queries, keys and values are zero-padded to whole stripes, all around;
+    padded tokens are keys like all others, as in the official code.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h, even.
+        stripe_width (int): Width of a stripe, as long as the map.
+        qkv_bias (bool): Biases of the three projections.
+        attn_drop (float): Dropout rate on attention weights.
+        lepe (bool): Adds a 3 x 3 depthwise convolution of the values inside
+            the stripes.
+        attn_scale (bool): Learns one AttnScale factor per head; the mean is
+            that of a stripe.
+        init_cfg (dict, optional): Initialization of MMEngine.
+
+    Raises:
+        ValueError: If ``num_heads`` is odd or ``stripe_width`` no positive
+            integer; in ``forward`` if the map is empty or there are tokens
+            besides the map's.
+    """
+
+    def __init__(self,
+                 embed_dims,
+                 num_heads,
+                 stripe_width=7,
+                 qkv_bias=True,
+                 attn_drop=0.,
+                 lepe=True,
+                 attn_scale=False,
+                 init_cfg=None):
+        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
+        if num_heads % 2:
+            raise ValueError(
+                'num_heads must be even, half for upright and half for flat '
+                f'stripes, got num_heads={num_heads}')
+        if not isinstance(stripe_width, int) or stripe_width < 1:
+            raise ValueError(
+                f'stripe_width must be a positive integer, got {stripe_width!r}')
+        self.stripe_width = stripe_width
+        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        self.attn_drop = attn_drop
+        self.lepe = None
+        if lepe:
+            self.lepe = nn.ModuleList(LePE(embed_dims // 2) for _ in range(2))
+        self.proj = nn.Linear(embed_dims, embed_dims)
+
+    def forward(self, x, hw_shape):
+        self.check_map(x, hw_shape)
+        parts = [part.chunk(2, dim=-1) for part in self.qkv(x).chunk(3, dim=-1)]
+        height, width = hw_shape
+        stripes = ((height, self.stripe_width), (self.stripe_width, width))
+        halves = [
+            self.attend(half, *qkv, hw_shape, stripe)
+            for half, (qkv, stripe) in enumerate(zip(zip(*parts), stripes))
+        ]
+        return self.proj(torch.cat(halves, dim=-1))
+
+    def attend(self, half, q, k, v, hw_shape, stripe):
+        """(B, N, C / 2) each to (B, N, C / 2)."""
+        out = F.local_attention(
+            *(self.split_heads(x, self.num_heads // 2) for x in (q, k, v)),
+            hw_shape,
+            stripe,
+            omega=None if self.omega is None else self.omega.chunk(2)[half],
+            dropout_p=self.attn_drop if self.training else 0.,
+            centred=True)
+        out = self.merge_heads(out)
+        if self.lepe is not None:
+            out = out + self.lepe[half](v, hw_shape, stripe, centred=True)
+        return out

@@ -1,0 +1,25 @@
+"""Efficient attention as a module."""
+from mmlinattn import functional as F
+from mmlinattn.registry import MODELS
+from .base import ProjectedAttention
+
+
+@MODELS.register_module()
+class EfficientAttention(ProjectedAttention):
+    """Softmax over the channels of queries and over the tokens of keys
+    (*Efficient Attention: Attention with Linear Complexities*, arXiv
+    1812.01243; EFFATT in the ELFATT paper's tables).
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h.
+        qkv_bias (bool): Biases of the three projections.
+        lepe (bool): Adds a 3 x 3 depthwise convolution of the values; extra
+            tokens get none.
+        attn_scale (bool): Learns one AttnScale factor per head; the mean is
+            that of all tokens.
+        init_cfg (dict, optional): Initialization of MMEngine.
+    """
+
+    def attend(self, q, k, v, hw_shape):
+        return self.scale(F.efficient_attention(q, k, v), v)

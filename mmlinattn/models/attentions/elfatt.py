@@ -1,0 +1,130 @@
+"""ELFATT."""
+import torch
+from torch import nn
+
+from mmlinattn import functional as F
+from mmlinattn.registry import MODELS
+from .base import BaseAttention
+from .lepe import LePE
+
+
+@MODELS.register_module()
+class ELFATT(BaseAttention):
+    """A global and a local half side by side (*ELFATT: Efficient Linear Fast
+    Attention for Vision Transformers*, arXiv 2501.06098).
+
+    The first c1 channels of queries, keys and values go through efficient
+    attention over the whole map, the other c2 through softmax attention inside
+    square blocks, each with LePE. A half has num_heads // 2 heads, at least
+    one, whatever its share of the channels; alone, it has all of them.
+
+    Args:
+        embed_dims (int): Channels C = c1 + c2.
+        num_heads (int): Heads h.
+        block_size (int): Tokens in a block of the local half, a square number.
+            The queries, keys and values of other maps are zero-padded.
+        split_ratio (float): Share c1 / C of the global half: 1 is efficient
+            attention, 0 is attention inside blocks.
+        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, in the
+            local half inside the blocks.
+        mask_padding (bool): Keeps padded tokens from being keys, at the price
+            of the kernels that take no mask (FlashAttention).
+        qkv_bias (bool): Biases of the three projections.
+        attn_scale (bool): Learns one AttnScale factor per head of either half;
+            the mean is that of all tokens in the global half, of a block's in
+            the local one.
+        init_cfg (dict, optional): Initialization of MMEngine.
+
+    Raises:
+        ValueError: If ``block_size`` is no square number, ``split_ratio`` is
+            not in [0, 1] or does not give each head of a half as many
+            channels; in ``forward`` if the map is empty or there are tokens
+            besides the map's.
+    """
+
+    def __init__(self,
+                 embed_dims,
+                 num_heads,
+                 block_size=196,
+                 split_ratio=0.5,
+                 lepe=True,
+                 mask_padding=False,
+                 qkv_bias=True,
+                 attn_scale=False,
+                 init_cfg=None):
+        super().__init__(embed_dims, num_heads, init_cfg=init_cfg)
+        side = F.square_side(block_size, 'block_size')
+        self.block_size = block_size
+        self.block_shape = (side, side)
+        self.mask_padding = mask_padding
+        self.half_dims, self.half_heads = self.divide(split_ratio)
+        if attn_scale:
+            self.omega = nn.Parameter(torch.zeros(sum(self.half_heads)))
+        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        self.global_lepe, self.local_lepe = (
+            LePE(dims) if lepe and dims else None for dims in self.half_dims)
+        self.proj = nn.Linear(embed_dims, embed_dims)
+
+    def divide(self, split_ratio):
+        """Channels and heads of the global and the local half."""
+        if not 0 <= split_ratio <= 1:
+            raise ValueError(f'split_ratio must be in [0, 1], got {split_ratio}')
+        global_dims = round(split_ratio * self.embed_dims)
+        dims = (global_dims, self.embed_dims - global_dims)
+        if 0 in dims:
+            heads = tuple(self.num_heads if half else 0 for half in dims)
+        else:
+            heads = (max(self.num_heads // 2, 1), ) * 2
+        whole = abs(split_ratio * self.embed_dims - global_dims) < 1e-6
+        if not whole or any(d % h for d, h in zip(dims, heads) if h):
+            raise ValueError(
+                'split_ratio must give each half a multiple of '
+                f'{max(heads)} channels, one or more for each of its heads, '
+                f'got split_ratio={split_ratio} for embed_dims='
+                f'{self.embed_dims} and num_heads={self.num_heads}')
+        return dims, heads
+
+    def forward(self, x, hw_shape):
+        self.check_map(x, hw_shape)
+        parts = [
+            part.split(self.half_dims, dim=-1)
+            for part in self.qkv(x).chunk(3, dim=-1)
+        ]
+        omegas = (None, None)
+        if self.omega is not None:
+            omegas = self.omega.split(self.half_heads)
+        attends = (self.attend_globally, self.attend_locally)
+        halves = [
+            attend(*qkv, omega, hw_shape) for attend, qkv, omega, dims in zip(
+                attends, zip(*parts), omegas, self.half_dims) if dims
+        ]
+        return self.proj(torch.cat(halves, dim=-1))
+
+    def attend_globally(self, q, k, values, omega, hw_shape):
+        """(B, N, c1) each to (B, N, c1)."""
+        q, k, v = (
+            self.split_heads(x, self.half_heads[0]) for x in (q, k, values))
+        out = F.efficient_attention(q, k, v)
+        if omega is not None:
+            out = F.attn_scale(out, v, omega)
+        out = self.merge_heads(out)
+        if self.global_lepe is not None:
+            out = out + self.global_lepe(values, hw_shape)
+        return out
+
+    def attend_locally(self, q, k, values, omega, hw_shape):
+        """(B, N, c2) each to (B, N, c2)."""
+        out = F.block_attention(
+            *(self.split_heads(x, self.half_heads[1]) for x in (q, k, values)),
+            hw_shape,
+            self.block_size,
+            mask_padding=self.mask_padding,
+            omega=omega)
+        out = self.merge_heads(out)
+        if self.local_lepe is not None:
+            out = out + self.local_lepe(values, hw_shape, self.block_shape)
+        return out
+
+    def extra_repr(self):
+        return (f'dims={self.half_dims}, heads={self.half_heads}, '
+                f'block_size={self.block_size}')

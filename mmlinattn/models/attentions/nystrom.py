@@ -1,0 +1,59 @@
+"""Nystroemformer attention on maps."""
+from mmlinattn import functional as F
+from mmlinattn.registry import MODELS
+from .base import ProjectedAttention
+from .landmarks import pool_map
+
+
+@MODELS.register_module()
+class NystromAttention(ProjectedAttention):
+    """Softmax attention through landmarks (*Nystroemformer: A Nystroem-Based
+    Algorithm for Approximating Self-Attention*, arXiv 2102.03902).
+
+    The paper's landmarks are means of segments of the sequence; on a map they
+    are means of its cells, in a grid. A map with fewer rows or columns than
+    the grid has one for each of its own.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h.
+        num_landmarks (int): Landmarks m, a square number.
+        num_iters (int): Steps of the pseudo-inverse.
+        qkv_bias (bool): Biases of the three projections.
+        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, the
+            paper's skip connection on a map.
+        attn_scale (bool): Learns one AttnScale factor per head; the mean is
+            that of all tokens.
+        init_cfg (dict, optional): Initialization of MMEngine.
+
+    Raises:
+        ValueError: If ``num_landmarks`` is no square number or ``num_iters``
+            no positive integer; in ``forward`` if the map is empty or there
+            are tokens besides the map's.
+    """
+
+    bound_to_map = True
+
+    def __init__(self,
+                 embed_dims,
+                 num_heads,
+                 num_landmarks=49,
+                 num_iters=6,
+                 qkv_bias=True,
+                 lepe=True,
+                 attn_scale=False,
+                 init_cfg=None):
+        super().__init__(
+            embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
+        if not isinstance(num_iters, int) or num_iters < 1:
+            raise ValueError(
+                f'num_iters must be a positive integer, got {num_iters!r}')
+        self.landmark_side = F.square_side(num_landmarks, 'num_landmarks')
+        self.num_iters = num_iters
+
+    def attend(self, q, k, v, hw_shape):
+        grid = tuple(min(self.landmark_side, length) for length in hw_shape)
+        q_landmarks, k_landmarks = (pool_map(x, hw_shape, grid) for x in (q, k))
+        out = F.nystrom_attention(
+            q, k, v, q_landmarks, k_landmarks, self.num_iters)
+        return self.scale(out, v)

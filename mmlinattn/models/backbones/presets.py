@@ -1,0 +1,119 @@
+"""Whole models of the papers by name: attentions, stem and merging."""
+from typing import Callable, NamedTuple
+
+from .pyramid import per_stage
+
+LAYER_NORM = dict(type='LN', eps=1e-5)
+# of CSWin, and of ELFATT's Swin
+OVERLAPPING_STEM = dict(
+    type='ConvEmbedding',
+    kernel_size=7,
+    stride=4,
+    padding=2,
+    norm_cfg=LAYER_NORM,
+    act_cfg=None)
+OVERLAPPING_MERGING = dict(
+    type='ConvEmbedding',
+    kernel_size=3,
+    stride=2,
+    norm_cfg=LAYER_NORM,
+    act_cfg=None)
+# VaniATT in the ELFATT paper's tables
+SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
+
+
+class Preset(NamedTuple):
+    """A model that a name stands for.
+
+    Attributes:
+        attention (callable): Takes the number of stages, and what options it
+            has, to the config of each stage's attention.
+        patch_embed (dict): Config of the first embedding.
+        merging (dict): Config of the embeddings between stages.
+    """
+    attention: Callable
+    patch_embed: dict = OVERLAPPING_STEM
+    merging: dict = OVERLAPPING_MERGING
+
+
+def stages(*attentions):
+    """Attentions of the first stages; the last one serves all that follow."""
+
+    def repeat(num_stages):
+        return [
+            attentions[min(i, len(attentions) - 1)] for i in range(num_stages)
+        ]
+
+    return repeat
+
+
+def mixed(linear, softmax=SOFTMAX):
+    """ELFATT's arrangement: a linear attention; in the last stage but one
+    softmax attention alternates with it and comes first; in the last stage
+    there is softmax attention alone.
+
+    Args:
+        linear (list[dict]): A linear attention for every stage but the last.
+        softmax (dict): The softmax attention.
+
+    Returns:
+        list[dict | list[dict]]: The attention of each stage.
+    """
+    return [*linear[:-1], *([softmax, x] for x in linear[-1:]), softmax]
+
+
+def elfatt(num_stages, block_sizes=196, split_ratio=0.5, lepe=True):
+    """Attentions of the ELFATT models."""
+    block_sizes = per_stage(block_sizes, num_stages - 1, 'block_sizes')
+    return mixed([
+        dict(
+            type='ELFATT',
+            block_size=block_size,
+            split_ratio=split_ratio,
+            lepe=lepe) for block_size in block_sizes
+    ], dict(type='SoftmaxAttention', lepe=lepe))
+
+
+def efficient(num_stages):
+    """Attentions of the EFFATT models."""
+    linear = dict(type='EfficientAttention', lepe=True)
+    return mixed([linear] * (num_stages - 1))
+
+
+def agents(num_agents, map_side):
+    """Agent attention of one stage."""
+    return dict(type='AgentAttention', num_agents=num_agents, map_side=map_side)
+
+
+def resolve_preset(presets, attention, num_stages, options):
+    """What an argument ``attention`` stands for.
+
+    Args:
+        presets (dict[str, Preset]): By name; 'local' is the family's own model.
+        attention (str | dict | list): A name, or what
+            :class:`~.pyramid.PyramidTransformer` takes, in the family's own
+            model.
+        num_stages (int): Number of stages.
+        options (dict): Options of the preset 'elfatt'; None if not given.
+
+    Returns:
+        Preset: With the configs of the attentions in place of the callable.
+
+    Raises:
+        ValueError: If there is no such name, or ``attention`` is not 'elfatt'
+            and there are options.
+    """
+    options = {key: x for key, x in options.items() if x is not None}
+    if options and attention != 'elfatt':
+        raise ValueError(
+            f"{', '.join(options)} can only be given with attention='elfatt'; "
+            'the configs of attentions have options of their own; got '
+            f'attention={attention!r}')
+    if not isinstance(attention, str):
+        return presets['local']._replace(attention=attention)
+    if attention not in presets:
+        raise ValueError(
+            f'attention must be one of {sorted(presets)}, a config or a list of '
+            f'configs, got {attention!r}')
+    preset = presets[attention]
+    return preset._replace(attention=preset.attention(num_stages, **options))

@@ -1,0 +1,72 @@
+"""Legend: (H, W) map, (s, t) sides of a block, d channels."""
+import math
+
+import pytest
+import torch
+
+from mmlinattn.functional import (blockify, crop_map, pad_map, square_side,
+                                  unblockify)
+
+pytestmark = pytest.mark.modern
+
+# map, block
+SHAPES = (((6, 9), 3), ((7, 5), 3), ((2, 2), 5), ((1, 1), 1), ((1, 8), 4),
+          ((7, 5), (7, 2)), ((7, 5), (2, 5)), ((4, 6), (3, 4)))
+IDS = [f'{hw}-{block}'.replace(' ', '') for hw, block in SHAPES]
+BLOCKS = pytest.mark.parametrize('hw_shape, side', SHAPES, ids=IDS)
+CENTRED = pytest.mark.parametrize('centred', (False, True))
+
+
+def token_map(hw_shape):
+    return torch.randn(2, 3, math.prod(hw_shape), 4)
+
+
+def paper_blocks(x, hw_shape, side, centred):
+    """Blocks (2, 3, n, s * t, 4), cut out one by one."""
+    s, t = (side, side) if isinstance(side, int) else side
+    height, width = hw_shape
+    rows, columns = -(-height // s), -(-width // t)
+    top = (rows * s - height) // 2 if centred else 0
+    left = (columns * t - width) // 2 if centred else 0
+    padded = torch.zeros(2, 3, rows * s, columns * t, 4)
+    padded[:, :, top:top + height, left:left + width] = x.view(
+        2, 3, height, width, 4)
+    return torch.stack([
+        padded[:, :, s * i:s * (i + 1), t * j:t * (j + 1)].reshape(2, 3, s * t, 4)
+        for i in range(rows) for j in range(columns)
+    ], 2)
+
+
+@CENTRED
+@BLOCKS
+def test_blocks_in_raster_order(hw_shape, side, centred):
+    x = token_map(hw_shape)
+    blocks = blockify(x, hw_shape, side, centred)
+    assert blocks.equal(paper_blocks(x, hw_shape, side, centred))
+
+
+@CENTRED
+@BLOCKS
+def test_there_and_back(hw_shape, side, centred):
+    x = token_map(hw_shape)
+    blocks = blockify(x, hw_shape, side, centred)
+    assert unblockify(blocks, hw_shape, side, centred).equal(x)
+    padded, padded_shape = pad_map(x, hw_shape, side, centred)
+    assert padded.size(-2) == math.prod(padded_shape)
+    assert crop_map(padded, padded_shape, hw_shape, centred).equal(x)
+
+
+def test_whole_blocks_are_not_copied_to_pad_them():
+    x = token_map((6, 8))
+    assert pad_map(x, (6, 8), 2) == (x, (6, 8))
+    assert crop_map(x, (6, 8), (6, 8)) is x
+
+
+def test_square_side():
+    assert [square_side(n, 'n') for n in (1, 4, 49, 196, 576)] == [1, 2, 7, 14, 24]
+
+
+@pytest.mark.parametrize('size', (0, -4, 2, 48, 4.0, '49', None))
+def test_no_square(size):
+    with pytest.raises(ValueError, match=f'tokens must be a square.*got {size!r}'):
+        square_side(size, 'tokens')

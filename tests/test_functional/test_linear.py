@@ -1,0 +1,223 @@
+"""Attentions whose cost is linear in N, against their N x N matrices.
+
+Legend: B batch, h heads, N tokens, m features, landmarks or agents, d head dim.
+"""
+import pytest
+import torch
+from mmengine.utils import digit_version
+from torch.autograd import gradcheck
+from torch.nn.functional import scaled_dot_product_attention
+
+from mmlinattn.functional import (agent_attention, efficient_attention, focus,
+                                  focused_linear_attention, iterative_pinv,
+                                  nystrom_attention, orthogonal_features,
+                                  performer_attention)
+
+pytestmark = pytest.mark.modern
+
+# (B, h, N, m, d)
+SHAPES = ((2, 3, 35, 9, 5), (1, 1, 1, 1, 1), (1, 2, 6, 17, 8), (2, 1, 130, 4, 3))
+IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]
+
+
+def tokens(*shape, dtype=torch.float64, **options):
+    return torch.randn(shape, dtype=dtype, **options)
+
+
+def normalized(kernel):
+    return kernel / kernel.sum(-1, keepdim=True)
+
+
+def efficient_matrix(q, k):
+    return q.softmax(-1) @ k.softmax(-2).mT
+
+
+def focused_matrix(q, k):
+
+    def phi(x):
+        x = x.relu() + 1e-6
+        return x.norm(dim=-1, keepdim=True) * x**3 / (x**3).norm(
+            dim=-1, keepdim=True)
+
+    return normalized(phi(q) @ phi(k).mT)
+
+
+def performer_matrix(q, k, features):
+
+    def phi(x):
+        x = x / x.size(-1)**0.25
+        lengths = x.square().sum(-1, keepdim=True)
+        return (x @ features.mT - lengths / 2).exp() / len(features)**0.5
+
+    return normalized(phi(q) @ phi(k).mT)
+
+
+def softmax_matrix(q, k, bias=0):
+    return (q @ k.mT / q.size(-1)**0.5 + bias).softmax(-1)
+
+
+def nystrom_matrix(q, k, q_landmarks, k_landmarks):
+    a = softmax_matrix(q_landmarks, k_landmarks)
+    eye = torch.eye(a.size(-1), dtype=a.dtype)
+    z = torch.zeros_like(a)
+    for index in torch.cartesian_prod(*map(torch.arange, a.shape[:2])).tolist():
+        matrix = a[tuple(index)]
+        inverse = matrix.T / (
+            torch.linalg.norm(matrix, 1) * torch.linalg.norm(matrix, float('inf')))
+        for _ in range(6):
+            product = matrix @ inverse
+            inner = 15 * eye - product @ (7 * eye - product)
+            inverse = inverse @ (13 * eye - product @ inner) / 4
+        z[tuple(index)] = inverse
+    return softmax_matrix(q, k_landmarks) @ z @ softmax_matrix(q_landmarks, k)
+
+
+def agent_matrix(q, k, agents, agent_bias, query_bias):
+    return softmax_matrix(q, agents, query_bias) @ softmax_matrix(
+        agents, k, agent_bias)
+
+
+# function, its matrix, and what both take besides queries, keys and values
+ATTENTIONS = {
+    'efficient': (efficient_attention, efficient_matrix, lambda *shape: ()),
+    'focused': (focused_linear_attention, focused_matrix, lambda *shape: ()),
+    'performer': (performer_attention, performer_matrix,
+                  lambda b, h, n, m, d: (tokens(m, d), )),
+    'nystrom': (nystrom_attention, nystrom_matrix,
+                lambda b, h, n, m, d: (tokens(b, h, m, d), tokens(b, h, m, d))),
+    'agent': (agent_attention, agent_matrix,
+              lambda b, h, n, m, d:
+              (tokens(b, h, m, d), tokens(1, h, m, n), tokens(1, h, n, m))),
+}
+NAMES = pytest.mark.parametrize('name', ATTENTIONS)
+
+
+def inputs(name, shape):
+    b, h, n, m, d = shape
+    return [tokens(b, h, n, d) for _ in range(3)], ATTENTIONS[name][2](*shape)
+
+
+@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
+@NAMES
+def test_matches_the_paper(name, shape):
+    function, matrix, _ = ATTENTIONS[name]
+    (q, k, v), others = inputs(name, shape)
+    result = function(q, k, v, *others)
+    torch.testing.assert_close(result, matrix(q, k, *others) @ v)
+
+
+@NAMES
+def test_gradcheck(name):
+    qkv, others = inputs(name, (1, 2, 5, 3, 2))
+    arguments = [x.requires_grad_() for x in (*qkv, *others)]
+    assert gradcheck(ATTENTIONS[name][0], arguments)
+
+
+@pytest.mark.parametrize('name', ('efficient', 'focused', 'performer', 'agent'))
+def test_weights_sum_to_one(name):
+    (q, k, v), others = inputs(name, SHAPES[0])
+    ones = torch.ones_like(v)
+    torch.testing.assert_close(ATTENTIONS[name][0](q, k, ones, *others), ones)
+
+
+@pytest.mark.parametrize('name', ('efficient', 'focused', 'performer', 'nystrom'))
+def test_permutations(name):
+    """Queries keep their order, that of keys and values does not matter."""
+    function = ATTENTIONS[name][0]
+    (q, k, v), others = inputs(name, SHAPES[0])
+    result = function(q, k, v, *others)
+    order, other_order = torch.randperm(35), torch.randperm(35)
+    permuted = function(
+        q[:, :, order], k[:, :, other_order], v[:, :, other_order], *others)
+    torch.testing.assert_close(permuted, result[:, :, order])
+
+
+@pytest.mark.parametrize('autocast', (False, True))
+@NAMES
+def test_half_precision(name, autocast):
+    """As good as the inputs: the arithmetic adds next to nothing."""
+    function = ATTENTIONS[name][0]
+    # few tokens a landmark: a pseudo-inverse of 9 of 35 tokens doubles errors
+    qkv, others = inputs(name, (2, 3, 35, 2, 8))
+    half = [x.bfloat16() for x in (*qkv, *others)]
+    expected = function(*(x.double() for x in half))
+    with torch.autocast('cpu', torch.bfloat16, enabled=autocast):
+        result = function(*half)
+    assert result.dtype == torch.bfloat16
+    error = (result.double() - expected).norm() / expected.norm()
+    assert error < 0.01
+
+
+@pytest.mark.skipif(
+    digit_version(torch.__version__) < digit_version('2.5'),
+    reason='no float16 on the CPU')
+@pytest.mark.parametrize('name', ('efficient', 'focused', 'performer'))
+def test_a_large_flat_map_in_float16(name):
+    """A weight of 1 / 70,000 is below float16's normal numbers, a sum of as
+    many values beyond its range."""
+    qkv = torch.ones(3, 1, 1, 70000, 4, dtype=torch.float16)
+    others = (torch.ones(2, 4, dtype=torch.float16), ) * (name == 'performer')
+    result = ATTENTIONS[name][0](*(5 * qkv), *others)
+    torch.testing.assert_close(result, 5 * qkv[0])
+
+
+@pytest.mark.parametrize('name', ('efficient', 'focused', 'performer'))
+def test_large_inputs(name):
+    (q, k, v), others = inputs(name, SHAPES[0])
+    result = ATTENTIONS[name][0](
+        1e4 * q.float(), 1e4 * k.float(), v.float(), *(x.float() for x in others))
+    assert result.isfinite().all()
+    # weights are positive and sum to one
+    assert result.abs().amax() <= v.abs().amax() * (1 + 1e-5)
+
+
+def test_focus_keeps_lengths_and_sharpens():
+    x = tokens(7, 5).abs() + 0.1
+    torch.testing.assert_close(focus(x, 1), x, rtol=1e-4, atol=1e-5)
+    focused = focus(x, 3)
+    torch.testing.assert_close(
+        focused.norm(dim=-1), x.norm(dim=-1), rtol=1e-4, atol=1e-5)
+    assert (focused.amax(-1) > x.amax(-1)).all()
+    assert focus(-x).isfinite().all()
+
+
+def test_orthogonal_features():
+    features = orthogonal_features(10, 4)
+    assert features.shape == (10, 4)
+    for group in features.split(4):
+        gram = group @ group.mT
+        off_diagonal = gram - gram.diagonal().diag()
+        torch.testing.assert_close(
+            off_diagonal, torch.zeros_like(gram), atol=1e-5, rtol=0)
+    # a standard normal vector has a mean square length of d
+    square_lengths = orthogonal_features(4000, 4).square().sum(-1)
+    assert square_lengths.mean() == pytest.approx(4, rel=0.1)
+    assert square_lengths.var() == pytest.approx(8, rel=0.2)  # of chi-square
+
+
+def test_performer_estimates_softmax_attention():
+    q, k, v = (tokens(1, 2, 20, 4) for _ in range(3))
+    q, k = q / 2, k / 2  # the variance grows with exp(|q + k|^2)
+    expected = scaled_dot_product_attention(q, k, v)
+    errors = []
+    for num_features in (64, 4096):
+        features = orthogonal_features(num_features, 4).double()
+        result = performer_attention(q, k, v, features)
+        errors.append((result - expected).norm() / expected.norm())
+    assert errors[1] < 0.05 and errors[1] < errors[0] / 3
+
+
+def test_nystrom_with_all_tokens_as_landmarks_is_softmax_attention():
+    q, k, v = (tokens(2, 2, 8, 8) for _ in range(3))
+    torch.testing.assert_close(
+        nystrom_attention(q, k, v, q, k, num_iters=40),
+        scaled_dot_product_attention(q, k, v))
+
+
+def test_iterative_pinv_of_each_matrix_by_itself():
+    a = tokens(5, 5).softmax(-1) + torch.eye(5)
+    stack = torch.stack((a, 1e6 * a))
+    inverses = iterative_pinv(stack)
+    torch.testing.assert_close(inverses[:1], iterative_pinv(stack[:1]))
+    torch.testing.assert_close(
+        iterative_pinv(stack, 20), torch.linalg.pinv(stack))

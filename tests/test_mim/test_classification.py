@@ -1,0 +1,68 @@
+"""mmpretrain's ImageNet classification, and what its checkpoint is good for."""
+import pytest
+import torch
+
+CONFIG = 'soft/softpp-t_in1k.py'
+NUM_EPOCHS, EPOCH_LENGTH = 3, 4
+SHORT = {
+    'train_cfg.max_epochs': NUM_EPOCHS,
+    'train_cfg.val_interval': NUM_EPOCHS,
+    'default_hooks.checkpoint.interval': NUM_EPOCHS,
+    'param_scheduler.0.end': 1,
+    'param_scheduler.1.begin': 1,
+}
+
+pytestmark = pytest.mark.modern
+
+
+@pytest.fixture(scope='module')
+def trained(earlier_user, configs, quick):
+    return earlier_user.train('mmpretrain', configs / CONFIG,
+                              quick('imagenet', **SHORT))
+
+
+def test_testing(user, configs, quick, trained):
+    assert {'accuracy/top1', 'accuracy/top5'} == set(trained.metrics)
+    metrics = user.test('mmpretrain', configs / CONFIG, trained.checkpoint,
+                        quick('imagenet'))
+    assert metrics == trained.metrics
+    assert metrics['accuracy/top5'] > 0
+
+
+def test_resuming(user, configs, quick, trained):
+    options = quick('imagenet', **SHORT)
+    options['train_cfg.max_epochs'] = NUM_EPOCHS + 1
+    options['default_hooks.checkpoint.interval'] = 1
+    resumed = user.train('mmpretrain', configs / CONFIG, options, '--resume',
+                         trained.checkpoint)
+    total = (NUM_EPOCHS + 1) * EPOCH_LENGTH
+    assert resumed.iterations == [total]
+    assert resumed.optimizer_steps() == {total}
+    assert resumed.metrics
+
+
+def test_finetuning(user, configs, quick, trained):
+    config = configs / 'soft/retinanet_softpp-t_fpn_1x_coco.py'
+    options = quick(
+        'coco', **{
+            'pretrained': trained.checkpoint,
+            'train_cfg.max_epochs': 1,
+            'optim_wrapper.optimizer.lr': 0
+        })
+    finetuned = user.train('mmdet', config, options)
+    assert 'trains FROM SCRATCH' not in finetuned.output
+    before, after = weights(trained.checkpoint), weights(finetuned.checkpoint)
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def weights(checkpoint):
+    """What of the backbone an optimizer changes."""
+    state = torch.load(
+        checkpoint, map_location='cpu', weights_only=False)['state_dict']
+    return {
+        name: value
+        for name, value in state.items()
+        if name.startswith('backbone.') and 'running' not in name and
+        value.is_floating_point()
+    }

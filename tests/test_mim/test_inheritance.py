@@ -1,0 +1,70 @@
+"""Projects of others, in folders of their own, that build on ours."""
+import pytest
+from mmengine.config import Config
+
+SHORT = {'train_cfg.max_epochs': 1}
+DETECTION = {**SHORT, 'model.test_cfg.score_thr': 0}
+RETINANET = 'soft/retinanet_softpp-t_fpn_1x_coco.py'
+CHANGE = 'model = dict(backbone=dict(drop_path_rate=0.25))\n'
+
+
+@pytest.fixture
+def project(user):
+    """Writes a config of a project, and returns its path."""
+
+    def write(name, text):
+        path = user.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def assert_changed(training, config):
+    """The config that was trained is ours with the project's change."""
+    backbone = Config.fromfile(training.work_dir / config.name).model.backbone
+    assert backbone.type == 'mmlinattn.SOFTPlusPlus'
+    assert backbone.drop_path_rate == 0.25
+    assert training.metrics
+
+
+@pytest.mark.modern
+def test_scope_in_our_tool(user, project, quick):
+    config = project('project/mine.py', f"_base_ = 'mmlinattn::{RETINANET}'\n{CHANGE}")
+    training = user.train('tools', config, quick('coco', **DETECTION))
+    assert_changed(training, config)
+
+
+def test_scope_in_mim_train_mmlinattn(user, project, quick):
+    config = project('project/mine.py',
+                     f"_base_ = 'mmlinattn::soft/softpp-t_in1k.py'\n{CHANGE}")
+    training = user.train('mmlinattn', config, quick('imagenet', **SHORT))
+    assert_changed(training, config)
+
+
+def test_scope_is_refused_in_mim_train_mmdet(user, project, quick):
+    config = project('project/mine.py', f"_base_ = 'mmlinattn::{RETINANET}'\n{CHANGE}")
+    command = user.train_command('mmdet', config, 'train', quick('coco'))
+    output = user.run(*command, fails=True)
+    assert 'does not support to load mmlinattn config' in output
+
+
+def test_paths_in_mim_train_mmdet(user, project, configs, quick):
+    project('project/base.py', f"_base_ = '{configs / RETINANET}'\n")
+    config = project('another/mine.py', f"_base_ = '../project/base.py'\n{CHANGE}")
+    training = user.train('mmdet', config, quick('coco', **DETECTION))
+    assert_changed(training, config)
+
+
+@pytest.mark.modern
+def test_foreign_project_names_our_backbone(user, project, quick):
+    config = project(
+        'project/foreign.py',
+        "_base_ = 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'\n"
+        'model = dict(\n'
+        "    backbone=dict(_delete_=True, type='mmlinattn.SOFTPlusPlus', "
+        "arch='tiny'),\n"
+        '    neck=dict(in_channels=[64, 128, 256, 512]))\n')
+    training = user.train('mmdet', config, quick('coco', **DETECTION))
+    assert training.metrics
