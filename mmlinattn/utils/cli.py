@@ -24,15 +24,7 @@ def run_parser(description):
         '--work-dir',
         help='folder for logs, checkpoints and results; default: '
         './work_dirs/<name of the config>')
-    parser.add_argument(
-        '--cfg-options',
-        nargs='+',
-        type=_key_value,
-        action=DictAction,
-        metavar='KEY=VALUE',
-        help='options of the config to override, such as '
-        'train_dataloader.batch_size=4; lists as key="[a,b]" or key=a,b, '
-        'nested ones as key="[(a,b),(c,d)]", an entry of a list as key.0')
+    add_cfg_options(parser, 'train_dataloader.batch_size=4')
     parser.add_argument(
         '--launcher',
         choices=['none', 'pytorch', 'slurm', 'mpi'],
@@ -46,6 +38,24 @@ def run_parser(description):
         default=0,
         help=argparse.SUPPRESS)
     return parser
+
+
+def add_cfg_options(parser, example):
+    """Adds the option that overrides entries of a config.
+
+    Args:
+        parser (argparse.ArgumentParser): The parser.
+        example (str): An override that makes sense for the tool.
+    """
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        type=_key_value,
+        action=DictAction,
+        metavar='KEY=VALUE',
+        help=f'options of the config to override, such as {example}; lists as '
+        'key="[a,b]" or key=a,b, nested ones as key="[(a,b),(c,d)]", an entry '
+        'of a list as key.0')
 
 
 def _key_value(text):

@@ -27,7 +27,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from mmengine.config import DictAction
 from mmengine.logging import MMLogger
 from mmengine.registry import MODELS, DefaultScope
 from mmengine.structures import BaseDataElement, InstanceData
@@ -37,7 +36,7 @@ from torch import nn
 
 from mmlinattn.analysis import count_flops
 from mmlinattn.utils import load_config
-from mmlinattn.utils.cli import exit_with
+from mmlinattn.utils.cli import add_cfg_options, exit_with
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 NOT_COUNTED = ('Not counted: activations, softmax and other element-wise functions, '
@@ -62,13 +61,7 @@ def parse_args(argv=None):
     parser.add_argument(
         '--backbone-only', action='store_true', help='leave neck and heads out')
     parser.add_argument('--out', type=Path, metavar='FILE', help='JSON file to write')
-    parser.add_argument(
-        '--cfg-options',
-        nargs='+',
-        type=key_value,
-        action=DictAction,
-        metavar='KEY=VALUE',
-        help='options of the config to override, such as model.backbone.arch=small')
+    add_cfg_options(parser, 'model.backbone.arch=small')
     args = parser.parse_args(argv)
     if args.shape and len(args.shape) > 2:
         parser.error(f'--shape takes one or two numbers, got {len(args.shape)}')
@@ -79,12 +72,6 @@ def side(text):
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f'{text!r} is not a positive number of pixels')
     return int(text)
-
-
-def key_value(text):
-    if not text.partition('=')[1]:
-        raise argparse.ArgumentTypeError(f'{text!r} is not KEY=VALUE')
-    return text
 
 
 def default_shape(cfg):

@@ -31,11 +31,11 @@ def parse_args():
         default=ROOT / 'work_dirs' / 'quickstart',
         help='folder for data, checkpoints and pictures (default: %(default)s)')
     parser.add_argument(
-        '--num-train', type=int, default=240, help='training images (240)')
+        '--num-train', type=int, default=200, help='training images (200)')
     parser.add_argument(
         '--num-val', type=int, default=48, help='held-back images (48)')
     parser.add_argument(
-        '--epochs', type=int, default=3, help='passes over the images (3)')
+        '--epochs', type=int, default=4, help='passes over the images (4)')
     parser.add_argument(
         '--size', type=int, default=192, help='longer image side, pixels (192)')
     args = parser.parse_args()
@@ -58,8 +58,8 @@ def cfg_options(data, args):
         'train_cfg.val_interval': args.epochs,
         'param_scheduler.0.end': 30,
         'param_scheduler.1.end': args.epochs,
-        'param_scheduler.1.milestones': f'[{args.epochs}]',
-        'optim_wrapper.optimizer.lr': 3e-4,
+        'param_scheduler.1.milestones': f'[{max(args.epochs - 1, 1)}]',
+        'optim_wrapper.optimizer.lr': 6e-4,
         'optim_wrapper.clip_grad.max_norm': 1.0,
         'default_hooks.logger.interval': 10,
         # regions of interest dominate on a CPU: take fewer of them
@@ -142,6 +142,9 @@ def main():
     stamp = max(path for path in test.iterdir() if path.is_dir())
     shutil.copytree(next(stamp.rglob('pictures')), pictures)
     metrics = json.loads((stamp / f'{stamp.name}.json').read_text())
+    if 'coco/bbox_mAP' not in metrics:
+        sys.exit('Nothing was detected: train on more images or longer '
+                 '(--num-train, --epochs)')
     print(f'\n{args.num_val} held-back images'
           f'\n{"":6}{"AP":>8}{"AP50":>8}{"AP75":>8}')
     for name, key in (('box', 'bbox'), ('mask', 'segm')):
