@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from mmengine.optim import build_optim_wrapper
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PATTERN = re.compile(
     r'(retinanet|mask-rcnn)_([a-z0-9-]+)_fpn_[13]x_(coco|cityscapes)'
     r'|(upernet)_([a-z0-9-]+)_[13]x_(ade20k-512x512|cityscapes-768x768)'
-    r'|([a-z0-9-]+)_(in1k)')
+    r'|([a-z0-9-]+)(_finetune)?_(in1k)')
 
 # Million parameters of whole models: what ours have, and what the papers print.
 # They count COCO's, ADE20K's and ImageNet's classes, and cut or round.
@@ -62,6 +63,16 @@ PARAMS = {
     },
 }
 
+# Classifiers of the AttnScale and FeatScale paper: million parameters without
+# either, as printed, and what each of them adds.
+SCALED = {
+    'deit-s12': (22.051, dict(attnscale=72, featscale=9216)),
+    'deit-s24': (43.344, dict(attnscale=144, featscale=18432)),
+    'cait-s24': (46.916, dict(attnscale=192, featscale=18432)),
+    'cait-xxs24': (11.956, dict(attnscale=96, featscale=9216)),
+    'swin-s': (49.606, dict(attnscale=282, featscale=18048)),
+}
+
 
 @lru_cache(None)
 def metafiles():
@@ -80,6 +91,11 @@ def models_of_metafiles():
 
 def downstream(name):
     return not name.endswith('_in1k')
+
+
+def backbone_of(name):
+    """The backbone's id in the name of a config."""
+    return name.split('_')[int(downstream(name))]
 
 
 def test_names_are_unique():
@@ -113,10 +129,8 @@ def test_name(name):
 def test_parameters(name, meta_model):
     count = sum(param.numel() for param in meta_model(name).parameters())
     assert models_of_metafiles()[name]['Metadata']['Parameters'] == count
-    method, _, backbone = name.partition('_')
-    if name.endswith('_in1k'):
-        method, backbone = 'in1k', method
-    backbone = backbone.partition('_')[0]
+    method = name.partition('_')[0] if downstream(name) else 'in1k'
+    backbone = backbone_of(name)
     if 'cityscapes' in name or backbone not in PARAMS.get(method, {}):
         return
     ours, printed = PARAMS[method][backbone]
@@ -124,6 +138,18 @@ def test_parameters(name, meta_model):
     assert count / 1e6 == pytest.approx(ours, abs=digit / 2)
     uncounted = method == 'in1k' and backbone in ('softpp-s', 'softpp-m', 'softpp-l')
     assert count / 1e6 == pytest.approx(printed, abs=2.3 if uncounted else 1)
+
+
+def test_parameters_of_scaling_vectors(name, meta_model):
+    backbone, _, technique = backbone_of(name).rpartition('-')
+    if downstream(name) or backbone not in SCALED:
+        return
+    count = sum(param.numel() for param in meta_model(name).parameters())
+    millions, added = SCALED[backbone]
+    assert round((count - added[technique]) / 1e6, 3) == millions
+    top1 = models_of_metafiles()[name].get('Results')
+    # CaiT's figures are of fine-tuning
+    assert bool(top1) == (('_finetune_' in name) == backbone.startswith('cait'))
 
 
 def test_metafile_tells_the_schedule(name, config):
@@ -161,8 +187,24 @@ LENGTHS = {
 def test_length(name, config):
     train_cfg = config(name).train_cfg
     total = train_cfg.get('max_iters') or train_cfg.max_epochs
-    assert total == (LENGTHS[tuple(name.split('_')[-2:])]
-                     if downstream(name) else 300)
+    if downstream(name):
+        assert total == LENGTHS[tuple(name.split('_')[-2:])]
+    else:
+        assert total == (60 if '_finetune_' in name else 300)
+
+
+def test_learning_rate(name, config):
+    optimizer = config(name).optim_wrapper.optimizer
+    assert optimizer.type == 'AdamW'
+    got = optimizer.lr, optimizer.weight_decay
+    soft = backbone_of(name).startswith('soft')
+    if name.startswith('upernet_'):
+        expected = (6e-4 if soft else 6e-5), 0.01
+    elif downstream(name):
+        expected = (1e-4 if 'coco' in name else 5e-5), (0.01 if soft else 0.05)
+    else:
+        expected = (5e-5, 5e-4) if '_finetune_' in name else (1e-3, 0.05)
+    assert got == expected
 
 
 def is_norm(module):
@@ -180,25 +222,40 @@ def weight_decays(model, optim_wrapper):
     return {name: decays[id(p)] for name, p in model.named_parameters()}
 
 
+UNDECAYED = re.compile(
+    r'pos_embed\.|\.scale[12]\.|'
+    r'\.(cls_token|relative_position_bias_table|omega|dc_scale|hc_scale)$')
+
+
+def number_undecayed(backbone, blocks):
+    """How many parameters of a model fit UNDECAYED, by its backbone's id."""
+    if backbone.startswith('soft'):
+        return 5  # positions of four stages, class token
+    kind, _, technique = backbone.rpartition('-')
+    vectors = blocks * {'attnscale': 1, 'featscale': 2}[technique]
+    if kind.startswith('cait'):
+        return vectors + 2 + 2 * (blocks + 2)  # two class layers
+    return vectors + (blocks if kind.startswith('swin') else 2)
+
+
 def test_weight_decay(name, config, meta_model):
     cfg, model = config(name), meta_model(name)
     decays = weight_decays(model, cfg.optim_wrapper)
-    spared = {
+    norms = {
         f'{prefix}.{key}'
         for prefix, module in model.named_modules() if is_norm(module)
         for key, _ in module.named_parameters(recurse=False)
     }
-    tables = {
-        key
-        for key in decays if re.search(r'pos_embed\.|cls_token$', key)
-    }
-    assert len(tables) == 5 and len(spared) > 20
+    named = {key for key in decays if UNDECAYED.search(key)}
+    depths = getattr(model.backbone, 'depths', [model.backbone.num_stages])
+    assert len(named) == number_undecayed(backbone_of(name), sum(depths))
+    assert len(norms) > 20
     biases = set()
     if not downstream(name):
         biases = {key for key in decays if key.endswith('.bias')}
     base = cfg.optim_wrapper.optimizer.weight_decay
     for key, decay in decays.items():
-        assert decay == (0 if key in spared | tables | biases else base), key
+        assert decay == (0 if key in norms | named | biases else base), key
 
 
 def test_no_decay_of_scaling_vectors(config, build_model):
@@ -264,7 +321,7 @@ def test_segmentation_crop(name, config):
     assert cfg.model.auxiliary_head.num_classes == classes
 
 
-def test_downstream_models(name, config, meta_model):
+def test_downstream_models(name, config):
     cfg = config(name)
     assert cfg.load_from is None
     if not downstream(name):
@@ -273,12 +330,48 @@ def test_downstream_models(name, config, meta_model):
     assert 'mmlinattn.PretrainedBackboneHook' in [
         hook.type for hook in cfg.custom_hooks
     ]
-    assert cfg.model.backbone.norm_cfg.type == 'SyncBN'
+    if backbone_of(name).startswith('soft'):
+        assert cfg.model.backbone.norm_cfg.type == 'SyncBN'
     assert cfg.model.get('pretrained') is None
-    if name.startswith('retinanet_'):
-        # P6 is a convolution of C5, P7 one of P6
-        channels = meta_model(name).backbone.feature_channels[-1]
-        assert meta_model(name).neck.fpn_convs[3].conv.in_channels == channels
+
+
+def test_techniques(name, meta_model):
+    technique = backbone_of(name).rpartition('-')[2]
+    vectors = {
+        key.rpartition('.')[2]
+        for key, _ in meta_model(name).backbone.named_parameters()
+        if key.endswith(('omega', 'c_scale'))
+    }
+    expected = dict(attnscale={'omega'}, featscale={'dc_scale', 'hc_scale'})
+    assert vectors == expected.get(technique, set())
+
+
+def test_p6_of_retinanet(name, meta_model):
+    if not name.startswith('retinanet_') or '_deit-' in name:
+        return
+    # P6 is a convolution of C5, P7 one of P6
+    model = meta_model(name)
+    channels = model.backbone.feature_channels[-1]
+    assert model.neck.fpn_convs[3].conv.in_channels == channels
+
+
+@pytest.mark.parametrize('backbone', ['deit-s12-featscale', 'swin-s-featscale'])
+@pytest.mark.parametrize('method', ['retinanet', 'mask-rcnn'])
+def test_levels_have_the_strides_of_anchors(method, backbone, meta_model):
+    model = meta_model(f'{method}_{backbone}_fpn_1x_coco')
+    head = model.bbox_head if method == 'retinanet' else model.rpn_head
+    levels = model.extract_feat(torch.empty(1, 3, 256, 384, device='meta'))
+    assert [tuple(level.shape[2:]) for level in levels] == [
+        (256 // stride, 384 // stride)
+        for stride, _ in head.prior_generator.strides
+    ]
+
+
+def test_segmenter_levels(meta_model):
+    model = meta_model('upernet_deit-s24-featscale_3x_ade20k-512x512')
+    levels = model.extract_feat(torch.empty(1, 3, 256, 384, device='meta'))
+    assert [tuple(level.shape[1:]) for level in levels
+            ] == [(384, 64, 96), (384, 32, 48), (384, 16, 24), (384, 8, 12)]
 
 
 def test_mim_reads_the_index(names):
@@ -288,3 +381,5 @@ def test_mim_reads_the_index(names):
     row = table.loc['mask-rcnn_softpp-t_fpn_1x_coco']
     assert row['coco/paper_box_ap'] == 41.2
     assert row['coco/paper_mask_ap'] == 38.2
+    row = table.loc['cait-s24-attnscale_finetune_in1k']
+    assert row['imagenet-1k/paper_top_1_accuracy'] == 83.2

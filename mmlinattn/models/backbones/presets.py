@@ -26,8 +26,8 @@ class Preset(NamedTuple):
     """A model that a name stands for.
 
     Attributes:
-        attention (callable): Takes the number of stages, and what options it
-            has, to the config of each stage's attention.
+        attention (callable): Takes the name of the architecture, or None, its
+            depths and what options there are to each stage's attention.
         patch_embed (dict): Config of the first embedding.
         merging (dict): Config of the embeddings between stages.
     """
@@ -39,10 +39,9 @@ class Preset(NamedTuple):
 def stages(*attentions):
     """Attentions of the first stages; the last one serves all that follow."""
 
-    def repeat(num_stages):
-        return [
-            attentions[min(i, len(attentions) - 1)] for i in range(num_stages)
-        ]
+    def repeat(arch, depths):
+        last = len(attentions) - 1
+        return [attentions[min(i, last)] for i in range(len(depths))]
 
     return repeat
 
@@ -62,9 +61,9 @@ def mixed(linear, softmax=SOFTMAX):
     return [*linear[:-1], *([softmax, x] for x in linear[-1:]), softmax]
 
 
-def elfatt(num_stages, block_sizes=196, split_ratio=0.5, lepe=True):
+def elfatt(arch, depths, block_sizes=196, split_ratio=0.5, lepe=True):
     """Attentions of the ELFATT models."""
-    block_sizes = per_stage(block_sizes, num_stages - 1, 'block_sizes')
+    block_sizes = per_stage(block_sizes, len(depths) - 1, 'block_sizes')
     return mixed([
         dict(
             type='ELFATT',
@@ -74,10 +73,10 @@ def elfatt(num_stages, block_sizes=196, split_ratio=0.5, lepe=True):
     ], dict(type='SoftmaxAttention', lepe=lepe))
 
 
-def efficient(num_stages):
+def efficient(arch, depths):
     """Attentions of the EFFATT models."""
     linear = dict(type='EfficientAttention', lepe=True)
-    return mixed([linear] * (num_stages - 1))
+    return mixed([linear] * (len(depths) - 1))
 
 
 def agents(num_agents, map_side):
@@ -85,7 +84,7 @@ def agents(num_agents, map_side):
     return dict(type='AgentAttention', num_agents=num_agents, map_side=map_side)
 
 
-def resolve_preset(presets, attention, num_stages, options):
+def resolve_preset(presets, attention, arch, depths, options):
     """What an argument ``attention`` stands for.
 
     Args:
@@ -93,7 +92,8 @@ def resolve_preset(presets, attention, num_stages, options):
         attention (str | dict | list): A name, or what
             :class:`~.pyramid.PyramidTransformer` takes, in the family's own
             model.
-        num_stages (int): Number of stages.
+        arch (str | None): Name of the architecture, if it has one.
+        depths (Sequence[int]): Its depths.
         options (dict): Options of the preset 'elfatt'; None if not given.
 
     Returns:
@@ -116,4 +116,4 @@ def resolve_preset(presets, attention, num_stages, options):
             f'attention must be one of {sorted(presets)}, a config or a list of '
             f'configs, got {attention!r}')
     preset = presets[attention]
-    return preset._replace(attention=preset.attention(num_stages, **options))
+    return preset._replace(attention=preset.attention(arch, depths, **options))

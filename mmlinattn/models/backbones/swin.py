@@ -25,6 +25,21 @@ PATCH_EMBED = dict(
 PATCH_MERGING = dict(type='PatchMerging', norm_cfg=LAYER_NORM)
 
 
+def agent_swin(arch, depths):
+    """Attentions of Agent-Swin (arXiv 2312.08874).
+
+    There are agents in the first two stages; in the tiny model in the third
+    one too, in the base model in its first two blocks.
+    """
+    third = agents(49, 14)
+    if arch == 'small':
+        third = SHIFTED_WINDOWS
+    elif arch == 'base':
+        third = [third] * 2 + SHIFTED_WINDOWS * 8
+    attentions = stages(agents(9, 56), agents(16, 28), third, SHIFTED_WINDOWS)
+    return attentions(arch, depths)
+
+
 @MODELS.register_module()
 class SwinTransformer(PyramidTransformer):
     """Swin Transformer (*Swin Transformer: Hierarchical Vision Transformer
@@ -73,12 +88,8 @@ class SwinTransformer(PyramidTransformer):
         Preset(elfatt),
         'efficient':
         Preset(efficient, PATCH_EMBED, PATCH_MERGING),
-        # Agent-Swin (arXiv 2312.08874)
         'agent':
-        Preset(
-            stages(
-                agents(9, 56), agents(16, 28), agents(49, 14), SHIFTED_WINDOWS),
-            PATCH_EMBED, PATCH_MERGING),
+        Preset(agent_swin, PATCH_EMBED, PATCH_MERGING),
         # FLatten-Swin (arXiv 2308.00442)
         'flatten':
         Preset(
@@ -95,13 +106,14 @@ class SwinTransformer(PyramidTransformer):
                  split_ratio=None,
                  lepe=None,
                  **kwargs):
+        name = arch if isinstance(arch, str) else None
         arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
         dims, depths = arch['embed_dims'], arch['depths']
         if isinstance(dims, int) and isinstance(depths, (list, tuple)):
             arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
         arch = resolve_pyramid_arch(arch, {})
         preset = resolve_preset(
-            self.presets, attention, len(arch['depths']),
+            self.presets, attention, name, arch['depths'],
             dict(block_sizes=block_sizes, split_ratio=split_ratio, lepe=lepe))
         super().__init__(
             arch,

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.autograd import gradcheck
 
 from mmlinattn import functional as F
 from mmlinattn.analysis import count_flops
@@ -279,6 +280,13 @@ def test_every_parameter_learns(name):
     for key, parameter in module.named_parameters():
         assert parameter.grad.isfinite().all(), key
         assert parameter.grad.any(), key
+
+
+@ALL
+def test_gradcheck(name):
+    module = build(name, attn_scale=True).double()
+    x = tokens((3, 4), batch=1).requires_grad_()
+    assert gradcheck(lambda x: module(x, (3, 4)), x, fast_mode=True)
 
 
 @ALL

@@ -44,6 +44,34 @@ CASES = {
         with_cls_token=False),
     'Pyramid': Case(
         dict(type='PyramidTransformer', arch=PYRAMID), with_cls_token=False),
+    'SOFT-linear': Case(
+        dict(
+            type='SOFT',
+            arch=PYRAMID,
+            img_size=64,
+            attention=[
+                dict(type='EfficientAttention', lepe=True),
+                dict(type='NystromAttention', num_landmarks=16),
+                dict(type='FocusedLinearAttention'),
+                dict(type='PerformerAttention')
+            ])),
+    'CSWin-ELFATT': Case(
+        dict(
+            type='CSWinTransformer',
+            arch=dict(PYRAMID, depths=[1, 1, 2, 1]),
+            block_sizes=(16, 9, 4)),
+        with_cls_token=False),
+    'Pyramid-softmax': Case(
+        dict(
+            type='PyramidTransformer',
+            arch=PYRAMID,
+            attention=[
+                dict(type='LinformerAttention', sr_ratio=4),
+                dict(type='CrossShapedWindowAttention', stripe_width=3),
+                dict(type='AgentAttention', num_agents=9),
+                dict(type='SoftmaxAttention', lepe=True)
+            ]),
+        with_cls_token=False),
     'Swin': Case(dict(type='SwinTransformer', arch=SWIN), with_cls_token=False),
     'ViT': Case(
         dict(type='VisionTransformer', arch=PLAIN, img_size=64, patch_size=8),

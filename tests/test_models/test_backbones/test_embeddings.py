@@ -34,6 +34,32 @@ def test_embedding_rounds_up(kernel_size, stride, height, width):
     assert out.shape == (2, 16, *sides)
 
 
+@pytest.mark.parametrize('kernel_size, stride, padding', ((7, 4, 2), (4, 2, 1)))
+@pytest.mark.parametrize('height, width', SIZES)
+def test_padding_of_an_overlapping_embedding(height, width, kernel_size, stride,
+                                             padding):
+    """That of the official code where sides are whole strides, and enough for
+    ceil(side / stride) elsewhere."""
+    embedding = ConvEmbedding(
+        3, 16, kernel_size, stride, dict(type='LN'), None, padding)
+    conv, norm, _ = embedding.layer
+    x = torch.randn(2, 3, height, width)
+    padded = nn.functional.pad(x, (0, -width % stride, 0, -height % stride))
+    expected = nn.functional.conv2d(
+        padded, conv.weight, conv.bias, stride, padding)
+    expected = nn.functional.layer_norm(expected.permute(0, 2, 3, 1), (16, ))
+    assert norm.eps == 1e-5
+    torch.testing.assert_close(embedding(x).permute(0, 2, 3, 1), expected)
+    sides = math.ceil(height / stride), math.ceil(width / stride)
+    assert embedding(x).shape == (2, 16, *sides)
+
+
+@pytest.mark.parametrize('padding', (0, 1, 4))
+def test_padding_that_would_change_the_stride(padding):
+    with pytest.raises(ValueError, match=f'padding={padding}.*kernel_size=7'):
+        ConvEmbedding(3, 16, 7, 4, padding=padding)
+
+
 def test_patches_are_disjoint():
     embedding = ConvEmbedding(1, 4, 4, 4, norm_cfg=dict(type='BN')).eval()
     x = torch.randn(1, 1, 9, 10)

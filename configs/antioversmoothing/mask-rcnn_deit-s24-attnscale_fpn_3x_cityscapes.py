@@ -1,0 +1,11 @@
+"""Mask R-CNN with DeiT-S24 + AttnScale on Cityscapes, 3x (24 epochs of 8 repetitions).
+
+No figure in the paper: it trains on ImageNet only.
+
+    python tools/train.py \
+        configs/antioversmoothing/mask-rcnn_deit-s24-attnscale_fpn_3x_cityscapes.py \
+        --cfg-options pretrained=WEIGHTS
+"""
+_base_ = './mask-rcnn_deit-s12-attnscale_fpn_3x_cityscapes.py'
+
+model = dict(backbone=dict(num_layers=24))

@@ -1,0 +1,11 @@
+"""RetinaNet with DeiT-S24 + AttnScale on COCO, 3x (36 epochs, multi-scale).
+
+No figure in the paper: it trains on ImageNet only.
+
+    python tools/train.py \
+        configs/antioversmoothing/retinanet_deit-s24-attnscale_fpn_3x_coco.py \
+        --cfg-options pretrained=WEIGHTS
+"""
+_base_ = './retinanet_deit-s12-attnscale_fpn_3x_coco.py'
+
+model = dict(backbone=dict(num_layers=24))

@@ -1,0 +1,127 @@
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import conv2d, conv_transpose2d, gelu, max_pool2d
+
+from mmlinattn.models import SimpleFeaturePyramid
+from mmlinattn.registry import MODELS
+
+pytestmark = pytest.mark.modern
+
+
+def norm(x, layer):
+    """LayerNorm over channels, written out."""
+    mean = x.mean(1, keepdim=True)
+    var = x.var(1, unbiased=False, keepdim=True)
+    x = (x - mean) / (var + 1e-6).sqrt()
+    return x * layer.weight[:, None, None] + layer.bias[:, None, None]
+
+
+def smooth(x, layers):
+    """The 1 x 1 and the 3 x 3 convolution that end every level."""
+    x = norm(conv2d(x, layers[0].weight), layers[1])
+    return norm(conv2d(x, layers[2].weight, padding=1), layers[3])
+
+
+def up(x, layer):
+    return conv_transpose2d(x, layer.weight, layer.bias, stride=2)
+
+
+def expected_levels(neck, x):
+    """The four levels of the default scales, and a fifth."""
+    four, two, one, half = neck.levels
+    outs = [
+        smooth(up(gelu(norm(up(x, four[0]), four[1])), four[3]), four[4:]),
+        smooth(up(x, two[0]), two[1:]),
+        smooth(x, one),
+        smooth(max_pool2d(x, 2), half[1:]),
+    ]
+    return outs + [outs[-1][:, :, ::2, ::2]]
+
+
+def build(**options):
+    """A neck whose norms and biases are none that change nothing."""
+    neck = SimpleFeaturePyramid(**options).double()
+    neck.init_weights()
+    for param in neck.parameters():
+        if param.dim() == 1:
+            nn.init.uniform_(param, 0.5, 1.5)
+    return neck
+
+
+def test_equals_the_equations():
+    neck = build(in_channels=8, out_channels=6, num_outs=5)
+    x = torch.randn(2, 8, 6, 4, dtype=torch.double)
+    outs = neck([x])
+    assert isinstance(outs, tuple)
+    torch.testing.assert_close(
+        list(outs), expected_levels(neck, x), rtol=1e-10, atol=1e-10)
+
+
+def test_gradients():
+    neck = build(in_channels=4, out_channels=2, num_outs=5)
+    x = torch.randn(1, 4, 3, 5, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: neck([x]), x)
+    sum(out.pow(3).sum() for out in neck([x])).backward()
+    for key, param in neck.named_parameters():
+        assert param.grad is not None and param.grad.any(), key
+
+
+@pytest.mark.parametrize('options, sides', [
+    (dict(num_outs=5), [(20, 28), (10, 14), (5, 7), (3, 4), (2, 2)]),
+    (dict(scales=(2, 1, 0.5), num_outs=5), [(10, 14), (5, 7), (3, 4), (2, 2), (1, 1)]),
+    (dict(scales=[1]), [(5, 7)]),
+    (dict(), [(20, 28), (10, 14), (5, 7), (3, 4)]),
+])
+def test_sizes(options, sides):
+    neck = SimpleFeaturePyramid(8, out_channels=4, **options)
+    outs = neck([torch.randn(2, 8, 5, 7)])
+    assert [tuple(out.shape) for out in outs] == [(2, 4, *side) for side in sides]
+
+
+def test_smallest_map():
+    outs = SimpleFeaturePyramid(8, 4, num_outs=6)([torch.randn(1, 8, 1, 1)])
+    assert [out.size(-1) for out in outs] == [4, 2, 1, 1, 1, 1]
+
+
+def test_takes_the_last_map():
+    neck = build(in_channels=[8], out_channels=4)
+    first, last = torch.randn(2, 1, 8, 4, 4, dtype=torch.double)
+    torch.testing.assert_close(
+        neck((first, last)), neck((last, )), rtol=0, atol=0)
+
+
+def test_parameters():
+    count = sum(p.numel() for p in SimpleFeaturePyramid(384).parameters())
+    up4 = 384 * 192 * 4 + 192 + 2 * 192 + 192 * 96 * 4 + 96
+    up2 = 384 * 192 * 4 + 192
+    smoothing = 256 * (96 + 192 + 384 + 384) + 4 * (256 * 256 * 9 + 4 * 256)
+    assert count == up4 + up2 + smoothing
+
+
+def test_initialization():
+    neck = SimpleFeaturePyramid(16, 8)
+    neck.init_weights()
+    for module in neck.modules():
+        if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
+            fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(module.weight)
+            bound = (6 / (fan_in + fan_out))**0.5
+            assert 0.8 * bound < module.weight.abs().max() <= bound
+            assert module.bias is None or not module.bias.any()
+        if isinstance(module, nn.LayerNorm):
+            assert (module.weight == 1).all() and not module.bias.any()
+
+
+def test_builds_from_config():
+    neck = MODELS.build(dict(type='mmlinattn.SimpleFeaturePyramid', in_channels=8))
+    assert isinstance(neck, SimpleFeaturePyramid)
+
+
+@pytest.mark.parametrize('options, message', [
+    (dict(in_channels=[8, 8]), r'in_channels .* \[8, 8\]'),
+    (dict(in_channels=8, scales=(4, 3)), 'scales must be .* got 3'),
+    (dict(in_channels=8, num_outs=3), 'num_outs must be at least .* 4, got 3'),
+])
+def test_bad_input(options, message):
+    with pytest.raises(ValueError, match=message):
+        SimpleFeaturePyramid(**options)
