@@ -13,9 +13,9 @@ imagenet    data/imagenet                  soccer ball  crate   volcano   -
 Each image has 1 to 4 shapes (imagenet: one) that may hide parts of each other, on
 noise, lines and small blobs; every annotation describes the visible part. Blobs are
 unlabelled where the dataset knows that (ade20k: 0, cityscapes: static). Image i of a
-split depends only on --seed, the split and i; the same command writes the same bytes
-as long as numpy, OpenCV and Pillow stay the same. make_shapes.json, next to the
-data, keeps the arguments.
+split depends only on --seed, --size, the split and i; the same command writes the
+same bytes as long as numpy, OpenCV and Pillow stay the same. make_shapes.json, next
+to the data, keeps the arguments: a finished set is not written again.
 """
 import argparse
 import colorsys
