@@ -5,11 +5,20 @@ import sys
 import pytest
 import torch
 from mmengine.logging import MMLogger
+from mmengine.registry import DefaultScope
 
 
 @pytest.fixture(autouse=True)
 def seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def no_default_scope():
+    """A runner leaves its scope behind, where unscoped types are looked up."""
+    DefaultScope._instance_dict.clear()
+    yield
+    DefaultScope._instance_dict.clear()
 
 
 @pytest.fixture(scope='session', autouse=True)

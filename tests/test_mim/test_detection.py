@@ -65,3 +65,23 @@ def test_3x_of_older_family(user, configs, quick):
     metrics = train_and_test(user, configs / 'soft/retinanet_soft-t_fpn_3x_coco.py',
                              quick('coco_3x', **RETINANET))
     assert metrics['coco/bbox_mAP_50'] > 0
+
+
+@pytest.mark.parametrize('backbone', [
+    'swin-s-featscale',
+    pytest.param('deit-s12-attnscale', marks=pytest.mark.full),
+])
+def test_mask_rcnn_against_oversmoothing(user, configs, quick, backbone):
+    config = configs / f'antioversmoothing/mask-rcnn_{backbone}_fpn_1x_coco.py'
+    metrics = train_and_test(user, config, quick('coco', **MASK_RCNN))
+    assert {'coco/bbox_mAP', 'coco/segm_mAP'} <= set(metrics)
+
+
+@pytest.mark.parametrize('backbone', [
+    'deit-s12-attnscale',
+    pytest.param('swin-s-featscale', marks=pytest.mark.full),
+])
+def test_retinanet_against_oversmoothing(user, configs, quick, backbone):
+    config = configs / f'antioversmoothing/retinanet_{backbone}_fpn_1x_coco.py'
+    metrics = train_and_test(user, config, quick('coco', **RETINANET))
+    assert metrics['coco/bbox_mAP_50'] > 0

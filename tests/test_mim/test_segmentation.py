@@ -27,6 +27,15 @@ def test_upernet_on_cityscapes(user, configs, quick, mmseg):
     check_train_and_test(user, mmseg, config, quick('cityscapes', **SHORT))
 
 
+@pytest.mark.parametrize('backbone', [
+    'deit-s12-featscale',
+    pytest.param('swin-s-attnscale', marks=pytest.mark.full),
+])
+def test_upernet_against_oversmoothing(user, configs, quick, mmseg, backbone):
+    config = f'antioversmoothing/upernet_{backbone}_1x_ade20k-512x512.py'
+    check_train_and_test(user, mmseg, configs / config, quick('ade20k', **SHORT))
+
+
 def check_train_and_test(user, mmseg, config, options):
     training = user.train(mmseg, config, options)
     assert training.iterations == [1, 2, 3, 4]
