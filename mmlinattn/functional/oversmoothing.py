@@ -3,6 +3,7 @@ via the Fourier Domain Analysis*, arXiv 2203.05962).
 
 Legend: B batch, h heads, N tokens, d head dim, C channels.
 """
+import torch
 
 
 def attn_scale(out, v, omega):
@@ -22,7 +23,8 @@ def attn_scale(out, v, omega):
         Tensor: The shape of ``out``.
     """
     omega = omega.view(-1, *(1, ) * (out.dim() - 2))
-    return (1 + omega) * out - omega * v.mean(-2, keepdim=True)
+    # one pass over the output: mean(V) * -omega + A V * (1 + omega)
+    return torch.addcmul(v.mean(-2, keepdim=True) * -omega, out, 1 + omega)
 
 
 def dc_component(x):
@@ -50,4 +52,6 @@ def feat_scale(x, dc_scale, hc_scale):
     Returns:
         Tensor: (B, N, C).
     """
-    return (1 + hc_scale) * x + (dc_scale - hc_scale) * dc_component(x)
+    # one pass over the map: DC * (s - t) + X * (1 + t)
+    return torch.addcmul(
+        dc_component(x) * (dc_scale - hc_scale), x, 1 + hc_scale)
