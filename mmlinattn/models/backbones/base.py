@@ -141,8 +141,7 @@ class BaseBackbone(BaseModule):
         for name, param in self.named_parameters():
             stage = self.stage_of(name)
             unused = max(self.out_indices) < stage < self.num_stages
-            frozen = self.frozen_stages > 0 and stage < self.frozen_stages
-            if unused or frozen or (self.frozen_stages == 0 and stage == -1):
+            if unused or stage < self.frozen_stages:
                 param.requires_grad = False
 
     def train(self, mode=True):
@@ -151,9 +150,7 @@ class BaseBackbone(BaseModule):
             if not name:
                 continue
             # a trailing dot makes a module's name a parameter's
-            stage = self.stage_of(f'{name}.')
-            frozen = self.frozen_stages >= 0 and stage < max(
-                self.frozen_stages, 0)
+            frozen = self.stage_of(f'{name}.') < self.frozen_stages
             if frozen or (self.norm_eval and isinstance(module, _BatchNorm)):
                 module.training = False
         return self
