@@ -127,8 +127,9 @@ def count_flops(model, *inputs, forward=None):
 # Functions of ours, where their callers look them up, the kind of their batched
 # products, and the arguments that make them do what they stand for.
 _LITERAL = dict(options=dict(solver='newton'))
+_EXPLICIT = dict(options=dict(keep_kernel=True))
 _OUR_PRODUCTS = (
-    (functional, 'softmax_free_attention', 'gaussian_kernel', {}),
+    (functional, 'softmax_free_attention', 'gaussian_kernel', _EXPLICIT),
     (functional, 'newton_pinv', 'pseudo_inverse', _LITERAL),
     (functional.softmax_free, 'newton_pinv', 'pseudo_inverse', _LITERAL),
     (functional.softmax_free, 'cholesky_solve', 'pseudo_inverse', {}),

@@ -4,18 +4,20 @@ from .blocks import blockify, crop_map, pad_map, square_side, unblockify
 from .convolution import depthwise_conv2d
 from .efficient import efficient_attention
 from .focused import focus, focused_linear_attention
+from .gaussian import gaussian_kernel, gaussian_product
 from .local import block_attention, local_attention
 from .newton import check_solver, newton_alpha, newton_pinv
 from .nystrom import iterative_pinv, nystrom_attention
 from .oversmoothing import attn_scale, dc_component, feat_scale
 from .performer import orthogonal_features, performer_attention
-from .softmax_free import gaussian_kernel, softmax_free_attention
+from .softmax_free import softmax_free_attention
 
 __all__ = [
     'agent_attention', 'attn_scale', 'block_attention', 'blockify',
     'check_solver', 'crop_map', 'dc_component', 'depthwise_conv2d',
     'efficient_attention', 'feat_scale', 'focus', 'focused_linear_attention',
-    'gaussian_kernel', 'iterative_pinv', 'local_attention', 'newton_alpha',
-    'newton_pinv', 'nystrom_attention', 'orthogonal_features', 'pad_map',
-    'performer_attention', 'softmax_free_attention', 'square_side', 'unblockify'
+    'gaussian_kernel', 'gaussian_product', 'iterative_pinv', 'local_attention',
+    'newton_alpha', 'newton_pinv', 'nystrom_attention', 'orthogonal_features',
+    'pad_map', 'performer_attention', 'softmax_free_attention', 'square_side',
+    'unblockify'
 ]

@@ -4,30 +4,12 @@ Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
 import torch
 
+from .gaussian import gaussian_kernel, gaussian_product
 from .newton import check_solver, cholesky_solve, newton_pinv
 from .precision import at_least_float32, autocast_disabled
 
-
-def gaussian_kernel(q, k):
-    r"""Gaussian kernel :math:`\exp(-\|q_i - k_j\|^2 / 2)`.
-
-    With q and k divided by :math:`d^{1/4}` this is the kernel of *SOFT:
-    Softmax-free Transformer with Linear Complexity* (arXiv 2110.11945).
-
-    Args:
-        q (Tensor): (B, h, N, d).
-        k (Tensor): (B, h, M, d).
-
-    Returns:
-        Tensor: (B, h, N, M), values in [0, 1]. Half precision is computed and
-        returned in float32: a squared norm overflows float16.
-    """
-    with autocast_disabled(q):
-        q, k = at_least_float32(q, k)
-        half_square_q = q.square().sum(-1, keepdim=True) / 2
-        half_square_k = k.square().sum(-1).unsqueeze(-2) / 2
-        # rounding can make a distance negative
-        return (q @ k.mT - half_square_q - half_square_k).clamp(max=0).exp()
+# Entries of P up to which it is rather kept than computed again.
+_KEPT_ENTRIES = 2**18
 
 
 def softmax_free_attention(q,
@@ -36,7 +18,8 @@ def softmax_free_attention(q,
                            normalize=True,
                            num_iters=20,
                            ridge=0.0,
-                           solver='auto'):
+                           solver='auto',
+                           keep_kernel=None):
     r"""Nystroem attention on a Gaussian kernel, without softmax.
 
     With :math:`P = \kappa(\tilde Q, Q)`, :math:`A = \kappa(\tilde Q,
@@ -58,6 +41,10 @@ def softmax_free_attention(q,
         solver (str): 'newton' and 'spectral' are one operator, 'auto' picks
             between them by device and shape only. 'cholesky' is another one,
             the inverse of A + ridge * I.
+        keep_kernel (bool, optional): Holds P in memory, as the equations have
+            it. Otherwise its products are computed in blocks, in memory
+            that grows with N + m^2 only. Default: where P of one image and
+            head is small enough for a cache.
 
     Returns:
         Tensor: (B, h, N, d), in the dtype of ``v``. The arithmetic is done in
@@ -69,11 +56,16 @@ def softmax_free_attention(q,
     _check_shapes(q, landmarks, v)
     check_solver(solver, num_iters, ridge)
     dtype = v.dtype
+    if keep_kernel is None:
+        keep_kernel = q.size(2) * landmarks.size(2) <= _KEPT_ENTRIES
     with autocast_disabled(q):
         q, landmarks, v = at_least_float32(q, landmarks, v)
-        p = gaussian_kernel(landmarks, q)  # (B, h, m, N)
         a = gaussian_kernel(landmarks, landmarks)  # (B, h, m, m)
-        x = p @ v  # (B, h, m, d)
+        if keep_kernel:
+            p = gaussian_kernel(landmarks, q)  # (B, h, m, N)
+            x = p @ v  # (B, h, m, d)
+        else:
+            x = gaussian_product(landmarks, q, v)
         degree = a.sum(-1, keepdim=True)  # (B, h, m, 1)
         alpha = None
         if normalize:
@@ -90,7 +82,8 @@ def softmax_free_attention(q,
             y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
         if normalize:
             y = y * degree.rsqrt()
-        return (p.mT @ y).to(dtype)
+        out = p.mT @ y if keep_kernel else gaussian_product(q, landmarks, y)
+        return out.to(dtype)
 
 
 def _check_shapes(q, landmarks, v):

@@ -3,8 +3,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from mmlinattn.functional import (gaussian_kernel, newton_alpha,
-                                  softmax_free_attention)
+from mmlinattn.functional import newton_alpha, softmax_free_attention
 
 pytestmark = pytest.mark.modern
 
@@ -46,39 +45,23 @@ def relative_error(result, expected):
     return (result - expected).norm() / expected.norm()
 
 
-@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
-def test_gaussian_kernel(shape):
-    b, h, n, m, d = shape
-    q, k = tokens(b, h, n, d), tokens(b, h, m, d)
-    kernel = gaussian_kernel(q, k)
-    assert kernel.shape == (b, h, n, m)
-    torch.testing.assert_close(kernel, paper_kernel(q, k))
-
-
-def test_gaussian_kernel_stays_below_one():
-    q = 1e3 * tokens(1, 2, 50, 8, dtype=torch.float32)
-    kernel = gaussian_kernel(q, q)
-    assert kernel.max() <= 1 and kernel.min() >= 0
-
-
-@pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
-def test_gaussian_kernel_of_large_half_inputs(dtype):
-    q = torch.full((1, 1, 3, 4), 300., dtype=dtype)  # |q|^2 overflows float16
-    kernel = gaussian_kernel(q, q)
-    assert kernel.dtype == torch.float32
-    assert kernel.equal(torch.ones(1, 1, 3, 3))
-
-
+@pytest.mark.parametrize('keep_kernel', (True, False), ids=('kept', 'streamed'))
 @pytest.mark.parametrize('solver', ('auto', 'newton', 'spectral'))
 @pytest.mark.parametrize(
     'normalize, ridge', ((True, 0.), (False, 0.01), (True, 0.1)),
     ids=('softpp', 'soft', 'softpp-ridge'))
 @pytest.mark.parametrize('shape', SHAPES, ids=IDS)
-def test_matches_the_papers(shape, normalize, ridge, solver):
+def test_matches_the_papers(shape, normalize, ridge, solver, keep_kernel):
     b, h, n, m, d = shape
     q, landmarks, v = tokens(b, h, n, d), tokens(b, h, m, d), tokens(b, h, n, d)
     result = softmax_free_attention(
-        q, landmarks, v, normalize=normalize, ridge=ridge, solver=solver)
+        q,
+        landmarks,
+        v,
+        normalize=normalize,
+        ridge=ridge,
+        solver=solver,
+        keep_kernel=keep_kernel)
     expected = paper_attention(q, landmarks, v, normalize, ridge)
     assert result.shape == (b, h, n, d)
     assert relative_error(result, expected) < 1e-8
@@ -127,19 +110,21 @@ def test_soft_converges_at_any_ridge(m, ridge):
     torch.testing.assert_close(result, expected)
 
 
+@pytest.mark.parametrize('keep_kernel', (True, False), ids=('kept', 'streamed'))
 @pytest.mark.parametrize('options', (
     dict(solver='newton'),
     dict(solver='spectral'),
     dict(normalize=False, ridge=0.01),
     dict(solver='cholesky', ridge=0.01),
 ), ids=('newton', 'spectral', 'soft', 'cholesky'))
-def test_gradcheck(options):
+def test_gradcheck(options, keep_kernel):
     q, v = 2 * tokens(1, 2, 7, 3), tokens(1, 2, 7, 3)
     landmarks = 2 * tokens(1, 2, 4, 3)
     assert torch.linalg.cond(paper_kernel(landmarks, landmarks)).max() <= 10
     inputs = [x.requires_grad_() for x in (q, landmarks, v)]
     assert gradcheck(
-        lambda *args: softmax_free_attention(*args, **options), inputs)
+        lambda *args: softmax_free_attention(
+            *args, keep_kernel=keep_kernel, **options), inputs)
 
 
 @pytest.mark.parametrize('normalize', (True, False))
