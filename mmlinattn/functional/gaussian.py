@@ -2,11 +2,12 @@
 
 Legend: B batch, h heads, M rows, K columns, d head dim, e channels of values.
 """
-import torch
+import os
+
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from . import streaming
+from . import kernels, streaming
 from .precision import at_least_float32, autocast_disabled
 
 
@@ -38,28 +39,69 @@ def gaussian_product(q, k, v):
     It is computed in blocks, forward and backward: time grows with M * K,
     memory with M + K. The gradient can be taken once, not twice.
 
+    Triton kernels do it where they can run, plain PyTorch elsewhere; the
+    environment variable ``MMLINATTN_KERNELS`` forces ``triton`` or ``torch``.
+
     Args:
         q (Tensor): (B, h, M, d).
         k (Tensor): (B, h, K, d).
         v (Tensor): (B, h, K, e).
 
     Returns:
-        Tensor: (B, h, M, e). Half precision is computed and returned in
-        float32.
+        Tensor: (B, h, M, e), sums and result in float32 for half precision. The
+        kernels multiply it as it is, PyTorch as float32.
+
+    Raises:
+        ValueError: If the shapes do not fit, or ``MMLINATTN_KERNELS`` is none
+            of 'auto', 'triton' and 'torch'.
+        RuntimeError: If it is 'triton' and the kernels can't run.
     """
+    fits = (
+        q.dim() == k.dim() == v.dim() == 4 and q.shape[:2] == k.shape[:2]
+        and q.size(-1) == k.size(-1) and k.shape[:3] == v.shape[:3])
+    if not fits:
+        raise ValueError(
+            'q, k and v must be (B, h, M, d), (B, h, K, d) and (B, h, K, e), '
+            f'got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}')
     with autocast_disabled(q):
-        return _GaussianProduct.apply(*at_least_float32(q, k, v))
+        implementation = pick_implementation(q, k, v)
+        if implementation is streaming:
+            q, k, v = at_least_float32(q, k, v)
+        return _GaussianProduct.apply(q, k, v, implementation)
+
+
+def pick_implementation(*tensors):
+    """The module whose functions compute the products of these tensors."""
+    choice = os.environ.get('MMLINATTN_KERNELS', 'auto')
+    if choice not in ('auto', 'triton', 'torch'):
+        raise ValueError(
+            "MMLINATTN_KERNELS must be 'auto', 'triton' or 'torch', got "
+            f'{choice!r}')
+    if choice != 'torch' and kernels.available(*tensors):
+        from .kernels import gaussian  # imports Triton
+        return gaussian
+    if choice == 'triton':
+        raise RuntimeError(
+            'MMLINATTN_KERNELS is triton, but the kernels need Triton 3, an '
+            'NVIDIA GPU of compute capability 8.0, float32 or less and a head '
+            f'dim of at most {kernels.MAX_DIM}; got {tensors[0].dtype} on '
+            f'{tensors[0].device} with shapes '
+            f'{[tuple(x.shape) for x in tensors]}')
+    return streaming
 
 
 class _GaussianProduct(Function):
 
     @staticmethod
-    def forward(ctx, q, k, v):
+    def forward(ctx, q, k, v, implementation):
         ctx.save_for_backward(q, k, v)
-        return streaming.gaussian_product(q, k, v)
+        ctx.implementation = implementation
+        return implementation.gaussian_product(q, k, v)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
+        inputs = ctx.saved_tensors
         with autocast_disabled(grad):
-            return streaming.gaussian_product_grad(*ctx.saved_tensors, grad)
+            grads = ctx.implementation.gaussian_product_grad(*inputs, grad)
+        return (*(g.to(x.dtype) for g, x in zip(grads, inputs)), None)

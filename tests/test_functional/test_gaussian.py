@@ -113,3 +113,28 @@ def test_memory(rows, columns, monkeypatch):
     with Largest() as largest:
         gaussian_product(q, k, v).sum().backward()
     assert 1000 <= largest.entries <= 3000 * 6  # tokens with their squared norms
+
+
+@pytest.mark.parametrize('wrong', (
+    dict(q=(1, 2, 5)), dict(q=(1, 3, 5, 4)), dict(k=(1, 2, 7, 3)),
+    dict(v=(1, 2, 6, 4)), dict(v=(2, 2, 7, 4))), ids=str)
+def test_wrong_shapes(wrong):
+    shapes = dict(q=(1, 2, 5, 4), k=(1, 2, 7, 4), v=(1, 2, 7, 4))
+    shapes.update(wrong)
+    message = '.*'.join(str(shape) for shape in shapes.values())
+    message = message.replace('(', r'\(').replace(')', r'\)')
+    with pytest.raises(ValueError, match=message):
+        gaussian_product(*(tokens(*shape) for shape in shapes.values()))
+
+
+def test_kernels_can_be_forced(monkeypatch):
+    q = tokens(1, 1, 3, 2)
+    monkeypatch.setenv('MMLINATTN_KERNELS', 'triton')
+    with pytest.raises(RuntimeError, match='float64 on cpu'):
+        gaussian_product(q, q, q)
+    monkeypatch.setenv('MMLINATTN_KERNELS', 'cuda')
+    with pytest.raises(ValueError, match="MMLINATTN_KERNELS.*'torch', got 'cuda'"):
+        gaussian_product(q, q, q)
+    monkeypatch.setenv('MMLINATTN_KERNELS', 'torch')
+    torch.testing.assert_close(
+        gaussian_product(q, q, q), paper_kernel(q, q) @ q)

@@ -1,0 +1,52 @@
+"""Triton twins of the hot functions.
+
+Whether they can run is known without importing Triton; the modules with the
+kernels import it, so they are to be imported after :func:`available` only.
+"""
+import os
+from functools import lru_cache
+
+import torch
+
+__all__ = ['available']
+
+# Beyond it the blocks would not fit registers.
+MAX_DIM = 128
+
+
+def available(*tensors):
+    """Whether the kernels can run on these tensors.
+
+    They need Triton 3, an NVIDIA GPU of compute capability 8.0 (Triton's own
+    minimum) or later, float32 or less, and a head dim of at most 128. With
+    ``TRITON_INTERPRET=1`` in the environment they run on the CPU instead, very
+    slowly, for tests.
+
+    Args:
+        tensors (Tensor): The operands, (..., d).
+
+    Returns:
+        bool: True if they can.
+    """
+    return all(map(_fits, tensors)) and _has_triton()
+
+
+def _fits(x):
+    if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        return False
+    if x.size(-1) > MAX_DIM:
+        return False
+    if os.environ.get('TRITON_INTERPRET') == '1':
+        return x.device.type == 'cpu'
+    return (
+        x.is_cuda and torch.version.cuda is not None
+        and torch.cuda.get_device_capability(x.device) >= (8, 0))
+
+
+@lru_cache(maxsize=None)
+def _has_triton():
+    try:
+        import triton
+    except ImportError:
+        return False
+    return int(triton.__version__.split('.')[0]) >= 3
