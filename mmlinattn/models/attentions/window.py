@@ -101,13 +101,15 @@ class WindowAttention(BaseAttention):
             for part in self.qkv(x).chunk(3, dim=-1))  # (B, h, n, s * s, d)
         bias = self.relative_position_bias_table[self.relative_position_index]
         bias = bias.permute(2, 0, 1).unsqueeze(1)  # (h, 1, s * s, s * s)
+        # Fused kernels take four axes; a mask per window is shared by all images.
         if shift:
-            bias = bias + shift_mask(
-                padded_shape, self.window_size, shift, x.device)
-        # fused kernels take four axes: heads join the batch
+            mask = shift_mask(padded_shape, self.window_size, shift, x.device)
+            bias, joined = (bias + mask).flatten(0, 1), (1, 2)
+        else:
+            bias, joined = bias.repeat(len(x), 1, 1, 1), (0, 1)
         out = nn.functional.scaled_dot_product_attention(
-            *(part.flatten(0, 1) for part in (q, k, v)),
-            attn_mask=bias.to(q.dtype).repeat(len(x), 1, 1, 1),
+            *(part.flatten(*joined) for part in (q, k, v)),
+            attn_mask=bias.to(q.dtype),
             dropout_p=self.attn_drop if self.training else 0.)
         out = self.scale(out.view_as(q), v)
         out = F.unblockify(out, padded_shape, self.window_size)

@@ -174,6 +174,7 @@ class PositionTable(nn.Module):
         self.mode = mode
         height, width = self.hw_shape
         self.table = learned_tokens(num_extra + height * width, embed_dims)
+        self._resized = None, None  # what it was made for, positions
         self._register_load_state_dict_pre_hook(self._fit_stored_table)
 
     def resize(self, table, stored, wanted):
@@ -190,8 +191,29 @@ class PositionTable(nn.Module):
         return torch.cat((extra, maps.flatten(2).mT), dim=1)
 
     def forward(self, hw_shape):
-        """Positions for a map (H, W): (1, num_extra + N, C)."""
-        return self.resize(self.table, self.hw_shape, hw_shape)
+        """Positions for a map (H, W): (1, num_extra + N, C).
+
+        Without gradients they are computed once for maps of one size, until the
+        parameter changes.
+        """
+        table = self.table
+        if torch.is_grad_enabled() or table.is_inference():
+            return self.resize(table, self.hw_shape, hw_shape)
+        made_for = (
+            tuple(hw_shape), table._version, torch.is_inference_mode_enabled())
+        if self._resized[0] != made_for:
+            self._resized = made_for, self.resize(table, self.hw_shape, hw_shape)
+        return self._resized[1]
+
+    def train(self, mode=True):
+        # an EMA's changes through .data, made before eval(), show nowhere else
+        self._resized = None, None
+        return super().train(mode)
+
+    def _apply(self, *args, **kwargs):
+        # nor do those by to(), half() and the like
+        self._resized = None, None
+        return super()._apply(*args, **kwargs)
 
     def _fit_stored_table(self, state_dict, prefix, *args):
         """Fits a checkpoint's square table of another size to ours."""

@@ -94,6 +94,57 @@ def test_position_table_of_another_size_is_resized(num_extra):
     assert state_dict['table'].equal(large.table)  # left as it was
 
 
+def test_position_table_is_resized_once_a_size(monkeypatch):
+    table = PositionTable(8, (6, 6)).eval()
+    sizes = []
+
+    def interpolate(maps, size, **kwargs):
+        sizes.append(size)
+        return nn.functional.adaptive_avg_pool2d(maps, size)
+
+    monkeypatch.setattr(
+        'mmlinattn.models.backbones.embeddings.nn.functional.interpolate',
+        interpolate)
+    with torch.no_grad():
+        for hw_shape in ((3, 4), (3, 4), (2, 2), (2, 2), (3, 4)):
+            assert table(hw_shape).shape == (1, hw_shape[0] * hw_shape[1], 8)
+    assert sizes == [(3, 4), (2, 2), (3, 4)]
+
+
+def step(table):
+    table.table.sum().backward()
+    torch.optim.SGD(table.parameters(), lr=0.1).step()
+
+
+@pytest.mark.parametrize('change', (
+    step,
+    lambda table: table.load_state_dict(dict(table=torch.ones(1, 36, 8))),
+    lambda table: (table.table.data.fill_(1), table.eval()),
+    lambda table: table.double(),
+    lambda table: table.half().float(),
+), ids=('step', 'load', 'data', 'double', 'rounded'))
+@torch.no_grad()
+def test_position_table_follows_its_parameter(change):
+    table = PositionTable(8, (6, 6)).eval()
+    before = table((3, 4))
+    with torch.enable_grad():
+        change(table)
+    after = table((3, 4))
+    assert after.dtype == table.table.dtype
+    assert after.equal(table.resize(table.table, (6, 6), (3, 4)))
+    assert not after.equal(before)
+
+
+def test_position_table_after_inference_mode():
+    table = PositionTable(8, (6, 6)).eval()
+    with torch.inference_mode():
+        table((3, 4))
+    with torch.no_grad():
+        assert not table((3, 4)).is_inference()
+    table((3, 4)).sum().backward()
+    assert table.table.grad.any()
+
+
 def test_position_table_that_is_no_square_is_refused():
     with pytest.raises(RuntimeError, match='size mismatch'):
         PositionTable(8, (3, 4)).load_state_dict(dict(table=torch.ones(1, 10, 8)))
