@@ -5,19 +5,27 @@ soft    fudan-zvg/SOFT                                   SOFT, SOFTPlusPlus
 deit    ViT-Anti-Oversmoothing, DeiT, timm, mmpretrain   VisionTransformer
 cait    ViT-Anti-Oversmoothing, CaiT, timm               CaiT
 swin    ViT-Anti-Oversmoothing, Swin, timm, mmpretrain   SwinTransformer
+cswin   microsoft/CSWin-Transformer                      CSWinTransformer
 
-SRC is a state dict, bare or under `model` or `state_dict`. DST gets a checkpoint as
-OpenMMLab writes it: weights under `backbone.`, those of a classifier under `head.`
-as mmpretrain's LinearClsHead names them. Every key is accounted for: one left over
-or missing, as in a checkpoint of another family, is an error.
+SRC is a state dict, bare or under `model`, `state_dict` or, where there is nothing
+else, `state_dict_ema`. DST gets a checkpoint as OpenMMLab writes it: weights under
+`backbone.`, those of a classifier under `head.` as mmpretrain's LinearClsHead names
+them, those of a segmentor's heads as they were. Every key is accounted for: one left
+over or missing, as in a checkpoint of another family, is an error.
 
 AttnScale's and FeatScale's vectors, of VITA-Group/ViT-Anti-Oversmoothing, are found
 by their keys. A checkpoint without them is a start for fine-tuning: a backbone with
 attn_scale or feat_scale loads it and starts these vectors at zero, where they change
 nothing.
 
+CSWin is converted for attention='local', cross-shaped windows. `--attention elfatt`
+writes what it can start attention='elfatt' with, the rest at its initial values, and
+says of every key where it is from; `--arch t24181` does so for the paper's depths,
+which are not the official checkpoints' own.
+
 Sizes are read from the keys. What the keys don't tell stays with the config: whether
-SOFT's kernel is normalized (attn_norm), the heads of its last stage and of DeiT.
+SOFT's kernel is normalized (attn_norm), the heads of its last stage, of DeiT and of
+CSWin, CSWin's stripe_width (7 in stage 3 of a model for 224 pixels, 12 for 384).
 
 example:
   python tools/model_converters/convert_official.py soft SOFT_Tiny.pth soft-t.pth
@@ -34,11 +42,16 @@ from pathlib import Path
 from typing import Iterable, List, Sequence, Tuple
 
 import torch
-from official_families import FAMILIES, LINEAR, Row, StateDict, nested
+from official_families import FAMILIES
+from official_families.rows import (LINEAR, Row, StateDict, inside, nested,
+                                    stacked)
 from torch import Tensor
 
 # timm's and the official ones', mmpretrain's for plain heads and for DeiT
 HEADS = ('head', 'head.fc', 'head.layers.head')
+# OpenMMLab's, the same in all its versions
+SEGMENTOR_HEADS = ('decode_head.', 'auxiliary_head.')
+AVERAGES = ('state_dict_ema', 'model_ema')
 SCALES = dict(attn_scale='omega', feat_scale='dc_scale')
 
 
@@ -49,34 +62,18 @@ def some(names: Iterable) -> str:
     return f'{len(names)} ({", ".join(shown)})' if names else '0'
 
 
-def inside(state_dict: StateDict, prefix: str) -> StateDict:
-    """What is under a prefix, without it."""
-    return {
-        key[len(prefix):]: value
-        for key, value in state_dict.items() if key.startswith(prefix)
-    }
-
-
-def stacked(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along their first axis; one alone may have none."""
-    return torch.cat(tensors) if len(tensors) > 1 else tensors[0]
-
-
 def recomputed(state_dict: StateDict, family: str) -> List[str]:
     """Official keys that have no counterpart: our model computes these buffers."""
     buffers = FAMILIES[family].buffers
     return [key for key in state_dict if key.rpartition('.')[2] in buffers]
 
 
-def convert(state_dict: StateDict, family: str) -> StateDict:
-    """Rename and merge the weights of an official model.
+def find_rows(state_dict: StateDict, family: str) -> List[Row]:
+    """Rows that account for every key of an official model.
 
     Args:
         state_dict: Official names and tensors, all of one model.
         family: A key of FAMILIES.
-
-    Returns:
-        Ours, with the prefixes `backbone.` and, if there is a head, `head.`.
 
     Raises:
         ValueError: If a key is missing or left over, or the model is of a kind that
@@ -89,6 +86,7 @@ def convert(state_dict: StateDict, family: str) -> StateDict:
         Row('head.fc', head, LINEAR) for head in HEADS
         if inside(state_dict, f'{head}.').keys() & set(LINEAR)
     ]
+    rows += [Row(key, key) for key in state_dict if key.startswith(SEGMENTOR_HEADS)]
     expected = [key for row in rows for keys in row.sources().values() for key in keys]
     missing = [key for key in expected if key not in state_dict]
     leftover = sorted(
@@ -97,9 +95,26 @@ def convert(state_dict: StateDict, family: str) -> StateDict:
         raise ValueError(
             f'these are not the keys of a whole official {family!r} model: missing '
             f'{some(missing)}, left over {some(leftover)}')
+    return rows
+
+
+def convert(state_dict: StateDict, family: str) -> StateDict:
+    """Rename and merge the weights of an official model.
+
+    Args:
+        state_dict: See :func:`find_rows`.
+        family: A key of FAMILIES.
+
+    Returns:
+        Ours, with the prefixes `backbone.` and, if there is a head, `head.`.
+
+    Raises:
+        ValueError: See :func:`find_rows`.
+    """
     return {
         ours: row.change(stacked([state_dict[key] for key in keys]))
-        for row in rows for ours, keys in row.sources().items()
+        for row in find_rows(state_dict, family)
+        for ours, keys in row.sources().items()
     }
 
 
@@ -132,29 +147,40 @@ def load(path: Path, trust: bool = False) -> dict:
     return loaded
 
 
-def find_state_dict(checkpoint: dict, ema: bool = False) -> StateDict:
+def find_state_dict(checkpoint: dict, ema: bool = False) -> Tuple[StateDict, bool]:
     """The state dict in a checkpoint, without the prefix of a parallel wrapper.
 
     Args:
         checkpoint: A state dict, bare or under `state_dict` or `model`.
-        ema: Take the moving average, under `state_dict_ema` or `model_ema`.
+        ema: Take the moving average, under `state_dict_ema` or `model_ema`, and not
+            only where there is nothing else.
+
+    Returns:
+        The state dict, and whether it is the moving average.
 
     Raises:
         ValueError: If there is none.
     """
-    places = ('state_dict_ema', 'model_ema') if ema else ('state_dict', 'model')
-    found = [checkpoint[place] for place in places if place in checkpoint]
-    if not (found or ema):
-        found = [checkpoint]
-    if not (found and isinstance(found[0], dict) and found[0]
+    places = AVERAGES if ema else ('state_dict', 'model') + AVERAGES
+    place = next((place for place in places if place in checkpoint), None)
+    found = checkpoint.get(place, None if ema else checkpoint)
+    if not (found and isinstance(found, dict)
             and all(isinstance(key, str) and isinstance(value, Tensor)
-                    for key, value in found[0].items())):
+                    for key, value in found.items())):
         raise ValueError(
             f'there is no state dict, {"" if ema else "bare or "}under '
             f'{" or ".join(places)}; number of keys: {some(checkpoint)}')
-    if all(key.startswith('module.') for key in found[0]):
-        return {key[len('module.'):]: value for key, value in found[0].items()}
-    return found[0]
+    if all(key.startswith('module.') for key in found):
+        found = inside(found, 'module.')
+    return found, place in AVERAGES
+
+
+def describe_heads(state_dict: StateDict) -> str:
+    """What there is besides the backbone, in words."""
+    if 'head.fc.weight' in state_dict:
+        return f'with a head of {len(state_dict["head.fc.weight"])} classes'
+    heads = sorted({key.partition('.')[0] for key in state_dict} - {'backbone'})
+    return f'with {", ".join(heads)}' if heads else 'no head'
 
 
 def save(checkpoint: dict, path: Path) -> None:
@@ -191,7 +217,21 @@ def parse_args(argv: Sequence[str] = None) -> Tuple[Parser, argparse.Namespace]:
         'run any code that is in it')
     parser.add_argument(
         '--overwrite', action='store_true', help='replace DST if it exists')
-    return parser, parser.parse_args(argv)
+    parser.add_argument(
+        '--attention', choices=('local', 'elfatt'), default='local',
+        help="of the model that a CSWin is for: local, CSWin's own, or elfatt, which "
+        'starts with what fits; every key is reported (default: local)')
+    parser.add_argument(
+        '--arch', metavar='NAME',
+        help='of the model that starts with --attention elfatt, t24181 or b36292 '
+        '(default: the sizes of SRC)')
+    args = parser.parse_args(argv)
+    if args.attention == 'elfatt' and args.family != 'cswin':
+        parser.error(f'--attention elfatt needs FAMILY=cswin, got {args.family}')
+    if args.arch and args.attention != 'elfatt':
+        parser.error(f'--arch {args.arch} needs --attention elfatt: a conversion '
+                     'keeps the sizes of SRC')
+    return parser, args
 
 
 def main(argv: Sequence[str] = None) -> None:
@@ -204,9 +244,15 @@ def main(argv: Sequence[str] = None) -> None:
             raise FileExistsError(
                 f'DST={args.dst} exists: give --overwrite to replace it')
         checkpoint = load(args.src, args.trust)
+        report = None
         try:
-            official = find_state_dict(checkpoint, args.ema)
+            official, ema = find_state_dict(checkpoint, args.ema)
             state_dict = convert(official, args.family)
+            if args.attention == 'elfatt':
+                # only this needs the package
+                from elfatt_start import describe_sources, start_elfatt
+                state_dict, sources = start_elfatt(state_dict, args.arch)
+                report = describe_sources(sources, find_rows(official, args.family))
         except ValueError as error:
             raise ValueError(f'SRC={args.src}: {error}') from error
         arch = FAMILIES[args.family].arch(inside(state_dict, 'backbone.'))
@@ -217,24 +263,31 @@ def main(argv: Sequence[str] = None) -> None:
         meta = dict(
             family=args.family,
             source=args.src.name,
-            ema=args.ema,
+            ema=ema,
             arch=arch,
             scales=scales)
+        if args.family == 'cswin':
+            meta['attention'] = args.attention
         save(dict(meta=meta, state_dict=state_dict), args.dst)
     except (ValueError, OSError) as error:
         parser.error(str(error))
     dropped = recomputed(official, args.family)
-    head = state_dict.get('head.fc.weight')
     print(f'{args.family}: {", ".join(f"{key}={arch[key]}" for key in arch)}')
-    print(f'converted all {len(official) - len(dropped)} official keys to '
-          f'{len(state_dict)} of ours, '
-          + ('no head' if head is None else f'with a head of {len(head)} classes'))
+    if report:
+        print(f"started attention='elfatt' from {len(official)} official keys, "
+              f'{describe_heads(state_dict)}')
+        print(report)
+    else:
+        print(f'converted all {len(official) - len(dropped)} official keys to '
+              f'{len(state_dict)} of ours, {describe_heads(state_dict)}')
     if dropped:
         print(f'left out buffers that the model computes itself: {some(dropped)}')
     print('scaling vectors: '
           + (', '.join(f'{option}=True' for option in scales) or 'none, they would '
              'start at zero with attn_scale=True or feat_scale=True'))
-    if not args.ema and {'state_dict_ema', 'model_ema'} & checkpoint.keys():
+    if ema and not args.ema:
+        print('these are a moving average of the weights, all that SRC holds')
+    elif not ema and set(AVERAGES) & checkpoint.keys():
         print('SRC holds a moving average of the weights too: --ema takes that')
     print(f'wrote {args.dst}')
 

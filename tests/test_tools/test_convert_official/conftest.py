@@ -38,6 +38,12 @@ def antioversmoothing():
     return load_module(DATA / 'antioversmoothing_fixture.py')
 
 
+@pytest.fixture(scope='session')
+def cswin():
+    """What was recorded of CSWin."""
+    return load_module(DATA / 'cswin_fixture.py')
+
+
 @pytest.fixture
 def reference():
     """Loads one of the larger outputs that a workplace may have beside the tree."""

@@ -129,8 +129,8 @@ def test_command_line(tmp_path, official):
 
     shown = run('--help')
     assert shown.returncode == 0
-    for word in ('soft', 'deit', 'cait', 'swin', 'SRC', 'DST', 'example:',
-                 'backbone.', '--overwrite'):
+    for word in ('soft', 'deit', 'cait', 'swin', 'cswin', 'SRC', 'DST', 'example:',
+                 'backbone.', '--overwrite', '--attention', '--arch'):
         assert word in shown.stdout
     failed = run('resnet', 'a.pth', 'b.pth')
     assert failed.returncode == 2

@@ -1,0 +1,88 @@
+"""Rows: which of our modules is made of which official ones."""
+import re
+from typing import (Callable, Collection, Dict, Iterable, List, NamedTuple,
+                    Sequence, Tuple)
+
+import torch
+from torch import Tensor
+
+StateDict = Dict[str, Tensor]
+Keys = Collection[str]
+
+WHOLE = ('', )
+WEIGHT = ('weight', )
+LINEAR = NORM = ('weight', 'bias')
+BATCH_NORM = NORM + ('running_mean', 'running_var', 'num_batches_tracked')
+
+
+def unchanged(tensor: Tensor) -> Tensor:
+    """The tensor itself."""
+    return tensor
+
+
+def stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along their first axis; one alone may have none."""
+    return torch.cat(tensors) if len(tensors) > 1 else tensors[0]
+
+
+def inside(state_dict: StateDict, prefix: str) -> StateDict:
+    """What is under a prefix, without it."""
+    return {
+        key[len(prefix):]: value
+        for key, value in state_dict.items() if key.startswith(prefix)
+    }
+
+
+class Row(NamedTuple):
+    """What one of our modules is made of.
+
+    Attributes:
+        ours: Its name in our model.
+        official: Its name in the official one; the tensors of several, joined by
+            ' + ', are stacked.
+        tensors: Names of its tensors; ('', ) for a parameter without a module.
+        change: From the official tensor to ours.
+    """
+    ours: str
+    official: str
+    tensors: Tuple[str, ...] = WHOLE
+    change: Callable[[Tensor], Tensor] = unchanged
+
+    def sources(self) -> Dict[str, List[str]]:
+        """The official keys of each of our keys."""
+        modules = self.official.split(' + ')
+        return {
+            f'{self.ours}.{tensor}'.strip('.'):
+            [f'{module}.{tensor}'.strip('.') for module in modules]
+            for tensor in self.tensors
+        }
+
+
+class Family(NamedTuple):
+    """Models that convert alike.
+
+    Attributes:
+        rows: From the official backbone's keys to rows. They are complete, so that
+            they tell what the keys lack.
+        arch: From our state dict to the sizes that it shows.
+        buffers: Last names of official buffers that our model computes itself.
+    """
+    rows: Callable[[Keys], List[Row]]
+    arch: Callable[[StateDict], dict]
+    buffers: Tuple[str, ...] = ()
+
+
+def nested(ours: str, official: str, rows: Iterable[Row]) -> List[Row]:
+    """Rows of a module as rows of the one that holds it under these prefixes."""
+    return [
+        row._replace(
+            ours=ours + row.ours,
+            official=' + '.join(official + name for name in row.official.split(' + ')))
+        for row in rows
+    ]
+
+
+def count_blocks(keys: Keys, prefix: str) -> int:
+    """Number of blocks below a prefix, at least 1: no stage is without."""
+    found = (re.match(rf'{re.escape(prefix)}(\d+)\.', key) for key in keys)
+    return max((int(match[1]) for match in found if match), default=0) + 1
