@@ -78,6 +78,33 @@ def test_classifier(report, capsys):
     assert '13.07' in printed
 
 
+ELFATT = ROOT / 'configs/elfatt'
+
+
+@pytest.mark.parametrize('config, options, macs, without', [
+    ('cswin-t-elfatt_in1k.py', [], '4.44', '4.13'),
+    ('cswin-t-elfatt_in1k.py', ['block_sizes=196'], '4.56', '4.13'),
+    ('cswin-t-elfatt_in1k.py', ['block_sizes=(49,49,196)'], '4.44', '4.13'),
+    ('cswin-t-elfatt_in1k.py', ['block_sizes=None', 'attention=local'], '4.36', '4.09'),
+    ('swin-t-elfatt_in1k.py', [], '4.99', '4.67'),
+    ('swin-t-elfatt_in1k.py', ['attention=global'], '8.81', '4.38'),
+    ('swin-t-elfatt_in1k.py', ['attention=efficient'], '4.55', '4.45'),
+])
+def test_with_and_without_softmax_attention(
+        config, options, macs, without, report, capsys):
+    """Both as the ELFATT paper prints them, models being chosen by options."""
+    pytest.importorskip('mmpretrain')
+    if options:
+        options = ['--cfg-options', *(f'model.backbone.{x}' for x in options)]
+    found = report(ELFATT / config, *options)
+    check_sums(found)
+    assert f'{found["macs"] / 1e9:.2f}' == macs
+    assert f'{found["macs_without_softmax_attention"] / 1e9:.2f}' == without
+    assert (f'without softmax-attention products '
+            f'{found["macs_without_softmax_attention"] / 1e9:.3f} G'
+            ) in capsys.readouterr().out
+
+
 def test_segmentor(report):
     pytest.importorskip('mmseg')
     found = report(UPERNET, '--shape', 64, 96)

@@ -1,6 +1,7 @@
 """Swin and CSWin with the papers' attentions."""
 import pytest
 import torch
+from mmengine.registry import MODELS
 from torch import nn
 
 from mmlinattn.models import (ELFATT, SOFT, AgentAttention, ConvEmbedding,
@@ -15,6 +16,12 @@ pytestmark = pytest.mark.modern
 
 ARCH = dict(embed_dims=8, depths=[1, 2, 4, 1], num_heads=[2, 2, 4, 4])
 BOTH = pytest.mark.parametrize('family', (SwinTransformer, CSWinTransformer))
+
+
+def from_config(family, **options):
+    """A model from the registry that every mm config is built from."""
+    return MODELS.build(
+        dict(type=f'mmlinattn.{family.__name__}', arch=ARCH, **options))
 
 
 def attentions(model):
@@ -151,7 +158,7 @@ def test_options_of_elfatt(family, options, changed):
     """The variants of the paper's ablations, each by one word of config."""
     expected = dict(block_sizes=[196] * 3, split=(4, 4), lepe=True)
     expected.update(changed)
-    model = family(ARCH, attention='elfatt', **options).eval()
+    model = from_config(family, attention='elfatt', **options).eval()
     stages = attentions(model)
     assert types(model) == SWIN['elfatt']
     linear = [stages[0][0], stages[1][1], stages[2][1]]
@@ -162,19 +169,26 @@ def test_options_of_elfatt(family, options, changed):
     assert model(torch.randn(1, 3, 64, 64))[-1].isfinite().all()
 
 
+@pytest.mark.parametrize('levels', ('', '1', '2', '12', '123', '1234'))
+@pytest.mark.parametrize('alternating', (False, True))
 @BOTH
-def test_stages_of_the_papers_ablation(family):
+def test_levels_of_elfatt(family, alternating, levels):
     """Which levels have ELFATT is a list with one entry a stage."""
     linear = dict(type='ELFATT', block_size=49)
     softmax = dict(type='SoftmaxAttention', lepe=True)
-    model = family(
-        ARCH,
-        attention=[linear, softmax, [softmax, linear], softmax],
+    pattern = [softmax, linear] if alternating else [linear]
+    model = from_config(
+        family,
+        attention=[pattern if level in levels else softmax for level in '1234'],
         patch_embed=OVERLAPPING_STEM,
-        merging=OVERLAPPING_MERGING)
-    assert types(model) == [[ELFATT], [SoftmaxAttention] * 2,
-                            [SoftmaxAttention, ELFATT] * 2, [SoftmaxAttention]]
+        merging=OVERLAPPING_MERGING).eval()
+    for level, found in zip('1234', types(model)):
+        expected = [SoftmaxAttention, ELFATT] if alternating else [ELFATT]
+        if level not in levels:
+            expected = [SoftmaxAttention]
+        assert found == (expected * len(found))[:len(found)]
     assert is_overlapping(model)
+    assert model(torch.randn(1, 3, 64, 64))[-1].isfinite().all()
 
 
 @pytest.mark.parametrize('attention', (
