@@ -28,10 +28,10 @@ def gaussian_product(a, b, v):
     shape = a.shape[:-1] + v.shape[-1:]
     a, b, v = (x.flatten(0, -3) for x in (a, b, v))
     if a.size(1) >= b.size(1):
-        for heads, rows, kernel in _kernel_blocks(_as_rows(a), _as_columns(b)):
+        for heads, rows, kernel in _kernel_blocks(a, b):
             out[heads, rows] = kernel @ v[heads]
     else:
-        for heads, columns, kernel in _kernel_blocks(_as_rows(b), _as_columns(a)):
+        for heads, columns, kernel in _kernel_blocks(b, a):
             out[heads].baddbmm_(kernel.mT, v[heads, columns])
     return out.view(shape)
 
@@ -54,40 +54,27 @@ def gaussian_product_grad(a, b, v, grad):
     """
     shapes = a.shape, b.shape, v.shape
     a, b, v, grad = (x.flatten(0, -3) for x in (a, b, v, grad))
-    grad_v = torch.zeros_like(v)
-    rows_are_many = a.size(1) >= b.size(1)
-    many, few = (a, b) if rows_are_many else (b, a)
-    rows, columns = _as_rows(many), _as_columns(few)
-    grad_rows, grad_columns = torch.empty_like(rows), torch.zeros_like(columns)
-    for heads, tokens, kernel in _kernel_blocks(rows, columns):
-        if rows_are_many:
-            grad_v[heads].baddbmm_(kernel.mT, grad[heads, tokens])
-            outer = grad[heads, tokens] @ v[heads].mT
-        else:
-            grad_v[heads, tokens] = kernel @ grad[heads]
-            outer = v[heads, tokens] @ grad[heads].mT
-        outer *= kernel
-        grad_rows[heads, tokens] = outer @ columns[heads]
-        grad_columns[heads].baddbmm_(outer.mT, rows[heads, tokens])
-    # the squared norms are one of the factors' channels
-    d = a.size(-1)
-    grad_many = grad_rows[..., :d] - grad_rows[..., d:d + 1] * many
-    grad_few = grad_columns[..., :d] - grad_columns[..., d + 1:] * few
-    grads = (grad_many, grad_few) if rows_are_many else (grad_few, grad_many)
+    grad_a, grad_b, grad_v = (torch.zeros_like(x) for x in (a, b, v))
+    row_sums = torch.zeros_like(a[..., :1])
+    if a.size(1) >= b.size(1):
+        for heads, rows, kernel in _kernel_blocks(a, b):
+            grad_v[heads].baddbmm_(kernel.mT, grad[heads, rows])
+            s = (grad[heads, rows] @ v[heads].mT).mul_(kernel)
+            row_sums[heads, rows] = s.sum(-1, keepdim=True)
+            grad_a[heads, rows] = s @ b[heads]
+            grad_b[heads].baddbmm_(s.mT, a[heads, rows])
+    else:
+        for heads, columns, kernel in _kernel_blocks(b, a):
+            grad_v[heads, columns] = kernel @ grad[heads]
+            s = (v[heads, columns] @ grad[heads].mT).mul_(kernel)
+            row_sums[heads] += s.sum(-2).unsqueeze(-1)
+            grad_b[heads, columns] = s @ a[heads]
+            grad_a[heads].baddbmm_(s.mT, b[heads, columns])
+    grad_a -= row_sums * a
+    # the column sums of S are those of the channels of v * K^T G
+    grad_b -= (v * grad_v).sum(-1, keepdim=True) * b
     return tuple(
-        g.view(shape) for g, shape in zip((*grads, grad_v), shapes))
-
-
-def _as_rows(x):
-    """Left factor of the exponents -|x - y|^2 / 2, (..., d + 2)."""
-    half_square = -x.square().sum(-1, keepdim=True) / 2
-    return torch.cat([x, half_square, torch.ones_like(half_square)], dim=-1)
-
-
-def _as_columns(x):
-    """Right factor of the exponents, (..., d + 2)."""
-    half_square = -x.square().sum(-1, keepdim=True) / 2
-    return torch.cat([x, torch.ones_like(half_square), half_square], dim=-1)
+        g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes))
 
 
 def _kernel_blocks(rows, columns):
@@ -96,11 +83,18 @@ def _kernel_blocks(rows, columns):
     entries = _BLOCK_ENTRIES.get(rows.device.type, 2**19)
     rows_at_once = min(max(entries // columns.size(1), 1), num_rows)
     heads_at_once = max(entries // (rows_at_once * columns.size(1)), 1)
+    # the exponents -|x - y|^2 / 2 as one product
+    left = torch.cat((rows, torch.ones_like(rows[..., :1]), _minus_half_square(rows)), dim=-1)
+    right = torch.cat(
+        (columns, _minus_half_square(columns), torch.ones_like(columns[..., :1])), dim=-1)
     for head in range(0, heads, heads_at_once):
         of_heads = slice(head, head + heads_at_once)
-        right = columns[of_heads].mT
         for row in range(0, num_rows, rows_at_once):
             of_rows = slice(row, row + rows_at_once)
             # rounding can make a distance negative
-            exponents = (rows[of_heads, of_rows] @ right).clamp_(max=0)
-            yield of_heads, of_rows, exponents.exp_()
+            exponents = left[of_heads, of_rows] @ right[of_heads].mT
+            yield of_heads, of_rows, exponents.clamp_(max=0).exp_()
+
+
+def _minus_half_square(x):
+    return -x.square().sum(-1, keepdim=True) / 2
