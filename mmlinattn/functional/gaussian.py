@@ -23,14 +23,35 @@ def gaussian_kernel(q, k):
 
     Returns:
         Tensor: (B, h, M, K), values in [0, 1]. Half precision is computed and
-        returned in float32: a squared norm overflows float16.
+        returned in float32: a squared norm overflows float16. The gradient can
+        be taken once, not twice.
     """
     with autocast_disabled(q):
-        q, k = at_least_float32(q, k)
+        return _GaussianKernel.apply(*at_least_float32(q, k))
+
+
+class _GaussianKernel(Function):
+    """In place where PyTorch's own graph would keep a matrix for each step."""
+
+    @staticmethod
+    def forward(ctx, q, k):
         half_square_q = q.square().sum(-1, keepdim=True) / 2
         half_square_k = k.square().sum(-1).unsqueeze(-2) / 2
+        exponents = (q @ k.mT).sub_(half_square_q).sub_(half_square_k)
         # rounding can make a distance negative
-        return (q @ k.mT - half_square_q - half_square_k).clamp(max=0).exp()
+        kernel = exponents.clamp_(max=0).exp_()
+        ctx.save_for_backward(q, k, kernel)
+        return kernel
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        q, k, kernel = ctx.saved_tensors
+        with autocast_disabled(grad):
+            s = grad * kernel
+            grad_q = s @ k - s.sum(-1, keepdim=True) * q
+            grad_k = s.mT @ q - s.sum(-2).unsqueeze(-1) * k
+        return grad_q, grad_k
 
 
 def gaussian_product(q, k, v):

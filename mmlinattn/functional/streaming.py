@@ -28,10 +28,10 @@ def gaussian_product(a, b, v):
     shape = a.shape[:-1] + v.shape[-1:]
     a, b, v = (x.flatten(0, -3) for x in (a, b, v))
     if a.size(1) >= b.size(1):
-        for heads, rows, kernel in _kernel_blocks(a, b):
+        for heads, rows, kernel, _ in _kernel_blocks(a, b):
             out[heads, rows] = kernel @ v[heads]
     else:
-        for heads, columns, kernel in _kernel_blocks(b, a):
+        for heads, columns, kernel, _ in _kernel_blocks(b, a):
             out[heads].baddbmm_(kernel.mT, v[heads, columns])
     return out.view(shape)
 
@@ -57,16 +57,16 @@ def gaussian_product_grad(a, b, v, grad):
     grad_a, grad_b, grad_v = (torch.zeros_like(x) for x in (a, b, v))
     row_sums = torch.zeros_like(a[..., :1])
     if a.size(1) >= b.size(1):
-        for heads, rows, kernel in _kernel_blocks(a, b):
+        for heads, rows, kernel, s in _kernel_blocks(a, b):
             grad_v[heads].baddbmm_(kernel.mT, grad[heads, rows])
-            s = (grad[heads, rows] @ v[heads].mT).mul_(kernel)
+            torch.bmm(grad[heads, rows], v[heads].mT, out=s).mul_(kernel)
             row_sums[heads, rows] = s.sum(-1, keepdim=True)
             grad_a[heads, rows] = s @ b[heads]
             grad_b[heads].baddbmm_(s.mT, a[heads, rows])
     else:
-        for heads, columns, kernel in _kernel_blocks(b, a):
+        for heads, columns, kernel, s in _kernel_blocks(b, a):
             grad_v[heads, columns] = kernel @ grad[heads]
-            s = (v[heads, columns] @ grad[heads].mT).mul_(kernel)
+            torch.bmm(v[heads, columns], grad[heads].mT, out=s).mul_(kernel)
             row_sums[heads] += s.sum(-2).unsqueeze(-1)
             grad_b[heads, columns] = s @ a[heads]
             grad_a[heads].baddbmm_(s.mT, b[heads, columns])
@@ -78,22 +78,27 @@ def gaussian_product_grad(a, b, v, grad):
 
 
 def _kernel_blocks(rows, columns):
-    """Blocks of the kernel matrix: which heads, which rows, the entries."""
+    """Blocks of the kernel matrix: which heads, which rows, the entries, and room
+    for as many more. The next block takes the memory of the last one."""
     heads, num_rows, _ = rows.shape
     entries = _BLOCK_ENTRIES.get(rows.device.type, 2**19)
     rows_at_once = min(max(entries // columns.size(1), 1), num_rows)
     heads_at_once = max(entries // (rows_at_once * columns.size(1)), 1)
     # the exponents -|x - y|^2 / 2 as one product
-    left = torch.cat((rows, torch.ones_like(rows[..., :1]), _minus_half_square(rows)), dim=-1)
-    right = torch.cat(
-        (columns, _minus_half_square(columns), torch.ones_like(columns[..., :1])), dim=-1)
+    of_left, of_right = _minus_half_square(rows), _minus_half_square(columns)
+    left = torch.cat((rows, torch.ones_like(of_left), of_left), dim=-1)
+    right = torch.cat((columns, of_right, torch.ones_like(of_right)), dim=-1)
+    memory = rows.new_empty(
+        2, min(heads_at_once, heads), rows_at_once, columns.size(1))
     for head in range(0, heads, heads_at_once):
         of_heads = slice(head, head + heads_at_once)
         for row in range(0, num_rows, rows_at_once):
             of_rows = slice(row, row + rows_at_once)
+            part = left[of_heads, of_rows]
+            kernel, room = memory[:, :part.size(0), :part.size(1)]
+            torch.bmm(part, right[of_heads].mT, out=kernel)
             # rounding can make a distance negative
-            exponents = left[of_heads, of_rows] @ right[of_heads].mT
-            yield of_heads, of_rows, exponents.clamp_(max=0).exp_()
+            yield of_heads, of_rows, kernel.clamp_(max=0).exp_(), room
 
 
 def _minus_half_square(x):

@@ -41,6 +41,22 @@ def test_gaussian_kernel(shape):
     torch.testing.assert_close(gaussian_kernel(q, k), paper_kernel(q, k))
 
 
+@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
+def test_gradients_of_gaussian_kernel(shape):
+    args = [x.requires_grad_() for x in inputs(shape)[:2]]
+    kernel, expected = gaussian_kernel(*args), paper_kernel(*args)
+    grad = torch.randn_like(expected)
+    torch.testing.assert_close(
+        torch.autograd.grad(kernel, args, grad),
+        torch.autograd.grad(expected, args, grad))
+    q = args[0]  # as its own columns, like landmarks
+    kernel, expected = gaussian_kernel(q, q), paper_kernel(q, q)
+    grad = torch.randn_like(expected)
+    torch.testing.assert_close(
+        torch.autograd.grad(kernel, q, grad),
+        torch.autograd.grad(expected, q, grad))
+
+
 def test_gaussian_kernel_stays_below_one():
     q = 1e3 * tokens(1, 2, 50, 8, dtype=torch.float32)
     kernel = gaussian_kernel(q, q)
