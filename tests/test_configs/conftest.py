@@ -6,6 +6,7 @@ from pathlib import Path
 import mmengine.config.utils
 import pytest
 import torch
+import yaml
 from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn.utils import load_config
@@ -33,6 +34,36 @@ def load(name):
 def names():
     """Names of all configs."""
     return list(NAMES)
+
+
+@pytest.fixture(scope='session')
+def metafiles():
+    """Contents of the metafiles that the index imports."""
+    index = yaml.safe_load((ROOT / 'model-index.yml').read_text())
+    return [
+        yaml.safe_load((ROOT / path).read_text()) for path in index['Import']
+    ]
+
+
+@pytest.fixture
+def entry(name, metafiles):
+    """What a metafile says of the config `name`."""
+    models = {
+        model['Name']: model for meta in metafiles for model in meta['Models']
+    }
+    return models[name]
+
+
+@pytest.fixture
+def downstream(name):
+    """Whether the config `name` is one of detection or segmentation."""
+    return '_in1k' not in name
+
+
+@pytest.fixture
+def backbone_id(name, downstream):
+    """The backbone's id in the name of a config."""
+    return name.split('_')[int(downstream)]
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ pytestmark = pytest.mark.modern
 
 SIDE = 64
 # the smallest of each family, for each method, dataset and schedule; of AttnScale
-# and FeatScale one at 3x, the other at 1x
+# and FeatScale one at 3x, the other at 1x; of ELFATT and of other attentions one
 QUICK = (
-    r'softpp-t|soft-t|upernet_soft-s|deit-s12-attnscale.*(3x|in1k)|'
-    r'swin-s-featscale.*(1x|in1k)|cait-xxs24-featscale_finetune')
+    r'softpp-t|soft-t_|upernet_soft-s|deit-s12-attnscale.*(3x|in1k)|'
+    r'swin-s-featscale.*(1x|in1k)|cait-xxs24-featscale_finetune|'
+    r'mask-rcnn_swin-t-elfatt_fpn_1x_coco|soft-t-nystrom')
 
 
 def shrink(cfg):

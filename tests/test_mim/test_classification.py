@@ -11,6 +11,8 @@ SHORT = {
     'param_scheduler.0.end': 1,
     'param_scheduler.1.begin': 1,
 }
+# mixed precision needs a GPU
+FLOAT32 = {'optim_wrapper.type': 'OptimWrapper'}
 
 pytestmark = pytest.mark.modern
 
@@ -56,13 +58,48 @@ def test_finetuning(user, configs, quick, trained):
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
-def weights(checkpoint):
-    """What of the backbone an optimizer changes."""
+@pytest.mark.full
+@pytest.mark.parametrize(
+    'backbone', ['swin-t-elfatt', 'swin-b-elfatt', 'cswin-t-elfatt', 'cswin-b-elfatt'])
+def test_elfatt(user, configs, quick, backbone):
+    config = configs / f'elfatt/{backbone}_in1k.py'
+    options = quick('imagenet', **SHORT, **FLOAT32)
+    training = user.train('mmpretrain', config, options)
+    metrics = user.test('mmpretrain', config, training.checkpoint, options)
+    assert metrics == training.metrics
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('backbone', ['swin-b-elfatt', 'cswin-b-elfatt'])
+def test_finetuning_on_larger_images(user, configs, quick, backbone):
+    """It starts from the averaged weights of the whole classifier."""
+    short = {'train_cfg.max_epochs': 1}
+    trained = user.train('mmpretrain', configs / f'elfatt/{backbone}_in1k.py',
+                         quick('imagenet', **short, **FLOAT32))
+    start = trained.checkpoint.rename(user.folder / 'start.pth')
+    options = {
+        **short,
+        **FLOAT32,
+        'load_from': start,
+        'optim_wrapper.optimizer.lr': 0,
+        'param_scheduler.0.eta_min': 0,
+    }
+    finetuned = user.train(
+        'mmpretrain', configs / f'elfatt/{backbone}_finetune_in1k-384px.py',
+        quick('imagenet', **options))
+    assert 'trains FROM SCRATCH' not in finetuned.output
+    before, after = weights(start, ''), weights(finetuned.checkpoint, '')
+    assert before.keys() == after.keys() and any('head' in name for name in before)
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def weights(checkpoint, prefix='backbone.'):
+    """What of the model, or a part of it, an optimizer changes."""
     state = torch.load(
         checkpoint, map_location='cpu', weights_only=False)['state_dict']
     return {
         name: value
         for name, value in state.items()
-        if name.startswith('backbone.') and 'running' not in name and
+        if name.startswith(prefix) and 'running' not in name and
         value.is_floating_point()
     }

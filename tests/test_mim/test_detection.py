@@ -78,6 +78,34 @@ def test_mask_rcnn_against_oversmoothing(user, configs, quick, backbone):
 
 
 @pytest.mark.parametrize('backbone', [
+    'swin-t-elfatt',
+    pytest.param('cswin-b-elfatt', marks=pytest.mark.full),
+])
+def test_mask_rcnn_with_elfatt(user, configs, quick, backbone):
+    metrics = train_and_test(
+        user, configs / f'elfatt/mask-rcnn_{backbone}_fpn_1x_coco.py',
+        quick('coco', **MASK_RCNN))
+    assert {'coco/bbox_mAP', 'coco/segm_mAP'} <= set(metrics)
+
+
+@pytest.mark.full
+def test_mask_rcnn_with_elfatt_on_cityscapes(user, configs, quick):
+    metrics = train_and_test(
+        user, configs / 'elfatt/mask-rcnn_cswin-t-elfatt_fpn_1x_cityscapes.py',
+        quick('cityscapes_instances', **MASK_RCNN))
+    assert {'coco/bbox_mAP', 'coco/segm_mAP', 'cityscapes/mAP'} <= set(metrics)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('backbone', ['swin-b-elfatt', 'cswin-t-elfatt'])
+def test_retinanet_with_elfatt(user, configs, quick, backbone):
+    metrics = train_and_test(
+        user, configs / f'elfatt/retinanet_{backbone}_fpn_1x_coco.py',
+        quick('coco', **RETINANET))
+    assert metrics['coco/bbox_mAP_50'] > 0
+
+
+@pytest.mark.parametrize('backbone', [
     'deit-s12-attnscale',
     pytest.param('swin-s-featscale', marks=pytest.mark.full),
 ])

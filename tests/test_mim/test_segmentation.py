@@ -36,6 +36,15 @@ def test_upernet_against_oversmoothing(user, configs, quick, mmseg, backbone):
     check_train_and_test(user, mmseg, configs / config, quick('ade20k', **SHORT))
 
 
+@pytest.mark.parametrize('backbone', [
+    'cswin-t-elfatt',
+    pytest.param('swin-b-elfatt', marks=pytest.mark.full),
+])
+def test_upernet_with_elfatt(user, configs, quick, mmseg, backbone):
+    config = f'elfatt/upernet_{backbone}_1x_ade20k-512x512.py'
+    check_train_and_test(user, mmseg, configs / config, quick('ade20k', **SHORT))
+
+
 def check_train_and_test(user, mmseg, config, options):
     training = user.train(mmseg, config, options)
     assert training.iterations == [1, 2, 3, 4]
