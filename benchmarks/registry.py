@@ -1,27 +1,203 @@
-"""What is measured: suites of cases, each beside the baseline it is held to."""
-from typing import Callable, Dict, List, NamedTuple
+"""What is measured: suites of cases, each beside the baseline it is held to.
 
-import torch
-from mmengine.registry import MODELS
+Legend: h heads, (H, W) map, N = H * W tokens, m landmarks, d head dim.
+"""
+from functools import partial
+from typing import List
+
+from baselines import (analytic_attention, explicit_attention, explicit_in_models,
+                       kernel_matrix)
+from cases import (Case, Op, attention_inputs, product_inputs,
+                   softmax_free_inputs, unfused)
+from models import (LINEAR, PVT_V2_B1, SOFTMAX, SWIN_T, attention_stack, backbone,
+                    detection_batch, detector, scaled)
+from rates import product_floor
+from torch.nn.functional import scaled_dot_product_attention
+
+from mmlinattn import functional
+
+# SOFT-Tiny's softmax-free stages: stride, landmarks' ratio, heads. d is 32.
+STAGES = ((4, 8, 2), (8, 4, 4), (16, 2, 10))
+HEAD_DIMS = 32
+DETECTION = (800, 1344)
+CLASSIFICATION = (224, 224)
 
 
-class Case(NamedTuple):
-    """Variants of one thing, on one input, measured in turn.
-
-    Attributes:
-        name (str): What is measured.
-        variants (dict[str, Callable]): By name, what makes a module; the
-            first one is the baseline of the ratios.
-        shape (tuple[int]): Shape of the input, (B, C, H, W).
-    """
-    name: str
-    variants: Dict[str, Callable]
-    shape: tuple
+def stage_map(image_shape, stage):
+    """(1, h * d, H, W) of one of SOFT-Tiny's stages."""
+    stride, _, num_heads = STAGES[stage]
+    return (1, num_heads * HEAD_DIMS, *(-(-side // stride) for side in image_shape))
 
 
-def backbone(**cfg):
-    """A function that builds a backbone from its config."""
-    return lambda: MODELS.build(dict(cfg, type=f'mmlinattn.{cfg["type"]}'))
+def ops() -> List[Case]:
+    """Functions at the shapes of SOFT-Tiny's stages."""
+    return [
+        *(softmax_free(image_shape, stage)
+          for image_shape in (DETECTION, CLASSIFICATION)
+          for stage in range(len(STAGES))),
+        *(product(stage, transposed) for stage in range(len(STAGES))
+          for transposed in (False, True)),
+        linear_attentions(),
+    ]
+
+
+def softmax_free(image_shape, stage) -> Case:
+    """The operator of SOFT++ by itself."""
+    _, ratio, num_heads = STAGES[stage]
+    return Case(
+        f'softmax-free attention, stage {stage + 1}', {
+            'explicit': partial(Op, explicit_attention),
+            'explicit, analytic gradient': partial(Op, analytic_attention),
+            'ours': partial(Op, softmax_free_attention),
+        },
+        stage_map(image_shape, stage),
+        small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
+        inputs=partial(softmax_free_inputs, num_heads=num_heads, ratio=ratio),
+        rounds={} if image_shape == CLASSIFICATION else {
+            'explicit': 3,
+            'explicit, analytic gradient': 5
+        })
+
+
+def softmax_free_attention(q, landmarks, v):
+    # looked up when called, where FLOPs are counted
+    return functional.softmax_free_attention(q, landmarks, v)
+
+
+def product(stage, transposed) -> Case:
+    """A product with P (m, N) or its transpose alone, beside its floor."""
+    _, ratio, num_heads = STAGES[stage]
+    return Case(
+        f'{"P^T Y" if transposed else "P V"}, stage {stage + 1}', {
+            'kept': partial(Op, lambda q, k, v: kernel_matrix(q, k) @ v),
+            'streamed': partial(Op, functional.gaussian_product),
+        },
+        stage_map(DETECTION, stage),
+        small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
+        inputs=partial(
+            product_inputs,
+            num_heads=num_heads,
+            ratio=ratio,
+            transposed=transposed),
+        counted=False,  # the floor says more
+        floor=product_floor)
+
+
+def linear_attentions() -> Case:
+    """ELFATT's two halves beside softmax attention, on a map of stage 2."""
+    return Case(
+        'softmax attention and ELFATT\'s halves', {
+            'softmax': partial(
+                Op, lambda q, k, v, hw: scaled_dot_product_attention(q, k, v)),
+            'efficient': partial(
+                Op, lambda q, k, v, hw: functional.efficient_attention(q, k, v)),
+            'blocks of 196': partial(
+                Op, lambda q, k, v, hw: functional.block_attention(
+                    q, k, v, hw, 196)),
+        },
+        stage_map(DETECTION, 1),
+        small=(1, 4 * HEAD_DIMS, 16, 24),
+        inputs=partial(attention_inputs, num_heads=4))
+
+
+def backbones() -> List[Case]:
+    """Backbones beside the official form, and beside others of their size."""
+    cases = []
+    for image_shape in (DETECTION, (512, 512), CLASSIFICATION):
+        shape = (1, 3, *image_shape)
+        soft = dict(type='SOFT', arch='tiny', attn_norm=True)
+        cases += [
+            Case(
+                'SOFT-Norm-Tiny', {
+                    'explicit': backbone(**soft, context=explicit_in_models),
+                    'ours': backbone(**soft),
+                },
+                shape,
+                rounds={'explicit': 2} if image_shape == DETECTION else {}),
+            Case(
+                'tiny backbones', {
+                    'PVTv2-B1 (mmdet)': backbone(**PVT_V2_B1),
+                    'Swin-T (mmdet)': backbone(**SWIN_T),
+                    'SOFT++-T': backbone(type='SOFTPlusPlus', arch='tiny'),
+                }, shape),
+        ]
+    return cases
+
+
+def detectors() -> List[Case]:
+    """Training steps and predictions of whole detectors."""
+    configs = {'RetinaNet': 'retinanet', 'Mask R-CNN': 'mask-rcnn'}
+    cases = []
+    for name, method in configs.items():
+        config = f'soft/{method}_softpp-t_fpn_1x_coco.py'
+        cases.append(
+            Case(
+                name, {
+                    'PVTv2-B1 (mmdet)': detector(config, PVT_V2_B1),
+                    'Swin-T (mmdet)': detector(config, SWIN_T),
+                    'SOFT++-T': detector(config),
+                }, (1, 3, *DETECTION),
+                inputs=partial(
+                    detection_batch, with_mask=name == 'Mask R-CNN'),
+                counted=False))
+    return cases
+
+
+def attentions() -> List[Case]:
+    """The ELFATT paper's comparison: its speed-ups are those that it claims at
+    such sizes, in mixed precision on a GPU."""
+    models = {
+        'Swin-T': dict(type='SwinTransformer', arch='tiny'),
+        'CSWin-T': dict(type='CSWinTransformer', arch='t24181'),
+    }
+    names = ('elfatt', 'local', 'efficient', 'agent', 'flatten')
+    return [
+        Case(
+            name, {
+                'global': backbone(**cfg, attention='global'),
+                'global, unfused': backbone(
+                    **cfg, attention='global', context=unfused),
+                **{x: backbone(**cfg, attention=x) for x in names},
+            }, (1, 3, *image_shape),
+            rounds={'global': 1, 'global, unfused': 1},
+            paper={
+                ('elfatt', 'global'): (2, 3),
+                ('elfatt', 'global, unfused'): (4, 7)
+            }) for name, cfg in models.items()
+        for image_shape in ((800, 1280), (512, 2048))
+    ]
+
+
+def memory() -> List[Case]:
+    """Memory against the number of tokens: as in SOFT's Figure 1b, and of one
+    linear attention alone on ever larger maps."""
+    num_landmarks = 49
+    cases = []
+    for factor in range(1, 9):  # N = 784 p
+        shape = (1, 384, 28, 28 * factor)
+        names = [*SOFTMAX, *(x for x in LINEAR if x not in ('agent', 'flatten'))]
+        cases.append(
+            Case(
+                '12 layers', {
+                    name: attention_stack(name, shape, num_landmarks, 12, 12)
+                    for name in names
+                },
+                shape,
+                small=(1, 384, 7, 14),
+                timed=False))
+    for hw_shape in ((100, 125), (125, 200), (200, 250), (250, 400)):
+        shape = (1, 64, *hw_shape)
+        cases.append(
+            Case(
+                'one attention', {
+                    name: attention_stack(name, shape, num_landmarks, 2)
+                    for name in LINEAR
+                },
+                shape,
+                small=(1, 64, 14, 14),
+                steps=('forward+backward', ),
+                timed=False))
+    return cases
 
 
 def antioversmoothing() -> List[Case]:
@@ -45,18 +221,7 @@ def antioversmoothing() -> List[Case]:
     ]
 
 
-def scaled(build):
-    """Like ``build``, its scaling vectors drawn from N(0, 0.1)."""
-
-    def build_scaled():
-        model = build()
-        with torch.no_grad():
-            for name, param in model.named_parameters():
-                if model.is_scaling_vector(name):
-                    param.normal_(std=0.1)
-        return model
-
-    return build_scaled
-
-
-SUITES = dict(antioversmoothing=antioversmoothing)
+SUITES = {
+    suite.__name__: suite
+    for suite in (ops, backbones, detectors, attentions, memory, antioversmoothing)
+}

@@ -1,93 +1,302 @@
-"""Measures suites of models side by side and writes tables of the ratios.
+"""Measures a suite of models or functions side by side, in one sitting.
 
-example:
-  python benchmarks/run.py --suite antioversmoothing --out docs/benchmarks
+Every case of a suite has variants, one of them the baseline of the ratios. Time is
+measured in rounds that all variants take turns in, slow ones in a few of them only;
+peak memory in a process of its own for each variant and step, which also tells which
+variants can't run here: they are left out, and it says why. Results are written after
+every case.
+
+suites:
+  ops               softmax-free attention and its products by themselves
+  backbones         SOFT beside its official form, SOFT++ beside PVTv2 and Swin
+  detectors         training steps and predictions of RetinaNet and Mask R-CNN
+  attentions        Swin-T and CSWin-T with every attention of the ELFATT paper
+  memory            memory of every attention against the number of tokens
+  antioversmoothing AttnScale and FeatScale beside the plain models
+
+examples:
+  python benchmarks/run.py --suite ops --out docs/benchmarks
+  python benchmarks/run.py --suite backbones --only 224 --rounds 5
+  python benchmarks/run.py --suite attentions --device cuda --dtype bfloat16 \\
+      --batch 16 --baseline 'global, unfused'
+  python benchmarks/run.py --suite detectors --small --rounds 2   # does it work?
 """
 import argparse
+import copy
 import json
+from functools import partial
 from pathlib import Path
 
 import torch
+from cases import place
+from memory import peak_of_variant
+from rates import machine, measure_rates
 from registry import SUITES
-from rich.progress import track
-from timing import forward, forward_backward, machine, measure
+from report import (FLOOR_METHOD, METHOD, growth, growth_tables, make_rows,
+                    table)
+from timing import STEPS, autocast, drop_gradients, measure, synchronize
 
-STEPS = {'forward': forward, 'forward+backward': forward_backward}
+try:
+    from rich.progress import track
+except ImportError:
+
+    def track(sequence, description):
+        print(description)
+        return sequence
 
 
-def parse_args():
+def parse_args(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--suite', required=True, choices=sorted(SUITES))
     parser.add_argument(
-        '--device', default='cpu', help='cpu or cuda (default: cpu)')
+        '--suite', required=True, choices=SUITES, help='what is measured')
     parser.add_argument(
-        '--threads', type=int, default=2, help="the CPU's threads (2)")
+        '--device',
+        type=torch.device,
+        default='cpu',
+        metavar='DEVICE',
+        help='cpu or cuda (default: cpu)')
     parser.add_argument(
-        '--rounds', type=int, default=20, help='times each is measured (20)')
+        '--dtype',
+        choices=['float32', 'bfloat16'],
+        default='float32',
+        help='bfloat16: mixed precision for models, bfloat16 inputs for functions '
+        '(default: float32)')
     parser.add_argument(
-        '--out', type=Path, help='folder for the tables, JSON and Markdown')
-    args = parser.parse_args()
-    if args.rounds < 2:
-        parser.error(f'--rounds must be at least 2, got {args.rounds}')
-    if args.device.startswith('cuda') and not torch.cuda.is_available():
-        parser.error(f'--device={args.device}, but torch finds no GPU')
+        '--threads', type=int, default=2, help="the CPU's threads (default: 2)")
+    parser.add_argument(
+        '--rounds',
+        type=int,
+        default=20,
+        help='times each variant is measured; slow ones less often (default: 20)')
+    parser.add_argument(
+        '--batch', type=int, default=1, help='images at a time (default: 1)')
+    parser.add_argument(
+        '--baseline',
+        metavar='NAME',
+        help='variant that is the denominator of the ratios, in all cases that have '
+        "it (default: each case's own)")
+    parser.add_argument(
+        '--only',
+        metavar='TEXT',
+        help='only cases whose name and input, such as "SOFT-Norm-Tiny, '
+        '1×3×224×224", contain this')
+    parser.add_argument(
+        '--small',
+        action='store_true',
+        help='small inputs, to see that everything works; the figures mean nothing')
+    parser.add_argument(
+        '--out',
+        type=Path,
+        metavar='DIR',
+        help='folder for the results: JSON, Markdown and a plot')
+    args = parser.parse_args(argv)
+    check(parser, args)
     return args
 
 
-def run_case(case, device, rounds):
-    """Rows of one case, a step and a variant each."""
-    torch.manual_seed(0)
-    x = torch.randn(case.shape, device=device)
-    modules = {
-        name: build().to(device) for name, build in case.variants.items()
-    }
+def check(parser, args):
+    """Refuses arguments that make no sense, with one line."""
+    for name in ('rounds', 'threads', 'batch'):
+        if getattr(args, name) < 1:
+            parser.error(f'--{name} must be at least 1, got {getattr(args, name)}')
+    if args.device.type == 'cuda' and not torch.cuda.is_available():
+        parser.error(f'--device={args.device}, but torch finds no GPU')
+    if args.device.type not in ('cpu', 'cuda'):
+        parser.error(f'--device must be cpu or cuda, got {args.device}')
+    cases = selected(args)
+    if not cases:
+        titles = [case.title for case in SUITES[args.suite]()]
+        parser.error(f'--only={args.only!r} fits none of {titles}')
+    names = {name for _, case in cases for name in case.variants}
+    if args.baseline is not None and args.baseline not in names:
+        parser.error(
+            f'--baseline must be one of {sorted(names)}, got {args.baseline!r}')
+
+
+def selected(args):
+    """Places in the suite and cases that the arguments ask for."""
+    return [(i, case) for i, case in enumerate(SUITES[args.suite]())
+            if (args.only or '') in case.title]
+
+
+def run_case(index, case, args, rates):
+    """Rows of one case.
+
+    Args:
+        index (int): The case's place in the suite.
+        case (Case): The case.
+        args (argparse.Namespace): Arguments of the command line.
+        rates (Rates): The machine's.
+
+    Returns:
+        list[dict]: See :func:`report.make_rows`.
+    """
+    case = case.at(args.batch, args.small)
+    peaks = measure_memory(index, case, args)
+    times, flops, floor = {}, {}, None
+    if case.timed:
+        times, flops, floor = measure_times(case, args, peaks, rates)
+    baseline = next(iter(case.variants))
+    if args.baseline in case.variants:
+        baseline = args.baseline
     rows = []
-    for step, run in STEPS.items():
-        for module in modules.values():
-            module.train(step != 'forward')
-        results = measure(
-            modules, x, run, rounds, lambda turns: track(
-                turns, description=f'{case.name}, {step}'))
-        rows += [
-            dict(case=case.name, shape=case.shape, step=step, variant=name,
-                 **result.summary()) for name, result in results.items()
-        ]
+    for step in case.steps:
+        training = step != 'forward'
+        rows += make_rows(
+            case, step, times.get(step, {}), peaks[step],
+            {name: (3 if training else 1) * count for name, count in flops.items()},
+            rates, None if training else floor, baseline)
     return rows
 
 
-def table(rows):
-    """Rows as a Markdown table."""
-    lines = [
-        '| model | input | step | variant | time, ms | ratio | quartiles |',
-        '|---|---|---|---|---|---|---|'
-    ]
-    for row in rows:
-        size = '×'.join(map(str, row['shape']))
-        lines.append(
-            f'| {row["case"]} | {size} | {row["step"]} | {row["variant"]} '
-            f'| {1000 * row["seconds"]:.1f} | {row["ratio"]:.3f} '
-            f'| {row["ratio_low"]:.3f} - {row["ratio_high"]:.3f} |')
-    return '\n'.join(lines)
+def measure_memory(index, case, args):
+    """Peak memory by step and variant, or why it is not known."""
+    peaks = {step: {} for step in case.steps}
+    errors = {}
+    runs = [(step, name) for step in case.steps for name in case.variants]
+    for step, name in track(runs, description=f'{case.title}, memory'):
+        peaks[step][name] = found = peak_of_variant(index, name, step, args)
+        if 'error' in found:
+            errors[step, name] = found['error']
+    for (step, name), error in errors.items():
+        print(f'{case.title}, {step}: {name} is left out: {error}')
+    return peaks
 
 
-def main():
-    args = parse_args()
-    device = torch.device(args.device)
+def measure_times(case, args, peaks, rates):
+    """Times of the variants that a process of their own could run.
+
+    Returns:
+        tuple: Seconds by step, variant and round; FLOPs of a forward pass by
+        variant; and the floor of its seconds, if there is one.
+    """
+    device, dtype = args.device, getattr(torch, args.dtype)
+    inputs, warm_up = (
+        place(case.inputs(shape, dtype), device)
+        for shape in (case.shape, case.small))
+    modules = {}
+    for name, build in case.variants.items():
+        if any('error' not in peaks[step][name] for step in case.steps):
+            torch.manual_seed(0)
+            modules[name] = build().to(device)
+    flops = {}
+    if case.counted:
+        flops = {name: count(module, inputs) for name, module in modules.items()}
+    limits = case.rounds if device.type == 'cpu' else {}
+    times = {}
+    for step in case.steps:
+        runs = {}
+        for name, module in modules.items():
+            if 'error' in peaks[step][name]:
+                continue
+            module.train(step != 'forward')
+            runs[name] = timed(module, inputs, step, device, dtype)
+            # on the small input where one step takes very long
+            run, clean_up = timed(module, warm_up, step, device,
+                                  dtype) if name in limits else runs[name]
+            run()
+            clean_up()
+        if runs:
+            rounds = {
+                name: min(limits.get(name, args.rounds), args.rounds)
+                for name in runs
+            }
+            times[step] = measure(
+                runs, rounds,
+                partial(track, description=f'{case.title}, {step}'))
+    floor = case.floor(inputs, rates) if case.floor else None
+    return times, flops, floor
+
+
+def timed(module, inputs, step, device, dtype):
+    """One step of a module, and what cleans up after it."""
+
+    def run():
+        STEPS[step](module, inputs, partial(autocast, device, dtype))
+        synchronize(device)
+
+    def clean_up():
+        drop_gradients([*module.parameters(), *inputs])
+
+    return run, clean_up
+
+
+def count(module, inputs):
+    """FLOPs of a forward pass, two for each multiply-accumulate."""
+    from mmlinattn.analysis import count_flops
+    try:
+        meta = torch.device('meta')
+        twin = copy.deepcopy(module).to(meta)
+        counted = count_flops(twin, *place(inputs, meta))
+    except RuntimeError:  # something depends on values
+        counted = count_flops(module, *inputs)
+    return 2 * counted.total()
+
+
+def describe(args, rates, rows):
+    """What was measured, on what and how, as Markdown."""
+    rounds = f', up to {args.rounds} rounds' if any(
+        'seconds' in row for row in rows) else ''
+    small = ', small inputs: figures mean nothing' if args.small else ''
+    method = METHOD
+    if any('floor_share' in row for row in rows):
+        method += ' ' + FLOOR_METHOD
+    body = table(rows)
+    if args.suite == 'memory':
+        body = growth_tables(growth(rows))
+    return (f'Suite `{args.suite}`, {args.dtype}{rounds}{small}.\n'
+            f'{machine(args.device)}.\nIts own rates: {rates}.\n\n{method}\n\n'
+            f'{body}\n')
+
+
+def write(args, rates, rows):
+    """Writes the results so far.
+
+    Returns:
+        Path: The files' common stem.
+    """
+    args.out.mkdir(parents=True, exist_ok=True)
+    stem = args.out / '_'.join([
+        args.suite, args.device.type, *[args.dtype] * (args.dtype != 'float32'),
+        *[f'batch{args.batch}'] * (args.batch != 1)
+    ])
+    stem.with_suffix('.md').write_text(describe(args, rates, rows))
+    record = dict(
+        machine=machine(args.device),
+        dtype=args.dtype,
+        rates=dict(gemm=rates.gemm, copy=rates.copy, exp=rates.exp),
+        rows=rows)
+    if args.suite == 'memory':
+        record['growth'] = growth(rows)
+    stem.with_suffix('.json').write_text(json.dumps(record, indent=1))
+    return stem
+
+
+def draw(args, rows, stem):
+    try:
+        from plot import plot_growth, plot_ratios
+    except ImportError as error:
+        print(f'no plot: {error}')
+        return
+    plot = plot_growth if args.suite == 'memory' else plot_ratios
+    plot(rows, stem.with_suffix('.png'))
+
+
+def main(argv=None):
+    args = parse_args(argv)
     torch.set_num_threads(args.threads)
+    rates = measure_rates(args.device, getattr(torch, args.dtype), args.small)
     rows = []
-    for case in SUITES[args.suite]():
-        rows += run_case(case, device, args.rounds)
-    text = (f'Suite `{args.suite}`, float32, {args.rounds} rounds, median of '
-            f'the ratios within a round.\n{machine(device)}\n\n{table(rows)}\n')
-    print(text)
+    for index, case in selected(args):
+        rows += run_case(index, case, args, rates)
+        if args.out is not None:
+            stem = write(args, rates, rows)
     if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
-        stem = args.out / f'{args.suite}_{device.type}'
-        stem.with_suffix('.md').write_text(text)
-        stem.with_suffix('.json').write_text(
-            json.dumps(dict(machine=machine(device), rows=rows), indent=1))
+        draw(args, rows, stem)
+        print(f'written: {stem}.*')
+    print(describe(args, rates, rows))
 
 
 if __name__ == '__main__':

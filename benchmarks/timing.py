@@ -1,97 +1,127 @@
-"""Measuring several variants side by side on a machine that is not quiet."""
-import platform
+"""Timing several variants side by side on a machine that is not quiet."""
 import statistics
 import time
-from typing import NamedTuple
+from contextlib import nullcontext
+from functools import lru_cache
 
 import torch
 
 
-class Measurement(NamedTuple):
-    """Times of one variant, and their ratios to the baseline's.
+def autocast(device, dtype):
+    """Mixed precision for half types, nothing for float32."""
+    if dtype == torch.float32:
+        return nullcontext()
+    return torch.autocast(device.type, dtype)
 
-    Attributes:
-        seconds (list[float]): One entry a round.
-        ratios (list[float]): Time over the baseline's of the same round.
+
+def forward(module, inputs, precision=nullcontext):
+    """One inference.
+
+    Args:
+        module (nn.Module): What is measured.
+        inputs (tuple): What it is called with.
+        precision (Callable): Makes the context to call it in.
     """
-    seconds: list
-    ratios: list
-
-    def summary(self):
-        """dict[str, float]: Medians and the quartiles of the ratio."""
-        low, _, high = statistics.quantiles(self.ratios, n=4)
-        return dict(
-            seconds=statistics.median(self.seconds),
-            ratio=statistics.median(self.ratios),
-            ratio_low=low,
-            ratio_high=high)
+    with torch.no_grad(), precision():
+        module(*inputs)
 
 
-def machine(device):
-    """One line that says what the figures were measured on."""
-    name = processor()
-    if device.type == 'cuda':
-        name = torch.cuda.get_device_name(device)
-    return (f'{name}, torch {torch.__version__}, Python '
-            f'{platform.python_version()}, {torch.get_num_threads()} threads')
+def forward_backward(module, inputs, precision=nullcontext):
+    """One training step without the optimizer's; see :func:`forward`."""
+    with precision():
+        outs = module(*inputs)
+    outs = outs if isinstance(outs, (tuple, list)) else (outs, )
+    torch.autograd.backward(
+        outs, [gradient(out.shape, out.dtype, out.device) for out in outs])
 
 
-def processor():
-    """Name of the processor, as far as the system tells."""
-    try:
-        with open('/proc/cpuinfo') as lines:
-            names = [line for line in lines if line.startswith('model name')]
-        return names[0].partition(':')[2].strip()
-    except (OSError, IndexError):
-        return platform.processor() or platform.machine()
+@lru_cache(maxsize=16)
+def gradient(shape, dtype, device):
+    """Gradient of an output: noise, and 1 for a loss."""
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(shape, generator=generator) if shape else torch.ones(())
+    return noise.to(device, dtype)
 
 
-def forward(module, x):
-    """One inference."""
-    with torch.no_grad():
-        module(x)
+STEPS = {'forward': forward, 'forward+backward': forward_backward}
 
 
-def forward_backward(module, x):
-    """One training step without the optimizer's."""
-    module.zero_grad()
-    sum(out.sum() for out in module(x)).backward()
+def drop_gradients(tensors):
+    """Frees what a training step leaves."""
+    for x in tensors:
+        if isinstance(x, torch.Tensor):
+            x.grad = None
 
 
-def measure(modules, x, step, rounds, progress=iter):
-    """Times each module once a round, the order turning round by round.
+def measure(runs, rounds, progress=iter):
+    """Times each variant once a round, the order turning round by round.
 
-    Neighbours in time see the same machine, so the ratios within a round are
+    Neighbours in time see the same machine, so ratios within a round are
     steadier than the times themselves.
 
     Args:
-        modules (dict[str, nn.Module]): The baseline first.
-        x (Tensor): Their input.
-        step (Callable): Runs a module on the input.
-        rounds (int): Number of rounds after a warm-up.
+        runs (dict[str, tuple[Callable]]): By name, what is timed, and what
+            cleans up after it, untimed. Both wait for the device.
+        rounds (dict[str, int]): How many rounds each one takes part in; they
+            are spread over those of the one that has most, the first included.
         progress (Callable): Wraps the rounds, to show how far it is.
 
     Returns:
-        dict[str, Measurement]: By name.
+        dict[str, dict[int, float]]: By name, seconds by round.
     """
-    names = list(modules)
-    seconds = {name: [] for name in names}
-    for module in modules.values():
-        step(module, x)
-    for i in progress(range(rounds)):
+    total = max(rounds.values())
+    seconds = {name: {} for name in runs}
+    for i in progress(range(total)):
+        names = [name for name in runs if takes_part(i, rounds[name], total)]
         turn = i % len(names)
         for name in names[turn:] + names[:turn]:
-            synchronize(x.device)
+            run, clean_up = runs[name]
             start = time.perf_counter()
-            step(modules[name], x)
-            synchronize(x.device)
-            seconds[name].append(time.perf_counter() - start)
-    base = seconds[names[0]]
-    return {
-        name: Measurement(seconds[name],
-                          [t / b for t, b in zip(seconds[name], base)])
-        for name in names
-    }
+            run()
+            seconds[name][i] = time.perf_counter() - start
+            clean_up()
+    return seconds
+
+
+def takes_part(i, rounds, total):
+    """Whether round i of ``total`` is one of so many evenly spread ones."""
+    return i * rounds // total != (i - 1) * rounds // total
+
+
+def summary(seconds, baseline=None):
+    """Medians and quartiles of a variant's times and ratios.
+
+    A ratio is over the baseline's time of the same round, or of the latest
+    round that a slow baseline took part in.
+
+    Args:
+        seconds (dict[int, float]): Times of the variant by round.
+        baseline (dict[int, float], optional): Times of the baseline.
+
+    Returns:
+        dict: 'rounds', 'seconds', 'seconds_quartiles', and with a baseline
+        'ratio' and 'ratio_quartiles'. Quartiles of one value are None.
+    """
+    times = list(seconds.values())
+    found = dict(
+        rounds=len(times),
+        seconds=statistics.median(times),
+        seconds_quartiles=quartiles(times))
+    if baseline:
+        ratios = [
+            t / baseline[max(j for j in baseline if j <= i)]
+            for i, t in seconds.items()
+        ]
+        found.update(
+            ratio=statistics.median(ratios), ratio_quartiles=quartiles(ratios))
+    return found
+
+
+def quartiles(values):
+    if len(values) < 2:
+        return None
+    low, _, high = statistics.quantiles(values, n=4, method='inclusive')
+    return low, high
 
 
 def synchronize(device):

@@ -1,90 +1,356 @@
 """The benchmarks' machinery; what they measure is not asserted."""
-import subprocess
+import json
 import sys
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mmlinattn import functional
+from mmlinattn.analysis import count_flops
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / 'benchmarks'
+CPU = torch.device('cpu')
 
 
 @pytest.fixture
-def modules(monkeypatch):
-    """The benchmarks' modules, which are found beside the runner."""
+def load(monkeypatch):
+    """Imports one of the benchmarks' modules, which are found beside the runner."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import registry
-    import run
-    import timing
-    return registry, run, timing
+    return import_module
 
 
-def test_every_variant_can_be_built(modules):
-    registry, _, _ = modules
-    for suite in registry.SUITES.values():
-        for case in suite():
-            with torch.device('meta'):
-                sizes = [
-                    sum(p.numel() for p in build().parameters())
-                    for build in case.variants.values()
-                ]
-            assert sizes[0] == min(sizes) > 1e6
+@pytest.fixture
+def tiny(load, monkeypatch):
+    """A suite of one case, measured without processes of its own."""
+    cases, registry, run = map(load, ('cases', 'registry', 'run'))
+    case = cases.Case(
+        'linear', {
+            'one': partial(torch.nn.Linear, 4, 4),
+            'two': partial(torch.nn.Linear, 4, 8),
+            'broken': partial(torch.nn.Linear, 4, 8),
+        }, (1, 3, 6, 4),
+        small=(1, 3, 2, 4),
+        paper={('two', 'two'): (2, 3)})
+
+    def peak(index, variant, *args):
+        if variant == 'broken':
+            return dict(error='out of memory')
+        return dict(bytes=dict(one=2, two=6)[variant] * 2**20)
+
+    monkeypatch.setitem(registry.SUITES, 'ops', lambda: [case])
+    monkeypatch.setattr(run, 'peak_of_variant', peak)
+    return case
 
 
-def test_scaling_vectors_are_drawn(modules):
-    registry, _, _ = modules
-    build = registry.backbone(
+def test_stages_are_those_of_the_model(load):
+    registry, models = load('registry'), load('models')
+    with torch.device('meta'):
+        soft = models.backbone(type='SOFT', arch='tiny')()
+    attns = [stage.blocks[0].attn for stage in soft.stages[:3]]
+    assert [(a.sampler.ratio, a.num_heads) for a in attns] == [
+        stage[1:] for stage in registry.STAGES]
+    assert {a.head_dims for a in attns} == {registry.HEAD_DIMS}
+    assert registry.stage_map((800, 1344), 0) == (1, 64, 200, 336)
+
+
+@pytest.mark.parametrize('suite', [
+    'ops', 'backbones', 'detectors', 'attentions', 'memory', 'antioversmoothing'])
+def test_every_variant_can_be_built(load, suite):
+    built = set()
+    for case in load('registry').SUITES[suite]():
+        assert set(case.rounds) <= set(case.variants)
+        assert {x for pair in case.paper for x in pair} <= set(case.variants)
+        for name, build in case.variants.items():
+            if (case.name, name) in built:
+                continue
+            # mmdet's models are made of values
+            theirs = suite == 'detectors' or 'mmdet' in name
+            with torch.device('cpu' if theirs else 'meta'):
+                assert any(p.numel() for p in build().parameters()) or suite == 'ops'
+            built.add((case.name, name))
+    assert built
+
+
+@pytest.mark.parametrize('suite', ['ops', 'memory'])
+def test_steps_of_every_variant(load, suite):
+    """On small inputs; whole models have the smoke run of --small."""
+    timing = load('timing')
+    cases = load('registry').SUITES[suite]()
+    for case in cases[:1] + cases[-4:]:
+        inputs = case.inputs(case.small, torch.float32)
+        for name, build in case.variants.items():
+            if '12 layers' in case.name and 'softmax' not in name:
+                continue
+            module = build()
+            timing.forward(module, inputs)
+            timing.forward_backward(module, inputs)
+            leaves = [*module.parameters(), *inputs]
+            grads = [
+                x.grad for x in leaves
+                if isinstance(x, torch.Tensor) and x.requires_grad]
+            assert all(grad.isfinite().all() for grad in grads), (case, name)
+            timing.drop_gradients(leaves)
+            assert leaves[0].grad is None
+
+
+def test_scaling_vectors_are_drawn(load):
+    models = load('models')
+    build = models.backbone(
         type='VisionTransformer',
         arch=dict(embed_dims=8, num_layers=1, num_heads=2),
         attn_scale=True,
         feat_scale=True)
     assert not build().blocks[0].attn.omega.any()
-    block = registry.scaled(build)().blocks[0]
+    block = models.scaled(build)().blocks[0]
     assert block.attn.omega.all() and block.feat_scale.dc_scale.all()
 
 
-def test_variants_take_turns(modules):
-    _, _, timing = modules
+def test_inputs_are_as_smooth_as_photographs(load):
+    """Of photographs' 1,050 eigenvalues at most some hundred matter."""
+    cases = load('cases')
+    _, landmarks, _ = cases.softmax_free_inputs(
+        (1, 32, 50, 84), torch.float64, num_heads=1, ratio=2)
+    a = functional.gaussian_kernel(landmarks, landmarks)[0, 0].detach()
+    eigenvalues = torch.linalg.eigvalsh(a)
+    assert len(a) == 1050
+    assert 10 < (eigenvalues > 0.003 * a.sum(-1).max()).sum() < 160
+
+
+def converged_inputs():
+    """Landmarks far enough apart for Newton to converge."""
+    return [
+        (scale * torch.randn(2, 2, n, 8, dtype=torch.float64)).requires_grad_()
+        for n, scale in ((20, 1), (6, 1.5), (20, 1))]
+
+
+@pytest.mark.parametrize('name', ['explicit_attention', 'analytic_attention'])
+def test_explicit_forms_are_our_operator(load, name):
+    explicit = getattr(load('baselines'), name)
+    inputs = converged_inputs()
+    out = functional.softmax_free_attention(*inputs)
+    weight = torch.randn_like(out)
+    wanted = torch.autograd.grad((weight * out).sum(), inputs)
+    found = explicit(*inputs)
+    torch.testing.assert_close(found, out)
+    grads = torch.autograd.grad((weight * found).sum(), inputs)
+    torch.testing.assert_close(grads, wanted, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize('name', ['explicit_attention', 'analytic_attention'])
+def test_explicit_forms_truncate_as_ours(load, name):
+    """Where Newton is far from having converged."""
+    cases = load('cases')
+    inputs = cases.softmax_free_inputs(
+        (1, 32, 48, 64), torch.float64, num_heads=1, ratio=4)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            getattr(load('baselines'), name)(*inputs),
+            functional.softmax_free_attention(*inputs),
+            rtol=1e-5,
+            atol=1e-5)
+
+
+def test_official_form_in_a_model(load):
+    models, baselines = load('models'), load('baselines')
+    small = dict(embed_dims=[8, 16], depths=[1, 1], num_heads=[1, 2])
+    cfg = dict(
+        type='SOFT', arch=small, attn_norm=True, sampling_ratios=(4, 1),
+        kernel_sizes=(3, 3))
+    ours = models.backbone(**cfg)()
+    explicit = models.backbone(**cfg, context=baselines.explicit_in_models)()
+    explicit.module.load_state_dict(ours.state_dict())
+    x = torch.rand(1, 3, 64, 64)
+    torch.testing.assert_close(
+        explicit.eval()(x), ours.eval()(x), rtol=1e-3, atol=1e-4)
+    kinds = [count_flops(m, x).by_kind() for m in (ours, explicit)]
+    assert kinds[0]['pseudo_inverse'] > 0 == kinds[1]['pseudo_inverse']
+    cfg['attn_norm'] = False
+    with pytest.raises(ValueError, match='normalize=False'):
+        models.backbone(**cfg, context=baselines.explicit_in_models)()(x)
+
+
+class Names(TorchDispatchMode):
+    """Collects the names of operations."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names = getattr(self, 'names', '') + func.overloadpacket.__name__
+        return func(*args, **(kwargs or {}))
+
+
+def test_unfused_attention_is_written_out(load):
+    cases = load('cases')
+    attend = torch.nn.functional.scaled_dot_product_attention
+    q = torch.rand(1, 2, 10, 4, requires_grad=True)
+    with Names() as fused:
+        attend(q, q, q)
+    with Names() as written_out, cases.unfused():
+        attend(q, q, q)
+    assert 'scaled_dot_product' in fused.names
+    assert 'scaled_dot_product' not in written_out.names
+    assert 'softmax' in written_out.names
+
+
+def test_variants_take_turns(load):
+    timing = load('timing')
     calls = []
-    results = timing.measure(
-        dict(a='a', b='b', c='c'), torch.zeros(1),
-        lambda module, x: calls.append(module), 3)
-    assert ''.join(calls) == 'abc' + 'abc' + 'bca' + 'cab'
-    assert results['a'].ratios == [1, 1, 1]
-    assert all(len(result.seconds) == 3 for result in results.values())
+    runs = {
+        name: (partial(calls.append, name), lambda: None) for name in 'abc'}
+    seconds = timing.measure(runs, dict(a=4, b=4, c=2))
+    assert ''.join(calls) == 'abc' + 'ba' + 'cab' + 'ba'
+    assert {name: list(found) for name, found in seconds.items()} == dict(
+        a=[0, 1, 2, 3], b=[0, 1, 2, 3], c=[0, 2])
 
 
-def test_table_of_a_case(modules):
-    registry, run, _ = modules
-    case = registry.Case('linear', {
-        'one': lambda: Rows(4),
-        'two': lambda: Rows(4)
-    }, (1, 3, 5, 4))
-    rows = run.run_case(case, torch.device('cpu'), 2)
-    assert [(row['step'], row['variant']) for row in rows] == [
-        (step, name) for step in ('forward', 'forward+backward')
-        for name in ('one', 'two')
-    ]
-    lines = run.table(rows).splitlines()
-    assert len(lines) == 6 and lines[2].startswith('| linear | 1×3×5×4 | forward')
+@pytest.mark.parametrize('rounds', range(1, 8))
+def test_rounds_of_slow_variants_are_spread(load, rounds):
+    taken = [i for i in range(7) if load('timing').takes_part(i, rounds, 7)]
+    assert len(taken) == rounds and taken[0] == 0
+    steps = [b - a for a, b in zip(taken, taken[1:])]
+    assert not steps or max(steps) - min(steps) <= 1
 
 
-class Rows(torch.nn.Linear):
-    """A linear layer with a backbone's output."""
+def test_ratios_are_over_the_latest_round_of_the_baseline(load):
+    summary = load('timing').summary
+    found = summary({0: 2., 1: 6., 2: 4., 3: 8.}, {0: 1., 2: 2.})
+    assert found['seconds'] == 5 and found['rounds'] == 4
+    assert found['ratio'] == 3 and found['ratio_quartiles'] == (2, 4.5)
+    once = summary({0: 2.})
+    assert once['seconds_quartiles'] is None and 'ratio' not in once
 
-    def __init__(self, dims):
-        super().__init__(dims, dims)
 
-    def forward(self, x):
-        return (super().forward(x), )
+def test_results_are_written(load, tiny, tmp_path, capsys):
+    load('run').main(
+        ['--suite', 'ops', '--rounds', '2', '--small', '--out', str(tmp_path)])
+    assert 'broken is left out: out of memory' in capsys.readouterr().out
+    record = json.loads((tmp_path / 'ops_cpu.json').read_text())
+    assert {'gemm', 'copy', 'exp'} == set(record['rates'])
+    row = next(
+        row for row in record['rows'] if row['variant'] == row['baseline'] == 'one'
+        and row['step'] == 'forward+backward')
+    assert row['ratio'] == row['memory_ratio'] == 1 and row['rounds'] == 2
+    flops = 3 * 2 * 6 * 16
+    assert row['gemm_share'] == pytest.approx(
+        flops / row['seconds'] / record['rates']['gemm'])
+    # the paper's comparison has a row of its own
+    extra = [row for row in record['rows'] if row['paper']]
+    assert [row['baseline'] for row in extra] == ['two', 'two']
+    text = (tmp_path / 'ops_cpu.md').read_text()
+    assert '| linear | 1×3×2×4 | forward | two | two |' in text
+    assert '2-3x' in text and 'torch' in text and 'GFLOP/s' in text
+    assert (tmp_path / 'ops_cpu.png').read_bytes()[1:4] == b'PNG'
+
+
+def test_baseline_can_be_chosen(load, tiny, tmp_path, monkeypatch):
+    run, rates = load('run'), load('rates')
+    monkeypatch.setattr(
+        run, 'measure_rates', lambda *args: rates.Rates(1., 1., 1., *args[:2]))
+    run.main([
+        '--suite', 'ops', '--rounds', '1', '--baseline', 'two', '--dtype', 'bfloat16',
+        '--batch', '2', '--out', str(tmp_path)])
+    rows = json.loads((tmp_path / 'ops_cpu_bfloat16_batch2.json').read_text())['rows']
+    assert {row['baseline'] for row in rows} == {'two'}
+    assert {tuple(row['shape']) for row in rows} == {(2, *tiny.shape[1:])}
+    ratios = {row['variant']: row.get('memory_ratio') for row in rows}
+    assert ratios == dict(one=pytest.approx(1 / 3), two=1, broken=None)
+
+
+def test_growth_of_memory(load, tmp_path):
+    report, plot = load('report'), load('plot')
+    rows = [
+        dict(case='x', shape=(1, 8, 10, n), step='forward', variant=name,
+             bytes=None if name == 'too large' and n > 1 else n**power * 2**20)
+        for n in (1, 2, 4) for name, power in (('fits', 1.5), ('too large', 1))]
+    curves = {curve['variant']: curve for curve in report.growth(rows)}
+    assert curves['fits']['tokens'] == [10, 20, 40]
+    assert curves['fits']['exponent'] == pytest.approx(1.5)
+    assert curves['too large']['exponent'] is None
+    text = report.growth_tables(report.growth(rows))
+    assert '| fits | 1.0 | 2.8 | 8.0 | 1.500 |' in text
+    assert '| too large | 1.0 | - | - | - |' in text
+    plot.plot_growth(rows, tmp_path / 'growth.png')
+    assert (tmp_path / 'growth.png').stat().st_size < 300_000
+
+
+def test_floor_of_products(load, monkeypatch):
+    rates = load('rates')
+    inner = []
+
+    def gemm_rate(rows, k, columns, *where):
+        inner.append(k)
+        return 100.
+
+    monkeypatch.setattr(rates, 'gemm_rate', gemm_rate)
+    machine = rates.Rates(1., 1., 10., CPU, torch.float32)
+    few, many = torch.rand(1, 2, 5, 8), torch.rand(1, 2, 30, 8)
+    for rows, columns in ((few, many), (many, few)):
+        v = torch.rand(1, 2, columns.size(2), 4)
+        entries = 2 * 5 * 30
+        assert rates.product_floor((rows, columns, v), machine) == pytest.approx(
+            entries * (2 * 8 + 2 * 4) / 100 + entries / 10)
+    # d; the tokens of a block for P V; m for P^T Y
+    assert set(inner) == {8, 30, 5}
+
+
+def test_peak_of_a_known_allocation(load, run_python):
+    """Forgets a larger peak before, and sees what is freed within."""
+    if not load('memory').reset_high_water_mark():
+        pytest.skip('the high-water mark can not be reset here')
+    out = run_python(f"""
+import sys
+sys.path.insert(0, {str(BENCHMARKS)!r})
+import resource
+import torch
+from memory import limit_memory, peak_bytes
+
+torch.ones(200 * 2**18)
+print(peak_bytes(lambda: torch.ones(64 * 2**18).sum(), torch.device('cpu')) / 2**20)
+limit_memory()
+print(resource.getrlimit(resource.RLIMIT_DATA)[0])
+""").split()
+    assert 63 < float(out[0]) < 70
+    assert 0 < int(out[1]) < 2**60
+
+
+def test_peak_in_a_process_of_its_own(load):
+    args = load('run').parse_args(['--suite', 'ops', '--small'])
+    peak = load('memory').peak_of_variant
+    found = peak(0, 'ours', 'forward+backward', args)['bytes']
+    assert found is None or 0 < found < 2**26
+    assert 'no such variant' in peak(0, 'no such variant', 'forward', args)['error']
+
+
+def test_missing_library_is_an_error_of_the_variant(load, monkeypatch, capsys):
+    memory = load('memory')
+    monkeypatch.setitem(sys.modules, 'mmdet.models', None)
+    monkeypatch.setattr(memory, 'limit_memory', lambda: None)
+    monkeypatch.setattr(sys, 'argv', [
+        'memory.py', 'backbones', '1', 'PVTv2-B1 (mmdet)', 'forward', '--threads',
+        str(torch.get_num_threads())])
+    memory.main()
+    assert 'mmdet' in json.loads(capsys.readouterr().out)['error']
 
 
 @pytest.mark.parametrize('options, message', [
     (['--suite', 'none'], 'invalid choice'),
-    (['--suite', 'antioversmoothing', '--rounds', '1'], '--rounds must be at'),
+    (['--suite', 'ops', '--rounds', '0'], '--rounds must be at'),
+    (['--suite', 'ops', '--threads', '0'], '--threads must be at'),
+    (['--suite', 'ops', '--batch', '-1'], '--batch must be at'),
+    (['--suite', 'ops', '--only', 'nothing'], "--only='nothing' fits none of"),
+    (['--suite', 'ops', '--baseline', 'theirs'], 'must be one of'),
+    (['--suite', 'ops', '--device', 'meta'], '--device must be cpu or cuda'),
+    (['--suite', 'ops', '--dtype', 'int8'], 'invalid choice'),
 ])
-def test_bad_input(options, message):
-    done = subprocess.run([sys.executable, BENCHMARKS / 'run.py', *options],
-                          capture_output=True,
-                          text=True)
-    assert done.returncode == 2 and message in done.stderr
+def test_bad_input(load, capsys, options, message):
+    with pytest.raises(SystemExit) as stop:
+        load('run').parse_args(options)
+    assert stop.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_help(load, capsys):
+    with pytest.raises(SystemExit) as stop:
+        load('run').parse_args(['--help'])
+    assert stop.value.code == 0 and 'examples:' in capsys.readouterr().out

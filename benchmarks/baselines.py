@@ -1,0 +1,121 @@
+"""What softmax-free attention is held to: its matrices kept, its inverse literal.
+
+Both forms are SOFT++'s operator, written from its equations, in float32 or more.
+They share nothing with the functions that are measured beside them.
+
+Legend: B batch, h heads, N tokens, m landmarks, d head dim.
+"""
+from unittest.mock import patch
+
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from mmlinattn import functional
+from mmlinattn.functional.precision import at_least_float32, autocast_disabled
+
+
+def explicit_attention(q, landmarks, v, num_iters=20):
+    """SOFT++ as the official code computes it.
+
+    Every term of the distances is an (N, m) product, the kernel matrix meets
+    the inverse before the values do, and autograd goes through the Newton loop.
+
+    Args:
+        q (Tensor): (B, h, N, d), divided by d^(1/4).
+        landmarks (Tensor): (B, h, m, d).
+        v (Tensor): (B, h, N, d).
+        num_iters (int): Newton-Raphson steps.
+
+    Returns:
+        Tensor: (B, h, N, d), in the dtype of ``v``.
+    """
+    dtype = v.dtype
+    with autocast_disabled(q):
+        q, landmarks, v = at_least_float32(q, landmarks, v)
+        p = distances(q, landmarks).div(-2).exp()  # (B, h, N, m)
+        a = distances(landmarks, landmarks).div(-2).exp()  # (B, h, m, m)
+        scale = 1 / a.sum(-1, keepdim=True).sqrt()
+        inverse = newton_steps(a, step_size(a), num_iters)
+        inverse = scale * inverse * scale.mT
+        return ((p @ inverse) @ (p.mT @ v)).to(dtype)
+
+
+def analytic_attention(q, landmarks, v, num_iters=20):
+    """SOFT++ with matrices and literal Newton steps, but nothing wasted:
+    products from right to left, and the gradient of the inverse in closed form.
+
+    Takes and returns what :func:`explicit_attention` does.
+    """
+    dtype = v.dtype
+    with autocast_disabled(q):
+        q, landmarks, v = at_least_float32(q, landmarks, v)
+        p = kernel_matrix(landmarks, q)  # (B, h, m, N)
+        a = kernel_matrix(landmarks, landmarks)
+        scale = a.sum(-1, keepdim=True).rsqrt()
+        y = _NewtonSolve.apply(a, scale * (p @ v), num_iters)
+        return (p.mT @ (scale * y)).to(dtype)
+
+
+def explicit_in_models():
+    """Context in which models use :func:`explicit_attention`."""
+
+    def attend(q, landmarks, v, normalize=True, num_iters=20, ridge=0., **kwargs):
+        if not normalize or ridge:
+            raise ValueError(
+                'the explicit form is that of SOFT++: it needs normalize=True '
+                f'and ridge=0, got normalize={normalize} and ridge={ridge}')
+        return explicit_attention(q, landmarks, v, num_iters)
+
+    return patch.object(functional, 'softmax_free_attention', attend)
+
+
+def distances(q, k):
+    """Squared distances (B, h, N, m), each of three terms a matrix product."""
+    squares_q = q**2 @ torch.ones_like(k).mT
+    squares_k = torch.ones_like(q) @ (k**2).mT
+    return squares_q + squares_k - 2 * (q @ k.mT)
+
+
+def kernel_matrix(q, k):
+    """Gaussian kernel (B, h, N, m) from one matrix product."""
+    squares_q = q.square().sum(-1, keepdim=True) / 2
+    squares_k = k.square().sum(-1).unsqueeze(-2) / 2
+    return (q @ k.mT - squares_q - squares_k).exp()
+
+
+def step_size(a):
+    """SOFT++'s step, one for the whole batch: the first of ten halvings that
+    brings the residual's norm to 1.01."""
+    eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+    step = 2 / a.sum(-1).amax()**2
+    for _ in range(10):
+        if (eye - a @ (step * a)).abs().sum(-2).amax() <= 1.01:
+            break
+        step = step / 2
+    return step
+
+
+def newton_steps(a, step, num_iters):
+    """The pseudo-inverse of (B, h, m, m) by its literal iteration."""
+    inverse = step * a
+    for _ in range(num_iters):
+        inverse = 2 * inverse - inverse @ a @ inverse
+    return inverse
+
+
+class _NewtonSolve(Function):
+
+    @staticmethod
+    def forward(ctx, a, x, num_iters):
+        inverse = newton_steps(a, step_size(a), num_iters)
+        y = inverse @ x
+        ctx.save_for_backward(inverse, y)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        inverse, y = ctx.saved_tensors
+        grad_x = inverse.mT @ grad
+        return -(grad_x @ y.mT), grad_x, None

@@ -1,0 +1,195 @@
+"""What a case is, and the inputs that cases are measured on.
+
+Legend: B batch, C channels, (H, W) map, h heads, N = H * W tokens, m landmarks,
+d head dim.
+"""
+from typing import Callable, Dict, NamedTuple, Optional, Tuple
+
+import torch
+from torch import nn
+from torch.nn.functional import conv2d, gelu, interpolate, layer_norm
+
+
+def natural_map(shape):
+    """Noise in octaves, smooth enough to make landmarks as much alike as those of
+    photographs: some hundred of a thousand eigenvalues of SOFT's matrix A matter.
+
+    White noise would make it well-conditioned, which that of an image is not.
+
+    Args:
+        shape (tuple[int]): (B, C, H, W).
+
+    Returns:
+        Tensor: Every channel with mean 0 and standard deviation 1, always the
+        same.
+    """
+    maps = torch.zeros(shape)
+    for octave in range(max(shape[2:]).bit_length()):
+        grid = [-(-side // 2**octave) for side in shape[2:]]
+        maps += 4**octave * interpolate(
+            noise((*shape[:2], *grid), octave), shape[2:], mode='bilinear')
+    std, mean = torch.std_mean(maps, dim=(-2, -1), keepdim=True)
+    return (maps - mean) / std
+
+
+def image(shape, dtype):
+    """A batch of images in float32: in half precision models run autocast."""
+    return (natural_map(shape), )
+
+
+class Case(NamedTuple):
+    """Variants of one thing, on one input, measured in turn.
+
+    Attributes:
+        name (str): What is measured.
+        variants (dict[str, Callable]): By name, what makes a module; ratios are
+            over the first one if nothing else is asked for.
+        shape (tuple[int]): Shape of the input's map, (B, C, H, W).
+        small (tuple[int]): A shape for smoke tests and for warming up.
+        inputs (Callable): Takes a shape and a dtype to the modules' inputs.
+        steps (tuple[str]): Which of ``timing.STEPS``.
+        rounds (dict[str, int]): Of variants that are slow on a CPU: how many
+            rounds they take part in there at most.
+        timed (bool): Whether time is measured, and not memory alone.
+        counted (bool): Whether FLOPs can be counted.
+        floor (Callable, optional): Takes the inputs and the machine's rates to
+            the seconds that a forward pass can't be faster than.
+        paper (dict[tuple[str], tuple[float]]): By variant and baseline, how
+            many times faster the paper says it is, from and to.
+    """
+    name: str
+    variants: Dict[str, Callable]
+    shape: Tuple[int, ...]
+    small: Tuple[int, ...] = (1, 3, 64, 64)
+    inputs: Callable = image
+    steps: Tuple[str, ...] = ('forward', 'forward+backward')
+    rounds: Dict[str, int] = {}
+    timed: bool = True
+    counted: bool = True
+    floor: Optional[Callable] = None
+    paper: Dict[tuple, tuple] = {}
+
+    @property
+    def title(self):
+        """Name and input, as in '--only'."""
+        return f'{self.name}, {size(self.shape)}'
+
+    def at(self, batch, small):
+        """The case on another batch, and on its small input if asked for."""
+        shape = self.small if small else self.shape
+        return self._replace(shape=(batch, *shape[1:]))
+
+
+def size(shape):
+    """A shape as text."""
+    return '×'.join(map(str, shape))
+
+
+def place(inputs, device):
+    """Inputs on a device, leaves of its graph where they need gradients."""
+    return tuple(
+        x.detach().to(device).requires_grad_(x.requires_grad) if isinstance(
+            x, torch.Tensor) else x for x in inputs)
+
+
+class Op(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs):
+        return self.function(*inputs)
+
+
+class Within(nn.Module):
+    """A module that is called in a context.
+
+    Args:
+        module (nn.Module): The module.
+        context (Callable): Makes the context.
+    """
+
+    def __init__(self, module, context):
+        super().__init__()
+        self.module = module
+        self.context = context
+
+    def forward(self, *inputs):
+        with self.context():
+            return self.module(*inputs)
+
+
+def unfused():
+    """Context in which softmax attention writes its matrix out."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except ImportError:  # before torch 2.3
+        return torch.backends.cuda.sdp_kernel(
+            enable_flash=False, enable_mem_efficient=False)
+    return sdpa_kernel(SDPBackend.MATH)
+
+
+def features(shape):
+    """Tokens (B, N, C) of a smooth image after a convolution, ReLU and LayerNorm,
+    for a map (B, C, H, W)."""
+    batch, channels, height, width = shape
+    weight = noise((channels, 3, 3, 3))
+    maps = conv2d(natural_map((batch, 3, height, width)), weight, padding=1)
+    return layer_norm(maps.relu().flatten(2).mT, (channels, ))
+
+
+def noise(shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def project(tokens, num_heads, seed=0):
+    """A random projection of (B, N, C) to heads (B, h, N, d)."""
+    channels = tokens.size(-1)
+    out = tokens @ noise((channels, channels), seed) / channels**0.5
+    return out.unflatten(-1, (num_heads, -1)).transpose(1, 2).contiguous()
+
+
+def leaves(tensors, dtype):
+    return tuple(x.to(dtype).requires_grad_() for x in tensors)
+
+
+def softmax_free_inputs(shape, dtype, num_heads, ratio):
+    """Queries, landmarks and values, as SOFT makes them of a smooth image.
+
+    Landmarks come from the queries by a strided convolution, LayerNorm and GELU.
+
+    Args:
+        shape (tuple[int]): (B, h * d, H, W).
+        dtype (torch.dtype): Of the results.
+        num_heads (int): h.
+        ratio (int): Side of a landmark's cell.
+
+    Returns:
+        tuple[Tensor]: (B, h, N, d), (B, h, m, d) and (B, h, N, d).
+    """
+    tokens = features(shape)
+    q, v = (project(tokens, num_heads, seed) for seed in (0, 1))
+    dims = q.size(-1)
+    q = q / dims**0.25
+    maps = q.flatten(0, 1).mT.unflatten(-1, shape[2:])
+    maps = conv2d(maps, noise((dims, dims, ratio, ratio)), stride=ratio)
+    landmarks = gelu(layer_norm(maps.flatten(2).mT, (dims, )))
+    return leaves((q, landmarks.unflatten(0, q.shape[:2]), v), dtype)
+
+
+def product_inputs(shape, dtype, num_heads, ratio, transposed):
+    """Rows and columns of P, or of its transpose, and what it multiplies."""
+    q, landmarks, v = softmax_free_inputs(shape, dtype, num_heads, ratio)
+    if transposed:
+        values = v[:, :, :landmarks.size(2)].contiguous()
+        return q, landmarks, values.detach().requires_grad_()
+    return landmarks, q, v
+
+
+def attention_inputs(shape, dtype, num_heads):
+    """Queries, keys and values (B, h, N, d) of a smooth map, and (H, W)."""
+    tokens = features(shape)
+    heads = (project(tokens, num_heads, seed) for seed in range(3))
+    return (*leaves(heads, dtype), tuple(shape[2:]))

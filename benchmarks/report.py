@@ -1,0 +1,175 @@
+"""Tables of what was measured."""
+import math
+from itertools import groupby
+
+from cases import size
+from timing import summary
+
+METHOD = """Ratios are over what "over" names, in the same round or the latest one \
+that it took part in, and the median of the rounds; times are medians too, and both \
+come with their quartiles. Memory is the peak of one step, in a process of its own, \
+above what is there before it: on a CPU the resident set's high-water mark, on a GPU \
+what torch allocates; input, weights and the weights' gradients are not counted. "Of \
+GEMM" is FLOP/s over the machine's large matrix product: the FLOPs that the model \
+states, literal Newton steps included whichever way they are computed, and three \
+times those of a forward pass for a training step."""
+FLOOR_METHOD = """"Of floor" is over the time that the machine needs for 2 h N m \
+(d + e) FLOP at the rates that it reaches for their inner sizes and h N m \
+exponentials at its rate, as benchmarks/rates.py says."""
+
+
+def make_rows(case, step, times, peaks, flops, rates, floor, baseline):
+    """One row a variant, and one for each of the paper's other comparisons.
+
+    Args:
+        case (Case): The case.
+        step (str): Name of the step.
+        times (dict): Seconds by variant and round.
+        peaks (dict): What ``memory.peak_of_variant`` returned, by variant.
+        flops (dict): FLOPs of the step by variant, where they are known.
+        rates (Rates): The machine's.
+        floor (float | None): Seconds that the step can't be faster than.
+        baseline (str): Denominator of the ratios.
+
+    Returns:
+        list[dict]: The rows.
+    """
+    pairs = [(variant, baseline) for variant in case.variants]
+    pairs += [pair for pair in case.paper if pair[1] != baseline]
+    rows = []
+    for variant, base in pairs:
+        row = dict(
+            case=case.name,
+            shape=case.shape,
+            step=step,
+            variant=variant,
+            baseline=base,
+            error=peaks[variant].get('error'),
+            bytes=peaks[variant].get('bytes'),
+            paper=case.paper.get((variant, base)))
+        if row['bytes'] and peaks[base].get('bytes'):
+            row['memory_ratio'] = row['bytes'] / peaks[base]['bytes']
+        if variant in times:
+            row.update(summary(times[variant], times.get(base)))
+            if variant in flops:
+                row['gemm_share'] = flops[variant] / row['seconds'] / rates.gemm
+            if floor:
+                row['floor_share'] = floor / row['seconds']
+        rows.append(row)
+    return rows
+
+
+def milliseconds(seconds):
+    return f'{1000 * seconds:.4g}' if seconds < 1 else f'{1000 * seconds:.0f}'
+
+
+def span(text):
+    """A pair of values as text, each by ``text``."""
+    return lambda pair: ' - '.join(map(text, pair))
+
+
+def times_faster(ratio):
+    return f'{1 / ratio:.2f}x'
+
+
+# Title, key of the row, and the value's text; a column without values is left out.
+COLUMNS = (
+    ('model', 'case', str),
+    ('input', 'shape', size),
+    ('step', 'step', str),
+    ('variant', 'variant', str),
+    ('over', 'baseline', str),
+    ('time, ms', 'seconds', milliseconds),
+    ('its quartiles', 'seconds_quartiles', span(milliseconds)),
+    ('time ratio', 'ratio', '{:.3f}'.format),
+    ('its quartiles', 'ratio_quartiles', span('{:.3f}'.format)),
+    ('faster', 'ratio', times_faster),
+    ('paper', 'paper', lambda pair: f'{pair[0]}-{pair[1]}x'),
+    ('memory, MiB', 'bytes', lambda count: f'{count / 2**20:.1f}'),
+    ('memory ratio', 'memory_ratio', '{:.3f}'.format),
+    ('of GEMM', 'gemm_share', '{:.0%}'.format),
+    ('of floor', 'floor_share', '{:.0%}'.format),
+    ('not measured', 'error', str),
+)
+
+
+def markdown(titles, lines):
+    """A Markdown table."""
+    rows = [titles, ['---'] * len(titles), *lines]
+    return '\n'.join(f'| {" | ".join(row)} |' for row in rows)
+
+
+def table(rows):
+    """Rows as a Markdown table."""
+    columns = [
+        column for column in COLUMNS
+        if any(row.get(column[1]) is not None for row in rows)
+    ]
+    lines = [[
+        '-' if row.get(key) is None else text(row[key])
+        for _, key, text in columns
+    ] for row in rows]
+    return markdown([title for title, _, _ in columns], lines)
+
+
+def growth(rows):
+    """Memory against the number of tokens N.
+
+    Args:
+        rows (list[dict]): Rows of cases that differ in the size of their maps.
+
+    Returns:
+        list[dict]: One a case, step and variant: 'tokens', 'bytes', and
+        'exponent' of the power of N that fits best, None for less than two
+        points.
+    """
+
+    def key(row):
+        return row['case'], row['step'], row['variant']
+
+    curves = []
+    for (case, step, variant), group in groupby(sorted(rows, key=key), key):
+        points = sorted(
+            (math.prod(row['shape'][2:]), row['bytes']) for row in group
+            if row['bytes'])
+        curves.append(
+            dict(
+                case=case,
+                step=step,
+                variant=variant,
+                tokens=[n for n, _ in points],
+                bytes=[count for _, count in points],
+                exponent=exponent(points)))
+    return curves
+
+
+def exponent(points):
+    """Slope of the line that fits log y over log x best."""
+    if len(points) < 2:
+        return None
+    xs, ys = ([math.log(value) for value in axis] for axis in zip(*points))
+    mean_x, mean_y = (sum(values) / len(values) for values in (xs, ys))
+    covariance = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys))
+    return covariance / sum((x - mean_x)**2 for x in xs)
+
+
+def growth_tables(curves):
+    """Curves as Markdown tables, one a case and step."""
+    tables = []
+    for (case, step), group in groupby(
+            curves, lambda curve: (curve['case'], curve['step'])):
+        group = list(group)
+        tokens = sorted({n for curve in group for n in curve['tokens']})
+        lines = []
+        for curve in sorted(group, key=lambda curve: curve['variant']):
+            found = dict(zip(curve['tokens'], curve['bytes']))
+            fit = curve['exponent']
+            lines.append([
+                curve['variant'],
+                *(f'{found[n] / 2**20:.1f}' if n in found else '-'
+                  for n in tokens), '-' if fit is None else f'{fit:.3f}'
+            ])
+        titles = ['attention', *(f'N = {n:,}' for n in tokens), 'exponent']
+        tables.append(
+            f'{case}, {step}: memory, MiB\n\n{markdown(titles, lines)}')
+    return '\n\n'.join(tables)
