@@ -112,6 +112,13 @@ def plot_growth(rows, path):
                 markersize=3,
                 color=colors[curve['variant']],
                 label=label)
+        tokens = sorted({n for x in curves if (x['case'], x['step']) == panel
+                         for n in x['tokens']})
+        # labels at doublings have room
+        ticks = [n for n in tokens if n in [tokens[0] * 2**i for i in range(20)]]
+        axis.set_xticks(ticks, [f'{n:,}' for n in ticks])
+        axis.xaxis.set_minor_formatter('')
+        axis.tick_params(labelsize=8)
         axis.set_title(', '.join(panel), fontsize=9)
         axis.set_xlabel('tokens N', fontsize=9)
         axis.grid(alpha=0.3, which='both', linewidth=0.5)
