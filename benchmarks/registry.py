@@ -159,6 +159,7 @@ def attentions() -> List[Case]:
                     **cfg, attention='global', context=unfused),
                 **{x: backbone(**cfg, attention=x) for x in names},
             }, (1, 3, *image_shape),
+            steps=('forward', ),
             rounds={'global': 1, 'global, unfused': 1},
             paper={
                 ('elfatt', 'global'): (2, 3),
