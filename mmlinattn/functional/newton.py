@@ -170,7 +170,7 @@ class _NewtonSolve(Function):
         y, *factors = ctx.saved_tensors
         with autocast_disabled(grad):
             grad_rhs = _apply(factors, grad, transpose=True)
-            grad_a = -(grad_rhs @ y.mT) if ctx.needs_input_grad[0] else None
+            grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
         return grad_a, grad_rhs, None, None, None
 
 

@@ -211,6 +211,8 @@ class PyramidTransformer(BaseBackbone):
             ``out_type`` says.
         """
         self.check_image(x)
+        # convolutions are faster so on a CPU, and leave tokens contiguous
+        x = x.contiguous(memory_format=torch.channels_last)
         outs = []
         for i, stage in enumerate(self.stages[:max(self.out_indices) + 1]):
             x, hw_shape = stage.embed(x)

@@ -137,3 +137,14 @@ def test_attention_bound_to_the_map_refuses_a_class_token():
     model = PyramidTransformer(ARCH, attention=SOFT_CFG, with_cls_token=True)
     with pytest.raises(ValueError, match='bound to the map'):
         model(torch.randn(1, 3, 64, 64))
+
+
+def test_blocks_get_contiguous_tokens():
+    """Otherwise each projection would copy them."""
+    model = PyramidTransformer(ARCH, pos_shapes=[(8, 8), (4, 4)]).eval()
+    contiguous = []
+    for stage in model.stages:
+        stage.blocks[0].register_forward_pre_hook(
+            lambda module, args: contiguous.append(args[0].is_contiguous()))
+    model(torch.randn(2, 3, 40, 56))
+    assert contiguous == [True, True]
