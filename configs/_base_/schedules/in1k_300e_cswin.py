@@ -5,27 +5,11 @@ Source: commands and defaults of CSWin's code, whose recipe the ELFATT paper tak
 clipping, mixed precision, moving average of weights 0.99984). The code's ten more
 epochs at the smallest learning rate are left out.
 """
-_base_ = './in1k_300e.py'
+# the same warm-up and cosine
+_base_ = './in1k_300e_swin.py'
 
 optim_wrapper = dict(
     type='AmpOptimWrapper', optimizer=dict(lr=2e-3), clip_grad=None)
-
-param_scheduler = [
-    dict(
-        type='LinearLR',
-        start_factor=1e-3,
-        by_epoch=True,
-        begin=0,
-        end=20,
-        convert_to_iter_based=True),
-    dict(
-        type='CosineAnnealingLR',
-        eta_min=1e-5,
-        by_epoch=True,
-        begin=20,
-        end=300,
-        convert_to_iter_based=True),
-]
 
 custom_hooks = [dict(type='EMAHook', momentum=1.6e-4)]
 
