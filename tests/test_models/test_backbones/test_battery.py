@@ -368,7 +368,10 @@ def test_half_precision_is_close(name):
     x = images(1)
     with torch.no_grad():
         maps = model(x)
-        with torch.autocast('cpu', torch.bfloat16):
+        # oneDNN's bfloat16 convolutions are wrong on CPUs with AMX where
+        # channels are few and strides long (pytorch/pytorch issue 169688).
+        with torch.autocast('cpu', torch.bfloat16), \
+                torch.backends.mkldnn.flags(enabled=False):
             outs = model(x)
     for out, expected in zip(outs, maps):
         assert (out - expected).norm() < 0.1 * expected.norm()
