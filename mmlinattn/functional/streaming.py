@@ -6,11 +6,13 @@ the blocks where they are needed again: memory is that of the inputs and outputs
 Legend: ... batch and heads, M rows, K columns, d channels of tokens, e channels
 of values.
 """
+from math import prod
+
 import torch
 
 # Entries of a block. On a CPU it should stay in the cache between the
 # operations on it; a GPU needs more to be busy.
-_BLOCK_ENTRIES = dict(cpu=2**19, cuda=2**25)
+_BLOCK_ENTRIES = dict(cpu=2**21, cuda=2**25)
 
 
 def gaussian_product(a, b, v):
@@ -31,8 +33,8 @@ def gaussian_product(a, b, v):
         for heads, rows, kernel, _ in _kernel_blocks(a, b):
             out[heads, rows] = kernel @ v[heads]
     else:
-        for heads, columns, kernel, _ in _kernel_blocks(b, a):
-            out[heads].baddbmm_(kernel.mT, v[heads, columns])
+        for heads, columns, kernel, _ in _kernel_blocks(b, a, across=True):
+            out[heads].baddbmm_(kernel, v[heads, columns])
     return out.view(shape)
 
 
@@ -56,13 +58,14 @@ def gaussian_product_grad(a, b, v, grad):
     a, b, v, grad = (x.flatten(0, -3) for x in (a, b, v, grad))
     grad_a, grad_b, grad_v = (torch.zeros_like(x) for x in (a, b, v))
     row_sums = torch.zeros_like(a[..., :1])
+    # two of three products read the blocks row by row, which is faster
     if a.size(1) >= b.size(1):
-        for heads, rows, kernel, s in _kernel_blocks(a, b):
-            grad_v[heads].baddbmm_(kernel.mT, grad[heads, rows])
-            torch.bmm(grad[heads, rows], v[heads].mT, out=s).mul_(kernel)
-            row_sums[heads, rows] = s.sum(-1, keepdim=True)
-            grad_a[heads, rows] = s @ b[heads]
-            grad_b[heads].baddbmm_(s.mT, a[heads, rows])
+        for heads, rows, kernel, s in _kernel_blocks(a, b, across=True):
+            grad_v[heads].baddbmm_(kernel, grad[heads, rows])
+            torch.bmm(v[heads], grad[heads, rows].mT, out=s).mul_(kernel)
+            row_sums[heads, rows] = s.sum(-2).unsqueeze(-1)
+            grad_b[heads].baddbmm_(s, a[heads, rows])
+            grad_a[heads, rows] = s.mT @ b[heads]
     else:
         for heads, columns, kernel, s in _kernel_blocks(b, a):
             grad_v[heads, columns] = kernel @ grad[heads]
@@ -77,28 +80,34 @@ def gaussian_product_grad(a, b, v, grad):
         g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes))
 
 
-def _kernel_blocks(rows, columns):
-    """Blocks of the kernel matrix: which heads, which rows, the entries, and room
-    for as many more. The next block takes the memory of the last one."""
-    heads, num_rows, _ = rows.shape
-    entries = _BLOCK_ENTRIES.get(rows.device.type, 2**19)
-    rows_at_once = min(max(entries // columns.size(1), 1), num_rows)
-    heads_at_once = max(entries // (rows_at_once * columns.size(1)), 1)
+def _kernel_blocks(many, few, across=False):
+    """Blocks of the kernel matrix: which heads, which of the many tokens, the
+    entries, and room for as many more. The next block takes the memory of the
+    last one.
+
+    The many tokens are a block's rows; its columns if ``across``.
+    """
+    heads, num_many, _ = many.shape
+    entries = _BLOCK_ENTRIES.get(many.device.type, _BLOCK_ENTRIES['cpu'])
+    many_at_once = min(max(entries // few.size(1), 1), num_many)
+    heads_at_once = min(max(entries // (many_at_once * few.size(1)), 1), heads)
     # the exponents -|x - y|^2 / 2 as one product
-    of_left, of_right = _minus_half_square(rows), _minus_half_square(columns)
-    left = torch.cat((rows, torch.ones_like(of_left), of_left), dim=-1)
-    right = torch.cat((columns, of_right, torch.ones_like(of_right)), dim=-1)
-    memory = rows.new_empty(
-        2, min(heads_at_once, heads), rows_at_once, columns.size(1))
+    of_many, of_few = _minus_half_square(many), _minus_half_square(few)
+    many = torch.cat((many, torch.ones_like(of_many), of_many), dim=-1)
+    few = torch.cat((few, of_few, torch.ones_like(of_few)), dim=-1)
+    memory = many.new_empty(2, heads_at_once * many_at_once * few.size(1))
     for head in range(0, heads, heads_at_once):
         of_heads = slice(head, head + heads_at_once)
-        for row in range(0, num_rows, rows_at_once):
-            of_rows = slice(row, row + rows_at_once)
-            part = left[of_heads, of_rows]
-            kernel, room = memory[:, :part.size(0), :part.size(1)]
-            torch.bmm(part, right[of_heads].mT, out=kernel)
+        for start in range(0, num_many, many_at_once):
+            of_tokens = slice(start, start + many_at_once)
+            left, right = many[of_heads, of_tokens], few[of_heads]
+            if across:
+                left, right = right, left
+            shape = (left.size(0), left.size(1), right.size(1))
+            kernel, room = memory[:, :prod(shape)].unflatten(1, shape)
+            torch.bmm(left, right.mT, out=kernel)
             # rounding can make a distance negative
-            yield of_heads, of_rows, kernel.clamp_(max=0).exp_(), room
+            yield of_heads, of_tokens, kernel.clamp_(max=0).exp_(), room
 
 
 def _minus_half_square(x):
