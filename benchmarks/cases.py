@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.nn.functional import conv2d, gelu, interpolate, layer_norm
 
+from mmlinattn.functional import gaussian_kernel
+
 
 def natural_map(shape):
     """Noise in octaves, smooth enough to make landmarks as much alike as those of
@@ -186,6 +188,17 @@ def product_inputs(shape, dtype, num_heads, ratio, transposed):
         values = v[:, :, :landmarks.size(2)].contiguous()
         return q, landmarks, values.detach().requires_grad_()
     return landmarks, q, v
+
+
+def solver_inputs(shape, dtype, num_heads, ratio):
+    """A (B, h, m, m) of a smooth image's landmarks, and a right-hand side
+    (B, h, m, d) in its range. Always float32 or more: so is it in the models."""
+    dtype = torch.promote_types(dtype, torch.float32)
+    _, landmarks, v = softmax_free_inputs(shape, dtype, num_heads, ratio)
+    with torch.no_grad():
+        a = gaussian_kernel(landmarks, landmarks)
+        x = a @ v[:, :, :a.size(-1)]
+    return leaves((a, x), dtype)
 
 
 def attention_inputs(shape, dtype, num_heads):

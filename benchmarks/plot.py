@@ -1,6 +1,7 @@
 """Plots of what was measured, in small PNG files."""
 import matplotlib
 from cases import size
+from operators import OTHERS, shares
 from report import growth
 
 matplotlib.use('Agg')
@@ -124,5 +125,46 @@ def plot_growth(rows, path):
         axis.grid(alpha=0.3, which='both', linewidth=0.5)
         axis.legend(fontsize=7)
     axes[0][0].set_ylabel('peak memory of a step, MiB', fontsize=9)
+    figure.savefig(path, dpi=DPI)
+    plt.close(figure)
+
+
+def plot_profiles(profiles, path):
+    """A bar for every step, divided among its operators.
+
+    Args:
+        profiles (list[dict]): See :func:`operators.shares`.
+        path (Path): Where to write.
+    """
+    parts = shares(profiles)
+    names = list(parts[0])
+    colors = dict(zip(names, plt.get_cmap('tab20').colors * len(names)))
+    colors[OTHERS] = 'lightgrey'
+    figure, axis = plt.subplots(
+        figsize=(9, 0.42 * len(profiles) + 0.22 * len(names) + 1.2),
+        layout='constrained')
+    for place, (found, part) in enumerate(zip(profiles, parts)):
+        milliseconds = 1e3 * sum(t for t, _ in found['operators'].values())
+        start = 0
+        for name in names:
+            axis.barh(
+                place, part[name] * milliseconds, left=start, color=colors[name])
+            start += part[name] * milliseconds
+    axis.set_yticks(
+        range(len(profiles)),
+        [f'{x["variant"]}, {x["step"]}' for x in profiles],
+        fontsize=8)
+    axis.invert_yaxis()
+    axis.set_xlabel('own time of the operators, ms', fontsize=8)
+    axis.tick_params(axis='x', labelsize=8)
+    axis.set_title(
+        '; '.join(dict.fromkeys(f'{x["case"]}, {size(x["shape"])}' for x in profiles)),
+        fontsize=9)
+    figure.legend(
+        [plt.Rectangle((0, 0), 1, 1, color=colors[name]) for name in names],
+        names,
+        loc='outside lower center',
+        ncols=2,
+        fontsize=7)
     figure.savefig(path, dpi=DPI)
     plt.close(figure)

@@ -5,16 +5,18 @@ Legend: h heads, (H, W) map, N = H * W tokens, m landmarks, d head dim.
 from functools import partial
 from typing import List
 
+import torch
 from baselines import (analytic_attention, explicit_attention, explicit_in_models,
                        kernel_matrix)
 from cases import (Case, Op, attention_inputs, product_inputs,
-                   softmax_free_inputs, unfused)
+                   softmax_free_inputs, solver_inputs, unfused)
 from models import (LINEAR, PVT_V2_B1, SOFTMAX, SWIN_T, attention_stack, backbone,
                     detection_batch, detector, scaled)
 from rates import product_floor
 from torch.nn.functional import scaled_dot_product_attention
 
 from mmlinattn import functional
+from mmlinattn.functional.newton import cholesky_solve
 
 # SOFT-Tiny's softmax-free stages: stride, landmarks' ratio, heads. d is 32.
 STAGES = ((4, 8, 2), (8, 4, 4), (16, 2, 10))
@@ -37,6 +39,7 @@ def ops() -> List[Case]:
           for stage in range(len(STAGES))),
         *(product(stage, transposed) for stage in range(len(STAGES))
           for transposed in (False, True)),
+        *(solver(stage) for stage in range(len(STAGES))),
         linear_attentions(),
     ]
 
@@ -81,6 +84,32 @@ def product(stage, transposed) -> Case:
             transposed=transposed),
         counted=False,  # the floor says more
         floor=product_floor)
+
+
+def solver(stage) -> Case:
+    """Ways to the inverse of A, times a thin matrix; Cholesky's is another
+    operator than the two before it."""
+    _, ratio, num_heads = STAGES[stage]
+    return Case(
+        f'solver, stage {stage + 1}', {
+            'newton': partial(Op, partial(inverse_times, solver='newton')),
+            'spectral': partial(Op, partial(inverse_times, solver='spectral')),
+            'cholesky, ridge 0.01': partial(Op, ridge_inverse_times),
+        },
+        stage_map(DETECTION, stage),
+        small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
+        inputs=partial(solver_inputs, num_heads=num_heads, ratio=ratio),
+        rounds={'newton': 5},
+        counted=False)
+
+
+def inverse_times(a, x, solver):
+    return functional.newton_pinv(a, rhs=x, solver=solver)
+
+
+def ridge_inverse_times(a, x):
+    ridge = 0.01 * torch.eye(a.size(-1), dtype=a.dtype, device=a.device)
+    return cholesky_solve(a + ridge, x)
 
 
 def linear_attentions() -> Case:

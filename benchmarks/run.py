@@ -4,7 +4,7 @@ Every case of a suite has variants, one of them the baseline of the ratios. Time
 measured in rounds that all variants take turns in, slow ones in a few of them only;
 peak memory in a process of its own for each variant and step, which also tells which
 variants can't run here: they are left out, and it says why. Results are written after
-every case.
+every case. With --profile it is one step of each under PyTorch's profiler instead.
 
 suites:
   ops               softmax-free attention and its products by themselves
@@ -19,6 +19,7 @@ examples:
   python benchmarks/run.py --suite backbones --only 224 --rounds 5
   python benchmarks/run.py --suite attentions --device cuda --dtype bfloat16 \\
       --batch 16 --baseline 'global, unfused'
+  python benchmarks/run.py --suite backbones --only 'tiny backbones, 1×3×800' --profile
   python benchmarks/run.py --suite detectors --small --rounds 2   # does it work?
 """
 import argparse
@@ -30,6 +31,7 @@ from pathlib import Path
 import torch
 from cases import place
 from memory import peak_of_variant
+from operators import as_records, profile_step, profile_table
 from rates import machine, measure_rates
 from registry import SUITES
 from report import (FLOOR_METHOD, METHOD, growth, growth_tables, make_rows,
@@ -86,6 +88,10 @@ def parse_args(argv=None):
         '--small',
         action='store_true',
         help='small inputs, to see that everything works; the figures mean nothing')
+    parser.add_argument(
+        '--profile',
+        action='store_true',
+        help='where the time goes, operator by operator, instead of how much it is')
     parser.add_argument(
         '--out',
         type=Path,
@@ -173,14 +179,11 @@ def measure_times(case, args, peaks, rates):
         variant; and the floor of its seconds, if there is one.
     """
     device, dtype = args.device, getattr(torch, args.dtype)
-    inputs, warm_up = (
-        place(case.inputs(shape, dtype), device)
-        for shape in (case.shape, case.small))
-    modules = {}
-    for name, build in case.variants.items():
-        if any('error' not in peaks[step][name] for step in case.steps):
-            torch.manual_seed(0)
-            modules[name] = build().to(device)
+    inputs, warm_up = make_inputs(case, args)
+    modules = build(case, args, [
+        name for name in case.variants
+        if any('error' not in peaks[step][name] for step in case.steps)
+    ])
     flops = {}
     if case.counted:
         flops = {name: count(module, inputs) for name, module in modules.items()}
@@ -208,6 +211,52 @@ def measure_times(case, args, peaks, rates):
                 partial(track, description=f'{case.title}, {step}'))
     floor = case.floor(inputs, rates) if case.floor else None
     return times, flops, floor
+
+
+def make_inputs(case, args):
+    """The case's inputs, and small ones to warm up with."""
+    return tuple(
+        place(case.inputs(shape, getattr(torch, args.dtype)), args.device)
+        for shape in (case.shape, case.small))
+
+
+def build(case, args, names):
+    """Modules of some variants, always with the same weights."""
+    modules = {}
+    for name in names:
+        torch.manual_seed(0)
+        modules[name] = case.variants[name]().to(args.device)
+    return modules
+
+
+def profile_case(case, args):
+    """Profiles of every variant and step of a case.
+
+    Returns:
+        list[dict]: 'case', 'shape', 'step', 'variant' and 'operators', see
+        :func:`operators.profile_step`.
+    """
+    case = case.at(args.batch, args.small)
+    inputs, warm_up = make_inputs(case, args)
+    modules = build(case, args, case.variants)
+    runs = [(step, name) for step in case.steps for name in modules]
+    found = []
+    for step, name in track(runs, description=f'{case.title}, profile'):
+        module = modules[name]
+        module.train(step != 'forward')
+        for of_run in (warm_up, inputs):
+            run, clean_up = timed(
+                module, of_run, step, args.device, getattr(torch, args.dtype))
+            operators = profile_step(run, args.device)
+            clean_up()
+        found.append(
+            dict(
+                case=case.name,
+                shape=case.shape,
+                step=step,
+                variant=name,
+                operators=operators))
+    return found
 
 
 def timed(module, inputs, step, device, dtype):
@@ -239,30 +288,34 @@ def describe(args, rates, rows):
     """What was measured, on what and how, as Markdown."""
     rounds = f', up to {args.rounds} rounds' if any(
         'seconds' in row for row in rows) else ''
-    small = ', small inputs: figures mean nothing' if args.small else ''
     method = METHOD
     if any('floor_share' in row for row in rows):
         method += ' ' + FLOOR_METHOD
     body = table(rows)
     if args.suite == 'memory':
         body = growth_tables(growth(rows))
-    return (f'Suite `{args.suite}`, {args.dtype}{rounds}{small}.\n'
-            f'{machine(args.device)}.\nIts own rates: {rates}.\n\n{method}\n\n'
+    return (f'{heading(args, rounds)}Its own rates: {rates}.\n\n{method}\n\n'
             f'{body}\n')
 
 
-def write(args, rates, rows):
-    """Writes the results so far.
+def heading(args, rounds=''):
+    """What is measured on what, in two lines."""
+    small = ', small inputs: figures mean nothing' if args.small else ''
+    return (f'Suite `{args.suite}`, {args.dtype}{rounds}{small}.\n'
+            f'{machine(args.device)}.\n')
 
-    Returns:
-        Path: The files' common stem.
-    """
+
+def stem(args):
+    """The result files' common stem; makes their folder."""
     args.out.mkdir(parents=True, exist_ok=True)
-    stem = args.out / '_'.join([
+    return args.out / '_'.join([
         args.suite, args.device.type, *[args.dtype] * (args.dtype != 'float32'),
-        *[f'batch{args.batch}'] * (args.batch != 1)
+        *[f'batch{args.batch}'] * (args.batch != 1), *['profile'] * args.profile
     ])
-    stem.with_suffix('.md').write_text(describe(args, rates, rows))
+
+
+def write(args, rates, rows):
+    """Writes the results so far."""
     record = dict(
         machine=machine(args.device),
         dtype=args.dtype,
@@ -270,33 +323,62 @@ def write(args, rates, rows):
         rows=rows)
     if args.suite == 'memory':
         record['growth'] = growth(rows)
-    stem.with_suffix('.json').write_text(json.dumps(record, indent=1))
-    return stem
+    write_files(args, describe(args, rates, rows), record)
 
 
-def draw(args, rows, stem):
+def write_files(args, text, record):
+    stem(args).with_suffix('.md').write_text(text)
+    stem(args).with_suffix('.json').write_text(json.dumps(record, indent=1))
+
+
+def draw(args, found):
+    """Plots the results, if Matplotlib is there."""
     try:
-        from plot import plot_growth, plot_ratios
+        from plot import plot_growth, plot_profiles, plot_ratios
     except ImportError as error:
         print(f'no plot: {error}')
         return
     plot = plot_growth if args.suite == 'memory' else plot_ratios
-    plot(rows, stem.with_suffix('.png'))
+    if args.profile:
+        plot = plot_profiles
+    plot(found, stem(args).with_suffix('.png'))
 
 
 def main(argv=None):
     args = parse_args(argv)
     torch.set_num_threads(args.threads)
+    found, text = (profiles if args.profile else measurements)(args)
+    if args.out is not None:
+        draw(args, found)
+        print(f'written: {stem(args)}.*')
+    print(text)
+
+
+def profiles(args):
+    """Profiles of all cases, and their description."""
+    found = []
+    for _, case in selected(args):
+        found += profile_case(case, args)
+        text = f'{heading(args)}\n{profile_table(found)}\n'
+        if args.out is not None:
+            write_files(
+                args, text,
+                dict(
+                    machine=machine(args.device),
+                    dtype=args.dtype,
+                    profiles=as_records(found)))
+    return found, text
+
+
+def measurements(args):
+    """Rows of all cases, and their description."""
     rates = measure_rates(args.device, getattr(torch, args.dtype), args.small)
     rows = []
     for index, case in selected(args):
         rows += run_case(index, case, args, rates)
         if args.out is not None:
-            stem = write(args, rates, rows)
-    if args.out is not None:
-        draw(args, rows, stem)
-        print(f'written: {stem}.*')
-    print(describe(args, rates, rows))
+            write(args, rates, rows)
+    return rows, describe(args, rates, rows)
 
 
 if __name__ == '__main__':

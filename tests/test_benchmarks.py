@@ -80,7 +80,7 @@ def test_steps_of_every_variant(load, suite):
     """On small inputs; whole models have the smoke run of --small."""
     timing = load('timing')
     cases = load('registry').SUITES[suite]()
-    for case in cases[:1] + cases[-4:]:
+    for case in cases[:1] + cases[-6:]:
         inputs = case.inputs(case.small, torch.float32)
         for name, build in case.variants.items():
             if '12 layers' in case.name and 'softmax' not in name:
@@ -242,6 +242,39 @@ def test_results_are_written(load, tiny, tmp_path, capsys):
     assert '| linear | 1×3×2×4 | forward | two | two |' in text
     assert '2-3x' in text and 'torch' in text and 'GFLOP/s' in text
     assert (tmp_path / 'ops_cpu.png').read_bytes()[1:4] == b'PNG'
+
+
+def test_profile_is_written(load, tiny, tmp_path):
+    tiny.variants.pop('broken')
+    load('run').main(
+        ['--suite', 'ops', '--profile', '--small', '--out', str(tmp_path)])
+    profiles = json.loads((tmp_path / 'ops_cpu_profile.json').read_text())['profiles']
+    assert [(x['variant'], x['step']) for x in profiles] == [
+        (name, step) for step in ('forward', 'forward+backward')
+        for name in ('one', 'two')]
+    for profile in profiles:
+        assert 'aten::addmm' in [x['name'] for x in profile['operators']]
+        seconds = [x['seconds'] for x in profile['operators']]
+        assert seconds == sorted(seconds, reverse=True) and seconds[-1] > 0
+    text = (tmp_path / 'ops_cpu_profile.md').read_text()
+    assert '`aten::addmm`' in text and 'two, forward+backward' in text
+    assert (tmp_path / 'ops_cpu_profile.png').read_bytes()[1:4] == b'PNG'
+
+
+def test_shares_of_operators(load):
+    operators = load('operators')
+    profiles = [
+        dict(operators=dict(a=(8., 2), b=(1.9, 1), c=(0.1, 7))),
+        dict(operators=dict(c=(0.5, 1), b=(0.5, 1))),
+    ]
+    first, second = operators.shares(profiles)
+    assert list(first) == ['a', 'b', 'c', 'others']
+    assert first == dict(a=0.8, b=0.19, c=0.01, others=pytest.approx(0))
+    assert second == dict(a=0, b=0.5, c=0.5, others=0)
+    # too small in every step
+    del profiles[1]
+    assert operators.shares(profiles) == [
+        dict(a=0.8, b=0.19, others=pytest.approx(0.01))]
 
 
 def test_baseline_can_be_chosen(load, tiny, tmp_path, monkeypatch):

@@ -23,23 +23,26 @@ def gaussian_kernel(q, k):
 
     Returns:
         Tensor: (B, h, M, K), values in [0, 1]. Half precision is computed and
-        returned in float32: a squared norm overflows float16. The gradient can
-        be taken once, not twice.
+        returned in float32: a squared norm overflows float16. The diagonal is
+        exactly 1 where ``k`` is ``q`` itself. The gradient can be taken once, not
+        twice.
     """
     with autocast_disabled(q):
-        return _GaussianKernel.apply(*at_least_float32(q, k))
+        return _GaussianKernel.apply(*at_least_float32(q, k), q is k)
 
 
 class _GaussianKernel(Function):
     """In place where PyTorch's own graph would keep a matrix for each step."""
 
     @staticmethod
-    def forward(ctx, q, k):
+    def forward(ctx, q, k, same):
         half_square_q = q.square().sum(-1, keepdim=True) / 2
         half_square_k = k.square().sum(-1).unsqueeze(-2) / 2
         exponents = (q @ k.mT).sub_(half_square_q).sub_(half_square_k)
         # rounding can make a distance negative
         kernel = exponents.clamp_(max=0).exp_()
+        if same:  # at large norms rounding would make it anything below 1
+            kernel.diagonal(dim1=-2, dim2=-1).fill_(1)
         ctx.save_for_backward(q, k, kernel)
         return kernel
 
@@ -51,7 +54,7 @@ class _GaussianKernel(Function):
             s = grad * kernel
             grad_q = s @ k - s.sum(-1, keepdim=True) * q
             grad_k = s.mT @ q - s.sum(-2).unsqueeze(-1) * k
-        return grad_q, grad_k
+        return grad_q, grad_k, None
 
 
 def gaussian_product(q, k, v):

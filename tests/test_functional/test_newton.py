@@ -1,6 +1,7 @@
 """Legend: B batch, m landmarks, k columns of a right-hand side."""
 import pytest
 import torch
+from torch import nn
 from torch.autograd import gradcheck
 
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
@@ -116,6 +117,37 @@ def test_float32_on_a_smooth_matrix(solver, m):
     result = newton_pinv(a.float(), rhs=x.float(), solver=solver)
     assert result.dtype == torch.float32
     assert relative_error(result.double(), expected) < 1e-3
+
+
+def photographic(height, width, dims=32, stride=8):
+    """Landmarks of SOFT on a map whose spectrum falls as that of photographs."""
+    size = height * stride, width * stride
+    image = torch.zeros(1, 3, *size)
+    for octave in range(9):
+        noise = torch.randn(1, 3, *(-(-side // 2**octave) for side in size))
+        image += 4**octave * nn.functional.interpolate(noise, size, mode='bilinear')
+    features = nn.Conv2d(3, dims, 3, padding=1)(nn.functional.instance_norm(image))
+    tokens = features.relu().flatten(2).mT
+    q = nn.functional.layer_norm(tokens, (dims, )) / dims**0.25
+    sampler = nn.Conv2d(dims, dims, stride, stride, bias=False)
+    landmarks = sampler(q.mT.unflatten(-1, size)).flatten(2).mT
+    z = nn.functional.gelu(nn.functional.layer_norm(landmarks, (dims, )))
+    return z.detach().double()
+
+
+@pytest.mark.parametrize(
+    'device', ('cpu', pytest.param('cuda', marks=pytest.mark.gpu)))
+@pytest.mark.parametrize('solver', ('auto', *SOLVERS))
+def test_float32_on_a_photograph(solver, device):
+    if device == 'cuda' and not torch.cuda.is_available():
+        pytest.skip('no GPU')
+    z = photographic(21, 25).to(device)
+    a = gaussian_kernel(z, z)
+    assert torch.linalg.cond(a) > 1e6  # as on photographs
+    x = a @ torch.randn(1, 525, 5, dtype=torch.float64, device=device)
+    expected = paper_pinv(a, newton_alpha(a)) @ x
+    result = newton_pinv(a.float(), rhs=x.float(), solver=solver)
+    assert relative_error(result.double(), expected) < 1e-4
 
 
 @pytest.mark.parametrize('solver', SOLVERS)

@@ -86,6 +86,49 @@ def test_tokens_as_landmarks_give_the_full_kernel():
     torch.testing.assert_close(result, paper_kernel(q, q) @ v)
 
 
+def on_a_line(q):
+    """All tokens multiples of one: a kernel of low numerical rank."""
+    return q[..., :1] * q[..., :1, :]
+
+
+# Of tokens (B, h, N, d): with their first 12 as landmarks A is (nearly) singular.
+DEGENERATE = {
+    'constant-image': lambda q: q[..., :1, :].expand_as(q),
+    'black-image': torch.zeros_like,
+    'duplicated-landmarks': lambda q: q[..., :1, :].where(
+        torch.arange(q.size(-2))[:, None] % 2 == 0, q),
+    'on-a-line': on_a_line,
+    'nearly-equal': lambda q: 1 + 1e-4 * q,
+    'far-apart': lambda q: 1e4 * q,
+}
+
+
+@pytest.mark.parametrize('options', (
+    dict(solver='newton'),
+    dict(solver='spectral'),
+    dict(normalize=False, ridge=0.01),
+    dict(solver='cholesky', ridge=0.01),
+), ids=('newton', 'spectral', 'soft', 'cholesky'))
+@pytest.mark.parametrize('name', DEGENERATE)
+def test_finite_on_degenerate_tokens(name, options):
+    q = DEGENERATE[name](tokens(2, 2, 50, 8, dtype=torch.float32)).clone()
+    inputs = q, q[:, :, :12].clone(), tokens(2, 2, 50, 8, dtype=torch.float32)
+    inputs = [x.requires_grad_() for x in inputs]
+    out = softmax_free_attention(*inputs, **options)
+    assert out.isfinite().all()
+    out.square().sum().backward()
+    assert all(x.grad.isfinite().all() for x in inputs)
+
+
+@pytest.mark.parametrize('solver', ('newton', 'spectral'))
+def test_constant_image(solver):
+    """All kernels are 1: every token gets the sum of values over m."""
+    q, v = torch.ones(1, 2, 50, 8), tokens(1, 2, 50, 8, dtype=torch.float32)
+    out = softmax_free_attention(q, q[:, :, :12], v, solver=solver)
+    expected = (v.sum(-2, keepdim=True) / 12).expand_as(out)
+    torch.testing.assert_close(out, expected, rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize('normalize', (True, False))
 @pytest.mark.parametrize('ridge', (1e-3, 0.01, 0.5))
 def test_cholesky_is_the_ridge_inverse(ridge, normalize):

@@ -1,0 +1,101 @@
+"""Where the time of a step goes, operator by operator."""
+from cases import size
+from report import markdown, milliseconds
+from torch.profiler import ProfilerActivity, profile
+
+METHOD = """Time inside each operator without those that it calls, in one step under \
+PyTorch's profiler, which slows many small operators a little. Operators of less than \
+{share:.0%} of every step are summed up."""
+SMALLEST_SHARE = 0.02
+OTHERS = 'others'
+
+
+def profile_step(run, device):
+    """Profiles one step.
+
+    Args:
+        run (Callable): The step.
+        device (torch.device): Where it runs.
+
+    Returns:
+        dict[str, tuple[float, int]]: By operator, its own seconds and calls, the
+        slowest first.
+    """
+    gpu = device.type == 'cuda'
+    activities = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * gpu
+    with profile(activities=activities) as profiler:
+        run()
+    found = {
+        event.key: (own_microseconds(event, gpu) / 1e6, event.count)
+        for event in profiler.key_averages()
+    }
+    found = {key: value for key, value in found.items() if value[0] > 0}
+    return dict(sorted(found.items(), key=lambda item: -item[1][0]))
+
+
+def own_microseconds(event, gpu):
+    if not gpu:
+        return event.self_cpu_time_total
+    # torch 2.4 gave it its new name
+    return getattr(event, 'self_device_time_total', None) or getattr(
+        event, 'self_cuda_time_total', 0)
+
+
+def shares(profiles):
+    """Shares of each step's time, by the operators that matter in any step.
+
+    Args:
+        profiles (list[dict]): Each with 'operators', as :func:`profile_step`
+            returns.
+
+    Returns:
+        list[dict[str, float]]: Of every profile by operator, 'others' last.
+    """
+    totals = [sum(t for t, _ in x['operators'].values()) for x in profiles]
+    seconds = {}
+    for found, total in zip(profiles, totals):
+        for name, (own, _) in found['operators'].items():
+            if own >= SMALLEST_SHARE * total:
+                seconds[name] = seconds.get(name, 0) + own
+    names = sorted(seconds, key=lambda name: -seconds[name])
+    out = []
+    for found, total in zip(profiles, totals):
+        of_step = {
+            name: found['operators'].get(name, (0, 0))[0] / total for name in names
+        }
+        out.append({**of_step, OTHERS: max(1 - sum(of_step.values()), 0)})
+    return out
+
+
+def profile_table(profiles):
+    """Profiles as Markdown, a column each."""
+    lines = []
+    parts = shares(profiles)
+    for name in parts[0]:
+        cells = []
+        for found, part in zip(profiles, parts):
+            calls = found['operators'].get(name, (0, 0))[1]
+            cells.append(
+                f'{part[name]:.1%}' + (f', {calls} calls' if calls else ''))
+        lines.append([name if name == OTHERS else f'`{name}`', *cells])
+    totals = [sum(t for t, _ in x['operators'].values()) for x in profiles]
+    lines.append(['**all, ms**', *(milliseconds(total) for total in totals)])
+    titles = [
+        f'{x["case"]}, {size(x["shape"])}: {x["variant"]}, {x["step"]}'
+        for x in profiles
+    ]
+    method = METHOD.format(share=SMALLEST_SHARE)
+    return f'{method}\n\n{markdown(["operator", *titles], lines)}'
+
+
+def as_records(profiles):
+    """Profiles for JSON."""
+    return [
+        dict(
+            found,
+            operators=[
+                dict(name=name, seconds=seconds, calls=calls)
+                for name, (seconds, calls) in found['operators'].items()
+            ]) for found in profiles
+    ]
+
