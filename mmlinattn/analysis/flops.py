@@ -204,7 +204,8 @@ class _DispatchMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
-        name = func.overloadpacket.__name__
+        # 'mm_' is 'mm' in place
+        name = func.overloadpacket.__name__.removesuffix('_')
         if name.startswith('_scaled_dot_product'):
             macs = _attention(args[0], args[1], out[0])
             self.tally.add('softmax_attention', macs)

@@ -44,6 +44,8 @@ LAYERS = {
                        dict(linear=2 * 5 * 8 * 3)),
     'linear-vector': (nn.Linear(8, 3), (8, ), dict(linear=8 * 3)),
     'matmul': (Call(lambda x: x @ x.mT), (2, 3, 5, 4), dict(matmul=2 * 3 * 5 * 5 * 4)),
+    'matmul-in-place': (Call(lambda x: (x @ x.mT).baddbmm_(x, x.mT)), (3, 5, 4),
+                        dict(matmul=2 * 3 * 5 * 5 * 4)),
     'einsum': (Call(lambda x: torch.einsum('bnhd,bmhd->bhnm', x, x)), (2, 5, 3, 4),
                dict(matmul=2 * 3 * 5 * 5 * 4)),
     'layer-norm': (nn.LayerNorm(8), (2, 5, 8), dict(norm=5 * 2 * 5 * 8)),

@@ -269,6 +269,8 @@ def main(argv: Sequence[str] = None) -> None:
         if args.family == 'cswin':
             meta['attention'] = args.attention
         save(dict(meta=meta, state_dict=state_dict), args.dst)
+    except ImportError as error:
+        parser.error(f'--attention={args.attention} builds the model: {error}')
     except (ValueError, OSError) as error:
         parser.error(str(error))
     dropped = recomputed(official, args.family)

@@ -1,5 +1,6 @@
 """CSWin, and what of it can start an ELFATT model."""
 import json
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -331,6 +332,14 @@ def test_other_width(cswin, refused, monkeypatch):
 def test_unknown_arch(cswin, refused):
     line = refused(cswin.weights('backbone'), *ELFATT, '--arch', 'x', family='cswin')
     assert "one of ['b36292', 't24181'], got 'x'" in line
+
+
+def test_missing_library(cswin, convert, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'elfatt_start', None)
+    with pytest.raises(SystemExit):
+        convert(cswin.weights('backbone'), *ELFATT, family='cswin')
+    assert '--attention=elfatt builds the model: import' in capsys.readouterr().err
+    assert not convert.dst.exists()
 
 
 @pytest.mark.parametrize('family, options, message', [
