@@ -6,7 +6,7 @@ the blocks where they are needed again: memory is that of the inputs and outputs
 Legend: ... batch and heads, M rows, K columns, d channels of tokens, e channels
 of values.
 """
-from math import prod
+from math import ceil, prod
 
 import torch
 
@@ -89,7 +89,9 @@ def _kernel_blocks(many, few, across=False):
     """
     heads, num_many, _ = many.shape
     entries = _BLOCK_ENTRIES.get(many.device.type, _BLOCK_ENTRIES['cpu'])
-    many_at_once = min(max(entries // few.size(1), 1), num_many)
+    # as many blocks as it takes, of one size
+    num_blocks = max(ceil(num_many * few.size(1) / entries), 1)
+    many_at_once = ceil(num_many / num_blocks)
     heads_at_once = min(max(entries // (many_at_once * few.size(1)), 1), heads)
     # the exponents -|x - y|^2 / 2 as one product
     of_many, of_few = _minus_half_square(many), _minus_half_square(few)
