@@ -1,4 +1,6 @@
 """Plots of what was measured, in small PNG files."""
+from itertools import cycle
+
 import matplotlib
 from cases import size
 from operators import OTHERS, shares
@@ -10,6 +12,12 @@ from matplotlib import pyplot as plt  # noqa: E402
 # Inches of a bar, and resolution.
 BAR = 0.16
 DPI = 90
+
+
+def colors_of(names):
+    """A color for each name; those of many names repeat."""
+    palette = 'tab10' if len(names) <= 10 else 'tab20'
+    return dict(zip(names, cycle(plt.get_cmap(palette).colors)))
 
 
 def plot_ratios(rows, path):
@@ -27,7 +35,7 @@ def plot_ratios(rows, path):
               if any(row['step'] == step and row.get(key) for row in rows)]
     groups = list(dict.fromkeys((row['case'], row['shape']) for row in rows))
     variants = list(dict.fromkeys(row['variant'] for row in rows))
-    colors = dict(zip(variants, plt.get_cmap('tab10').colors))
+    colors = colors_of(variants)
     num_bars = sum(
         len({row['variant'] for row in rows if (row['case'], row['shape']) == group})
         for group in groups)
@@ -93,7 +101,7 @@ def plot_growth(rows, path):
     curves = growth(rows)
     panels = list(dict.fromkeys((x['case'], x['step']) for x in curves))
     variants = list(dict.fromkeys(row['variant'] for row in rows))
-    colors = dict(zip(variants, plt.get_cmap('tab20').colors))
+    colors = colors_of(variants)
     figure, axes = plt.subplots(
         1,
         len(panels),
@@ -138,8 +146,7 @@ def plot_profiles(profiles, path):
     """
     parts = shares(profiles)
     names = list(parts[0])
-    colors = dict(zip(names, plt.get_cmap('tab20').colors * len(names)))
-    colors[OTHERS] = 'lightgrey'
+    colors = dict(colors_of(names), **{OTHERS: 'lightgrey'})
     figure, axis = plt.subplots(
         figsize=(9, 0.42 * len(profiles) + 0.22 * len(names) + 1.2),
         layout='constrained')

@@ -39,7 +39,6 @@ def ops() -> List[Case]:
           for stage in range(len(STAGES))),
         *(product(stage, transposed) for stage in range(len(STAGES))
           for transposed in (False, True)),
-        *(solver(stage) for stage in range(len(STAGES))),
         linear_attentions(),
     ]
 
@@ -86,6 +85,28 @@ def product(stage, transposed) -> Case:
         floor=product_floor)
 
 
+def linear_attentions() -> Case:
+    """ELFATT's two halves beside softmax attention, on a map of stage 2."""
+    return Case(
+        'softmax attention and ELFATT\'s halves', {
+            'softmax': partial(
+                Op, lambda q, k, v, hw: scaled_dot_product_attention(q, k, v)),
+            'efficient': partial(
+                Op, lambda q, k, v, hw: functional.efficient_attention(q, k, v)),
+            'blocks of 196': partial(
+                Op, lambda q, k, v, hw: functional.block_attention(
+                    q, k, v, hw, 196)),
+        },
+        stage_map(DETECTION, 1),
+        small=(1, 4 * HEAD_DIMS, 16, 24),
+        inputs=partial(attention_inputs, num_heads=4))
+
+
+def solvers() -> List[Case]:
+    """Ways to apply the inverse of A at the shapes of SOFT-Tiny's stages."""
+    return [solver(stage) for stage in range(len(STAGES))]
+
+
 def solver(stage) -> Case:
     """Ways to the inverse of A, times a thin matrix; Cholesky's is another
     operator than the two before it."""
@@ -110,23 +131,6 @@ def inverse_times(a, x, solver):
 def ridge_inverse_times(a, x):
     ridge = 0.01 * torch.eye(a.size(-1), dtype=a.dtype, device=a.device)
     return cholesky_solve(a + ridge, x)
-
-
-def linear_attentions() -> Case:
-    """ELFATT's two halves beside softmax attention, on a map of stage 2."""
-    return Case(
-        'softmax attention and ELFATT\'s halves', {
-            'softmax': partial(
-                Op, lambda q, k, v, hw: scaled_dot_product_attention(q, k, v)),
-            'efficient': partial(
-                Op, lambda q, k, v, hw: functional.efficient_attention(q, k, v)),
-            'blocks of 196': partial(
-                Op, lambda q, k, v, hw: functional.block_attention(
-                    q, k, v, hw, 196)),
-        },
-        stage_map(DETECTION, 1),
-        small=(1, 4 * HEAD_DIMS, 16, 24),
-        inputs=partial(attention_inputs, num_heads=4))
 
 
 def backbones() -> List[Case]:
@@ -253,5 +257,6 @@ def antioversmoothing() -> List[Case]:
 
 SUITES = {
     suite.__name__: suite
-    for suite in (ops, backbones, detectors, attentions, memory, antioversmoothing)
+    for suite in (
+        ops, solvers, backbones, detectors, attentions, memory, antioversmoothing)
 }

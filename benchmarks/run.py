@@ -8,6 +8,7 @@ every case. With --profile it is one step of each under PyTorch's profiler inste
 
 suites:
   ops               softmax-free attention and its products by themselves
+  solvers           ways to apply the inverse inside it
   backbones         SOFT beside its official form, SOFT++ beside PVTv2 and Swin
   detectors         training steps and predictions of RetinaNet and Mask R-CNN
   attentions        Swin-T and CSWin-T with every attention of the ELFATT paper

@@ -58,7 +58,8 @@ def test_stages_are_those_of_the_model(load):
 
 
 @pytest.mark.parametrize('suite', [
-    'ops', 'backbones', 'detectors', 'attentions', 'memory', 'antioversmoothing'])
+    'ops', 'solvers', 'backbones', 'detectors', 'attentions', 'memory',
+    'antioversmoothing'])
 def test_every_variant_can_be_built(load, suite):
     built = set()
     for case in load('registry').SUITES[suite]():
@@ -70,17 +71,18 @@ def test_every_variant_can_be_built(load, suite):
             # mmdet's models are made of values
             theirs = suite == 'detectors' or 'mmdet' in name
             with torch.device('cpu' if theirs else 'meta'):
-                assert any(p.numel() for p in build().parameters()) or suite == 'ops'
+                assert any(p.numel() for p in build().parameters()) or suite in (
+                    'ops', 'solvers')
             built.add((case.name, name))
     assert built
 
 
-@pytest.mark.parametrize('suite', ['ops', 'memory'])
+@pytest.mark.parametrize('suite', ['ops', 'solvers', 'memory'])
 def test_steps_of_every_variant(load, suite):
     """On small inputs; whole models have the smoke run of --small."""
     timing = load('timing')
     cases = load('registry').SUITES[suite]()
-    for case in cases[:1] + cases[-6:]:
+    for case in cases[:1] + cases[-4:]:
         inputs = case.inputs(case.small, torch.float32)
         for name, build in case.variants.items():
             if '12 layers' in case.name and 'softmax' not in name:
@@ -289,6 +291,14 @@ def test_baseline_can_be_chosen(load, tiny, tmp_path, monkeypatch):
     assert {tuple(row['shape']) for row in rows} == {(2, *tiny.shape[1:])}
     ratios = {row['variant']: row.get('memory_ratio') for row in rows}
     assert ratios == dict(one=pytest.approx(1 / 3), two=1, broken=None)
+
+
+def test_plot_of_many_variants(load, tmp_path):
+    rows = [
+        dict(case='x', shape=(1, 8, 10, 10), step='forward', variant=f'{i}',
+             baseline='0', ratio=i + 1) for i in range(25)]
+    load('plot').plot_ratios(rows, tmp_path / 'many.png')
+    assert (tmp_path / 'many.png').read_bytes()[1:4] == b'PNG'
 
 
 def test_growth_of_memory(load, tmp_path):

@@ -151,12 +151,33 @@ def cholesky_solve(a, rhs):
         rhs (Tensor): Right-hand sides, (..., m, k).
 
     Returns:
-        Tensor: y, (..., m, k), in the dtype of ``a``.
+        Tensor: y, (..., m, k), in the dtype of ``a``. The gradient can be
+        taken once, not twice.
     """
     dtype = a.dtype
     with autocast_disabled(a):
         a, rhs = at_least_float32(a, rhs)
-        return torch.cholesky_solve(rhs, torch.linalg.cholesky(a)).to(dtype)
+        return _CholeskySolve.apply(a, rhs).to(dtype)
+
+
+class _CholeskySolve(Function):
+    """The gradient of the factorization would cost more than all else."""
+
+    @staticmethod
+    def forward(ctx, a, rhs):
+        factor = torch.linalg.cholesky(a)
+        y = torch.cholesky_solve(rhs, factor)
+        ctx.save_for_backward(y, factor)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        y, factor = ctx.saved_tensors
+        with autocast_disabled(grad):
+            grad_rhs = torch.cholesky_solve(grad, factor)
+            grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
+        return grad_a, grad_rhs
 
 
 class _NewtonSolve(Function):
