@@ -33,6 +33,11 @@ def profile_step(run, device):
     return dict(sorted(found.items(), key=lambda item: -item[1][0]))
 
 
+def total_seconds(found):
+    """Seconds of a whole profile."""
+    return sum(seconds for seconds, _ in found['operators'].values())
+
+
 def own_microseconds(event, gpu):
     if not gpu:
         return event.self_cpu_time_total
@@ -51,7 +56,7 @@ def shares(profiles):
     Returns:
         list[dict[str, float]]: Of every profile by operator, 'others' last.
     """
-    totals = [sum(t for t, _ in x['operators'].values()) for x in profiles]
+    totals = [total_seconds(found) for found in profiles]
     seconds = {}
     for found, total in zip(profiles, totals):
         for name, (own, _) in found['operators'].items():
@@ -78,8 +83,8 @@ def profile_table(profiles):
             cells.append(
                 f'{part[name]:.1%}' + (f', {calls} calls' if calls else ''))
         lines.append([name if name == OTHERS else f'`{name}`', *cells])
-    totals = [sum(t for t, _ in x['operators'].values()) for x in profiles]
-    lines.append(['**all, ms**', *(milliseconds(total) for total in totals)])
+    totals = [milliseconds(total_seconds(found)) for found in profiles]
+    lines.append(['**all, ms**', *totals])
     titles = [
         f'{x["case"]}, {size(x["shape"])}: {x["variant"]}, {x["step"]}'
         for x in profiles
@@ -98,4 +103,3 @@ def as_records(profiles):
                 for name, (seconds, calls) in found['operators'].items()
             ]) for found in profiles
     ]
-

@@ -3,7 +3,7 @@ from itertools import cycle
 
 import matplotlib
 from cases import size
-from operators import OTHERS, shares
+from operators import OTHERS, shares, total_seconds
 from report import growth
 
 matplotlib.use('Agg')
@@ -51,15 +51,19 @@ def plot_ratios(rows, path):
         draw_bars(axis, rows, groups, step, key, colors)
         quantity = 'time' if key == 'ratio' else 'peak memory'
         axis.set_title(f"{step}:\n{quantity} over the baseline's", fontsize=9)
-    handles = [plt.Rectangle((0, 0), 1, 1, color=colors[x]) for x in variants]
-    figure.legend(
-        handles,
-        variants,
-        loc='outside lower center',
-        ncols=min(len(variants), 4),
-        fontsize=8)
+    legend_below(figure, colors, num_columns=min(len(variants), 4), fontsize=8)
     figure.savefig(path, dpi=DPI)
     plt.close(figure)
+
+
+def legend_below(figure, colors, num_columns, fontsize):
+    """Names of colors, below all panels."""
+    figure.legend(
+        [plt.Rectangle((0, 0), 1, 1, color=color) for color in colors.values()],
+        colors,
+        loc='outside lower center',
+        ncols=num_columns,
+        fontsize=fontsize)
 
 
 def draw_bars(axis, rows, groups, step, key, colors):
@@ -151,7 +155,7 @@ def plot_profiles(profiles, path):
         figsize=(9, 0.42 * len(profiles) + 0.22 * len(names) + 1.2),
         layout='constrained')
     for place, (found, part) in enumerate(zip(profiles, parts)):
-        milliseconds = 1e3 * sum(t for t, _ in found['operators'].values())
+        milliseconds = 1e3 * total_seconds(found)
         start = 0
         for name in names:
             axis.barh(
@@ -167,11 +171,6 @@ def plot_profiles(profiles, path):
     axis.set_title(
         '; '.join(dict.fromkeys(f'{x["case"]}, {size(x["shape"])}' for x in profiles)),
         fontsize=9)
-    figure.legend(
-        [plt.Rectangle((0, 0), 1, 1, color=colors[name]) for name in names],
-        names,
-        loc='outside lower center',
-        ncols=2,
-        fontsize=7)
+    legend_below(figure, colors, num_columns=2, fontsize=7)
     figure.savefig(path, dpi=DPI)
     plt.close(figure)

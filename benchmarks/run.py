@@ -307,8 +307,7 @@ def heading(args, rounds=''):
 
 
 def stem(args):
-    """The result files' common stem; makes their folder."""
-    args.out.mkdir(parents=True, exist_ok=True)
+    """The result files' common stem."""
     return args.out / '_'.join([
         args.suite, args.device.type, *[args.dtype] * (args.dtype != 'float32'),
         *[f'batch{args.batch}'] * (args.batch != 1), *['profile'] * args.profile
@@ -317,17 +316,17 @@ def stem(args):
 
 def write(args, rates, rows):
     """Writes the results so far."""
-    record = dict(
-        machine=machine(args.device),
-        dtype=args.dtype,
-        rates=dict(gemm=rates.gemm, copy=rates.copy, exp=rates.exp),
-        rows=rows)
+    results = dict(
+        rates=dict(gemm=rates.gemm, copy=rates.copy, exp=rates.exp), rows=rows)
     if args.suite == 'memory':
-        record['growth'] = growth(rows)
-    write_files(args, describe(args, rates, rows), record)
+        results['growth'] = growth(rows)
+    write_files(args, describe(args, rates, rows), **results)
 
 
-def write_files(args, text, record):
+def write_files(args, text, **results):
+    """Writes Markdown, and results with their machine as JSON."""
+    record = dict(machine=machine(args.device), dtype=args.dtype, **results)
+    args.out.mkdir(parents=True, exist_ok=True)
     stem(args).with_suffix('.md').write_text(text)
     stem(args).with_suffix('.json').write_text(json.dumps(record, indent=1))
 
@@ -362,12 +361,7 @@ def profiles(args):
         found += profile_case(case, args)
         text = f'{heading(args)}\n{profile_table(found)}\n'
         if args.out is not None:
-            write_files(
-                args, text,
-                dict(
-                    machine=machine(args.device),
-                    dtype=args.dtype,
-                    profiles=as_records(found)))
+            write_files(args, text, profiles=as_records(found))
     return found, text
 
 

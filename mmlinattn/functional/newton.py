@@ -128,7 +128,7 @@ def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
         a, rhs = at_least_float32(a, rhs)
         if alpha is None:
             alpha = newton_alpha(a.detach())
-        return _NewtonSolve.apply(a, rhs, alpha, num_iters, solver).to(dtype)
+        return _Solve.apply(a, rhs, solver, alpha, num_iters).to(dtype)
 
 
 def pick_solver(device_type, num_landmarks):
@@ -157,39 +157,24 @@ def cholesky_solve(a, rhs):
     dtype = a.dtype
     with autocast_disabled(a):
         a, rhs = at_least_float32(a, rhs)
-        return _CholeskySolve.apply(a, rhs).to(dtype)
+        return _Solve.apply(a, rhs, 'cholesky').to(dtype)
 
 
-class _CholeskySolve(Function):
-    """The gradient of the factorization would cost more than all else."""
-
-    @staticmethod
-    def forward(ctx, a, rhs):
-        factor = torch.linalg.cholesky(a)
-        y = torch.cholesky_solve(rhs, factor)
-        ctx.save_for_backward(y, factor)
-        return y
+class _Solve(Function):
+    """Keeps what it takes to solve again: a gradient through the steps or the
+    factorization would cost more than all else."""
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx, grad):
-        y, factor = ctx.saved_tensors
-        with autocast_disabled(grad):
-            grad_rhs = torch.cholesky_solve(grad, factor)
-            grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
-        return grad_a, grad_rhs
-
-
-class _NewtonSolve(Function):
-
-    @staticmethod
-    def forward(ctx, a, rhs, alpha, num_iters, solver):
+    def forward(ctx, a, rhs, solver, alpha=None, num_iters=None):
         if solver == 'newton':
             factors = (_newton_steps(a, alpha, num_iters), )
-        else:
+        elif solver == 'spectral':
             factors = _truncated_spectrum(a, alpha, num_iters)
-        y = _apply(factors, rhs)
+        else:
+            factors = (torch.linalg.cholesky(a), )
+        y = _apply(solver, factors, rhs)
         ctx.save_for_backward(y, *factors)
+        ctx.solver = solver
         return y
 
     @staticmethod
@@ -197,7 +182,7 @@ class _NewtonSolve(Function):
     def backward(ctx, grad):
         y, *factors = ctx.saved_tensors
         with autocast_disabled(grad):
-            grad_rhs = _apply(factors, grad, transpose=True)
+            grad_rhs = _apply(ctx.solver, factors, grad, transpose=True)
             grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
         return grad_a, grad_rhs, None, None, None
 
@@ -222,8 +207,10 @@ def _truncated_spectrum(a, alpha, num_iters):
     return eigenvectors, filtered.where(eigenvalues != 0, eigenvalues)
 
 
-def _apply(factors, x, transpose=False):
-    if len(factors) == 1:
+def _apply(solver, factors, x, transpose=False):
+    if solver == 'newton':
         return (factors[0].mT if transpose else factors[0]) @ x
+    if solver == 'cholesky':
+        return torch.cholesky_solve(x, factors[0])
     vectors, filtered = factors
     return vectors @ (filtered * (vectors.mT @ x))

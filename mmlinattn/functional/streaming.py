@@ -90,7 +90,7 @@ def _kernel_blocks(many, few, across=False):
     heads, num_many, _ = many.shape
     entries = _BLOCK_ENTRIES.get(many.device.type, _BLOCK_ENTRIES['cpu'])
     # as many blocks as it takes, of one size
-    num_blocks = max(ceil(num_many * few.size(1) / entries), 1)
+    num_blocks = ceil(num_many * few.size(1) / entries)
     many_at_once = ceil(num_many / num_blocks)
     heads_at_once = min(max(entries // (many_at_once * few.size(1)), 1), heads)
     # the exponents -|x - y|^2 / 2 as one product

@@ -11,6 +11,12 @@ pytestmark = pytest.mark.modern
 SHAPES = ((2, 3, 63, 9, 5), (1, 1, 1, 1, 1), (3, 2, 50, 2, 8), (1, 2, 130, 49, 7),
           (2, 1, 257, 101, 3))
 IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]
+OPTIONS = pytest.mark.parametrize('options', (
+    dict(solver='newton'),
+    dict(solver='spectral'),
+    dict(normalize=False, ridge=0.01),
+    dict(solver='cholesky', ridge=0.01),
+), ids=('newton', 'spectral', 'soft', 'cholesky'))
 
 
 def tokens(*shape, dtype=torch.float64):
@@ -103,12 +109,7 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.parametrize('options', (
-    dict(solver='newton'),
-    dict(solver='spectral'),
-    dict(normalize=False, ridge=0.01),
-    dict(solver='cholesky', ridge=0.01),
-), ids=('newton', 'spectral', 'soft', 'cholesky'))
+@OPTIONS
 @pytest.mark.parametrize('name', DEGENERATE)
 def test_finite_on_degenerate_tokens(name, options):
     q = DEGENERATE[name](tokens(2, 2, 50, 8, dtype=torch.float32)).clone()
@@ -154,12 +155,7 @@ def test_soft_converges_at_any_ridge(m, ridge):
 
 
 @pytest.mark.parametrize('keep_kernel', (True, False), ids=('kept', 'streamed'))
-@pytest.mark.parametrize('options', (
-    dict(solver='newton'),
-    dict(solver='spectral'),
-    dict(normalize=False, ridge=0.01),
-    dict(solver='cholesky', ridge=0.01),
-), ids=('newton', 'spectral', 'soft', 'cholesky'))
+@OPTIONS
 def test_gradcheck(options, keep_kernel):
     q, v = 2 * tokens(1, 2, 7, 3), tokens(1, 2, 7, 3)
     landmarks = 2 * tokens(1, 2, 4, 3)
