@@ -109,12 +109,13 @@ def solvers() -> List[Case]:
 
 def solver(stage) -> Case:
     """Ways to the inverse of A, times a thin matrix; Cholesky's is another
-    operator than the two before it."""
+    operator than the three before it."""
     _, ratio, num_heads = STAGES[stage]
     return Case(
         f'solver, stage {stage + 1}', {
             'newton': partial(Op, partial(inverse_times, solver='newton')),
             'spectral': partial(Op, partial(inverse_times, solver='spectral')),
+            'lanczos': partial(Op, partial(inverse_times, solver='lanczos')),
             'cholesky, ridge 0.01': partial(Op, ridge_inverse_times),
         },
         stage_map(DETECTION, stage),

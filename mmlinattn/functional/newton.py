@@ -7,11 +7,14 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from .precision import at_least_float32, autocast_disabled
+from .spectral import Deflated, apply_deflated, deflate, newton_filter
 
-SOLVERS = ('auto', 'newton', 'spectral', 'cholesky')
+SOLVERS = ('auto', 'newton', 'spectral', 'lanczos', 'cholesky')
 
-# From this size on, one eigendecomposition costs a CPU less than 40 products.
+# From this size on, one eigendecomposition costs a CPU less than 40 products,
 _SPECTRAL_FROM = 96
+# and from this one on, its largest eigenpairs cost less than all.
+_LANCZOS_FROM = 640
 
 
 def check_solver(solver, num_iters=20, ridge=0.0, solvers=SOLVERS):
@@ -80,8 +83,10 @@ def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
 
     In A's eigenbasis the result is
     :math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`: the
-    inverse of large eigenvalues, a smooth cut-off of small ones. Both solvers
-    compute this operator: ``'newton'`` by its steps, ``'spectral'`` by g.
+    inverse of large eigenvalues, a smooth cut-off of small ones. Three solvers
+    compute this operator: ``'newton'`` by its steps, ``'spectral'`` by g and an
+    eigendecomposition, ``'lanczos'`` by g of the eigenvalues above the cut-off
+    alone (:func:`~mmlinattn.functional.spectral.deflate`), matrix by matrix.
 
     It is finite whatever A's rank, and at equal row sums too, where the literal
     iteration stands still. But what rounding leaves in A's null space it
@@ -100,8 +105,8 @@ def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
             operator times ``rhs`` and the gradient costs O(m(m + k)).
         alpha (Tensor, optional): Step size, (..., 1, 1), below
             :math:`2/\lambda_{max}^2`. Default: :func:`newton_alpha`.
-        solver (str): 'newton', 'spectral', or 'auto', which picks one of
-            them by device and shape.
+        solver (str): 'newton', 'spectral', 'lanczos', or 'auto', which picks
+            one of them by device and shape.
 
     Returns:
         Tensor: The pseudo-inverse, (..., m, m), or its product with ``rhs``,
@@ -114,7 +119,7 @@ def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
     if a.dim() < 2 or a.size(-1) != a.size(-2):
         raise ValueError(
             f'a must be square, (..., m, m), but has shape {tuple(a.shape)}')
-    check_solver(solver, num_iters, solvers=SOLVERS[:3])
+    check_solver(solver, num_iters, solvers=SOLVERS[:-1])
     if rhs is not None and rhs.shape[:-1] != a.shape[:-1]:
         raise ValueError(
             f'rhs must be (..., m, k) for a of shape {tuple(a.shape)}, got '
@@ -133,9 +138,9 @@ def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
 
 def pick_solver(device_type, num_landmarks):
     """The faster way to one and the same operator on a device at a size."""
-    if device_type == 'cpu' and num_landmarks >= _SPECTRAL_FROM:
-        return 'spectral'
-    return 'newton'
+    if device_type != 'cpu' or num_landmarks < _SPECTRAL_FROM:
+        return 'newton'
+    return 'spectral' if num_landmarks < _LANCZOS_FROM else 'lanczos'
 
 
 def cholesky_solve(a, rhs):
@@ -169,20 +174,25 @@ class _Solve(Function):
         if solver == 'newton':
             factors = (_newton_steps(a, alpha, num_iters), )
         elif solver == 'spectral':
-            factors = _truncated_spectrum(a, alpha, num_iters)
+            eigenvalues, eigenvectors = torch.linalg.eigh(a)
+            factors = eigenvectors, newton_filter(
+                eigenvalues.unsqueeze(-1), alpha, num_iters)
+        elif solver == 'lanczos':
+            factors = _deflate_each(a, alpha, num_iters)
         else:
             factors = (torch.linalg.cholesky(a), )
-        y = _apply(solver, factors, rhs)
-        ctx.save_for_backward(y, *factors)
-        ctx.solver = solver
+        y = _apply(solver, factors, rhs, alpha, num_iters)
+        ctx.save_for_backward(y, alpha, *factors)
+        ctx.solver, ctx.num_iters = solver, num_iters
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        y, *factors = ctx.saved_tensors
+        y, alpha, *factors = ctx.saved_tensors
         with autocast_disabled(grad):
-            grad_rhs = _apply(ctx.solver, factors, grad, transpose=True)
+            grad_rhs = _apply(
+                ctx.solver, factors, grad, alpha, ctx.num_iters, transpose=True)
             grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
         return grad_a, grad_rhs, None, None, None
 
@@ -194,23 +204,37 @@ def _newton_steps(a, alpha, num_iters):
     return inverse
 
 
-def _truncated_spectrum(a, alpha, num_iters):
-    """Eigenvectors (..., m, m) and g of the eigenvalues (..., m, 1)."""
-    eigenvalues, eigenvectors = torch.linalg.eigh(a)
-    eigenvalues = eigenvalues.unsqueeze(-1)
-    residual = 1 - alpha * eigenvalues.square()
-    # log1p keeps the digits of a residual next to 1
-    log_residual = torch.where(
-        residual > 0,
-        torch.log1p(-alpha * eigenvalues.square()), residual.abs().log())
-    filtered = -torch.expm1(2.0**num_iters * log_residual) / eigenvalues
-    return eigenvectors, filtered.where(eigenvalues != 0, eigenvalues)
+def _deflate_each(a, alpha, num_iters):
+    """The fields of every matrix's :class:`Deflated`, one after the other."""
+    return [
+        field for matrix, step in zip(_one_by_one(a), _steps(a, alpha))
+        for field in deflate(matrix, step, num_iters)
+    ]
 
 
-def _apply(solver, factors, x, transpose=False):
+def _apply_each(factors, x, alpha, num_iters):
+    factors = zip(*(iter(factors), ) * len(Deflated._fields))
+    y = x.new_empty(x.shape)
+    for y_i, x_i, fields, step in zip(
+            _one_by_one(y), _one_by_one(x), factors, _steps(x, alpha)):
+        y_i.copy_(apply_deflated(Deflated(*fields), x_i, step, num_iters))
+    return y
+
+
+def _one_by_one(x):
+    return x.unsqueeze(0).flatten(0, -3)
+
+
+def _steps(x, alpha):
+    return alpha.expand(*x.shape[:-2], 1, 1).flatten().tolist()
+
+
+def _apply(solver, factors, x, alpha, num_iters, transpose=False):
     if solver == 'newton':
         return (factors[0].mT if transpose else factors[0]) @ x
-    if solver == 'cholesky':
-        return torch.cholesky_solve(x, factors[0])
-    vectors, filtered = factors
-    return vectors @ (filtered * (vectors.mT @ x))
+    if solver == 'spectral':
+        vectors, filtered = factors
+        return vectors @ (filtered * (vectors.mT @ x))
+    if solver == 'lanczos':
+        return _apply_each(factors, x, alpha, num_iters)
+    return torch.cholesky_solve(x, factors[0])

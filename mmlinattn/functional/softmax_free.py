@@ -38,9 +38,9 @@ def softmax_free_attention(q,
         num_iters (int): Newton-Raphson steps.
         ridge (float): Added to A's diagonal before inversion; 0.01 in SOFT's
             official code.
-        solver (str): 'newton' and 'spectral' are one operator, 'auto' picks
-            between them by device and shape only. 'cholesky' is another one,
-            the inverse of A + ridge * I.
+        solver (str): 'newton', 'spectral' and 'lanczos' are one operator
+            (:func:`newton_pinv`), 'auto' picks one of them by device and shape
+            only. 'cholesky' is another one, the inverse of A + ridge * I.
         keep_kernel (bool, optional): Holds P in memory, as the equations have
             it. Otherwise its products are computed in blocks, in memory
             that grows with N + m^2 only. Default: where P of one image and

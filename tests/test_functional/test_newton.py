@@ -5,11 +5,12 @@ from torch import nn
 from torch.autograd import gradcheck
 
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
+from mmlinattn.functional.spectral import deflate
 
 pytestmark = pytest.mark.modern
 
 SIZES = (1, 2, 7, 49, 130)
-SOLVERS = ('newton', 'spectral')
+SOLVERS = ('newton', 'spectral', 'lanczos')
 
 
 def one_norm(a):
@@ -150,6 +151,93 @@ def test_float32_on_a_photograph(solver, device):
     assert relative_error(result.double(), expected) < 1e-4
 
 
+def truncated_inverse(a, alpha, num_iters=20):
+    """The iteration in A's eigenbasis, where it is one of numbers."""
+    eigenvalues, vectors = torch.linalg.eigh(a)
+    eigenvalues = eigenvalues.unsqueeze(-2)
+    inverse = alpha * eigenvalues
+    for _ in range(num_iters):
+        inverse = 2 * inverse - inverse * eigenvalues * inverse
+    return (vectors * inverse) @ vectors.mT
+
+
+@pytest.fixture(scope='module')
+def large():
+    """Two matrices of photographs (2, m, m) of which few eigenvalues are above the
+    cut-off, and one of which many are."""
+    torch.manual_seed(0)
+    return torch.cat([
+        gaussian_kernel(z, z) for z in (photographic(33, 31), photographic(
+            31, 33), 2 * torch.randn(1, 1023, 16).double())
+    ])
+
+
+def few_are_large(a):
+    """Whether the solver was content with the large eigenvalues of (m, m)."""
+    return deflate(a, newton_alpha(a).item(), 20).rest is not None
+
+
+@pytest.mark.parametrize(
+    'dtype, tolerance', ((torch.float64, 1e-10), (torch.float32, 3e-5)))
+def test_lanczos_on_large_matrices(large, dtype, tolerance):
+    a = large.to(dtype)
+    assert [few_are_large(matrix) for matrix in a] == [True, True, False]
+    inverse = truncated_inverse(large, newton_alpha(large))
+    # in the range of A
+    x, g = large @ torch.randn(2, 3, 1023, 5, dtype=torch.float64)
+    leaves = a.requires_grad_(), x.to(dtype).requires_grad_()
+    y = newton_pinv(leaves[0], rhs=leaves[1], solver='lanczos')
+    grad_a, grad_x = torch.autograd.grad(y, leaves, g.to(dtype))
+    expected = inverse @ x
+    assert relative_error(y.double(), expected) < tolerance
+    assert relative_error(grad_x.double(), inverse @ g) < tolerance
+    assert relative_error(grad_a.double(), -inverse @ g @ expected.mT) < tolerance
+
+
+@pytest.mark.parametrize('num_iters', (1, 2, 5, 10, 30))
+def test_lanczos_takes_any_number_of_steps(large, num_iters):
+    a, x = large[0], torch.randn(1023, 5, dtype=torch.float64)
+    # the cut-off stays where it is
+    alpha = newton_alpha(a) * 2.0**(20 - num_iters)
+    alpha = torch.minimum(alpha, 1.99 / torch.linalg.eigvalsh(a)[-1]**2)
+    result = newton_pinv(a, num_iters, x, alpha=alpha, solver='lanczos')
+    expected = truncated_inverse(a, alpha, num_iters) @ x
+    assert relative_error(result, expected) < 1e-10
+
+
+@pytest.mark.parametrize('name', ('one', 'three'))
+def test_lanczos_misses_no_multiple_eigenvalue(name):
+    """Krylov's spaces have as many of its vectors as a block has columns."""
+    large = dict(one=20., three=torch.tensor([18., 20., 22.]).repeat(25))[name]
+    eigenvalues = torch.full((700, ), 1e-3, dtype=torch.float64)
+    eigenvalues[:75] = large
+    vectors = torch.linalg.qr(torch.randn(700, 700, dtype=torch.float64))[0]
+    a, x = (vectors * eigenvalues) @ vectors.mT, torch.randn(700, 5).double()
+    alpha = torch.full((1, 1), 2.0**-20 / 6**2, dtype=torch.float64)
+    result = newton_pinv(a, rhs=x, alpha=alpha, solver='lanczos')
+    assert relative_error(result, truncated_inverse(a, alpha) @ x) < 1e-10
+
+
+# Matrices (m, m) in float32 that a Krylov space ends early on, or never.
+SINGULAR = {
+    'constant-image': lambda m: torch.ones(m, m),
+    'two-colours': lambda m: torch.eye(2).repeat_interleave(m // 2, 0)
+                   .repeat_interleave(m // 2, 1),
+    'identity': torch.eye,
+    'zero': lambda m: torch.zeros(m, m),
+}
+
+
+@pytest.mark.parametrize('name', SINGULAR)
+def test_lanczos_on_singular_matrices(name):
+    a = SINGULAR[name](700)
+    x = a @ torch.randn(700, 3)
+    alpha = newton_alpha(a) if a.any() else torch.ones(1, 1)
+    y = newton_pinv(a, rhs=x, alpha=alpha, solver='lanczos')
+    assert y.isfinite().all()
+    torch.testing.assert_close(a @ y, x, rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize('solver', SOLVERS)
 @pytest.mark.parametrize('m', (7, 49))
 def test_a_matrix_does_not_see_its_neighbours(m, solver):
@@ -161,6 +249,13 @@ def test_a_matrix_does_not_see_its_neighbours(m, solver):
         alone = newton_pinv(a[i:i + 1], rhs=x[i:i + 1], solver=solver)
         torch.testing.assert_close(
             together[i:i + 1], alone, rtol=1e-12, atol=1e-12)
+
+
+def test_a_large_matrix_does_not_see_its_neighbours(large):
+    a, x = large.float(), torch.randn(3, 1023, 3)
+    together = newton_pinv(a, rhs=x, solver='lanczos')
+    for i in range(3):
+        assert newton_pinv(a[i], rhs=x[i], solver='lanczos').equal(together[i])
 
 
 @pytest.mark.parametrize('explicit', (True, False))

@@ -14,9 +14,10 @@ IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]
 OPTIONS = pytest.mark.parametrize('options', (
     dict(solver='newton'),
     dict(solver='spectral'),
+    dict(solver='lanczos'),
     dict(normalize=False, ridge=0.01),
     dict(solver='cholesky', ridge=0.01),
-), ids=('newton', 'spectral', 'soft', 'cholesky'))
+), ids=('newton', 'spectral', 'lanczos', 'soft', 'cholesky'))
 
 
 def tokens(*shape, dtype=torch.float64):
