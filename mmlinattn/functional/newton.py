@@ -171,17 +171,8 @@ class _Solve(Function):
 
     @staticmethod
     def forward(ctx, a, rhs, solver, alpha=None, num_iters=None):
-        if solver == 'newton':
-            factors = (_newton_steps(a, alpha, num_iters), )
-        elif solver == 'spectral':
-            eigenvalues, eigenvectors = torch.linalg.eigh(a)
-            factors = eigenvectors, newton_filter(
-                eigenvalues.unsqueeze(-1), alpha, num_iters)
-        elif solver == 'lanczos':
-            factors = _deflate_each(a, alpha, num_iters)
-        else:
-            factors = (torch.linalg.cholesky(a), )
-        y = _apply(solver, factors, rhs, alpha, num_iters)
+        factors = factorize(solver, a, alpha, num_iters)
+        y = apply_inverse(solver, factors, rhs, alpha, num_iters)
         ctx.save_for_backward(y, alpha, *factors)
         ctx.solver, ctx.num_iters = solver, num_iters
         return y
@@ -191,10 +182,55 @@ class _Solve(Function):
     def backward(ctx, grad):
         y, alpha, *factors = ctx.saved_tensors
         with autocast_disabled(grad):
-            grad_rhs = _apply(
+            grad_rhs = apply_inverse(
                 ctx.solver, factors, grad, alpha, ctx.num_iters, transpose=True)
             grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
         return grad_a, grad_rhs, None, None, None
+
+
+def factorize(solver, a, alpha=None, num_iters=None):
+    """What :func:`apply_inverse` needs of A, (..., m, m).
+
+    Args:
+        solver (str): One of ``SOLVERS``, and not 'auto'.
+        a (Tensor): Symmetric matrices in float32 or float64, (..., m, m).
+        alpha (Tensor, optional): Step sizes, (..., 1, 1); not for 'cholesky'.
+        num_iters (int, optional): Number of steps; not for 'cholesky'.
+
+    Returns:
+        Sequence[Tensor | None]: Of what shapes is the solver's own affair.
+    """
+    if solver == 'newton':
+        return (_newton_steps(a, alpha, num_iters), )
+    if solver == 'spectral':
+        eigenvalues, vectors = torch.linalg.eigh(a)
+        return vectors, newton_filter(eigenvalues.unsqueeze(-1), alpha, num_iters)
+    if solver == 'lanczos':
+        return _deflate_each(a, alpha, num_iters)
+    return (torch.linalg.cholesky(a), )
+
+
+def apply_inverse(solver, factors, x, alpha=None, num_iters=None, transpose=False):
+    """The operator that A was factorized for, or its transpose, times x.
+
+    Args:
+        solver, alpha, num_iters: As they were for :func:`factorize`.
+        factors (Sequence[Tensor | None]): What it returned.
+        x (Tensor): (..., m, k).
+        transpose (bool): Newton's steps round to a matrix that is not exactly
+            symmetric; the other solvers' operators are.
+
+    Returns:
+        Tensor: (..., m, k).
+    """
+    if solver == 'newton':
+        return (factors[0].mT if transpose else factors[0]) @ x
+    if solver == 'spectral':
+        vectors, filtered = factors
+        return vectors @ (filtered * (vectors.mT @ x))
+    if solver == 'lanczos':
+        return _apply_each(factors, x, alpha, num_iters)
+    return torch.cholesky_solve(x, factors[0])
 
 
 def _newton_steps(a, alpha, num_iters):
@@ -227,14 +263,3 @@ def _one_by_one(x):
 
 def _steps(x, alpha):
     return alpha.expand(*x.shape[:-2], 1, 1).flatten().tolist()
-
-
-def _apply(solver, factors, x, alpha, num_iters, transpose=False):
-    if solver == 'newton':
-        return (factors[0].mT if transpose else factors[0]) @ x
-    if solver == 'spectral':
-        vectors, filtered = factors
-        return vectors @ (filtered * (vectors.mT @ x))
-    if solver == 'lanczos':
-        return _apply_each(factors, x, alpha, num_iters)
-    return torch.cholesky_solve(x, factors[0])

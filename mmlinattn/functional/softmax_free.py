@@ -3,9 +3,12 @@
 Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
 import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
-from .gaussian import gaussian_kernel, gaussian_product
-from .newton import check_solver, cholesky_solve, newton_pinv
+from .gaussian import gaussian_kernel, pick_implementation
+from .newton import (apply_inverse, check_solver, cholesky_solve, factorize,
+                     newton_alpha, newton_pinv, pick_solver)
 from .precision import at_least_float32, autocast_disabled
 
 # Entries of P up to which it is rather kept than computed again.
@@ -61,29 +64,84 @@ def softmax_free_attention(q,
     with autocast_disabled(q):
         q, landmarks, v = at_least_float32(q, landmarks, v)
         a = gaussian_kernel(landmarks, landmarks)  # (B, h, m, m)
-        if keep_kernel:
-            p = gaussian_kernel(landmarks, q)  # (B, h, m, N)
-            x = p @ v  # (B, h, m, d)
-        else:
-            x = gaussian_product(landmarks, q, v)
         degree = a.sum(-1, keepdim=True)  # (B, h, m, 1)
+        scale = degree.rsqrt() if normalize else torch.ones_like(degree)
         alpha = None
-        if normalize:
-            x = x * degree.rsqrt()
-        else:
+        if not normalize:
             norm = degree.detach().amax(-2, keepdim=True)
             # the second one keeps alpha * lambda_max^2 below 2 at any ridge
             alpha = torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge)**2)
         if ridge:
             a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-        if solver == 'cholesky':
-            y = cholesky_solve(a, x)
-        else:
-            y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
-        if normalize:
-            y = y * degree.rsqrt()
-        out = p.mT @ y if keep_kernel else gaussian_product(q, landmarks, y)
-        return out.to(dtype)
+        attend = _attend if keep_kernel else _attend_in_blocks
+        return attend(q, landmarks, v, a, scale, solver, alpha, num_iters).to(dtype)
+
+
+def _attend(q, landmarks, v, a, scale, solver, alpha, num_iters):
+    """The products with P and with the inverse of A, as the equations have them.
+
+    Args:
+        q (Tensor): (B, h, N, d).
+        landmarks (Tensor): (B, h, m, d).
+        v (Tensor): (B, h, N, d).
+        a (Tensor): (B, h, m, m).
+        scale (Tensor): Diagonal of :math:`D^{-1/2}`, (B, h, m, 1).
+        solver (str): See :func:`softmax_free_attention`.
+        alpha (Tensor, optional): Step size, (B, h, 1, 1). Default: SOFT++'s.
+        num_iters (int): Newton-Raphson steps.
+
+    Returns:
+        Tensor: (B, h, N, d).
+    """
+    p = gaussian_kernel(landmarks, q)  # (B, h, m, N)
+    x = scale * (p @ v)  # (B, h, m, d)
+    if solver == 'cholesky':
+        y = cholesky_solve(a, x)
+    else:
+        y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
+    return p.mT @ (scale * y)
+
+
+def _attend_in_blocks(q, landmarks, v, a, scale, solver, alpha, num_iters):
+    """The same without P in memory; the gradient can be taken once, not twice."""
+    if solver == 'auto':
+        solver = pick_solver(a.device.type, a.size(-1))
+    if alpha is None and solver != 'cholesky':
+        alpha = newton_alpha(a.detach())
+    return _AttendInBlocks.apply(q, landmarks, v, a, scale, solver, alpha, num_iters)
+
+
+class _AttendInBlocks(Function):
+    """One function, so that the gradients of both products with P visit its
+    blocks together."""
+
+    @staticmethod
+    def forward(ctx, q, landmarks, v, a, scale, solver, alpha, num_iters):
+        implementation = pick_implementation(q, landmarks, v)
+        x = implementation.gaussian_product(landmarks, q, v)
+        factors = factorize(solver, a, alpha, num_iters)
+        y = apply_inverse(solver, factors, scale * x, alpha, num_iters)
+        ctx.save_for_backward(q, landmarks, v, scale, x, y, alpha, *factors)
+        ctx.implementation, ctx.options = implementation, (solver, num_iters)
+        return implementation.gaussian_product(q, landmarks, scale * y)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        q, landmarks, v, scale, x, y, alpha, *factors = ctx.saved_tensors
+        solver, num_iters = ctx.options
+        products = ctx.implementation
+        with autocast_disabled(grad):
+            grad_y = products.gaussian_product(landmarks, q, grad)
+            grad_scale = (grad_y * y).sum(-1, keepdim=True)
+            # of the right-hand side, scale * x
+            grad_rhs = apply_inverse(
+                solver, factors, scale * grad_y, alpha, num_iters, transpose=True)
+            grad_a = -grad_rhs @ y.mT
+            grad_scale += (grad_rhs * x).sum(-1, keepdim=True)
+            grad_landmarks, grad_q, grad_v = products.both_products_grad(
+                landmarks, q, v, scale * y, scale * grad_rhs, grad, x, grad_y)
+        return (grad_q, grad_landmarks, grad_v, grad_a, grad_scale, None, None, None)
 
 
 def _check_shapes(q, landmarks, v):

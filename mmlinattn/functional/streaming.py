@@ -80,6 +80,46 @@ def gaussian_product_grad(a, b, v, grad):
         g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes))
 
 
+def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y):
+    r"""Gradients of the products :math:`x = K v` and :math:`out = K^T y` together.
+
+    Every block of K is visited once for both: with :math:`S = K \circ (\nabla_x
+    v^T + y \nabla_{out}^T)`, gradients are those of :func:`gaussian_product_grad`.
+
+    Args:
+        a (Tensor): (..., M, d).
+        b (Tensor): (..., K, d), K much greater than M.
+        v (Tensor): (..., K, e).
+        y (Tensor): (..., M, e).
+        grad_x (Tensor): Gradient of x, (..., M, e).
+        grad_out (Tensor): Gradient of out, (..., K, e).
+        x (Tensor): (..., M, e).
+        grad_y (Tensor): Gradient of y, K times ``grad_out``, (..., M, e).
+
+    Returns:
+        tuple[Tensor]: Gradients of a, b and v.
+    """
+    shapes = a.shape, b.shape, v.shape
+    # the row sums of S are those of the channels of two known products
+    row_sums = (grad_x * x + y * grad_y).sum(-1, keepdim=True).flatten(0, -3)
+    weights = torch.cat((grad_x, y), dim=-1).flatten(0, -3)
+    a, b, v, grad_x, grad_out = (
+        t.flatten(0, -3) for t in (a, b, v, grad_x, grad_out))
+    grad_a = torch.zeros_like(a)
+    grad_b, grad_v = torch.empty_like(b), torch.empty_like(v)
+    for heads, columns, kernel, s in _kernel_blocks(b, a):
+        here = heads, columns
+        torch.bmm(kernel, grad_x[heads], out=grad_v[here])
+        values = torch.cat((v[here], grad_out[here]), dim=-1)
+        torch.bmm(values, weights[heads].mT, out=s).mul_(kernel)
+        grad_a[heads].baddbmm_(s.mT, b[here])
+        torch.bmm(s, a[heads], out=grad_b[here])
+        grad_b[here].addcmul_(s.sum(-1, keepdim=True), b[here], value=-1)
+    grad_a -= row_sums * a
+    return tuple(
+        g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes))
+
+
 def _kernel_blocks(many, few, across=False):
     """Blocks of the kernel matrix: which heads, which of the many tokens, the
     entries, and room for as many more. The next block takes the memory of the
@@ -93,9 +133,9 @@ def _kernel_blocks(many, few, across=False):
     num_blocks = ceil(num_many * few.size(1) / entries)
     many_at_once = ceil(num_many / num_blocks)
     heads_at_once = min(max(entries // (many_at_once * few.size(1)), 1), heads)
-    # the exponents -|x - y|^2 / 2 as one product
-    of_many, of_few = _minus_half_square(many), _minus_half_square(few)
-    many = torch.cat((many, torch.ones_like(of_many), of_many), dim=-1)
+    # the exponents -|x - y|^2 / 2 as one product; of the many tokens in blocks too,
+    # as memory that is new costs more than arithmetic
+    of_few = _minus_half_square(few)
     few = torch.cat((few, of_few, torch.ones_like(of_few)), dim=-1)
     memory = many.new_empty(2, heads_at_once * many_at_once * few.size(1))
     for head in range(0, heads, heads_at_once):
@@ -103,6 +143,8 @@ def _kernel_blocks(many, few, across=False):
         for start in range(0, num_many, many_at_once):
             of_tokens = slice(start, start + many_at_once)
             left, right = many[of_heads, of_tokens], few[of_heads]
+            of_left = _minus_half_square(left)
+            left = torch.cat((left, torch.ones_like(of_left), of_left), dim=-1)
             if across:
                 left, right = right, left
             shape = (left.size(0), left.size(1), right.size(1))

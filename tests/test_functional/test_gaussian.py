@@ -93,6 +93,22 @@ def test_gradients(shape):
         torch.autograd.grad(expected, args, grad))
 
 
+@pytest.mark.usefixtures('block_entries')
+@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
+def test_gradients_of_both_products(shape):
+    q, k, v = (x.requires_grad_() for x in inputs(shape))
+    kernel = paper_kernel(q, k)
+    x = kernel @ v
+    y, grad_x = torch.randn_like(x), torch.randn_like(x)
+    out = kernel.mT @ y
+    grad_out = torch.randn_like(out)
+    with torch.no_grad():
+        result = streaming.both_products_grad(q, k, v, y, grad_x, grad_out, x,
+                                              kernel @ grad_out)
+    torch.testing.assert_close(
+        result, torch.autograd.grad((x, out), (q, k, v), (grad_x, grad_out)))
+
+
 @pytest.mark.parametrize('needed', range(3))
 def test_gradient_of_one_input(needed):
     args = list(inputs((1, 2, 9, 4, 3, 2)))

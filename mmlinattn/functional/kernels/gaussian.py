@@ -79,6 +79,27 @@ def gaussian_product_grad(a, b, v, grad):
     return grads if scale is None else tuple(x.mul_(scale) for x in grads)
 
 
+def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y):
+    r"""Gradients of the products :math:`x = K v` and :math:`out = K^T y` together.
+
+    Args:
+        a (Tensor): (B, h, M, d).
+        b (Tensor): (B, h, N, d).
+        v (Tensor): (B, h, N, e).
+        y (Tensor): (B, h, M, e).
+        grad_x (Tensor): Gradient of x, (B, h, M, e).
+        grad_out (Tensor): Gradient of out, (B, h, N, e).
+        x (Tensor): Not needed here.
+        grad_y (Tensor): Not needed here.
+
+    Returns:
+        tuple[Tensor]: Gradients of a, b and v, float32.
+    """
+    grad_a, grad_b, grad_v = gaussian_product_grad(a, b, v, grad_x)
+    grad_b_of_out, grad_a_of_out, _ = gaussian_product_grad(b, a, y, grad_out)
+    return grad_a + grad_a_of_out, grad_b + grad_b_of_out, grad_v
+
+
 def _common_dtype(*tensors):
     """Dtype of the products: half only where all operands have the same."""
     dtypes = {x.dtype for x in tensors}

@@ -82,6 +82,18 @@ def test_columns_in_pieces(dtype, device, many_splits):
     assert_right(*inputs, TOLERANCES[dtype])
 
 
+def test_both_products_at_once(device):
+    a, b, v, grad_x = operands((2, 3, 17, 130, 8, 7), device)
+    y, grad_out = torch.randn_like(grad_x), torch.randn_like(v)
+    x, of_x = explicit(a, b, v, grad_x)
+    _, of_out = explicit(b, a, y, grad_out)
+    expected = of_x[0] + of_out[1], of_x[1] + of_out[0], of_x[2]
+    result = gaussian.both_products_grad(a, b, v, y, grad_x, grad_out, x, of_out[2])
+    for found, right in zip(result, expected):
+        torch.testing.assert_close(
+            found.double(), right, rtol=0, atol=1e-5 * right.abs().max().item())
+
+
 def test_pieces_fill_a_gpu():
     # few landmarks against many tokens, and the reverse
     chunk, splits = gaussian._split_columns(67200, 32, 34, 132)
