@@ -6,6 +6,7 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from . import streaming
 from .gaussian import gaussian_kernel, pick_implementation
 from .newton import (apply_inverse, check_solver, cholesky_solve, factorize,
                      newton_alpha, newton_pinv, pick_solver)
@@ -63,36 +64,13 @@ def softmax_free_attention(q,
         keep_kernel = q.size(2) * landmarks.size(2) <= _KEPT_ENTRIES
     with autocast_disabled(q):
         q, landmarks, v = at_least_float32(q, landmarks, v)
-        a = gaussian_kernel(landmarks, landmarks)  # (B, h, m, m)
-        degree = a.sum(-1, keepdim=True)  # (B, h, m, 1)
-        scale = degree.rsqrt() if normalize else torch.ones_like(degree)
-        alpha = None
-        if not normalize:
-            norm = degree.detach().amax(-2, keepdim=True)
-            # the second one keeps alpha * lambda_max^2 below 2 at any ridge
-            alpha = torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge)**2)
-        if ridge:
-            a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-        attend = _attend if keep_kernel else _attend_in_blocks
-        return attend(q, landmarks, v, a, scale, solver, alpha, num_iters).to(dtype)
+        attend = _attend if keep_kernel else _AttendInBlocks.apply
+        return attend(q, landmarks, v, normalize, num_iters, ridge, solver).to(dtype)
 
 
-def _attend(q, landmarks, v, a, scale, solver, alpha, num_iters):
-    """The products with P and with the inverse of A, as the equations have them.
-
-    Args:
-        q (Tensor): (B, h, N, d).
-        landmarks (Tensor): (B, h, m, d).
-        v (Tensor): (B, h, N, d).
-        a (Tensor): (B, h, m, m).
-        scale (Tensor): Diagonal of :math:`D^{-1/2}`, (B, h, m, 1).
-        solver (str): See :func:`softmax_free_attention`.
-        alpha (Tensor, optional): Step size, (B, h, 1, 1). Default: SOFT++'s.
-        num_iters (int): Newton-Raphson steps.
-
-    Returns:
-        Tensor: (B, h, N, d).
-    """
+def _attend(q, landmarks, v, normalize, num_iters, ridge, solver):
+    """As the equations have it, all matrices in memory."""
+    a, scale, alpha = _landmark_matrix(landmarks, normalize, ridge)
     p = gaussian_kernel(landmarks, q)  # (B, h, m, N)
     x = scale * (p @ v)  # (B, h, m, d)
     if solver == 'cholesky':
@@ -102,46 +80,62 @@ def _attend(q, landmarks, v, a, scale, solver, alpha, num_iters):
     return p.mT @ (scale * y)
 
 
-def _attend_in_blocks(q, landmarks, v, a, scale, solver, alpha, num_iters):
-    """The same without P in memory; the gradient can be taken once, not twice."""
-    if solver == 'auto':
-        solver = pick_solver(a.device.type, a.size(-1))
-    if alpha is None and solver != 'cholesky':
-        alpha = newton_alpha(a.detach())
-    return _AttendInBlocks.apply(q, landmarks, v, a, scale, solver, alpha, num_iters)
+def _landmark_matrix(landmarks, normalize, ridge):
+    """A + ridge * I (B, h, m, m), the diagonal of D^(-1/2) (B, h, m, 1), and SOFT's
+    step size (B, h, 1, 1); None stands for that of SOFT++."""
+    a = gaussian_kernel(landmarks, landmarks)
+    degree = a.sum(-1, keepdim=True)
+    norm = degree.detach().amax(-2, keepdim=True)
+    if ridge:
+        a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+    if normalize:
+        return a, degree.rsqrt(), None
+    # the second one keeps alpha * lambda_max^2 below 2 at any ridge
+    alpha = torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge)**2)
+    return a, torch.ones_like(degree), alpha
 
 
 class _AttendInBlocks(Function):
-    """One function, so that the gradients of both products with P visit its
-    blocks together."""
+    """The same without P in memory, and without A for the backward pass, where
+    the gradients of both products with P visit its blocks together."""
 
     @staticmethod
-    def forward(ctx, q, landmarks, v, a, scale, solver, alpha, num_iters):
-        implementation = pick_implementation(q, landmarks, v)
-        x = implementation.gaussian_product(landmarks, q, v)
+    def forward(ctx, q, landmarks, v, normalize, num_iters, ridge, solver):
+        products = pick_implementation(q, landmarks, v)
+        a, scale, alpha = _landmark_matrix(landmarks, normalize, ridge)
+        if solver == 'auto':
+            solver = pick_solver(a.device.type, a.size(-1))
+        if alpha is None:
+            alpha = newton_alpha(a)
         factors = factorize(solver, a, alpha, num_iters)
+        x = products.gaussian_product(landmarks, q, v)
         y = apply_inverse(solver, factors, scale * x, alpha, num_iters)
         ctx.save_for_backward(q, landmarks, v, scale, x, y, alpha, *factors)
-        ctx.implementation, ctx.options = implementation, (solver, num_iters)
-        return implementation.gaussian_product(q, landmarks, scale * y)
+        ctx.products, ctx.options = products, (normalize, num_iters, solver)
+        return products.gaussian_product(q, landmarks, scale * y)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
         q, landmarks, v, scale, x, y, alpha, *factors = ctx.saved_tensors
-        solver, num_iters = ctx.options
-        products = ctx.implementation
+        normalize, num_iters, solver = ctx.options
         with autocast_disabled(grad):
-            grad_y = products.gaussian_product(landmarks, q, grad)
-            grad_scale = (grad_y * y).sum(-1, keepdim=True)
+            grad_y = ctx.products.gaussian_product(landmarks, q, grad)
             # of the right-hand side, scale * x
             grad_rhs = apply_inverse(
                 solver, factors, scale * grad_y, alpha, num_iters, transpose=True)
-            grad_a = -grad_rhs @ y.mT
-            grad_scale += (grad_rhs * x).sum(-1, keepdim=True)
-            grad_landmarks, grad_q, grad_v = products.both_products_grad(
+            grad_landmarks, grad_q, grad_v = ctx.products.both_products_grad(
                 landmarks, q, v, scale * y, scale * grad_rhs, grad, x, grad_y)
-        return (grad_q, grad_landmarks, grad_v, grad_a, grad_scale, None, None, None)
+            # A's gradient has low rank: -grad_rhs y^T, and of its row sums
+            columns, rows = y, -grad_rhs
+            if normalize:
+                grad_scale = (grad_y * y + grad_rhs * x).sum(-1, keepdim=True)
+                rows = torch.cat((rows, -grad_scale * scale**3 / 2), dim=-1)
+                columns = torch.cat((columns, torch.ones_like(scale)), dim=-1)
+            of_rows, of_columns, _ = streaming.gaussian_product_grad(
+                landmarks, landmarks, columns, rows)
+            grad_landmarks += of_rows + of_columns
+        return (grad_q, grad_landmarks, grad_v, None, None, None, None)
 
 
 def _check_shapes(q, landmarks, v):

@@ -111,12 +111,13 @@ DEGENERATE = {
 
 
 @OPTIONS
+@pytest.mark.parametrize('keep_kernel', (True, False), ids=('kept', 'streamed'))
 @pytest.mark.parametrize('name', DEGENERATE)
-def test_finite_on_degenerate_tokens(name, options):
+def test_finite_on_degenerate_tokens(name, keep_kernel, options):
     q = DEGENERATE[name](tokens(2, 2, 50, 8, dtype=torch.float32)).clone()
     inputs = q, q[:, :, :12].clone(), tokens(2, 2, 50, 8, dtype=torch.float32)
     inputs = [x.requires_grad_() for x in inputs]
-    out = softmax_free_attention(*inputs, **options)
+    out = softmax_free_attention(*inputs, keep_kernel=keep_kernel, **options)
     assert out.isfinite().all()
     out.square().sum().backward()
     assert all(x.grad.isfinite().all() for x in inputs)
