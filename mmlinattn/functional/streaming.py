@@ -11,8 +11,9 @@ from math import ceil, prod
 import torch
 
 # Entries of a block. On a CPU it should stay in the cache between the
-# operations on it; a GPU needs more to be busy.
-_BLOCK_ENTRIES = dict(cpu=2**21, cuda=2**25)
+# operations on it, and below the 32 MiB from which on malloc asks the system for
+# new memory every time; a GPU needs more to be busy.
+_BLOCK_ENTRIES = dict(cpu=2**22, cuda=2**25)
 
 
 def gaussian_product(a, b, v):
@@ -137,7 +138,8 @@ def _kernel_blocks(many, few, across=False):
     # as memory that is new costs more than arithmetic
     of_few = _minus_half_square(few)
     few = torch.cat((few, of_few, torch.ones_like(of_few)), dim=-1)
-    memory = many.new_empty(2, heads_at_once * many_at_once * few.size(1))
+    size = heads_at_once * many_at_once * few.size(1)
+    memory = many.new_empty(size), many.new_empty(size)
     for head in range(0, heads, heads_at_once):
         of_heads = slice(head, head + heads_at_once)
         for start in range(0, num_many, many_at_once):
@@ -148,7 +150,7 @@ def _kernel_blocks(many, few, across=False):
             if across:
                 left, right = right, left
             shape = (left.size(0), left.size(1), right.size(1))
-            kernel, room = memory[:, :prod(shape)].unflatten(1, shape)
+            kernel, room = (part[:prod(shape)].view(shape) for part in memory)
             torch.bmm(left, right.mT, out=kernel)
             # rounding can make a distance negative
             yield of_heads, of_tokens, kernel.clamp_(max=0).exp_(), room

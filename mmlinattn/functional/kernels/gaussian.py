@@ -15,6 +15,8 @@ import torch
 import triton
 import triton.language as tl
 
+from . import MAX_DIM
+
 # Programs that a multiprocessor should get, and columns worth a program.
 _PROGRAMS = 4
 _MIN_COLUMNS = 512
@@ -95,6 +97,11 @@ def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y):
     Returns:
         tuple[Tensor]: Gradients of a, b and v, float32.
     """
+    if 2 * v.size(-1) <= MAX_DIM:
+        # S of the product of K with both is the sum of their S
+        grad_a, grad_b, grad_v = gaussian_product_grad(
+            a, b, torch.cat((v, grad_out), dim=-1), torch.cat((grad_x, y), dim=-1))
+        return grad_a, grad_b, grad_v[..., :v.size(-1)]
     grad_a, grad_b, grad_v = gaussian_product_grad(a, b, v, grad_x)
     grad_b_of_out, grad_a_of_out, _ = gaussian_product_grad(b, a, y, grad_out)
     return grad_a + grad_a_of_out, grad_b + grad_b_of_out, grad_v

@@ -82,8 +82,9 @@ def test_columns_in_pieces(dtype, device, many_splits):
     assert_right(*inputs, TOLERANCES[dtype])
 
 
-def test_both_products_at_once(device):
-    a, b, v, grad_x = operands((2, 3, 17, 130, 8, 7), device)
+@pytest.mark.parametrize('value_dim', (7, 65))  # 2 * 65 does not fit a block
+def test_both_products_at_once(value_dim, device):
+    a, b, v, grad_x = operands((2, 3, 17, 130, 8, value_dim), device)
     y, grad_out = torch.randn_like(grad_x), torch.randn_like(v)
     x, of_x = explicit(a, b, v, grad_x)
     _, of_out = explicit(b, a, y, grad_out)
