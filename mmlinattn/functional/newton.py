@@ -127,12 +127,9 @@ def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
     dtype = a.dtype
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
-    if solver == 'auto':
-        solver = pick_solver(a.device.type, a.size(-1))
     with autocast_disabled(a):
         a, rhs = at_least_float32(a, rhs)
-        if alpha is None:
-            alpha = newton_alpha(a.detach())
+        solver, alpha = settle(solver, a, alpha)
         return _Solve.apply(a, rhs, solver, alpha, num_iters).to(dtype)
 
 
@@ -141,6 +138,16 @@ def pick_solver(device_type, num_landmarks):
     if device_type != 'cpu' or num_landmarks < _SPECTRAL_FROM:
         return 'newton'
     return 'spectral' if num_landmarks < _LANCZOS_FROM else 'lanczos'
+
+
+def settle(solver, a, alpha=None):
+    """The solver that 'auto' stands for, and SOFT++'s step size for those that
+    need one where none is given; see :func:`newton_pinv`."""
+    if solver == 'auto':
+        solver = pick_solver(a.device.type, a.size(-1))
+    if alpha is None and solver != 'cholesky':
+        alpha = newton_alpha(a.detach())
+    return solver, alpha
 
 
 def cholesky_solve(a, rhs):

@@ -9,7 +9,7 @@ from torch.autograd.function import once_differentiable
 from . import streaming
 from .gaussian import gaussian_kernel, pick_implementation
 from .newton import (apply_inverse, check_solver, cholesky_solve, factorize,
-                     newton_alpha, newton_pinv, pick_solver)
+                     newton_pinv, settle)
 from .precision import at_least_float32, autocast_disabled
 
 # Entries of P up to which it is rather kept than computed again.
@@ -85,11 +85,11 @@ def _landmark_matrix(landmarks, normalize, ridge):
     step size (B, h, 1, 1); None stands for that of SOFT++."""
     a = gaussian_kernel(landmarks, landmarks)
     degree = a.sum(-1, keepdim=True)
-    norm = degree.detach().amax(-2, keepdim=True)
     if ridge:
         a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
     if normalize:
         return a, degree.rsqrt(), None
+    norm = degree.detach().amax(-2, keepdim=True)
     # the second one keeps alpha * lambda_max^2 below 2 at any ridge
     alpha = torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge)**2)
     return a, torch.ones_like(degree), alpha
@@ -103,10 +103,7 @@ class _AttendInBlocks(Function):
     def forward(ctx, q, landmarks, v, normalize, num_iters, ridge, solver):
         products = pick_implementation(q, landmarks, v)
         a, scale, alpha = _landmark_matrix(landmarks, normalize, ridge)
-        if solver == 'auto':
-            solver = pick_solver(a.device.type, a.size(-1))
-        if alpha is None:
-            alpha = newton_alpha(a)
+        solver, alpha = settle(solver, a, alpha)
         factors = factorize(solver, a, alpha, num_iters)
         x = products.gaussian_product(landmarks, q, v)
         y = apply_inverse(solver, factors, scale * x, alpha, num_iters)

@@ -163,12 +163,12 @@ def truncated_inverse(a, alpha, num_iters=20):
 
 @pytest.fixture(scope='module')
 def large():
-    """Two matrices of photographs (2, m, m) of which few eigenvalues are above the
-    cut-off, and one of which many are."""
+    """Two matrices (m, m) of photographs, few of whose eigenvalues are above the
+    cut-off, and one with many."""
     torch.manual_seed(0)
     return torch.cat([
-        gaussian_kernel(z, z) for z in (photographic(33, 31), photographic(
-            31, 33), 2 * torch.randn(1, 1023, 16).double())
+        gaussian_kernel(z, z) for z in (
+            photographic(33, 31), photographic(31, 33), well_conditioned(1, 1023))
     ])
 
 
@@ -205,10 +205,10 @@ def test_lanczos_takes_any_number_of_steps(large, num_iters):
     assert relative_error(result, expected) < 1e-10
 
 
-@pytest.mark.parametrize('name', ('one', 'three'))
-def test_lanczos_misses_no_multiple_eigenvalue(name):
+@pytest.mark.parametrize(
+    'large', (20., torch.tensor([18., 20., 22.]).repeat(25)), ids=('one', 'three'))
+def test_lanczos_misses_no_multiple_eigenvalue(large):
     """Krylov's spaces have as many of its vectors as a block has columns."""
-    large = dict(one=20., three=torch.tensor([18., 20., 22.]).repeat(25))[name]
     eigenvalues = torch.full((700, ), 1e-3, dtype=torch.float64)
     eigenvalues[:75] = large
     vectors = torch.linalg.qr(torch.randn(700, 700, dtype=torch.float64))[0]
@@ -221,8 +221,7 @@ def test_lanczos_misses_no_multiple_eigenvalue(name):
 # Matrices (m, m) in float32 that a Krylov space ends early on, or never.
 SINGULAR = {
     'constant-image': lambda m: torch.ones(m, m),
-    'two-colours': lambda m: torch.eye(2).repeat_interleave(m // 2, 0)
-                   .repeat_interleave(m // 2, 1),
+    'two-colours': lambda m: torch.block_diag(*2 * [torch.ones(m // 2, m // 2)]),
     'identity': torch.eye,
     'zero': lambda m: torch.zeros(m, m),
 }
