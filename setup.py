@@ -30,7 +30,8 @@ def link_mim_files():
 def copy_mim_file(name, folder):
     if os.path.isdir(name):
         shutil.copytree(
-            name, folder / name, ignore=shutil.ignore_patterns('__pycache__'))
+            name, folder / name, ignore=shutil.ignore_patterns('__pycache__')
+        )
     else:
         shutil.copy2(name, folder)
 
@@ -54,7 +55,7 @@ class BuildPy(build_py):
 
 def read_version():
     scope = {}
-    exec((ROOT / 'mmlinattn' / 'version.py').read_text(), scope)
+    exec((ROOT / 'mmlinattn' / 'version.py').read_text(), scope)  # noqa: S102
     return scope['__version__']
 
 
@@ -104,4 +105,5 @@ setup(
     install_requires=['torch>=2.1'],
     extras_require=EXTRAS,
     cmdclass={'build_py': BuildPy},
-    zip_safe=False)
+    zip_safe=False,
+)

@@ -5,6 +5,7 @@ They share nothing with the functions that are measured beside them.
 
 Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
+
 from unittest.mock import patch
 
 import torch
@@ -60,11 +61,12 @@ def analytic_attention(q, landmarks, v, num_iters=20):
 def explicit_in_models():
     """Context in which models use :func:`explicit_attention`."""
 
-    def attend(q, landmarks, v, normalize=True, num_iters=20, ridge=0., **kwargs):
+    def attend(q, landmarks, v, normalize=True, num_iters=20, ridge=0.0, **kwargs):
         if not normalize or ridge:
             raise ValueError(
                 'the explicit form is that of SOFT++: it needs normalize=True '
-                f'and ridge=0, got normalize={normalize} and ridge={ridge}')
+                f'and ridge=0, got normalize={normalize} and ridge={ridge}'
+            )
         return explicit_attention(q, landmarks, v, num_iters)
 
     return patch.object(functional, 'softmax_free_attention', attend)
@@ -88,7 +90,7 @@ def step_size(a):
     """SOFT++'s step, one for the whole batch: the first of ten halvings that
     brings the residual's norm to 1.01."""
     eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-    step = 2 / a.sum(-1).amax()**2
+    step = 2 / a.sum(-1).amax() ** 2
     for _ in range(10):
         if (eye - a @ (step * a)).abs().sum(-2).amax() <= 1.01:
             break
@@ -105,7 +107,6 @@ def newton_steps(a, step, num_iters):
 
 
 class _NewtonSolve(Function):
-
     @staticmethod
     def forward(ctx, a, x, num_iters):
         inverse = newton_steps(a, step_size(a), num_iters)

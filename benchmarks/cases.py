@@ -3,7 +3,8 @@
 Legend: B batch, C channels, (H, W) map, h heads, N = H * W tokens, m landmarks,
 d head dim.
 """
-from typing import Callable, Dict, NamedTuple, Optional, Tuple
+
+from typing import Callable, NamedTuple, Optional
 
 import torch
 from torch import nn
@@ -29,14 +30,15 @@ def natural_map(shape):
     for octave in range(max(shape[2:]).bit_length()):
         grid = [-(-side // 2**octave) for side in shape[2:]]
         maps += 4**octave * interpolate(
-            noise((*shape[:2], *grid), octave), shape[2:], mode='bilinear')
+            noise((*shape[:2], *grid), octave), shape[2:], mode='bilinear'
+        )
     std, mean = torch.std_mean(maps, dim=(-2, -1), keepdim=True)
     return (maps - mean) / std
 
 
 def image(shape, dtype):
     """A batch of images in float32: in half precision models run autocast."""
-    return (natural_map(shape), )
+    return (natural_map(shape),)
 
 
 class Case(NamedTuple):
@@ -59,17 +61,18 @@ class Case(NamedTuple):
         paper (dict[tuple[str], tuple[float]]): By variant and baseline, how
             many times faster the paper says it is, from and to.
     """
+
     name: str
-    variants: Dict[str, Callable]
-    shape: Tuple[int, ...]
-    small: Tuple[int, ...] = (1, 3, 64, 64)
+    variants: dict[str, Callable]
+    shape: tuple[int, ...]
+    small: tuple[int, ...] = (1, 3, 64, 64)
     inputs: Callable = image
-    steps: Tuple[str, ...] = ('forward', 'forward+backward')
-    rounds: Dict[str, int] = {}
+    steps: tuple[str, ...] = ('forward', 'forward+backward')
+    rounds: dict[str, int] = {}
     timed: bool = True
     counted: bool = True
     floor: Optional[Callable] = None
-    paper: Dict[tuple, tuple] = {}
+    paper: dict[tuple, tuple] = {}
 
     @property
     def title(self):
@@ -90,8 +93,11 @@ def size(shape):
 def place(inputs, device):
     """Inputs on a device, leaves of its graph where they need gradients."""
     return tuple(
-        x.detach().to(device).requires_grad_(x.requires_grad) if isinstance(
-            x, torch.Tensor) else x for x in inputs)
+        x.detach().to(device).requires_grad_(x.requires_grad)
+        if isinstance(x, torch.Tensor)
+        else x
+        for x in inputs
+    )
 
 
 class Op(nn.Module):
@@ -129,7 +135,8 @@ def unfused():
         from torch.nn.attention import SDPBackend, sdpa_kernel
     except ImportError:  # before torch 2.3
         return torch.backends.cuda.sdp_kernel(
-            enable_flash=False, enable_mem_efficient=False)
+            enable_flash=False, enable_mem_efficient=False
+        )
     return sdpa_kernel(SDPBackend.MATH)
 
 
@@ -139,7 +146,7 @@ def features(shape):
     batch, channels, height, width = shape
     weight = noise((channels, 3, 3, 3))
     maps = conv2d(natural_map((batch, 3, height, width)), weight, padding=1)
-    return layer_norm(maps.relu().flatten(2).mT, (channels, ))
+    return layer_norm(maps.relu().flatten(2).mT, (channels,))
 
 
 def noise(shape, seed=0):
@@ -177,7 +184,7 @@ def softmax_free_inputs(shape, dtype, num_heads, ratio):
     q = q / dims**0.25
     maps = q.flatten(0, 1).mT.unflatten(-1, shape[2:])
     maps = conv2d(maps, noise((dims, dims, ratio, ratio)), stride=ratio)
-    landmarks = gelu(layer_norm(maps.flatten(2).mT, (dims, )))
+    landmarks = gelu(layer_norm(maps.flatten(2).mT, (dims,)))
     return leaves((q, landmarks.unflatten(0, q.shape[:2]), v), dtype)
 
 
@@ -185,7 +192,7 @@ def product_inputs(shape, dtype, num_heads, ratio, transposed):
     """Rows and columns of P, or of its transpose, and what it multiplies."""
     q, landmarks, v = softmax_free_inputs(shape, dtype, num_heads, ratio)
     if transposed:
-        values = v[:, :, :landmarks.size(2)].contiguous()
+        values = v[:, :, : landmarks.size(2)].contiguous()
         return q, landmarks, values.detach().requires_grad_()
     return landmarks, q, v
 
@@ -197,7 +204,7 @@ def solver_inputs(shape, dtype, num_heads, ratio):
     _, landmarks, v = softmax_free_inputs(shape, dtype, num_heads, ratio)
     with torch.no_grad():
         a = gaussian_kernel(landmarks, landmarks)
-        x = a @ v[:, :, :a.size(-1)]
+        x = a @ v[:, :, : a.size(-1)]
     return leaves((a, x), dtype)
 
 

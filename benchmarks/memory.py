@@ -7,7 +7,9 @@ before it is the result. Where there is no /proc it can't be measured. On a GPU 
 is torch's own account. Input, weights and the weights' gradients are there before
 and not counted; the gradients of inputs and outputs are.
 """
+
 import argparse
+import contextlib
 import ctypes
 import gc
 import json
@@ -39,12 +41,24 @@ def peak_of_variant(index, variant, step, args):
         dict: 'bytes', None where they can't be measured, or 'error'.
     """
     command = [
-        sys.executable, str(Path(__file__).resolve()), args.suite, str(index), variant,
-        step, '--device', str(args.device), '--dtype', args.dtype, '--batch',
-        str(args.batch), '--threads', str(torch.get_num_threads())
+        sys.executable,
+        str(Path(__file__).resolve()),
+        args.suite,
+        str(index),
+        variant,
+        step,
+        '--device',
+        str(args.device),
+        '--dtype',
+        args.dtype,
+        '--batch',
+        str(args.batch),
+        '--threads',
+        str(torch.get_num_threads()),
     ]
     done = subprocess.run(
-        command + ['--small'] * args.small, capture_output=True, text=True)
+        command + ['--small'] * args.small, capture_output=True, text=True
+    )
     if not done.returncode:
         return json.loads(done.stdout.splitlines()[-1])
     if done.returncode < 0:
@@ -77,10 +91,9 @@ def peak_bytes(step, device):
 
 def reset_high_water_mark():
     """Makes VmHWM start from what is resident; False where it can't."""
-    try:
+    # without glibc, what it keeps is resident before the step too
+    with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)  # freed blocks go back to the system
-    except (AttributeError, OSError, TypeError):
-        pass  # not glibc: what it keeps is resident before the step too
     try:
         Path('/proc/self/clear_refs').write_text('5')
     except OSError:
@@ -98,8 +111,8 @@ def limit_memory():
     """Makes a step that would not fit in memory an error of its own process."""
     try:
         import resource
-        free = re.search(r'MemAvailable:\s+(\d+) kB',
-                         Path('/proc/meminfo').read_text())
+
+        free = re.search(r'MemAvailable:\s+(\d+) kB', Path('/proc/meminfo').read_text())
         limit = resident('VmData') + int(_SHARE * 1024 * int(free[1]))
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     except (ImportError, OSError, TypeError):
@@ -109,6 +122,7 @@ def limit_memory():
 def measure(args):
     """What the process of one variant does; see :func:`peak_of_variant`."""
     from registry import SUITES
+
     device, dtype = torch.device(args.device), getattr(torch, args.dtype)
     if device.type == 'cpu':
         limit_memory()
@@ -118,8 +132,8 @@ def measure(args):
     module = case.variants[args.variant]().to(device)
     module.train(args.step != 'forward')
     inputs, warm_up = (
-        place(case.inputs(shape, dtype), device)
-        for shape in (case.shape, case.small))
+        place(case.inputs(shape, dtype), device) for shape in (case.shape, case.small)
+    )
     precision = partial(autocast, device, dtype)
     step = STEPS[args.step]
     if step is not STEPS['forward']:
@@ -133,7 +147,8 @@ def measure(args):
 
 def main():
     parser = argparse.ArgumentParser(
-        description='Measures the peak memory of one step. run.py calls it.')
+        description='Measures the peak memory of one step. run.py calls it.'
+    )
     parser.add_argument('suite')
     parser.add_argument('case', type=int)
     parser.add_argument('variant')

@@ -3,6 +3,7 @@
 They import what they need when they are called: a machine without mmdet can still
 measure everything else.
 """
+
 import logging
 from importlib import import_module
 from math import isqrt, prod
@@ -16,9 +17,8 @@ CONFIGS = Path(__file__).resolve().parents[1] / 'configs'
 
 # The references of mmdet, with their channels, as in its configs.
 PVT_V2_B1 = dict(
-    type='mmdet.PyramidVisionTransformerV2',
-    embed_dims=64,
-    num_layers=[2, 2, 2, 2])
+    type='mmdet.PyramidVisionTransformerV2', embed_dims=64, num_layers=[2, 2, 2, 2]
+)
 SWIN_T = dict(type='mmdet.SwinTransformer', drop_path_rate=0.2)
 CHANNELS = {PVT_V2_B1['type']: [64, 128, 320, 512], SWIN_T['type']: [96, 192, 384, 768]}
 
@@ -34,10 +34,12 @@ def backbone(type, context=None, **cfg):
 
     def build():
         from mmengine.registry import MODELS
+
         scope = type.rpartition('.')[0] or 'mmlinattn'
         import_module(f'{scope}.models')
         model = initialized(
-            MODELS.build(dict(cfg, type=f'{scope}.{type.rpartition(".")[2]}')))
+            MODELS.build(dict(cfg, type=f'{scope}.{type.rpartition(".")[2]}'))
+        )
         return Within(model, context) if context else model
 
     return build
@@ -48,6 +50,7 @@ def initialized(model):
     if next(model.parameters()).is_meta:
         return model  # it has sizes only
     from mmengine.logging import MMLogger
+
     logger = MMLogger.get_current_instance()
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -83,7 +86,8 @@ class Detector(nn.Module):
         for name, module in detector.named_modules():
             if name == 'neck' or name.endswith('head'):
                 module.register_forward_hook(
-                    lambda module, inputs, outs: as_float32(outs))
+                    lambda module, inputs, outs: as_float32(outs)
+                )
 
     def forward(self, batch):
         data = self.detector.data_preprocessor(batch, self.training)
@@ -115,13 +119,13 @@ def detector(config, backbone=None):
         from mmengine.registry import DefaultScope
 
         from mmlinattn.utils import load_config
+
         cfg = load_config(str(CONFIGS / config))
         if backbone is not None:
             cfg.model.backbone = backbone
             cfg.model.neck.in_channels = CHANNELS[backbone['type']]
         with DefaultScope.overwrite_default_scope(cfg.default_scope):
-            return Detector(
-                revert_sync_batchnorm(initialized(MODELS.build(cfg.model))))
+            return Detector(revert_sync_batchnorm(initialized(MODELS.build(cfg.model))))
 
     return build
 
@@ -129,11 +133,16 @@ def detector(config, backbone=None):
 def detection_batch(shape, dtype, with_mask):
     """A batch of noise with ten objects an image, for :class:`Detector`."""
     from mmdet.testing import demo_mm_inputs
-    return (demo_mm_inputs(
-        shape[0], [shape[1:]] * shape[0],
-        num_items=[10] * shape[0],
-        num_classes=80,
-        with_mask=with_mask), )
+
+    return (
+        demo_mm_inputs(
+            shape[0],
+            [shape[1:]] * shape[0],
+            num_items=[10] * shape[0],
+            num_classes=80,
+            with_mask=with_mask,
+        ),
+    )
 
 
 class TokenModel(nn.Module):
@@ -170,27 +179,27 @@ class GridSampler(nn.Module):
 
     def forward(self, q, hw_shape):
         from mmlinattn.models.attentions.landmarks import pool_map
+
         return nn.functional.gelu(self.norm(pool_map(q, hw_shape, self.side)))
 
 
 # Attentions of the memory suite by name: m landmarks, features, agents or keys.
 LINEAR = {
     'Linformer': lambda m, n: dict(
-        type='LinformerAttention', sr_ratio=max(round((n / m)**0.5), 1)),
+        type='LinformerAttention', sr_ratio=max(round((n / m) ** 0.5), 1)
+    ),
     'Performer': lambda m, n: dict(type='PerformerAttention', num_features=m),
     'Nyströmformer': lambda m, n: dict(type='NystromAttention', num_landmarks=m),
     'SOFT': lambda m, n: dict(
-        type='SoftmaxFreeAttention', attn_norm=False, kernel_size=3),
+        type='SoftmaxFreeAttention', attn_norm=False, kernel_size=3
+    ),
     'SOFT++': lambda m, n: dict(type='SoftmaxFreeAttention', kernel_size=3),
     'ELFATT': lambda m, n: dict(type='ELFATT', block_size=m),
     'efficient': lambda m, n: dict(type='EfficientAttention'),
     'agent': lambda m, n: dict(type='AgentAttention', num_agents=m),
     'flatten': lambda m, n: dict(type='FocusedLinearAttention'),
 }
-SOFTMAX = {
-    'softmax, unfused': unfused,
-    'softmax, fused': None,
-}
+SOFTMAX = {'softmax, unfused': unfused, 'softmax, fused': None}
 
 
 def attention_stack(name, shape, num_landmarks, num_heads, num_layers=None):
@@ -209,23 +218,20 @@ def attention_stack(name, shape, num_landmarks, num_heads, num_layers=None):
         from mmlinattn.models.attentions import SoftmaxFreeAttention
         from mmlinattn.models.backbones.blocks import TransformerBlock
         from mmlinattn.registry import build_model
+
         cfg = dict(type='SoftmaxAttention')
         if name in LINEAR:
             cfg = LINEAR[name](num_landmarks, prod(shape[2:]))
         if num_layers is None:
-            layers = [
-                build_model(cfg, embed_dims=shape[1], num_heads=num_heads)
-            ]
+            layers = [build_model(cfg, embed_dims=shape[1], num_heads=num_heads)]
         else:
             layers = [
-                TransformerBlock(shape[1], num_heads, cfg)
-                for _ in range(num_layers)
+                TransformerBlock(shape[1], num_heads, cfg) for _ in range(num_layers)
             ]
         model = TokenModel(layers)
         for module in model.modules():
             if isinstance(module, SoftmaxFreeAttention):
-                module.sampler = GridSampler(
-                    module.head_dims, isqrt(num_landmarks))
+                module.sampler = GridSampler(module.head_dims, isqrt(num_landmarks))
         context = SOFTMAX.get(name)
         return Within(model, context) if context else model
 

@@ -1,4 +1,5 @@
 """Where the time of a step goes, operator by operator."""
+
 from cases import size
 from report import markdown, milliseconds
 from torch.profiler import ProfilerActivity, profile
@@ -43,7 +44,8 @@ def own_microseconds(event, gpu):
         return event.self_cpu_time_total
     # torch 2.4 gave it its new name
     return getattr(event, 'self_device_time_total', None) or getattr(
-        event, 'self_cuda_time_total', 0)
+        event, 'self_cuda_time_total', 0
+    )
 
 
 def shares(profiles):
@@ -80,8 +82,7 @@ def profile_table(profiles):
         cells = []
         for found, part in zip(profiles, parts):
             calls = found['operators'].get(name, (0, 0))[1]
-            cells.append(
-                f'{part[name]:.1%}' + (f', {calls} calls' if calls else ''))
+            cells.append(f'{part[name]:.1%}' + (f', {calls} calls' if calls else ''))
         lines.append([name if name == OTHERS else f'`{name}`', *cells])
     totals = [milliseconds(total_seconds(found)) for found in profiles]
     lines.append(['**all, ms**', *totals])
@@ -101,5 +102,7 @@ def as_records(profiles):
             operators=[
                 dict(name=name, seconds=seconds, calls=calls)
                 for name, (seconds, calls) in found['operators'].items()
-            ]) for found in profiles
+            ],
+        )
+        for found in profiles
     ]

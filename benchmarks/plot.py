@@ -1,4 +1,5 @@
 """Plots of what was measured, in small PNG files."""
+
 from itertools import cycle
 
 import matplotlib
@@ -7,7 +8,7 @@ from operators import OTHERS, shares, total_seconds
 from report import growth
 
 matplotlib.use('Agg')
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 # Inches of a bar, and resolution.
 BAR = 0.16
@@ -29,16 +30,23 @@ def plot_ratios(rows, path):
     """
     main = {row['case']: row['baseline'] for row in rows[::-1]}
     rows = [row for row in rows if row['baseline'] == main[row['case']]]
-    panels = [(step, key) for key in ('ratio', 'memory_ratio')
-              for step in dict.fromkeys(row['step'] for row in rows)]
-    panels = [(step, key) for step, key in panels
-              if any(row['step'] == step and row.get(key) for row in rows)]
+    panels = [
+        (step, key)
+        for key in ('ratio', 'memory_ratio')
+        for step in dict.fromkeys(row['step'] for row in rows)
+    ]
+    panels = [
+        (step, key)
+        for step, key in panels
+        if any(row['step'] == step and row.get(key) for row in rows)
+    ]
     groups = list(dict.fromkeys((row['case'], row['shape']) for row in rows))
     variants = list(dict.fromkeys(row['variant'] for row in rows))
     colors = colors_of(variants)
     num_bars = sum(
         len({row['variant'] for row in rows if (row['case'], row['shape']) == group})
-        for group in groups)
+        for group in groups
+    )
     height = BAR * (num_bars + 2 * len(groups)) + 1.2
     figure, axes = plt.subplots(
         1,
@@ -46,7 +54,8 @@ def plot_ratios(rows, path):
         sharey=True,
         squeeze=False,
         figsize=(2.2 + 2.4 * max(len(panels), 1), height),
-        layout='constrained')
+        layout='constrained',
+    )
     for axis, (step, key) in zip(axes[0], panels):
         draw_bars(axis, rows, groups, step, key, colors)
         quantity = 'time' if key == 'ratio' else 'peak memory'
@@ -63,7 +72,8 @@ def legend_below(figure, colors, num_columns, fontsize):
         colors,
         loc='outside lower center',
         ncols=num_columns,
-        fontsize=fontsize)
+        fontsize=fontsize,
+    )
 
 
 def draw_bars(axis, rows, groups, step, key, colors):
@@ -71,7 +81,8 @@ def draw_bars(axis, rows, groups, step, key, colors):
     place, ticks = 0, []
     for group in groups:
         members = [
-            row for row in rows
+            row
+            for row in rows
             if (row['case'], row['shape']) == group and row['step'] == step
         ]
         start = place
@@ -80,11 +91,14 @@ def draw_bars(axis, rows, groups, step, key, colors):
             if value:
                 axis.barh(place, value, height=0.9, color=colors[row['variant']])
                 axis.annotate(
-                    f'{value:.3g}', (value, place), (2, 0),
+                    f'{value:.3g}',
+                    (value, place),
+                    (2, 0),
                     textcoords='offset points',
                     va='center',
                     fontsize=7,
-                    bbox=dict(facecolor='white', edgecolor='none', pad=0.5))
+                    bbox=dict(facecolor='white', edgecolor='none', pad=0.5),
+                )
             place += 1
         ticks.append((start + place - 1) / 2)
         place += 1
@@ -111,7 +125,8 @@ def plot_growth(rows, path):
         len(panels),
         squeeze=False,
         figsize=(4.2 * len(panels), 4.8),
-        layout='constrained')
+        layout='constrained',
+    )
     for axis, panel in zip(axes[0], panels):
         for curve in curves:
             if (curve['case'], curve['step']) != panel or not curve['tokens']:
@@ -120,13 +135,16 @@ def plot_growth(rows, path):
             if curve['exponent'] is not None:
                 label += f', N^{curve["exponent"]:.2f}'
             axis.loglog(
-                curve['tokens'], [count / 2**20 for count in curve['bytes']],
+                curve['tokens'],
+                [count / 2**20 for count in curve['bytes']],
                 'o-',
                 markersize=3,
                 color=colors[curve['variant']],
-                label=label)
-        tokens = sorted({n for x in curves if (x['case'], x['step']) == panel
-                         for n in x['tokens']})
+                label=label,
+            )
+        tokens = sorted(
+            {n for x in curves if (x['case'], x['step']) == panel for n in x['tokens']}
+        )
         # labels at doublings have room
         ticks = [n for n in tokens if n in [tokens[0] * 2**i for i in range(20)]]
         axis.set_xticks(ticks, [f'{n:,}' for n in ticks])
@@ -153,24 +171,26 @@ def plot_profiles(profiles, path):
     colors = dict(colors_of(names), **{OTHERS: 'lightgrey'})
     figure, axis = plt.subplots(
         figsize=(9, 0.42 * len(profiles) + 0.22 * len(names) + 1.2),
-        layout='constrained')
+        layout='constrained',
+    )
     for place, (found, part) in enumerate(zip(profiles, parts)):
         milliseconds = 1e3 * total_seconds(found)
         start = 0
         for name in names:
-            axis.barh(
-                place, part[name] * milliseconds, left=start, color=colors[name])
+            axis.barh(place, part[name] * milliseconds, left=start, color=colors[name])
             start += part[name] * milliseconds
     axis.set_yticks(
         range(len(profiles)),
         [f'{x["variant"]}, {x["step"]}' for x in profiles],
-        fontsize=8)
+        fontsize=8,
+    )
     axis.invert_yaxis()
     axis.set_xlabel('own time of the operators, ms', fontsize=8)
     axis.tick_params(axis='x', labelsize=8)
     axis.set_title(
         '; '.join(dict.fromkeys(f'{x["case"]}, {size(x["shape"])}' for x in profiles)),
-        fontsize=9)
+        fontsize=9,
+    )
     legend_below(figure, colors, num_columns=2, fontsize=7)
     figure.savefig(path, dpi=DPI)
     plt.close(figure)

@@ -2,6 +2,7 @@
 
 Legend: h heads, N tokens, m landmarks, d head dim of queries, e of values.
 """
+
 import platform
 import subprocess
 import time
@@ -25,6 +26,7 @@ class Rates(NamedTuple):
         device (torch.device): Where.
         dtype (torch.dtype): In what.
     """
+
     gemm: float
     copy: float
     exp: float
@@ -32,8 +34,10 @@ class Rates(NamedTuple):
     dtype: torch.dtype
 
     def __str__(self):
-        return (f'GEMM {self.gemm / 1e9:.4g} GFLOP/s, copy '
-                f'{self.copy / 1e9:.4g} GB/s, exp {self.exp / 1e9:.3g} G/s')
+        return (
+            f'GEMM {self.gemm / 1e9:.4g} GFLOP/s, copy '
+            f'{self.copy / 1e9:.4g} GB/s, exp {self.exp / 1e9:.3g} G/s'
+        )
 
 
 def measure_rates(device, dtype, small=False):
@@ -50,14 +54,14 @@ def measure_rates(device, dtype, small=False):
     gpu = device.type == 'cuda'
     side = 256 if small else 8192 if gpu else 2048
     large = torch.rand(
-        2**20 if small else 2**28 if gpu else 2**26, dtype=dtype, device=device)
+        2**20 if small else 2**28 if gpu else 2**26, dtype=dtype, device=device
+    )
     target = torch.empty_like(large)
     copied = 2 * large.numel() * large.element_size()
     copy = copied / best_seconds(lambda: target.copy_(large), device)
-    x, out = (t if gpu else t[:2**18] for t in (large, target))
+    x, out = (t if gpu else t[: 2**18] for t in (large, target))
     exp = x.numel() / best_seconds(lambda: torch.exp(x, out=out), device)
-    return Rates(
-        gemm_rate(side, side, side, device, dtype), copy, exp, device, dtype)
+    return Rates(gemm_rate(side, side, side, device, dtype), copy, exp, device, dtype)
 
 
 def gemm_rate(rows, inner, columns, device, dtype):
@@ -124,8 +128,10 @@ def machine(device):
     """One line that says what the figures were measured on."""
     name = f'{processor()}, {torch.get_num_threads()} threads'
     if device.type == 'cuda':
-        name = (f'{torch.cuda.get_device_name(device)}, driver {driver()}, CUDA '
-                f'{torch.version.cuda}, {name}')
+        name = (
+            f'{torch.cuda.get_device_name(device)}, driver {driver()}, CUDA '
+            f'{torch.version.cuda}, {name}'
+        )
     return f'{name}, torch {torch.__version__}, Python {platform.python_version()}'
 
 

@@ -2,16 +2,36 @@
 
 Legend: h heads, (H, W) map, N = H * W tokens, m landmarks, d head dim.
 """
+
 from functools import partial
-from typing import List
 
 import torch
-from baselines import (analytic_attention, explicit_attention, explicit_in_models,
-                       kernel_matrix)
-from cases import (Case, Op, attention_inputs, product_inputs,
-                   softmax_free_inputs, solver_inputs, unfused)
-from models import (LINEAR, PVT_V2_B1, SOFTMAX, SWIN_T, attention_stack, backbone,
-                    detection_batch, detector, scaled)
+from baselines import (
+    analytic_attention,
+    explicit_attention,
+    explicit_in_models,
+    kernel_matrix,
+)
+from cases import (
+    Case,
+    Op,
+    attention_inputs,
+    product_inputs,
+    softmax_free_inputs,
+    solver_inputs,
+    unfused,
+)
+from models import (
+    LINEAR,
+    PVT_V2_B1,
+    SOFTMAX,
+    SWIN_T,
+    attention_stack,
+    backbone,
+    detection_batch,
+    detector,
+    scaled,
+)
 from rates import product_floor
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -31,14 +51,19 @@ def stage_map(image_shape, stage):
     return (1, num_heads * HEAD_DIMS, *(-(-side // stride) for side in image_shape))
 
 
-def ops() -> List[Case]:
+def ops() -> list[Case]:
     """Functions at the shapes of SOFT-Tiny's stages."""
     return [
-        *(softmax_free(image_shape, stage)
-          for image_shape in (DETECTION, CLASSIFICATION)
-          for stage in range(len(STAGES))),
-        *(product(stage, transposed) for stage in range(len(STAGES))
-          for transposed in (False, True)),
+        *(
+            softmax_free(image_shape, stage)
+            for image_shape in (DETECTION, CLASSIFICATION)
+            for stage in range(len(STAGES))
+        ),
+        *(
+            product(stage, transposed)
+            for stage in range(len(STAGES))
+            for transposed in (False, True)
+        ),
         linear_attentions(),
     ]
 
@@ -47,7 +72,8 @@ def softmax_free(image_shape, stage) -> Case:
     """The operator of SOFT++ by itself."""
     _, ratio, num_heads = STAGES[stage]
     return Case(
-        f'softmax-free attention, stage {stage + 1}', {
+        f'softmax-free attention, stage {stage + 1}',
+        {
             'explicit': partial(Op, explicit_attention),
             'explicit, analytic gradient': partial(Op, analytic_attention),
             'ours': partial(Op, softmax_free_attention),
@@ -55,10 +81,10 @@ def softmax_free(image_shape, stage) -> Case:
         stage_map(image_shape, stage),
         small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
         inputs=partial(softmax_free_inputs, num_heads=num_heads, ratio=ratio),
-        rounds={} if image_shape == CLASSIFICATION else {
-            'explicit': 3,
-            'explicit, analytic gradient': 5
-        })
+        rounds={}
+        if image_shape == CLASSIFICATION
+        else {'explicit': 3, 'explicit, analytic gradient': 5},
+    )
 
 
 def softmax_free_attention(q, landmarks, v):
@@ -70,39 +96,43 @@ def product(stage, transposed) -> Case:
     """A product with P (m, N) or its transpose alone, beside its floor."""
     _, ratio, num_heads = STAGES[stage]
     return Case(
-        f'{"P^T Y" if transposed else "P V"}, stage {stage + 1}', {
+        f'{"P^T Y" if transposed else "P V"}, stage {stage + 1}',
+        {
             'kept': partial(Op, lambda q, k, v: kernel_matrix(q, k) @ v),
             'streamed': partial(Op, functional.gaussian_product),
         },
         stage_map(DETECTION, stage),
         small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
         inputs=partial(
-            product_inputs,
-            num_heads=num_heads,
-            ratio=ratio,
-            transposed=transposed),
+            product_inputs, num_heads=num_heads, ratio=ratio, transposed=transposed
+        ),
         counted=False,  # the floor says more
-        floor=product_floor)
+        floor=product_floor,
+    )
 
 
 def linear_attentions() -> Case:
     """ELFATT's two halves beside softmax attention, on a map of stage 2."""
     return Case(
-        'softmax attention and ELFATT\'s halves', {
+        "softmax attention and ELFATT's halves",
+        {
             'softmax': partial(
-                Op, lambda q, k, v, hw: scaled_dot_product_attention(q, k, v)),
+                Op, lambda q, k, v, hw: scaled_dot_product_attention(q, k, v)
+            ),
             'efficient': partial(
-                Op, lambda q, k, v, hw: functional.efficient_attention(q, k, v)),
+                Op, lambda q, k, v, hw: functional.efficient_attention(q, k, v)
+            ),
             'blocks of 196': partial(
-                Op, lambda q, k, v, hw: functional.block_attention(
-                    q, k, v, hw, 196)),
+                Op, lambda q, k, v, hw: functional.block_attention(q, k, v, hw, 196)
+            ),
         },
         stage_map(DETECTION, 1),
         small=(1, 4 * HEAD_DIMS, 16, 24),
-        inputs=partial(attention_inputs, num_heads=4))
+        inputs=partial(attention_inputs, num_heads=4),
+    )
 
 
-def solvers() -> List[Case]:
+def solvers() -> list[Case]:
     """Ways to apply the inverse of A at the shapes of SOFT-Tiny's stages."""
     return [solver(stage) for stage in range(len(STAGES))]
 
@@ -112,7 +142,8 @@ def solver(stage) -> Case:
     operator than the three before it."""
     _, ratio, num_heads = STAGES[stage]
     return Case(
-        f'solver, stage {stage + 1}', {
+        f'solver, stage {stage + 1}',
+        {
             'newton': partial(Op, partial(inverse_times, solver='newton')),
             'spectral': partial(Op, partial(inverse_times, solver='spectral')),
             'lanczos': partial(Op, partial(inverse_times, solver='lanczos')),
@@ -122,7 +153,8 @@ def solver(stage) -> Case:
         small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
         inputs=partial(solver_inputs, num_heads=num_heads, ratio=ratio),
         rounds={'newton': 5},
-        counted=False)
+        counted=False,
+    )
 
 
 def inverse_times(a, x, solver):
@@ -134,7 +166,7 @@ def ridge_inverse_times(a, x):
     return cholesky_solve(a + ridge, x)
 
 
-def backbones() -> List[Case]:
+def backbones() -> list[Case]:
     """Backbones beside the official form, and beside others of their size."""
     cases = []
     for image_shape in (DETECTION, (512, 512), CLASSIFICATION):
@@ -142,23 +174,28 @@ def backbones() -> List[Case]:
         soft = dict(type='SOFT', arch='tiny', attn_norm=True)
         cases += [
             Case(
-                'SOFT-Norm-Tiny', {
+                'SOFT-Norm-Tiny',
+                {
                     'explicit': backbone(**soft, context=explicit_in_models),
                     'ours': backbone(**soft),
                 },
                 shape,
-                rounds={'explicit': 2} if image_shape == DETECTION else {}),
+                rounds={'explicit': 2} if image_shape == DETECTION else {},
+            ),
             Case(
-                'tiny backbones', {
+                'tiny backbones',
+                {
                     'PVTv2-B1 (mmdet)': backbone(**PVT_V2_B1),
                     'Swin-T (mmdet)': backbone(**SWIN_T),
                     'SOFT++-T': backbone(type='SOFTPlusPlus', arch='tiny'),
-                }, shape),
+                },
+                shape,
+            ),
         ]
     return cases
 
 
-def detectors() -> List[Case]:
+def detectors() -> list[Case]:
     """Training steps and predictions of whole detectors."""
     configs = {'RetinaNet': 'retinanet', 'Mask R-CNN': 'mask-rcnn'}
     cases = []
@@ -166,18 +203,21 @@ def detectors() -> List[Case]:
         config = f'soft/{method}_softpp-t_fpn_1x_coco.py'
         cases.append(
             Case(
-                name, {
+                name,
+                {
                     'PVTv2-B1 (mmdet)': detector(config, PVT_V2_B1),
                     'Swin-T (mmdet)': detector(config, SWIN_T),
                     'SOFT++-T': detector(config),
-                }, (1, 3, *DETECTION),
-                inputs=partial(
-                    detection_batch, with_mask=name == 'Mask R-CNN'),
-                counted=False))
+                },
+                (1, 3, *DETECTION),
+                inputs=partial(detection_batch, with_mask=name == 'Mask R-CNN'),
+                counted=False,
+            )
+        )
     return cases
 
 
-def attentions() -> List[Case]:
+def attentions() -> list[Case]:
     """The ELFATT paper's comparison: its speed-ups are those that it claims at
     such sizes, in mixed precision on a GPU."""
     models = {
@@ -187,23 +227,23 @@ def attentions() -> List[Case]:
     names = ('elfatt', 'local', 'efficient', 'agent', 'flatten')
     return [
         Case(
-            name, {
+            name,
+            {
                 'global': backbone(**cfg, attention='global'),
-                'global, unfused': backbone(
-                    **cfg, attention='global', context=unfused),
+                'global, unfused': backbone(**cfg, attention='global', context=unfused),
                 **{x: backbone(**cfg, attention=x) for x in names},
-            }, (1, 3, *image_shape),
-            steps=('forward', ),
+            },
+            (1, 3, *image_shape),
+            steps=('forward',),
             rounds={'global': 1, 'global, unfused': 1},
-            paper={
-                ('elfatt', 'global'): (2, 3),
-                ('elfatt', 'global, unfused'): (4, 7)
-            }) for name, cfg in models.items()
+            paper={('elfatt', 'global'): (2, 3), ('elfatt', 'global, unfused'): (4, 7)},
+        )
+        for name, cfg in models.items()
         for image_shape in ((800, 1280), (512, 2048))
     ]
 
 
-def memory() -> List[Case]:
+def memory() -> list[Case]:
     """Memory against the number of tokens: as in SOFT's Figure 1b, and of one
     linear attention alone on ever larger maps."""
     num_landmarks = 49
@@ -213,29 +253,35 @@ def memory() -> List[Case]:
         names = [*SOFTMAX, *(x for x in LINEAR if x not in ('agent', 'flatten'))]
         cases.append(
             Case(
-                '12 layers', {
+                '12 layers',
+                {
                     name: attention_stack(name, shape, num_landmarks, 12, 12)
                     for name in names
                 },
                 shape,
                 small=(1, 384, 7, 14),
-                timed=False))
+                timed=False,
+            )
+        )
     for hw_shape in ((100, 125), (125, 200), (200, 250), (250, 400)):
         shape = (1, 64, *hw_shape)
         cases.append(
             Case(
-                'one attention', {
+                'one attention',
+                {
                     name: attention_stack(name, shape, num_landmarks, 2)
                     for name in LINEAR
                 },
                 shape,
                 small=(1, 64, 14, 14),
-                steps=('forward+backward', ),
-                timed=False))
+                steps=('forward+backward',),
+                timed=False,
+            )
+        )
     return cases
 
 
-def antioversmoothing() -> List[Case]:
+def antioversmoothing() -> list[Case]:
     """The paper's models without and with each technique.
 
     The scaling vectors are drawn at random: at zero a compiler could leave
@@ -248,16 +294,27 @@ def antioversmoothing() -> List[Case]:
     }
     return [
         Case(
-            name, {
+            name,
+            {
                 'plain': backbone(**cfg),
                 'AttnScale': scaled(backbone(**cfg, attn_scale=True)),
                 'FeatScale': scaled(backbone(**cfg, feat_scale=True)),
-            }, (1, 3, 224, 224)) for name, cfg in models.items()
+            },
+            (1, 3, 224, 224),
+        )
+        for name, cfg in models.items()
     ]
 
 
 SUITES = {
     suite.__name__: suite
     for suite in (
-        ops, solvers, backbones, detectors, attentions, memory, antioversmoothing)
+        ops,
+        solvers,
+        backbones,
+        detectors,
+        attentions,
+        memory,
+        antioversmoothing,
+    )
 }

@@ -1,4 +1,5 @@
 """Tables of what was measured."""
+
 import math
 from itertools import groupby
 
@@ -46,7 +47,8 @@ def make_rows(case, step, times, peaks, flops, rates, floor, baseline):
             baseline=base,
             error=peaks[variant].get('error'),
             bytes=peaks[variant].get('bytes'),
-            paper=case.paper.get((variant, base)))
+            paper=case.paper.get((variant, base)),
+        )
         if row['bytes'] and peaks[base].get('bytes'):
             row['memory_ratio'] = row['bytes'] / peaks[base]['bytes']
         if variant in times:
@@ -102,13 +104,14 @@ def markdown(titles, lines):
 def table(rows):
     """Rows as a Markdown table."""
     columns = [
-        column for column in COLUMNS
+        column
+        for column in COLUMNS
         if any(row.get(column[1]) is not None for row in rows)
     ]
-    lines = [[
-        '-' if row.get(key) is None else text(row[key])
-        for _, key, text in columns
-    ] for row in rows]
+    lines = [
+        ['-' if row.get(key) is None else text(row[key]) for _, key, text in columns]
+        for row in rows
+    ]
     return markdown([title for title, _, _ in columns], lines)
 
 
@@ -130,8 +133,8 @@ def growth(rows):
     curves = []
     for (case, step, variant), group in groupby(sorted(rows, key=key), key):
         points = sorted(
-            (math.prod(row['shape'][2:]), row['bytes']) for row in group
-            if row['bytes'])
+            (math.prod(row['shape'][2:]), row['bytes']) for row in group if row['bytes']
+        )
         curves.append(
             dict(
                 case=case,
@@ -139,7 +142,9 @@ def growth(rows):
                 variant=variant,
                 tokens=[n for n, _ in points],
                 bytes=[count for _, count in points],
-                exponent=exponent(points)))
+                exponent=exponent(points),
+            )
+        )
     return curves
 
 
@@ -150,26 +155,28 @@ def exponent(points):
     xs, ys = ([math.log(value) for value in axis] for axis in zip(*points))
     mean_x, mean_y = (sum(values) / len(values) for values in (xs, ys))
     covariance = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys))
-    return covariance / sum((x - mean_x)**2 for x in xs)
+    return covariance / sum((x - mean_x) ** 2 for x in xs)
 
 
 def growth_tables(curves):
     """Curves as Markdown tables, one a case and step."""
     tables = []
     for (case, step), group in groupby(
-            curves, lambda curve: (curve['case'], curve['step'])):
+        curves, lambda curve: (curve['case'], curve['step'])
+    ):
         group = list(group)
         tokens = sorted({n for curve in group for n in curve['tokens']})
         lines = []
         for curve in sorted(group, key=lambda curve: curve['variant']):
             found = dict(zip(curve['tokens'], curve['bytes']))
             fit = curve['exponent']
-            lines.append([
-                curve['variant'],
-                *(f'{found[n] / 2**20:.1f}' if n in found else '-'
-                  for n in tokens), '-' if fit is None else f'{fit:.3f}'
-            ])
+            lines.append(
+                [
+                    curve['variant'],
+                    *(f'{found[n] / 2**20:.1f}' if n in found else '-' for n in tokens),
+                    '-' if fit is None else f'{fit:.3f}',
+                ]
+            )
         titles = ['attention', *(f'N = {n:,}' for n in tokens), 'exponent']
-        tables.append(
-            f'{case}, {step}: memory, MiB\n\n{markdown(titles, lines)}')
+        tables.append(f'{case}, {step}: memory, MiB\n\n{markdown(titles, lines)}')
     return '\n\n'.join(tables)

@@ -23,6 +23,7 @@ examples:
   python benchmarks/run.py --suite backbones --only 'tiny backbones, 1×3×800' --profile
   python benchmarks/run.py --suite detectors --small --rounds 2   # does it work?
 """
+
 import argparse
 import copy
 import json
@@ -35,8 +36,7 @@ from memory import peak_of_variant
 from operators import as_records, profile_step, profile_table
 from rates import machine, measure_rates
 from registry import SUITES
-from report import (FLOOR_METHOD, METHOD, growth, growth_tables, make_rows,
-                    table)
+from report import FLOOR_METHOD, METHOD, growth, growth_tables, make_rows, table
 from timing import STEPS, autocast, drop_gradients, measure, synchronize
 
 try:
@@ -50,54 +50,65 @@ except ImportError:
 
 def parse_args(argv=None):
     parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        '--suite', required=True, choices=SUITES, help='what is measured')
+        '--suite', required=True, choices=SUITES, help='what is measured'
+    )
     parser.add_argument(
         '--device',
         type=torch.device,
         default='cpu',
         metavar='DEVICE',
-        help='cpu or cuda (default: cpu)')
+        help='cpu or cuda (default: cpu)',
+    )
     parser.add_argument(
         '--dtype',
         choices=['float32', 'bfloat16'],
         default='float32',
         help='bfloat16: mixed precision for models, bfloat16 inputs for functions '
-        '(default: float32)')
+        '(default: float32)',
+    )
     parser.add_argument(
-        '--threads', type=int, default=2, help="the CPU's threads (default: 2)")
+        '--threads', type=int, default=2, help="the CPU's threads (default: 2)"
+    )
     parser.add_argument(
         '--rounds',
         type=int,
         default=20,
-        help='times each variant is measured; slow ones less often (default: 20)')
+        help='times each variant is measured; slow ones less often (default: 20)',
+    )
     parser.add_argument(
-        '--batch', type=int, default=1, help='images at a time (default: 1)')
+        '--batch', type=int, default=1, help='images at a time (default: 1)'
+    )
     parser.add_argument(
         '--baseline',
         metavar='NAME',
         help='variant that is the denominator of the ratios, in all cases that have '
-        "it (default: each case's own)")
+        "it (default: each case's own)",
+    )
     parser.add_argument(
         '--only',
         metavar='TEXT',
         help='only cases whose name and input, such as "SOFT-Norm-Tiny, '
-        '1×3×224×224", contain this')
+        '1×3×224×224", contain this',
+    )
     parser.add_argument(
         '--small',
         action='store_true',
-        help='small inputs, to see that everything works; the figures mean nothing')
+        help='small inputs, to see that everything works; the figures mean nothing',
+    )
     parser.add_argument(
         '--profile',
         action='store_true',
-        help='where the time goes, operator by operator, instead of how much it is')
+        help='where the time goes, operator by operator, instead of how much it is',
+    )
     parser.add_argument(
         '--out',
         type=Path,
         metavar='DIR',
-        help='folder for the results: JSON, Markdown and a plot')
+        help='folder for the results: JSON, Markdown and a plot',
+    )
     args = parser.parse_args(argv)
     check(parser, args)
     return args
@@ -119,13 +130,17 @@ def check(parser, args):
     names = {name for _, case in cases for name in case.variants}
     if args.baseline is not None and args.baseline not in names:
         parser.error(
-            f'--baseline must be one of {sorted(names)}, got {args.baseline!r}')
+            f'--baseline must be one of {sorted(names)}, got {args.baseline!r}'
+        )
 
 
 def selected(args):
     """Places in the suite and cases that the arguments ask for."""
-    return [(i, case) for i, case in enumerate(SUITES[args.suite]())
-            if (args.only or '') in case.title]
+    return [
+        (i, case)
+        for i, case in enumerate(SUITES[args.suite]())
+        if (args.only or '') in case.title
+    ]
 
 
 def run_case(index, case, args, rates):
@@ -152,9 +167,15 @@ def run_case(index, case, args, rates):
     for step in case.steps:
         training = step != 'forward'
         rows += make_rows(
-            case, step, times.get(step, {}), peaks[step],
+            case,
+            step,
+            times.get(step, {}),
+            peaks[step],
             {name: (3 if training else 1) * count for name, count in flops.items()},
-            rates, None if training else floor, baseline)
+            rates,
+            None if training else floor,
+            baseline,
+        )
     return rows
 
 
@@ -181,10 +202,15 @@ def measure_times(case, args, peaks, rates):
     """
     device, dtype = args.device, getattr(torch, args.dtype)
     inputs, warm_up = make_inputs(case, args)
-    modules = build(case, args, [
-        name for name in case.variants
-        if any('error' not in peaks[step][name] for step in case.steps)
-    ])
+    modules = build(
+        case,
+        args,
+        [
+            name
+            for name in case.variants
+            if any('error' not in peaks[step][name] for step in case.steps)
+        ],
+    )
     flops = {}
     if case.counted:
         flops = {name: count(module, inputs) for name, module in modules.items()}
@@ -198,18 +224,20 @@ def measure_times(case, args, peaks, rates):
             module.train(step != 'forward')
             runs[name] = timed(module, inputs, step, device, dtype)
             # on the small input where one step takes very long
-            run, clean_up = timed(module, warm_up, step, device,
-                                  dtype) if name in limits else runs[name]
+            run, clean_up = (
+                timed(module, warm_up, step, device, dtype)
+                if name in limits
+                else runs[name]
+            )
             run()
             clean_up()
         if runs:
             rounds = {
-                name: min(limits.get(name, args.rounds), args.rounds)
-                for name in runs
+                name: min(limits.get(name, args.rounds), args.rounds) for name in runs
             }
             times[step] = measure(
-                runs, rounds,
-                partial(track, description=f'{case.title}, {step}'))
+                runs, rounds, partial(track, description=f'{case.title}, {step}')
+            )
     floor = case.floor(inputs, rates) if case.floor else None
     return times, flops, floor
 
@@ -218,7 +246,8 @@ def make_inputs(case, args):
     """The case's inputs, and small ones to warm up with."""
     return tuple(
         place(case.inputs(shape, getattr(torch, args.dtype)), args.device)
-        for shape in (case.shape, case.small))
+        for shape in (case.shape, case.small)
+    )
 
 
 def build(case, args, names):
@@ -247,7 +276,8 @@ def profile_case(case, args):
         module.train(step != 'forward')
         for of_run in (warm_up, inputs):
             run, clean_up = timed(
-                module, of_run, step, args.device, getattr(torch, args.dtype))
+                module, of_run, step, args.device, getattr(torch, args.dtype)
+            )
             operators = profile_step(run, args.device)
             clean_up()
         found.append(
@@ -256,7 +286,9 @@ def profile_case(case, args):
                 shape=case.shape,
                 step=step,
                 variant=name,
-                operators=operators))
+                operators=operators,
+            )
+        )
     return found
 
 
@@ -276,6 +308,7 @@ def timed(module, inputs, step, device, dtype):
 def count(module, inputs):
     """FLOPs of a forward pass, two for each multiply-accumulate."""
     from mmlinattn.analysis import count_flops
+
     try:
         meta = torch.device('meta')
         twin = copy.deepcopy(module).to(meta)
@@ -287,37 +320,44 @@ def count(module, inputs):
 
 def describe(args, rates, rows):
     """What was measured, on what and how, as Markdown."""
-    rounds = f', up to {args.rounds} rounds' if any(
-        'seconds' in row for row in rows) else ''
+    rounds = (
+        f', up to {args.rounds} rounds' if any('seconds' in row for row in rows) else ''
+    )
     method = METHOD
     if any('floor_share' in row for row in rows):
         method += ' ' + FLOOR_METHOD
     body = table(rows)
     if args.suite == 'memory':
         body = growth_tables(growth(rows))
-    return (f'{heading(args, rounds)}Its own rates: {rates}.\n\n{method}\n\n'
-            f'{body}\n')
+    return f'{heading(args, rounds)}Its own rates: {rates}.\n\n{method}\n\n{body}\n'
 
 
 def heading(args, rounds=''):
     """What is measured on what, in two lines."""
     small = ', small inputs: figures mean nothing' if args.small else ''
-    return (f'Suite `{args.suite}`, {args.dtype}{rounds}{small}.\n'
-            f'{machine(args.device)}.\n')
+    return (
+        f'Suite `{args.suite}`, {args.dtype}{rounds}{small}.\n{machine(args.device)}.\n'
+    )
 
 
 def stem(args):
     """The result files' common stem."""
-    return args.out / '_'.join([
-        args.suite, args.device.type, *[args.dtype] * (args.dtype != 'float32'),
-        *[f'batch{args.batch}'] * (args.batch != 1), *['profile'] * args.profile
-    ])
+    return args.out / '_'.join(
+        [
+            args.suite,
+            args.device.type,
+            *[args.dtype] * (args.dtype != 'float32'),
+            *[f'batch{args.batch}'] * (args.batch != 1),
+            *['profile'] * args.profile,
+        ]
+    )
 
 
 def write(args, rates, rows):
     """Writes the results so far."""
     results = dict(
-        rates=dict(gemm=rates.gemm, copy=rates.copy, exp=rates.exp), rows=rows)
+        rates=dict(gemm=rates.gemm, copy=rates.copy, exp=rates.exp), rows=rows
+    )
     if args.suite == 'memory':
         results['growth'] = growth(rows)
     write_files(args, describe(args, rates, rows), **results)

@@ -1,4 +1,5 @@
 """Timing several variants side by side on a machine that is not quiet."""
+
 import statistics
 import time
 from contextlib import nullcontext
@@ -30,9 +31,10 @@ def forward_backward(module, inputs, precision=nullcontext):
     """One training step without the optimizer's; see :func:`forward`."""
     with precision():
         outs = module(*inputs)
-    outs = outs if isinstance(outs, (tuple, list)) else (outs, )
+    outs = outs if isinstance(outs, (tuple, list)) else (outs,)
     torch.autograd.backward(
-        outs, [gradient(out.shape, out.dtype, out.device) for out in outs])
+        outs, [gradient(out.shape, out.dtype, out.device) for out in outs]
+    )
 
 
 @lru_cache(maxsize=16)
@@ -106,14 +108,13 @@ def summary(seconds, baseline=None):
     found = dict(
         rounds=len(times),
         seconds=statistics.median(times),
-        seconds_quartiles=quartiles(times))
+        seconds_quartiles=quartiles(times),
+    )
     if baseline:
         ratios = [
-            t / baseline[max(j for j in baseline if j <= i)]
-            for i, t in seconds.items()
+            t / baseline[max(j for j in baseline if j <= i)] for i, t in seconds.items()
         ]
-        found.update(
-            ratio=statistics.median(ratios), ratio_quartiles=quartiles(ratios))
+        found.update(ratio=statistics.median(ratios), ratio_quartiles=quartiles(ratios))
     return found
 
 

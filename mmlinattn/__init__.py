@@ -4,6 +4,7 @@ Importing the package costs nothing: it looks at the installed versions and
 leaves torch, mmengine and mmcv alone. MMEngine imports ``mmlinattn.registry``
 by itself when a config says ``type='mmlinattn.X'``.
 """
+
 import re
 from importlib import metadata
 from importlib.util import find_spec
@@ -31,7 +32,7 @@ def _check_version(module, distributions, minimum, below, pip_hint, required):
 
     def digits(text):
         numbers = re.findall(r'\d+', text)[:3]
-        return tuple(int(n) for n in numbers) + (0, ) * (3 - len(numbers))
+        return tuple(int(n) for n in numbers) + (0,) * (3 - len(numbers))
 
     found = {}
     for name in distributions:
@@ -44,26 +45,32 @@ def _check_version(module, distributions, minimum, below, pip_hint, required):
         if not digits(minimum) <= digits(installed) < digits(below):
             raise ImportError(
                 f'mmlinattn {__version__} needs {fitting}, but {name} '
-                f'{installed} is installed. Try: {pip_hint}')
+                f'{installed} is installed. Try: {pip_hint}'
+            )
     # A source tree on PYTHONPATH has no metadata: its version isn't known.
     if required and not found and find_spec(module) is None:
         raise ImportError(
             f'mmlinattn {__version__} needs {fitting}, but none of '
-            f'{", ".join(distributions)} is installed. Try: {pip_hint}')
+            f'{", ".join(distributions)} is installed. Try: {pip_hint}'
+        )
 
 
 _check_version(
-    'mmengine', ('mmengine', 'onedl-mmengine'),
+    'mmengine',
+    ('mmengine', 'onedl-mmengine'),
     '0.10.0',
     '1.0.0',
     "pip install 'mmengine>=0.10.0,<1.0.0' "
     "(with the onedl packages: 'onedl-mmengine>=0.10.8,<1.0.0')",
-    required=True)
+    required=True,
+)
 # Only the models need mmcv, and any of its builds will do for them.
 _check_version(
-    'mmcv', ('mmcv', 'mmcv-lite', 'onedl-mmcv'),
+    'mmcv',
+    ('mmcv', 'mmcv-lite', 'onedl-mmcv'),
     '2.0.0',
     '3.0.0',
     "mim install 'mmcv>=2.0.0,<2.2.0' "
     "(with the onedl packages: mim install 'onedl-mmcv>=2.3.0,<3.0.0')",
-    required=False)
+    required=False,
+)

@@ -3,20 +3,17 @@
 MMEngine imports ``<scope>.registry`` by itself, so ``type='mmlinattn.X'`` is
 found from mmengine, mmdet, mmseg and mmpretrain without any import.
 """
+
 from mmengine.registry import HOOKS as MMENGINE_HOOKS
 from mmengine.registry import MODELS as MMENGINE_MODELS
 from mmengine.registry import Registry
 
 MODELS = Registry(
-    'model',
-    parent=MMENGINE_MODELS,
-    scope='mmlinattn',
-    locations=['mmlinattn.models'])
+    'model', parent=MMENGINE_MODELS, scope='mmlinattn', locations=['mmlinattn.models']
+)
 HOOKS = Registry(
-    'hook',
-    parent=MMENGINE_HOOKS,
-    scope='mmlinattn',
-    locations=['mmlinattn.engine'])
+    'hook', parent=MMENGINE_HOOKS, scope='mmlinattn', locations=['mmlinattn.engine']
+)
 
 
 def build_model(cfg, **kwargs):

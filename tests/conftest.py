@@ -32,10 +32,12 @@ def run_python(tmp_path):
     """Runs code in an interpreter that has imported nothing yet."""
 
     def run(code):
-        done = subprocess.run([sys.executable, '-W', 'ignore', '-c', code],
-                              capture_output=True,
-                              text=True,
-                              cwd=tmp_path)
+        done = subprocess.run(
+            [sys.executable, '-W', 'ignore', '-c', code],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -1,4 +1,5 @@
 """The benchmarks' machinery; what they measure is not asserted."""
+
 import json
 import sys
 from functools import partial
@@ -28,13 +29,16 @@ def tiny(load, monkeypatch):
     """A suite of one case, measured without processes of its own."""
     cases, registry, run = map(load, ('cases', 'registry', 'run'))
     case = cases.Case(
-        'linear', {
+        'linear',
+        {
             'one': partial(torch.nn.Linear, 4, 4),
             'two': partial(torch.nn.Linear, 4, 8),
             'broken': partial(torch.nn.Linear, 4, 8),
-        }, (1, 3, 6, 4),
+        },
+        (1, 3, 6, 4),
         small=(1, 3, 2, 4),
-        paper={('two', 'two'): (2, 3)})
+        paper={('two', 'two'): (2, 3)},
+    )
 
     def peak(index, variant, *args):
         if variant == 'broken':
@@ -52,14 +56,24 @@ def test_stages_are_those_of_the_model(load):
         soft = models.backbone(type='SOFT', arch='tiny')()
     attns = [stage.blocks[0].attn for stage in soft.stages[:3]]
     assert [(a.sampler.ratio, a.num_heads) for a in attns] == [
-        stage[1:] for stage in registry.STAGES]
+        stage[1:] for stage in registry.STAGES
+    ]
     assert {a.head_dims for a in attns} == {registry.HEAD_DIMS}
     assert registry.stage_map((800, 1344), 0) == (1, 64, 200, 336)
 
 
-@pytest.mark.parametrize('suite', [
-    'ops', 'solvers', 'backbones', 'detectors', 'attentions', 'memory',
-    'antioversmoothing'])
+@pytest.mark.parametrize(
+    'suite',
+    [
+        'ops',
+        'solvers',
+        'backbones',
+        'detectors',
+        'attentions',
+        'memory',
+        'antioversmoothing',
+    ],
+)
 def test_every_variant_can_be_built(load, suite):
     built = set()
     for case in load('registry').SUITES[suite]():
@@ -72,7 +86,9 @@ def test_every_variant_can_be_built(load, suite):
             theirs = suite == 'detectors' or 'mmdet' in name
             with torch.device('cpu' if theirs else 'meta'):
                 assert any(p.numel() for p in build().parameters()) or suite in (
-                    'ops', 'solvers')
+                    'ops',
+                    'solvers',
+                )
             built.add((case.name, name))
     assert built
 
@@ -92,8 +108,10 @@ def test_steps_of_every_variant(load, suite):
             timing.forward_backward(module, inputs)
             leaves = [*module.parameters(), *inputs]
             grads = [
-                x.grad for x in leaves
-                if isinstance(x, torch.Tensor) and x.requires_grad]
+                x.grad
+                for x in leaves
+                if isinstance(x, torch.Tensor) and x.requires_grad
+            ]
             assert all(grad.isfinite().all() for grad in grads), (case, name)
             timing.drop_gradients(leaves)
             assert leaves[0].grad is None
@@ -105,7 +123,8 @@ def test_scaling_vectors_are_drawn(load):
         type='VisionTransformer',
         arch=dict(embed_dims=8, num_layers=1, num_heads=2),
         attn_scale=True,
-        feat_scale=True)
+        feat_scale=True,
+    )
     assert not build().blocks[0].attn.omega.any()
     block = models.scaled(build)().blocks[0]
     assert block.attn.omega.all() and block.feat_scale.dc_scale.all()
@@ -115,7 +134,8 @@ def test_inputs_are_as_smooth_as_photographs(load):
     """Of photographs' 1,050 eigenvalues at most some hundred matter."""
     cases = load('cases')
     _, landmarks, _ = cases.softmax_free_inputs(
-        (1, 32, 50, 84), torch.float64, num_heads=1, ratio=2)
+        (1, 32, 50, 84), torch.float64, num_heads=1, ratio=2
+    )
     a = functional.gaussian_kernel(landmarks, landmarks)[0, 0].detach()
     eigenvalues = torch.linalg.eigvalsh(a)
     assert len(a) == 1050
@@ -126,7 +146,8 @@ def converged_inputs():
     """Landmarks far enough apart for Newton to converge."""
     return [
         (scale * torch.randn(2, 2, n, 8, dtype=torch.float64)).requires_grad_()
-        for n, scale in ((20, 1), (6, 1.5), (20, 1))]
+        for n, scale in ((20, 1), (6, 1.5), (20, 1))
+    ]
 
 
 @pytest.mark.parametrize('name', ['explicit_attention', 'analytic_attention'])
@@ -147,27 +168,32 @@ def test_explicit_forms_truncate_as_ours(load, name):
     """Where Newton is far from having converged."""
     cases = load('cases')
     inputs = cases.softmax_free_inputs(
-        (1, 32, 48, 64), torch.float64, num_heads=1, ratio=4)
+        (1, 32, 48, 64), torch.float64, num_heads=1, ratio=4
+    )
     with torch.no_grad():
         torch.testing.assert_close(
             getattr(load('baselines'), name)(*inputs),
             functional.softmax_free_attention(*inputs),
             rtol=1e-5,
-            atol=1e-5)
+            atol=1e-5,
+        )
 
 
 def test_official_form_in_a_model(load):
     models, baselines = load('models'), load('baselines')
     small = dict(embed_dims=[8, 16], depths=[1, 1], num_heads=[1, 2])
     cfg = dict(
-        type='SOFT', arch=small, attn_norm=True, sampling_ratios=(4, 1),
-        kernel_sizes=(3, 3))
+        type='SOFT',
+        arch=small,
+        attn_norm=True,
+        sampling_ratios=(4, 1),
+        kernel_sizes=(3, 3),
+    )
     ours = models.backbone(**cfg)()
     explicit = models.backbone(**cfg, context=baselines.explicit_in_models)()
     explicit.module.load_state_dict(ours.state_dict())
     x = torch.rand(1, 3, 64, 64)
-    torch.testing.assert_close(
-        explicit.eval()(x), ours.eval()(x), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(explicit.eval()(x), ours.eval()(x), rtol=1e-3, atol=1e-4)
     kinds = [count_flops(m, x).by_kind() for m in (ours, explicit)]
     assert kinds[0]['pseudo_inverse'] > 0 == kinds[1]['pseudo_inverse']
     cfg['attn_norm'] = False
@@ -199,12 +225,12 @@ def test_unfused_attention_is_written_out(load):
 def test_variants_take_turns(load):
     timing = load('timing')
     calls = []
-    runs = {
-        name: (partial(calls.append, name), lambda: None) for name in 'abc'}
+    runs = {name: (partial(calls.append, name), lambda: None) for name in 'abc'}
     seconds = timing.measure(runs, dict(a=4, b=4, c=2))
     assert ''.join(calls) == 'abc' + 'ba' + 'cab' + 'ba'
     assert {name: list(found) for name, found in seconds.items()} == dict(
-        a=[0, 1, 2, 3], b=[0, 1, 2, 3], c=[0, 2])
+        a=[0, 1, 2, 3], b=[0, 1, 2, 3], c=[0, 2]
+    )
 
 
 @pytest.mark.parametrize('rounds', range(1, 8))
@@ -217,26 +243,31 @@ def test_rounds_of_slow_variants_are_spread(load, rounds):
 
 def test_ratios_are_over_the_latest_round_of_the_baseline(load):
     summary = load('timing').summary
-    found = summary({0: 2., 1: 6., 2: 4., 3: 8.}, {0: 1., 2: 2.})
+    found = summary({0: 2.0, 1: 6.0, 2: 4.0, 3: 8.0}, {0: 1.0, 2: 2.0})
     assert found['seconds'] == 5 and found['rounds'] == 4
     assert found['ratio'] == 3 and found['ratio_quartiles'] == (2, 4.5)
-    once = summary({0: 2.})
+    once = summary({0: 2.0})
     assert once['seconds_quartiles'] is None and 'ratio' not in once
 
 
 def test_results_are_written(load, tiny, tmp_path, capsys):
     load('run').main(
-        ['--suite', 'ops', '--rounds', '2', '--small', '--out', str(tmp_path)])
+        ['--suite', 'ops', '--rounds', '2', '--small', '--out', str(tmp_path)]
+    )
     assert 'broken is left out: out of memory' in capsys.readouterr().out
     record = json.loads((tmp_path / 'ops_cpu.json').read_text())
     assert {'gemm', 'copy', 'exp'} == set(record['rates'])
     row = next(
-        row for row in record['rows'] if row['variant'] == row['baseline'] == 'one'
-        and row['step'] == 'forward+backward')
+        row
+        for row in record['rows']
+        if row['variant'] == row['baseline'] == 'one'
+        and row['step'] == 'forward+backward'
+    )
     assert row['ratio'] == row['memory_ratio'] == 1 and row['rounds'] == 2
     flops = 3 * 2 * 6 * 16
     assert row['gemm_share'] == pytest.approx(
-        flops / row['seconds'] / record['rates']['gemm'])
+        flops / row['seconds'] / record['rates']['gemm']
+    )
     # the paper's comparison has a row of its own
     extra = [row for row in record['rows'] if row['paper']]
     assert [row['baseline'] for row in extra] == ['two', 'two']
@@ -248,12 +279,13 @@ def test_results_are_written(load, tiny, tmp_path, capsys):
 
 def test_profile_is_written(load, tiny, tmp_path):
     tiny.variants.pop('broken')
-    load('run').main(
-        ['--suite', 'ops', '--profile', '--small', '--out', str(tmp_path)])
+    load('run').main(['--suite', 'ops', '--profile', '--small', '--out', str(tmp_path)])
     profiles = json.loads((tmp_path / 'ops_cpu_profile.json').read_text())['profiles']
     assert [(x['variant'], x['step']) for x in profiles] == [
-        (name, step) for step in ('forward', 'forward+backward')
-        for name in ('one', 'two')]
+        (name, step)
+        for step in ('forward', 'forward+backward')
+        for name in ('one', 'two')
+    ]
     for profile in profiles:
         assert 'aten::addmm' in [x['name'] for x in profile['operators']]
         seconds = [x['seconds'] for x in profile['operators']]
@@ -266,7 +298,7 @@ def test_profile_is_written(load, tiny, tmp_path):
 def test_shares_of_operators(load):
     operators = load('operators')
     profiles = [
-        dict(operators=dict(a=(8., 2), b=(1.9, 1), c=(0.1, 7))),
+        dict(operators=dict(a=(8.0, 2), b=(1.9, 1), c=(0.1, 7))),
         dict(operators=dict(c=(0.5, 1), b=(0.5, 1))),
     ]
     first, second = operators.shares(profiles)
@@ -276,16 +308,31 @@ def test_shares_of_operators(load):
     # too small in every step
     del profiles[1]
     assert operators.shares(profiles) == [
-        dict(a=0.8, b=0.19, others=pytest.approx(0.01))]
+        dict(a=0.8, b=0.19, others=pytest.approx(0.01))
+    ]
 
 
 def test_baseline_can_be_chosen(load, tiny, tmp_path, monkeypatch):
     run, rates = load('run'), load('rates')
     monkeypatch.setattr(
-        run, 'measure_rates', lambda *args: rates.Rates(1., 1., 1., *args[:2]))
-    run.main([
-        '--suite', 'ops', '--rounds', '1', '--baseline', 'two', '--dtype', 'bfloat16',
-        '--batch', '2', '--out', str(tmp_path)])
+        run, 'measure_rates', lambda *args: rates.Rates(1.0, 1.0, 1.0, *args[:2])
+    )
+    run.main(
+        [
+            '--suite',
+            'ops',
+            '--rounds',
+            '1',
+            '--baseline',
+            'two',
+            '--dtype',
+            'bfloat16',
+            '--batch',
+            '2',
+            '--out',
+            str(tmp_path),
+        ]
+    )
     rows = json.loads((tmp_path / 'ops_cpu_bfloat16_batch2.json').read_text())['rows']
     assert {row['baseline'] for row in rows} == {'two'}
     assert {tuple(row['shape']) for row in rows} == {(2, *tiny.shape[1:])}
@@ -295,8 +342,16 @@ def test_baseline_can_be_chosen(load, tiny, tmp_path, monkeypatch):
 
 def test_plot_of_many_variants(load, tmp_path):
     rows = [
-        dict(case='x', shape=(1, 8, 10, 10), step='forward', variant=f'{i}',
-             baseline='0', ratio=i + 1) for i in range(25)]
+        dict(
+            case='x',
+            shape=(1, 8, 10, 10),
+            step='forward',
+            variant=f'{i}',
+            baseline='0',
+            ratio=i + 1,
+        )
+        for i in range(25)
+    ]
     load('plot').plot_ratios(rows, tmp_path / 'many.png')
     assert (tmp_path / 'many.png').read_bytes()[1:4] == b'PNG'
 
@@ -304,9 +359,16 @@ def test_plot_of_many_variants(load, tmp_path):
 def test_growth_of_memory(load, tmp_path):
     report, plot = load('report'), load('plot')
     rows = [
-        dict(case='x', shape=(1, 8, 10, n), step='forward', variant=name,
-             bytes=None if name == 'too large' and n > 1 else n**power * 2**20)
-        for n in (1, 2, 4) for name, power in (('fits', 1.5), ('too large', 1))]
+        dict(
+            case='x',
+            shape=(1, 8, 10, n),
+            step='forward',
+            variant=name,
+            bytes=None if name == 'too large' and n > 1 else n**power * 2**20,
+        )
+        for n in (1, 2, 4)
+        for name, power in (('fits', 1.5), ('too large', 1))
+    ]
     curves = {curve['variant']: curve for curve in report.growth(rows)}
     assert curves['fits']['tokens'] == [10, 20, 40]
     assert curves['fits']['exponent'] == pytest.approx(1.5)
@@ -324,16 +386,17 @@ def test_floor_of_products(load, monkeypatch):
 
     def gemm_rate(rows, k, columns, *where):
         inner.append(k)
-        return 100.
+        return 100.0
 
     monkeypatch.setattr(rates, 'gemm_rate', gemm_rate)
-    machine = rates.Rates(1., 1., 10., CPU, torch.float32)
+    machine = rates.Rates(1.0, 1.0, 10.0, CPU, torch.float32)
     few, many = torch.rand(1, 2, 5, 8), torch.rand(1, 2, 30, 8)
     for rows, columns in ((few, many), (many, few)):
         v = torch.rand(1, 2, columns.size(2), 4)
         entries = 2 * 5 * 30
         assert rates.product_floor((rows, columns, v), machine) == pytest.approx(
-            entries * (2 * 8 + 2 * 4) / 100 + entries / 10)
+            entries * (2 * 8 + 2 * 4) / 100 + entries / 10
+        )
     # d; the tokens of a block for P V; m for P^T Y
     assert set(inner) == {8, 30, 5}
 
@@ -370,23 +433,36 @@ def test_missing_library_is_an_error_of_the_variant(load, monkeypatch, capsys):
     memory = load('memory')
     monkeypatch.setitem(sys.modules, 'mmdet.models', None)
     monkeypatch.setattr(memory, 'limit_memory', lambda: None)
-    monkeypatch.setattr(sys, 'argv', [
-        'memory.py', 'backbones', '1', 'PVTv2-B1 (mmdet)', 'forward', '--threads',
-        str(torch.get_num_threads())])
+    monkeypatch.setattr(
+        sys,
+        'argv',
+        [
+            'memory.py',
+            'backbones',
+            '1',
+            'PVTv2-B1 (mmdet)',
+            'forward',
+            '--threads',
+            str(torch.get_num_threads()),
+        ],
+    )
     memory.main()
     assert 'mmdet' in json.loads(capsys.readouterr().out)['error']
 
 
-@pytest.mark.parametrize('options, message', [
-    (['--suite', 'none'], 'invalid choice'),
-    (['--suite', 'ops', '--rounds', '0'], '--rounds must be at'),
-    (['--suite', 'ops', '--threads', '0'], '--threads must be at'),
-    (['--suite', 'ops', '--batch', '-1'], '--batch must be at'),
-    (['--suite', 'ops', '--only', 'nothing'], "--only='nothing' fits none of"),
-    (['--suite', 'ops', '--baseline', 'theirs'], 'must be one of'),
-    (['--suite', 'ops', '--device', 'meta'], '--device must be cpu or cuda'),
-    (['--suite', 'ops', '--dtype', 'int8'], 'invalid choice'),
-])
+@pytest.mark.parametrize(
+    'options, message',
+    [
+        (['--suite', 'none'], 'invalid choice'),
+        (['--suite', 'ops', '--rounds', '0'], '--rounds must be at'),
+        (['--suite', 'ops', '--threads', '0'], '--threads must be at'),
+        (['--suite', 'ops', '--batch', '-1'], '--batch must be at'),
+        (['--suite', 'ops', '--only', 'nothing'], "--only='nothing' fits none of"),
+        (['--suite', 'ops', '--baseline', 'theirs'], 'must be one of'),
+        (['--suite', 'ops', '--device', 'meta'], '--device must be cpu or cuda'),
+        (['--suite', 'ops', '--dtype', 'int8'], 'invalid choice'),
+    ],
+)
 def test_bad_input(load, capsys, options, message):
     with pytest.raises(SystemExit) as stop:
         load('run').parse_args(options)

@@ -1,4 +1,5 @@
 """The package as it is built and installed, and what an import of it costs."""
+
 import os
 import shutil
 import subprocess
@@ -31,12 +32,21 @@ def run(*command, cwd=None, **env):
         env={**clean, **env},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        universal_newlines=True)
+        text=True,
+    )
 
 
 def pip(python, *args):
-    done = run(python, '-m', 'pip', *args, '--quiet', '--no-deps',
-               '--no-build-isolation', '--disable-pip-version-check')
+    done = run(
+        python,
+        '-m',
+        'pip',
+        *args,
+        '--quiet',
+        '--no-deps',
+        '--no-build-isolation',
+        '--disable-pip-version-check',
+    )
     assert done.returncode == 0, done.stdout
 
 
@@ -44,8 +54,16 @@ def copy_tree(to):
     """Copies what a checkout has, so that no build leaves a trace in it."""
     ignore = shutil.ignore_patterns('__pycache__', '.mim', '*.egg-info')
     to.mkdir()
-    for name in ('mmlinattn', 'tests', *MIM_FILES, 'setup.py', 'pyproject.toml',
-                 'MANIFEST.in', 'LICENSE', 'README.md'):
+    for name in (
+        'mmlinattn',
+        'tests',
+        *MIM_FILES,
+        'setup.py',
+        'pyproject.toml',
+        'MANIFEST.in',
+        'LICENSE',
+        'README.md',
+    ):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, to / name, ignore=ignore)
         elif (ROOT / name).exists():
@@ -78,7 +96,7 @@ def built(tmp_path_factory):
     pip(sys.executable, 'wheel', '-w', folder, tree)
     done = run(sys.executable, 'setup.py', '-q', 'sdist', '-d', folder, cwd=tree)
     assert done.returncode == 0, done.stdout
-    (wheel, ), (sdist, ) = folder.glob('*.whl'), folder.glob('*.tar.gz')
+    (wheel,), (sdist,) = folder.glob('*.whl'), folder.glob('*.tar.gz')
     return wheel, sdist
 
 
@@ -108,8 +126,9 @@ def test_wheel_has_every_package(built):
 
 
 def test_wheel_keeps_tools_executable(built):
-    mode = files_of(
-        built[0])['mmlinattn/.mim/tools/misc/make_env.py'].external_attr >> 16
+    mode = (
+        files_of(built[0])['mmlinattn/.mim/tools/misc/make_env.py'].external_attr >> 16
+    )
     assert mode & 0o100
 
 
@@ -120,16 +139,15 @@ def test_metadata(built):
     assert metadata['Home-page'].startswith('https://')
     assert 'Apache' in metadata['License']
     assert {'det', 'seg', 'pretrain', 'all', 'tests'} == set(
-        metadata.get_all('Provides-Extra'))
+        metadata.get_all('Provides-Extra')
+    )
     license_files = [n for n in files_of(built[0]) if n.endswith('/LICENSE')]
     assert len(license_files) == 1
 
 
 def test_install_leaves_mm_libraries_alone(built):
     metadata = Parser().parsestr(read(built[0], 'METADATA'))
-    always = [
-        req for req in metadata.get_all('Requires-Dist') if 'extra' not in req
-    ]
+    always = [req for req in metadata.get_all('Requires-Dist') if 'extra' not in req]
     assert always == ['torch>=2.1']
     assert 'mmcv' not in ' '.join(metadata.get_all('Requires-Dist'))
 
@@ -137,7 +155,7 @@ def test_install_leaves_mm_libraries_alone(built):
 def test_wheel_from_sdist_is_the_same(built, tmp_path):
     wheel, sdist = built
     pip(sys.executable, 'wheel', '-w', tmp_path, sdist)
-    again, = tmp_path.glob('*.whl')
+    (again,) = tmp_path.glob('*.whl')
     assert set(files_of(again)) == set(files_of(wheel))
 
 
@@ -147,8 +165,10 @@ def test_editable_install(tmp_path, links):
     run(sys.executable, '-m', 'venv', '--without-pip', tmp_path / 'venv')
     python = tmp_path / 'venv' / 'bin' / 'python'
     site = Path(
-        run(python, '-c', 'import sysconfig; '
-            'print(sysconfig.get_path("purelib"))').stdout.strip())
+        run(
+            python, '-c', 'import sysconfig; print(sysconfig.get_path("purelib"))'
+        ).stdout.strip()
+    )
     # pip and setuptools come from the environment of the tests.
     base = site / 'base.pth'
     base.write_text(sysconfig.get_path('purelib'))
@@ -157,7 +177,8 @@ def test_editable_install(tmp_path, links):
             'import os\n'
             'def symlink(*args, **kwargs):\n'
             '    raise OSError("no links here")\n'
-            'os.symlink = symlink\n')
+            'os.symlink = symlink\n'
+        )
     pip(python, 'install', '-e', tree)
 
     for name in MIM_FILES:
@@ -168,14 +189,15 @@ def test_editable_install(tmp_path, links):
         assert made.exists()
     base.unlink()
     fake_distribution(site, 'mmengine', '0.10.7')
-    done = run(
-        python, '-c', 'import mmlinattn; print(mmlinattn.__file__)', cwd='/')
+    done = run(python, '-c', 'import mmlinattn; print(mmlinattn.__file__)', cwd='/')
     assert done.stdout.strip() == str(tree / 'mmlinattn' / '__init__.py')
 
 
 def test_import_is_cheap():
-    code = ('import sys, mmlinattn; print(sorted({"torch", "mmcv", "mmengine", '
-            '"numpy"} & set(sys.modules)))')
+    code = (
+        'import sys, mmlinattn; print(sorted({"torch", "mmcv", "mmengine", '
+        '"numpy"} & set(sys.modules)))'
+    )
     assert run(sys.executable, '-c', code, cwd='/').stdout.strip() == '[]'
 
 
@@ -187,24 +209,35 @@ def fake_distribution(folder, name, version):
     info = folder / f'{name.replace("-", "_")}-{version}.dist-info'
     info.mkdir(parents=True)
     (info / 'METADATA').write_text(
-        f'Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n')
+        f'Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n'
+    )
 
 
 def import_with(folder):
     """Imports the package where only ``folder`` and the tree are on the path."""
-    return run(sys.executable, '-S', '-c', 'import mmlinattn', cwd='/',
-               PYTHONPATH=os.pathsep.join([str(folder), str(ROOT)]))
+    return run(
+        sys.executable,
+        '-S',
+        '-c',
+        'import mmlinattn',
+        cwd='/',
+        PYTHONPATH=os.pathsep.join([str(folder), str(ROOT)]),
+    )
 
 
-@pytest.mark.parametrize('name, version, fits, hint', [
-    ('mmengine', '0.9.1', 'mmengine>=0.10.0,<1.0.0', 'pip install'),
-    ('onedl-mmengine', '1.0.0', 'mmengine>=0.10.0,<1.0.0', 'onedl-mmengine'),
-    ('mmcv', '1.7.2', 'mmcv>=2.0.0,<3.0.0', 'mim install'),
-    ('mmcv-lite', '3.0.0', 'mmcv>=2.0.0,<3.0.0', 'mim install'),
-    ('onedl-mmcv', '1.99', 'mmcv>=2.0.0,<3.0.0', 'onedl-mmcv'),
-])
-def test_import_names_the_version_that_does_not_fit(tmp_path, name, version,
-                                                    fits, hint):
+@pytest.mark.parametrize(
+    'name, version, fits, hint',
+    [
+        ('mmengine', '0.9.1', 'mmengine>=0.10.0,<1.0.0', 'pip install'),
+        ('onedl-mmengine', '1.0.0', 'mmengine>=0.10.0,<1.0.0', 'onedl-mmengine'),
+        ('mmcv', '1.7.2', 'mmcv>=2.0.0,<3.0.0', 'mim install'),
+        ('mmcv-lite', '3.0.0', 'mmcv>=2.0.0,<3.0.0', 'mim install'),
+        ('onedl-mmcv', '1.99', 'mmcv>=2.0.0,<3.0.0', 'onedl-mmcv'),
+    ],
+)
+def test_import_names_the_version_that_does_not_fit(
+    tmp_path, name, version, fits, hint
+):
     if 'mmcv' in name:
         fake_distribution(tmp_path, 'mmengine', '0.10.7')
     fake_distribution(tmp_path, name, version)

@@ -1,4 +1,5 @@
 """What the README shows runs as it stands there."""
+
 import re
 from pathlib import Path
 

@@ -1,4 +1,5 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
+
 import os.path as osp
 
 from mmengine.config import ConfigDict
@@ -12,35 +13,41 @@ from mmlinattn.utils.cli import exit_with, run_config, run_parser
 def parse_args():
     parser = run_parser(
         'Test a model from a config of mmdet, mmseg, mmpretrain or mmlinattn: '
-        'print its metrics, and write them to the work directory.')
+        'print its metrics, and write them to the work directory.'
+    )
     parser.add_argument('checkpoint', help='path of the weights to test')
     parser.add_argument(
         '--out',
         metavar='PATH',
         help='save predictions: of mmdet and mmpretrain in a file, *.pkl, of '
-        'mmseg in a folder of label maps')
+        'mmseg in a folder of label maps',
+    )
     parser.add_argument(
-        '--show', action='store_true', help='show predictions in a window')
+        '--show', action='store_true', help='show predictions in a window'
+    )
     parser.add_argument(
         '--show-dir',
         metavar='DIR',
         help='save pictures of predictions in this folder (mmseg: in its '
-        'vis_data/vis_image)')
+        'vis_data/vis_image)',
+    )
     parser.add_argument(
         '--interval',
         type=int,
         default=1,
-        help='draw every n-th batch (mmseg) or image (mmpretrain); default: 1')
+        help='draw every n-th batch (mmseg) or image (mmpretrain); default: 1',
+    )
     parser.add_argument(
         '--wait-time',
         type=float,
         default=2,
-        help='seconds for which --show shows a picture; default: 2')
+        help='seconds for which --show shows a picture; default: 2',
+    )
     parser.add_argument(
         '--tta',
         action='store_true',
-        help='test-time augmentation as tta_model and tta_pipeline of the '
-        'config say')
+        help='test-time augmentation as tta_model and tta_pipeline of the config say',
+    )
     return parser.parse_args()
 
 
@@ -50,7 +57,8 @@ def draw_predictions(cfg, args):
     if hook is None:
         raise KeyError(
             '--show and --show-dir need default_hooks.visualization, which '
-            f'config={args.config!r} does not have')
+            f'config={args.config!r} does not have'
+        )
     folder = args.show_dir and osp.abspath(args.show_dir)
     hook.update(show=args.show, wait_time=args.wait_time)
     kind = hook.type.rpartition('.')[2]
@@ -84,7 +92,8 @@ def augment_test(cfg, args):
     if missing:
         raise KeyError(
             f'--tta needs tta_model and tta_pipeline; config={args.config!r} '
-            f'lacks {" and ".join(missing)}')
+            f'lacks {" and ".join(missing)}'
+        )
     cfg.model = ConfigDict(**cfg.tta_model, module=cfg.model)
     cfg.test_dataloader.dataset.pipeline = cfg.tta_pipeline
 

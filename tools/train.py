@@ -1,4 +1,5 @@
 """Trains a model of mmdet, mmseg or mmpretrain."""
+
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
@@ -9,21 +10,23 @@ from mmlinattn.utils.cli import exit_with, run_config, run_parser
 def parse_args():
     parser = run_parser(
         'Train a model from a config of mmdet, mmseg, mmpretrain or '
-        'mmlinattn; the config may inherit from mmlinattn::.')
-    parser.add_argument(
-        '--amp', action='store_true', help='automatic mixed precision')
+        'mmlinattn; the config may inherit from mmlinattn::.'
+    )
+    parser.add_argument('--amp', action='store_true', help='automatic mixed precision')
     parser.add_argument(
         '--resume',
         nargs='?',
         const='auto',
         metavar='CHECKPOINT',
         help='go on from a checkpoint, or, without a path, from the last one '
-        'in the work directory')
+        'in the work directory',
+    )
     parser.add_argument(
         '--auto-scale-lr',
         action='store_true',
         help='scale the learning rate from the batch size that the config is '
-        'meant for (auto_scale_lr.base_batch_size) to the real one')
+        'meant for (auto_scale_lr.base_batch_size) to the real one',
+    )
     return parser.parse_args()
 
 
@@ -37,7 +40,8 @@ def prepare(args):
         if 'base_batch_size' not in cfg.get('auto_scale_lr', {}):
             raise KeyError(
                 '--auto-scale-lr needs auto_scale_lr.base_batch_size, which '
-                f'config={args.config!r} does not have')
+                f'config={args.config!r} does not have'
+            )
         cfg.auto_scale_lr.enable = True
     if args.resume is not None:
         cfg.resume = True

@@ -1,4 +1,5 @@
 """Runtime of classification."""
+
 _base_ = 'mmpretrain::_base_/default_runtime.py'
 
 default_hooks = dict(checkpoint=dict(max_keep_ckpts=3))

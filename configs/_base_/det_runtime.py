@@ -2,6 +2,7 @@
 
 A config that sets `custom_hooks` replaces this list: it has to repeat the hook.
 """
+
 _base_ = 'mmdet::_base_/default_runtime.py'
 
 pretrained = None

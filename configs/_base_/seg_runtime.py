@@ -2,6 +2,7 @@
 
 A config that sets `custom_hooks` replaces this list: it has to repeat the hook.
 """
+
 _base_ = 'mmseg::_base_/default_runtime.py'
 
 pretrained = None
@@ -12,7 +13,8 @@ default_hooks = dict(
     logger=dict(type='LoggerHook', interval=50, log_metric_by_epoch=False),
     param_scheduler=dict(type='ParamSchedulerHook'),
     checkpoint=dict(
-        type='CheckpointHook', by_epoch=False, interval=4000,
-        max_keep_ckpts=3),
+        type='CheckpointHook', by_epoch=False, interval=4000, max_keep_ckpts=3
+    ),
     sampler_seed=dict(type='DistSamplerSeedHook'),
-    visualization=dict(type='SegVisualizationHook'))
+    visualization=dict(type='SegVisualizationHook'),
+)

@@ -9,6 +9,7 @@ and its head are needed, so it is `load_from` that names it.
         configs/antioversmoothing/cait-s24-attnscale_finetune_in1k.py \
         --cfg-options load_from=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -22,11 +23,12 @@ model = dict(
         arch='s24',
         out_type='cls_token',
         drop_path_rate=0.1,
-        attn_scale=True),
-    head=dict(in_channels=384))
+        attn_scale=True,
+    ),
+    head=dict(in_channels=384),
+)
 
-train_dataloader = dict(
-    batch_size=64, sampler=dict(type='RepeatAugSampler'))
+train_dataloader = dict(batch_size=64, sampler=dict(type='RepeatAugSampler'))
 
 # the whole classifier starts from load_from, its backbone alone from pretrained
 pretrained = None

@@ -5,6 +5,7 @@ by fine-tuning, see cait-s24-attnscale_finetune_in1k.py.
 
     python tools/train.py configs/antioversmoothing/cait-s24-attnscale_in1k.py
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -18,7 +19,9 @@ model = dict(
         arch='s24',
         out_type='cls_token',
         drop_path_rate=0.1,
-        attn_scale=True),
-    head=dict(in_channels=384))
+        attn_scale=True,
+    ),
+    head=dict(in_channels=384),
+)
 
 train_dataloader = dict(sampler=dict(type='RepeatAugSampler'))

@@ -9,6 +9,7 @@ and its head are needed, so it is `load_from` that names it.
         configs/antioversmoothing/cait-s24-featscale_finetune_in1k.py \
         --cfg-options load_from=WEIGHTS
 """
+
 _base_ = './cait-s24-attnscale_finetune_in1k.py'
 
 model = dict(backbone=dict(attn_scale=False, feat_scale=True))

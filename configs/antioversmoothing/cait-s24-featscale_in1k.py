@@ -5,6 +5,7 @@ by fine-tuning, see cait-s24-featscale_finetune_in1k.py.
 
     python tools/train.py configs/antioversmoothing/cait-s24-featscale_in1k.py
 """
+
 _base_ = './cait-s24-attnscale_in1k.py'
 
 model = dict(backbone=dict(attn_scale=False, feat_scale=True))

@@ -9,8 +9,9 @@ and its head are needed, so it is `load_from` that names it.
         configs/antioversmoothing/cait-xxs24-attnscale_finetune_in1k.py \
         --cfg-options load_from=WEIGHTS
 """
+
 _base_ = './cait-s24-attnscale_finetune_in1k.py'
 
 model = dict(
-    backbone=dict(arch='xxs24', drop_path_rate=0.05),
-    head=dict(in_channels=192))
+    backbone=dict(arch='xxs24', drop_path_rate=0.05), head=dict(in_channels=192)
+)

@@ -5,8 +5,9 @@ by fine-tuning, see cait-xxs24-featscale_finetune_in1k.py.
 
     python tools/train.py configs/antioversmoothing/cait-xxs24-featscale_in1k.py
 """
+
 _base_ = './cait-s24-featscale_in1k.py'
 
 model = dict(
-    backbone=dict(arch='xxs24', drop_path_rate=0.05),
-    head=dict(in_channels=192))
+    backbone=dict(arch='xxs24', drop_path_rate=0.05), head=dict(in_channels=192)
+)

@@ -4,6 +4,7 @@ Paper: top-1 80.9 (79.8 without FeatScale), 22.051M + 9,216 parameters.
 
     python tools/train.py configs/antioversmoothing/deit-s12-featscale_in1k.py
 """
+
 _base_ = './deit-s12-attnscale_in1k.py'
 
 model = dict(backbone=dict(attn_scale=False, feat_scale=True))

@@ -4,6 +4,7 @@ Paper: top-1 81.1 (80.5 without AttnScale), 43.344M + 144 parameters.
 
     python tools/train.py configs/antioversmoothing/deit-s24-attnscale_in1k.py
 """
+
 _base_ = './deit-s12-attnscale_in1k.py'
 
 model = dict(backbone=dict(num_layers=24, drop_rate=0.2))

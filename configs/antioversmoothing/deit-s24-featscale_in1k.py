@@ -4,6 +4,7 @@ Paper: top-1 81.3 (80.5 without FeatScale), 43.344M + 18,432 parameters.
 
     python tools/train.py configs/antioversmoothing/deit-s24-featscale_in1k.py
 """
+
 _base_ = './deit-s12-featscale_in1k.py'
 
 model = dict(backbone=dict(num_layers=24, drop_rate=0.2))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/mask-rcnn_deit-s12-featscale_fpn_3x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './mask-rcnn_deit-s12-attnscale_fpn_3x_coco.py'
 
 model = dict(backbone=dict(attn_scale=False, feat_scale=True))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/mask-rcnn_deit-s24-attnscale_fpn_3x_cityscapes.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './mask-rcnn_deit-s12-attnscale_fpn_3x_cityscapes.py'
 
 model = dict(backbone=dict(num_layers=24))

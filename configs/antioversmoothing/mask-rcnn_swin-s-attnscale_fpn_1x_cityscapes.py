@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/mask-rcnn_swin-s-attnscale_fpn_1x_cityscapes.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/mask-rcnn_fpn.py',
     'mmdet::_base_/datasets/cityscapes_instance.py',
@@ -18,9 +19,10 @@ model = dict(
         type='mmlinattn.SwinTransformer',
         arch='small',
         drop_path_rate=0.2,
-        attn_scale=True),
+        attn_scale=True,
+    ),
     neck=dict(in_channels=[96, 192, 384, 768]),
-    roi_head=dict(
-        bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))
+    roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/retinanet_deit-s12-featscale_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './retinanet_deit-s12-attnscale_fpn_1x_coco.py'
 
 model = dict(backbone=dict(attn_scale=False, feat_scale=True))

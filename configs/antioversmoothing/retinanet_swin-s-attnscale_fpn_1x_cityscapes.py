@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/retinanet_swin-s-attnscale_fpn_1x_cityscapes.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/retinanet_fpn.py',
     'mmdet::_base_/datasets/cityscapes_detection.py',
@@ -19,8 +20,10 @@ model = dict(
         arch='small',
         out_indices=(1, 2, 3),
         drop_path_rate=0.2,
-        attn_scale=True),
+        attn_scale=True,
+    ),
     neck=dict(in_channels=[192, 384, 768], start_level=0),
-    bbox_head=dict(num_classes=8))
+    bbox_head=dict(num_classes=8),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/retinanet_swin-s-attnscale_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/retinanet_fpn.py',
     'mmdet::_base_/datasets/coco_detection.py',
@@ -19,7 +20,9 @@ model = dict(
         arch='small',
         out_indices=(1, 2, 3),
         drop_path_rate=0.2,
-        attn_scale=True),
-    neck=dict(in_channels=[192, 384, 768], start_level=0))
+        attn_scale=True,
+    ),
+    neck=dict(in_channels=[192, 384, 768], start_level=0),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

@@ -4,6 +4,7 @@ Paper: top-1 83.4 (83.0 without AttnScale), 49.606M + 282 parameters.
 
     python tools/train.py configs/antioversmoothing/swin-s-attnscale_in1k.py
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -17,5 +18,7 @@ model = dict(
         arch='small',
         out_type='avg_featmap',
         drop_path_rate=0.3,
-        attn_scale=True),
-    head=dict(in_channels=768))
+        attn_scale=True,
+    ),
+    head=dict(in_channels=768),
+)

@@ -4,6 +4,7 @@ Paper: top-1 83.5 (83.0 without FeatScale), 49.606M + 18,048 parameters.
 
     python tools/train.py configs/antioversmoothing/swin-s-featscale_in1k.py
 """
+
 _base_ = './swin-s-attnscale_in1k.py'
 
 model = dict(backbone=dict(attn_scale=False, feat_scale=True))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/upernet_deit-s12-attnscale_1x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/upernet.py',
     'mmseg::_base_/datasets/ade20k.py',
@@ -21,13 +22,16 @@ model = dict(
         num_layers=12,
         out_indices=(2, 5, 8, 11),
         drop_path_rate=0.1,
-        attn_scale=True),
+        attn_scale=True,
+    ),
     neck=dict(
         type='MultiLevelNeck',
         in_channels=[384, 384, 384, 384],
         out_channels=384,
-        scales=[4, 2, 1, 0.5]),
+        scales=[4, 2, 1, 0.5],
+    ),
     decode_head=dict(in_channels=[384, 384, 384, 384], num_classes=150),
-    auxiliary_head=dict(in_channels=384, num_classes=150))
+    auxiliary_head=dict(in_channels=384, num_classes=150),
+)
 
 optim_wrapper = dict(optimizer=dict(lr=6e-5))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/upernet_deit-s24-featscale_1x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './upernet_deit-s12-featscale_1x_ade20k-512x512.py'
 
 model = dict(backbone=dict(num_layers=24, out_indices=(5, 11, 17, 23)))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/upernet_swin-s-attnscale_3x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/upernet.py',
     'mmseg::_base_/datasets/ade20k.py',
@@ -19,8 +20,10 @@ model = dict(
         type='mmlinattn.SwinTransformer',
         arch='small',
         drop_path_rate=0.3,
-        attn_scale=True),
+        attn_scale=True,
+    ),
     decode_head=dict(in_channels=[96, 192, 384, 768], num_classes=150),
-    auxiliary_head=dict(in_channels=384, num_classes=150))
+    auxiliary_head=dict(in_channels=384, num_classes=150),
+)
 
 optim_wrapper = dict(optimizer=dict(lr=6e-5))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/upernet_swin-s-attnscale_3x_cityscapes-768x768.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/upernet.py',
     'mmseg::_base_/datasets/cityscapes_768x768.py',
@@ -19,9 +20,11 @@ model = dict(
         type='mmlinattn.SwinTransformer',
         arch='small',
         drop_path_rate=0.3,
-        attn_scale=True),
+        attn_scale=True,
+    ),
     decode_head=dict(in_channels=[96, 192, 384, 768]),
     auxiliary_head=dict(in_channels=384),
-    test_cfg=dict(mode='slide', crop_size=(768, 768), stride=(512, 512)))
+    test_cfg=dict(mode='slide', crop_size=(768, 768), stride=(512, 512)),
+)
 
 optim_wrapper = dict(optimizer=dict(lr=6e-5))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/upernet_swin-s-featscale_1x_cityscapes-768x768.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './upernet_swin-s-attnscale_1x_cityscapes-768x768.py'
 
 model = dict(backbone=dict(attn_scale=False, feat_scale=True))

@@ -6,6 +6,7 @@ No figure in the paper: it trains on ImageNet only.
         configs/antioversmoothing/upernet_swin-s-featscale_3x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './upernet_swin-s-attnscale_3x_ade20k-512x512.py'
 
 model = dict(backbone=dict(attn_scale=False, feat_scale=True))

@@ -4,6 +4,7 @@ Agent attention's paper: 21M parameters, 4.3 GFLOPs.
 
     python tools/train.py configs/attention_zoo/cswin-t-agent_in1k.py
 """
+
 _base_ = './cswin-t-global_in1k.py'
 
 model = dict(backbone=dict(attention='agent'))

@@ -4,6 +4,7 @@ No result of a paper is quoted for it.
 
     python tools/train.py configs/attention_zoo/cswin-t-flatten_in1k.py
 """
+
 _base_ = './cswin-t-global_in1k.py'
 
 model = dict(backbone=dict(attention='flatten'))

@@ -4,6 +4,7 @@ ELFATT paper, CSWin-T-GLOBAL: 20M parameters, 7.60 GFLOPs.
 
     python tools/train.py configs/attention_zoo/cswin-t-global_in1k.py
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -17,7 +18,9 @@ model = dict(
         arch='t24181',
         attention='global',
         out_type='avg_featmap',
-        drop_path_rate=0.2),
-    head=dict(in_channels=512))
+        drop_path_rate=0.2,
+    ),
+    head=dict(in_channels=512),
+)
 
 train_dataloader = dict(batch_size=256)

@@ -4,6 +4,7 @@ ELFATT paper, CSWin-T-LOCAL: 20M parameters, 4.36 GFLOPs.
 
     python tools/train.py configs/attention_zoo/cswin-t-local_in1k.py
 """
+
 _base_ = './cswin-t-global_in1k.py'
 
 model = dict(backbone=dict(attention='local'))

@@ -6,6 +6,7 @@ No result of a paper is quoted for it.
         configs/attention_zoo/mask-rcnn_cswin-t-global_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/mask-rcnn_fpn.py',
     'mmdet::_base_/datasets/coco_instance.py',
@@ -18,7 +19,9 @@ model = dict(
         type='mmlinattn.CSWinTransformer',
         arch='t24181',
         attention='global',
-        drop_path_rate=0.2),
-    neck=dict(in_channels=[64, 128, 256, 512]))
+        drop_path_rate=0.2,
+    ),
+    neck=dict(in_channels=[64, 128, 256, 512]),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

@@ -5,6 +5,7 @@ No result of a paper is quoted for it.
     python tools/train.py configs/attention_zoo/mask-rcnn_cswin-t-local_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './mask-rcnn_cswin-t-global_fpn_1x_coco.py'
 
 model = dict(backbone=dict(attention='local'))

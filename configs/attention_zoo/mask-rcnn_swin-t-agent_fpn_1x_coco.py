@@ -5,6 +5,7 @@ No result of a paper is quoted for it.
     python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-agent_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './mask-rcnn_swin-t-global_fpn_1x_coco.py'
 
 model = dict(backbone=dict(attention='agent'))

@@ -6,6 +6,7 @@ No result of a paper is quoted for it.
         configs/attention_zoo/mask-rcnn_swin-t-flatten_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './mask-rcnn_swin-t-global_fpn_1x_coco.py'
 
 model = dict(backbone=dict(attention='flatten'))

@@ -5,6 +5,7 @@ No result of a paper is quoted for it.
     python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-global_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/mask-rcnn_fpn.py',
     'mmdet::_base_/datasets/coco_instance.py',
@@ -17,7 +18,9 @@ model = dict(
         type='mmlinattn.SwinTransformer',
         arch='tiny',
         attention='global',
-        drop_path_rate=0.2),
-    neck=dict(in_channels=[96, 192, 384, 768]))
+        drop_path_rate=0.2,
+    ),
+    neck=dict(in_channels=[96, 192, 384, 768]),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

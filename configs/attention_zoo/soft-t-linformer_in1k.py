@@ -7,12 +7,16 @@ first three stages, as many as SOFT has landmarks.
 
     python tools/train.py configs/attention_zoo/soft-t-linformer_in1k.py
 """
+
 _base_ = '../soft/soft-t_in1k.py'
 
 model = dict(
-    backbone=dict(attention=[
-        dict(type='mmlinattn.LinformerAttention', sr_ratio=8),
-        dict(type='mmlinattn.LinformerAttention', sr_ratio=4),
-        dict(type='mmlinattn.LinformerAttention', sr_ratio=2),
-        dict(type='mmlinattn.SoftmaxAttention'),
-    ]))
+    backbone=dict(
+        attention=[
+            dict(type='mmlinattn.LinformerAttention', sr_ratio=8),
+            dict(type='mmlinattn.LinformerAttention', sr_ratio=4),
+            dict(type='mmlinattn.LinformerAttention', sr_ratio=2),
+            dict(type='mmlinattn.SoftmaxAttention'),
+        ]
+    )
+)

@@ -6,8 +6,9 @@ It has as many landmarks as SOFT at 224 x 224, 49 in the first three stages.
 
     python tools/train.py configs/attention_zoo/soft-t-nystrom_in1k.py
 """
+
 _base_ = '../soft/soft-t_in1k.py'
 
 model = dict(
-    backbone=dict(
-        attention=dict(type='mmlinattn.NystromAttention', num_landmarks=49)))
+    backbone=dict(attention=dict(type='mmlinattn.NystromAttention', num_landmarks=49))
+)

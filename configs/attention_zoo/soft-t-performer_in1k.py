@@ -4,8 +4,7 @@ A row of the SOFT paper's Table 2. No result is quoted for it.
 
     python tools/train.py configs/attention_zoo/soft-t-performer_in1k.py
 """
+
 _base_ = '../soft/soft-t_in1k.py'
 
-model = dict(
-    backbone=dict(
-        attention=dict(type='mmlinattn.PerformerAttention')))
+model = dict(backbone=dict(attention=dict(type='mmlinattn.PerformerAttention')))

@@ -4,6 +4,7 @@ Agent attention's paper: 29M parameters, 4.5 GFLOPs.
 
     python tools/train.py configs/attention_zoo/swin-t-agent_in1k.py
 """
+
 _base_ = './swin-t-global_in1k.py'
 
 model = dict(backbone=dict(attention='agent'))

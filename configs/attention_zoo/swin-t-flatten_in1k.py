@@ -4,6 +4,7 @@ No result of a paper is quoted for it.
 
     python tools/train.py configs/attention_zoo/swin-t-flatten_in1k.py
 """
+
 _base_ = './swin-t-global_in1k.py'
 
 model = dict(backbone=dict(attention='flatten'))

@@ -4,6 +4,7 @@ ELFATT paper, Swin-T-GLOBAL: 28M parameters, 8.81 GFLOPs.
 
     python tools/train.py configs/attention_zoo/swin-t-global_in1k.py
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -17,7 +18,9 @@ model = dict(
         arch='tiny',
         attention='global',
         out_type='avg_featmap',
-        drop_path_rate=0.2),
-    head=dict(in_channels=768))
+        drop_path_rate=0.2,
+    ),
+    head=dict(in_channels=768),
+)
 
 train_dataloader = dict(batch_size=256)

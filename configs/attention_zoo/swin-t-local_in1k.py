@@ -4,6 +4,7 @@ This is Swin-T itself. No result of a paper is quoted for it.
 
     python tools/train.py configs/attention_zoo/swin-t-local_in1k.py
 """
+
 _base_ = './swin-t-global_in1k.py'
 
 model = dict(backbone=dict(attention='local'))

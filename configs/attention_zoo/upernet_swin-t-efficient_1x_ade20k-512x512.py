@@ -6,6 +6,7 @@ No result of a paper is quoted for it.
         configs/attention_zoo/upernet_swin-t-efficient_1x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './upernet_swin-t-global_1x_ade20k-512x512.py'
 
 model = dict(backbone=dict(attention='efficient'))

@@ -8,6 +8,7 @@ cswin-b-elfatt_in1k.py. Its head is needed, so it is `load_from` that names it.
     python tools/train.py configs/elfatt/cswin-b-elfatt_finetune_in1k-384px.py \
         --cfg-options load_from=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_384.py',
@@ -22,9 +23,10 @@ model = dict(
         attention='elfatt',
         block_sizes=576,
         out_type='avg_featmap',
-        drop_path_rate=0.7),
+        drop_path_rate=0.7,
+    ),
     head=dict(in_channels=768),
-    train_cfg=dict(augments=[
-        dict(type='Mixup', alpha=0.1),
-        dict(type='CutMix', alpha=0.1),
-    ]))
+    train_cfg=dict(
+        augments=[dict(type='Mixup', alpha=0.1), dict(type='CutMix', alpha=0.1)]
+    ),
+)

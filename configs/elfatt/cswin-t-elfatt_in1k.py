@@ -8,6 +8,7 @@ same shapes either way.
 
     python tools/train.py configs/elfatt/cswin-t-elfatt_in1k.py
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -22,7 +23,9 @@ model = dict(
         attention='elfatt',
         block_sizes=(49, 49, 196),
         out_type='avg_featmap',
-        drop_path_rate=0.2),
-    head=dict(in_channels=512))
+        drop_path_rate=0.2,
+    ),
+    head=dict(in_channels=512),
+)
 
 train_dataloader = dict(batch_size=256)

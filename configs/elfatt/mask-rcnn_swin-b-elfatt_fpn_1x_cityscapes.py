@@ -5,6 +5,7 @@ No figure in the paper.
     python tools/train.py configs/elfatt/mask-rcnn_swin-b-elfatt_fpn_1x_cityscapes.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/mask-rcnn_fpn.py',
     'mmdet::_base_/datasets/cityscapes_instance.py',
@@ -17,9 +18,10 @@ model = dict(
         type='mmlinattn.SwinTransformer',
         arch='base',
         attention='elfatt',
-        drop_path_rate=0.6),
+        drop_path_rate=0.6,
+    ),
     neck=dict(in_channels=[128, 256, 512, 1024]),
-    roi_head=dict(
-        bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))
+    roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

@@ -5,6 +5,7 @@ No figure in the paper.
     python tools/train.py configs/elfatt/mask-rcnn_swin-b-elfatt_fpn_3x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/mask-rcnn_fpn.py',
     '../_base_/datasets/coco_instance_480-800.py',
@@ -17,7 +18,9 @@ model = dict(
         type='mmlinattn.SwinTransformer',
         arch='base',
         attention='elfatt',
-        drop_path_rate=0.6),
-    neck=dict(in_channels=[128, 256, 512, 1024]))
+        drop_path_rate=0.6,
+    ),
+    neck=dict(in_channels=[128, 256, 512, 1024]),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

@@ -5,6 +5,7 @@ No figure in the paper.
     python tools/train.py configs/elfatt/retinanet_cswin-b-elfatt_fpn_3x_cityscapes.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/retinanet_fpn.py',
     'mmdet::_base_/datasets/cityscapes_detection.py',
@@ -18,8 +19,10 @@ model = dict(
         arch='b36292',
         attention='elfatt',
         out_indices=(1, 2, 3),
-        drop_path_rate=0.6),
+        drop_path_rate=0.6,
+    ),
     neck=dict(in_channels=[192, 384, 768], start_level=0),
-    bbox_head=dict(num_classes=8))
+    bbox_head=dict(num_classes=8),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

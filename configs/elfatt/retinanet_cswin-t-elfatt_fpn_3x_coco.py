@@ -8,6 +8,7 @@ first; weights of the ImageNet recipe, with 49, 49 and 196, fit.
     python tools/train.py configs/elfatt/retinanet_cswin-t-elfatt_fpn_3x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/retinanet_fpn.py',
     '../_base_/datasets/coco_detection_480-800.py',
@@ -21,7 +22,9 @@ model = dict(
         arch='t24181',
         attention='elfatt',
         out_indices=(1, 2, 3),
-        drop_path_rate=0.2),
-    neck=dict(in_channels=[128, 256, 512], start_level=0))
+        drop_path_rate=0.2,
+    ),
+    neck=dict(in_channels=[128, 256, 512], start_level=0),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

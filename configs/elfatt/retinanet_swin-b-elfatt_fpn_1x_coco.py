@@ -5,6 +5,7 @@ No figure in the paper.
     python tools/train.py configs/elfatt/retinanet_swin-b-elfatt_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/retinanet_fpn.py',
     'mmdet::_base_/datasets/coco_detection.py',
@@ -18,7 +19,9 @@ model = dict(
         arch='base',
         attention='elfatt',
         out_indices=(1, 2, 3),
-        drop_path_rate=0.6),
-    neck=dict(in_channels=[256, 512, 1024], start_level=0))
+        drop_path_rate=0.6,
+    ),
+    neck=dict(in_channels=[256, 512, 1024], start_level=0),
+)
 
 optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

@@ -4,6 +4,7 @@ Paper: top-1 84.5, 91M parameters, 16.46 GFLOPs.
 
     python tools/train.py configs/elfatt/swin-b-elfatt_in1k.py
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -17,5 +18,7 @@ model = dict(
         arch='base',
         attention='elfatt',
         out_type='avg_featmap',
-        drop_path_rate=0.5),
-    head=dict(in_channels=1024))
+        drop_path_rate=0.5,
+    ),
+    head=dict(in_channels=1024),
+)

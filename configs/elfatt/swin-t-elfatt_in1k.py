@@ -4,6 +4,7 @@ Paper: top-1 82.7, 30M parameters, 4.99 GFLOPs.
 
     python tools/train.py configs/elfatt/swin-t-elfatt_in1k.py
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -17,7 +18,9 @@ model = dict(
         arch='tiny',
         attention='elfatt',
         out_type='avg_featmap',
-        drop_path_rate=0.2),
-    head=dict(in_channels=768))
+        drop_path_rate=0.2,
+    ),
+    head=dict(in_channels=768),
+)
 
 train_dataloader = dict(batch_size=256)

@@ -8,6 +8,7 @@ first; weights of the ImageNet recipe, with 49, 49 and 196, fit.
     python tools/train.py configs/elfatt/upernet_cswin-t-elfatt_1x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/upernet.py',
     'mmseg::_base_/datasets/ade20k.py',
@@ -21,8 +22,10 @@ model = dict(
         type='mmlinattn.CSWinTransformer',
         arch='t24181',
         attention='elfatt',
-        drop_path_rate=0.2),
+        drop_path_rate=0.2,
+    ),
     decode_head=dict(in_channels=[64, 128, 256, 512], num_classes=150),
-    auxiliary_head=dict(in_channels=256, num_classes=150))
+    auxiliary_head=dict(in_channels=256, num_classes=150),
+)
 
 optim_wrapper = dict(optimizer=dict(lr=6e-5))

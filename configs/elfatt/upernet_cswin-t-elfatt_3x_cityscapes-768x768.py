@@ -9,6 +9,7 @@ first; weights of the ImageNet recipe, with 49, 49 and 196, fit.
         configs/elfatt/upernet_cswin-t-elfatt_3x_cityscapes-768x768.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/upernet.py',
     'mmseg::_base_/datasets/cityscapes_768x768.py',
@@ -22,9 +23,11 @@ model = dict(
         type='mmlinattn.CSWinTransformer',
         arch='t24181',
         attention='elfatt',
-        drop_path_rate=0.2),
+        drop_path_rate=0.2,
+    ),
     decode_head=dict(in_channels=[64, 128, 256, 512]),
     auxiliary_head=dict(in_channels=256),
-    test_cfg=dict(mode='slide', crop_size=(768, 768), stride=(512, 512)))
+    test_cfg=dict(mode='slide', crop_size=(768, 768), stride=(512, 512)),
+)
 
 optim_wrapper = dict(optimizer=dict(lr=6e-5))

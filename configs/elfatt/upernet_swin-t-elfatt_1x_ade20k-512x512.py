@@ -5,6 +5,7 @@ Paper: mIoU 47.7, 62M parameters.
     python tools/train.py configs/elfatt/upernet_swin-t-elfatt_1x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/upernet.py',
     'mmseg::_base_/datasets/ade20k.py',
@@ -18,8 +19,10 @@ model = dict(
         type='mmlinattn.SwinTransformer',
         arch='tiny',
         attention='elfatt',
-        drop_path_rate=0.2),
+        drop_path_rate=0.2,
+    ),
     decode_head=dict(in_channels=[96, 192, 384, 768], num_classes=150),
-    auxiliary_head=dict(in_channels=384, num_classes=150))
+    auxiliary_head=dict(in_channels=384, num_classes=150),
+)
 
 optim_wrapper = dict(optimizer=dict(lr=6e-5))

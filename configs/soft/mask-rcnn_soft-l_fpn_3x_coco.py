@@ -5,6 +5,7 @@ Paper: 84M parameters.
     python tools/train.py configs/soft/mask-rcnn_soft-l_fpn_3x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './mask-rcnn_soft-t_fpn_3x_coco.py'
 
 model = dict(backbone=dict(arch='large'))

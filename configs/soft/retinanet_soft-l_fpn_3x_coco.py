@@ -5,6 +5,7 @@ Paper: 74M parameters.
     python tools/train.py configs/soft/retinanet_soft-l_fpn_3x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = './retinanet_soft-t_fpn_3x_coco.py'
 
 model = dict(backbone=dict(arch='large'))

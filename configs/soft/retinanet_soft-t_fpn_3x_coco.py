@@ -5,6 +5,7 @@ Paper: 23M parameters.
     python tools/train.py configs/soft/retinanet_soft-t_fpn_3x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/retinanet_fpn.py',
     '../_base_/datasets/coco_detection_480-800.py',
@@ -18,5 +19,7 @@ model = dict(
         arch='tiny',
         attn_norm=True,
         drop_path_rate=0.1,
-        norm_cfg=dict(type='SyncBN', requires_grad=True)),
-    neck=dict(in_channels=[64, 128, 320, 512]))
+        norm_cfg=dict(type='SyncBN', requires_grad=True),
+    ),
+    neck=dict(in_channels=[64, 128, 320, 512]),
+)

@@ -5,6 +5,7 @@ Paper: AP 41.9, 23M parameters.
     python tools/train.py configs/soft/retinanet_softpp-t_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/retinanet_fpn.py',
     'mmdet::_base_/datasets/coco_detection.py',
@@ -17,5 +18,7 @@ model = dict(
         type='mmlinattn.SOFTPlusPlus',
         arch='tiny',
         drop_path_rate=0.1,
-        norm_cfg=dict(type='SyncBN', requires_grad=True)),
-    neck=dict(in_channels=[64, 128, 256, 512]))
+        norm_cfg=dict(type='SyncBN', requires_grad=True),
+    ),
+    neck=dict(in_channels=[64, 128, 256, 512]),
+)

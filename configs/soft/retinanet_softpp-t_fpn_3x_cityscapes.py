@@ -5,6 +5,7 @@ No result of a paper is quoted for it.
     python tools/train.py configs/soft/retinanet_softpp-t_fpn_3x_cityscapes.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/retinanet_fpn.py',
     'mmdet::_base_/datasets/cityscapes_detection.py',
@@ -17,6 +18,8 @@ model = dict(
         type='mmlinattn.SOFTPlusPlus',
         arch='tiny',
         drop_path_rate=0.1,
-        norm_cfg=dict(type='SyncBN', requires_grad=True)),
+        norm_cfg=dict(type='SyncBN', requires_grad=True),
+    ),
     neck=dict(in_channels=[64, 128, 256, 512]),
-    bbox_head=dict(num_classes=8))
+    bbox_head=dict(num_classes=8),
+)

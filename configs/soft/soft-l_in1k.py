@@ -8,6 +8,7 @@ the detection and segmentation configs need the normalized kernel: add
 
     python tools/train.py configs/soft/soft-l_in1k.py
 """
+
 _base_ = './soft-t_in1k.py'
 
 model = dict(backbone=dict(arch='large'))

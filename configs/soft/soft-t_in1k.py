@@ -8,6 +8,7 @@ the detection and segmentation configs need the normalized kernel: add
 
     python tools/train.py configs/soft/soft-t_in1k.py
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -17,8 +18,7 @@ _base_ = [
 
 model = dict(
     backbone=dict(
-        type='mmlinattn.SOFT',
-        arch='tiny',
-        out_type='cls_token',
-        drop_path_rate=0.1),
-    head=dict(in_channels=512))
+        type='mmlinattn.SOFT', arch='tiny', out_type='cls_token', drop_path_rate=0.1
+    ),
+    head=dict(in_channels=512),
+)

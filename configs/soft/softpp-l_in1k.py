@@ -4,7 +4,7 @@ Paper: top-1 84.1, 85M parameters.
 
     python tools/train.py configs/soft/softpp-l_in1k.py
 """
+
 _base_ = './softpp-t_in1k.py'
 
-model = dict(
-    backbone=dict(arch='large'), head=dict(in_channels=1024))
+model = dict(backbone=dict(arch='large'), head=dict(in_channels=1024))

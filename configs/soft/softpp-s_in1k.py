@@ -4,7 +4,7 @@ Paper: top-1 82.6, 27M parameters.
 
     python tools/train.py configs/soft/softpp-s_in1k.py
 """
+
 _base_ = './softpp-t_in1k.py'
 
-model = dict(
-    backbone=dict(arch='small'), head=dict(in_channels=768))
+model = dict(backbone=dict(arch='small'), head=dict(in_channels=768))

@@ -4,6 +4,7 @@ Paper: top-1 80.9, 13M parameters.
 
     python tools/train.py configs/soft/softpp-t_in1k.py
 """
+
 _base_ = [
     '../_base_/models/image_classifier.py',
     '../_base_/datasets/in1k_224.py',
@@ -16,5 +17,7 @@ model = dict(
         type='mmlinattn.SOFTPlusPlus',
         arch='tiny',
         out_type='cls_token',
-        drop_path_rate=0.1),
-    head=dict(in_channels=512))
+        drop_path_rate=0.1,
+    ),
+    head=dict(in_channels=512),
+)

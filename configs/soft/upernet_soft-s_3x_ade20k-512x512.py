@@ -5,6 +5,7 @@ Paper: 54M parameters.
     python tools/train.py configs/soft/upernet_soft-s_3x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/upernet.py',
     'mmseg::_base_/datasets/ade20k.py',
@@ -19,6 +20,8 @@ model = dict(
         arch='small',
         attn_norm=True,
         drop_path_rate=0.1,
-        norm_cfg=dict(type='SyncBN', requires_grad=True)),
+        norm_cfg=dict(type='SyncBN', requires_grad=True),
+    ),
     decode_head=dict(in_channels=[64, 128, 320, 512], num_classes=150),
-    auxiliary_head=dict(in_channels=320, num_classes=150))
+    auxiliary_head=dict(in_channels=320, num_classes=150),
+)

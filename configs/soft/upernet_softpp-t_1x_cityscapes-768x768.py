@@ -5,6 +5,7 @@ No result of a paper is quoted for it.
     python tools/train.py configs/soft/upernet_softpp-t_1x_cityscapes-768x768.py \
         --cfg-options pretrained=WEIGHTS
 """
+
 _base_ = [
     '../_base_/models/upernet.py',
     'mmseg::_base_/datasets/cityscapes_768x768.py',
@@ -18,7 +19,9 @@ model = dict(
         type='mmlinattn.SOFTPlusPlus',
         arch='tiny',
         drop_path_rate=0.1,
-        norm_cfg=dict(type='SyncBN', requires_grad=True)),
+        norm_cfg=dict(type='SyncBN', requires_grad=True),
+    ),
     decode_head=dict(in_channels=[64, 128, 256, 512]),
     auxiliary_head=dict(in_channels=256),
-    test_cfg=dict(mode='slide', crop_size=(768, 768), stride=(512, 512)))
+    test_cfg=dict(mode='slide', crop_size=(768, 768), stride=(512, 512)),
+)

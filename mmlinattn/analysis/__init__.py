@@ -1,3 +1,3 @@
 from .flops import KINDS, FlopCount, count_flops
 
-__all__ = ['FlopCount', 'KINDS', 'count_flops']
+__all__ = ['KINDS', 'FlopCount', 'count_flops']

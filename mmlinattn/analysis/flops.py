@@ -18,6 +18,7 @@ operations of mmcv (RoIAlign, deformable convolution) are not counted. Nothing
 depends on the values, the device or the torch version, so that a model on the
 meta device is counted at any size in no time.
 """
+
 from collections import Counter
 from contextlib import ExitStack
 from functools import wraps

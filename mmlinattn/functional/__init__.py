@@ -1,4 +1,5 @@
 """One equation, one function: tensors in, tensors out."""
+
 from .agent import agent_attention
 from .blocks import blockify, crop_map, pad_map, square_side, unblockify
 from .convolution import depthwise_conv2d
@@ -13,11 +14,29 @@ from .performer import orthogonal_features, performer_attention
 from .softmax_free import softmax_free_attention
 
 __all__ = [
-    'agent_attention', 'attn_scale', 'block_attention', 'blockify',
-    'check_solver', 'crop_map', 'dc_component', 'depthwise_conv2d',
-    'efficient_attention', 'feat_scale', 'focus', 'focused_linear_attention',
-    'gaussian_kernel', 'gaussian_product', 'iterative_pinv', 'local_attention',
-    'newton_alpha', 'newton_pinv', 'nystrom_attention', 'orthogonal_features',
-    'pad_map', 'performer_attention', 'softmax_free_attention', 'square_side',
-    'unblockify'
+    'agent_attention',
+    'attn_scale',
+    'block_attention',
+    'blockify',
+    'check_solver',
+    'crop_map',
+    'dc_component',
+    'depthwise_conv2d',
+    'efficient_attention',
+    'feat_scale',
+    'focus',
+    'focused_linear_attention',
+    'gaussian_kernel',
+    'gaussian_product',
+    'iterative_pinv',
+    'local_attention',
+    'newton_alpha',
+    'newton_pinv',
+    'nystrom_attention',
+    'orthogonal_features',
+    'pad_map',
+    'performer_attention',
+    'softmax_free_attention',
+    'square_side',
+    'unblockify',
 ]

@@ -2,6 +2,7 @@
 
 Legend: B batch, h heads, N tokens, n agents, d head dim.
 """
+
 from torch.nn.functional import scaled_dot_product_attention
 
 
@@ -24,5 +25,4 @@ def agent_attention(q, k, v, agents, agent_bias=None, query_bias=None):
         Tensor: (B, h, N, d).
     """
     collected = scaled_dot_product_attention(agents, k, v, attn_mask=agent_bias)
-    return scaled_dot_product_attention(
-        q, agents, collected, attn_mask=query_bias)
+    return scaled_dot_product_attention(q, agents, collected, attn_mask=query_bias)

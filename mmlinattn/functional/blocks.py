@@ -3,6 +3,7 @@
 Legend: ... batch and heads, (H, W) map, N = H * W tokens, s side of a square
 block or (s, t) sides of any, n blocks, d channels.
 """
+
 import math
 
 from torch.nn.functional import pad
@@ -21,7 +22,8 @@ def square_side(size, name):
     side = math.isqrt(size) if isinstance(size, int) and size > 0 else 0
     if not side or side**2 != size:
         raise ValueError(
-            f'{name} must be a square number such as 49, 196 or 576, got {size!r}')
+            f'{name} must be a square number such as 49, 196 or 576, got {size!r}'
+        )
     return side
 
 
@@ -43,8 +45,9 @@ def pad_map(x, hw_shape, side, centred=False):
         return x, padded_shape
     top, left = _offsets(padded_shape, hw_shape, centred)
     bottom, right = (
-        padded - length - offset for padded, length, offset in zip(
-            padded_shape, hw_shape, (top, left)))
+        padded - length - offset
+        for padded, length, offset in zip(padded_shape, hw_shape, (top, left))
+    )
     x = pad(x.unflatten(-2, hw_shape), (0, 0, left, right, top, bottom))
     return x.flatten(-3, -2), padded_shape
 
@@ -56,7 +59,7 @@ def crop_map(x, padded_shape, hw_shape, centred=False):
     top, left = _offsets(padded_shape, hw_shape, centred)
     height, width = hw_shape
     x = x.unflatten(-2, padded_shape)
-    return x[..., top:top + height, left:left + width, :].flatten(-3, -2)
+    return x[..., top : top + height, left : left + width, :].flatten(-3, -2)
 
 
 def blockify(x, hw_shape, side, centred=False):
@@ -91,8 +94,7 @@ def _sides(side):
 
 
 def _whole_blocks(hw_shape, side):
-    return tuple(
-        math.ceil(length / s) * s for length, s in zip(hw_shape, _sides(side)))
+    return tuple(math.ceil(length / s) * s for length, s in zip(hw_shape, _sides(side)))
 
 
 def _offsets(padded_shape, hw_shape, centred):
@@ -100,4 +102,5 @@ def _offsets(padded_shape, hw_shape, centred):
     if not centred:
         return 0, 0
     return tuple(
-        (padded - length) // 2 for padded, length in zip(padded_shape, hw_shape))
+        (padded - length) // 2 for padded, length in zip(padded_shape, hw_shape)
+    )

@@ -2,6 +2,7 @@
 
 Legend: B batch, C channels, (H, W) map, k kernel side.
 """
+
 import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
@@ -28,12 +29,12 @@ def depthwise_conv2d(x, weight):
     if weight.shape[:2] != (x.size(1), 1) or weight.size(-1) % 2 == 0:
         raise ValueError(
             f'weight must be (C, 1, k, k) with C={x.size(1)} and odd k, got '
-            f'{tuple(weight.shape)}')
+            f'{tuple(weight.shape)}'
+        )
     return _DepthwiseConv2d.apply(x, weight)
 
 
 class _DepthwiseConv2d(Function):
-
     @staticmethod
     def forward(ctx, x, weight):
         ctx.save_for_backward(x, weight)
@@ -50,8 +51,18 @@ class _DepthwiseConv2d(Function):
             grad_x = _convolve(grad, weight_.flip(-2, -1)).to(x.dtype)
         if ctx.needs_input_grad[1]:
             _, grad_weight, _ = torch.ops.aten.convolution_backward(
-                grad, x_, weight_, None, (1, 1), _padding(weight), (1, 1),
-                False, (0, 0), x.size(1), (False, True, False))
+                grad,
+                x_,
+                weight_,
+                None,
+                (1, 1),
+                _padding(weight),
+                (1, 1),
+                False,
+                (0, 0),
+                x.size(1),
+                (False, True, False),
+            )
             grad_weight = grad_weight.to(weight.dtype)
         return grad_x, grad_weight
 

@@ -2,6 +2,7 @@
 
 Legend: B batch, h heads, N tokens, c channels of queries and keys, d of values.
 """
+
 from .precision import at_least_float32, autocast_disabled
 
 

@@ -2,6 +2,7 @@
 
 Legend: B batch, h heads, N tokens, d head dim.
 """
+
 from .precision import at_least_float32, autocast_disabled
 
 # keeps a token without positive channels from having no direction at all
@@ -24,7 +25,7 @@ def focus(x, factor=3):
     """
     x = x.relu() + _EPS
     # f_p(x) takes no notice of this, but powers of large numbers overflow
-    power = (x / x.detach().amax(-1, keepdim=True))**factor
+    power = (x / x.detach().amax(-1, keepdim=True)) ** factor
     return power * (x.norm(dim=-1, keepdim=True) / power.norm(dim=-1, keepdim=True))
 
 

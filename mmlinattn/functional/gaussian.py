@@ -2,6 +2,7 @@
 
 Legend: B batch, h heads, M rows, K columns, d head dim, e channels of values.
 """
+
 import os
 
 from torch.autograd import Function
@@ -81,12 +82,16 @@ def gaussian_product(q, k, v):
         RuntimeError: If it is 'triton' and the kernels can't run.
     """
     fits = (
-        q.dim() == k.dim() == v.dim() == 4 and q.shape[:2] == k.shape[:2]
-        and q.size(-1) == k.size(-1) and k.shape[:3] == v.shape[:3])
+        q.dim() == k.dim() == v.dim() == 4
+        and q.shape[:2] == k.shape[:2]
+        and q.size(-1) == k.size(-1)
+        and k.shape[:3] == v.shape[:3]
+    )
     if not fits:
         raise ValueError(
             'q, k and v must be (B, h, M, d), (B, h, K, d) and (B, h, K, e), '
-            f'got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}')
+            f'got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}'
+        )
     with autocast_disabled(q):
         implementation = pick_implementation(q, k, v)
         if implementation is streaming:
@@ -99,10 +104,11 @@ def pick_implementation(*tensors):
     choice = os.environ.get('MMLINATTN_KERNELS', 'auto')
     if choice not in ('auto', 'triton', 'torch'):
         raise ValueError(
-            "MMLINATTN_KERNELS must be 'auto', 'triton' or 'torch', got "
-            f'{choice!r}')
+            f"MMLINATTN_KERNELS must be 'auto', 'triton' or 'torch', got {choice!r}"
+        )
     if choice != 'torch' and kernels.available(*tensors):
         from .kernels import gaussian  # imports Triton
+
         return gaussian
     if choice == 'triton':
         raise RuntimeError(
@@ -110,12 +116,12 @@ def pick_implementation(*tensors):
             'NVIDIA GPU of compute capability 8.0, float32 or less and a head '
             f'dim of at most {kernels.MAX_DIM}; got {tensors[0].dtype} on '
             f'{tensors[0].device} with shapes '
-            f'{[tuple(x.shape) for x in tensors]}')
+            f'{[tuple(x.shape) for x in tensors]}'
+        )
     return streaming
 
 
 class _GaussianProduct(Function):
-
     @staticmethod
     def forward(ctx, q, k, v, implementation):
         ctx.save_for_backward(q, k, v)

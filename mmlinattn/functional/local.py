@@ -3,6 +3,7 @@
 Legend: B batch, h heads, (H, W) map, N = H * W tokens, n blocks of s * t
 tokens, d head dim.
 """
+
 import math
 
 import torch
@@ -33,18 +34,21 @@ def block_attention(q, k, v, hw_shape, block_size, mask_padding=False, omega=Non
     """
     side = square_side(block_size, 'block_size')
     return local_attention(
-        q, k, v, hw_shape, (side, side), mask_padding=mask_padding, omega=omega)
+        q, k, v, hw_shape, (side, side), mask_padding=mask_padding, omega=omega
+    )
 
 
-def local_attention(q,
-                    k,
-                    v,
-                    hw_shape,
-                    block_shape,
-                    mask_padding=False,
-                    omega=None,
-                    dropout_p=0.,
-                    centred=False):
+def local_attention(
+    q,
+    k,
+    v,
+    hw_shape,
+    block_shape,
+    mask_padding=False,
+    omega=None,
+    dropout_p=0.0,
+    centred=False,
+):
     """Softmax attention inside blocks, which are a batch to the fused kernels
     of :func:`torch.nn.functional.scaled_dot_product_attention`.
 
@@ -69,14 +73,16 @@ def local_attention(q,
     q, k, v = (blockify(x, hw_shape, block_shape, centred) for x in (q, k, v))
     is_key = None
     if mask_padding and any(
-            length % side for length, side in zip(hw_shape, block_shape)):
+        length % side for length, side in zip(hw_shape, block_shape)
+    ):
         is_key = torch.ones(math.prod(hw_shape), 1, device=q.device)
         is_key = blockify(is_key, hw_shape, block_shape, centred)  # (n, s * t, 1)
     # fused kernels take four axes: heads join the batch, blocks are the heads
     out = scaled_dot_product_attention(
         *(x.flatten(0, 1) for x in (q, k, v)),
         attn_mask=None if is_key is None else is_key.mT.bool().unsqueeze(0),
-        dropout_p=dropout_p).unflatten(0, heads)
+        dropout_p=dropout_p,
+    ).unflatten(0, heads)
     if omega is not None:
         if is_key is not None:
             # padded values are zero: this makes the block's mean the keys' mean

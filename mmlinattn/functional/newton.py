@@ -2,6 +2,7 @@
 
 Legend: ... batch and heads, m landmarks, k columns of a right-hand side.
 """
+
 import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
@@ -28,13 +29,11 @@ def check_solver(solver, num_iters=20, ridge=0.0, solvers=SOLVERS):
     if solver not in solvers:
         raise ValueError(f'solver must be one of {solvers}, got {solver!r}')
     if not isinstance(num_iters, int) or num_iters < 1:
-        raise ValueError(
-            f'num_iters must be a positive integer, got {num_iters!r}')
+        raise ValueError(f'num_iters must be a positive integer, got {num_iters!r}')
     if ridge < 0:
         raise ValueError(f'ridge must not be negative, got {ridge}')
     if solver == 'cholesky' and not ridge:
-        raise ValueError(
-            f"solver='cholesky' needs a positive ridge, got ridge={ridge}")
+        raise ValueError(f"solver='cholesky' needs a positive ridge, got ridge={ridge}")
 
 
 def newton_alpha(a, beta=0.5, max_halvings=10):
@@ -118,12 +117,14 @@ def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
     """
     if a.dim() < 2 or a.size(-1) != a.size(-2):
         raise ValueError(
-            f'a must be square, (..., m, m), but has shape {tuple(a.shape)}')
+            f'a must be square, (..., m, m), but has shape {tuple(a.shape)}'
+        )
     check_solver(solver, num_iters, solvers=SOLVERS[:-1])
     if rhs is not None and rhs.shape[:-1] != a.shape[:-1]:
         raise ValueError(
             f'rhs must be (..., m, k) for a of shape {tuple(a.shape)}, got '
-            f'{tuple(rhs.shape)}')
+            f'{tuple(rhs.shape)}'
+        )
     dtype = a.dtype
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
@@ -190,7 +191,8 @@ class _Solve(Function):
         y, alpha, *factors = ctx.saved_tensors
         with autocast_disabled(grad):
             grad_rhs = apply_inverse(
-                ctx.solver, factors, grad, alpha, ctx.num_iters, transpose=True)
+                ctx.solver, factors, grad, alpha, ctx.num_iters, transpose=True
+            )
             grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
         return grad_a, grad_rhs, None, None, None
 
@@ -208,13 +210,13 @@ def factorize(solver, a, alpha=None, num_iters=None):
         Sequence[Tensor | None]: Of what shapes is the solver's own affair.
     """
     if solver == 'newton':
-        return (_newton_steps(a, alpha, num_iters), )
+        return (_newton_steps(a, alpha, num_iters),)
     if solver == 'spectral':
         eigenvalues, vectors = torch.linalg.eigh(a)
         return vectors, newton_filter(eigenvalues.unsqueeze(-1), alpha, num_iters)
     if solver == 'lanczos':
         return _deflate_each(a, alpha, num_iters)
-    return (torch.linalg.cholesky(a), )
+    return (torch.linalg.cholesky(a),)
 
 
 def apply_inverse(solver, factors, x, alpha=None, num_iters=None, transpose=False):
@@ -250,16 +252,18 @@ def _newton_steps(a, alpha, num_iters):
 def _deflate_each(a, alpha, num_iters):
     """The fields of every matrix's :class:`Deflated`, one after the other."""
     return [
-        field for matrix, step in zip(_one_by_one(a), _steps(a, alpha))
+        field
+        for matrix, step in zip(_one_by_one(a), _steps(a, alpha))
         for field in deflate(matrix, step, num_iters)
     ]
 
 
 def _apply_each(factors, x, alpha, num_iters):
-    factors = zip(*(iter(factors), ) * len(Deflated._fields))
+    factors = zip(*(iter(factors),) * len(Deflated._fields))
     y = x.new_empty(x.shape)
     for y_i, x_i, fields, step in zip(
-            _one_by_one(y), _one_by_one(x), factors, _steps(x, alpha)):
+        _one_by_one(y), _one_by_one(x), factors, _steps(x, alpha)
+    ):
         y_i.copy_(apply_deflated(Deflated(*fields), x_i, step, num_iters))
     return y
 

@@ -2,6 +2,7 @@
 
 Legend: ... batch and heads, B batch, h heads, N tokens, m landmarks, d head dim.
 """
+
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -55,8 +56,9 @@ def nystrom_attention(q, k, v, q_landmarks, k_landmarks, num_iters=6):
     dtype = v.dtype
     with autocast_disabled(q):
         q, k, v, q_landmarks, k_landmarks = at_least_float32(
-            q, k, v, q_landmarks, k_landmarks)
-        a = (q_landmarks * q.size(-1)**-0.5 @ k_landmarks.mT).softmax(-1)
+            q, k, v, q_landmarks, k_landmarks
+        )
+        a = (q_landmarks * q.size(-1) ** -0.5 @ k_landmarks.mT).softmax(-1)
         x = scaled_dot_product_attention(q_landmarks, k, v)  # (B, h, m, d)
         y = iterative_pinv(a, num_iters) @ x
         return scaled_dot_product_attention(q, k_landmarks, y).to(dtype)

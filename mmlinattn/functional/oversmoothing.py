@@ -3,6 +3,7 @@ via the Fourier Domain Analysis*, arXiv 2203.05962).
 
 Legend: B batch, h heads, N tokens, d head dim, C channels.
 """
+
 import torch
 
 
@@ -22,7 +23,7 @@ def attn_scale(out, v, omega):
     Returns:
         Tensor: The shape of ``out``.
     """
-    omega = omega.view(-1, *(1, ) * (out.dim() - 2))
+    omega = omega.view(-1, *(1,) * (out.dim() - 2))
     # one pass over the output: mean(V) * -omega + A V * (1 + omega)
     return torch.addcmul(v.mean(-2, keepdim=True) * -omega, out, 1 + omega)
 
@@ -53,5 +54,4 @@ def feat_scale(x, dc_scale, hc_scale):
         Tensor: (B, N, C).
     """
     # one pass over the map: DC * (s - t) + X * (1 + t)
-    return torch.addcmul(
-        dc_component(x) * (dc_scale - hc_scale), x, 1 + hc_scale)
+    return torch.addcmul(dc_component(x) * (dc_scale - hc_scale), x, 1 + hc_scale)

@@ -2,6 +2,7 @@
 
 Legend: B batch, h heads, N tokens, m features, d head dim.
 """
+
 import math
 
 import torch
@@ -56,8 +57,8 @@ def performer_attention(q, k, v, features):
     dtype = v.dtype
     with autocast_disabled(q):
         q, k, v, features = at_least_float32(q, k, v, features)
-        features = features.mT * q.size(-1)**-0.25
-        half_square = k.square().sum(-1, keepdim=True) / (2 * k.size(-1)**0.5)
+        features = features.mT * q.size(-1) ** -0.25
+        half_square = k.square().sum(-1, keepdim=True) / (2 * k.size(-1) ** 0.5)
         log_k = k @ features - half_square  # (B, h, N, m)
         log_q = q @ features + log_k.logsumexp(-2, keepdim=True)
         return efficient_attention(log_q, log_k, v).to(dtype)

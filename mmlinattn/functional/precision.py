@@ -1,4 +1,5 @@
 """Float32 arithmetic inside mixed precision."""
+
 from contextlib import nullcontext
 
 import torch
@@ -14,5 +15,5 @@ def autocast_disabled(x):
 def at_least_float32(*tensors):
     """Float16 and bfloat16 tensors as float32, all others as they are."""
     return tuple(
-        t.float() if t.dtype in (torch.float16, torch.bfloat16) else t
-        for t in tensors)
+        t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in tensors
+    )

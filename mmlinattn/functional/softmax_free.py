@@ -2,28 +2,37 @@
 
 Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
+
 import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from . import streaming
 from .gaussian import gaussian_kernel, pick_implementation
-from .newton import (apply_inverse, check_solver, cholesky_solve, factorize,
-                     newton_pinv, settle)
+from .newton import (
+    apply_inverse,
+    check_solver,
+    cholesky_solve,
+    factorize,
+    newton_pinv,
+    settle,
+)
 from .precision import at_least_float32, autocast_disabled
 
 # Entries of P up to which it is rather kept than computed again.
 _KEPT_ENTRIES = 2**18
 
 
-def softmax_free_attention(q,
-                           landmarks,
-                           v,
-                           normalize=True,
-                           num_iters=20,
-                           ridge=0.0,
-                           solver='auto',
-                           keep_kernel=None):
+def softmax_free_attention(
+    q,
+    landmarks,
+    v,
+    normalize=True,
+    num_iters=20,
+    ridge=0.0,
+    solver='auto',
+    keep_kernel=None,
+):
     r"""Nystroem attention on a Gaussian kernel, without softmax.
 
     With :math:`P = \kappa(\tilde Q, Q)`, :math:`A = \kappa(\tilde Q,
@@ -91,7 +100,7 @@ def _landmark_matrix(landmarks, normalize, ridge):
         return a, degree.rsqrt(), None
     norm = degree.detach().amax(-2, keepdim=True)
     # the second one keeps alpha * lambda_max^2 below 2 at any ridge
-    alpha = torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge)**2)
+    alpha = torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge) ** 2)
     return a, torch.ones_like(degree), alpha
 
 
@@ -120,9 +129,11 @@ class _AttendInBlocks(Function):
             grad_y = ctx.products.gaussian_product(landmarks, q, grad)
             # of the right-hand side, scale * x
             grad_rhs = apply_inverse(
-                solver, factors, scale * grad_y, alpha, num_iters, transpose=True)
+                solver, factors, scale * grad_y, alpha, num_iters, transpose=True
+            )
             grad_landmarks, grad_q, grad_v = ctx.products.both_products_grad(
-                landmarks, q, v, scale * y, scale * grad_rhs, grad, x, grad_y)
+                landmarks, q, v, scale * y, scale * grad_rhs, grad, x, grad_y
+            )
             # A's gradient has low rank: -grad_rhs y^T, and of its row sums
             columns, rows = y, -grad_rhs
             if normalize:
@@ -130,7 +141,8 @@ class _AttendInBlocks(Function):
                 rows = torch.cat((rows, -grad_scale * scale**3 / 2), dim=-1)
                 columns = torch.cat((columns, torch.ones_like(scale)), dim=-1)
             of_rows, of_columns, _ = streaming.gaussian_product_grad(
-                landmarks, landmarks, columns, rows)
+                landmarks, landmarks, columns, rows
+            )
             grad_landmarks += of_rows + of_columns
         return (grad_q, grad_landmarks, grad_v, None, None, None, None)
 
@@ -138,14 +150,18 @@ class _AttendInBlocks(Function):
 def _check_shapes(q, landmarks, v):
     fits = (
         q.dim() == landmarks.dim() == v.dim() == 4
-        and q.shape[:3] == v.shape[:3] and q.shape[:2] == landmarks.shape[:2]
-        and q.size(-1) == landmarks.size(-1))
+        and q.shape[:3] == v.shape[:3]
+        and q.shape[:2] == landmarks.shape[:2]
+        and q.size(-1) == landmarks.size(-1)
+    )
     if not fits:
         raise ValueError(
             'q, landmarks and v must be (B, h, N, d), (B, h, m, d) and '
             f'(B, h, N, d), got {tuple(q.shape)}, {tuple(landmarks.shape)} '
-            f'and {tuple(v.shape)}')
+            f'and {tuple(v.shape)}'
+        )
     if landmarks.size(2) == 0 or q.size(2) == 0:
         raise ValueError(
             f'attention needs tokens and landmarks, got N={q.size(2)} and '
-            f'm={landmarks.size(2)}')
+            f'm={landmarks.size(2)}'
+        )

@@ -2,8 +2,9 @@
 
 Legend: m landmarks, k columns of a right-hand side, r eigenpairs.
 """
-from functools import lru_cache
-from typing import NamedTuple, Optional, Tuple
+
+from functools import cache
+from typing import NamedTuple, Optional
 
 import torch
 from torch import Tensor
@@ -40,8 +41,9 @@ def newton_filter(eigenvalues, alpha, num_iters):
     reduced = alpha * eigenvalues.square()
     residual = 1 - reduced
     # log1p keeps the digits of a residual next to 1
-    log_residual = torch.where(residual > 0, torch.log1p(-reduced),
-                               residual.abs().log())
+    log_residual = torch.where(
+        residual > 0, torch.log1p(-reduced), residual.abs().log()
+    )
     filtered = -torch.expm1(2.0**num_iters * log_residual) / eigenvalues
     return filtered.where(eigenvalues != 0, eigenvalues)
 
@@ -55,6 +57,7 @@ class Deflated(NamedTuple):
         filtered (Tensor): :math:`g(\lambda)`, (r, 1).
         rest (Tensor, optional): R, (m, m); None where all eigenpairs are there.
     """
+
     vectors: Tensor
     filtered: Tensor
     rest: Optional[Tensor]
@@ -82,12 +85,12 @@ def deflate(a, alpha, num_iters):
     Returns:
         Deflated: The same whenever ``a`` is the same.
     """
-    scale = (2.0**num_iters * alpha)**0.5
+    scale = (2.0**num_iters * alpha) ** 0.5
     if 1 / scale > _CUT_OFF_OVER_MEAN * a.diagonal().mean():
         generator = torch.Generator().manual_seed(0)
         start, probes = torch.randn(
-            2, _BLOCK, len(a), generator=generator, dtype=a.dtype,
-            device='cpu').to(a.device)
+            2, _BLOCK, len(a), generator=generator, dtype=a.dtype, device='cpu'
+        ).to(a.device)
         pairs = _leading_eigenpairs(a, start, scale)
         if pairs is not None:
             eigenvalues, vectors = pairs
@@ -151,8 +154,9 @@ def _leading_eigenpairs(a, start, scale):
         following, coupling = torch.linalg.qr(image.mT)
         following = following.mT
         # what rounding left in them is no longer small next to a tiny image
-        basis[size:size + _BLOCK] = following.addmm(
-            following @ known.mT, known, alpha=-1)
+        basis[size : size + _BLOCK] = following.addmm(
+            following @ known.mT, known, alpha=-1
+        )
         if size < look:
             continue
         eigenvalues, mixing = torch.linalg.eigh(projected[:size, :size])
@@ -177,8 +181,8 @@ def _norm_is_below_one(rest, probes, scale):
     return False
 
 
-@lru_cache(maxsize=None)
-def _polynomial(num_iters, degree) -> Tuple[float, ...]:
+@cache
+def _polynomial(num_iters, degree) -> tuple[float, ...]:
     r"""Coefficients, lowest first, of the polynomial through
     :math:`\varphi(x) = (1 - (1 - x / 2^T)^{2^T}) / x` at Chebyshev's nodes of
     [0, 1]."""
@@ -186,4 +190,4 @@ def _polynomial(num_iters, degree) -> Tuple[float, ...]:
     exponents = torch.arange(count, dtype=torch.float64, device='cpu')
     nodes = (1 + ((exponents + 0.5) * torch.pi / count).cos()) / 2
     values = newton_filter(nodes.sqrt(), 2.0**-num_iters, num_iters) / nodes.sqrt()
-    return tuple(torch.linalg.solve(nodes[:, None]**exponents, values).tolist())
+    return tuple(torch.linalg.solve(nodes[:, None] ** exponents, values).tolist())

@@ -6,6 +6,7 @@ the blocks where they are needed again: memory is that of the inputs and outputs
 Legend: ... batch and heads, M rows, K columns, d channels of tokens, e channels
 of values.
 """
+
 from math import ceil, prod
 
 import torch
@@ -77,8 +78,7 @@ def gaussian_product_grad(a, b, v, grad):
     grad_a -= row_sums * a
     # the column sums of S are those of the channels of v * K^T G
     grad_b -= (v * grad_v).sum(-1, keepdim=True) * b
-    return tuple(
-        g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes))
+    return tuple(g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes))
 
 
 def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y):
@@ -104,8 +104,7 @@ def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y):
     # the row sums of S are those of the channels of two known products
     row_sums = (grad_x * x + y * grad_y).sum(-1, keepdim=True).flatten(0, -3)
     weights = torch.cat((grad_x, y), dim=-1).flatten(0, -3)
-    a, b, v, grad_x, grad_out = (
-        t.flatten(0, -3) for t in (a, b, v, grad_x, grad_out))
+    a, b, v, grad_x, grad_out = (t.flatten(0, -3) for t in (a, b, v, grad_x, grad_out))
     grad_a = torch.zeros_like(a)
     grad_b, grad_v = torch.empty_like(b), torch.empty_like(v)
     for heads, columns, kernel, s in _kernel_blocks(b, a):
@@ -117,8 +116,7 @@ def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y):
         torch.bmm(s, a[heads], out=grad_b[here])
         grad_b[here].addcmul_(s.sum(-1, keepdim=True), b[here], value=-1)
     grad_a -= row_sums * a
-    return tuple(
-        g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes))
+    return tuple(g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes))
 
 
 def _kernel_blocks(many, few, across=False):
@@ -150,7 +148,7 @@ def _kernel_blocks(many, few, across=False):
             if across:
                 left, right = right, left
             shape = (left.size(0), left.size(1), right.size(1))
-            kernel, room = (part[:prod(shape)].view(shape) for part in memory)
+            kernel, room = (part[: prod(shape)].view(shape) for part in memory)
             torch.bmm(left, right.mT, out=kernel)
             # rounding can make a distance negative
             yield of_heads, of_tokens, kernel.clamp_(max=0).exp_(), room

@@ -1,3 +1,3 @@
-from .attentions import *  # noqa: F401,F403
-from .backbones import *  # noqa: F401,F403
-from .necks import *  # noqa: F401,F403
+from .attentions import *  # noqa: F403
+from .backbones import *  # noqa: F403
+from .necks import *  # noqa: F403

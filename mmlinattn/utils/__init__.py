@@ -1,4 +1,3 @@
-from .config import (check_data, check_file, load_config,
-                     register_config_scopes)
+from .config import check_data, check_file, load_config, register_config_scopes
 
 __all__ = ['check_data', 'check_file', 'load_config', 'register_config_scopes']

@@ -1,4 +1,5 @@
 """What the command-line tools share."""
+
 import argparse
 import os
 import os.path as osp
@@ -23,20 +24,19 @@ def run_parser(description):
     parser.add_argument(
         '--work-dir',
         help='folder for logs, checkpoints and results; default: '
-        './work_dirs/<name of the config>')
+        './work_dirs/<name of the config>',
+    )
     add_cfg_options(parser, 'train_dataloader.batch_size=4')
     parser.add_argument(
         '--launcher',
         choices=['none', 'pytorch', 'slurm', 'mpi'],
         default='none',
-        help='how processes were started; default: none, a single one')
+        help='how processes were started; default: none, a single one',
+    )
     # torch's launcher passes it, MMEngine reads the environment
     parser.add_argument(
-        '--local_rank',
-        '--local-rank',
-        type=int,
-        default=0,
-        help=argparse.SUPPRESS)
+        '--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS
+    )
     return parser
 
 
@@ -55,7 +55,8 @@ def add_cfg_options(parser, example):
         metavar='KEY=VALUE',
         help=f'options of the config to override, such as {example}; lists as '
         'key="[a,b]" or key=a,b, nested ones as key="[(a,b),(c,d)]", an entry '
-        'of a list as key.0')
+        'of a list as key.0',
+    )
 
 
 def _key_value(text):

@@ -1,4 +1,5 @@
 """Reading configs: of mmdet, mmseg, mmpretrain, and our own."""
+
 import os.path as osp
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
@@ -31,10 +32,10 @@ def register_config_scopes():
     if asked and osp.realpath(installed) != osp.realpath(package):
         asked.working_set.add(
             asked.Distribution(
-                osp.dirname(package),
-                project_name=SCOPE,
-                version=mmlinattn.__version__),
-            replace=True)
+                osp.dirname(package), project_name=SCOPE, version=mmlinattn.__version__
+            ),
+            replace=True,
+        )
 
 
 def load_config(path, cfg_options=None):
@@ -105,7 +106,8 @@ def check_data(cfg, *sections):
             if '://' not in path and not osp.exists(path):
                 raise FileNotFoundError(
                     f'{key}={path!r}: there is no such file or folder. '
-                    'Put or link the data there, or set this option')
+                    'Put or link the data there, or set this option'
+                )
 
 
 def _data_paths(node, key):

@@ -4,6 +4,7 @@ test_paper_flops.py tests them. To write the page docs/flops.md:
 
     python tests/test_analysis/paper_flops.py
 """
+
 import copy
 import importlib.util
 from functools import lru_cache
@@ -36,6 +37,7 @@ class Column(NamedTuple):
         decimals (int): How many the page has.
         value (callable): Takes the number of parameters and a FlopCount.
     """
+
     title: str
     decimals: int
     value: Callable
@@ -52,6 +54,7 @@ class Row(NamedTuple):
         shape (tuple[int], optional): Height and width of the image. Default:
             that of the config's test pipeline.
     """
+
     config: str
     printed: tuple = ()
     options: dict = {}
@@ -66,6 +69,7 @@ class Table(NamedTuple):
         columns (tuple[Column]): What is counted.
         rows (dict[str, Row]): The models by name.
     """
+
     text: str
     columns: tuple
     rows: dict
@@ -83,36 +87,40 @@ def gflops_without(*kinds):
 PARAMS = Column('parameters, M', 2, lambda num_params, flops: num_params / 1e6)
 FLOPS = Column('GFLOPs', 3, gflops_without())
 NO_SOFTMAX = Column(
-    'without softmax-attention products', 3, gflops_without('softmax_attention'))
+    'without softmax-attention products', 3, gflops_without('softmax_attention')
+)
 NO_INVERSE = Column('without pseudo-inverses', 3, gflops_without('pseudo_inverse'))
 NO_NORM = Column(
-    'without normalization and resizing', 3, gflops_without('norm', 'resampling'))
+    'without normalization and resizing', 3, gflops_without('norm', 'resampling')
+)
 
 ELFATT = {
-    'CSWin-T-ELFATT': Row(
-        'elfatt/cswin-t-elfatt_in1k.py', ('20', '4.44', '4.13')),
+    'CSWin-T-ELFATT': Row('elfatt/cswin-t-elfatt_in1k.py', ('20', '4.44', '4.13')),
     'CSWin-T-ELFATT, blocks of 196': Row(
-        'elfatt/cswin-t-elfatt_in1k.py', ('20', '4.56', '4.13'),
-        {'backbone.block_sizes': 196}),
-    'CSWin-B-ELFATT': Row(
-        'elfatt/cswin-b-elfatt_in1k.py', ('73', '15.47', '14.46')),
+        'elfatt/cswin-t-elfatt_in1k.py',
+        ('20', '4.56', '4.13'),
+        {'backbone.block_sizes': 196},
+    ),
+    'CSWin-B-ELFATT': Row('elfatt/cswin-b-elfatt_in1k.py', ('73', '15.47', '14.46')),
     'CSWin-B-ELFATT, 384²': Row(
-        'elfatt/cswin-b-elfatt_finetune_in1k-384px.py', ('73', '51.21', '42.48')),
+        'elfatt/cswin-b-elfatt_finetune_in1k-384px.py', ('73', '51.21', '42.48')
+    ),
     'Swin-T-ELFATT': Row('elfatt/swin-t-elfatt_in1k.py', ('30', '4.99', '4.67')),
     'Swin-B-ELFATT': Row('elfatt/swin-b-elfatt_in1k.py', ('91', '16.46', '15.68')),
     'Swin-B-ELFATT, 384²': Row(
-        'elfatt/swin-b-elfatt_finetune_in1k-384px.py', ('91', '52.79', '46.08')),
+        'elfatt/swin-b-elfatt_finetune_in1k-384px.py', ('91', '52.79', '46.08')
+    ),
     'CSWin-T-GLOBAL': Row(
-        'attention_zoo/cswin-t-global_in1k.py', ('20', '7.60', '4.09')),
-    'CSWin-T-LOCAL': Row(
-        'attention_zoo/cswin-t-local_in1k.py', ('20', '4.36', '4.09')),
+        'attention_zoo/cswin-t-global_in1k.py', ('20', '7.60', '4.09')
+    ),
+    'CSWin-T-LOCAL': Row('attention_zoo/cswin-t-local_in1k.py', ('20', '4.36', '4.09')),
     'CSWin-T-EFFATT': Row('attention_zoo/cswin-t-efficient_in1k.py'),
     'CSWin-T-FLATTEN': Row('attention_zoo/cswin-t-flatten_in1k.py'),
-    'Swin-T-GLOBAL': Row(
-        'attention_zoo/swin-t-global_in1k.py', ('28', '8.81', '4.38')),
+    'Swin-T-GLOBAL': Row('attention_zoo/swin-t-global_in1k.py', ('28', '8.81', '4.38')),
     'Swin-T-LOCAL': Row('attention_zoo/swin-t-local_in1k.py'),
     'Swin-T-EFFATT': Row(
-        'attention_zoo/swin-t-efficient_in1k.py', ('28', '4.55', '4.45')),
+        'attention_zoo/swin-t-efficient_in1k.py', ('28', '4.55', '4.45')
+    ),
     'Swin-T-FLATTEN': Row('attention_zoo/swin-t-flatten_in1k.py'),
 }
 
@@ -120,24 +128,35 @@ COCO, ADE20K = (800, 1280), (512, 2048)
 DOWNSTREAM = {
     'Mask R-CNN, CSWin-T-ELFATT': Row(
         'elfatt/mask-rcnn_cswin-t-elfatt_fpn_1x_coco.py',
-        ('40', '334.86', '254.40'), shape=COCO),
+        ('40', '334.86', '254.40'),
+        shape=COCO,
+    ),
     'Mask R-CNN, Swin-T-ELFATT': Row(
         'elfatt/mask-rcnn_swin-t-elfatt_fpn_1x_coco.py',
-        ('50', '311.39', '266.43'), shape=COCO),
+        ('50', '311.39', '266.43'),
+        shape=COCO,
+    ),
     'UperNet, CSWin-T-ELFATT': Row(
         'elfatt/upernet_cswin-t-elfatt_1x_ade20k-512x512.py',
-        ('50', '1014.26', '929.53'), shape=ADE20K),
+        ('50', '1014.26', '929.53'),
+        shape=ADE20K,
+    ),
     'UperNet, Swin-T-ELFATT': Row(
         'elfatt/upernet_swin-t-elfatt_1x_ade20k-512x512.py',
-        ('62', '991.27', '943.94'), shape=ADE20K),
+        ('62', '991.27', '943.94'),
+        shape=ADE20K,
+    ),
 }
 
 
 def variant(**options):
     """CSWin-T-ELFATT with other options, blocks of 196 tokens if not given."""
     options = {'block_sizes': 196, **options}
-    return Row('elfatt/cswin-t-elfatt_in1k.py', (),
-               {f'backbone.{key}': value for key, value in options.items()})
+    return Row(
+        'elfatt/cswin-t-elfatt_in1k.py',
+        (),
+        {f'backbone.{key}': value for key, value in options.items()},
+    )
 
 
 def levels(*attention):
@@ -152,15 +171,16 @@ VARIANTS = {
     'blocks of 49': variant(block_sizes=49),
     'blocks of 49, 49, 196': variant(block_sizes=(49, 49, 196)),
     'no LePE': variant(lepe=False),
-    'c₁ : c₂ = 0 : 1': variant(split_ratio=0.),
+    'c₁ : c₂ = 0 : 1': variant(split_ratio=0.0),
     'c₁ : c₂ = 0.25 : 0.75': variant(split_ratio=0.25),
     'c₁ : c₂ = 0.75 : 0.25': variant(split_ratio=0.75),
-    'c₁ : c₂ = 1 : 0': variant(split_ratio=1.),
+    'c₁ : c₂ = 1 : 0': variant(split_ratio=1.0),
     'in no level': levels(SOFTMAX, SOFTMAX, SOFTMAX, SOFTMAX),
     'in level 1': levels(LINEAR, SOFTMAX, SOFTMAX, SOFTMAX),
     'in levels 1, 2': levels(LINEAR, LINEAR, SOFTMAX, SOFTMAX),
     'in levels 1-3, alternating in 3': levels(
-        LINEAR, LINEAR, [SOFTMAX, LINEAR], SOFTMAX),
+        LINEAR, LINEAR, [SOFTMAX, LINEAR], SOFTMAX
+    ),
     'in levels 1-3': levels(LINEAR, LINEAR, LINEAR, SOFTMAX),
     'in all levels': levels(LINEAR, LINEAR, LINEAR, dict(LINEAR, block_size=49)),
 }
@@ -171,19 +191,27 @@ AGENT = {
     'Agent-Swin-T': Row(AGENT_SWIN, ('29', '', '4.5')),
     'Agent-Swin-S': Row(AGENT_SWIN, ('50', '', '8.7'), {'backbone.arch': 'small'}),
     'Agent-Swin-B': Row(
-        AGENT_SWIN, ('88', '', '15.4'),
-        {'backbone.arch': 'base', 'head.in_channels': 1024}),
+        AGENT_SWIN,
+        ('88', '', '15.4'),
+        {'backbone.arch': 'base', 'head.in_channels': 1024},
+    ),
     'Agent-CSWin-T': Row(AGENT_CSWIN, ('21', '', '4.3')),
     'Agent-CSWin-B': Row(
-        AGENT_CSWIN, ('73', '', '14.9'),
-        {'backbone.arch': 'b36292', 'head.in_channels': 768}),
+        AGENT_CSWIN,
+        ('73', '', '14.9'),
+        {'backbone.arch': 'b36292', 'head.in_channels': 768},
+    ),
 }
 
 SOFT = {
     f'SOFT-{name}': Row(f'soft/soft-{name[0].lower()}_in1k.py', (params, '', flops))
     for name, params, flops in (
-        ('Tiny', '13', '1.9'), ('Small', '24', '3.3'), ('Medium', '45', '7.2'),
-        ('Large', '64', '11.0'), ('Huge', '87', '16.3'))
+        ('Tiny', '13', '1.9'),
+        ('Small', '24', '3.3'),
+        ('Medium', '45', '7.2'),
+        ('Large', '64', '11.0'),
+        ('Huge', '87', '16.3'),
+    )
 }
 
 SOFT_PYRAMID = {
@@ -200,12 +228,18 @@ TABLES = {
 At 224², or 384² where the name says so, with a head of 1,000 classes. Printed: the
 paper (arXiv 2501.06098), Table I and others, and the README of its authors
 (github.com/Alicewithrabbit/ELFTEST). Of rows without a printed value we have not
-seen one.""", (PARAMS, FLOPS, NO_SOFTMAX), ELFATT),
+seen one.""",
+        (PARAMS, FLOPS, NO_SOFTMAX),
+        ELFATT,
+    ),
     'ELFATT: detectors and segmenters': Table(
         """\
 Mask R-CNN at 1280 × 800, UperNet at 512 × 2048. Printed: the same README. Mask R-CNN
 has 1,000 proposals and 100 masks; UperNet is counted without its auxiliary head,
-whose parameters are in the sum.""", (PARAMS, FLOPS, NO_SOFTMAX), DOWNSTREAM),
+whose parameters are in the sum.""",
+        (PARAMS, FLOPS, NO_SOFTMAX),
+        DOWNSTREAM,
+    ),
     'ELFATT: variants': Table(
         """\
 What the paper's Tables II-V vary, here in CSWin-T at 224²: block sizes, LePE, c₁ : c₂
@@ -223,26 +257,34 @@ model = dict(
 
 In Swin a list changes the attentions only; ELFATT's Swin has overlapping
 convolutions besides, to be given as `patch_embed` and `merging`.""",
-        (PARAMS, FLOPS, NO_SOFTMAX), VARIANTS),
+        (PARAMS, FLOPS, NO_SOFTMAX),
+        VARIANTS,
+    ),
     'Agent attention': Table(
         """\
 At 224². Printed: the paper (arXiv 2312.08874) and the README of its code, which count
 neither normalization nor the resizing of biases.""",
-        (PARAMS, FLOPS, NO_NORM), AGENT),
+        (PARAMS, FLOPS, NO_NORM),
+        AGENT,
+    ),
     'SOFT': Table(
         """\
 At 224². Printed: the README of its code (github.com/fudan-zvg/SOFT), as the paper
 (arXiv 2110.11945). Its 1.9 GFLOPs of SOFT-Tiny are ours without the 20
 Newton-Raphson steps of the pseudo-inverse; its numbers of the others fit neither
 count to the last digit, and its parameters are rounded down.""",
-        (PARAMS, FLOPS, NO_INVERSE), SOFT),
+        (PARAMS, FLOPS, NO_INVERSE),
+        SOFT,
+    ),
     "Other attentions in SOFT-Tiny's pyramid": Table(
         """\
 SOFT's Table 2, at 224²: attentions of the first three stages, softmax attention with
 a class token being in the fourth. We have not seen what it prints of the others than
 SOFT. Linformer is a spatial reduction by 8, 4, 2, Nyströmformer has 49 landmarks,
 Performer int(d ln d) random features.""",
-        (PARAMS, FLOPS, NO_SOFTMAX, NO_INVERSE), SOFT_PYRAMID),
+        (PARAMS, FLOPS, NO_SOFTMAX, NO_INVERSE),
+        SOFT_PYRAMID,
+    ),
 }
 
 INTRODUCTION = """\
@@ -309,7 +351,7 @@ def compare(title, name):
     """
     table = TABLES[title]
     columns = {}
-    printed = table.rows[name].printed or ('', ) * len(table.columns)
+    printed = table.rows[name].printed or ('',) * len(table.columns)
     for column, text in zip(table.columns, printed):
         value = column.value(*measure(title, name))
         decimals = len(text.partition('.')[2])
@@ -327,11 +369,14 @@ def render_row(title, name):
     """Cells of a row: model, options, columns, difference."""
     table = TABLES[title]
     row = table.rows[name]
-    cells = [f'[{name}](../configs/{row.config})',
-             ' '.join(option_text(*option) for option in row.options.items())]
+    cells = [
+        f'[{name}](../configs/{row.config})',
+        ' '.join(option_text(*option) for option in row.options.items()),
+    ]
     differences = []
     for column, (value, text, agrees) in zip(
-            table.columns, compare(title, name).values()):
+        table.columns, compare(title, name).values()
+    ):
         cell = f'{value:.{column.decimals}f}'
         cells.append(f'{cell} ({text})' if text else cell)
         if not agrees:
@@ -341,11 +386,16 @@ def render_row(title, name):
 
 def render_table(title):
     table = TABLES[title]
-    head = ['model', 'options', *(column.title for column in table.columns),
-            'ours - printed']
+    head = [
+        'model',
+        'options',
+        *(column.title for column in table.columns),
+        'ours - printed',
+    ]
     rows = [render_row(title, name) for name in table.rows]
-    return '\n'.join(f'| {" | ".join(cells)} |'
-                     for cells in (head, ['---'] * len(head), *rows))
+    return '\n'.join(
+        f'| {" | ".join(cells)} |' for cells in (head, ['---'] * len(head), *rows)
+    )
 
 
 def render():

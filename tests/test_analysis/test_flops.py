@@ -31,33 +31,59 @@ class Call(nn.Module):
 
 
 LAYERS = {
-    'conv': (nn.Conv2d(4, 6, 3, padding=1), (2, 4, 5, 7),
-             dict(conv=2 * 5 * 7 * 6 * 4 * 9)),
-    'conv-stride': (nn.Conv2d(4, 6, 3, stride=2), (1, 4, 7, 9),
-                    dict(conv=3 * 4 * 6 * 4 * 9)),
-    'conv-depthwise': (nn.Conv2d(4, 4, 3, padding=1, groups=4), (1, 4, 5, 7),
-                       dict(conv=5 * 7 * 4 * 9)),
-    'conv-transposed': (nn.ConvTranspose2d(4, 6, 2, stride=2, groups=2), (1, 4, 5, 7),
-                        dict(conv=5 * 7 * 4 * 3 * 4)),
+    'conv': (
+        nn.Conv2d(4, 6, 3, padding=1),
+        (2, 4, 5, 7),
+        dict(conv=2 * 5 * 7 * 6 * 4 * 9),
+    ),
+    'conv-stride': (
+        nn.Conv2d(4, 6, 3, stride=2),
+        (1, 4, 7, 9),
+        dict(conv=3 * 4 * 6 * 4 * 9),
+    ),
+    'conv-depthwise': (
+        nn.Conv2d(4, 4, 3, padding=1, groups=4),
+        (1, 4, 5, 7),
+        dict(conv=5 * 7 * 4 * 9),
+    ),
+    'conv-transposed': (
+        nn.ConvTranspose2d(4, 6, 2, stride=2, groups=2),
+        (1, 4, 5, 7),
+        dict(conv=5 * 7 * 4 * 3 * 4),
+    ),
     'linear': (nn.Linear(8, 3), (2, 5, 8), dict(linear=2 * 5 * 8 * 3)),
-    'linear-no-bias': (nn.Linear(8, 3, bias=False), (2, 5, 8),
-                       dict(linear=2 * 5 * 8 * 3)),
-    'linear-vector': (nn.Linear(8, 3), (8, ), dict(linear=8 * 3)),
+    'linear-no-bias': (
+        nn.Linear(8, 3, bias=False),
+        (2, 5, 8),
+        dict(linear=2 * 5 * 8 * 3),
+    ),
+    'linear-vector': (nn.Linear(8, 3), (8,), dict(linear=8 * 3)),
     'matmul': (Call(lambda x: x @ x.mT), (2, 3, 5, 4), dict(matmul=2 * 3 * 5 * 5 * 4)),
-    'matmul-in-place': (Call(lambda x: (x @ x.mT).baddbmm_(x, x.mT)), (3, 5, 4),
-                        dict(matmul=2 * 3 * 5 * 5 * 4)),
-    'einsum': (Call(lambda x: torch.einsum('bnhd,bmhd->bhnm', x, x)), (2, 5, 3, 4),
-               dict(matmul=2 * 3 * 5 * 5 * 4)),
+    'matmul-in-place': (
+        Call(lambda x: (x @ x.mT).baddbmm_(x, x.mT)),
+        (3, 5, 4),
+        dict(matmul=2 * 3 * 5 * 5 * 4),
+    ),
+    'einsum': (
+        Call(lambda x: torch.einsum('bnhd,bmhd->bhnm', x, x)),
+        (2, 5, 3, 4),
+        dict(matmul=2 * 3 * 5 * 5 * 4),
+    ),
     'layer-norm': (nn.LayerNorm(8), (2, 5, 8), dict(norm=5 * 2 * 5 * 8)),
-    'layer-norm-no-weight': (nn.LayerNorm(8, elementwise_affine=False), (2, 5, 8),
-                             dict(norm=4 * 2 * 5 * 8)),
+    'layer-norm-no-weight': (
+        nn.LayerNorm(8, elementwise_affine=False),
+        (2, 5, 8),
+        dict(norm=4 * 2 * 5 * 8),
+    ),
     'group-norm': (nn.GroupNorm(2, 8), (2, 8, 3, 3), dict(norm=5 * 2 * 8 * 9)),
     'batch-norm': (nn.BatchNorm2d(8), (2, 8, 3, 3), dict(norm=2 * 2 * 8 * 9)),
     'instance-norm': (nn.InstanceNorm2d(8), (2, 8, 3, 3), dict(norm=4 * 2 * 8 * 9)),
-    'bilinear': (nn.Upsample(scale_factor=2, mode='bilinear'), (1, 8, 3, 5),
-                 dict(resampling=4 * 8 * 6 * 10)),
-    'nearest': (nn.Upsample(scale_factor=2), (1, 8, 3, 5),
-                dict(resampling=8 * 6 * 10)),
+    'bilinear': (
+        nn.Upsample(scale_factor=2, mode='bilinear'),
+        (1, 8, 3, 5),
+        dict(resampling=4 * 8 * 6 * 10),
+    ),
+    'nearest': (nn.Upsample(scale_factor=2), (1, 8, 3, 5), dict(resampling=8 * 6 * 10)),
     'pool': (nn.AdaptiveAvgPool2d(1), (1, 8, 3, 5), dict(resampling=8 * 3 * 5)),
     'pool-map': (nn.AdaptiveAvgPool2d(2), (1, 8, 3, 5), dict(resampling=8 * 3 * 5)),
     'free': (nn.Sequential(nn.GELU(), nn.Softmax(-1)), (2, 5, 8), {}),
@@ -85,11 +111,17 @@ def test_scaled_dot_product_attention(mask, device):
         if mask == 'keywords':
             return F.scaled_dot_product_attention(query=q, key=k, value=v)
         return F.scaled_dot_product_attention(
-            q, k, v, bias if mask == 'bias' else None, is_causal=mask == 'causal')
+            q, k, v, bias if mask == 'bias' else None, is_causal=mask == 'causal'
+        )
 
     counted = kinds(
-        Call(attend), (batch, heads, n_q, d), (batch, heads, n_k, d),
-        (batch, heads, n_k, d_v), (n_q, n_k), device=device)
+        Call(attend),
+        (batch, heads, n_q, d),
+        (batch, heads, n_k, d),
+        (batch, heads, n_k, d_v),
+        (n_q, n_k),
+        device=device,
+    )
     assert counted == dict(softmax_attention=batch * heads * n_q * n_k * (d + d_v))
 
 
@@ -99,21 +131,22 @@ def test_multihead_attention(need_weights, device):
     attention = nn.MultiheadAttention(8, 2, batch_first=True)
     model = Call(lambda x: attention(x, x, x, need_weights=need_weights))
     model.attention = attention
-    assert kinds(
-        model, (2, 5, 8), device=device) == dict(
-            linear=2 * 5 * 4 * 8 * 8, softmax_attention=2 * 2 * 5 * 5 * 8)
+    assert kinds(model, (2, 5, 8), device=device) == dict(
+        linear=2 * 5 * 4 * 8 * 8, softmax_attention=2 * 2 * 5 * 5 * 8
+    )
 
 
 def test_attention_written_out():
     utils = pytest.importorskip('mmpretrain.models.utils')
     attention = utils.WindowMSA(8, (3, 3), 2)
     assert kinds(attention, (4, 9, 8)) == dict(
-        linear=4 * 9 * 4 * 8 * 8, softmax_attention=4 * 2 * 9 * 9 * 8)
+        linear=4 * 9 * 4 * 8 * 8, softmax_attention=4 * 2 * 9 * 9 * 8
+    )
 
 
 def softmax_free_attention(side, dims, heads, ratio, kernel, normalize):
     """Hand count of SoftmaxFreeAttention on one side x side map."""
-    n, m, d = side**2, (side // ratio)**2, dims // heads
+    n, m, d = side**2, (side // ratio) ** 2, dims // heads
     # x is P V, y the pseudo-inverse applied to x
     kernels = dict(P=m * n * d, A=m * m * d, x=m * n * d, out=n * m * d)
     newton = dict(steps=20 * 2 * m**3, y=m * m * d)
@@ -124,7 +157,8 @@ def softmax_free_attention(side, dims, heads, ratio, kernel, normalize):
         linear=3 * n * dims**2,
         norm=5 * heads * m * d,
         gaussian_kernel=heads * sum(kernels.values()),
-        pseudo_inverse=heads * sum(newton.values()))
+        pseudo_inverse=heads * sum(newton.values()),
+    )
 
 
 @pytest.mark.parametrize('device', DEVICES)
@@ -134,23 +168,28 @@ def test_softmax_free_attention(normalize, solver, device):
     """A count of the model: neither the device nor the solver change it."""
     models = pytest.importorskip('mmlinattn.models')
     attention = models.SoftmaxFreeAttention(
-        16, 2, sampling_ratio=2, kernel_size=5, attn_norm=normalize, solver=solver)
+        16, 2, sampling_ratio=2, kernel_size=5, attn_norm=normalize, solver=solver
+    )
     # 100 landmarks: there the automatic choice depends on the device
     model = Call(lambda x: attention(x, (20, 20)))
     model.attention = attention
-    assert kinds(
-        model, (1, 400, 16),
-        device=device) == softmax_free_attention(20, 16, 2, 2, 5, normalize)
+    assert kinds(model, (1, 400, 16), device=device) == softmax_free_attention(
+        20, 16, 2, 2, 5, normalize
+    )
 
 
 def test_cholesky_is_another_count():
     m, n, d = 100, 400, 8
     q, landmarks = torch.rand(1, 2, n, d), torch.rand(1, 2, m, d)
-    model = Call(lambda: functional.softmax_free_attention(
-        q, landmarks, q, ridge=0.01, solver='cholesky'))
+    model = Call(
+        lambda: functional.softmax_free_attention(
+            q, landmarks, q, ridge=0.01, solver='cholesky'
+        )
+    )
     assert kinds(model) == dict(
         gaussian_kernel=2 * (3 * m * n * d + m * m * d),
-        pseudo_inverse=2 * m**3 // 6 + 2 * m * m * d)
+        pseudo_inverse=2 * m**3 // 6 + 2 * m * m * d,
+    )
 
 
 def transformer_block(n, dims):
@@ -178,15 +217,21 @@ def soft_tiny():
             parts.append(dict(conv=conv, norm=2 * n * dims[i]))
         for _ in range(depths[i]):
             if i == 3:  # standard attention and a class token
-                products = 2 * (n + 1)**2 * dims[i]
-                parts += [transformer_block(n + 1, dims[i]),
-                          dict(softmax_attention=products)]
+                products = 2 * (n + 1) ** 2 * dims[i]
+                parts += [
+                    transformer_block(n + 1, dims[i]),
+                    dict(softmax_attention=products),
+                ]
                 continue
             attention = softmax_free_attention(
-                side, dims[i], heads[i], 8 >> i, (9, 5, 3)[i], normalize=False)
+                side, dims[i], heads[i], 8 >> i, (9, 5, 3)[i], normalize=False
+            )
             # transformer_block has a key projection, shared here with the query's
-            parts += [transformer_block(n, dims[i]), attention,
-                      dict(linear=-4 * n * dims[i]**2)]
+            parts += [
+                transformer_block(n, dims[i]),
+                attention,
+                dict(linear=-4 * n * dims[i] ** 2),
+            ]
     parts.append(dict(norm=5 * 50 * 512))
     return total(*parts)
 
@@ -214,7 +259,8 @@ class Block(nn.Module):
         self.qkv, self.proj = nn.Linear(dims, 3 * dims), nn.Linear(dims, dims)
         self.lepe = nn.Conv2d(dims, dims, 3, padding=1, groups=dims)
         self.ffn = nn.Sequential(
-            nn.Linear(dims, 4 * dims), nn.GELU(), nn.Linear(4 * dims, dims))
+            nn.Linear(dims, 4 * dims), nn.GELU(), nn.Linear(4 * dims, dims)
+        )
 
     def forward(self, x):
         qkv = self.qkv(self.norm1(x)).chunk(3, dim=-1)
@@ -235,7 +281,6 @@ class Tokens(nn.Sequential):
 
 
 class SwinMerging(nn.Sequential):
-
     def __init__(self, dims):
         super().__init__(nn.LayerNorm(4 * dims), nn.Linear(4 * dims, 2 * dims, False))
 
@@ -257,14 +302,18 @@ def global_cswin_tiny():
         layers += [Block(64 << i, 32, 56 >> i) for _ in range(depth)]
         merging = nn.Conv2d(64 << i, 128 << i, 3, stride=2, padding=1)
         layers.append(
-            Tokens(merging, nn.LayerNorm(128 << i)) if i < 3 else nn.LayerNorm(512))
+            Tokens(merging, nn.LayerNorm(128 << i)) if i < 3 else nn.LayerNorm(512)
+        )
     return nn.Sequential(*layers)
 
 
-@pytest.mark.parametrize('build, dims, printed', [
-    (global_swin_tiny, 768, ('8.81', '4.38')),
-    (global_cswin_tiny, 512, ('7.60', '4.09')),
-])
+@pytest.mark.parametrize(
+    'build, dims, printed',
+    [
+        (global_swin_tiny, 768, ('8.81', '4.38')),
+        (global_cswin_tiny, 512, ('7.60', '4.09')),
+    ],
+)
 def test_convention_is_that_of_the_elfatt_paper(build, dims, printed):
     """Its Table I prints both counts of these models, at 224 x 224."""
     model = build().to('meta')
@@ -290,7 +339,8 @@ def test_batch():
     model = models.SOFTPlusPlus('tiny').to('meta')
     one, three = (
         count_flops(model, torch.zeros(batch, 3, 64, 96, device='meta')).by_kind()
-        for batch in (1, 3))
+        for batch in (1, 3)
+    )
     # position tables are resized once for all images
     assert three.pop('resampling') == one.pop('resampling') > 0
     assert three == {kind: 3 * macs for kind, macs in one.items()}
@@ -333,7 +383,6 @@ def test_forward_of_a_part():
 
 
 class Failing(nn.Module):
-
     def forward(self, x):
         raise RuntimeError('fails')
 

@@ -1,4 +1,5 @@
 """Parameters and FLOPs of our configs are those that the papers print."""
+
 import importlib.util
 from pathlib import Path
 
@@ -9,7 +10,8 @@ for library in ('mmdet', 'mmseg', 'mmpretrain'):
     pytest.importorskip(library)
 
 spec = importlib.util.spec_from_file_location(
-    'paper_flops', Path(__file__).with_name('paper_flops.py'))
+    'paper_flops', Path(__file__).with_name('paper_flops.py')
+)
 paper = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(paper)
 
@@ -23,11 +25,15 @@ NOT_REPRODUCED = {
 }
 
 
-@pytest.mark.parametrize('title, name', [
-    pytest.param(title, name, id=f'{title}-{name}')
-    for title, table in paper.TABLES.items()
-    for name, row in table.rows.items() if row.printed
-])
+@pytest.mark.parametrize(
+    'title, name',
+    [
+        pytest.param(title, name, id=f'{title}-{name}')
+        for title, table in paper.TABLES.items()
+        for name, row in table.rows.items()
+        if row.printed
+    ],
+)
 def test_printed(title, name):
     """To the last digit."""
     compared = paper.compare(title, name).items()
@@ -43,7 +49,7 @@ def test_page():
 # Stages of CSWin-T and of SOFT-Tiny at 224 x 224: dims, depth, heads, tokens.
 CSWIN = ((64, 2, 2, 56**2), (128, 4, 4, 28**2), (256, 18, 8, 14**2), (512, 1, 16, 7**2))
 SOFT = ((64, 1, 2, 56**2), (128, 2, 4, 28**2), (320, 3, 10, 14**2))
-SOFT_LAST = 2 * 2 * 512 * (7**2 + 1)**2  # softmax attention and a class token
+SOFT_LAST = 2 * 2 * 512 * (7**2 + 1) ** 2  # softmax attention and a class token
 
 
 def variant(name, **kwargs):
@@ -62,20 +68,23 @@ def elfatt_products(block_sizes, share):
         softmax += (depth - linear) * 2 * tokens**2 * dims
         if linear:
             softmax += linear * 2 * tokens * block_size * (1 - share) * dims
-            matmul += linear * 2 * tokens * (share * dims)**2 / half_heads
+            matmul += linear * 2 * tokens * (share * dims) ** 2 / half_heads
     return dict(softmax_attention=softmax, matmul=matmul)
 
 
-@pytest.mark.parametrize('name, block_sizes, share', (
-    ('blocks of 196', (196, 196, 196), 0.5),
-    ('blocks of 49', (49, 49, 49), 0.5),
-    ('blocks of 49, 49, 196', (49, 49, 196), 0.5),
-    ('no LePE', (196, 196, 196), 0.5),
-    ('c₁ : c₂ = 0 : 1', (196, 196, 196), 0),
-    ('c₁ : c₂ = 0.25 : 0.75', (196, 196, 196), 0.25),
-    ('c₁ : c₂ = 0.75 : 0.25', (196, 196, 196), 0.75),
-    ('c₁ : c₂ = 1 : 0', (196, 196, 196), 1),
-))
+@pytest.mark.parametrize(
+    'name, block_sizes, share',
+    (
+        ('blocks of 196', (196, 196, 196), 0.5),
+        ('blocks of 49', (49, 49, 49), 0.5),
+        ('blocks of 49, 49, 196', (49, 49, 196), 0.5),
+        ('no LePE', (196, 196, 196), 0.5),
+        ('c₁ : c₂ = 0 : 1', (196, 196, 196), 0),
+        ('c₁ : c₂ = 0.25 : 0.75', (196, 196, 196), 0.25),
+        ('c₁ : c₂ = 0.75 : 0.25', (196, 196, 196), 0.75),
+        ('c₁ : c₂ = 1 : 0', (196, 196, 196), 1),
+    ),
+)
 def test_products_of_elfatt(name, block_sizes, share):
     counted = variant(name)[1]
     by_hand = elfatt_products(block_sizes, share)
@@ -87,9 +96,11 @@ def test_lepe():
     num_params, kinds = variant('blocks of 196')
     fewer_params, without = variant('no LePE')
     assert num_params - fewer_params == sum(
-        10 * dims * depth for dims, depth, _, _ in CSWIN)
+        10 * dims * depth for dims, depth, _, _ in CSWIN
+    )
     assert kinds.pop('conv') - without.pop('conv') == sum(
-        9 * dims * depth * tokens for dims, depth, _, tokens in CSWIN)
+        9 * dims * depth * tokens for dims, depth, _, tokens in CSWIN
+    )
     assert kinds == without
 
 
@@ -108,34 +119,48 @@ def test_levels():
     assert softmax == sorted(set(softmax), reverse=True)
 
 
-@pytest.mark.parametrize('name, linear', (
-    ('blocks of 196', True), ('c₁ : c₂ = 0 : 1', True), ('c₁ : c₂ = 1 : 0', True),
-    ('in no level', False)))
+@pytest.mark.parametrize(
+    'name, linear',
+    (
+        ('blocks of 196', True),
+        ('c₁ : c₂ = 0 : 1', True),
+        ('c₁ : c₂ = 1 : 0', True),
+        ('in no level', False),
+    ),
+)
 def test_growth(name, linear):
     """ELFATT's levels take four times as much for four times the pixels."""
     small, large = (
         paper.measure('ELFATT: variants', name, shape=shape)[1]
-        for shape in ((224, 224), (448, 448)))
+        for shape in ((224, 224), (448, 448))
+    )
     for stage in ('backbone.stages.0', 'backbone.stages.1'):
         assert (large.total(stage) == 4 * small.total(stage)) == linear
 
 
 def each_block(products):
     """Sum over SOFT-Tiny's blocks of products of dims, heads and tokens."""
-    return sum(depth * products(dims, heads, tokens)
-               for dims, depth, heads, tokens in SOFT)
+    return sum(
+        depth * products(dims, heads, tokens) for dims, depth, heads, tokens in SOFT
+    )
 
 
-@pytest.mark.parametrize('name, softmax, matmul', (
-    ('Transformer', lambda c, h, n: 2 * n**2 * c, lambda c, h, n: 0),
-    # 49 keys
-    ('Linformer', lambda c, h, n: 2 * n * 49 * c, lambda c, h, n: 0),
-    # 110 random features: of queries, of keys, and two products with them
-    ('Performer', lambda c, h, n: 0, lambda c, h, n: 4 * n * 110 * c),
-    # 49 landmarks; six steps of four products for the pseudo-inverse
-    ('Nyströmformer', lambda c, h, n: 4 * n * 49 * c,
-     lambda c, h, n: 2 * 49**2 * c + 6 * 4 * 49**3 * h),
-))
+@pytest.mark.parametrize(
+    'name, softmax, matmul',
+    (
+        ('Transformer', lambda c, h, n: 2 * n**2 * c, lambda c, h, n: 0),
+        # 49 keys
+        ('Linformer', lambda c, h, n: 2 * n * 49 * c, lambda c, h, n: 0),
+        # 110 random features: of queries, of keys, and two products with them
+        ('Performer', lambda c, h, n: 0, lambda c, h, n: 4 * n * 110 * c),
+        # 49 landmarks; six steps of four products for the pseudo-inverse
+        (
+            'Nyströmformer',
+            lambda c, h, n: 4 * n * 49 * c,
+            lambda c, h, n: 2 * 49**2 * c + 6 * 4 * 49**3 * h,
+        ),
+    ),
+)
 def test_attentions_in_the_soft_pyramid(name, softmax, matmul):
     """Their products by hand."""
     title = "Other attentions in SOFT-Tiny's pyramid"

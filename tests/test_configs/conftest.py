@@ -20,8 +20,8 @@ def fast_bases():
     """For every base of another package MMEngine reads all its metafiles."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            mmengine.config.utils, 'load',
-            lru_cache(None)(mmengine.config.utils.load))
+            mmengine.config.utils, 'load', lru_cache(None)(mmengine.config.utils.load)
+        )
         yield
 
 
@@ -40,17 +40,13 @@ def names():
 def metafiles():
     """Contents of the metafiles that the index imports."""
     index = yaml.safe_load((ROOT / 'model-index.yml').read_text())
-    return [
-        yaml.safe_load((ROOT / path).read_text()) for path in index['Import']
-    ]
+    return [yaml.safe_load((ROOT / path).read_text()) for path in index['Import']]
 
 
 @pytest.fixture
 def entry(name, metafiles):
     """What a metafile says of the config `name`."""
-    models = {
-        model['Name']: model for meta in metafiles for model in meta['Models']
-    }
+    models = {model['Name']: model for meta in metafiles for model in meta['Models']}
     return models[name]
 
 
@@ -75,9 +71,9 @@ def config():
 def build(cfg, device='cpu'):
     model = dict(cfg.model)
     model.setdefault('data_preprocessor', cfg.get('data_preprocessor'))
-    with DefaultScope.overwrite_default_scope(cfg.default_scope):
-        with torch.device(device):
-            return MODELS.build(model)
+    scope = DefaultScope.overwrite_default_scope(cfg.default_scope)
+    with scope, torch.device(device):
+        return MODELS.build(model)
 
 
 @pytest.fixture(scope='session')
@@ -98,8 +94,10 @@ def pytest_generate_tests(metafunc):
     if 'name' not in metafunc.fixturenames:
         return
     quick = getattr(metafunc.module, 'QUICK', '')
-    metafunc.parametrize('name', [
-        pytest.param(
-            name, marks=() if re.search(quick, name) else pytest.mark.full)
-        for name in NAMES
-    ])
+    metafunc.parametrize(
+        'name',
+        [
+            pytest.param(name, marks=() if re.search(quick, name) else pytest.mark.full)
+            for name in NAMES
+        ],
+    )

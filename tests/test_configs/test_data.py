@@ -1,4 +1,5 @@
 """Images and classes of every config."""
+
 import pytest
 
 pytestmark = pytest.mark.modern
@@ -17,8 +18,7 @@ def test_coco_images(name, config):
         scales = steps['RandomChoiceResize'].scales
         assert [max(scale) for scale in scales] == [1333] * 11
         assert [min(scale) for scale in scales] == list(range(480, 801, 32))
-    assert steps['LoadAnnotations'].get('with_mask',
-                                        False) == ('mask-rcnn' in name)
+    assert steps['LoadAnnotations'].get('with_mask', False) == ('mask-rcnn' in name)
 
 
 def test_cityscapes_instances(name, config):
@@ -32,7 +32,8 @@ def test_cityscapes_instances(name, config):
     heads = [cfg.model.get('bbox_head'), *cfg.model.get('roi_head', {}).values()]
     classes = {
         head.num_classes
-        for head in heads if isinstance(head, dict) and 'num_classes' in head
+        for head in heads
+        if isinstance(head, dict) and 'num_classes' in head
     }
     assert classes == {8}
 
@@ -44,7 +45,8 @@ def test_segmentation_crop(name, config):
     side = int(name.rpartition('x')[2])
     assert cfg.model.data_preprocessor.size == (side, side)
     crops = [
-        step.crop_size for step in cfg.train_dataloader.dataset.pipeline
+        step.crop_size
+        for step in cfg.train_dataloader.dataset.pipeline
         if step.type == 'RandomCrop'
     ]
     assert crops == [(side, side)]
@@ -61,7 +63,8 @@ def test_imagenet_images(name, downstream, config):
     sizes = [
         (step.type, step.get('scale') or step.get('crop_size'))
         for loader in (cfg.train_dataloader, cfg.val_dataloader, cfg.test_dataloader)
-        for step in loader.dataset.pipeline if 'Crop' in step.type
+        for step in loader.dataset.pipeline
+        if 'Crop' in step.type
     ]
     assert sizes == [('RandomResizedCrop', side)] + 2 * [('CenterCrop', side)]
     assert cfg.auto_scale_lr.base_batch_size == 8 * cfg.train_dataloader.batch_size

@@ -1,4 +1,5 @@
 """Our configs as bases of configs elsewhere."""
+
 import os
 from pathlib import Path
 
@@ -13,11 +14,13 @@ pytestmark = pytest.mark.modern
 ROOT = Path(__file__).parents[2]
 INSTALLED = Path(mmlinattn.__file__).parent / '.mim' / 'configs'
 BASES = [
-    'mask-rcnn_softpp-s_fpn_3x_coco', 'upernet_softpp-s_1x_ade20k-512x512',
-    'soft-m_in1k'
+    'mask-rcnn_softpp-s_fpn_3x_coco',
+    'upernet_softpp-s_1x_ade20k-512x512',
+    'soft-m_in1k',
 ]
 needs_install = pytest.mark.skipif(
-    not INSTALLED.is_dir(), reason='mmlinattn is not installed')
+    not INSTALLED.is_dir(), reason='mmlinattn is not installed'
+)
 
 
 @pytest.fixture
@@ -53,7 +56,8 @@ def test_by_path(child, tmp_path, relative):
     cfg = Config.fromfile(path)
     assert cfg.pretrained == 'mine.pth'
     expected = Config.fromfile(
-        str(ROOT / 'configs/soft/retinanet_softpp-t_fpn_1x_coco.py'))
+        str(ROOT / 'configs/soft/retinanet_softpp-t_fpn_1x_coco.py')
+    )
     assert cfg.model == expected.model
 
 
@@ -69,8 +73,10 @@ def test_by_scope(child, base):
 
 @needs_install
 def test_by_scope_override(child):
-    path = child('mmlinattn::soft/mask-rcnn_softpp-s_fpn_3x_coco.py',
-                 "model = dict(backbone=dict(arch='tiny'))")
+    path = child(
+        'mmlinattn::soft/mask-rcnn_softpp-s_fpn_3x_coco.py',
+        "model = dict(backbone=dict(arch='tiny'))",
+    )
     cfg = load_config(path, {'pretrained': 'mine.pth'})
     assert cfg.model.backbone.arch == 'tiny'
     assert cfg.pretrained == 'mine.pth'
@@ -79,6 +85,5 @@ def test_by_scope_override(child):
 @needs_install
 @pytest.mark.parametrize('base', BASES)
 def test_by_scope_builds(child, base, build_model):
-    model = build_model(
-        load_config(child(f'mmlinattn::soft/{base}.py')), 'meta')
+    model = build_model(load_config(child(f'mmlinattn::soft/{base}.py')), 'meta')
     assert type(model.backbone).__module__ == 'mmlinattn.models.backbones.soft'

@@ -1,4 +1,5 @@
 """Names of configs, and the index of models."""
+
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 PATTERN = re.compile(
     r'(retinanet|mask-rcnn)_([a-z0-9-]+)_fpn_[13]x_(coco|cityscapes)'
     r'|(upernet)_([a-z0-9-]+)_[13]x_(ade20k-512x512|cityscapes-768x768)'
-    r'|([a-z0-9-]+)_in1k|([a-z0-9-]+)_finetune_in1k(-384px)?')
+    r'|([a-z0-9-]+)_in1k|([a-z0-9-]+)_finetune_in1k(-384px)?'
+)
 
 
 def test_names_are_unique():

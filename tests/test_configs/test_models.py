@@ -1,4 +1,5 @@
 """The model of every config."""
+
 import re
 
 import pytest
@@ -87,7 +88,8 @@ def test_parameters(name, backbone_id, downstream, entry, meta_model):
 
 
 def test_parameters_of_scaling_vectors(
-        name, backbone_id, downstream, entry, meta_model):
+    name, backbone_id, downstream, entry, meta_model
+):
     backbone, _, technique = backbone_id.rpartition('-')
     if downstream or backbone not in SCALED:
         return
@@ -144,25 +146,30 @@ def test_attentions(name, backbone_id, config, meta_model):
         backbone = config(name).model.backbone
         assert backbone.type == (
             'mmlinattn.CSWinTransformer'
-            if kind.startswith('cswin') else 'mmlinattn.SwinTransformer')
+            if kind.startswith('cswin')
+            else 'mmlinattn.SwinTransformer'
+        )
         assert backbone.attention == attention
 
 
 def test_as_many_keys_as_landmarks_of_soft(meta_model):
     stages = meta_model('soft-t-linformer_in1k').backbone.stages
     ratios = [stage.blocks[0].attn.sr_ratio for stage in stages[:3]]
-    assert [(side // r)**2 for side, r in zip((56, 28, 14), ratios)] == [49] * 3
+    assert [(side // r) ** 2 for side, r in zip((56, 28, 14), ratios)] == [49] * 3
     stages = meta_model('soft-t-nystrom_in1k').backbone.stages
-    assert [stage.blocks[0].attn.landmark_side**2 for stage in stages[:3]] == [49] * 3
+    assert [stage.blocks[0].attn.landmark_side ** 2 for stage in stages[:3]] == [49] * 3
 
 
-@pytest.mark.parametrize('config_name, blocks', [
-    ('cswin-t-elfatt_in1k', [49, 49, 196]),
-    ('swin-t-elfatt_in1k', [196] * 3),
-    ('upernet_cswin-t-elfatt_1x_ade20k-512x512', [196] * 3),
-    ('swin-b-elfatt_finetune_in1k-384px', [576] * 3),
-    ('cswin-b-elfatt_finetune_in1k-384px', [576] * 3),
-])
+@pytest.mark.parametrize(
+    'config_name, blocks',
+    [
+        ('cswin-t-elfatt_in1k', [49, 49, 196]),
+        ('swin-t-elfatt_in1k', [196] * 3),
+        ('upernet_cswin-t-elfatt_1x_ade20k-512x512', [196] * 3),
+        ('swin-b-elfatt_finetune_in1k-384px', [576] * 3),
+        ('cswin-b-elfatt_finetune_in1k-384px', [576] * 3),
+    ],
+)
 def test_blocks_of_elfatt(config_name, blocks, meta_model):
     # the second block of a stage: in the third one softmax attention comes first
     stages = meta_model(config_name).backbone.stages[:3]
@@ -180,20 +187,24 @@ def test_p6_of_retinanet(name, meta_model):
 
 
 @pytest.mark.parametrize(
-    'backbone', ['deit-s12-featscale', 'swin-s-featscale', 'cswin-t-elfatt'])
+    'backbone', ['deit-s12-featscale', 'swin-s-featscale', 'cswin-t-elfatt']
+)
 @pytest.mark.parametrize('method', ['retinanet', 'mask-rcnn'])
 def test_levels_have_the_strides_of_anchors(method, backbone, meta_model):
     model = meta_model(f'{method}_{backbone}_fpn_1x_coco')
     head = model.bbox_head if method == 'retinanet' else model.rpn_head
     levels = model.extract_feat(torch.empty(1, 3, 256, 384, device='meta'))
     assert [tuple(level.shape[2:]) for level in levels] == [
-        (256 // stride, 384 // stride)
-        for stride, _ in head.prior_generator.strides
+        (256 // stride, 384 // stride) for stride, _ in head.prior_generator.strides
     ]
 
 
 def test_segmenter_levels(meta_model):
     model = meta_model('upernet_deit-s24-featscale_3x_ade20k-512x512')
     levels = model.extract_feat(torch.empty(1, 3, 256, 384, device='meta'))
-    assert [tuple(level.shape[1:]) for level in levels
-            ] == [(384, 64, 96), (384, 32, 48), (384, 16, 24), (384, 8, 12)]
+    assert [tuple(level.shape[1:]) for level in levels] == [
+        (384, 64, 96),
+        (384, 32, 48),
+        (384, 16, 24),
+        (384, 8, 12),
+    ]

@@ -1,4 +1,5 @@
 """How long every config trains, and by which optimizer."""
+
 import re
 
 import pytest
@@ -66,8 +67,10 @@ def test_learning_rate(name, backbone_id, downstream, config):
         expected = (1e-4 if 'coco' in name else 5e-5), (0.01 if soft else 0.05)
     else:
         expected = next(
-            rates for pattern, rates in IN1K_RATES.items()
-            if re.fullmatch(pattern, name))
+            rates
+            for pattern, rates in IN1K_RATES.items()
+            if re.fullmatch(pattern, name)
+        )
     assert got == expected
 
 
@@ -76,8 +79,7 @@ def test_recipe_of_cswin(name, downstream, config):
     cfg = config(name)
     expected = not downstream and bool(re.match('c?swin-[tb]-', name))
     averages = [
-        hook.momentum for hook in cfg.get('custom_hooks', [])
-        if hook.type == 'EMAHook'
+        hook.momentum for hook in cfg.get('custom_hooks', []) if hook.type == 'EMAHook'
     ]
     assert len(averages) == expected
     assert (cfg.optim_wrapper.type == 'AmpOptimWrapper') == expected
@@ -104,7 +106,8 @@ def weight_decays(model, optim_wrapper):
 
 UNDECAYED = re.compile(
     r'pos_embed\.|\.scale[12]\.|\.(agent|query)_bias\.|'
-    r'\.(cls_token|relative_position_bias_table|omega|dc_scale|hc_scale)$')
+    r'\.(cls_token|relative_position_bias_table|omega|dc_scale|hc_scale)$'
+)
 
 
 # Windows have one table in a block, agent attention has two biases of three parts.
@@ -134,7 +137,8 @@ def test_weight_decay(name, backbone_id, downstream, config, meta_model):
     decays = weight_decays(model, cfg.optim_wrapper)
     norms = {
         f'{prefix}.{key}'
-        for prefix, module in model.named_modules() if is_norm(module)
+        for prefix, module in model.named_modules()
+        if is_norm(module)
         for key, _ in module.named_parameters(recurse=False)
     }
     named = {key for key in decays if UNDECAYED.search(key)}
@@ -155,8 +159,7 @@ def test_no_decay_of_scaling_vectors(config, build_model):
     model = build_model(cfg, 'meta')
     decays = weight_decays(model, cfg.optim_wrapper)
     vectors = [
-        key for key in decays
-        if key.endswith(('.omega', '.dc_scale', '.hc_scale'))
+        key for key in decays if key.endswith(('.omega', '.dc_scale', '.hc_scale'))
     ]
     blocks = sum(model.backbone.depths)
     assert len(vectors) == 3 * blocks

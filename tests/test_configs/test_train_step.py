@@ -1,4 +1,5 @@
 """A training step of every config, on a batch of noise."""
+
 import pytest
 import torch
 from mmengine.model import revert_sync_batchnorm
@@ -15,14 +16,15 @@ SIDE = 64
 QUICK = (
     r'softpp-t|soft-t_|upernet_soft-s|deit-s12-attnscale.*(3x|in1k)|'
     r'swin-s-featscale.*(1x|in1k)|cait-xxs24-featscale_finetune|'
-    r'mask-rcnn_swin-t-elfatt_fpn_1x_coco|soft-t-nystrom')
+    r'mask-rcnn_swin-t-elfatt_fpn_1x_coco|soft-t-nystrom'
+)
 
 
 def shrink(cfg):
     """Makes a step on SIDE x SIDE images quick, and the same every time."""
     model = cfg.model
     # dropping a path for all images would leave its block without gradient
-    model.backbone.drop_path_rate = 0.
+    model.backbone.drop_path_rate = 0.0
     if 'size' in model.get('data_preprocessor', {}):
         model.data_preprocessor.size = (SIDE, SIDE)
     if 'roi_head' in model:
@@ -32,22 +34,26 @@ def shrink(cfg):
 
 def detection_batch(cfg):
     from mmdet.testing import demo_mm_inputs
+
     head = cfg.model.get('bbox_head') or cfg.model.roi_head.bbox_head
     return demo_mm_inputs(
-        2, [(3, SIDE, SIDE)] * 2,
+        2,
+        [(3, SIDE, SIDE)] * 2,
         num_items=[3, 3],
         num_classes=head.num_classes,
-        with_mask='roi_head' in cfg.model)
+        with_mask='roi_head' in cfg.model,
+    )
 
 
 def segmentation_batch(cfg):
     from mmseg.structures import SegDataSample
+
     classes = cfg.model.decode_head.num_classes
     samples = [
         SegDataSample(
             metainfo=dict(img_shape=(SIDE, SIDE)),
-            gt_sem_seg=PixelData(
-                data=torch.randint(classes, (1, SIDE, SIDE))))
+            gt_sem_seg=PixelData(data=torch.randint(classes, (1, SIDE, SIDE))),
+        )
         for _ in range(2)
     ]
     return dict(inputs=images(), data_samples=samples)
@@ -55,15 +61,13 @@ def segmentation_batch(cfg):
 
 def classification_batch(cfg):
     from mmpretrain.structures import DataSample
+
     samples = [DataSample().set_gt_label(label) for label in (0, 999)]
     return dict(inputs=images(), data_samples=samples)
 
 
 def images():
-    return [
-        torch.randint(256, (3, SIDE, SIDE), dtype=torch.uint8)
-        for _ in range(2)
-    ]
+    return [torch.randint(256, (3, SIDE, SIDE), dtype=torch.uint8) for _ in range(2)]
 
 
 BATCHES = {
@@ -79,13 +83,12 @@ def biases_without_effect(model):
     before_norm = {
         f'{prefix}.0.bias'
         for prefix, module in model.named_modules()
-        if isinstance(module, nn.Sequential) and
-        isinstance(module[0], nn.Conv2d) and isinstance(module[1], _BatchNorm)
+        if isinstance(module, nn.Sequential)
+        and isinstance(module[0], nn.Conv2d)
+        and isinstance(module[1], _BatchNorm)
     }
     before_softmax = {
-        name
-        for name, _ in model.named_parameters()
-        if name.endswith('mix_logits.bias')
+        name for name, _ in model.named_parameters() if name.endswith('mix_logits.bias')
     }
     return before_norm | before_softmax
 

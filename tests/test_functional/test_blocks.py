@@ -1,17 +1,25 @@
 """Legend: (H, W) map, (s, t) sides of a block, d channels."""
+
 import math
 
 import pytest
 import torch
 
-from mmlinattn.functional import (blockify, crop_map, pad_map, square_side,
-                                  unblockify)
+from mmlinattn.functional import blockify, crop_map, pad_map, square_side, unblockify
 
 pytestmark = pytest.mark.modern
 
 # map, block
-SHAPES = (((6, 9), 3), ((7, 5), 3), ((2, 2), 5), ((1, 1), 1), ((1, 8), 4),
-          ((7, 5), (7, 2)), ((7, 5), (2, 5)), ((4, 6), (3, 4)))
+SHAPES = (
+    ((6, 9), 3),
+    ((7, 5), 3),
+    ((2, 2), 5),
+    ((1, 1), 1),
+    ((1, 8), 4),
+    ((7, 5), (7, 2)),
+    ((7, 5), (2, 5)),
+    ((4, 6), (3, 4)),
+)
 IDS = [f'{hw}-{block}'.replace(' ', '') for hw, block in SHAPES]
 BLOCKS = pytest.mark.parametrize('hw_shape, side', SHAPES, ids=IDS)
 CENTRED = pytest.mark.parametrize('centred', (False, True))
@@ -29,12 +37,19 @@ def paper_blocks(x, hw_shape, side, centred):
     top = (rows * s - height) // 2 if centred else 0
     left = (columns * t - width) // 2 if centred else 0
     padded = torch.zeros(2, 3, rows * s, columns * t, 4)
-    padded[:, :, top:top + height, left:left + width] = x.view(
-        2, 3, height, width, 4)
-    return torch.stack([
-        padded[:, :, s * i:s * (i + 1), t * j:t * (j + 1)].reshape(2, 3, s * t, 4)
-        for i in range(rows) for j in range(columns)
-    ], 2)
+    padded[:, :, top : top + height, left : left + width] = x.view(
+        2, 3, height, width, 4
+    )
+    return torch.stack(
+        [
+            padded[:, :, s * i : s * (i + 1), t * j : t * (j + 1)].reshape(
+                2, 3, s * t, 4
+            )
+            for i in range(rows)
+            for j in range(columns)
+        ],
+        2,
+    )
 
 
 @CENTRED

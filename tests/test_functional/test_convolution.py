@@ -22,7 +22,8 @@ def test_equals_torch(shape, side, channels_last):
     torch.testing.assert_close(ours, theirs)
     torch.testing.assert_close(
         torch.autograd.grad(ours, inputs, grad),
-        torch.autograd.grad(theirs, inputs, grad))
+        torch.autograd.grad(theirs, inputs, grad),
+    )
 
 
 def test_one_gradient_only():

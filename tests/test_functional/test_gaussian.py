@@ -1,4 +1,5 @@
 """Legend: B batch, h heads, M rows, K columns, d head dim, e channels of values."""
+
 import pytest
 import torch
 from torch.autograd import gradcheck
@@ -9,8 +10,13 @@ from mmlinattn.functional import gaussian_kernel, gaussian_product, streaming
 pytestmark = pytest.mark.modern
 
 # (B, h, M, K, d, e)
-SHAPES = ((2, 3, 63, 9, 5, 5), (1, 1, 1, 1, 1, 1), (3, 2, 2, 50, 8, 3),
-          (1, 2, 49, 130, 7, 7), (2, 1, 17, 17, 3, 4))
+SHAPES = (
+    (2, 3, 63, 9, 5, 5),
+    (1, 1, 1, 1, 1, 1),
+    (3, 2, 2, 50, 8, 3),
+    (1, 2, 49, 130, 7, 7),
+    (2, 1, 17, 17, 3, 4),
+)
 IDS = [f'B{b}-h{h}-M{m}-K{k}-d{d}-e{e}' for b, h, m, k, d, e in SHAPES]
 
 
@@ -31,8 +37,11 @@ def tokens(*shape, dtype=torch.float64):
 
 def inputs(shape, dtype=torch.float64):
     b, h, m, k, d, e = shape
-    return (tokens(b, h, m, d, dtype=dtype), tokens(b, h, k, d, dtype=dtype),
-            tokens(b, h, k, e, dtype=dtype))
+    return (
+        tokens(b, h, m, d, dtype=dtype),
+        tokens(b, h, k, d, dtype=dtype),
+        tokens(b, h, k, e, dtype=dtype),
+    )
 
 
 @pytest.mark.parametrize('shape', SHAPES, ids=IDS)
@@ -48,13 +57,14 @@ def test_gradients_of_gaussian_kernel(shape):
     grad = torch.randn_like(expected)
     torch.testing.assert_close(
         torch.autograd.grad(kernel, args, grad),
-        torch.autograd.grad(expected, args, grad))
+        torch.autograd.grad(expected, args, grad),
+    )
     q = args[0]  # as its own columns, like landmarks
     kernel, expected = gaussian_kernel(q, q), paper_kernel(q, q)
     grad = torch.randn_like(expected)
     torch.testing.assert_close(
-        torch.autograd.grad(kernel, q, grad),
-        torch.autograd.grad(expected, q, grad))
+        torch.autograd.grad(kernel, q, grad), torch.autograd.grad(expected, q, grad)
+    )
 
 
 def test_gaussian_kernel_stays_below_one():
@@ -65,13 +75,13 @@ def test_gaussian_kernel_stays_below_one():
 
 @pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
 def test_large_half_inputs(dtype):
-    q = torch.full((1, 1, 3, 4), 300., dtype=dtype)  # |q|^2 overflows float16
+    q = torch.full((1, 1, 3, 4), 300.0, dtype=dtype)  # |q|^2 overflows float16
     kernel = gaussian_kernel(q, q)
     assert kernel.dtype == torch.float32
     assert kernel.equal(torch.ones(1, 1, 3, 3))
     product = gaussian_product(q, q, q)
     assert product.dtype == torch.float32
-    assert product.equal(torch.full((1, 1, 3, 4), 900.))
+    assert product.equal(torch.full((1, 1, 3, 4), 900.0))
 
 
 @pytest.mark.usefixtures('block_entries')
@@ -90,7 +100,8 @@ def test_gradients(shape):
     grad = torch.randn_like(expected)
     torch.testing.assert_close(
         torch.autograd.grad(gaussian_product(*args), args, grad),
-        torch.autograd.grad(expected, args, grad))
+        torch.autograd.grad(expected, args, grad),
+    )
 
 
 @pytest.mark.usefixtures('block_entries')
@@ -103,10 +114,12 @@ def test_gradients_of_both_products(shape):
     out = kernel.mT @ y
     grad_out = torch.randn_like(out)
     with torch.no_grad():
-        result = streaming.both_products_grad(q, k, v, y, grad_x, grad_out, x,
-                                              kernel @ grad_out)
+        result = streaming.both_products_grad(
+            q, k, v, y, grad_x, grad_out, x, kernel @ grad_out
+        )
     torch.testing.assert_close(
-        result, torch.autograd.grad((x, out), (q, k, v), (grad_x, grad_out)))
+        result, torch.autograd.grad((x, out), (q, k, v), (grad_x, grad_out))
+    )
 
 
 @pytest.mark.parametrize('needed', range(3))
@@ -118,8 +131,9 @@ def test_gradient_of_one_input(needed):
 
 def test_views_and_autocast():
     """Heads as the projections leave them: (B, N, h, d) seen as (B, h, N, d)."""
-    q, k, v = (tokens(2, n, 3, 5, dtype=torch.float32).transpose(1, 2)
-               for n in (40, 7, 7))
+    q, k, v = (
+        tokens(2, n, 3, 5, dtype=torch.float32).transpose(1, 2) for n in (40, 7, 7)
+    )
     expected = paper_kernel(q, k) @ v
     with torch.autocast('cpu', torch.bfloat16):
         torch.testing.assert_close(gaussian_product(q, k, v), expected)
@@ -147,9 +161,17 @@ def test_memory(rows, columns, monkeypatch):
     assert 1000 <= largest.entries <= 3000 * 6  # tokens with their squared norms
 
 
-@pytest.mark.parametrize('wrong', (
-    dict(q=(1, 2, 5)), dict(q=(1, 3, 5, 4)), dict(k=(1, 2, 7, 3)),
-    dict(v=(1, 2, 6, 4)), dict(v=(2, 2, 7, 4))), ids=str)
+@pytest.mark.parametrize(
+    'wrong',
+    (
+        dict(q=(1, 2, 5)),
+        dict(q=(1, 3, 5, 4)),
+        dict(k=(1, 2, 7, 3)),
+        dict(v=(1, 2, 6, 4)),
+        dict(v=(2, 2, 7, 4)),
+    ),
+    ids=str,
+)
 def test_wrong_shapes(wrong):
     shapes = dict(q=(1, 2, 5, 4), k=(1, 2, 7, 4), v=(1, 2, 7, 4))
     shapes.update(wrong)
@@ -168,5 +190,4 @@ def test_kernels_can_be_forced(monkeypatch):
     with pytest.raises(ValueError, match="MMLINATTN_KERNELS.*'torch', got 'cuda'"):
         gaussian_product(q, q, q)
     monkeypatch.setenv('MMLINATTN_KERNELS', 'torch')
-    torch.testing.assert_close(
-        gaussian_product(q, q, q), paper_kernel(q, q) @ q)
+    torch.testing.assert_close(gaussian_product(q, q, q), paper_kernel(q, q) @ q)

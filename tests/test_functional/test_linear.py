@@ -2,16 +2,23 @@
 
 Legend: B batch, h heads, N tokens, m features, landmarks or agents, d head dim.
 """
+
 import pytest
 import torch
 from mmengine.utils import digit_version
 from torch.autograd import gradcheck
 from torch.nn.functional import scaled_dot_product_attention
 
-from mmlinattn.functional import (agent_attention, efficient_attention, focus,
-                                  focused_linear_attention, iterative_pinv,
-                                  nystrom_attention, orthogonal_features,
-                                  performer_attention)
+from mmlinattn.functional import (
+    agent_attention,
+    efficient_attention,
+    focus,
+    focused_linear_attention,
+    iterative_pinv,
+    nystrom_attention,
+    orthogonal_features,
+    performer_attention,
+)
 
 pytestmark = pytest.mark.modern
 
@@ -36,8 +43,7 @@ def focused_matrix(q, k):
 
     def phi(x):
         x = x.relu() + 1e-6
-        return x.norm(dim=-1, keepdim=True) * x**3 / (x**3).norm(
-            dim=-1, keepdim=True)
+        return x.norm(dim=-1, keepdim=True) * x**3 / (x**3).norm(dim=-1, keepdim=True)
 
     return normalized(phi(q) @ phi(k).mT)
 
@@ -45,15 +51,15 @@ def focused_matrix(q, k):
 def performer_matrix(q, k, features):
 
     def phi(x):
-        x = x / x.size(-1)**0.25
+        x = x / x.size(-1) ** 0.25
         lengths = x.square().sum(-1, keepdim=True)
-        return (x @ features.mT - lengths / 2).exp() / len(features)**0.5
+        return (x @ features.mT - lengths / 2).exp() / len(features) ** 0.5
 
     return normalized(phi(q) @ phi(k).mT)
 
 
 def softmax_matrix(q, k, bias=0):
-    return (q @ k.mT / q.size(-1)**0.5 + bias).softmax(-1)
+    return (q @ k.mT / q.size(-1) ** 0.5 + bias).softmax(-1)
 
 
 def nystrom_matrix(q, k, q_landmarks, k_landmarks):
@@ -63,7 +69,8 @@ def nystrom_matrix(q, k, q_landmarks, k_landmarks):
     for index in torch.cartesian_prod(*map(torch.arange, a.shape[:2])).tolist():
         matrix = a[tuple(index)]
         inverse = matrix.T / (
-            torch.linalg.norm(matrix, 1) * torch.linalg.norm(matrix, float('inf')))
+            torch.linalg.norm(matrix, 1) * torch.linalg.norm(matrix, float('inf'))
+        )
         for _ in range(6):
             product = matrix @ inverse
             inner = 15 * eye - product @ (7 * eye - product)
@@ -73,27 +80,38 @@ def nystrom_matrix(q, k, q_landmarks, k_landmarks):
 
 
 def agent_matrix(q, k, agents, agent_bias, query_bias):
-    return softmax_matrix(q, agents, query_bias) @ softmax_matrix(
-        agents, k, agent_bias)
+    return softmax_matrix(q, agents, query_bias) @ softmax_matrix(agents, k, agent_bias)
 
 
 # function, its matrix, and what both take besides queries, keys and values
 ATTENTIONS = {
     'efficient': (efficient_attention, efficient_matrix, lambda *shape: ()),
     'focused': (focused_linear_attention, focused_matrix, lambda *shape: ()),
-    'performer': (performer_attention, performer_matrix,
-                  lambda b, h, n, m, d: (tokens(m, d), )),
-    'nystrom': (nystrom_attention, nystrom_matrix,
-                lambda b, h, n, m, d: (tokens(b, h, m, d), tokens(b, h, m, d))),
-    'agent': (agent_attention, agent_matrix,
-              lambda b, h, n, m, d:
-              (tokens(b, h, m, d), tokens(1, h, m, n), tokens(1, h, n, m))),
+    'performer': (
+        performer_attention,
+        performer_matrix,
+        lambda b, h, n, m, d: (tokens(m, d),),
+    ),
+    'nystrom': (
+        nystrom_attention,
+        nystrom_matrix,
+        lambda b, h, n, m, d: (tokens(b, h, m, d), tokens(b, h, m, d)),
+    ),
+    'agent': (
+        agent_attention,
+        agent_matrix,
+        lambda b, h, n, m, d: (
+            tokens(b, h, m, d),
+            tokens(1, h, m, n),
+            tokens(1, h, n, m),
+        ),
+    ),
 }
 NAMES = pytest.mark.parametrize('name', ATTENTIONS)
 
 
 def inputs(name, shape):
-    b, h, n, m, d = shape
+    b, h, n, _m, d = shape
     return [tokens(b, h, n, d) for _ in range(3)], ATTENTIONS[name][2](*shape)
 
 
@@ -128,7 +146,8 @@ def test_permutations(name):
     result = function(q, k, v, *others)
     order, other_order = torch.randperm(35), torch.randperm(35)
     permuted = function(
-        q[:, :, order], k[:, :, other_order], v[:, :, other_order], *others)
+        q[:, :, order], k[:, :, other_order], v[:, :, other_order], *others
+    )
     torch.testing.assert_close(permuted, result[:, :, order])
 
 
@@ -150,13 +169,14 @@ def test_half_precision(name, autocast):
 
 @pytest.mark.skipif(
     digit_version(torch.__version__) < digit_version('2.5'),
-    reason='no float16 on the CPU')
+    reason='no float16 on the CPU',
+)
 @pytest.mark.parametrize('name', ('efficient', 'focused', 'performer'))
 def test_a_large_flat_map_in_float16(name):
     """A weight of 1 / 70,000 is below float16's normal numbers, a sum of as
     many values beyond its range."""
     qkv = torch.ones(3, 1, 1, 70000, 4, dtype=torch.float16)
-    others = (torch.ones(2, 4, dtype=torch.float16), ) * (name == 'performer')
+    others = (torch.ones(2, 4, dtype=torch.float16),) * (name == 'performer')
     result = ATTENTIONS[name][0](*(5 * qkv), *others)
     torch.testing.assert_close(result, 5 * qkv[0])
 
@@ -165,7 +185,8 @@ def test_a_large_flat_map_in_float16(name):
 def test_large_inputs(name):
     (q, k, v), others = inputs(name, SHAPES[0])
     result = ATTENTIONS[name][0](
-        1e4 * q.float(), 1e4 * k.float(), v.float(), *(x.float() for x in others))
+        1e4 * q.float(), 1e4 * k.float(), v.float(), *(x.float() for x in others)
+    )
     assert result.isfinite().all()
     # weights are positive and sum to one
     assert result.abs().amax() <= v.abs().amax() * (1 + 1e-5)
@@ -176,7 +197,8 @@ def test_focus_keeps_lengths_and_sharpens():
     torch.testing.assert_close(focus(x, 1), x, rtol=1e-4, atol=1e-5)
     focused = focus(x, 3)
     torch.testing.assert_close(
-        focused.norm(dim=-1), x.norm(dim=-1), rtol=1e-4, atol=1e-5)
+        focused.norm(dim=-1), x.norm(dim=-1), rtol=1e-4, atol=1e-5
+    )
     assert (focused.amax(-1) > x.amax(-1)).all()
     assert focus(-x).isfinite().all()
 
@@ -188,7 +210,8 @@ def test_orthogonal_features():
         gram = group @ group.mT
         off_diagonal = gram - gram.diagonal().diag()
         torch.testing.assert_close(
-            off_diagonal, torch.zeros_like(gram), atol=1e-5, rtol=0)
+            off_diagonal, torch.zeros_like(gram), atol=1e-5, rtol=0
+        )
     # a standard normal vector has a mean square length of d
     square_lengths = orthogonal_features(4000, 4).square().sum(-1)
     assert square_lengths.mean() == pytest.approx(4, rel=0.1)
@@ -211,7 +234,8 @@ def test_nystrom_with_all_tokens_as_landmarks_is_softmax_attention():
     q, k, v = (tokens(2, 2, 8, 8) for _ in range(3))
     torch.testing.assert_close(
         nystrom_attention(q, k, v, q, k, num_iters=40),
-        scaled_dot_product_attention(q, k, v))
+        scaled_dot_product_attention(q, k, v),
+    )
 
 
 def test_iterative_pinv_of_each_matrix_by_itself():
@@ -219,5 +243,4 @@ def test_iterative_pinv_of_each_matrix_by_itself():
     stack = torch.stack((a, 1e6 * a))
     inverses = iterative_pinv(stack)
     torch.testing.assert_close(inverses[:1], iterative_pinv(stack[:1]))
-    torch.testing.assert_close(
-        iterative_pinv(stack, 20), torch.linalg.pinv(stack))
+    torch.testing.assert_close(iterative_pinv(stack, 20), torch.linalg.pinv(stack))

@@ -1,4 +1,5 @@
 """Legend: B batch, h heads, (H, W) map, (s, t) sides of a block, d head dim."""
+
 import math
 
 import pytest
@@ -11,8 +12,14 @@ from mmlinattn.functional import block_attention, local_attention
 pytestmark = pytest.mark.modern
 
 # map, block
-SHAPES = (((6, 6), (3, 3)), ((7, 5), (3, 3)), ((2, 3), (5, 5)), ((7, 5), (7, 2)),
-          ((7, 5), (2, 5)), ((1, 1), (1, 1)))
+SHAPES = (
+    ((6, 6), (3, 3)),
+    ((7, 5), (3, 3)),
+    ((2, 3), (5, 5)),
+    ((7, 5), (7, 2)),
+    ((7, 5), (2, 5)),
+    ((1, 1), (1, 1)),
+)
 IDS = [f'{hw}-{block}'.replace(' ', '') for hw, block in SHAPES]
 
 
@@ -39,7 +46,7 @@ def paper_attention(q, k, v, hw_shape, block_shape, mask_padding, centred, omega
             queries, keys, values = (x[b, h, inside] for x in (q, k, v))
             padding = keys.new_zeros(num_keys - len(keys), keys.size(1))
             keys, values = (torch.cat((x, padding)) for x in (keys, values))
-            attn = (queries @ keys.mT / q.size(-1)**0.5).softmax(-1)
+            attn = (queries @ keys.mT / q.size(-1) ** 0.5).softmax(-1)
             if omega is not None:
                 low = torch.full_like(attn, 1 / num_keys)
                 attn = low + (1 + omega[h]) * (attn - low)
@@ -51,9 +58,10 @@ def paper_attention(q, k, v, hw_shape, block_shape, mask_padding, centred, omega
 @pytest.mark.parametrize('centred', (False, True))
 @pytest.mark.parametrize('mask_padding', (False, True))
 @pytest.mark.parametrize('hw_shape, block_shape', SHAPES, ids=IDS)
-def test_matches_the_paper_block_by_block(hw_shape, block_shape, mask_padding,
-                                          centred, with_omega):
-    omega = torch.tensor([-0.5, 0., 2.]).double() if with_omega else None
+def test_matches_the_paper_block_by_block(
+    hw_shape, block_shape, mask_padding, centred, with_omega
+):
+    omega = torch.tensor([-0.5, 0.0, 2.0]).double() if with_omega else None
     inputs = tokens(hw_shape)
     result = local_attention(
         *inputs,
@@ -61,15 +69,17 @@ def test_matches_the_paper_block_by_block(hw_shape, block_shape, mask_padding,
         block_shape,
         mask_padding=mask_padding,
         omega=omega,
-        centred=centred)
+        centred=centred,
+    )
     expected = paper_attention(
-        *inputs, hw_shape, block_shape, mask_padding, centred, omega)
+        *inputs, hw_shape, block_shape, mask_padding, centred, omega
+    )
     torch.testing.assert_close(result, expected)
 
 
 def test_block_attention_is_local_attention_in_squares():
     q, k, v = tokens((7, 5))
-    omega = torch.tensor([-0.5, 0., 2.]).double()
+    omega = torch.tensor([-0.5, 0.0, 2.0]).double()
     for options in (dict(), dict(mask_padding=True, omega=omega)):
         result = block_attention(q, k, v, (7, 5), 9, **options)
         assert result.equal(local_attention(q, k, v, (7, 5), (3, 3), **options))
@@ -78,7 +88,8 @@ def test_block_attention_is_local_attention_in_squares():
 def test_one_block_is_plain_softmax_attention():
     q, k, v = tokens((4, 4))
     torch.testing.assert_close(
-        block_attention(q, k, v, (4, 4), 16), scaled_dot_product_attention(q, k, v))
+        block_attention(q, k, v, (4, 4), 16), scaled_dot_product_attention(q, k, v)
+    )
 
 
 @pytest.mark.parametrize('mask_padding', (False, True))
@@ -87,9 +98,9 @@ def test_blocks_are_local(mask_padding):
     changed = [x.clone() for x in (q, k, v)]
     for x in changed:
         x.view(2, 3, 7, 5, 4)[:, :, 4, 3] += 1  # in the block at (1, 1)
-    difference = block_attention(
-        q, k, v, (7, 5), 9, mask_padding) != block_attention(
-            *changed, (7, 5), 9, mask_padding)
+    difference = block_attention(q, k, v, (7, 5), 9, mask_padding) != block_attention(
+        *changed, (7, 5), 9, mask_padding
+    )
     difference = difference.any(-1).view(2, 3, 7, 5)
     assert difference[..., 3:6, 3:].all()
     difference[..., 3:6, 3:] = False
@@ -107,7 +118,7 @@ def test_gradcheck(mask_padding):
     assert gradcheck(attend, (*inputs, omega))
 
 
-@pytest.mark.parametrize('block_size', (0, 48, -49, 49.))
+@pytest.mark.parametrize('block_size', (0, 48, -49, 49.0))
 def test_blocks_that_are_no_squares(block_size):
     with pytest.raises(ValueError, match=f'block_size.*square.*{block_size}'):
         block_attention(*tokens((7, 7)), (7, 7), block_size)

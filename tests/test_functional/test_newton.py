@@ -1,4 +1,5 @@
 """Legend: B batch, m landmarks, k columns of a right-hand side."""
+
 import pytest
 import torch
 from torch import nn
@@ -21,7 +22,7 @@ def paper_alpha(a, beta=0.5, max_halvings=10):
     """The definition, for one matrix (m, m)."""
     eye = torch.eye(len(a), dtype=a.dtype)
     for n in range(max_halvings + 1):
-        alpha = 2 * beta**n / one_norm(a)**2
+        alpha = 2 * beta**n / one_norm(a) ** 2
         if one_norm(eye - alpha * a @ a) <= 1.01:
             break
     return alpha
@@ -66,7 +67,8 @@ def test_alpha_is_the_papers(landmarks, m):
     near_two = expected * torch.stack([one_norm(b @ b) for b in a]) > 2 - 2e-4
     expected = expected * (1 - 5e-5 * near_two)
     torch.testing.assert_close(
-        alpha.flatten(), expected, rtol=5.1e-5 if near_two.any() else 1e-12, atol=0)
+        alpha.flatten(), expected, rtol=5.1e-5 if near_two.any() else 1e-12, atol=0
+    )
     largest = torch.linalg.eigvalsh(a).amax(-1)
     assert (alpha.flatten() * largest.square() <= 2 - 1e-4).all()
 
@@ -76,7 +78,7 @@ def test_alpha_ends_at_the_last_candidate(max_halvings):
     a = torch.ones(1, 100, 100, dtype=torch.float64)
     a = a + torch.diag(torch.rand(100, dtype=torch.float64))
     exponent = min(max_halvings, 8)  # the first that fits here
-    expected = torch.tensor(2 * 0.5**exponent) / one_norm(a)**2
+    expected = torch.tensor(2 * 0.5**exponent) / one_norm(a) ** 2
     alpha = newton_alpha(a, max_halvings=max_halvings)
     torch.testing.assert_close(alpha.flatten(), expected, check_dtype=False)
     brute_force = paper_alpha(a[0], max_halvings=max_halvings)
@@ -129,15 +131,14 @@ def photographic(height, width, dims=32, stride=8):
         image += 4**octave * nn.functional.interpolate(noise, size, mode='bilinear')
     features = nn.Conv2d(3, dims, 3, padding=1)(nn.functional.instance_norm(image))
     tokens = features.relu().flatten(2).mT
-    q = nn.functional.layer_norm(tokens, (dims, )) / dims**0.25
+    q = nn.functional.layer_norm(tokens, (dims,)) / dims**0.25
     sampler = nn.Conv2d(dims, dims, stride, stride, bias=False)
     landmarks = sampler(q.mT.unflatten(-1, size)).flatten(2).mT
-    z = nn.functional.gelu(nn.functional.layer_norm(landmarks, (dims, )))
+    z = nn.functional.gelu(nn.functional.layer_norm(landmarks, (dims,)))
     return z.detach().double()
 
 
-@pytest.mark.parametrize(
-    'device', ('cpu', pytest.param('cuda', marks=pytest.mark.gpu)))
+@pytest.mark.parametrize('device', ('cpu', pytest.param('cuda', marks=pytest.mark.gpu)))
 @pytest.mark.parametrize('solver', ('auto', *SOLVERS))
 def test_float32_on_a_photograph(solver, device):
     if device == 'cuda' and not torch.cuda.is_available():
@@ -166,10 +167,16 @@ def large():
     """Two matrices (m, m) of photographs, few of whose eigenvalues are above the
     cut-off, and one with many."""
     torch.manual_seed(0)
-    return torch.cat([
-        gaussian_kernel(z, z) for z in (
-            photographic(33, 31), photographic(31, 33), well_conditioned(1, 1023))
-    ])
+    return torch.cat(
+        [
+            gaussian_kernel(z, z)
+            for z in (
+                photographic(33, 31),
+                photographic(31, 33),
+                well_conditioned(1, 1023),
+            )
+        ]
+    )
 
 
 def few_are_large(a):
@@ -178,7 +185,8 @@ def few_are_large(a):
 
 
 @pytest.mark.parametrize(
-    'dtype, tolerance', ((torch.float64, 1e-10), (torch.float32, 3e-5)))
+    'dtype, tolerance', ((torch.float64, 1e-10), (torch.float32, 3e-5))
+)
 def test_lanczos_on_large_matrices(large, dtype, tolerance):
     a = large.to(dtype)
     assert [few_are_large(matrix) for matrix in a] == [True, True, False]
@@ -198,18 +206,19 @@ def test_lanczos_on_large_matrices(large, dtype, tolerance):
 def test_lanczos_takes_any_number_of_steps(large, num_iters):
     a, x = large[0], torch.randn(1023, 5, dtype=torch.float64)
     # the cut-off stays where it is
-    alpha = newton_alpha(a) * 2.0**(20 - num_iters)
-    alpha = torch.minimum(alpha, 1.99 / torch.linalg.eigvalsh(a)[-1]**2)
+    alpha = newton_alpha(a) * 2.0 ** (20 - num_iters)
+    alpha = torch.minimum(alpha, 1.99 / torch.linalg.eigvalsh(a)[-1] ** 2)
     result = newton_pinv(a, num_iters, x, alpha=alpha, solver='lanczos')
     expected = truncated_inverse(a, alpha, num_iters) @ x
     assert relative_error(result, expected) < 1e-10
 
 
 @pytest.mark.parametrize(
-    'large', (20., torch.tensor([18., 20., 22.]).repeat(25)), ids=('one', 'three'))
+    'large', (20.0, torch.tensor([18.0, 20.0, 22.0]).repeat(25)), ids=('one', 'three')
+)
 def test_lanczos_misses_no_multiple_eigenvalue(large):
     """Krylov's spaces have as many of its vectors as a block has columns."""
-    eigenvalues = torch.full((700, ), 1e-3, dtype=torch.float64)
+    eigenvalues = torch.full((700,), 1e-3, dtype=torch.float64)
     eigenvalues[:75] = large
     vectors = torch.linalg.qr(torch.randn(700, 700, dtype=torch.float64))[0]
     a, x = (vectors * eigenvalues) @ vectors.mT, torch.randn(700, 5).double()
@@ -245,9 +254,8 @@ def test_a_matrix_does_not_see_its_neighbours(m, solver):
     x = torch.randn(4, m, 3, dtype=torch.float64)
     together = newton_pinv(a, rhs=x, solver=solver)
     for i in range(4):
-        alone = newton_pinv(a[i:i + 1], rhs=x[i:i + 1], solver=solver)
-        torch.testing.assert_close(
-            together[i:i + 1], alone, rtol=1e-12, atol=1e-12)
+        alone = newton_pinv(a[i : i + 1], rhs=x[i : i + 1], solver=solver)
+        torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-12, atol=1e-12)
 
 
 def test_a_large_matrix_does_not_see_its_neighbours(large):
@@ -354,15 +362,18 @@ def test_half_inputs_are_computed_in_float32(solver, dtype):
     assert a.grad.dtype == dtype and a.grad.isfinite().all()
 
 
-@pytest.mark.parametrize('kwargs, message', (
-    (dict(a=torch.ones(3, 4)), r'square.*\(3, 4\)'),
-    (dict(a=torch.ones(3)), r'square.*\(3,\)'),
-    (dict(a=torch.eye(3), rhs=torch.ones(4, 2)), r'rhs.*\(3, 3\).*\(4, 2\)'),
-    (dict(a=torch.eye(3), rhs=torch.ones(2, 3, 2)), 'rhs'),
-    (dict(a=torch.eye(3), solver='lu'), "solver.*newton.*'lu'"),
-    (dict(a=torch.eye(3), solver='cholesky'), "solver.*'cholesky'"),
-    (dict(a=torch.eye(3), num_iters=0), 'num_iters.*0'),
-))
+@pytest.mark.parametrize(
+    'kwargs, message',
+    (
+        (dict(a=torch.ones(3, 4)), r'square.*\(3, 4\)'),
+        (dict(a=torch.ones(3)), r'square.*\(3,\)'),
+        (dict(a=torch.eye(3), rhs=torch.ones(4, 2)), r'rhs.*\(3, 3\).*\(4, 2\)'),
+        (dict(a=torch.eye(3), rhs=torch.ones(2, 3, 2)), 'rhs'),
+        (dict(a=torch.eye(3), solver='lu'), "solver.*newton.*'lu'"),
+        (dict(a=torch.eye(3), solver='cholesky'), "solver.*'cholesky'"),
+        (dict(a=torch.eye(3), num_iters=0), 'num_iters.*0'),
+    ),
+)
 def test_wrong_input(kwargs, message):
     with pytest.raises(ValueError, match=message):
         newton_pinv(**kwargs)

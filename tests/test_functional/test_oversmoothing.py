@@ -1,4 +1,5 @@
 """Legend: B batch, h heads, N tokens, d head dim, C channels."""
+
 import pytest
 import torch
 from torch.autograd import gradcheck
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.modern
 def test_attn_scale_matches_the_matrix_form(n):
     attn = torch.randn(2, 3, n, n, dtype=torch.float64).softmax(-1)
     v = torch.randn(2, 3, n, 5, dtype=torch.float64)
-    omega = torch.tensor([-0.5, 0., 2.], dtype=torch.float64)
+    omega = torch.tensor([-0.5, 0.0, 2.0], dtype=torch.float64)
     low = torch.full((n, n), 1 / n, dtype=torch.float64)
     scaled = low + (1 + omega[:, None, None]) * (attn - low)
     torch.testing.assert_close(attn_scale(attn @ v, v, omega), scaled @ v)
@@ -38,7 +39,8 @@ def test_feat_scale_matches_the_frequency_form(n):
     torch.testing.assert_close(dc_component(x).expand_as(x), low)
     torch.testing.assert_close(
         feat_scale(x, dc_scale, hc_scale),
-        (1 + dc_scale) * low + (1 + hc_scale) * (x - low))
+        (1 + dc_scale) * low + (1 + hc_scale) * (x - low),
+    )
 
 
 def test_feat_scale_is_the_identity_at_zero():
@@ -46,13 +48,16 @@ def test_feat_scale_is_the_identity_at_zero():
     assert feat_scale(x, torch.zeros(5), torch.zeros(5)).equal(x)
 
 
-@pytest.mark.parametrize('function, shapes', (
-    (attn_scale, ((2, 3, 7, 4), (2, 3, 7, 4), (3, ))),
-    (feat_scale, ((2, 7, 4), (4, ), (4, ))),
-), ids=('attn_scale', 'feat_scale'))
+@pytest.mark.parametrize(
+    'function, shapes',
+    (
+        (attn_scale, ((2, 3, 7, 4), (2, 3, 7, 4), (3,))),
+        (feat_scale, ((2, 7, 4), (4,), (4,))),
+    ),
+    ids=('attn_scale', 'feat_scale'),
+)
 def test_gradcheck(function, shapes):
     inputs = [
-        torch.randn(shape, dtype=torch.float64, requires_grad=True)
-        for shape in shapes
+        torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes
     ]
     assert gradcheck(function, inputs)

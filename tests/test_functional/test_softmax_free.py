@@ -1,4 +1,5 @@
 """Legend: B batch, h heads, N tokens, m landmarks, d head dim."""
+
 import pytest
 import torch
 from torch.autograd import gradcheck
@@ -8,16 +9,25 @@ from mmlinattn.functional import newton_alpha, softmax_free_attention
 pytestmark = pytest.mark.modern
 
 # (B, h, N, m, d)
-SHAPES = ((2, 3, 63, 9, 5), (1, 1, 1, 1, 1), (3, 2, 50, 2, 8), (1, 2, 130, 49, 7),
-          (2, 1, 257, 101, 3))
+SHAPES = (
+    (2, 3, 63, 9, 5),
+    (1, 1, 1, 1, 1),
+    (3, 2, 50, 2, 8),
+    (1, 2, 130, 49, 7),
+    (2, 1, 257, 101, 3),
+)
 IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]
-OPTIONS = pytest.mark.parametrize('options', (
-    dict(solver='newton'),
-    dict(solver='spectral'),
-    dict(solver='lanczos'),
-    dict(normalize=False, ridge=0.01),
-    dict(solver='cholesky', ridge=0.01),
-), ids=('newton', 'spectral', 'lanczos', 'soft', 'cholesky'))
+OPTIONS = pytest.mark.parametrize(
+    'options',
+    (
+        dict(solver='newton'),
+        dict(solver='spectral'),
+        dict(solver='lanczos'),
+        dict(normalize=False, ridge=0.01),
+        dict(solver='cholesky', ridge=0.01),
+    ),
+    ids=('newton', 'spectral', 'lanczos', 'soft', 'cholesky'),
+)
 
 
 def tokens(*shape, dtype=torch.float64):
@@ -29,7 +39,7 @@ def paper_kernel(q, k):
     return (-(q[..., :, None, :] - k[..., None, :, :]).square().sum(-1) / 2).exp()
 
 
-def paper_attention(q, landmarks, v, normalize, ridge=0.):
+def paper_attention(q, landmarks, v, normalize, ridge=0.0):
     """The papers' equations on dense matrices."""
     p = paper_kernel(landmarks, q)
     a = paper_kernel(landmarks, landmarks)
@@ -39,7 +49,7 @@ def paper_attention(q, landmarks, v, normalize, ridge=0.):
         alpha = newton_alpha(a + ridge * eye)
         scale = torch.diag_embed(degree**-0.5)
     else:
-        alpha = 1.8 / degree.amax(-1)[..., None, None]**2
+        alpha = 1.8 / degree.amax(-1)[..., None, None] ** 2
         scale = eye
     a = a + ridge * eye
     inverse = alpha * a
@@ -55,8 +65,10 @@ def relative_error(result, expected):
 @pytest.mark.parametrize('keep_kernel', (True, False), ids=('kept', 'streamed'))
 @pytest.mark.parametrize('solver', ('auto', 'newton', 'spectral'))
 @pytest.mark.parametrize(
-    'normalize, ridge', ((True, 0.), (False, 0.01), (True, 0.1)),
-    ids=('softpp', 'soft', 'softpp-ridge'))
+    'normalize, ridge',
+    ((True, 0.0), (False, 0.01), (True, 0.1)),
+    ids=('softpp', 'soft', 'softpp-ridge'),
+)
 @pytest.mark.parametrize('shape', SHAPES, ids=IDS)
 def test_matches_the_papers(shape, normalize, ridge, solver, keep_kernel):
     b, h, n, m, d = shape
@@ -68,7 +80,8 @@ def test_matches_the_papers(shape, normalize, ridge, solver, keep_kernel):
         normalize=normalize,
         ridge=ridge,
         solver=solver,
-        keep_kernel=keep_kernel)
+        keep_kernel=keep_kernel,
+    )
     expected = paper_attention(q, landmarks, v, normalize, ridge)
     assert result.shape == (b, h, n, d)
     assert relative_error(result, expected) < 1e-8
@@ -103,7 +116,8 @@ DEGENERATE = {
     'constant-image': lambda q: q[..., :1, :].expand_as(q),
     'black-image': torch.zeros_like,
     'duplicated-landmarks': lambda q: q[..., :1, :].where(
-        torch.arange(q.size(-2))[:, None] % 2 == 0, q),
+        torch.arange(q.size(-2))[:, None] % 2 == 0, q
+    ),
     'on-a-line': on_a_line,
     'nearly-equal': lambda q: 1 + 1e-4 * q,
     'far-apart': lambda q: 1e4 * q,
@@ -137,22 +151,25 @@ def test_constant_image(solver):
 def test_cholesky_is_the_ridge_inverse(ridge, normalize):
     q, landmarks, v = tokens(2, 3, 63, 5), tokens(2, 3, 9, 5), tokens(2, 3, 63, 5)
     result = softmax_free_attention(
-        q, landmarks, v, normalize=normalize, ridge=ridge, solver='cholesky')
+        q, landmarks, v, normalize=normalize, ridge=ridge, solver='cholesky'
+    )
     p, a = paper_kernel(landmarks, q), paper_kernel(landmarks, landmarks)
-    scale = torch.diag_embed(a.sum(-1)**-0.5) if normalize else torch.eye(9).double()
+    scale = torch.diag_embed(a.sum(-1) ** -0.5) if normalize else torch.eye(9).double()
     inverse = torch.linalg.inv(a + ridge * torch.eye(9))
     torch.testing.assert_close(result, p.mT @ scale @ inverse @ scale @ p @ v)
 
 
-@pytest.mark.parametrize('ridge', (0.01, 0.1, 1., 10.))
+@pytest.mark.parametrize('ridge', (0.01, 0.1, 1.0, 10.0))
 @pytest.mark.parametrize('m', (1, 9))
 def test_soft_converges_at_any_ridge(m, ridge):
     """Its step size was made for a ridge of 0.01."""
     q, landmarks, v = tokens(1, 1, 20, 5), tokens(1, 1, m, 5), tokens(1, 1, 20, 5)
     result, expected = (
         softmax_free_attention(
-            q, landmarks, v, normalize=False, ridge=ridge, solver=solver)
-        for solver in ('newton', 'cholesky'))
+            q, landmarks, v, normalize=False, ridge=ridge, solver=solver
+        )
+        for solver in ('newton', 'cholesky')
+    )
     torch.testing.assert_close(result, expected)
 
 
@@ -164,8 +181,9 @@ def test_gradcheck(options, keep_kernel):
     assert torch.linalg.cond(paper_kernel(landmarks, landmarks)).max() <= 10
     inputs = [x.requires_grad_() for x in (q, landmarks, v)]
     assert gradcheck(
-        lambda *args: softmax_free_attention(
-            *args, keep_kernel=keep_kernel, **options), inputs)
+        lambda *args: softmax_free_attention(*args, keep_kernel=keep_kernel, **options),
+        inputs,
+    )
 
 
 @pytest.mark.parametrize('normalize', (True, False))
@@ -184,8 +202,7 @@ def test_an_image_does_not_see_its_neighbours(normalize):
 @pytest.mark.parametrize('solver', ('newton', 'spectral', 'cholesky'))
 def test_float32_inside_autocast(solver):
     inputs = [
-        tokens(2, 2, n, 8, dtype=torch.float32).requires_grad_()
-        for n in (63, 9, 63)
+        tokens(2, 2, n, 8, dtype=torch.float32).requires_grad_() for n in (63, 9, 63)
     ]
 
     def run(autocast):
@@ -210,18 +227,21 @@ def test_half_inputs_are_computed_in_float32(dtype):
 Q = torch.ones(2, 3, 8, 5)
 
 
-@pytest.mark.parametrize('inputs, options, message', (
-    ((Q[0], Q[0], Q[0]), {}, r'\(B, h, N, d\).*\(3, 8, 5\)'),
-    ((Q, Q[..., :4], Q), {}, r'landmarks.*\(2, 3, 8, 4\)'),
-    ((Q, Q[:1], Q), {}, r'landmarks.*\(1, 3, 8, 5\)'),
-    ((Q, Q, Q[:, :, 1:]), {}, r'v .*\(2, 3, 7, 5\)'),
-    ((Q, Q[:, :, :0], Q), {}, 'm=0'),
-    ((Q[:, :, :0], Q, Q[:, :, :0]), {}, 'N=0'),
-    ((Q, Q, Q), dict(solver='lu'), "solver .*cholesky.*'lu'"),
-    ((Q, Q, Q), dict(solver='cholesky'), 'positive ridge.*0'),
-    ((Q, Q, Q), dict(ridge=-1.), 'ridge.*-1'),
-    ((Q, Q, Q), dict(num_iters=0), 'num_iters.*0'),
-))
+@pytest.mark.parametrize(
+    'inputs, options, message',
+    (
+        ((Q[0], Q[0], Q[0]), {}, r'\(B, h, N, d\).*\(3, 8, 5\)'),
+        ((Q, Q[..., :4], Q), {}, r'landmarks.*\(2, 3, 8, 4\)'),
+        ((Q, Q[:1], Q), {}, r'landmarks.*\(1, 3, 8, 5\)'),
+        ((Q, Q, Q[:, :, 1:]), {}, r'v .*\(2, 3, 7, 5\)'),
+        ((Q, Q[:, :, :0], Q), {}, 'm=0'),
+        ((Q[:, :, :0], Q, Q[:, :, :0]), {}, 'N=0'),
+        ((Q, Q, Q), dict(solver='lu'), "solver .*cholesky.*'lu'"),
+        ((Q, Q, Q), dict(solver='cholesky'), 'positive ridge.*0'),
+        ((Q, Q, Q), dict(ridge=-1.0), 'ridge.*-1'),
+        ((Q, Q, Q), dict(num_iters=0), 'num_iters.*0'),
+    ),
+)
 def test_wrong_input(inputs, options, message):
     with pytest.raises(ValueError, match=message):
         softmax_free_attention(*inputs, **options)

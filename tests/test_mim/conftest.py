@@ -1,6 +1,7 @@
 """Runs as a user starts them: the installed package, on its command lines, in a folder
 of one's own. Configs stay as they are; options say where the data is, how large the
 images are and how long it goes on, and fix the seed."""
+
 import json
 import math
 import os
@@ -55,7 +56,8 @@ class User:
             env=self.env,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            universal_newlines=True)
+            text=True,
+        )
         assert (done.returncode != 0) == fails, tail(done.stdout)
         return done.stdout
 
@@ -74,7 +76,8 @@ class User:
                 env=self.env,
                 stdout=file,
                 stderr=file,
-                start_new_session=True)
+                start_new_session=True,
+            )
         try:
             while not reached():
                 assert process.poll() is None, tail(log.read_text())
@@ -94,8 +97,12 @@ class User:
         if uses_mim(library):
             begin = [MIM, 'train', mim_name(library), config, '--gpus', '0']
         return [
-            *begin, '--work-dir', work_dir, *args, '--cfg-options',
-            *key_values(options)
+            *begin,
+            '--work-dir',
+            work_dir,
+            *args,
+            '--cfg-options',
+            *key_values(options),
         ]
 
     def train(self, library, config, options, *args):
@@ -121,14 +128,21 @@ class User:
         begin = [PYTHON, MIM_FOLDER / 'tools' / 'test.py', config, checkpoint]
         if uses_mim(library):
             begin = [
-                MIM, 'test',
-                mim_name(library), config, '--checkpoint', checkpoint, '--gpus', '0'
+                MIM,
+                'test',
+                mim_name(library),
+                config,
+                '--checkpoint',
+                checkpoint,
+                '--gpus',
+                '0',
             ]
-        output = self.run(*begin, '--work-dir', work_dir, '--cfg-options',
-                          *key_values(options))
+        output = self.run(
+            *begin, '--work-dir', work_dir, '--cfg-options', *key_values(options)
+        )
         assert f'Load checkpoint from {checkpoint}' in output
         assert 'size mismatch' not in output and 'in source state_dict' not in output
-        report, = work_dir.glob('*/*.json')
+        (report,) = work_dir.glob('*/*.json')
         return metrics_of(json.loads(report.read_text()))
 
 
@@ -167,8 +181,7 @@ class Training:
 
     def optimizer_steps(self):
         """Numbers of steps that the optimizer has made, one for each parameter."""
-        state = torch.load(
-            self.checkpoint, map_location='cpu', weights_only=False)
+        state = torch.load(self.checkpoint, map_location='cpu', weights_only=False)
         return {int(entry['step']) for entry in state['optimizer']['state'].values()}
 
 
@@ -217,10 +230,24 @@ def data(configs, tmp_path_factory):
             folder = tmp_path_factory.mktemp('data') / layout
             width = 2 * SIDE if layout == 'cityscapes' else SIDE
             tool = MIM_FOLDER / 'tools' / 'dataset_converters' / 'make_shapes.py'
-            subprocess.run([
-                PYTHON, tool, '--layout', layout, '--out', folder, '--num-train',
-                str(NUM_TRAIN), '--num-val', '4', '--size', str(width), str(SIDE)
-            ], check=True)
+            subprocess.run(
+                [
+                    PYTHON,
+                    tool,
+                    '--layout',
+                    layout,
+                    '--out',
+                    folder,
+                    '--num-train',
+                    str(NUM_TRAIN),
+                    '--num-val',
+                    '4',
+                    '--size',
+                    str(width),
+                    str(SIDE),
+                ],
+                check=True,
+            )
             made[layout] = folder
         return made[layout]
 
@@ -266,7 +293,8 @@ def both(options):
     """The same for validation and test."""
     return {
         f'{split}_{key}': value
-        for split in ('val', 'test') for key, value in options.items()
+        for split in ('val', 'test')
+        for key, value in options.items()
     }
 
 
@@ -275,11 +303,13 @@ def coco(data):
     return {
         'train_dataloader.dataset.data_root': f'{root}/',
         'train_dataloader.dataset.pipeline.2.scale': scale,
-        **both({
-            'dataloader.dataset.data_root': f'{root}/',
-            'dataloader.dataset.pipeline.1.scale': scale,
-            'evaluator.ann_file': f'{root}/annotations/instances_val2017.json',
-        })
+        **both(
+            {
+                'dataloader.dataset.data_root': f'{root}/',
+                'dataloader.dataset.pipeline.1.scale': scale,
+                'evaluator.ann_file': f'{root}/annotations/instances_val2017.json',
+            }
+        ),
     }
 
 
@@ -296,11 +326,13 @@ def cityscapes_boxes(data):
         'train_dataloader.dataset.times': 1,
         'train_dataloader.dataset.dataset.data_root': f'{root}/',
         'train_dataloader.dataset.dataset.pipeline.2.scale': f'[{scale},{scale}]',
-        **both({
-            'dataloader.dataset.data_root': f'{root}/',
-            'dataloader.dataset.pipeline.1.scale': scale,
-            'evaluator.ann_file': annotations,
-        })
+        **both(
+            {
+                'dataloader.dataset.data_root': f'{root}/',
+                'dataloader.dataset.pipeline.1.scale': scale,
+                'evaluator.ann_file': annotations,
+            }
+        ),
     }
 
 
@@ -321,10 +353,12 @@ def segmentation(root, scale):
         'train_dataloader.dataset.pipeline.2.scale': scale,
         'train_dataloader.dataset.pipeline.3.crop_size': size,
         'default_hooks.logger.interval': 1,
-        **both({
-            'dataloader.dataset.data_root': root,
-            'dataloader.dataset.pipeline.1.scale': scale,
-        })
+        **both(
+            {
+                'dataloader.dataset.data_root': root,
+                'dataloader.dataset.pipeline.1.scale': scale,
+            }
+        ),
     }
 
 
@@ -345,11 +379,13 @@ def imagenet(data):
     return {
         'train_dataloader.dataset.data_root': root,
         'train_dataloader.dataset.pipeline.1.scale': SIDE,
-        **both({
-            'dataloader.dataset.data_root': root,
-            'dataloader.dataset.pipeline.1.scale': SIDE,
-            'dataloader.dataset.pipeline.2.crop_size': SIDE,
-        })
+        **both(
+            {
+                'dataloader.dataset.data_root': root,
+                'dataloader.dataset.pipeline.1.scale': SIDE,
+                'dataloader.dataset.pipeline.2.crop_size': SIDE,
+            }
+        ),
     }
 
 
@@ -360,4 +396,5 @@ KINDS = dict(
     cityscapes_instances=cityscapes_instances,
     ade20k=ade20k,
     cityscapes=cityscapes,
-    imagenet=imagenet)
+    imagenet=imagenet,
+)

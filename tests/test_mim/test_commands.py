@@ -1,4 +1,5 @@
 """What mim says about us, and a tool of ours that it runs."""
+
 import json
 
 import pytest
@@ -25,8 +26,16 @@ def test_search(user, configs):
 
 
 def test_run(user, configs):
-    user.mim('run', 'mmlinattn', 'get_flops', configs / 'soft/softpp-t_in1k.py',
-             '--shape', 64, '--out', 'flops.json')
+    user.mim(
+        'run',
+        'mmlinattn',
+        'get_flops',
+        configs / 'soft/softpp-t_in1k.py',
+        '--shape',
+        64,
+        '--out',
+        'flops.json',
+    )
     report = json.loads((user.folder / 'flops.json').read_text())
     assert round(report['params'] / 1e6) == 13
     assert report['macs'] > 0
@@ -35,5 +44,7 @@ def test_run(user, configs):
 def test_train_finds_config_by_name(user):
     output = user.mim('train', 'mmlinattn', 'softpp-t_in1k.py', '--gpus', 0, fails=True)
     assert 'we find the config file in codebase mmlinattn' in output
-    assert ("train.py: error: train_dataloader.dataset.data_root='data/imagenet': "
-            'there is no such file or folder') in output
+    assert (
+        "train.py: error: train_dataloader.dataset.data_root='data/imagenet': "
+        'there is no such file or folder'
+    ) in output

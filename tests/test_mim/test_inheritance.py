@@ -1,4 +1,5 @@
 """Projects of others, in folders of their own, that build on ours."""
+
 import pytest
 from mmengine.config import Config
 
@@ -37,8 +38,9 @@ def test_scope_in_our_tool(user, project, quick):
 
 
 def test_scope_in_mim_train_mmlinattn(user, project, quick):
-    config = project('project/mine.py',
-                     f"_base_ = 'mmlinattn::soft/softpp-t_in1k.py'\n{CHANGE}")
+    config = project(
+        'project/mine.py', f"_base_ = 'mmlinattn::soft/softpp-t_in1k.py'\n{CHANGE}"
+    )
     training = user.train('mmlinattn', config, quick('imagenet', **SHORT))
     assert_changed(training, config)
 
@@ -65,6 +67,7 @@ def test_foreign_project_names_our_backbone(user, project, quick):
         'model = dict(\n'
         "    backbone=dict(_delete_=True, type='mmlinattn.SOFTPlusPlus', "
         "arch='tiny'),\n"
-        '    neck=dict(in_channels=[64, 128, 256, 512]))\n')
+        '    neck=dict(in_channels=[64, 128, 256, 512]))\n',
+    )
     training = user.train('mmdet', config, quick('coco', **DETECTION))
     assert training.metrics

@@ -1,4 +1,5 @@
 """mmseg's UperNet on ADE20K and on Cityscapes, and a run that is killed."""
+
 import pytest
 
 SHORT = {
@@ -27,19 +28,19 @@ def test_upernet_on_cityscapes(user, configs, quick, mmseg):
     check_train_and_test(user, mmseg, config, quick('cityscapes', **SHORT))
 
 
-@pytest.mark.parametrize('backbone', [
-    'deit-s12-featscale',
-    pytest.param('swin-s-attnscale', marks=pytest.mark.full),
-])
+@pytest.mark.parametrize(
+    'backbone',
+    ['deit-s12-featscale', pytest.param('swin-s-attnscale', marks=pytest.mark.full)],
+)
 def test_upernet_against_oversmoothing(user, configs, quick, mmseg, backbone):
     config = f'antioversmoothing/upernet_{backbone}_1x_ade20k-512x512.py'
     check_train_and_test(user, mmseg, configs / config, quick('ade20k', **SHORT))
 
 
-@pytest.mark.parametrize('backbone', [
-    'cswin-t-elfatt',
-    pytest.param('swin-b-elfatt', marks=pytest.mark.full),
-])
+@pytest.mark.parametrize(
+    'backbone',
+    ['cswin-t-elfatt', pytest.param('swin-b-elfatt', marks=pytest.mark.full)],
+)
 def test_upernet_with_elfatt(user, configs, quick, mmseg, backbone):
     config = f'elfatt/upernet_{backbone}_1x_ade20k-512x512.py'
     check_train_and_test(user, mmseg, configs / config, quick('ade20k', **SHORT))
@@ -59,15 +60,18 @@ def check_train_and_test(user, mmseg, config, options):
 def test_killed_training_goes_on(user, configs, quick):
     config = configs / 'soft/upernet_softpp-t_1x_ade20k-512x512.py'
     options = quick(
-        'ade20k', **{
+        'ade20k',
+        **{
             'default_hooks.checkpoint.interval': 2,
             'param_scheduler.0.end': 2,
             'param_scheduler.1.begin': 2,
-        })
+        },
+    )
     last = user.folder / 'train' / 'last_checkpoint'
     user.run_until(
         lambda: last.exists() and last.read_text(),
-        *user.train_command('mmlinattn', config, last.parent, options))
+        *user.train_command('mmlinattn', config, last.parent, options),
+    )
     saved = int(last.read_text().rpartition('_')[2].partition('.')[0])
     end = saved + 2
     # as if it had been killed while it wrote the next one

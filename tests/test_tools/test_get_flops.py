@@ -58,8 +58,11 @@ def check_sums(report):
 
 
 def backbone_part(report):
-    return sum(part['macs'] for name, part in report['parts'].items()
-               if name.startswith('backbone.'))
+    return sum(
+        part['macs']
+        for name, part in report['parts'].items()
+        if name.startswith('backbone.')
+    )
 
 
 def test_classifier(report, capsys):
@@ -68,7 +71,8 @@ def test_classifier(report, capsys):
     check_sums(found)
     assert found['shape'] == [64, 64]
     assert backbone_part(found) == backbone_macs(
-        SOFT('tiny', out_type='cls_token'), 64, 64)
+        SOFT('tiny', out_type='cls_token'), 64, 64
+    )
     assert found['parts']['head']['macs'] == 512 * 1000
     # that of the paper
     assert f'{found["params"] / 1e6:.2f}' == '13.07'
@@ -81,17 +85,26 @@ def test_classifier(report, capsys):
 ELFATT = ROOT / 'configs/elfatt'
 
 
-@pytest.mark.parametrize('config, options, macs, without', [
-    ('cswin-t-elfatt_in1k.py', [], '4.44', '4.13'),
-    ('cswin-t-elfatt_in1k.py', ['block_sizes=196'], '4.56', '4.13'),
-    ('cswin-t-elfatt_in1k.py', ['block_sizes=(49,49,196)'], '4.44', '4.13'),
-    ('cswin-t-elfatt_in1k.py', ['block_sizes=None', 'attention=local'], '4.36', '4.09'),
-    ('swin-t-elfatt_in1k.py', [], '4.99', '4.67'),
-    ('swin-t-elfatt_in1k.py', ['attention=global'], '8.81', '4.38'),
-    ('swin-t-elfatt_in1k.py', ['attention=efficient'], '4.55', '4.45'),
-])
+@pytest.mark.parametrize(
+    'config, options, macs, without',
+    [
+        ('cswin-t-elfatt_in1k.py', [], '4.44', '4.13'),
+        ('cswin-t-elfatt_in1k.py', ['block_sizes=196'], '4.56', '4.13'),
+        ('cswin-t-elfatt_in1k.py', ['block_sizes=(49,49,196)'], '4.44', '4.13'),
+        (
+            'cswin-t-elfatt_in1k.py',
+            ['block_sizes=None', 'attention=local'],
+            '4.36',
+            '4.09',
+        ),
+        ('swin-t-elfatt_in1k.py', [], '4.99', '4.67'),
+        ('swin-t-elfatt_in1k.py', ['attention=global'], '8.81', '4.38'),
+        ('swin-t-elfatt_in1k.py', ['attention=efficient'], '4.55', '4.45'),
+    ],
+)
 def test_with_and_without_softmax_attention(
-        config, options, macs, without, report, capsys):
+    config, options, macs, without, report, capsys
+):
     """Both as the ELFATT paper prints them, models being chosen by options."""
     pytest.importorskip('mmpretrain')
     if options:
@@ -100,9 +113,10 @@ def test_with_and_without_softmax_attention(
     check_sums(found)
     assert f'{found["macs"] / 1e9:.2f}' == macs
     assert f'{found["macs_without_softmax_attention"] / 1e9:.2f}' == without
-    assert (f'without softmax-attention products '
-            f'{found["macs_without_softmax_attention"] / 1e9:.3f} G'
-            ) in capsys.readouterr().out
+    assert (
+        f'without softmax-attention products '
+        f'{found["macs_without_softmax_attention"] / 1e9:.3f} G'
+    ) in capsys.readouterr().out
 
 
 def test_segmentor(report):
@@ -131,8 +145,13 @@ def test_two_stage_detector(report):
     """The RoI head sees as many proposals as the RPN may keep, at any size."""
     pytest.importorskip('mmdet')
     num = 7
-    found = report(MASK_RCNN, '--shape', 64, '--cfg-options',
-                   f'model.test_cfg.rpn.max_per_img={num}')
+    found = report(
+        MASK_RCNN,
+        '--shape',
+        64,
+        '--cfg-options',
+        f'model.test_cfg.rpn.max_per_img={num}',
+    )
     check_sums(found)
     assert backbone_part(found) == backbone_macs(SOFTPlusPlus('tiny'), 64, 64)
     positions = 16**2 + 8**2 + 4**2 + 2**2 + 1
@@ -148,9 +167,10 @@ def test_foreign_config(report, tmp_path):
     config = tmp_path / 'theirs.py'
     config.write_text(
         "_base_ = 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'\n"
-        "model = dict(\n"
+        'model = dict(\n'
         "    backbone=dict(_delete_=True, type='mmlinattn.SOFT', arch='tiny'),\n"
-        "    neck=dict(in_channels=[64, 128, 320, 512]))\n")
+        '    neck=dict(in_channels=[64, 128, 320, 512]))\n'
+    )
     found = report(config, '--shape', 64)
     check_sums(found)
     assert backbone_part(found) == backbone_macs(SOFT('tiny'), 64, 64)
@@ -158,19 +178,30 @@ def test_foreign_config(report, tmp_path):
 
 def test_backbone_only(report):
     pytest.importorskip('mmpretrain')
-    found = report(CLASSIFIER, '--shape', 64, 96, '--backbone-only', '--cfg-options',
-                   'model.backbone.out_type=featmap', 'model.backbone.arch=small')
+    found = report(
+        CLASSIFIER,
+        '--shape',
+        64,
+        96,
+        '--backbone-only',
+        '--cfg-options',
+        'model.backbone.out_type=featmap',
+        'model.backbone.arch=small',
+    )
     check_sums(found)
     assert found['macs'] == backbone_macs(SOFT('small'), 64, 96)
     assert 'head' not in found['parts']
 
 
-@pytest.mark.parametrize('config, library, shape', [
-    (CLASSIFIER, 'mmpretrain', (224, 224)),
-    (RETINANET, 'mmdet', (800, 1344)),
-    (CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_cityscapes.py', 'mmdet', (1024, 2048)),
-    (UPERNET, 'mmseg', (512, 2048)),
-])
+@pytest.mark.parametrize(
+    'config, library, shape',
+    [
+        (CLASSIFIER, 'mmpretrain', (224, 224)),
+        (RETINANET, 'mmdet', (800, 1344)),
+        (CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_cityscapes.py', 'mmdet', (1024, 2048)),
+        (UPERNET, 'mmseg', (512, 2048)),
+    ],
+)
 def test_default_shape(config, library, shape):
     pytest.importorskip(library)
     assert get_flops.default_shape(load_config(str(config))) == shape
@@ -196,15 +227,20 @@ def test_falls_back_to_the_cpu():
     assert next(model.parameters()).device.type == 'cpu'
 
 
-@pytest.mark.parametrize('options, says', [
-    (['missing.py'], 'missing.py'),
-    ([CLASSIFIER, '--shape', '16'], 'at least 32 x 32'),
-    ([CLASSIFIER, '--cfg-options', 'model.backbone.arch=huger'], "'huger'"),
-    ([CLASSIFIER, '--cfg-options', 'model.backbone.type=mmlinattn.Sofa'], 'Sofa'),
-    ([CLASSIFIER, '--cfg-options', 'test_dataloader.dataset.pipeline=[]'],
-     'give --shape'),
-    ([CLASSIFIER, '--shape', '64', '--out', ROOT], str(ROOT)),
-])
+@pytest.mark.parametrize(
+    'options, says',
+    [
+        (['missing.py'], 'missing.py'),
+        ([CLASSIFIER, '--shape', '16'], 'at least 32 x 32'),
+        ([CLASSIFIER, '--cfg-options', 'model.backbone.arch=huger'], "'huger'"),
+        ([CLASSIFIER, '--cfg-options', 'model.backbone.type=mmlinattn.Sofa'], 'Sofa'),
+        (
+            [CLASSIFIER, '--cfg-options', 'test_dataloader.dataset.pipeline=[]'],
+            'give --shape',
+        ),
+        ([CLASSIFIER, '--shape', '64', '--out', ROOT], str(ROOT)),
+    ],
+)
 def test_bad_input(options, says):
     pytest.importorskip('mmpretrain')
     with pytest.raises(SystemExit) as stop:
@@ -223,8 +259,15 @@ def test_bad_config(text, tmp_path):
     assert '\n' not in stop.value.code
 
 
-@pytest.mark.parametrize('options', [['--shape', '0'], ['--shape', '1', '2', '3'],
-                                     ['--shape', 'big'], ['--cfg-options', 'arch']])
+@pytest.mark.parametrize(
+    'options',
+    [
+        ['--shape', '0'],
+        ['--shape', '1', '2', '3'],
+        ['--shape', 'big'],
+        ['--cfg-options', 'arch'],
+    ],
+)
 def test_bad_arguments(options, capsys):
     with pytest.raises(SystemExit) as stop:
         get_flops.main([str(CLASSIFIER), *options])
@@ -234,10 +277,9 @@ def test_bad_arguments(options, capsys):
 
 def test_command_line():
     pytest.importorskip('mmpretrain')
-    done = subprocess.run([sys.executable, str(TOOL), str(CLASSIFIER)],
-                          capture_output=True,
-                          text=True)
+    done = subprocess.run(
+        [sys.executable, str(TOOL), str(CLASSIFIER)], capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (0, '')
     assert 'one image of 224 x 224' in done.stdout
     assert 'all 2.125 G, without softmax-attention products 2.120 G' in done.stdout
-

@@ -1,4 +1,5 @@
 """The script behind ``make env``, without a network and without installing."""
+
 import importlib.util
 import json
 import sys
@@ -21,8 +22,7 @@ def make_env(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     requirements = tmp_path / 'project' / 'requirements'
     requirements.mkdir()
-    for stack, mmcv in (('openmmlab', 'mmcv==2.1.0'), ('modern',
-                                                       'onedl-mmcv==2.3.6')):
+    for stack, mmcv in (('openmmlab', 'mmcv==2.1.0'), ('modern', 'onedl-mmcv==2.3.6')):
         (requirements / f'{stack}.txt').write_text('torch\n')
         (requirements / f'{stack}-mmcv.txt').write_text(f'{mmcv}\n')
     monkeypatch.setattr(module, 'ROOT', tmp_path / 'project')
@@ -56,15 +56,19 @@ def add_venv(make_env, stack, version):
     return folder
 
 
-@pytest.mark.parametrize('versions, stack, chosen', [
-    (['3.11', '3.12'], 'openmmlab', '3.11'),
-    (['3.9', '3.10'], 'openmmlab', '3.10'),
-    (['3.8', '3.9'], 'openmmlab', '3.9'),
-    (['3.12', '3.13'], 'modern', '3.12'),
-    (['3.13'], 'modern', '3.13'),
-])
-def test_default_stack_is_the_one_that_has_its_python(make_env, add_python,
-                                                      versions, stack, chosen):
+@pytest.mark.parametrize(
+    'versions, stack, chosen',
+    [
+        (['3.11', '3.12'], 'openmmlab', '3.11'),
+        (['3.9', '3.10'], 'openmmlab', '3.10'),
+        (['3.8', '3.9'], 'openmmlab', '3.9'),
+        (['3.12', '3.13'], 'modern', '3.12'),
+        (['3.13'], 'modern', '3.13'),
+    ],
+)
+def test_default_stack_is_the_one_that_has_its_python(
+    make_env, add_python, versions, stack, chosen
+):
     paths = {version: add_python(version) for version in versions}
     found, python, reason = make_env.choose_stack()
     assert found.name == stack
@@ -218,8 +222,15 @@ class Recorder:
         if 'torch.utils' in code:
             include = str(Path(sys.executable).parent)
             return json.dumps(
-                dict(torch='2.1.2', wish=None, cuda=None, tag='cp311',
-                     platform='linux-x86_64', include=include))
+                dict(
+                    torch='2.1.2',
+                    wish=None,
+                    cuda=None,
+                    tag='cp311',
+                    platform='linux-x86_64',
+                    include=include,
+                )
+            )
         return self.mmcv if 'mmcv.ops' in code else ''
 
     def count(self, *words):
@@ -251,7 +262,7 @@ def test_changed_sources_are_installed_again(make_env, openmmlab, monkeypatch):
     recorder.commands.clear()
     (make_env.ROOT / 'mmlinattn' / '__init__.py').write_text('new = 1\n')
     openmmlab.make()
-    command, = recorder.commands
+    (command,) = recorder.commands
     assert '--no-deps' in command and '--no-build-isolation' in command
     recorder.commands.clear()
     cache = make_env.ROOT / 'mmlinattn' / '__pycache__'
@@ -261,25 +272,23 @@ def test_changed_sources_are_installed_again(make_env, openmmlab, monkeypatch):
     assert recorder.commands == []
 
 
-def test_changed_requirements_are_installed_again(make_env, openmmlab,
-                                                  monkeypatch):
+def test_changed_requirements_are_installed_again(make_env, openmmlab, monkeypatch):
     recorder = Recorder(monkeypatch, make_env)
     openmmlab.make()
     recorder.commands.clear()
     openmmlab.stack.requirements.write_text('torch\nnumpy\n')
     openmmlab.make()
-    command, = recorder.commands
+    (command,) = recorder.commands
     assert str(openmmlab.stack.requirements) in command
 
 
 def test_stopped_run_goes_on(make_env, openmmlab, monkeypatch):
-    recorder = Recorder(
-        monkeypatch, make_env, fail=['--force-reinstall --no-build'])
+    recorder = Recorder(monkeypatch, make_env, fail=['--force-reinstall --no-build'])
     with pytest.raises(make_env.EnvError, match='mmlinattn failed'):
         openmmlab.make()
     recorder = Recorder(monkeypatch, make_env)
     openmmlab.make()
-    command, = recorder.commands
+    (command,) = recorder.commands
     assert '--force-reinstall --no-build-isolation' in command
 
 
@@ -297,16 +306,16 @@ def test_ready_wheel_comes_before_a_build(make_env, openmmlab, monkeypatch):
     assert recorder.count('pip wheel') == 0
 
 
-def test_built_wheel_is_kept_and_used_again(make_env, openmmlab, monkeypatch,
-                                            add_python):
+def test_built_wheel_is_kept_and_used_again(
+    make_env, openmmlab, monkeypatch, add_python
+):
     monkeypatch.setattr(make_env, 'check_compiler', lambda include: None)
     monkeypatch.setenv('MAX_JOBS', '3')
     recorder = Recorder(monkeypatch, make_env, fail=['bin/mim'])
     openmmlab.make()
-    assert recorder.count('pip wheel', '--no-cache-dir',
-                          '--no-build-isolation') == 1
+    assert recorder.count('pip wheel', '--no-cache-dir', '--no-build-isolation') == 1
     shelf = make_env.cache_folder() / 'openmmlab-torch2.1.2-cp311-linux_x86_64'
-    wheel, = shelf.iterdir()
+    (wheel,) = shelf.iterdir()
     assert wheel.suffix == '.whl'
 
     openmmlab.stamp.unlink()
@@ -345,8 +354,7 @@ def test_failure_shows_the_end_of_the_log(make_env, openmmlab):
     assert 'no network' in str(error.value)
 
 
-def test_long_step_shows_that_it_goes_on(make_env, openmmlab, monkeypatch,
-                                         capsys):
+def test_long_step_shows_that_it_goes_on(make_env, openmmlab, monkeypatch, capsys):
     monkeypatch.setattr(make_env, 'HEARTBEAT', 0.1)
     say = 'echo "[3/78] c++ x.cpp"; echo warning; /bin/sleep 1'
     with openmmlab.lock():

@@ -31,17 +31,27 @@ make_shapes = load_module(TOOL)
 
 
 def run(layout, out, *options):
-    make_shapes.main([
-        '--layout', layout, '--out', str(out), '--num-train', str(NUM_TRAIN),
-        '--num-val', str(NUM_VAL), *options
-    ])
+    make_shapes.main(
+        [
+            '--layout',
+            layout,
+            '--out',
+            str(out),
+            '--num-train',
+            str(NUM_TRAIN),
+            '--num-val',
+            str(NUM_VAL),
+            *options,
+        ]
+    )
     return out
 
 
 def contents(root):
     return {
         str(path.relative_to(root)): path.read_bytes()
-        for path in sorted(root.rglob('*')) if path.is_file()
+        for path in sorted(root.rglob('*'))
+        if path.is_file()
     }
 
 
@@ -57,7 +67,8 @@ def roots(tmp_path_factory):
 
 def scenes(layout, split, num_images):
     return list(
-        make_shapes.draw_split(make_shapes.LAYOUTS[layout], split, num_images, seed=0))
+        make_shapes.draw_split(make_shapes.LAYOUTS[layout], split, num_images, seed=0)
+    )
 
 
 @contextmanager
@@ -74,8 +85,9 @@ def base_config(package, name, root, scale):
     def replace(value):
         if isinstance(value, dict):
             return {
-                k: (scale, scale) if k == 'scale' and package != 'mmpretrain' else
-                replace(v)
+                k: (scale, scale)
+                if k == 'scale' and package != 'mmpretrain'
+                else replace(v)
                 for k, v in value.items()
             }
         if isinstance(value, (list, tuple)):
@@ -105,9 +117,12 @@ def predict_instances(sample):
         bboxes=truth.bboxes.tensor,
         labels=truth.labels,
         scores=torch.ones(len(truth)),
-        **({
-            'masks': truth.masks.to_tensor(torch.bool, 'cpu')
-        } if 'masks' in truth else {}))
+        **(
+            {'masks': truth.masks.to_tensor(torch.bool, 'cpu')}
+            if 'masks' in truth
+            else {}
+        ),
+    )
 
 
 def predict_instances_of_the_next_class(sample):
@@ -125,15 +140,19 @@ def decode(segmentation, width, height):
     mask_utils = pytest.importorskip('pycocotools.mask')
     if isinstance(segmentation, list):
         segmentation = mask_utils.merge(
-            mask_utils.frPyObjects(segmentation, height, width))
+            mask_utils.frPyObjects(segmentation, height, width)
+        )
     return mask_utils.decode(segmentation)
 
 
 # ---------------------------------------------------------------------- layouts
-@pytest.mark.parametrize('name,metrics', [
-    ('coco_instance', ['coco/bbox_mAP', 'coco/segm_mAP']),
-    ('coco_detection', ['coco/bbox_mAP']),
-])
+@pytest.mark.parametrize(
+    'name,metrics',
+    [
+        ('coco_instance', ['coco/bbox_mAP', 'coco/segm_mAP']),
+        ('coco_detection', ['coco/bbox_mAP']),
+    ],
+)
 def test_coco_with_mmdet(roots, name, metrics):
     with base_config('mmdet', name, roots['coco'], SCALES['coco']) as config:
         train = DATASETS.build(config.train_dataloader.dataset)
@@ -167,7 +186,8 @@ def test_coco_categories(roots):
 @pytest.mark.parametrize('split,num_images', [('train', NUM_TRAIN), ('val', NUM_VAL)])
 def test_coco_annotations_describe_the_scenes(roots, split, num_images):
     content = json.loads(
-        (roots['coco'] / f'annotations/instances_{split}2017.json').read_text())
+        (roots['coco'] / f'annotations/instances_{split}2017.json').read_text()
+    )
     annotations = content['annotations']
     assert [a['id'] for a in annotations] == list(range(1, len(annotations) + 1))
     assert len(content['images']) == num_images
@@ -183,7 +203,7 @@ def test_coco_annotations_describe_the_scenes(roots, split, num_images):
             assert ann['category_id'] == make_shapes.COCO_IDS[kind]
             assert ann['iscrowd'] == 0
             assert ann['area'] == mask.sum()
-            (rows, ), (columns, ) = np.nonzero(mask.any(1)), np.nonzero(mask.any(0))
+            (rows,), (columns,) = np.nonzero(mask.any(1)), np.nonzero(mask.any(0))
             x, y, width, height = ann['bbox']
             assert [x, y] == [columns[0], rows[0]]
             assert [x + width, y + height] == [columns[-1] + 1, rows[-1] + 1]
@@ -207,8 +227,9 @@ def test_ade20k_with_mmseg(roots, name):
 def test_ade20k_files(roots):
     datasets = pytest.importorskip('mmseg.datasets')
     files = sorted((roots['ade20k'] / 'annotations/validation').iterdir())
-    assert [file.stem for file in files
-            ] == [f'ADE_val_{i:08d}' for i in range(1, NUM_VAL + 1)]
+    assert [file.stem for file in files] == [
+        f'ADE_val_{i:08d}' for i in range(1, NUM_VAL + 1)
+    ]
     for file, scene in zip(files, scenes('ade20k', 'val', NUM_VAL)):
         labels = read(file)
         assert labels.dtype == np.uint8 and labels.shape == scene.index.shape
@@ -245,10 +266,13 @@ def test_cityscapes_with_mmseg(roots, name):
     assert names == ['road', 'sky', 'person', 'car', 'bicycle']
 
 
-@pytest.mark.parametrize('name,metrics', [
-    ('cityscapes_detection', ['coco/bbox_mAP']),
-    ('cityscapes_instance', ['coco/bbox_mAP', 'coco/segm_mAP', 'cityscapes/mAP']),
-])
+@pytest.mark.parametrize(
+    'name,metrics',
+    [
+        ('cityscapes_detection', ['coco/bbox_mAP']),
+        ('cityscapes_instance', ['coco/bbox_mAP', 'coco/segm_mAP', 'cityscapes/mAP']),
+    ],
+)
 def test_cityscapes_with_mmdet(roots, name, metrics, tmp_path, monkeypatch):
     pytest.importorskip('cityscapesscripts')
     monkeypatch.chdir(tmp_path)  # CityScapesMetric writes to ./work_dirs
@@ -270,9 +294,10 @@ def test_cityscapes_labels_are_the_official_ones():
         assert (label.id, label.trainId, label.color) == (id_, train_id, colour)
     things = {
         label.name: label.id
-        for label in labels.labels if label.hasInstances and not label.ignoreInEval
+        for label in labels.labels
+        if label.hasInstances and not label.ignoreInEval
     }
-    assert make_shapes.CITYSCAPES_THINGS == things
+    assert things == make_shapes.CITYSCAPES_THINGS
 
 
 def test_cityscapes_label_images_follow_from_the_polygons(roots):
@@ -280,6 +305,7 @@ def test_cityscapes_label_images_follow_from_the_polygons(roots):
     from cityscapesscripts.helpers.annotation import Annotation
     from cityscapesscripts.preparation.json2instanceImg import createInstanceImage
     from cityscapesscripts.preparation.json2labelImg import createLabelImage
+
     files = sorted((roots['cityscapes'] / 'gtFine').rglob('*_polygons.json'))
     assert len(files) == NUM_TRAIN + NUM_VAL
     for file in files:
@@ -289,7 +315,8 @@ def test_cityscapes_label_images_follow_from_the_polygons(roots):
             labelIds=createLabelImage(polygons, 'ids'),
             labelTrainIds=createLabelImage(polygons, 'trainIds'),
             color=createLabelImage(polygons, 'color'),
-            instanceIds=createInstanceImage(polygons, 'ids'))
+            instanceIds=createInstanceImage(polygons, 'ids'),
+        )
         for kind, image in expected.items():
             ours = read(str(file).replace('polygons.json', f'{kind}.png'))
             assert ours.dtype == (np.uint16 if kind == 'instanceIds' else np.uint8)
@@ -301,26 +328,41 @@ def test_cityscapes_json_is_what_the_mmdet_converter_writes(roots, tmp_path, spl
     pytest.importorskip('cityscapesscripts')
     mmdet = pytest.importorskip('mmdet')
     converter = load_module(
-        Path(mmdet.__file__).parent / '.mim/tools/dataset_converters/cityscapes.py')
+        Path(mmdet.__file__).parent / '.mim/tools/dataset_converters/cityscapes.py'
+    )
     root = roots['cityscapes']
-    files = converter.collect_files(f'{root}/leftImg8bit/{split}',
-                                    f'{root}/gtFine/{split}')
+    files = converter.collect_files(
+        f'{root}/leftImg8bit/{split}', f'{root}/gtFine/{split}'
+    )
     expected = converter.cvt_annotations(
-        converter.collect_annotations(files), str(tmp_path / 'expected.json'))
+        converter.collect_annotations(files), str(tmp_path / 'expected.json')
+    )
     ours = json.loads(
-        (root / f'annotations/instancesonly_filtered_gtFine_{split}.json').read_text())
+        (root / f'annotations/instancesonly_filtered_gtFine_{split}.json').read_text()
+    )
     assert ours['categories'] == expected['categories']
 
     def by_image(content):
         names = {image['id']: image['file_name'] for image in content['images']}
-        return sorted((names[a['image_id']], a['category_id'], a['bbox'], a['area'],
-                       a['iscrowd'], a['segmentation']['counts'])
-                      for a in content['annotations'])
+        return sorted(
+            (
+                names[a['image_id']],
+                a['category_id'],
+                a['bbox'],
+                a['area'],
+                a['iscrowd'],
+                a['segmentation']['counts'],
+            )
+            for a in content['annotations']
+        )
 
     assert by_image(ours) == by_image(expected)
     without_id = [
-        sorted(sorted((k, v) for k, v in image.items() if k != 'id')
-               for image in content['images']) for content in (ours, expected)
+        sorted(
+            sorted((k, v) for k, v in image.items() if k != 'id')
+            for image in content['images']
+        )
+        for content in (ours, expected)
     ]
     assert without_id[0] == without_id[1]
 
@@ -339,13 +381,22 @@ def test_imagenet_with_mmpretrain(roots):
     assert results['accuracy/top1'] == 100
     classes = train.metainfo['classes']
     assert len(classes) == 1000
-    seen = {(Path(train.get_data_info(i)['img_path']).parent.name,
-             train.get_data_info(i)['gt_label']) for i in range(len(train))}
+    seen = {
+        (
+            Path(train.get_data_info(i)['img_path']).parent.name,
+            train.get_data_info(i)['gt_label'],
+        )
+        for i in range(len(train))
+    }
     assert seen == set(make_shapes.IMAGENET_CLASSES.values())
-    assert [classes[make_shapes.IMAGENET_CLASSES[kind][1]].split(',')[0]
-            for kind in make_shapes.SHAPES] == ['soccer ball', 'crate', 'volcano']
-    truth = [make_shapes.IMAGENET_CLASSES[next(scene.shapes())[0]][1]
-             for scene in scenes('imagenet', 'val', NUM_VAL)]
+    assert [
+        classes[make_shapes.IMAGENET_CLASSES[kind][1]].split(',')[0]
+        for kind in make_shapes.SHAPES
+    ] == ['soccer ball', 'crate', 'volcano']
+    truth = [
+        make_shapes.IMAGENET_CLASSES[next(scene.shapes())[0]][1]
+        for scene in scenes('imagenet', 'val', NUM_VAL)
+    ]
     assert [val.get_data_info(i)['gt_label'] for i in range(NUM_VAL)] == truth
 
 
@@ -355,7 +406,9 @@ def test_scenes_are_varied():
     counts = [len(list(scene.shapes())) for scene in drawn]
     assert set(counts) == {1, 2, 3, 4}
     assert {kind for scene in drawn for kind, _ in scene.shapes()} == {
-        'circle', 'square', 'triangle'
+        'circle',
+        'square',
+        'triangle',
     }
     hidden = 0
     for scene in drawn:
@@ -375,7 +428,8 @@ def test_any_size(tmp_path, size):
     for layout in SCALES:
         run(layout, tmp_path / layout, *size_options)
         images = [
-            path for path in (tmp_path / layout).rglob('*')
+            path
+            for path in (tmp_path / layout).rglob('*')
             if path.suffix in ('.jpg', '.png', '.JPEG')
         ]
         assert {Image.open(path).size for path in images} == {size}
@@ -390,7 +444,8 @@ def test_same_arguments_same_bytes(roots, tmp_path, layout):
 def test_another_seed_or_split_gives_other_images(roots, tmp_path):
     other = run('coco', tmp_path / 'other', '--seed', '1')
     images = [
-        path.read_bytes() for root in (roots['coco'], other)
+        path.read_bytes()
+        for root in (roots['coco'], other)
         for path in root.rglob('*.jpg')
     ]
     assert len(images) == len(set(images)) == 2 * (NUM_TRAIN + NUM_VAL)
@@ -450,15 +505,18 @@ def check_error(capsys, words, *arguments):
     assert all(word in error for word in words), error
 
 
-@pytest.mark.parametrize('options,words', [
-    (['--num-train', '-1'], ['num-train', '-1', 'at least 1']),
-    (['--num-val', '0'], ['num-val', '0', 'at least 1']),
-    (['--seed', '-5'], ['seed', '-5', 'negative']),
-    (['--size', '31', '64'], ['size', '31 64', 'at least 32 32']),
-    (['--size', '64'], ['--size', 'expected 2 arguments']),
-    (['--num-train', 'many'], ['--num-train', 'many']),
-    (['--layout', 'voc'], ['--layout', 'voc', 'cityscapes']),
-])
+@pytest.mark.parametrize(
+    'options,words',
+    [
+        (['--num-train', '-1'], ['num-train', '-1', 'at least 1']),
+        (['--num-val', '0'], ['num-val', '0', 'at least 1']),
+        (['--seed', '-5'], ['seed', '-5', 'negative']),
+        (['--size', '31', '64'], ['size', '31 64', 'at least 32 32']),
+        (['--size', '64'], ['--size', 'expected 2 arguments']),
+        (['--num-train', 'many'], ['--num-train', 'many']),
+        (['--layout', 'voc'], ['--layout', 'voc', 'cityscapes']),
+    ],
+)
 def test_bad_arguments(capsys, tmp_path, options, words):
     out = tmp_path / 'out'
     check_error(capsys, words, '--layout', 'coco', '--out', out, *options)
@@ -493,17 +551,20 @@ def test_out_is_a_file(capsys, tmp_path):
 
 def test_as_a_command(tmp_path):
     command = [sys.executable, str(TOOL), '--layout', 'coco', '--out']
-    bad = subprocess.run([*command, str(tmp_path), '--num-val', '-2'],
-                         capture_output=True, text=True)
+    bad = subprocess.run(
+        [*command, str(tmp_path), '--num-val', '-2'], capture_output=True, text=True
+    )
     assert bad.returncode != 0 and bad.stdout == ''
     assert bad.stderr == 'make_shapes.py: error: num-val must be at least 1, got -2\n'
     tiny = ['--num-train', '1', '--num-val', '1']
-    good = subprocess.run([*command, str(tmp_path), *tiny],
-                          capture_output=True, text=True)
+    good = subprocess.run(
+        [*command, str(tmp_path), *tiny], capture_output=True, text=True
+    )
     assert good.returncode == 0 and good.stderr == ''
     assert good.stdout.splitlines()[-1].startswith('wrote 1 training and 1 validation')
-    usage = subprocess.run([sys.executable, str(TOOL), '--help'],
-                           capture_output=True, text=True)
+    usage = subprocess.run(
+        [sys.executable, str(TOOL), '--help'], capture_output=True, text=True
+    )
     assert usage.returncode == 0
     assert all(layout in usage.stdout for layout in SCALES)
     assert 'data_root' in usage.stdout

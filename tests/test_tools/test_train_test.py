@@ -1,5 +1,6 @@
 """tools/train.py, tools/test.py and their launchers, up to where a run starts:
 what they do with their arguments."""
+
 import importlib.util
 import os
 import subprocess
@@ -19,8 +20,7 @@ SOFT = ROOT / 'configs' / 'soft'
 
 
 def load_tool(name):
-    spec = importlib.util.spec_from_file_location(f'tool_{name}',
-                                                  TOOLS / f'{name}.py')
+    spec = importlib.util.spec_from_file_location(f'tool_{name}', TOOLS / f'{name}.py')
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -36,8 +36,7 @@ def run(monkeypatch, tmp_path):
     def call(name, *args):
         runs = []
         done = Namespace(train=lambda: None, test=lambda: None)
-        monkeypatch.setattr(Runner, 'from_cfg',
-                            lambda cfg: runs.append(cfg) or done)
+        monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: runs.append(cfg) or done)
         monkeypatch.setattr(sys, 'argv', [f'{name}.py', *map(str, args)])
         load_tool(name).main()
         return runs[0]
@@ -79,9 +78,22 @@ def test_train_defaults(run, config):
 
 
 def test_train_options(run, config, checkpoint):
-    cfg = run('train', config, '--work-dir', 'here', '--amp',
-              '--auto-scale-lr', '--resume', checkpoint, '--launcher',
-              'pytorch', '--local-rank', '1', '--cfg-options', 'model.width=3')
+    cfg = run(
+        'train',
+        config,
+        '--work-dir',
+        'here',
+        '--amp',
+        '--auto-scale-lr',
+        '--resume',
+        checkpoint,
+        '--launcher',
+        'pytorch',
+        '--local-rank',
+        '1',
+        '--cfg-options',
+        'model.width=3',
+    )
     assert cfg.work_dir == 'here'
     assert cfg.optim_wrapper.type == 'AmpOptimWrapper'
     assert cfg.auto_scale_lr.enable
@@ -91,29 +103,56 @@ def test_train_options(run, config, checkpoint):
 
 
 def test_train_resume_from_last(run, config):
-    cfg = run('train', config, '--resume', '--cfg-options', 'load_from=other',
-              'pretrained=gone.pth')
+    cfg = run(
+        'train',
+        config,
+        '--resume',
+        '--cfg-options',
+        'load_from=other',
+        'pretrained=gone.pth',
+    )
     assert cfg.resume and cfg.load_from is None
 
 
-@pytest.mark.parametrize('tool, args, message', [
-    ('train', ['none.py'], "config='none.py': there is no such file"),
-    ('train', ['mine.py', '--resume', 'none.pth'], "load_from='none.pth'"),
-    ('train', ['mine.py', '--cfg-options', 'pretrained=none.pth'],
-     "pretrained='none.pth': there is no such file"),
-    ('train', ['mine.py', '--auto-scale-lr', '--cfg-options',
-               'auto_scale_lr={}'], '--auto-scale-lr needs'),
-    ('train', [SOFT / 'retinanet_softpp-t_fpn_1x_coco.py'],
-     "train_dataloader.dataset.data_root='data/coco/'"),
-    ('train', [SOFT / 'softpp-t_in1k.py'], "data_root='data/imagenet'"),
-    ('test', ['mine.py', 'none.pth'], "checkpoint='none.pth'"),
-    ('test', ['mine.py', 'epoch_1.pth', '--out', 'x.json'],
-     "--out must be a .pkl or .pickle file, got 'x.json'"),
-    ('test', ['mine.py', 'epoch_1.pth', '--tta'],
-     'lacks tta_model and tta_pipeline'),
-    ('test', [SOFT / 'upernet_softpp-t_1x_ade20k-512x512.py', 'epoch_1.pth'],
-     "test_dataloader.dataset.data_root='data/ade/ADEChallengeData2016'"),
-])
+@pytest.mark.parametrize(
+    'tool, args, message',
+    [
+        ('train', ['none.py'], "config='none.py': there is no such file"),
+        ('train', ['mine.py', '--resume', 'none.pth'], "load_from='none.pth'"),
+        (
+            'train',
+            ['mine.py', '--cfg-options', 'pretrained=none.pth'],
+            "pretrained='none.pth': there is no such file",
+        ),
+        (
+            'train',
+            ['mine.py', '--auto-scale-lr', '--cfg-options', 'auto_scale_lr={}'],
+            '--auto-scale-lr needs',
+        ),
+        (
+            'train',
+            [SOFT / 'retinanet_softpp-t_fpn_1x_coco.py'],
+            "train_dataloader.dataset.data_root='data/coco/'",
+        ),
+        ('train', [SOFT / 'softpp-t_in1k.py'], "data_root='data/imagenet'"),
+        ('test', ['mine.py', 'none.pth'], "checkpoint='none.pth'"),
+        (
+            'test',
+            ['mine.py', 'epoch_1.pth', '--out', 'x.json'],
+            "--out must be a .pkl or .pickle file, got 'x.json'",
+        ),
+        (
+            'test',
+            ['mine.py', 'epoch_1.pth', '--tta'],
+            'lacks tta_model and tta_pipeline',
+        ),
+        (
+            'test',
+            [SOFT / 'upernet_softpp-t_1x_ade20k-512x512.py', 'epoch_1.pth'],
+            "test_dataloader.dataset.data_root='data/ade/ADEChallengeData2016'",
+        ),
+    ],
+)
 def test_bad_input(run, config, checkpoint, tool, args, message):
     with pytest.raises(SystemExit) as exit_info:
         run(tool, *args)
@@ -136,14 +175,24 @@ def test_test_defaults(run, config, checkpoint):
     assert 'draw' not in cfg.default_hooks.visualization
 
 
-@pytest.mark.parametrize('hook, folder', [
-    ('DetVisualizationHook', 'default_hooks.visualization.test_out_dir'),
-    ('mmseg.SegVisualizationHook', 'visualizer.save_dir'),
-    ('VisualizationHook', 'default_hooks.visualization.out_dir'),
-])
+@pytest.mark.parametrize(
+    'hook, folder',
+    [
+        ('DetVisualizationHook', 'default_hooks.visualization.test_out_dir'),
+        ('mmseg.SegVisualizationHook', 'visualizer.save_dir'),
+        ('VisualizationHook', 'default_hooks.visualization.out_dir'),
+    ],
+)
 def test_drawing(run, config, checkpoint, tmp_path, hook, folder):
-    cfg = run('test', config, checkpoint, '--show-dir', 'pictures',
-              '--cfg-options', f'default_hooks.visualization.type={hook}')
+    cfg = run(
+        'test',
+        config,
+        checkpoint,
+        '--show-dir',
+        'pictures',
+        '--cfg-options',
+        f'default_hooks.visualization.type={hook}',
+    )
     drawing = cfg.default_hooks.visualization
     assert drawing.get('draw') or drawing.get('enable')
     assert not drawing.show
@@ -155,7 +204,8 @@ def test_drawing(run, config, checkpoint, tmp_path, hook, folder):
 def test_out(run, config, checkpoint):
     metrics = run('test', config, checkpoint, '--out', 'x.pkl').test_evaluator
     assert [metric['type'] for metric in metrics] == [
-        'CocoMetric', 'mmdet.DumpDetResults'
+        'CocoMetric',
+        'mmdet.DumpDetResults',
     ]
     args = config, checkpoint, '--out', 'x', '--cfg-options'
     cfg = run('test', *args, 'default_scope=mmseg')
@@ -172,25 +222,46 @@ def test_tta(run, config, checkpoint):
 
 @pytest.mark.parametrize('tool', ['train', 'test'])
 def test_help(tool):
-    out = subprocess.run([sys.executable, TOOLS / f'{tool}.py', '-h'],
-                         capture_output=True,
-                         text=True,
-                         check=True).stdout
+    out = subprocess.run(
+        [sys.executable, TOOLS / f'{tool}.py', '-h'],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert '--cfg-options' in out and '--work-dir' in out
     # mim would take it for a tool of OpenMMLab 1.0
     assert '--gpus' not in out
 
 
-@pytest.mark.parametrize('script, args, program, expected', [
-    ('dist_train.sh', ['c.py', '2', '--amp'], 'python',
-     '--nproc_per_node=2 {tools}/train.py c.py --launcher pytorch --amp'),
-    ('dist_test.sh', ['c.py', 'x.pth', '2', '--show'], 'python',
-     '--nproc_per_node=2 {tools}/test.py c.py x.pth --launcher pytorch --show'),
-    ('slurm_train.sh', ['part', 'job', 'c.py', '--amp'], 'srun',
-     'python -u {tools}/train.py c.py --launcher slurm --amp'),
-    ('slurm_test.sh', ['part', 'job', 'c.py', 'x.pth', '--show'], 'srun',
-     'python -u {tools}/test.py c.py x.pth --launcher slurm --show'),
-])
+@pytest.mark.parametrize(
+    'script, args, program, expected',
+    [
+        (
+            'dist_train.sh',
+            ['c.py', '2', '--amp'],
+            'python',
+            '--nproc_per_node=2 {tools}/train.py c.py --launcher pytorch --amp',
+        ),
+        (
+            'dist_test.sh',
+            ['c.py', 'x.pth', '2', '--show'],
+            'python',
+            '--nproc_per_node=2 {tools}/test.py c.py x.pth --launcher pytorch --show',
+        ),
+        (
+            'slurm_train.sh',
+            ['part', 'job', 'c.py', '--amp'],
+            'srun',
+            'python -u {tools}/train.py c.py --launcher slurm --amp',
+        ),
+        (
+            'slurm_test.sh',
+            ['part', 'job', 'c.py', 'x.pth', '--show'],
+            'srun',
+            'python -u {tools}/test.py c.py x.pth --launcher slurm --show',
+        ),
+    ],
+)
 def test_launchers(tmp_path, script, args, program, expected):
     fake = tmp_path / program
     fake.write_text('#!/bin/sh\necho "$@"\n')

@@ -2,8 +2,7 @@ import pytest
 from mmengine.config import Config
 from mmengine.config.utils import MODULE2PACKAGE
 
-from mmlinattn.utils import (check_data, check_file, load_config,
-                             register_config_scopes)
+from mmlinattn.utils import check_data, check_file, load_config, register_config_scopes
 
 pytestmark = pytest.mark.modern
 
@@ -49,15 +48,15 @@ def data(tmp_path):
     (tmp_path / 'train').mkdir()
     (tmp_path / 'train.json').touch()
     dataset = dict(
-        data_root=str(tmp_path),
-        ann_file='train.json',
-        data_prefix=dict(img='train/'))
+        data_root=str(tmp_path), ann_file='train.json', data_prefix=dict(img='train/')
+    )
     return Config(
         dict(
-            train_dataloader=dict(
-                dataset=dict(type='RepeatDataset', dataset=dataset)),
+            train_dataloader=dict(dataset=dict(type='RepeatDataset', dataset=dataset)),
             val_dataloader=None,
-            val_evaluator=[dict(ann_file=str(tmp_path / 'train.json'))]))
+            val_evaluator=[dict(ann_file=str(tmp_path / 'train.json'))],
+        )
+    )
 
 
 SECTIONS = ('train_dataloader', 'val_dataloader', 'val_evaluator')
@@ -67,12 +66,15 @@ def test_check_data(data):
     check_data(data, *SECTIONS)
 
 
-@pytest.mark.parametrize('key, value', [
-    ('train_dataloader.dataset.dataset.data_root', 'nowhere'),
-    ('train_dataloader.dataset.dataset.ann_file', 'nowhere.json'),
-    ('train_dataloader.dataset.dataset.data_prefix.img', 'nowhere'),
-    ('val_evaluator.0.ann_file', 'nowhere.json'),
-])
+@pytest.mark.parametrize(
+    'key, value',
+    [
+        ('train_dataloader.dataset.dataset.data_root', 'nowhere'),
+        ('train_dataloader.dataset.dataset.ann_file', 'nowhere.json'),
+        ('train_dataloader.dataset.dataset.data_prefix.img', 'nowhere'),
+        ('val_evaluator.0.ann_file', 'nowhere.json'),
+    ],
+)
 def test_check_data_missing(data, key, value):
     data.merge_from_dict({key: value})
     with pytest.raises(FileNotFoundError, match=f"^{key}='.*{value}'"):

@@ -18,6 +18,7 @@ but for RoI heads and what else has no meta kernels, which run on the CPU.
 example:
   python tools/analysis_tools/get_flops.py configs/soft/soft-t_in1k.py --shape 224
 """
+
 import argparse
 import copy
 import json
@@ -39,16 +40,26 @@ from mmlinattn.utils import load_config
 from mmlinattn.utils.cli import add_cfg_options, exit_with
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
-NOT_COUNTED = ('Not counted: activations, softmax and other element-wise functions, '
-               "RoIAlign and mmcv's other operations.")
+NOT_COUNTED = (
+    'Not counted: activations, softmax and other element-wise functions, '
+    "RoIAlign and mmcv's other operations."
+)
 # What a config that can't be built, or run at a size, raises in one of the libraries.
-INPUT_ERRORS = (AssertionError, ImportError, LookupError, RuntimeError, SyntaxError,
-                TypeError, ValueError)
+INPUT_ERRORS = (
+    AssertionError,
+    ImportError,
+    LookupError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
 def parse_args(argv=None):
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument('config', metavar='CONFIG', help='path of the config')
     parser.add_argument(
         '--shape',
@@ -57,9 +68,11 @@ def parse_args(argv=None):
         metavar='SIDE',
         help='height and width of the image in pixels, or one number for both '
         "(default: the scale of the config's test pipeline, padded as its data "
-        'preprocessor does)')
+        'preprocessor does)',
+    )
     parser.add_argument(
-        '--backbone-only', action='store_true', help='leave neck and heads out')
+        '--backbone-only', action='store_true', help='leave neck and heads out'
+    )
     parser.add_argument('--out', type=Path, metavar='FILE', help='JSON file to write')
     add_cfg_options(parser, 'model.backbone.arch=small')
     args = parser.parse_args(argv)
@@ -150,7 +163,9 @@ def data_sample(images):
             ori_shape=shape,
             pad_shape=shape,
             batch_input_shape=shape,
-            scale_factor=(1., 1.)))
+            scale_factor=(1.0, 1.0),
+        )
+    )
 
 
 def run_two_stage(detector, images):
@@ -160,7 +175,7 @@ def run_two_stage(detector, images):
     test_cfg = detector.test_cfg or {}
     num_proposals = test_cfg.get('rpn', {}).get('max_per_img', 1000)
     height, width = images.shape[2:]
-    boxes = torch.tensor([[0., 0., width, height]]).repeat(num_proposals, 1)
+    boxes = torch.tensor([[0.0, 0.0, width, height]]).repeat(num_proposals, 1)
     # RoIAlign has no meta kernel, and cares for values no more than the count does
     maps = [torch.zeros(x.shape) for x in maps]
     detector.roi_head(maps, [InstanceData(bboxes=boxes)], [data_sample(images)])
@@ -195,22 +210,29 @@ def summarize(model, flops):
                 params=params,
                 macs=flops.total(name),
                 macs_without_softmax_attention=flops.without_softmax_attention(name),
-                kinds=flops.by_kind(name))
+                kinds=flops.by_kind(name),
+            )
     return parts
 
 
 def print_table(parts):
     table = Table()
     table.add_column('part')
-    for title in ('parameters\n(M)', 'MACs\n(G)',
-                  *(kind.replace('_', '\n') for kind in ATTENTION_KINDS)):
+    for title in (
+        'parameters\n(M)',
+        'MACs\n(G)',
+        *(kind.replace('_', '\n') for kind in ATTENTION_KINDS),
+    ):
         table.add_column(title, justify='right')
     for name, part in parts.items():
         if not name:
             table.add_section()
         kinds = (part['kinds'][kind] for kind in ATTENTION_KINDS)
-        table.add_row(name or 'all', f'{part["params"] / 1e6:.2f}',
-                      *(f'{macs / 1e9:.3f}' for macs in (part['macs'], *kinds)))
+        table.add_row(
+            name or 'all',
+            f'{part["params"] / 1e6:.2f}',
+            *(f'{macs / 1e9:.3f}' for macs in (part['macs'], *kinds)),
+        )
     Console().print(table)
 
 
@@ -234,12 +256,16 @@ def run(args):
     parts = summarize(model, count(model, shape))
     if args.out:
         write_json(args.out, args.config, shape, parts)
-    print(f'{osp.basename(args.config)}, {type(model).__name__}, one image of '
-          f'{shape[0]} x {shape[1]}')
+    print(
+        f'{osp.basename(args.config)}, {type(model).__name__}, one image of '
+        f'{shape[0]} x {shape[1]}'
+    )
     print_table(parts)
     whole = parts['']
-    print(f'MACs: all {whole["macs"] / 1e9:.3f} G, without softmax-attention products '
-          f'{whole["macs_without_softmax_attention"] / 1e9:.3f} G')
+    print(
+        f'MACs: all {whole["macs"] / 1e9:.3f} G, without softmax-attention products '
+        f'{whole["macs_without_softmax_attention"] / 1e9:.3f} G'
+    )
     print(NOT_COUNTED)
 
 

@@ -17,23 +17,25 @@ split depends only on --seed, --size, the split and i; the same command writes t
 same bytes as long as numpy, OpenCV and Pillow stay the same. make_shapes.json, next
 to the data, keeps the arguments: a finished set is not written again.
 """
+
 import argparse
 import colorsys
 import hashlib
 import json
 import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Callable, NamedTuple, Optional
 
 import cv2
 import numpy as np
 from PIL import Image, ImageDraw
 from rich.progress import track
 
-Size = Tuple[int, int]
-Colour = Tuple[int, int, int]
-Polygon = List[Tuple[int, int]]
+Size = tuple[int, int]
+Colour = tuple[int, int, int]
+Polygon = list[tuple[int, int]]
 
 SPLITS = ('train', 'val')
 MIN_SIDE = 32  # mmdet's base configs drop smaller images
@@ -45,6 +47,7 @@ MAX_TURN = np.pi / 12  # either way from upright
 # --------------------------------------------------------------------- scenes
 class Shape(NamedTuple):
     """A regular polygon of unit area: its corners and circumscribed radius."""
+
     corners: int
     radius: float
 
@@ -58,6 +61,7 @@ SHAPES = {
 
 class Region(NamedTuple):
     """What one polygon of a scene shows: a key of SHAPES, or sky, ground, clutter."""
+
     kind: str
     polygon: Polygon
 
@@ -80,9 +84,10 @@ class Scene:
             region seen there.
         regions: Painted in this order, so that later ones hide earlier ones.
     """
+
     image: np.ndarray
     index: np.ndarray
-    regions: List[Region]
+    regions: list[Region]
 
     @property
     def size(self) -> Size:
@@ -95,11 +100,11 @@ class Scene:
         self.index = fill(self.index, region.polygon, len(self.regions))
         self.regions.append(region)
 
-    def label_map(self, values: Dict[str, object]) -> np.ndarray:
+    def label_map(self, values: dict[str, object]) -> np.ndarray:
         """(H, W) or (H, W, C) uint8: the value of the kind seen at each pixel."""
         return np.array([values[r.kind] for r in self.regions], np.uint8)[self.index]
 
-    def shapes(self) -> Iterator[Tuple[str, np.ndarray]]:
+    def shapes(self) -> Iterator[tuple[str, np.ndarray]]:
         """Kind and visible mask, (H, W) uint8 of 0 and 1, of each shape."""
         for i, region in enumerate(self.regions):
             if region.kind in SHAPES:
@@ -142,20 +147,22 @@ def is_solid(mask: np.ndarray) -> bool:
     return len(contours) == 1
 
 
-def still_visible(index: np.ndarray, areas: Dict[int, int]) -> bool:
+def still_visible(index: np.ndarray, areas: dict[int, int]) -> bool:
     """Whether each shape shows most of its area, in one piece."""
     masks = {i: (index == i).astype(np.uint8) for i in areas}
     return all(
         mask.sum() >= MIN_VISIBLE * areas[i] and is_solid(mask)
-        for i, mask in masks.items())
+        for i, mask in masks.items()
+    )
 
 
-def draw_background(rng: np.random.Generator, size: Size) -> Tuple[Scene, List[Colour]]:
+def draw_background(rng: np.random.Generator, size: Size) -> tuple[Scene, list[Colour]]:
     """A sky over the ground, with lines and small blobs; the colours of the two."""
     (width, height), side = size, min(size)
     right, bottom = width - 1, height - 1
-    scene = Scene(np.zeros((height, width, 3), np.uint8),
-                  np.zeros((height, width), np.uint8), [])
+    scene = Scene(
+        np.zeros((height, width, 3), np.uint8), np.zeros((height, width), np.uint8), []
+    )
     ground = tuple(rng.integers((70, 70, 40), (140, 130, 90)).tolist())
     sky = tuple(rng.integers((120, 150, 180), (190, 205, 240)).tolist())
     left_y, right_y = np.round(rng.uniform(0.35, 0.65, 2) * bottom).astype(int).tolist()
@@ -174,8 +181,12 @@ def draw_background(rng: np.random.Generator, size: Size) -> Tuple[Scene, List[C
     return scene, [sky, ground]
 
 
-def draw_scene(rng: np.random.Generator, size: Size, kinds: Sequence[str],
-               scale: Tuple[float, float]) -> Scene:
+def draw_scene(
+    rng: np.random.Generator,
+    size: Size,
+    kinds: Sequence[str],
+    scale: tuple[float, float],
+) -> Scene:
     """Draw shapes on a cluttered background.
 
     Args:
@@ -215,33 +226,33 @@ def draw_scene(rng: np.random.Generator, size: Size, kinds: Sequence[str],
 
 
 # -------------------------------------------------------------------- writers
-Splits = Dict[str, Iterable[Scene]]
+Splits = dict[str, Iterable[Scene]]
 
 COCO_CATEGORIES = {
     'person': '1 person',
     'vehicle': '2 bicycle, 3 car, 4 motorcycle, 5 airplane, 6 bus, 7 train, 8 truck, '
-               '9 boat',
+    '9 boat',
     'outdoor': '10 traffic light, 11 fire hydrant, 13 stop sign, 14 parking meter, '
-               '15 bench',
+    '15 bench',
     'animal': '16 bird, 17 cat, 18 dog, 19 horse, 20 sheep, 21 cow, 22 elephant, '
-              '23 bear, 24 zebra, 25 giraffe',
+    '23 bear, 24 zebra, 25 giraffe',
     'accessory': '27 backpack, 28 umbrella, 31 handbag, 32 tie, 33 suitcase',
     'sports': '34 frisbee, 35 skis, 36 snowboard, 37 sports ball, 38 kite, '
-              '39 baseball bat, 40 baseball glove, 41 skateboard, 42 surfboard, '
-              '43 tennis racket',
+    '39 baseball bat, 40 baseball glove, 41 skateboard, 42 surfboard, '
+    '43 tennis racket',
     'kitchen': '44 bottle, 46 wine glass, 47 cup, 48 fork, 49 knife, 50 spoon, 51 bowl',
     'food': '52 banana, 53 apple, 54 sandwich, 55 orange, 56 broccoli, 57 carrot, '
-            '58 hot dog, 59 pizza, 60 donut, 61 cake',
+    '58 hot dog, 59 pizza, 60 donut, 61 cake',
     'furniture': '62 chair, 63 couch, 64 potted plant, 65 bed, 67 dining table, '
-                 '70 toilet',
+    '70 toilet',
     'electronic': '72 tv, 73 laptop, 74 mouse, 75 remote, 76 keyboard, 77 cell phone',
     'appliance': '78 microwave, 79 oven, 80 toaster, 81 sink, 82 refrigerator',
     'indoor': '84 book, 85 clock, 86 vase, 87 scissors, 88 teddy bear, '
-              '89 hair drier, 90 toothbrush',
+    '89 hair drier, 90 toothbrush',
 }
 COCO_IDS = dict(circle=37, square=84, triangle=38)
 
-ADE20K_NAMES = '''
+ADE20K_NAMES = """
 wall, building, sky, floor, tree, ceiling, road, bed, windowpane, grass, cabinet,
 sidewalk, person, earth, door, table, mountain, plant, curtain, chair, car, water,
 painting, sofa, shelf, house, sea, mirror, rug, field, armchair, seat, fence, desk,
@@ -258,12 +269,13 @@ waterfall, tent, bag, minibike, cradle, oven, ball, food, step, tank, trade name
 microwave, pot, animal, bicycle, lake, dishwasher, screen, blanket, sculpture, hood,
 sconce, vase, traffic light, tray, ashcan, fan, pier, crt screen, plate, monitor,
 bulletin board, shower, radiator, glass, clock, flag
-'''
+"""
 ADE20K_LABELS = dict(clutter=0, sky=3, ground=10, circle=120, square=42, triangle=115)
 
 
 class CityscapesLabel(NamedTuple):
     """One class of Cityscapes as its label files encode it."""
+
     name: str
     id: int
     train_id: int
@@ -276,13 +288,16 @@ CITYSCAPES_LABELS = dict(
     sky=CityscapesLabel('sky', 23, 10, (70, 130, 180)),
     triangle=CityscapesLabel('person', 24, 11, (220, 20, 60)),
     square=CityscapesLabel('car', 26, 13, (0, 0, 142)),
-    circle=CityscapesLabel('bicycle', 33, 18, (119, 11, 32)))
+    circle=CityscapesLabel('bicycle', 33, 18, (119, 11, 32)),
+)
 CITYSCAPES_THINGS = dict(
-    person=24, rider=25, car=26, truck=27, bus=28, train=31, motorcycle=32, bicycle=33)
+    person=24, rider=25, car=26, truck=27, bus=28, train=31, motorcycle=32, bicycle=33
+)
 CITYSCAPES_CITIES = dict(train='aachen', val='frankfurt')
 
 IMAGENET_CLASSES = dict(
-    circle=('n04254680', 805), square=('n03127925', 519), triangle=('n09472597', 980))
+    circle=('n04254680', 805), square=('n03127925', 519), triangle=('n09472597', 980)
+)
 
 
 def save_image(array: np.ndarray, path: Path) -> None:
@@ -297,7 +312,7 @@ def save_json(content: dict, path: Path) -> None:
     path.write_text(json.dumps(content))
 
 
-def outline(mask: np.ndarray) -> List[float]:
+def outline(mask: np.ndarray) -> list[float]:
     """Polygon x1, y1, x2, ... in pixels along the edge of a solid mask."""
     # OpenCV joins pixel centres; at three times the size that is 1/6 pixel inside.
     large = mask.repeat(3, axis=0).repeat(3, axis=1)
@@ -309,8 +324,11 @@ def outline(mask: np.ndarray) -> List[float]:
 def annotation(mask: np.ndarray, **fields) -> dict:
     """A COCO annotation of a mask, its segmentation and ids given in fields."""
     return dict(
-        **fields, area=int(mask.sum()), bbox=list(map(float, cv2.boundingRect(mask))),
-        iscrowd=0)
+        **fields,
+        area=int(mask.sum()),
+        bbox=list(map(float, cv2.boundingRect(mask))),
+        iscrowd=0,
+    )
 
 
 def write_coco(root: Path, splits: Splits) -> None:
@@ -320,7 +338,8 @@ def write_coco(root: Path, splits: Splits) -> None:
         for entry in entries.split(', '):
             number, name = entry.split(' ', 1)
             categories.append(
-                dict(supercategory=supercategory, id=int(number), name=name))
+                dict(supercategory=supercategory, id=int(number), name=name)
+            )
     for split, scenes in splits.items():
         images, annotations = [], []
         for image_id, scene in enumerate(scenes, 1):
@@ -328,17 +347,35 @@ def write_coco(root: Path, splits: Splits) -> None:
             save_image(scene.image, root / f'{split}2017' / name)
             width, height = scene.size
             images.append(
-                dict(id=image_id, file_name=name, width=width, height=height, license=1,
-                     date_captured='2017-01-01 00:00:00'))
+                dict(
+                    id=image_id,
+                    file_name=name,
+                    width=width,
+                    height=height,
+                    license=1,
+                    date_captured='2017-01-01 00:00:00',
+                )
+            )
             for kind, mask in scene.shapes():
                 annotations.append(
-                    annotation(mask, segmentation=[outline(mask)], image_id=image_id,
-                               category_id=COCO_IDS[kind], id=len(annotations) + 1))
+                    annotation(
+                        mask,
+                        segmentation=[outline(mask)],
+                        image_id=image_id,
+                        category_id=COCO_IDS[kind],
+                        id=len(annotations) + 1,
+                    )
+                )
         save_json(
-            dict(info=dict(description=f'Shapes in the layout of COCO {split}2017'),
-                 licenses=[dict(id=1, name='Apache License 2.0', url='')],
-                 images=images, annotations=annotations, categories=categories),
-            root / 'annotations' / f'instances_{split}2017.json')
+            dict(
+                info=dict(description=f'Shapes in the layout of COCO {split}2017'),
+                licenses=[dict(id=1, name='Apache License 2.0', url='')],
+                images=images,
+                annotations=annotations,
+                categories=categories,
+            ),
+            root / 'annotations' / f'instances_{split}2017.json',
+        )
 
 
 def write_ade20k(root: Path, splits: Splits) -> None:
@@ -361,7 +398,8 @@ def write_ade20k(root: Path, splits: Splits) -> None:
     ratios = pixel_counts / pixel_counts.sum()
     rows = ['Idx\tRatio\tTrain\tVal\tName'] + [
         f'{i}\t{ratios[i]:.4f}\t{image_counts["train"][i]}\t{image_counts["val"][i]}'
-        f'\t{name}' for i, name in enumerate(names, 1)
+        f'\t{name}'
+        for i, name in enumerate(names, 1)
     ]
     (root / 'objectInfo150.txt').write_text('\n'.join(rows) + '\n')
     scene_rows = ''.join(f'{stem} misc\n' for stem in stems)
@@ -383,34 +421,51 @@ def write_cityscapes(root: Path, splits: Splits) -> None:
             truth = f'{root}/gtFine/{split}/{stem}_gtFine_'
             label_ids = scene.label_map(ids)
             instance_ids = label_ids.astype(np.uint16)
-            seen = {kind: 0 for kind in SHAPES}
+            seen = dict.fromkeys(SHAPES, 0)
             for kind, mask in scene.shapes():
                 instance_ids[mask > 0] = ids[kind] * 1000 + seen[kind]
                 seen[kind] += 1
                 rle = mask_utils.encode(np.asfortranarray(mask))
                 rle['counts'] = rle['counts'].decode()
                 annotations.append(
-                    annotation(mask, segmentation=rle, image_id=image_id,
-                               category_id=ids[kind], id=len(annotations) + 1))
+                    annotation(
+                        mask,
+                        segmentation=rle,
+                        image_id=image_id,
+                        category_id=ids[kind],
+                        id=len(annotations) + 1,
+                    )
+                )
             width, height = scene.size
             images.append(
-                dict(id=image_id, file_name=f'{stem}_leftImg8bit.png', height=height,
-                     width=width, segm_file=f'{stem}_gtFine_labelIds.png'))
+                dict(
+                    id=image_id,
+                    file_name=f'{stem}_leftImg8bit.png',
+                    height=height,
+                    width=width,
+                    segm_file=f'{stem}_gtFine_labelIds.png',
+                )
+            )
             polygons = [
                 dict(label=CITYSCAPES_LABELS[region.kind].name, polygon=region.polygon)
                 for region in scene.regions
             ]
-            save_image(scene.image,
-                       root / 'leftImg8bit' / split / f'{stem}_leftImg8bit.png')
+            save_image(
+                scene.image, root / 'leftImg8bit' / split / f'{stem}_leftImg8bit.png'
+            )
             save_image(label_ids, Path(f'{truth}labelIds.png'))
             save_image(scene.label_map(train_ids), Path(f'{truth}labelTrainIds.png'))
             save_image(instance_ids, Path(f'{truth}instanceIds.png'))
             save_image(scene.label_map(colours), Path(f'{truth}color.png'))
-            save_json(dict(imgHeight=height, imgWidth=width, objects=polygons),
-                      Path(f'{truth}polygons.json'))
+            save_json(
+                dict(imgHeight=height, imgWidth=width, objects=polygons),
+                Path(f'{truth}polygons.json'),
+            )
         categories = [dict(id=i, name=name) for name, i in CITYSCAPES_THINGS.items()]
-        save_json(dict(images=images, categories=categories, annotations=annotations),
-                  root / 'annotations' / f'instancesonly_filtered_gtFine_{split}.json')
+        save_json(
+            dict(images=images, categories=categories, annotations=annotations),
+            root / 'annotations' / f'instancesonly_filtered_gtFine_{split}.json',
+        )
 
 
 def write_imagenet(root: Path, splits: Splits) -> None:
@@ -419,10 +474,13 @@ def write_imagenet(root: Path, splits: Splits) -> None:
     for split, scenes in splits.items():
         rows = []
         for number, scene in enumerate(scenes, 1):
-            (kind, _), = scene.shapes()
+            ((kind, _),) = scene.shapes()
             wnid, label = IMAGENET_CLASSES[kind]
-            name = (f'{wnid}/{wnid}_{number}.JPEG' if split == 'train' else
-                    f'ILSVRC2012_val_{number:08d}.JPEG')
+            name = (
+                f'{wnid}/{wnid}_{number}.JPEG'
+                if split == 'train'
+                else f'ILSVRC2012_val_{number:08d}.JPEG'
+            )
             save_image(scene.image, root / split / name)
             rows.append(f'{name} {label}\n')
         (root / 'meta' / f'{split}.txt').write_text(''.join(rows))
@@ -434,27 +492,33 @@ class Layout(NamedTuple):
     ``paths`` are what ``write`` puts into the root; ``max_shapes`` bounds their
     number in an image; ``size`` and ``scale`` go to :func:`draw_scene`.
     """
+
     write: Callable[[Path, Splits], None]
-    paths: Tuple[str, ...]
+    paths: tuple[str, ...]
     size: Size = (192, 192)
     max_shapes: int = 4
-    scale: Tuple[float, float] = (0.25, 0.42)
+    scale: tuple[float, float] = (0.25, 0.42)
 
 
 LAYOUTS = dict(
     coco=Layout(write_coco, ('annotations', 'train2017', 'val2017')),
     ade20k=Layout(
         write_ade20k,
-        ('annotations', 'images', 'objectInfo150.txt', 'sceneCategories.txt')),
+        ('annotations', 'images', 'objectInfo150.txt', 'sceneCategories.txt'),
+    ),
     cityscapes=Layout(
-        write_cityscapes, ('annotations', 'gtFine', 'leftImg8bit'), size=(256, 128)),
+        write_cityscapes, ('annotations', 'gtFine', 'leftImg8bit'), size=(256, 128)
+    ),
     imagenet=Layout(
-        write_imagenet, ('meta', 'train', 'val'), max_shapes=1, scale=(0.45, 0.62)))
+        write_imagenet, ('meta', 'train', 'val'), max_shapes=1, scale=(0.45, 0.62)
+    ),
+)
 
 
 # --------------------------------------------------------------- command line
-def draw_split(layout: Layout, split: str, num_images: int,
-               seed: int) -> Iterator[Scene]:
+def draw_split(
+    layout: Layout, split: str, num_images: int, seed: int
+) -> Iterator[Scene]:
     """Draw the scenes of one split one by one, with a progress bar."""
     for i in track(range(num_images), description=split):
         # A stream of its own for each image: the counts change nothing else.
@@ -469,6 +533,7 @@ def draw_split(layout: Layout, split: str, num_images: int,
 @dataclass(frozen=True)
 class Request:
     """What was asked for, and by which version of this file it is answered."""
+
     layout: str
     num_train: int
     num_val: int
@@ -479,13 +544,17 @@ class Request:
     def __post_init__(self) -> None:
         for name in ('num_train', 'num_val'):
             if getattr(self, name) < 1:
-                raise ValueError(f'{name.replace("_", "-")} must be at least 1, got '
-                                 f'{getattr(self, name)}')
+                raise ValueError(
+                    f'{name.replace("_", "-")} must be at least 1, got '
+                    f'{getattr(self, name)}'
+                )
         if self.seed < 0:
             raise ValueError(f'seed must not be negative, got {self.seed}')
         if min(self.size) < MIN_SIDE:
-            raise ValueError(f'size must be at least {MIN_SIDE} {MIN_SIDE}, got '
-                             f'{self.size[0]} {self.size[1]}')
+            raise ValueError(
+                f'size must be at least {MIN_SIDE} {MIN_SIDE}, got '
+                f'{self.size[0]} {self.size[1]}'
+            )
 
     def record(self, complete: bool) -> dict:
         """The content of make_shapes.json."""
@@ -515,21 +584,27 @@ def make_shapes(root: Path, request: Request, overwrite: bool = False) -> bool:
         if record['complete'] and not overwrite:
             raise FileExistsError(
                 f'{root} holds shapes made with other arguments or another version: '
-                'give --overwrite to replace them, or another --out')
+                'give --overwrite to replace them, or another --out'
+            )
         for name in LAYOUTS[record['layout']].paths:
             path = root / name
             path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
     elif root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise FileExistsError(f'{root} is not an empty folder and was not written by '
-                              'this tool: give another --out')
+        raise FileExistsError(
+            f'{root} is not an empty folder and was not written by '
+            'this tool: give another --out'
+        )
 
     layout = LAYOUTS[request.layout]._replace(size=request.size)
     save_json(request.record(complete=False), record_file)
     counts = dict(train=request.num_train, val=request.num_val)
-    layout.write(root, {
-        split: draw_split(layout, split, count, request.seed)
-        for split, count in counts.items()
-    })
+    layout.write(
+        root,
+        {
+            split: draw_split(layout, split, count, request.seed)
+            for split, count in counts.items()
+        },
+    )
     save_json(request.record(complete=True), record_file)
     return True
 
@@ -541,29 +616,41 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f'{self.prog}: error: {" ".join(message.split())}\n')
 
 
-def parse_args(argv: Sequence[str] = None) -> Tuple[Parser, argparse.Namespace]:
+def parse_args(
+    argv: Optional[Sequence[str]] = None,
+) -> tuple[Parser, argparse.Namespace]:
     """Read the command line."""
     parser = Parser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument('--layout', required=True, choices=LAYOUTS)
     parser.add_argument(
-        '--out', required=True, type=Path, help='folder to write to: the data_root')
+        '--out', required=True, type=Path, help='folder to write to: the data_root'
+    )
     parser.add_argument(
-        '--num-train', type=int, default=240, help='training images (default: 240)')
+        '--num-train', type=int, default=240, help='training images (default: 240)'
+    )
     parser.add_argument(
-        '--num-val', type=int, default=60, help='validation images (default: 60)')
+        '--num-val', type=int, default=60, help='validation images (default: 60)'
+    )
     parser.add_argument('--seed', type=int, default=0, help='default: 0')
     parser.add_argument(
-        '--size', type=int, nargs=2, metavar=('W', 'H'),
+        '--size',
+        type=int,
+        nargs=2,
+        metavar=('W', 'H'),
         help='width and height of every image in pixels (default: 256 128 for '
-        'cityscapes, else 192 192)')
+        'cityscapes, else 192 192)',
+    )
     parser.add_argument(
-        '--overwrite', action='store_true',
-        help='replace shapes that this tool wrote to --out with other arguments')
+        '--overwrite',
+        action='store_true',
+        help='replace shapes that this tool wrote to --out with other arguments',
+    )
     return parser, parser.parse_args(argv)
 
 
-def main(argv: Sequence[str] = None) -> None:
+def main(argv: Optional[Sequence[str]] = None) -> None:
     """Run the command line tool."""
     parser, args = parse_args(argv)
     size = tuple(args.size or LAYOUTS[args.layout].size)
@@ -572,8 +659,10 @@ def main(argv: Sequence[str] = None) -> None:
         written = make_shapes(args.out, request, args.overwrite)
     except (ValueError, OSError) as error:
         parser.error(str(error))
-    print(f'{"wrote" if written else "already there:"} {args.num_train} training and '
-          f'{args.num_val} validation images in the {args.layout} layout, {args.out}')
+    print(
+        f'{"wrote" if written else "already there:"} {args.num_train} training and '
+        f'{args.num_val} validation images in the {args.layout} layout, {args.out}'
+    )
 
 
 if __name__ == '__main__':

@@ -4,6 +4,7 @@
 It needs nothing but a Python 3.9 or newer, and may be stopped and run again at
 any time: what is done already stays done.
 """
+
 import argparse
 import contextlib
 import fcntl
@@ -23,9 +24,18 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the installed package is made from.
-SOURCES = ('mmlinattn', 'tools', 'configs', 'model-index.yml',
-           'dataset-index.yml', 'setup.py', 'pyproject.toml', 'MANIFEST.in',
-           'README.md', 'LICENSE')
+SOURCES = (
+    'mmlinattn',
+    'tools',
+    'configs',
+    'model-index.yml',
+    'dataset-index.yml',
+    'setup.py',
+    'pyproject.toml',
+    'MANIFEST.in',
+    'README.md',
+    'LICENSE',
+)
 NOT_SOURCES = shutil.ignore_patterns('__pycache__', '.mim', '*.egg-info')
 GIB = 1024**3
 HEARTBEAT = 30  # seconds between two signs of life in a log
@@ -60,6 +70,7 @@ class Stack(NamedTuple):
         folder (str): The environment's folder in the project root.
         versions (tuple[tuple[int]]): Python versions, the preferred one first.
     """
+
     name: str
     folder: str
     versions: tuple
@@ -79,13 +90,13 @@ class Stack(NamedTuple):
 
 STACKS = {
     'openmmlab': Stack('openmmlab', '.venv', ((3, 11), (3, 10), (3, 9))),
-    'modern': Stack('modern', '.venv-modern',
-                    ((3, 11), (3, 12), (3, 10), (3, 13))),
+    'modern': Stack('modern', '.venv-modern', ((3, 11), (3, 12), (3, 10), (3, 13))),
 }
 
 
 class Python(NamedTuple):
     """An interpreter that was started and answered."""
+
     path: str
     version: tuple
     has_venv: bool
@@ -103,15 +114,19 @@ def probe_python(path):
     Returns:
         Python | None: None if it doesn't run.
     """
-    code = ('import sys; from importlib.util import find_spec as f; '
-            'print(*sys.version_info[:3], int(bool(f("venv") and '
-            'f("ensurepip"))))')
+    code = (
+        'import sys; from importlib.util import find_spec as f; '
+        'print(*sys.version_info[:3], int(bool(f("venv") and '
+        'f("ensurepip"))))'
+    )
     try:
-        answer = subprocess.run([path, '-I', '-c', code],
-                                stdout=subprocess.PIPE,
-                                stderr=subprocess.DEVNULL,
-                                timeout=30,
-                                check=True).stdout.split()
+        answer = subprocess.run(
+            [path, '-I', '-c', code],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=30,
+            check=True,
+        ).stdout.split()
         *version, has_venv = (int(part) for part in answer)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
@@ -147,8 +162,10 @@ def find_python(stack, wanted=None):
         if pythons[0] is None:
             raise EnvError(f'PYTHON={wanted} does not start.')
         if pythons[0].version[:2] not in stack.versions:
-            raise EnvError(f'PYTHON={wanted} is {pythons[0]}, but the {stack.name} '
-                           f'stack needs Python {stack.python_range}.')
+            raise EnvError(
+                f'PYTHON={wanted} is {pythons[0]}, but the {stack.name} '
+                f'stack needs Python {stack.python_range}.'
+            )
     else:
         pythons = map(probe_python, filter(None, candidate_pythons(stack)))
     found = []
@@ -161,12 +178,14 @@ def find_python(stack, wanted=None):
         name = 'python{}.{}'.format(*found[0].version)
         raise EnvError(
             f'{found[0]} has no venv and ensurepip. On Debian and Ubuntu they '
-            f'come with `sudo apt install {name}-venv {name}-dev`.')
+            f'come with `sudo apt install {name}-venv {name}-dev`.'
+        )
     name = 'python{}.{}'.format(*stack.versions[0])
     raise EnvError(
         f'no Python {stack.python_range} for the {stack.name} stack. Install '
         f'one (`sudo apt install {name} {name}-venv {name}-dev`, `uv python '
-        'install`, pyenv or conda), or name one: make env PYTHON=/path/to/it')
+        'install`, pyenv or conda), or name one: make env PYTHON=/path/to/it'
+    )
 
 
 def venv_version(folder):
@@ -174,8 +193,9 @@ def venv_version(folder):
     config = Path(folder, 'pyvenv.cfg')
     if not config.exists() or not Path(folder, 'bin', 'python').exists():
         return None
-    match = re.search(r'^version(?:_info)? *= *(\d+)\.(\d+)\.(\d+)',
-                      config.read_text(), re.MULTILINE)
+    match = re.search(
+        r'^version(?:_info)? *= *(\d+)\.(\d+)\.(\d+)', config.read_text(), re.MULTILINE
+    )
     return match and tuple(int(part) for part in match.groups())
 
 
@@ -260,18 +280,23 @@ def check_compiler(python_include):
             f'no C++ compiler ({", ".join(names)}) on PATH, and mmcv has to be '
             'built from source. Install one: `sudo apt install g++` (Debian, '
             'Ubuntu), `sudo dnf install gcc-c++` (Fedora, RHEL), '
-            '`xcode-select --install` (macOS). Then run the same command again.')
+            '`xcode-select --install` (macOS). Then run the same command again.'
+        )
     if not Path(python_include, 'Python.h').exists():
         raise EnvError(
             f'no Python.h in {python_include}, and mmcv has to be built from '
             'source. Debian and Ubuntu have it in python3-dev (python3.11-dev '
-            'for Python 3.11). Then run the same command again.')
+            'for Python 3.11). Then run the same command again.'
+        )
 
 
 def build_jobs():
     """Compilers to run at once: one a core, and 3 GiB of memory for each."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(
-        os, 'sched_getaffinity') else os.cpu_count()
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, 'sched_getaffinity')
+        else os.cpu_count()
+    )
     memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
     return max(1, min(cores, memory // (3 * GIB)))
 
@@ -325,8 +350,12 @@ class Environment:
             self.make_venv()
             wanted = self.wanted()
             if self.done.get('stack') != wanted['stack']:
-                self.pip('torch and the mm libraries (about 5 GB)', 'install',
-                         '-r', str(self.stack.requirements))
+                self.pip(
+                    'torch and the mm libraries (about 5 GB)',
+                    'install',
+                    '-r',
+                    str(self.stack.requirements),
+                )
                 self.install_mmcv()
                 self.mark(stack=wanted['stack'])
             if self.done.get('package') != wanted['package']:
@@ -342,8 +371,10 @@ class Environment:
             try:
                 fcntl.flock(self.lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                print(f'  waiting for another `make env` in {self.folder.name}',
-                      flush=True)
+                print(
+                    f'  waiting for another `make env` in {self.folder.name}',
+                    flush=True,
+                )
                 fcntl.flock(self.lock_file, fcntl.LOCK_EX)
             yield
 
@@ -361,7 +392,8 @@ class Environment:
         sources = [ROOT / name for name in SOURCES if (ROOT / name).exists()]
         return dict(
             stack=hash_files(stack, venv_version(self.folder)),
-            package=hash_files(sources))
+            package=hash_files(sources),
+        )
 
     def mark(self, **steps):
         draft = self.stamp.with_suffix('.tmp')
@@ -371,37 +403,53 @@ class Environment:
     def check_venv(self):
         """Raises EnvError where another environment is in the way."""
         if os.path.islink(self.python) and not os.path.exists(self.python):
-            raise EnvError(f'the Python that made {self.folder} is gone. Remove '
-                           'that folder and run the same command again.')
+            raise EnvError(
+                f'the Python that made {self.folder} is gone. Remove '
+                'that folder and run the same command again.'
+            )
         version = venv_version(self.folder)
         if version and self.base and version[:2] != self.base.version[:2]:
             raise EnvError(
-                '{} has Python {}.{}.{}'.format(self.folder, *version) +
-                f', not {self.base}. Remove it to have it made anew.')
+                '{} has Python {}.{}.{}'.format(self.folder, *version)
+                + f', not {self.base}. Remove it to have it made anew.'
+            )
 
     def make_venv(self):
         if venv_version(self.folder) is None or self.ask('import pip') is None:
             free = shutil.disk_usage(self.folder).free
             if free < 8 * GIB:
-                raise EnvError(f'{self.folder} needs 8 GB of disk (downloads '
-                               f'included), {free / GIB:.1f} GB are free.')
+                raise EnvError(
+                    f'{self.folder} needs 8 GB of disk (downloads '
+                    f'included), {free / GIB:.1f} GB are free.'
+                )
             base = self.base or find_python(self.stack)
-            self.run(f'{self.folder.name} with {base}', base.path, '-m', 'venv',
-                     str(self.folder))
+            self.run(
+                f'{self.folder.name} with {base}',
+                base.path,
+                '-m',
+                'venv',
+                str(self.folder),
+            )
 
     def install_mmcv(self):
         """Installs mmcv: as it is, a kept wheel, a ready one, or a new one."""
         requirement = self.stack.mmcv_requirement.read_text().strip()
         probe = self.ask(PROBE_TORCH)
         if probe is None:
-            raise EnvError(f'`import torch` fails in {self.folder}; see '
-                           f'{self.python} -c "import torch"')
+            raise EnvError(
+                f'`import torch` fails in {self.folder}; see '
+                f'{self.python} -c "import torch"'
+            )
         torch = json.loads(probe.splitlines()[-1])
-        key = wheel_key(self.stack.name, torch['torch'], torch['tag'],
-                        torch['platform'], torch['cuda'])
+        key = wheel_key(
+            self.stack.name,
+            torch['torch'],
+            torch['tag'],
+            torch['platform'],
+            torch['cuda'],
+        )
         # An mmcv without a mark was put there by the user.
-        if (self.done.get('mmcv') in (None, key)
-                and self.mmcv_works(requirement)):
+        if self.done.get('mmcv') in (None, key) and self.mmcv_works(requirement):
             return self.mark(mmcv=key)
         name, version = requirement.replace('-', '_').split('==')
         shelf = cache_folder() / key
@@ -419,55 +467,76 @@ class Environment:
             '--retries=1',
             '--only-binary=:all:',
             requirement,
-            must=False)
+            must=False,
+        )
         if not (found and self.mmcv_works(requirement)):
             self.build_mmcv(requirement, shelf, torch)
         self.mark(mmcv=key)
 
     def mmcv_works(self, requirement):
         name, version = requirement.split('==')
-        return self.ask('import mmcv.ops; from importlib.metadata import '
-                        f'version; print(version("{name}"))') == version
+        return (
+            self.ask(
+                'import mmcv.ops; from importlib.metadata import '
+                f'version; print(version("{name}"))'
+            )
+            == version
+        )
 
     def install_wheel(self, title, wheel, requirement):
         installed = self.pip(
-            title,
-            'install',
-            '--no-deps',
-            '--force-reinstall',
-            str(wheel),
-            must=False)
+            title, 'install', '--no-deps', '--force-reinstall', str(wheel), must=False
+        )
         return installed and self.mmcv_works(requirement)
 
     def build_mmcv(self, requirement, shelf, torch):
         """Builds mmcv from source, tries it, and keeps the wheel in ``shelf``."""
         check_compiler(torch['include'])
         if torch['wish'] != torch['cuda']:
-            print(f'  No nvcc for CUDA {torch["wish"]}: mmcv is built for the CPU '
-                  'only, and detectors will fail on the GPU. Install that CUDA '
-                  f'toolkit, remove {self.folder.name} and {shelf}, and run '
-                  'the same command again.')
+            print(
+                f'  No nvcc for CUDA {torch["wish"]}: mmcv is built for the CPU '
+                'only, and detectors will fail on the GPU. Install that CUDA '
+                f'toolkit, remove {self.folder.name} and {shelf}, and run '
+                'the same command again.'
+            )
         # One folder for all attempts: a build that was stopped goes on in it.
         work = self.folder / 'src' / shelf.name
         # pip's own cache doesn't know which torch a wheel was built for.
         options = '--no-deps', '--no-cache-dir', '--no-build-isolation'
-        self.pip('mmcv, its source', 'download', *options, '--no-binary=:all:',
-                 '-d', str(work), requirement)
-        archive, = work.glob('*.tar.gz')
+        self.pip(
+            'mmcv, its source',
+            'download',
+            *options,
+            '--no-binary=:all:',
+            '-d',
+            str(work),
+            requirement,
+        )
+        (archive,) = work.glob('*.tar.gz')
         shutil.unpack_archive(archive, work)
         build_env = dict(
-            MAX_JOBS=os.environ.get('MAX_JOBS') or str(build_jobs()),
-            MMCV_WITH_OPS='1')
+            MAX_JOBS=os.environ.get('MAX_JOBS') or str(build_jobs()), MMCV_WITH_OPS='1'
+        )
         if not torch['cuda']:
             build_env.update(CUDA_VISIBLE_DEVICES='', FORCE_CUDA='0')
-        self.pip(f'mmcv, from source with {build_env["MAX_JOBS"]} compilers '
-                 '(minutes, this once)', 'wheel', '-v', *options, '-w',
-                 str(work), './' + archive.name[:-len('.tar.gz')],
-                 cwd=work, **build_env)
-        wheel, = work.glob('*.whl')
+        self.pip(
+            f'mmcv, from source with {build_env["MAX_JOBS"]} compilers '
+            '(minutes, this once)',
+            'wheel',
+            '-v',
+            *options,
+            '-w',
+            str(work),
+            './' + archive.name[: -len('.tar.gz')],
+            cwd=work,
+            **build_env,
+        )
+        (wheel,) = work.glob('*.whl')
         if not self.install_wheel('mmcv, just built', wheel, requirement):
-            raise EnvError(f'the mmcv built in {work} does not work; see '
-                           f'{self.python} -c "import mmcv.ops"')
+            raise EnvError(
+                f'the mmcv built in {work} does not work; see '
+                f'{self.python} -c "import mmcv.ops"'
+            )
         shelf.mkdir(parents=True, exist_ok=True)
         draft = shelf / f'.{wheel.name}.{os.getpid()}'
         shutil.copyfile(wheel, draft)
@@ -480,21 +549,28 @@ class Environment:
         with tempfile.TemporaryDirectory() as copy:
             for path in filter(Path.exists, (ROOT / name for name in SOURCES)):
                 if path.is_dir():
-                    shutil.copytree(
-                        path, Path(copy, path.name), ignore=NOT_SOURCES)
+                    shutil.copytree(path, Path(copy, path.name), ignore=NOT_SOURCES)
                 else:
                     shutil.copy2(path, copy)
             # Without dependencies: the stack has them, some by another name.
-            self.pip('mmlinattn', 'install', '--no-deps', '--force-reinstall',
-                     '--no-build-isolation', copy)
+            self.pip(
+                'mmlinattn',
+                'install',
+                '--no-deps',
+                '--force-reinstall',
+                '--no-build-isolation',
+                copy,
+            )
 
     def ask(self, code):
         """Runs Python code in the environment; None if it fails."""
-        answer = subprocess.run([self.python, '-c', code],
-                                cwd=self.folder,
-                                env=self.env,
-                                stdout=subprocess.PIPE,
-                                stderr=subprocess.DEVNULL)
+        answer = subprocess.run(
+            [self.python, '-c', code],
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
         return None if answer.returncode else answer.stdout.decode().strip()
 
     def pip(self, title, *arguments, **options):
@@ -532,7 +608,8 @@ class Environment:
                 cwd=cwd or self.folder,
                 env={**self.env, **env},
                 pass_fds=[self.lock_file.fileno()],
-                start_new_session=True)
+                start_new_session=True,
+            )
         try:
             while process.poll() is None:
                 try:
@@ -546,8 +623,9 @@ class Environment:
         good = process.returncode == 0
         outcome = 'done' if good else 'failed' if must else 'not to be had'
         print('\r\033[K' if tty else '', end='')
-        print(f'  {title}: {outcome} in {duration(time.monotonic() - start)}',
-              flush=True)
+        print(
+            f'  {title}: {outcome} in {duration(time.monotonic() - start)}', flush=True
+        )
         if must and not good:
             tail = '\n'.join(self.log_since(begin)[-25:])
             raise EnvError(f'{title} failed. {self.log} ends so:\n{tail}')
@@ -560,8 +638,9 @@ class Environment:
 
     def show_progress(self, begin, spent, tty):
         """Prints the last line of the log, or how far a compilation is."""
-        lines = [line for line in self.log_since(begin)
-                 if not line.startswith('WARNING')]
+        lines = [
+            line for line in self.log_since(begin) if not line.startswith('WARNING')
+        ]
         news = lines[-1].strip()
         for line in reversed(lines[-500:]):
             match = re.match(r'\s*\[(\d+)/(\d+)\] ', line)
@@ -570,31 +649,34 @@ class Environment:
                 break
         width = shutil.get_terminal_size().columns - 1
         line = f'    {duration(spent)}  {news}'[:width]
-        print(f'\r\033[K{line}' if tty else line, end='' if tty else '\n',
-              flush=True)
+        print(f'\r\033[K{line}' if tty else line, end='' if tty else '\n', flush=True)
 
 
 def parse_args():
     parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
         '--stack',
         choices=STACKS,
         help='openmmlab: the released mm libraries, Python '
         f'{STACKS["openmmlab"].python_range}; modern: the maintained onedl '
         f'ones, Python {STACKS["modern"].python_range}. Default: openmmlab '
-        'where a Python for it is found, otherwise modern.')
+        'where a Python for it is found, otherwise modern.',
+    )
     parser.add_argument(
-        '--python', help='the interpreter to use, instead of searching for one')
+        '--python', help='the interpreter to use, instead of searching for one'
+    )
     parser.add_argument(
         '--print-folder',
         action='store_true',
-        help="only print the environment's folder and make nothing")
+        help="only print the environment's folder and make nothing",
+    )
     parser.add_argument(
         '--print-stacks',
         action='store_true',
-        help='only print the stacks that have their Python here')
+        help='only print the stacks that have their Python here',
+    )
     return parser.parse_args()
 
 

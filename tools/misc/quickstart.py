@@ -6,6 +6,7 @@ configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py on it from scratch with
 held-back images and keeps pictures of the predictions. Only the data folder,
 the image scale and the length of the schedule differ from the real thing.
 """
+
 import argparse
 import json
 import shutil
@@ -23,26 +24,31 @@ SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'Saving checkpoint')
 
 def parse_args():
     parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
         '--out',
         type=Path,
         default=ROOT / 'work_dirs' / 'quickstart',
-        help='folder for data, checkpoints and pictures (default: %(default)s)')
+        help='folder for data, checkpoints and pictures (default: %(default)s)',
+    )
     parser.add_argument(
-        '--num-train', type=int, default=200, help='training images (200)')
+        '--num-train', type=int, default=200, help='training images (200)'
+    )
+    parser.add_argument('--num-val', type=int, default=48, help='held-back images (48)')
     parser.add_argument(
-        '--num-val', type=int, default=48, help='held-back images (48)')
+        '--epochs', type=int, default=4, help='passes over the images (4)'
+    )
     parser.add_argument(
-        '--epochs', type=int, default=4, help='passes over the images (4)')
-    parser.add_argument(
-        '--size', type=int, default=192, help='longer image side, pixels (192)')
+        '--size', type=int, default=192, help='longer image side, pixels (192)'
+    )
     args = parser.parse_args()
     for name in ('num_train', 'num_val', 'epochs'):
         if getattr(args, name) < 1:
-            parser.error(f'--{name.replace("_", "-")} must be at least 1, got '
-                         f'{getattr(args, name)}')
+            parser.error(
+                f'--{name.replace("_", "-")} must be at least 1, got '
+                f'{getattr(args, name)}'
+            )
     if args.size < 64:
         parser.error(f'--size must be at least 64, got {args.size}')
     return args
@@ -71,14 +77,16 @@ def cfg_options(data, args):
     }
     scale = f'({args.size},{args.size})'
     options['train_dataloader.dataset.pipeline.2.scale'] = scale
+    annotations = f'{data}/annotations/instances_val2017.json'
     for split in ('val', 'test'):
-        options.update({
-            f'{split}_dataloader.num_workers': 1,
-            f'{split}_dataloader.dataset.data_root': f'{data}/',
-            f'{split}_dataloader.dataset.pipeline.1.scale': scale,
-            f'{split}_evaluator.ann_file':
-            f'{data}/annotations/instances_val2017.json',
-        })
+        options.update(
+            {
+                f'{split}_dataloader.num_workers': 1,
+                f'{split}_dataloader.dataset.data_root': f'{data}/',
+                f'{split}_dataloader.dataset.pipeline.1.scale': scale,
+                f'{split}_evaluator.ann_file': annotations,
+            }
+        )
     return [f'{key}={value}' for key, value in options.items()]
 
 
@@ -92,7 +100,8 @@ def run(title, command, log):
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True)
+            text=True,
+        )
         for line in process.stdout:
             file.write(line)
             if any(word in line for word in SHOWN):
@@ -123,38 +132,77 @@ def main():
     mim = [sys.executable, '-m', 'mim']
     options = cfg_options(data, args)
 
-    run('Data: shapes in the COCO layout', [
-        sys.executable, 'tools/dataset_converters/make_shapes.py', '--layout',
-        'coco', '--out', data, '--num-train', args.num_train, '--num-val',
-        args.num_val
-    ], out / 'data.log')
-    run('Training', [
-        *mim, 'train', mim_name(), CONFIG, '--gpus', '0', '--work-dir', train,
-        '--cfg-options', *options
-    ], out / 'train.log')
+    run(
+        'Data: shapes in the COCO layout',
+        [
+            sys.executable,
+            'tools/dataset_converters/make_shapes.py',
+            '--layout',
+            'coco',
+            '--out',
+            data,
+            '--num-train',
+            args.num_train,
+            '--num-val',
+            args.num_val,
+        ],
+        out / 'data.log',
+    )
+    run(
+        'Training',
+        [
+            *mim,
+            'train',
+            mim_name(),
+            CONFIG,
+            '--gpus',
+            '0',
+            '--work-dir',
+            train,
+            '--cfg-options',
+            *options,
+        ],
+        out / 'train.log',
+    )
     checkpoint = (train / 'last_checkpoint').read_text().strip()
-    run('Testing', [
-        *mim, 'test', mim_name(), CONFIG, '--checkpoint', checkpoint, '--gpus',
-        '0', '--work-dir', test, '--show-dir', 'pictures', '--cfg-options',
-        *options
-    ], out / 'test.log')
+    run(
+        'Testing',
+        [
+            *mim,
+            'test',
+            mim_name(),
+            CONFIG,
+            '--checkpoint',
+            checkpoint,
+            '--gpus',
+            '0',
+            '--work-dir',
+            test,
+            '--show-dir',
+            'pictures',
+            '--cfg-options',
+            *options,
+        ],
+        out / 'test.log',
+    )
 
     stamp = max(path for path in test.iterdir() if path.is_dir())
     shutil.copytree(next(stamp.rglob('pictures')), pictures)
     metrics = json.loads((stamp / f'{stamp.name}.json').read_text())
     if 'coco/bbox_mAP' not in metrics:
-        sys.exit('Nothing was detected: train on more images or longer '
-                 '(--num-train, --epochs)')
-    print(f'\n{args.num_val} held-back images'
-          f'\n{"":6}{"AP":>8}{"AP50":>8}{"AP75":>8}')
+        sys.exit(
+            'Nothing was detected: train on more images or longer '
+            '(--num-train, --epochs)'
+        )
+    print(f'\n{args.num_val} held-back images\n{"":6}{"AP":>8}{"AP50":>8}{"AP75":>8}')
     for name, key in (('box', 'bbox'), ('mask', 'segm')):
-        values = [
-            metrics[f'coco/{key}_mAP{suffix}'] for suffix in ('', '_50', '_75')
-        ]
+        values = [metrics[f'coco/{key}_mAP{suffix}'] for suffix in ('', '_50', '_75')]
         print(f'{name:6}' + ''.join(f'{value:8.3f}' for value in values))
-    print(f'\nCheckpoint:  {checkpoint}'
-          f'\nPredictions: {pictures} (truth on the left, prediction on the '
-          'right)')
+    print(
+        f'\nCheckpoint:  {checkpoint}'
+        f'\nPredictions: {pictures} (truth on the left, prediction on the '
+        'right)'
+    )
 
 
 if __name__ == '__main__':

@@ -34,17 +34,18 @@ and then, in a config:
       type='mmlinattn.SOFT', arch='tiny',
       init_cfg=dict(type='Pretrained', checkpoint='soft-t.pth', prefix='backbone.'))
 """
+
 import argparse
 import os
 import pickle
 import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Iterable, List, Sequence, Tuple
+from typing import Optional
 
 import torch
 from official_families import FAMILIES
-from official_families.rows import (LINEAR, Row, StateDict, inside, nested,
-                                    stacked)
+from official_families.rows import LINEAR, Row, StateDict, inside, nested, stacked
 from torch import Tensor
 
 # timm's and the official ones', mmpretrain's for plain heads and for DeiT
@@ -62,13 +63,13 @@ def some(names: Iterable) -> str:
     return f'{len(names)} ({", ".join(shown)})' if names else '0'
 
 
-def recomputed(state_dict: StateDict, family: str) -> List[str]:
+def recomputed(state_dict: StateDict, family: str) -> list[str]:
     """Official keys that have no counterpart: our model computes these buffers."""
     buffers = FAMILIES[family].buffers
     return [key for key in state_dict if key.rpartition('.')[2] in buffers]
 
 
-def find_rows(state_dict: StateDict, family: str) -> List[Row]:
+def find_rows(state_dict: StateDict, family: str) -> list[Row]:
     """Rows that account for every key of an official model.
 
     Args:
@@ -83,18 +84,21 @@ def find_rows(state_dict: StateDict, family: str) -> List[Row]:
     rows = FAMILIES[family].rows(inside(state_dict, prefix))
     rows = nested('backbone.', prefix, rows)
     rows += [
-        Row('head.fc', head, LINEAR) for head in HEADS
+        Row('head.fc', head, LINEAR)
+        for head in HEADS
         if inside(state_dict, f'{head}.').keys() & set(LINEAR)
     ]
     rows += [Row(key, key) for key in state_dict if key.startswith(SEGMENTOR_HEADS)]
     expected = [key for row in rows for keys in row.sources().values() for key in keys]
     missing = [key for key in expected if key not in state_dict]
     leftover = sorted(
-        state_dict.keys() - set(expected) - set(recomputed(state_dict, family)))
+        state_dict.keys() - set(expected) - set(recomputed(state_dict, family))
+    )
     if missing or leftover:
         raise ValueError(
             f'these are not the keys of a whole official {family!r} model: missing '
-            f'{some(missing)}, left over {some(leftover)}')
+            f'{some(missing)}, left over {some(leftover)}'
+        )
     return rows
 
 
@@ -135,19 +139,25 @@ def load(path: Path, trust: bool = False) -> dict:
             loaded = torch.load(path, map_location='cpu', weights_only=not trust)
     except Exception as error:  # unpickling can raise anything
         reason = str(error).rpartition('WeightsUnpickler error: ')[2].split('\n')[0]
-        hint = '' if trust or not isinstance(error, pickle.UnpicklingError) else (
-            '; training checkpoints hold more than tensors: give --trust if you '
-            'trust who made it, since unpickling can run any code')
+        hint = (
+            ''
+            if trust or not isinstance(error, pickle.UnpicklingError)
+            else (
+                '; training checkpoints hold more than tensors: give --trust if you '
+                'trust who made it, since unpickling can run any code'
+            )
+        )
         raise ValueError(
             f'SRC={path} cannot be loaded: {reason or type(error).__name__}{hint}'
         ) from error
     if not isinstance(loaded, dict):
         raise ValueError(
-            f'SRC={path} must hold a dict, but holds a {type(loaded).__name__}')
+            f'SRC={path} must hold a dict, but holds a {type(loaded).__name__}'
+        )
     return loaded
 
 
-def find_state_dict(checkpoint: dict, ema: bool = False) -> Tuple[StateDict, bool]:
+def find_state_dict(checkpoint: dict, ema: bool = False) -> tuple[StateDict, bool]:
     """The state dict in a checkpoint, without the prefix of a parallel wrapper.
 
     Args:
@@ -164,12 +174,18 @@ def find_state_dict(checkpoint: dict, ema: bool = False) -> Tuple[StateDict, boo
     places = AVERAGES if ema else ('state_dict', 'model') + AVERAGES
     place = next((place for place in places if place in checkpoint), None)
     found = checkpoint.get(place, None if ema else checkpoint)
-    if not (found and isinstance(found, dict)
-            and all(isinstance(key, str) and isinstance(value, Tensor)
-                    for key, value in found.items())):
+    if not (
+        found
+        and isinstance(found, dict)
+        and all(
+            isinstance(key, str) and isinstance(value, Tensor)
+            for key, value in found.items()
+        )
+    ):
         raise ValueError(
             f'there is no state dict, {"" if ema else "bare or "}under '
-            f'{" or ".join(places)}; number of keys: {some(checkpoint)}')
+            f'{" or ".join(places)}; number of keys: {some(checkpoint)}'
+        )
     if all(key.startswith('module.') for key in found):
         found = inside(found, 'module.')
     return found, place in AVERAGES
@@ -199,42 +215,56 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f'{self.prog}: error: {" ".join(message.split())}\n')
 
 
-def parse_args(argv: Sequence[str] = None) -> Tuple[Parser, argparse.Namespace]:
+def parse_args(
+    argv: Optional[Sequence[str]] = None,
+) -> tuple[Parser, argparse.Namespace]:
     """Read the command line."""
     parser = Parser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument('family', metavar='FAMILY', choices=FAMILIES)
-    parser.add_argument(
-        'src', metavar='SRC', type=Path, help='official checkpoint')
+    parser.add_argument('src', metavar='SRC', type=Path, help='official checkpoint')
     parser.add_argument('dst', metavar='DST', type=Path, help='file to write')
     parser.add_argument(
-        '--ema', action='store_true',
+        '--ema',
+        action='store_true',
         help='take the moving average of the weights, under state_dict_ema or '
-        'model_ema, as the official evaluation of SOFT does')
+        'model_ema, as the official evaluation of SOFT does',
+    )
     parser.add_argument(
-        '--trust', action='store_true',
+        '--trust',
+        action='store_true',
         help='unpickle all that SRC holds, as training checkpoints need; this can '
-        'run any code that is in it')
+        'run any code that is in it',
+    )
     parser.add_argument(
-        '--overwrite', action='store_true', help='replace DST if it exists')
+        '--overwrite', action='store_true', help='replace DST if it exists'
+    )
     parser.add_argument(
-        '--attention', choices=('local', 'elfatt'), default='local',
+        '--attention',
+        choices=('local', 'elfatt'),
+        default='local',
         help="of the model that a CSWin is for: local, CSWin's own, or elfatt, which "
-        'starts with what fits; every key is reported (default: local)')
+        'starts with what fits; every key is reported (default: local)',
+    )
     parser.add_argument(
-        '--arch', metavar='NAME',
+        '--arch',
+        metavar='NAME',
         help='of the model that starts with --attention elfatt, t24181 or b36292 '
-        '(default: the sizes of SRC)')
+        '(default: the sizes of SRC)',
+    )
     args = parser.parse_args(argv)
     if args.attention == 'elfatt' and args.family != 'cswin':
         parser.error(f'--attention elfatt needs FAMILY=cswin, got {args.family}')
     if args.arch and args.attention != 'elfatt':
-        parser.error(f'--arch {args.arch} needs --attention elfatt: a conversion '
-                     'keeps the sizes of SRC')
+        parser.error(
+            f'--arch {args.arch} needs --attention elfatt: a conversion '
+            'keeps the sizes of SRC'
+        )
     return parser, args
 
 
-def main(argv: Sequence[str] = None) -> None:
+def main(argv: Optional[Sequence[str]] = None) -> None:
     """Run the command line tool."""
     parser, args = parse_args(argv)
     try:
@@ -242,7 +272,8 @@ def main(argv: Sequence[str] = None) -> None:
             raise IsADirectoryError(f'DST={args.dst} is a folder: name a file')
         if args.dst.exists() and not args.overwrite:
             raise FileExistsError(
-                f'DST={args.dst} exists: give --overwrite to replace it')
+                f'DST={args.dst} exists: give --overwrite to replace it'
+            )
         checkpoint = load(args.src, args.trust)
         report = None
         try:
@@ -251,21 +282,20 @@ def main(argv: Sequence[str] = None) -> None:
             if args.attention == 'elfatt':
                 # only this needs the package
                 from elfatt_start import describe_sources, start_elfatt
+
                 state_dict, sources = start_elfatt(state_dict, args.arch)
                 report = describe_sources(sources, find_rows(official, args.family))
         except ValueError as error:
             raise ValueError(f'SRC={args.src}: {error}') from error
         arch = FAMILIES[args.family].arch(inside(state_dict, 'backbone.'))
         scales = [
-            option for option, vector in SCALES.items()
+            option
+            for option, vector in SCALES.items()
             if any(key.endswith(vector) for key in state_dict)
         ]
         meta = dict(
-            family=args.family,
-            source=args.src.name,
-            ema=ema,
-            arch=arch,
-            scales=scales)
+            family=args.family, source=args.src.name, ema=ema, arch=arch, scales=scales
+        )
         if args.family == 'cswin':
             meta['attention'] = args.attention
         save(dict(meta=meta, state_dict=state_dict), args.dst)
@@ -276,17 +306,25 @@ def main(argv: Sequence[str] = None) -> None:
     dropped = recomputed(official, args.family)
     print(f'{args.family}: {", ".join(f"{key}={arch[key]}" for key in arch)}')
     if report:
-        print(f"started attention='elfatt' from {len(official)} official keys, "
-              f'{describe_heads(state_dict)}')
+        print(
+            f"started attention='elfatt' from {len(official)} official keys, "
+            f'{describe_heads(state_dict)}'
+        )
         print(report)
     else:
-        print(f'converted all {len(official) - len(dropped)} official keys to '
-              f'{len(state_dict)} of ours, {describe_heads(state_dict)}')
+        print(
+            f'converted all {len(official) - len(dropped)} official keys to '
+            f'{len(state_dict)} of ours, {describe_heads(state_dict)}'
+        )
     if dropped:
         print(f'left out buffers that the model computes itself: {some(dropped)}')
-    print('scaling vectors: '
-          + (', '.join(f'{option}=True' for option in scales) or 'none, they would '
-             'start at zero with attn_scale=True or feat_scale=True'))
+    print(
+        'scaling vectors: '
+        + (
+            ', '.join(f'{option}=True' for option in scales)
+            or 'none, they would start at zero with attn_scale=True or feat_scale=True'
+        )
+    )
     if ema and not args.ema:
         print('these are a moving average of the weights, all that SRC holds')
     elif not ema and set(AVERAGES) & checkpoint.keys():

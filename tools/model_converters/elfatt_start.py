@@ -16,7 +16,9 @@ stripes, the local half with that of flat ones, and attention over the whole map
 stage 3 with both. Blocks go by their number: where depths differ, blocks past
 CSWin's last one keep their initial values, and CSWin's past ours are not used.
 """
-from typing import Dict, Iterable, List, Tuple
+
+from collections.abc import Iterable
+from typing import Optional
 
 import torch
 from mmengine.logging import MMLogger
@@ -28,7 +30,7 @@ from mmlinattn.models import CSWinTransformer
 PREFIX = 'backbone.'
 
 
-def find_sources(keys: Keys, local: Keys) -> Dict[str, List[str]]:
+def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
     """Which parameters of a LOCAL model each one of an ELFATT model starts with.
 
     Args:
@@ -49,8 +51,9 @@ def find_sources(keys: Keys, local: Keys) -> Dict[str, List[str]]:
     return found
 
 
-def start_elfatt(local: StateDict,
-                 arch: str = None) -> Tuple[StateDict, Dict[str, List[str]]]:
+def start_elfatt(
+    local: StateDict, arch: Optional[str] = None
+) -> tuple[StateDict, dict[str, list[str]]]:
     """Turn a converted CSWin into the start of an ELFATT model.
 
     Args:
@@ -74,26 +77,28 @@ def start_elfatt(local: StateDict,
     model = CSWinTransformer(
         # heads change no weights: any that divide the channels do
         arch or dict(sizes, num_heads=[2] * len(sizes['depths'])),
-        attention='elfatt')
+        attention='elfatt',
+    )
     model.init_weights()
     initial = model.state_dict()
     width = pyramid_arch(initial)['embed_dims']
     if width != sizes['embed_dims']:
         raise ValueError(
             f'a model of embed_dims={sizes["embed_dims"]} cannot start '
-            f'arch={arch!r}, which has {width}')
+            f'arch={arch!r}, which has {width}'
+        )
     initial = {f'{PREFIX}{key}': value for key, value in initial.items()}
     heads = [key for key in local if not key.startswith(PREFIX)]
     sources = find_sources([*initial, *heads], local)
     start = {
         key: stacked([local[name] for name in names]) if names else initial[key]
         for key, names in sources.items()
-        if names or not model.is_early_norm(key[len(PREFIX):])
+        if names or not model.is_early_norm(key[len(PREFIX) :])
     }
     return start, sources
 
 
-def describe_sources(sources: Dict[str, List[str]], rows: Iterable[Row]) -> str:
+def describe_sources(sources: dict[str, list[str]], rows: Iterable[Row]) -> str:
     """Where each weight of a start is from, key by key.
 
     Args:
@@ -101,8 +106,7 @@ def describe_sources(sources: Dict[str, List[str]], rows: Iterable[Row]) -> str:
         rows: What the LOCAL model was made of.
     """
     official = {
-        ours: ' + '.join(keys)
-        for row in rows for ours, keys in row.sources().items()
+        ours: ' + '.join(keys) for row in rows for ours, keys in row.sources().items()
     }
     taken, recut, initial = [], [], []
     for key, names in sources.items():
@@ -123,4 +127,5 @@ def describe_sources(sources: Dict[str, List[str]], rows: Iterable[Row]) -> str:
     }
     return '\n'.join(
         '\n  '.join([f'{title}: {len(lines)}', *lines])
-        for title, lines in parts.items())
+        for title, lines in parts.items()
+    )

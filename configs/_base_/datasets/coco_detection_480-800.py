@@ -1,4 +1,5 @@
 """COCO boxes, the shorter side of training images drawn from 480-800."""
+
 _base_ = 'mmdet::_base_/datasets/coco_detection.py'
 
 train_pipeline = [
@@ -7,7 +8,8 @@ train_pipeline = [
     dict(
         type='RandomChoiceResize',
         scales=[(1333, side) for side in range(480, 801, 32)],
-        keep_ratio=True),
+        keep_ratio=True,
+    ),
     dict(type='RandomFlip', prob=0.5),
     dict(type='PackDetInputs'),
 ]

@@ -1,5 +1,6 @@
 """ImageNet-1k at 384 x 384, augmented as at 224 x 224; the whole shorter side is
 tested. Batch: 8 GPUs x 32."""
+
 _base_ = './in1k_224.py'
 
 train_pipeline = _base_.train_pipeline

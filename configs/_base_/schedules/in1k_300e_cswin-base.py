@@ -3,6 +3,7 @@
 Source: the command of CSWin's code (lr 1e-3, weight decay 0.1, moving average of
 weights 0.99992).
 """
+
 _base_ = './in1k_300e_cswin.py'
 
 optim_wrapper = dict(optimizer=dict(lr=1e-3, weight_decay=0.1))

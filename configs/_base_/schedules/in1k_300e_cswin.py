@@ -5,11 +5,11 @@ Source: commands and defaults of CSWin's code, whose recipe the ELFATT paper tak
 clipping, mixed precision, moving average of weights 0.99984). The code's ten more
 epochs at the smallest learning rate are left out.
 """
+
 # the same warm-up and cosine
 _base_ = './in1k_300e_swin.py'
 
-optim_wrapper = dict(
-    type='AmpOptimWrapper', optimizer=dict(lr=2e-3), clip_grad=None)
+optim_wrapper = dict(type='AmpOptimWrapper', optimizer=dict(lr=2e-3), clip_grad=None)
 
 custom_hooks = [dict(type='EMAHook', momentum=1.6e-4)]
 

@@ -3,6 +3,7 @@
 Source: DeiT's recipe and the code of AttnScale and FeatScale built on it (AdamW,
 lr 1e-3, weight decay 0.05, 5 epochs of warm-up, cosine to 1e-5, no clipping).
 """
+
 _base_ = './in1k_300e.py'
 
 optim_wrapper = dict(clip_grad=None)
@@ -14,12 +15,14 @@ param_scheduler = [
         by_epoch=True,
         begin=0,
         end=5,
-        convert_to_iter_based=True),
+        convert_to_iter_based=True,
+    ),
     dict(
         type='CosineAnnealingLR',
         eta_min=1e-5,
         by_epoch=True,
         begin=5,
         end=300,
-        convert_to_iter_based=True),
+        convert_to_iter_based=True,
+    ),
 ]

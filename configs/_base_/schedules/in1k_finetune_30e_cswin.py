@@ -5,6 +5,7 @@ Source: the command of CSWin's code (AdamW, lr 5e-6, weight decay 1e-8, no warm-
 20 epochs of cosine to 5e-7 and 10 at that, mixed precision, moving average of
 weights 0.9998).
 """
+
 _base_ = './in1k_300e_cswin.py'
 
 train_cfg = dict(max_epochs=30)
@@ -18,7 +19,8 @@ param_scheduler = [
         by_epoch=True,
         begin=0,
         end=20,
-        convert_to_iter_based=True),
+        convert_to_iter_based=True,
+    )
 ]
 
 # the whole classifier starts from load_from, its backbone alone from pretrained

@@ -3,6 +3,7 @@
 Source: the AttnScale and FeatScale paper's code (AdamW, lr 5e-5 for 512 images,
 weight decay 5e-4, 1 epoch of warm-up, cosine to 1e-6).
 """
+
 _base_ = './in1k_300e_deit.py'
 
 train_cfg = dict(max_epochs=60)
@@ -16,14 +17,16 @@ param_scheduler = [
         by_epoch=True,
         begin=0,
         end=1,
-        convert_to_iter_based=True),
+        convert_to_iter_based=True,
+    ),
     dict(
         type='CosineAnnealingLR',
         eta_min=1e-6,
         by_epoch=True,
         begin=1,
         end=60,
-        convert_to_iter_based=True),
+        convert_to_iter_based=True,
+    ),
 ]
 
 auto_scale_lr = dict(base_batch_size=512)

@@ -1,4 +1,5 @@
 """The ``pretrained`` variable of our configs."""
+
 from mmengine.hooks import Hook
 from mmengine.model import is_model_wrapper
 from mmengine.optim import OptimWrapper
@@ -35,8 +36,7 @@ class PretrainedBackboneHook(Hook):
             return
         cfg = runner.cfg
         load_from = cfg.get('load_from')
-        if cfg.get('resume') and (
-                load_from or find_latest_checkpoint(runner.work_dir)):
+        if cfg.get('resume') and (load_from or find_latest_checkpoint(runner.work_dir)):
             return
         model = runner.model
         backbone = (model.module if is_model_wrapper(model) else model).backbone
@@ -47,9 +47,11 @@ class PretrainedBackboneHook(Hook):
             return
         init_cfg = backbone.init_cfg
         has_weights = (
-            isinstance(init_cfg, dict) and init_cfg.get('type') == 'Pretrained')
+            isinstance(init_cfg, dict) and init_cfg.get('type') == 'Pretrained'
+        )
         if not (load_from or has_weights):
             runner.logger.warning(
                 'The backbone trains FROM SCRATCH: pretrained=None. To start '
                 'from ImageNet weights, set pretrained in the config or on the '
-                'command line: --cfg-options pretrained=CHECKPOINT')
+                'command line: --cfg-options pretrained=CHECKPOINT'
+            )

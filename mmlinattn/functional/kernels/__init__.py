@@ -3,8 +3,9 @@
 Whether they can run is known without importing Triton; the modules with the
 kernels import it, so they are to be imported after :func:`available` only.
 """
+
 import os
-from functools import lru_cache
+from functools import cache
 
 import torch
 
@@ -39,11 +40,13 @@ def _fits(x):
     if os.environ.get('TRITON_INTERPRET') == '1':
         return x.device.type == 'cpu'
     return (
-        x.is_cuda and torch.version.cuda is not None
-        and torch.cuda.get_device_capability(x.device) >= (8, 0))
+        x.is_cuda
+        and torch.version.cuda is not None
+        and torch.cuda.get_device_capability(x.device) >= (8, 0)
+    )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _has_triton():
     try:
         import triton

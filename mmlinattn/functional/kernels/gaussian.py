@@ -11,6 +11,7 @@ of rows and walks along the columns.
 
 Legend: B batch, h heads, M rows, N columns, d head dim, e value dim.
 """
+
 import torch
 import triton
 import triton.language as tl
@@ -25,13 +26,13 @@ _MIN_COLUMNS = 512
 # larger than registers and shared memory hold.
 _BLOCKS = {
     True: {32: (64, 32, 4), 64: (64, 16, 4), 128: (32, 16, 4)},
-    False: {32: (128, 64, 8), 64: (128, 32, 8), 128: (64, 32, 4)}
+    False: {32: (128, 64, 8), 64: (128, 32, 8), 128: (64, 32, 4)},
 }
 
 _TRITON_DTYPES = {
     torch.float32: tl.float32,
     torch.float16: tl.float16,
-    torch.bfloat16: tl.bfloat16
+    torch.bfloat16: tl.bfloat16,
 }
 
 
@@ -100,8 +101,9 @@ def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y):
     if 2 * v.size(-1) <= MAX_DIM:
         # S of the product of K with both is the sum of their S
         grad_a, grad_b, grad_v = gaussian_product_grad(
-            a, b, torch.cat((v, grad_out), dim=-1), torch.cat((grad_x, y), dim=-1))
-        return grad_a, grad_b, grad_v[..., :v.size(-1)]
+            a, b, torch.cat((v, grad_out), dim=-1), torch.cat((grad_x, y), dim=-1)
+        )
+        return grad_a, grad_b, grad_v[..., : v.size(-1)]
     grad_a, grad_b, grad_v = gaussian_product_grad(a, b, v, grad_x)
     grad_b_of_out, grad_a_of_out, _ = gaussian_product_grad(b, a, y, grad_out)
     return grad_a + grad_a_of_out, grad_b + grad_b_of_out, grad_v
@@ -136,7 +138,8 @@ def _sweep(rows, cols, w, u=None, *, want_out=True, dtype):
     config = _block_config(max(padded_dim, padded_value_dim), num_rows, dtype)
     programs = batch * heads * triton.cdiv(num_rows, config['ROWS'])
     chunk, splits = _split_columns(
-        num_cols, config['COLS'], programs, _num_multiprocessors(rows))
+        num_cols, config['COLS'], programs, _num_multiprocessors(rows)
+    )
 
     # partial sums, added afterwards: the result is always the same
     shape = (splits, batch, heads, num_rows)
@@ -169,10 +172,11 @@ def _sweep(rows, cols, w, u=None, *, want_out=True, dtype):
             DTYPE=_TRITON_DTYPES[dtype],
             WANT_OUT=want_out,
             WANT_GRAD=u is not None,
-            **config)
+            **config,
+        )
     return tuple(
-        x if x is None else x[0] if splits == 1 else x.sum(0)
-        for x in (out, grad))
+        x if x is None else x[0] if splits == 1 else x.sum(0) for x in (out, grad)
+    )
 
 
 def _with_unit_stride(x):
@@ -218,13 +222,39 @@ def _num_multiprocessors(x):
 
 # Sizes change from image to image: no new compilation for 1 or 16 of them.
 @triton.jit(do_not_specialize=['heads', 'num_rows', 'num_cols', 'chunk'])
-def _sweep_kernel(rows, cols, w, u, out, grad, rows_b, rows_h, rows_n, cols_b,
-                  cols_h, cols_n, w_b, w_h, w_n, u_b, u_h, u_n, heads, num_rows,
-                  num_cols, chunk, DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
-                  PADDED_DIM: tl.constexpr, PADDED_VALUE_DIM: tl.constexpr,
-                  DTYPE: tl.constexpr, WANT_OUT: tl.constexpr,
-                  WANT_GRAD: tl.constexpr, ROWS: tl.constexpr,
-                  COLS: tl.constexpr):
+def _sweep_kernel(
+    rows,
+    cols,
+    w,
+    u,
+    out,
+    grad,
+    rows_b,
+    rows_h,
+    rows_n,
+    cols_b,
+    cols_h,
+    cols_n,
+    w_b,
+    w_h,
+    w_n,
+    u_b,
+    u_h,
+    u_n,
+    heads,
+    num_rows,
+    num_cols,
+    chunk,
+    DIM: tl.constexpr,
+    VALUE_DIM: tl.constexpr,
+    PADDED_DIM: tl.constexpr,
+    PADDED_VALUE_DIM: tl.constexpr,
+    DTYPE: tl.constexpr,
+    WANT_OUT: tl.constexpr,
+    WANT_GRAD: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+):
     row_blocks = tl.cdiv(num_rows, ROWS)
     matrix = tl.program_id(0) // row_blocks
     batch = (matrix // heads).to(tl.int64)
@@ -242,7 +272,7 @@ def _sweep_kernel(rows, cols, w, u, out, grad, rows_b, rows_h, rows_n, cols_b,
     if WANT_GRAD:
         row_weight = _load(u, u_n, i, num_rows, VALUE_DIM, PADDED_VALUE_DIM, DTYPE)
         s_c = tl.zeros((ROWS, PADDED_DIM), tl.float32)
-        s_sum = tl.zeros((ROWS, ), tl.float32)
+        s_sum = tl.zeros((ROWS,), tl.float32)
 
     first = tl.program_id(1) * chunk
     for start in range(first, tl.minimum(first + chunk, num_cols), COLS):
@@ -264,7 +294,8 @@ def _sweep_kernel(rows, cols, w, u, out, grad, rows_b, rows_h, rows_n, cols_b,
 
     # the place among all the partial sums
     place = (tl.program_id(1) * (tl.num_programs(0) // row_blocks) + matrix).to(
-        tl.int64) * num_rows
+        tl.int64
+    ) * num_rows
     if WANT_OUT:
         _store(out, place, i, num_rows, out_sum, VALUE_DIM, PADDED_VALUE_DIM)
     if WANT_GRAD:
@@ -285,8 +316,15 @@ def _half_square(x):
 
 
 @triton.jit
-def _load(matrix, stride, index, size, DIM: tl.constexpr, PADDED: tl.constexpr,
-          DTYPE: tl.constexpr):
+def _load(
+    matrix,
+    stride,
+    index,
+    size,
+    DIM: tl.constexpr,
+    PADDED: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
     """Rows ``index`` of a (size, DIM) matrix, 0 outside of it."""
     channel = tl.arange(0, PADDED)
     inside = (index < size)[:, None] & (channel < DIM)[None, :]
@@ -295,8 +333,7 @@ def _load(matrix, stride, index, size, DIM: tl.constexpr, PADDED: tl.constexpr,
 
 
 @triton.jit
-def _store(matrices, place, index, size, x, DIM: tl.constexpr,
-           PADDED: tl.constexpr):
+def _store(matrices, place, index, size, x, DIM: tl.constexpr, PADDED: tl.constexpr):
     channel = tl.arange(0, PADDED)
     inside = (index < size)[:, None] & (channel < DIM)[None, :]
     offset = (place + index)[:, None] * DIM + channel[None, :]

@@ -4,8 +4,7 @@ from .cross_shaped import CrossShapedWindowAttention
 from .efficient import EfficientAttention
 from .elfatt import ELFATT
 from .focused import FocusedLinearAttention
-from .landmarks import (BiasedSampler, ConvSampler, PoolingSampler,
-                        RandomSampler)
+from .landmarks import BiasedSampler, ConvSampler, PoolingSampler, RandomSampler
 from .lepe import LePE
 from .linformer import LinformerAttention
 from .nystrom import NystromAttention
@@ -16,10 +15,24 @@ from .talking_heads import ClassAttention, TalkingHeadsAttention
 from .window import WindowAttention
 
 __all__ = [
-    'AgentAttention', 'BaseAttention', 'BiasedSampler', 'ClassAttention',
-    'ConvSampler', 'CrossShapedWindowAttention', 'EfficientAttention',
-    'ELFATT', 'FocusedLinearAttention', 'LePE', 'LinformerAttention',
-    'NystromAttention', 'PerformerAttention', 'PoolingSampler',
-    'ProjectedAttention', 'RandomSampler', 'SoftmaxAttention',
-    'SoftmaxFreeAttention', 'TalkingHeadsAttention', 'WindowAttention'
+    'ELFATT',
+    'AgentAttention',
+    'BaseAttention',
+    'BiasedSampler',
+    'ClassAttention',
+    'ConvSampler',
+    'CrossShapedWindowAttention',
+    'EfficientAttention',
+    'FocusedLinearAttention',
+    'LePE',
+    'LinformerAttention',
+    'NystromAttention',
+    'PerformerAttention',
+    'PoolingSampler',
+    'ProjectedAttention',
+    'RandomSampler',
+    'SoftmaxAttention',
+    'SoftmaxFreeAttention',
+    'TalkingHeadsAttention',
+    'WindowAttention',
 ]

@@ -1,10 +1,12 @@
 """Agent attention as a module."""
+
 import torch
 from torch import nn
 from torch.nn.functional import interpolate
 
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
+
 from .base import ProjectedAttention
 from .landmarks import pool_map
 
@@ -28,14 +30,18 @@ class AgentBias(nn.Module):
         self.table, self.rows, self.columns = (
             nn.Parameter(
                 nn.init.trunc_normal_(
-                    torch.zeros(num_heads, num_agents, *shape), std=0.02))
-            for shape in shapes)
+                    torch.zeros(num_heads, num_agents, *shape), std=0.02
+                )
+            )
+            for shape in shapes
+        )
 
     def forward(self, hw_shape):
         """Biases for a map (H, W): (1, h, n, N)."""
         bias = sum(
             interpolate(part, hw_shape, mode='bilinear', align_corners=False)
-            for part in (self.table, self.rows, self.columns))
+            for part in (self.table, self.rows, self.columns)
+        )
         return bias.flatten(2).unsqueeze(0)
 
 
@@ -65,19 +71,19 @@ class AgentAttention(ProjectedAttention):
 
     bound_to_map = True
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 num_agents=49,
-                 map_side=14,
-                 qkv_bias=True,
-                 attn_scale=False,
-                 init_cfg=None):
-        super().__init__(
-            embed_dims, num_heads, qkv_bias, True, attn_scale, init_cfg)
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        num_agents=49,
+        map_side=14,
+        qkv_bias=True,
+        attn_scale=False,
+        init_cfg=None,
+    ):
+        super().__init__(embed_dims, num_heads, qkv_bias, True, attn_scale, init_cfg)
         if not isinstance(map_side, int) or map_side < 1:
-            raise ValueError(
-                f'map_side must be a positive integer, got {map_side!r}')
+            raise ValueError(f'map_side must be a positive integer, got {map_side!r}')
         self.agent_side = F.square_side(num_agents, 'num_agents')
         self.agent_bias = AgentBias(num_heads, num_agents, map_side)
         self.query_bias = AgentBias(num_heads, num_agents, map_side)
@@ -89,5 +95,6 @@ class AgentAttention(ProjectedAttention):
             v,
             pool_map(q, hw_shape, self.agent_side),
             self.agent_bias(hw_shape).to(q.dtype),
-            self.query_bias(hw_shape).mT.to(q.dtype))
+            self.query_bias(hw_shape).mT.to(q.dtype),
+        )
         return self.scale(out, v)

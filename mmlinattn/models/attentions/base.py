@@ -1,9 +1,11 @@
 """What every attention shares."""
+
 import torch
 from mmengine.model import BaseModule
 from torch import nn
 
 from mmlinattn import functional as F
+
 from .lepe import LePE
 
 
@@ -28,7 +30,8 @@ class BaseAttention(BaseModule):
         if num_heads < 1 or embed_dims % num_heads:
             raise ValueError(
                 f'num_heads must divide embed_dims, got num_heads={num_heads} '
-                f'and embed_dims={embed_dims}')
+                f'and embed_dims={embed_dims}'
+            )
         self.embed_dims = embed_dims
         self.num_heads = num_heads
         self.head_dims = embed_dims // num_heads
@@ -58,12 +61,14 @@ class BaseAttention(BaseModule):
         if not height * width:
             raise ValueError(
                 f'{type(self).__name__} needs a map that is not empty, got '
-                f'hw_shape={(height, width)}')
+                f'hw_shape={(height, width)}'
+            )
         if x.size(1) != height * width:
             raise ValueError(
                 f'{type(self).__name__} is bound to the map: it needs '
                 f'N = H * W tokens, got N={x.size(1)} for hw_shape='
-                f'{(height, width)}')
+                f'{(height, width)}'
+            )
 
 
 class ProjectedAttention(BaseAttention):
@@ -83,13 +88,15 @@ class ProjectedAttention(BaseAttention):
 
     bound_to_map = False
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 qkv_bias=True,
-                 lepe=False,
-                 attn_scale=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        qkv_bias=True,
+        lepe=False,
+        attn_scale=False,
+        init_cfg=None,
+    ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
         self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
         self.lepe = LePE(embed_dims) if lepe else None

@@ -1,9 +1,11 @@
 """Cross-shaped windows of CSWin."""
+
 import torch
 from torch import nn
 
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
+
 from .base import BaseAttention
 from .lepe import LePE
 
@@ -35,23 +37,27 @@ class CrossShapedWindowAttention(BaseAttention):
             besides the map's.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 stripe_width=7,
-                 qkv_bias=True,
-                 attn_drop=0.,
-                 lepe=True,
-                 attn_scale=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        stripe_width=7,
+        qkv_bias=True,
+        attn_drop=0.0,
+        lepe=True,
+        attn_scale=False,
+        init_cfg=None,
+    ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
         if num_heads % 2:
             raise ValueError(
                 'num_heads must be even, half for upright and half for flat '
-                f'stripes, got num_heads={num_heads}')
+                f'stripes, got num_heads={num_heads}'
+            )
         if not isinstance(stripe_width, int) or stripe_width < 1:
             raise ValueError(
-                f'stripe_width must be a positive integer, got {stripe_width!r}')
+                f'stripe_width must be a positive integer, got {stripe_width!r}'
+            )
         self.stripe_width = stripe_width
         self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
         self.attn_drop = attn_drop
@@ -78,8 +84,9 @@ class CrossShapedWindowAttention(BaseAttention):
             hw_shape,
             stripe,
             omega=None if self.omega is None else self.omega.chunk(2)[half],
-            dropout_p=self.attn_drop if self.training else 0.,
-            centred=True)
+            dropout_p=self.attn_drop if self.training else 0.0,
+            centred=True,
+        )
         out = self.merge_heads(out)
         if self.lepe is not None:
             out = out + self.lepe[half](v, hw_shape, stripe, centred=True)

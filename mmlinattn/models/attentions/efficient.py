@@ -1,6 +1,8 @@
 """Efficient attention as a module."""
+
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
+
 from .base import ProjectedAttention
 
 

@@ -1,9 +1,11 @@
 """ELFATT."""
+
 import torch
 from torch import nn
 
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
+
 from .base import BaseAttention
 from .lepe import LePE
 
@@ -42,16 +44,18 @@ class ELFATT(BaseAttention):
             besides the map's.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 block_size=196,
-                 split_ratio=0.5,
-                 lepe=True,
-                 mask_padding=False,
-                 qkv_bias=True,
-                 attn_scale=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        block_size=196,
+        split_ratio=0.5,
+        lepe=True,
+        mask_padding=False,
+        qkv_bias=True,
+        attn_scale=False,
+        init_cfg=None,
+    ):
         super().__init__(embed_dims, num_heads, init_cfg=init_cfg)
         side = F.square_side(block_size, 'block_size')
         self.block_size = block_size
@@ -62,7 +66,8 @@ class ELFATT(BaseAttention):
             self.omega = nn.Parameter(torch.zeros(sum(self.half_heads)))
         self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
         self.global_lepe, self.local_lepe = (
-            LePE(dims) if lepe and dims else None for dims in self.half_dims)
+            LePE(dims) if lepe and dims else None for dims in self.half_dims
+        )
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def divide(self, split_ratio):
@@ -74,36 +79,38 @@ class ELFATT(BaseAttention):
         if 0 in dims:
             heads = tuple(self.num_heads if half else 0 for half in dims)
         else:
-            heads = (max(self.num_heads // 2, 1), ) * 2
+            heads = (max(self.num_heads // 2, 1),) * 2
         whole = abs(split_ratio * self.embed_dims - global_dims) < 1e-6
         if not whole or any(d % h for d, h in zip(dims, heads) if h):
             raise ValueError(
                 'split_ratio must give each half a multiple of '
                 f'{max(heads)} channels, one or more for each of its heads, '
                 f'got split_ratio={split_ratio} for embed_dims='
-                f'{self.embed_dims} and num_heads={self.num_heads}')
+                f'{self.embed_dims} and num_heads={self.num_heads}'
+            )
         return dims, heads
 
     def forward(self, x, hw_shape):
         self.check_map(x, hw_shape)
         parts = [
-            part.split(self.half_dims, dim=-1)
-            for part in self.qkv(x).chunk(3, dim=-1)
+            part.split(self.half_dims, dim=-1) for part in self.qkv(x).chunk(3, dim=-1)
         ]
         omegas = (None, None)
         if self.omega is not None:
             omegas = self.omega.split(self.half_heads)
         attends = (self.attend_globally, self.attend_locally)
         halves = [
-            attend(*qkv, omega, hw_shape) for attend, qkv, omega, dims in zip(
-                attends, zip(*parts), omegas, self.half_dims) if dims
+            attend(*qkv, omega, hw_shape)
+            for attend, qkv, omega, dims in zip(
+                attends, zip(*parts), omegas, self.half_dims
+            )
+            if dims
         ]
         return self.proj(torch.cat(halves, dim=-1))
 
     def attend_globally(self, q, k, values, omega, hw_shape):
         """(B, N, c1) each to (B, N, c1)."""
-        q, k, v = (
-            self.split_heads(x, self.half_heads[0]) for x in (q, k, values))
+        q, k, v = (self.split_heads(x, self.half_heads[0]) for x in (q, k, values))
         out = F.efficient_attention(q, k, v)
         if omega is not None:
             out = F.attn_scale(out, v, omega)
@@ -119,12 +126,15 @@ class ELFATT(BaseAttention):
             hw_shape,
             self.block_size,
             mask_padding=self.mask_padding,
-            omega=omega)
+            omega=omega,
+        )
         out = self.merge_heads(out)
         if self.local_lepe is not None:
             out = out + self.local_lepe(values, hw_shape, self.block_shape)
         return out
 
     def extra_repr(self):
-        return (f'dims={self.half_dims}, heads={self.half_heads}, '
-                f'block_size={self.block_size}')
+        return (
+            f'dims={self.half_dims}, heads={self.half_heads}, '
+            f'block_size={self.block_size}'
+        )

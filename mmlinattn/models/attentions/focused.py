@@ -1,6 +1,8 @@
 """Focused linear attention as a module."""
+
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
+
 from .base import ProjectedAttention
 from .lepe import LePE
 
@@ -33,20 +35,20 @@ class FocusedLinearAttention(ProjectedAttention):
             is even.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 focusing_factor=3,
-                 kernel_size=5,
-                 qkv_bias=True,
-                 lepe=False,
-                 attn_scale=False,
-                 init_cfg=None):
-        super().__init__(
-            embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        focusing_factor=3,
+        kernel_size=5,
+        qkv_bias=True,
+        lepe=False,
+        attn_scale=False,
+        init_cfg=None,
+    ):
+        super().__init__(embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
         if not focusing_factor > 0:
-            raise ValueError(
-                f'focusing_factor must be positive, got {focusing_factor}')
+            raise ValueError(f'focusing_factor must be positive, got {focusing_factor}')
         self.focusing_factor = focusing_factor
         self.local_conv = LePE(self.head_dims, kernel_size)
 

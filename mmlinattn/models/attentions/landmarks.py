@@ -4,6 +4,7 @@ Legend: B batch, h heads, N = H * W tokens, m landmarks, d head dim. A ratio r
 gives m = floor(H / r) * floor(W / r) landmarks; a side shorter than r counts
 as one cell.
 """
+
 import torch
 from torch import nn
 from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, pad
@@ -24,7 +25,7 @@ def pool_map(x, hw_shape, side):
     """
     maps = x.flatten(0, 1).mT.unflatten(-1, hw_shape)  # (B * h, d, H, W)
     with autocast_disabled(x):
-        maps, = at_least_float32(maps)
+        (maps,) = at_least_float32(maps)
         pooled = adaptive_avg_pool2d(maps, side).to(x.dtype)
     return pooled.flatten(2).mT.unflatten(0, x.shape[:2])
 
@@ -44,7 +45,8 @@ class LandmarkSampler(nn.Module):
         super().__init__()
         if not isinstance(ratio, int) or ratio < 1:
             raise ValueError(
-                f'sampling_ratio must be a positive integer, got {ratio!r}')
+                f'sampling_ratio must be a positive integer, got {ratio!r}'
+            )
         self.head_dims = head_dims
         self.ratio = ratio
 
@@ -62,8 +64,7 @@ class ConvSampler(LandmarkSampler):
 
     def __init__(self, head_dims, ratio):
         super().__init__(head_dims, ratio)
-        self.conv = nn.Conv2d(
-            head_dims, head_dims, ratio, stride=ratio, bias=False)
+        self.conv = nn.Conv2d(head_dims, head_dims, ratio, stride=ratio, bias=False)
         self.norm = nn.LayerNorm(head_dims)
         self.act = nn.GELU()
 
@@ -103,7 +104,7 @@ class BiasedSampler(LandmarkSampler):
     """The first m tokens in raster order."""
 
     def forward(self, q, hw_shape):
-        return q[:, :, :self.num_landmarks(hw_shape)]
+        return q[:, :, : self.num_landmarks(hw_shape)]
 
 
 SAMPLERS = {

@@ -1,4 +1,5 @@
 """Locally-enhanced positional encoding."""
+
 import math
 
 from torch import nn
@@ -28,7 +29,8 @@ class LePE(nn.Conv2d):
             embed_dims,
             kernel_size,
             padding=kernel_size // 2,
-            groups=embed_dims)
+            groups=embed_dims,
+        )
 
     def forward(self, v, hw_shape, block_shape=None, centred=False):
         """Convolves a map of values, or each of its blocks by itself.
@@ -51,7 +53,8 @@ class LePE(nn.Conv2d):
         if num_extra < 0 or not math.prod(hw_shape):
             raise ValueError(
                 f'hw_shape must be a map of 1...N tokens, got {tuple(hw_shape)} '
-                f'for N={v.size(1)}')
+                f'for N={v.size(1)}'
+            )
         if block_shape is not None:
             blocks = F.blockify(v, hw_shape, block_shape, centred)
             out = self.convolve(blocks.flatten(0, 1), block_shape)

@@ -1,8 +1,10 @@
 """Linformer on maps."""
+
 from torch import nn
 
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
+
 from .base import BaseAttention
 
 
@@ -34,37 +36,38 @@ class LinformerAttention(BaseAttention):
             besides the map's.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 sr_ratio=8,
-                 qkv_bias=True,
-                 attn_drop=0.,
-                 attn_scale=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        sr_ratio=8,
+        qkv_bias=True,
+        attn_drop=0.0,
+        attn_scale=False,
+        init_cfg=None,
+    ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
         if not isinstance(sr_ratio, int) or sr_ratio < 1:
-            raise ValueError(
-                f'sr_ratio must be a positive integer, got {sr_ratio!r}')
+            raise ValueError(f'sr_ratio must be a positive integer, got {sr_ratio!r}')
         self.sr_ratio = sr_ratio
         self.q = nn.Linear(embed_dims, embed_dims, bias=qkv_bias)
         self.kv = nn.Linear(embed_dims, 2 * embed_dims, bias=qkv_bias)
         if sr_ratio > 1:
             self.reduction = nn.Conv2d(
-                embed_dims, embed_dims, sr_ratio, stride=sr_ratio)
+                embed_dims, embed_dims, sr_ratio, stride=sr_ratio
+            )
             self.norm = nn.LayerNorm(embed_dims)
         self.attn_drop = attn_drop
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def forward(self, x, hw_shape):
-        k, v = map(
-            self.split_heads,
-            self.kv(self.reduce(x, hw_shape)).chunk(2, dim=-1))
+        k, v = map(self.split_heads, self.kv(self.reduce(x, hw_shape)).chunk(2, dim=-1))
         out = nn.functional.scaled_dot_product_attention(
             self.split_heads(self.q(x)),
             k,
             v,
-            dropout_p=self.attn_drop if self.training else 0.)
+            dropout_p=self.attn_drop if self.training else 0.0,
+        )
         return self.proj(self.merge_heads(self.scale(out, v)))
 
     def reduce(self, x, hw_shape):

@@ -1,6 +1,8 @@
 """Nystroemformer attention on maps."""
+
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
+
 from .base import ProjectedAttention
 from .landmarks import pool_map
 
@@ -34,26 +36,25 @@ class NystromAttention(ProjectedAttention):
 
     bound_to_map = True
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 num_landmarks=49,
-                 num_iters=6,
-                 qkv_bias=True,
-                 lepe=True,
-                 attn_scale=False,
-                 init_cfg=None):
-        super().__init__(
-            embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        num_landmarks=49,
+        num_iters=6,
+        qkv_bias=True,
+        lepe=True,
+        attn_scale=False,
+        init_cfg=None,
+    ):
+        super().__init__(embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
         if not isinstance(num_iters, int) or num_iters < 1:
-            raise ValueError(
-                f'num_iters must be a positive integer, got {num_iters!r}')
+            raise ValueError(f'num_iters must be a positive integer, got {num_iters!r}')
         self.landmark_side = F.square_side(num_landmarks, 'num_landmarks')
         self.num_iters = num_iters
 
     def attend(self, q, k, v, hw_shape):
         grid = tuple(min(self.landmark_side, length) for length in hw_shape)
         q_landmarks, k_landmarks = (pool_map(x, hw_shape, grid) for x in (q, k))
-        out = F.nystrom_attention(
-            q, k, v, q_landmarks, k_landmarks, self.num_iters)
+        out = F.nystrom_attention(q, k, v, q_landmarks, k_landmarks, self.num_iters)
         return self.scale(out, v)

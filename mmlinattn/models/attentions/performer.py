@@ -1,8 +1,10 @@
 """Performer attention as a module."""
+
 import math
 
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
+
 from .base import ProjectedAttention
 
 
@@ -30,23 +32,26 @@ class PerformerAttention(ProjectedAttention):
         ValueError: If ``num_features`` is no positive integer.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 num_features=None,
-                 qkv_bias=True,
-                 lepe=False,
-                 attn_scale=False,
-                 init_cfg=None):
-        super().__init__(
-            embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        num_features=None,
+        qkv_bias=True,
+        lepe=False,
+        attn_scale=False,
+        init_cfg=None,
+    ):
+        super().__init__(embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
         if num_features is None:
             num_features = int(self.head_dims * max(math.log(self.head_dims), 1))
         if not isinstance(num_features, int) or num_features < 1:
             raise ValueError(
-                f'num_features must be a positive integer, got {num_features!r}')
+                f'num_features must be a positive integer, got {num_features!r}'
+            )
         self.register_buffer(
-            'features', F.orthogonal_features(num_features, self.head_dims))
+            'features', F.orthogonal_features(num_features, self.head_dims)
+        )
 
     def attend(self, q, k, v, hw_shape):
         return self.scale(F.performer_attention(q, k, v, self.features), v)

@@ -1,7 +1,9 @@
 """Standard attention."""
+
 from torch import nn
 
 from mmlinattn.registry import MODELS
+
 from .base import ProjectedAttention
 
 
@@ -23,19 +25,21 @@ class SoftmaxAttention(ProjectedAttention):
         init_cfg (dict, optional): Initialization of MMEngine.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 qkv_bias=True,
-                 attn_drop=0.,
-                 lepe=False,
-                 attn_scale=False,
-                 init_cfg=None):
-        super().__init__(
-            embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        qkv_bias=True,
+        attn_drop=0.0,
+        lepe=False,
+        attn_scale=False,
+        init_cfg=None,
+    ):
+        super().__init__(embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
         self.attn_drop = attn_drop
 
     def attend(self, q, k, v, hw_shape):
         out = nn.functional.scaled_dot_product_attention(
-            q, k, v, dropout_p=self.attn_drop if self.training else 0.)
+            q, k, v, dropout_p=self.attn_drop if self.training else 0.0
+        )
         return self.scale(out, v)

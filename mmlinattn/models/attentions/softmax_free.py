@@ -1,9 +1,11 @@
 """Softmax-free attention as a module."""
+
 from torch import nn
 
 from mmlinattn import functional as F
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
 from mmlinattn.registry import MODELS
+
 from .base import BaseAttention
 from .landmarks import SAMPLERS
 
@@ -39,22 +41,25 @@ class SoftmaxFreeAttention(BaseAttention):
             tokens besides the map's.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 sampling_ratio=8,
-                 sampler='conv',
-                 kernel_size=9,
-                 attn_norm=True,
-                 num_iters=20,
-                 solver='auto',
-                 ridge=None,
-                 attn_scale=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        sampling_ratio=8,
+        sampler='conv',
+        kernel_size=9,
+        attn_norm=True,
+        num_iters=20,
+        solver='auto',
+        ridge=None,
+        attn_scale=False,
+        init_cfg=None,
+    ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
         if sampler not in SAMPLERS:
             raise ValueError(
-                f'sampler must be one of {tuple(SAMPLERS)}, got {sampler!r}')
+                f'sampler must be one of {tuple(SAMPLERS)}, got {sampler!r}'
+            )
         if kernel_size < 0 or (kernel_size and kernel_size % 2 == 0):
             raise ValueError(f'kernel_size must be odd or 0, got {kernel_size}')
         if ridge is None:
@@ -75,7 +80,8 @@ class SoftmaxFreeAttention(BaseAttention):
                 kernel_size,
                 padding=kernel_size // 2,
                 groups=num_heads,
-                bias=False)
+                bias=False,
+            )
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def forward(self, x, hw_shape):
@@ -85,7 +91,7 @@ class SoftmaxFreeAttention(BaseAttention):
         v = self.split_heads(values)
         if not self.attn_norm:
             # its sums grow to N times the values, beyond float16
-            v, = at_least_float32(v)
+            (v,) = at_least_float32(v)
         out = F.softmax_free_attention(
             q,
             self.sampler(q, hw_shape),
@@ -93,7 +99,8 @@ class SoftmaxFreeAttention(BaseAttention):
             normalize=self.attn_norm,
             num_iters=self.num_iters,
             ridge=self.ridge,
-            solver=self.solver)
+            solver=self.solver,
+        )
         out = self.merge_heads(self.scale(out, v))
         if self.local_conv is not None:
             out = out + self.local_branch(values, hw_shape)

@@ -1,8 +1,10 @@
 """The two attentions of CaiT."""
+
 import torch
 from torch import nn
 
 from mmlinattn.registry import MODELS
+
 from .base import BaseAttention
 
 
@@ -23,13 +25,15 @@ class TalkingHeadsAttention(BaseAttention):
         init_cfg (dict, optional): Initialization of MMEngine.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 qkv_bias=True,
-                 attn_drop=0.,
-                 attn_scale=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        qkv_bias=True,
+        attn_drop=0.0,
+        attn_scale=False,
+        init_cfg=None,
+    ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
         self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
         self.mix_logits = nn.Linear(num_heads, num_heads)
@@ -70,17 +74,20 @@ class ClassAttention(BaseAttention):
         ValueError: If ``attn_scale`` is set.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 qkv_bias=True,
-                 attn_drop=0.,
-                 attn_scale=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        qkv_bias=True,
+        attn_drop=0.0,
+        attn_scale=False,
+        init_cfg=None,
+    ):
         if attn_scale:
             raise ValueError(
                 'attn_scale must be False for ClassAttention, whose single '
-                'query has no attention map to sharpen')
+                'query has no attention map to sharpen'
+            )
         super().__init__(embed_dims, num_heads, init_cfg=init_cfg)
         self.q = nn.Linear(embed_dims, embed_dims, bias=qkv_bias)
         self.kv = nn.Linear(embed_dims, 2 * embed_dims, bias=qkv_bias)
@@ -91,6 +98,7 @@ class ClassAttention(BaseAttention):
         q = self.split_heads(self.q(x[:, :1]))
         k, v = map(self.split_heads, self.kv(x).chunk(2, dim=-1))
         token = nn.functional.scaled_dot_product_attention(
-            q, k, v, dropout_p=self.attn_drop if self.training else 0.)
+            q, k, v, dropout_p=self.attn_drop if self.training else 0.0
+        )
         token = self.proj(self.merge_heads(token))
         return torch.cat((token, x[:, 1:]), dim=1)

@@ -1,4 +1,5 @@
 """Attention inside shifted windows."""
+
 from functools import lru_cache
 
 import torch
@@ -6,6 +7,7 @@ from torch import nn
 
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
+
 from .base import BaseAttention
 
 
@@ -25,13 +27,14 @@ def shift_mask(hw_shape, window_size, shift_size, device):
     regions = [
         torch.bucketize(
             torch.arange(length, device=device),
-            torch.tensor([length - window_size, length - shift_size],
-                         device=device),
-            right=True) for length in hw_shape
+            torch.tensor([length - window_size, length - shift_size], device=device),
+            right=True,
+        )
+        for length in hw_shape
     ]
     labels = 3 * regions[0][:, None] + regions[1]
     labels = F.blockify(labels.flatten()[:, None], hw_shape, window_size)
-    return (labels != labels.mT) * -100.
+    return (labels != labels.mT) * -100.0
 
 
 @MODELS.register_module()
@@ -60,35 +63,40 @@ class WindowAttention(BaseAttention):
             ``forward`` if there are tokens besides the map's.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 window_size=7,
-                 shift_size=0,
-                 qkv_bias=True,
-                 attn_drop=0.,
-                 attn_scale=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        window_size=7,
+        shift_size=0,
+        qkv_bias=True,
+        attn_drop=0.0,
+        attn_scale=False,
+        init_cfg=None,
+    ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
         if not 0 <= shift_size < window_size:
             raise ValueError(
                 f'shift_size must be in 0...{window_size - 1} for '
-                f'window_size={window_size}, got {shift_size}')
+                f'window_size={window_size}, got {shift_size}'
+            )
         self.window_size = window_size
         self.shift_size = shift_size
         self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
         self.attn_drop = attn_drop
         self.proj = nn.Linear(embed_dims, embed_dims)
-        table = torch.zeros((2 * window_size - 1)**2, num_heads)
+        table = torch.zeros((2 * window_size - 1) ** 2, num_heads)
         self.relative_position_bias_table = nn.Parameter(
-            nn.init.trunc_normal_(table, std=0.02))
+            nn.init.trunc_normal_(table, std=0.02)
+        )
         side = torch.arange(window_size)
         rows, cols = (
-            index.flatten()
-            for index in torch.meshgrid(side, side, indexing='ij'))
+            index.flatten() for index in torch.meshgrid(side, side, indexing='ij')
+        )
         span = window_size - 1
         index = (rows[:, None] - rows + span) * (2 * span + 1) + (
-            cols[:, None] - cols + span)
+            cols[:, None] - cols + span
+        )
         self.register_buffer('relative_position_index', index, persistent=False)
 
     def forward(self, x, hw_shape):
@@ -98,7 +106,8 @@ class WindowAttention(BaseAttention):
         x = self.roll(x, padded_shape, -shift)
         q, k, v = (
             F.blockify(self.split_heads(part), padded_shape, self.window_size)
-            for part in self.qkv(x).chunk(3, dim=-1))  # (B, h, n, s * s, d)
+            for part in self.qkv(x).chunk(3, dim=-1)
+        )  # (B, h, n, s * s, d)
         bias = self.relative_position_bias_table[self.relative_position_index]
         bias = bias.permute(2, 0, 1).unsqueeze(1)  # (h, 1, s * s, s * s)
         # Fused kernels take four axes; a mask per window is shared by all images.
@@ -110,7 +119,8 @@ class WindowAttention(BaseAttention):
         out = nn.functional.scaled_dot_product_attention(
             *(part.flatten(*joined) for part in (q, k, v)),
             attn_mask=bias.to(q.dtype),
-            dropout_p=self.attn_drop if self.training else 0.)
+            dropout_p=self.attn_drop if self.training else 0.0,
+        )
         out = self.scale(out.view_as(q), v)
         out = F.unblockify(out, padded_shape, self.window_size)
         out = self.roll(self.merge_heads(out), padded_shape, shift)

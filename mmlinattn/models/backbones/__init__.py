@@ -9,7 +9,16 @@ from .swin import SwinTransformer
 from .vit import VisionTransformer
 
 __all__ = [
-    'BaseBackbone', 'CSWinTransformer', 'CaiT', 'ConvEmbedding', 'ConvStem',
-    'IsotropicTransformer', 'PatchMerging', 'PyramidTransformer', 'SOFT',
-    'SOFTPlusPlus', 'SwinTransformer', 'VisionTransformer'
+    'SOFT',
+    'BaseBackbone',
+    'CSWinTransformer',
+    'CaiT',
+    'ConvEmbedding',
+    'ConvStem',
+    'IsotropicTransformer',
+    'PatchMerging',
+    'PyramidTransformer',
+    'SOFTPlusPlus',
+    'SwinTransformer',
+    'VisionTransformer',
 ]

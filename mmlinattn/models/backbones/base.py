@@ -1,4 +1,5 @@
 """What every backbone shares: options, input checks, weights, freezing."""
+
 import math
 import re
 
@@ -13,8 +14,8 @@ from torch.utils.checkpoint import checkpoint
 MIN_SIDE = 32
 
 DEFAULT_INIT = [
-    dict(type='TruncNormal', layer='Linear', std=0.02, bias=0.),
-    dict(type='Constant', layer='LayerNorm', val=1., bias=0.),
+    dict(type='TruncNormal', layer='Linear', std=0.02, bias=0.0),
+    dict(type='Constant', layer='LayerNorm', val=1.0, bias=0.0),
 ]
 
 
@@ -42,7 +43,8 @@ def resolve_arch(arch, arch_zoo, keys):
     if missing:
         raise ValueError(
             f'a dict arch needs {list(keys)}, but {missing} are missing from '
-            f'arch={dict(arch)}')
+            f'arch={dict(arch)}'
+        )
     return dict(arch)
 
 
@@ -70,38 +72,45 @@ class BaseBackbone(BaseModule):
 
     out_types = ('featmap', 'avg_featmap')
 
-    def __init__(self,
-                 in_channels,
-                 num_stages,
-                 out_indices=None,
-                 out_type='featmap',
-                 frozen_stages=-1,
-                 norm_eval=False,
-                 with_cp=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        in_channels,
+        num_stages,
+        out_indices=None,
+        out_type='featmap',
+        frozen_stages=-1,
+        norm_eval=False,
+        with_cp=False,
+        init_cfg=None,
+    ):
         super().__init__(init_cfg or DEFAULT_INIT)
         if out_type not in self.out_types:
             raise ValueError(
-                f'out_type must be one of {self.out_types}, got {out_type!r}')
+                f'out_type must be one of {self.out_types}, got {out_type!r}'
+            )
         last = num_stages - 1
         if out_indices is None:
-            out_indices = range(num_stages) if out_type == 'featmap' else (last, )
+            out_indices = range(num_stages) if out_type == 'featmap' else (last,)
         stages = range(num_stages)
-        if not isinstance(out_indices, (list, tuple, range)) or list(
-                out_indices) != [i for i in stages if i in out_indices
-                                 ] or not out_indices:
+        if (
+            not isinstance(out_indices, (list, tuple, range))
+            or list(out_indices) != [i for i in stages if i in out_indices]
+            or not out_indices
+        ):
             raise ValueError(
                 'out_indices must be a list of increasing stage numbers in '
-                f'0...{last}, got {out_indices!r}')
+                f'0...{last}, got {out_indices!r}'
+            )
         out_indices = tuple(out_indices)
-        if out_type == 'cls_token' and out_indices != (last, ):
+        if out_type == 'cls_token' and out_indices != (last,):
             raise ValueError(
                 "out_type='cls_token' returns the class token of the last "
-                f'stage only: out_indices must be ({last},), got {out_indices}')
+                f'stage only: out_indices must be ({last},), got {out_indices}'
+            )
         if frozen_stages not in range(-1, num_stages + 1):
             raise ValueError(
-                f'frozen_stages must be in -1...{num_stages}, got '
-                f'{frozen_stages!r}')
+                f'frozen_stages must be in -1...{num_stages}, got {frozen_stages!r}'
+            )
         self.in_channels = in_channels
         self.num_stages = num_stages
         self.out_indices = out_indices
@@ -133,7 +142,7 @@ class BaseBackbone(BaseModule):
             in the last layer, as in mmpretrain.
         """
         inside = param_name.startswith(prefix)
-        return self.layer_of(param_name[len(prefix):] if inside else '')
+        return self.layer_of(param_name[len(prefix) :] if inside else '')
 
     def freeze(self):
         """Takes parameters out of training: frozen stages, and stages past
@@ -172,7 +181,7 @@ class BaseBackbone(BaseModule):
             x = norm(x)
         if self.out_type == 'cls_token':
             return x[:, 0]
-        x = x[:, x.size(1) - math.prod(hw_shape):]  # without extra tokens
+        x = x[:, x.size(1) - math.prod(hw_shape) :]  # without extra tokens
         if self.out_type == 'avg_featmap':
             return x.mean(1)
         return x.mT.unflatten(-1, hw_shape).contiguous()
@@ -187,16 +196,19 @@ class BaseBackbone(BaseModule):
         if x.dim() != 4 or x.size(1) != self.in_channels or not x.size(0):
             raise ValueError(
                 f'x must be (B, {self.in_channels}, H, W) with B >= 1, got '
-                f'{tuple(x.shape)}')
+                f'{tuple(x.shape)}'
+            )
         if min(x.shape[2:]) < MIN_SIDE:
             raise ValueError(
                 f'x must be at least {MIN_SIDE} x {MIN_SIDE} pixels, got '
-                f'H x W = {x.size(2)} x {x.size(3)}')
+                f'H x W = {x.size(2)} x {x.size(3)}'
+            )
         if not (x.is_meta or torch.jit.is_tracing() or x.isfinite().all()):
             bad = (~x.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
             raise ValueError(
                 f'x must be finite, but images {bad} of the batch have NaN or '
-                'infinite values')
+                'infinite values'
+            )
 
     def init_weights(self):
         cfgs = self.init_cfg
@@ -211,8 +223,8 @@ class BaseBackbone(BaseModule):
         # a checkpoint brings every parameter: other entries have no say
         for cfg in pretrained:
             self.load_pretrained(
-                cfg['checkpoint'], cfg.get('prefix'),
-                cfg.get('map_location', 'cpu'))
+                cfg['checkpoint'], cfg.get('prefix'), cfg.get('map_location', 'cpu')
+            )
         self._is_init = True
 
     def load_pretrained(self, checkpoint, prefix=None, map_location='cpu'):
@@ -237,20 +249,23 @@ class BaseBackbone(BaseModule):
         elif prefix and not prefix.endswith('.'):
             prefix += '.'
         state_dict = {
-            key[len(prefix):]: value
-            for key, value in state_dict.items() if key.startswith(prefix)
+            key[len(prefix) :]: value
+            for key, value in state_dict.items()
+            if key.startswith(prefix)
         }
         try:
             missing, unexpected = self.load_state_dict(state_dict, strict=False)
         except RuntimeError as error:
             raise KeyError(
                 f'checkpoint={checkpoint!r} does not fit this '
-                f'{type(self).__name__}: {error}') from None
+                f'{type(self).__name__}: {error}'
+            ) from None
         zero = [key for key in missing if self.is_scaling_vector(key)]
         norms = [key for key in missing if self.is_early_norm(key)]
         missing = [
-            key for key in missing if key not in zero + norms
-            and not key.endswith('num_batches_tracked')
+            key
+            for key in missing
+            if key not in zero + norms and not key.endswith('num_batches_tracked')
         ]
         if missing:
             raise KeyError(
@@ -258,12 +273,14 @@ class BaseBackbone(BaseModule):
                 f'{len(missing)} parameters of this {type(self).__name__}: '
                 f'{missing[:3]}...; it has {sorted(state_dict)[:3]}... '
                 'Official checkpoints must go through '
-                'tools/model_converters/convert_official.py first')
+                'tools/model_converters/convert_official.py first'
+            )
         print_log(
             f'{type(self).__name__}: loaded {len(state_dict)} entries from '
             f'{checkpoint}; not used: {unexpected or "none"}; start at zero: '
             f'{zero or "none"}; start as fresh norms: {norms or "none"}',
-            'current')
+            'current',
+        )
 
     @staticmethod
     def is_scaling_vector(param_name):

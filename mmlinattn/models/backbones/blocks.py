@@ -2,6 +2,7 @@
 
 Legend: B batch, N tokens, C channels.
 """
+
 import torch
 from mmcv.cnn.bricks import DropPath
 from mmcv.cnn.bricks.scale import LayerScale
@@ -62,32 +63,32 @@ class TransformerBlock(BaseModule):
         ValueError: If ``norm_placement`` is neither 'pre' nor 'post'.
     """
 
-    def __init__(self,
-                 embed_dims,
-                 num_heads,
-                 attention,
-                 norm_placement='pre',
-                 norm_eps=1e-6,
-                 ffn_ratio=4.,
-                 act_cfg=dict(type='GELU'),
-                 drop=0.,
-                 drop_path=0.,
-                 layer_scale=None,
-                 attn_scale=False,
-                 feat_scale=False,
-                 init_cfg=None):
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        attention,
+        norm_placement='pre',
+        norm_eps=1e-6,
+        ffn_ratio=4.0,
+        act_cfg=dict(type='GELU'),
+        drop=0.0,
+        drop_path=0.0,
+        layer_scale=None,
+        attn_scale=False,
+        feat_scale=False,
+        init_cfg=None,
+    ):
         super().__init__(init_cfg)
         if norm_placement not in ('pre', 'post'):
             raise ValueError(
-                f"norm_placement must be 'pre' or 'post', got "
-                f'{norm_placement!r}')
+                f"norm_placement must be 'pre' or 'post', got {norm_placement!r}"
+            )
         self.pre_norm = norm_placement == 'pre'
         self.norm1 = nn.LayerNorm(embed_dims, eps=norm_eps)
         self.attn = build_model(
-            attention,
-            embed_dims=embed_dims,
-            num_heads=num_heads,
-            attn_scale=attn_scale)
+            attention, embed_dims=embed_dims, num_heads=num_heads, attn_scale=attn_scale
+        )
         self.drop = nn.Dropout(drop)
         self.feat_scale = FeatScale(embed_dims) if feat_scale else nn.Identity()
         self.norm2 = nn.LayerNorm(embed_dims, eps=norm_eps)
@@ -96,12 +97,11 @@ class TransformerBlock(BaseModule):
             feedforward_channels=int(embed_dims * ffn_ratio),
             act_cfg=act_cfg,
             ffn_drop=drop,
-            add_identity=False)
+            add_identity=False,
+        )
         scales = [nn.Identity(), nn.Identity()]
         if layer_scale is not None:
-            scales = [
-                LayerScale(embed_dims, scale=layer_scale) for _ in scales
-            ]
+            scales = [LayerScale(embed_dims, scale=layer_scale) for _ in scales]
         self.scale1, self.scale2 = scales
         self.drop_path = DropPath(drop_path) if drop_path else nn.Identity()
 

@@ -1,8 +1,10 @@
 """CaiT."""
+
 import torch
 from mmengine.model import BaseModule, ModuleList
 
 from mmlinattn.registry import MODELS
+
 from .blocks import TransformerBlock
 from .embeddings import learned_tokens
 from .isotropic import ARCH_KEYS, IsotropicTransformer, resolve_plain_arch
@@ -36,20 +38,21 @@ class CaiT(IsotropicTransformer):
     """
 
     arch_zoo = {
-        'xxs24':
-        dict(embed_dims=192, num_layers=24, num_heads=4, num_class_layers=2),
-        's24':
-        dict(embed_dims=384, num_layers=24, num_heads=8, num_class_layers=2),
+        'xxs24': dict(embed_dims=192, num_layers=24, num_heads=4, num_class_layers=2),
+        's24': dict(embed_dims=384, num_layers=24, num_heads=8, num_class_layers=2),
     }
 
-    def __init__(self,
-                 arch='xxs24',
-                 attention=dict(type='TalkingHeadsAttention'),
-                 layer_scale=1e-5,
-                 out_type='featmap',
-                 **kwargs):
+    def __init__(
+        self,
+        arch='xxs24',
+        attention=dict(type='TalkingHeadsAttention'),
+        layer_scale=1e-5,
+        out_type='featmap',
+        **kwargs,
+    ):
         arch = resolve_plain_arch(
-            arch, self.arch_zoo, ARCH_KEYS + ('num_class_layers', ))
+            arch, self.arch_zoo, ARCH_KEYS + ('num_class_layers',)
+        )
         super().__init__(
             arch,
             attention,
@@ -57,12 +60,16 @@ class CaiT(IsotropicTransformer):
             block=dict(layer_scale=layer_scale),
             constant_drop_path=True,
             out_type=out_type,
-            **kwargs)
+            **kwargs,
+        )
         self.class_layers = None
         if out_type == 'cls_token':
             self.class_layers = ClassLayers(
-                arch['embed_dims'], arch['num_heads'],
-                arch['num_class_layers'], layer_scale)
+                arch['embed_dims'],
+                arch['num_heads'],
+                arch['num_class_layers'],
+                layer_scale,
+            )
         self.freeze()
 
     def readout(self, x, hw_shape, index):
@@ -89,7 +96,10 @@ class ClassLayers(BaseModule):
                 embed_dims,
                 num_heads,
                 dict(type='ClassAttention'),
-                layer_scale=layer_scale) for _ in range(num_layers))
+                layer_scale=layer_scale,
+            )
+            for _ in range(num_layers)
+        )
 
     def forward(self, x, hw_shape):
         x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)

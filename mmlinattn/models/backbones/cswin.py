@@ -1,12 +1,13 @@
 """CSWin Transformer."""
+
 from mmlinattn.registry import MODELS
+
 from .presets import SOFTMAX, Preset, agents, efficient, elfatt, stages
 from .swin import SwinTransformer
 
 # stripes widen as the map shrinks; the last stage sees the whole map
 STRIPES = [
-    dict(type='CrossShapedWindowAttention', stripe_width=width)
-    for width in (1, 2, 7)
+    dict(type='CrossShapedWindowAttention', stripe_width=width) for width in (1, 2, 7)
 ]
 FOCUSED = dict(type='FocusedLinearAttention', lepe=True)
 
@@ -35,10 +36,8 @@ class CSWinTransformer(SwinTransformer):
     """
 
     arch_zoo = {
-        't24181':
-        dict(embed_dims=64, depths=[2, 4, 18, 1], num_heads=[2, 4, 8, 16]),
-        'b36292':
-        dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
+        't24181': dict(embed_dims=64, depths=[2, 4, 18, 1], num_heads=[2, 4, 8, 16]),
+        'b36292': dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
         'local': Preset(stages(*STRIPES, SOFTMAX)),
@@ -46,8 +45,7 @@ class CSWinTransformer(SwinTransformer):
         'elfatt': Preset(elfatt),
         'efficient': Preset(efficient),
         # Agent-CSWin (arXiv 2312.08874)
-        'agent': Preset(
-            stages(agents(9, 56), agents(16, 28), STRIPES[2], SOFTMAX)),
+        'agent': Preset(stages(agents(9, 56), agents(16, 28), STRIPES[2], SOFTMAX)),
         # FLatten-CSWin (arXiv 2308.00442)
         'flatten': Preset(stages(FOCUSED, FOCUSED, STRIPES[2], SOFTMAX)),
     }

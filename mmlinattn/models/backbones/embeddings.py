@@ -2,6 +2,7 @@
 
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
+
 import torch
 from mmcv.cnn import build_activation_layer, build_norm_layer
 from torch import nn
@@ -34,7 +35,8 @@ def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
     return nn.Sequential(
         nn.Conv2d(in_channels, out_channels, **conv),
         build_norm(norm_cfg, out_channels),
-        build_activation_layer(act_cfg) if act_cfg else nn.Identity())
+        build_activation_layer(act_cfg) if act_cfg else nn.Identity(),
+    )
 
 
 @MODELS.register_module()
@@ -50,22 +52,29 @@ class ConvStem(nn.Sequential):
         act_cfg (dict): Activation layer.
     """
 
-    def __init__(self,
-                 in_channels,
-                 embed_dims,
-                 mid_channels=32,
-                 norm_cfg=dict(type='BN'),
-                 act_cfg=dict(type='ReLU')):
+    def __init__(
+        self,
+        in_channels,
+        embed_dims,
+        mid_channels=32,
+        norm_cfg=dict(type='BN'),
+        act_cfg=dict(type='ReLU'),
+    ):
         channels = (in_channels, mid_channels, mid_channels, embed_dims)
-        super().__init__(*(
-            conv_norm_act(
-                channels[i],
-                channels[i + 1],
-                norm_cfg,
-                act_cfg,
-                kernel_size=3,
-                stride=stride,
-                padding=1) for i, stride in enumerate((2, 1, 2))))
+        super().__init__(
+            *(
+                conv_norm_act(
+                    channels[i],
+                    channels[i + 1],
+                    norm_cfg,
+                    act_cfg,
+                    kernel_size=3,
+                    stride=stride,
+                    padding=1,
+                )
+                for i, stride in enumerate((2, 1, 2))
+            )
+        )
 
 
 @MODELS.register_module()
@@ -90,14 +99,16 @@ class ConvEmbedding(nn.Module):
             than side / stride.
     """
 
-    def __init__(self,
-                 in_channels,
-                 embed_dims,
-                 kernel_size=3,
-                 stride=2,
-                 norm_cfg=dict(type='BN'),
-                 act_cfg=dict(type='ReLU'),
-                 padding=None):
+    def __init__(
+        self,
+        in_channels,
+        embed_dims,
+        kernel_size=3,
+        stride=2,
+        norm_cfg=dict(type='BN'),
+        act_cfg=dict(type='ReLU'),
+        padding=None,
+    ):
         super().__init__()
         if padding is None:
             padding = (kernel_size - 1) // 2 if kernel_size > stride else 0
@@ -105,7 +116,8 @@ class ConvEmbedding(nn.Module):
             raise ValueError(
                 'padding must be at least (kernel_size - stride) / 2 and below '
                 f'kernel_size / 2, got padding={padding} for kernel_size='
-                f'{kernel_size} and stride={stride}')
+                f'{kernel_size} and stride={stride}'
+            )
         self.stride = stride
         self.layer = conv_norm_act(
             in_channels,
@@ -114,7 +126,8 @@ class ConvEmbedding(nn.Module):
             act_cfg,
             kernel_size=kernel_size,
             stride=stride,
-            padding=padding)
+            padding=padding,
+        )
 
     def forward(self, x):
         pad_h, pad_w = (-side % self.stride for side in x.shape[2:])
@@ -134,10 +147,7 @@ class PatchMerging(nn.Module):
         norm_cfg (dict): Norm layer.
     """
 
-    def __init__(self,
-                 in_channels,
-                 embed_dims,
-                 norm_cfg=dict(type='LN', eps=1e-5)):
+    def __init__(self, in_channels, embed_dims, norm_cfg=dict(type='LN', eps=1e-5)):
         super().__init__()
         self.norm = build_norm(norm_cfg, 4 * in_channels)
         self.reduction = nn.Linear(4 * in_channels, embed_dims, bias=False)
@@ -182,12 +192,14 @@ class PositionTable(nn.Module):
         if tuple(stored) == tuple(wanted):
             return table
         extra, maps = table.split(
-            [self.num_extra, table.size(1) - self.num_extra], dim=1)
+            [self.num_extra, table.size(1) - self.num_extra], dim=1
+        )
         maps = nn.functional.interpolate(
             maps.mT.unflatten(-1, stored),
             size=wanted,
             mode=self.mode,
-            align_corners=False)
+            align_corners=False,
+        )
         return torch.cat((extra, maps.flatten(2).mT), dim=1)
 
     def forward(self, hw_shape):
@@ -199,8 +211,7 @@ class PositionTable(nn.Module):
         table = self.table
         if torch.is_grad_enabled() or table.is_inference():
             return self.resize(table, self.hw_shape, hw_shape)
-        made_for = (
-            tuple(hw_shape), table._version, torch.is_inference_mode_enabled())
+        made_for = (tuple(hw_shape), table._version, torch.is_inference_mode_enabled())
         if self._resized[0] != made_for:
             self._resized = made_for, self.resize(table, self.hw_shape, hw_shape)
         return self._resized[1]
@@ -220,10 +231,11 @@ class PositionTable(nn.Module):
         table = state_dict.get(f'{prefix}table')
         if table is None or table.shape == self.table.shape:
             return
-        side = round((table.size(1) - self.num_extra)**0.5)
+        side = round((table.size(1) - self.num_extra) ** 0.5)
         if side**2 + self.num_extra == table.size(1):
             state_dict[f'{prefix}table'] = self.resize(
-                table, (side, side), self.hw_shape)
+                table, (side, side), self.hw_shape
+            )
 
     def extra_repr(self):
         return f'hw_shape={self.hw_shape}, num_extra={self.num_extra}'

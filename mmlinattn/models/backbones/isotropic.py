@@ -2,6 +2,7 @@
 
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
+
 import torch
 from mmengine.model import ModuleList
 from torch import nn
@@ -32,7 +33,8 @@ def resolve_plain_arch(arch, arch_zoo, keys=ARCH_KEYS, **changes):
         if not isinstance(arch[key], int) or arch[key] < 1:
             raise ValueError(
                 f'{key} of arch must be a positive integer, got {arch[key]!r} '
-                f'in arch={arch}')
+                f'in arch={arch}'
+            )
     return arch
 
 
@@ -69,45 +71,50 @@ class IsotropicTransformer(BaseBackbone):
 
     out_types = ('featmap', 'avg_featmap', 'cls_token')
 
-    def __init__(self,
-                 arch,
-                 attention,
-                 img_size=224,
-                 patch_size=16,
-                 in_channels=3,
-                 with_cls_token=True,
-                 block=dict(),
-                 norm_eps=1e-6,
-                 drop_rate=0.,
-                 drop_path_rate=0.,
-                 constant_drop_path=False,
-                 attn_scale=False,
-                 feat_scale=False,
-                 out_indices=None,
-                 **kwargs):
+    def __init__(
+        self,
+        arch,
+        attention,
+        img_size=224,
+        patch_size=16,
+        in_channels=3,
+        with_cls_token=True,
+        block=dict(),
+        norm_eps=1e-6,
+        drop_rate=0.0,
+        drop_path_rate=0.0,
+        constant_drop_path=False,
+        attn_scale=False,
+        feat_scale=False,
+        out_indices=None,
+        **kwargs,
+    ):
         dims, num_layers, num_heads = (arch[key] for key in ARCH_KEYS)
         if not 0 < patch_size <= img_size or img_size % patch_size:
             raise ValueError(
                 'patch_size must be positive and divide img_size, got '
-                f'patch_size={patch_size} and img_size={img_size}')
+                f'patch_size={patch_size} and img_size={img_size}'
+            )
         if out_indices is None:
-            out_indices = (num_layers - 1, )
+            out_indices = (num_layers - 1,)
         super().__init__(in_channels, num_layers, out_indices, **kwargs)
         self.embed_dims = dims
-        self.feature_channels = (dims, ) * len(self.out_indices)
+        self.feature_channels = (dims,) * len(self.out_indices)
         self.patch_embed = ConvEmbedding(
             in_channels,
             dims,
             kernel_size=patch_size,
             stride=patch_size,
             norm_cfg=None,
-            act_cfg=None)
+            act_cfg=None,
+        )
         self.cls_token = None
         if with_cls_token:
             self.cls_token = learned_tokens(1, dims)
         side = img_size // patch_size
         self.pos_embed = PositionTable(
-            dims, (side, side), num_extra=int(with_cls_token), mode='bicubic')
+            dims, (side, side), num_extra=int(with_cls_token), mode='bicubic'
+        )
         self.drop = nn.Dropout(drop_rate)
         rates = drop_path_rates(drop_path_rate, num_layers)
         if constant_drop_path:
@@ -121,7 +128,10 @@ class IsotropicTransformer(BaseBackbone):
                 drop_path=rate,
                 attn_scale=attn_scale,
                 feat_scale=feat_scale,
-                **block) for rate in rates)
+                **block,
+            )
+            for rate in rates
+        )
         for i in self.out_indices:
             self.add_norm(i, dims, norm_eps)
 
@@ -143,7 +153,7 @@ class IsotropicTransformer(BaseBackbone):
             x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
         x = self.drop(x + self.pos_embed(hw_shape))
         outs = []
-        for i, block in enumerate(self.blocks[:max(self.out_indices) + 1]):
+        for i, block in enumerate(self.blocks[: max(self.out_indices) + 1]):
             x = self.run_block(block, x, hw_shape)
             if i in self.out_indices:
                 outs.append(self.readout(x, hw_shape, i))

@@ -1,4 +1,5 @@
 """Whole models of the papers by name: attentions, stem and merging."""
+
 from typing import Callable, NamedTuple
 
 from .pyramid import per_stage
@@ -11,13 +12,11 @@ OVERLAPPING_STEM = dict(
     stride=4,
     padding=2,
     norm_cfg=LAYER_NORM,
-    act_cfg=None)
+    act_cfg=None,
+)
 OVERLAPPING_MERGING = dict(
-    type='ConvEmbedding',
-    kernel_size=3,
-    stride=2,
-    norm_cfg=LAYER_NORM,
-    act_cfg=None)
+    type='ConvEmbedding', kernel_size=3, stride=2, norm_cfg=LAYER_NORM, act_cfg=None
+)
 # VaniATT in the ELFATT paper's tables
 SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
 
@@ -31,6 +30,7 @@ class Preset(NamedTuple):
         patch_embed (dict): Config of the first embedding.
         merging (dict): Config of the embeddings between stages.
     """
+
     attention: Callable
     patch_embed: dict = OVERLAPPING_STEM
     merging: dict = OVERLAPPING_MERGING
@@ -64,13 +64,15 @@ def mixed(linear, softmax=SOFTMAX):
 def elfatt(arch, depths, block_sizes=196, split_ratio=0.5, lepe=True):
     """Attentions of the ELFATT models."""
     block_sizes = per_stage(block_sizes, len(depths) - 1, 'block_sizes')
-    return mixed([
-        dict(
-            type='ELFATT',
-            block_size=block_size,
-            split_ratio=split_ratio,
-            lepe=lepe) for block_size in block_sizes
-    ], dict(type='SoftmaxAttention', lepe=lepe))
+    return mixed(
+        [
+            dict(
+                type='ELFATT', block_size=block_size, split_ratio=split_ratio, lepe=lepe
+            )
+            for block_size in block_sizes
+        ],
+        dict(type='SoftmaxAttention', lepe=lepe),
+    )
 
 
 def efficient(arch, depths):
@@ -108,12 +110,14 @@ def resolve_preset(presets, attention, arch, depths, options):
         raise ValueError(
             f"{', '.join(options)} can only be given with attention='elfatt'; "
             'the configs of attentions have options of their own; got '
-            f'attention={attention!r}')
+            f'attention={attention!r}'
+        )
     if not isinstance(attention, str):
         return presets['local']._replace(attention=attention)
     if attention not in presets:
         raise ValueError(
             f'attention must be one of {sorted(presets)}, a config or a list of '
-            f'configs, got {attention!r}')
+            f'configs, got {attention!r}'
+        )
     preset = presets[attention]
     return preset._replace(attention=preset.attention(arch, depths, **options))

@@ -2,15 +2,16 @@
 
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
+
 import torch
 from mmengine.model import BaseModule, ModuleList
 from torch.nn import Dropout
 
 from mmlinattn.registry import MODELS, build_model
+
 from .base import BaseBackbone, resolve_arch
 from .blocks import TransformerBlock, drop_path_rates
 from .embeddings import PositionTable, learned_tokens
-
 
 ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
 
@@ -27,12 +28,13 @@ def resolve_pyramid_arch(arch, arch_zoo):
     fits = all(isinstance(entries, (list, tuple)) for entries in lists)
     fits = fits and len({len(entries) for entries in lists}) == 1
     fits = fits and all(
-        isinstance(entry, int) and entry > 0 for entries in lists
-        for entry in entries)
+        isinstance(entry, int) and entry > 0 for entries in lists for entry in entries
+    )
     if not (fits and lists[0]):
         raise ValueError(
             f'{", ".join(ARCH_KEYS)} of arch need one positive integer for '
-            f'each stage, got arch={arch}')
+            f'each stage, got arch={arch}'
+        )
     return arch
 
 
@@ -47,7 +49,8 @@ def per_stage(value, num_stages, name):
     if len(value) != num_stages:
         raise ValueError(
             f'{name} needs one entry for each of {num_stages} stages, got '
-            f'{len(value)}: {value}')
+            f'{len(value)}: {value}'
+        )
     return list(value)
 
 
@@ -63,19 +66,22 @@ class PyramidStage(BaseModule):
         drop (float): Dropout rate after the positions.
     """
 
-    def __init__(self,
-                 embedding,
-                 embed_dims,
-                 blocks,
-                 pos_shape=None,
-                 with_cls_token=False,
-                 drop=0.):
+    def __init__(
+        self,
+        embedding,
+        embed_dims,
+        blocks,
+        pos_shape=None,
+        with_cls_token=False,
+        drop=0.0,
+    ):
         super().__init__()
         self.embedding = embedding
         self.pos_embed = None
         if pos_shape is not None:
             self.pos_embed = PositionTable(
-                embed_dims, pos_shape, num_extra=int(with_cls_token))
+                embed_dims, pos_shape, num_extra=int(with_cls_token)
+            )
         self.cls_token = None
         if with_cls_token:
             self.cls_token = learned_tokens(1, embed_dims)
@@ -134,29 +140,32 @@ class PyramidTransformer(BaseBackbone):
 
     out_types = ('featmap', 'avg_featmap', 'cls_token')
 
-    def __init__(self,
-                 arch,
-                 in_channels=3,
-                 stem=dict(type='ConvStem'),
-                 merging=dict(type='ConvEmbedding'),
-                 attention=dict(type='SoftmaxAttention'),
-                 block=dict(),
-                 pos_shapes=None,
-                 with_cls_token=False,
-                 out_norm='last',
-                 norm_eps=1e-6,
-                 drop_rate=0.,
-                 drop_path_rate=0.,
-                 norm_cfg=dict(type='BN'),
-                 attn_scale=False,
-                 feat_scale=False,
-                 **kwargs):
+    def __init__(
+        self,
+        arch,
+        in_channels=3,
+        stem=dict(type='ConvStem'),
+        merging=dict(type='ConvEmbedding'),
+        attention=dict(type='SoftmaxAttention'),
+        block=dict(),
+        pos_shapes=None,
+        with_cls_token=False,
+        out_norm='last',
+        norm_eps=1e-6,
+        drop_rate=0.0,
+        drop_path_rate=0.0,
+        norm_cfg=dict(type='BN'),
+        attn_scale=False,
+        feat_scale=False,
+        **kwargs,
+    ):
         arch = resolve_pyramid_arch(arch, {})
         dims, depths, heads = (tuple(arch[key]) for key in ARCH_KEYS)
         if not with_cls_token and kwargs.get('out_type') == 'cls_token':
             raise ValueError(
                 "out_type='cls_token' needs a backbone with a class token; "
-                "without one, 'avg_featmap' serves a classification head")
+                "without one, 'avg_featmap' serves a classification head"
+            )
         num_stages = len(dims)
         super().__init__(in_channels, num_stages, **kwargs)
         self.depths = depths
@@ -176,7 +185,8 @@ class PyramidTransformer(BaseBackbone):
                 merging if i else stem,
                 in_channels=dims[i - 1] if i else in_channels,
                 embed_dims=dims[i],
-                norm_cfg=norm_cfg)
+                norm_cfg=norm_cfg,
+            )
             blocks = [
                 TransformerBlock(
                     dims[i],
@@ -186,15 +196,23 @@ class PyramidTransformer(BaseBackbone):
                     drop_path=next(rates),
                     attn_scale=attn_scale,
                     feat_scale=feat_scale,
-                    **block[i]) for j in range(depths[i])
+                    **block[i],
+                )
+                for j in range(depths[i])
             ]
             last = i == num_stages - 1
             self.stages.append(
-                PyramidStage(embedding, dims[i], blocks, pos_shapes[i],
-                             with_cls_token and last, drop_rate))
+                PyramidStage(
+                    embedding,
+                    dims[i],
+                    blocks,
+                    pos_shapes[i],
+                    with_cls_token and last,
+                    drop_rate,
+                )
+            )
         if out_norm not in ('last', 'all'):
-            raise ValueError(
-                f"out_norm must be 'last' or 'all', got {out_norm!r}")
+            raise ValueError(f"out_norm must be 'last' or 'all', got {out_norm!r}")
         for i in self.out_indices:
             if out_norm == 'all' or i == num_stages - 1:
                 self.add_norm(i, dims[i], norm_eps)
@@ -214,7 +232,7 @@ class PyramidTransformer(BaseBackbone):
         # convolutions are faster so on a CPU, and leave tokens contiguous
         x = x.contiguous(memory_format=torch.channels_last)
         outs = []
-        for i, stage in enumerate(self.stages[:max(self.out_indices) + 1]):
+        for i, stage in enumerate(self.stages[: max(self.out_indices) + 1]):
             x, hw_shape = stage.embed(x)
             for block in stage.blocks:
                 x = self.run_block(block, x, hw_shape)

@@ -3,13 +3,17 @@
 Three stages of softmax-free attention, post-norm, and one of standard
 attention, pre-norm, with a class token.
 """
+
 from mmlinattn.registry import MODELS
+
 from .pyramid import PyramidTransformer, per_stage, resolve_pyramid_arch
 
 PATCH_EMBEDS = {
     'overlap': (dict(type='ConvStem'), dict(type='ConvEmbedding')),
-    'patch': (dict(type='ConvEmbedding', kernel_size=4, stride=4),
-              dict(type='ConvEmbedding', kernel_size=2, stride=2)),
+    'patch': (
+        dict(type='ConvEmbedding', kernel_size=4, stride=4),
+        dict(type='ConvEmbedding', kernel_size=2, stride=2),
+    ),
 }
 
 
@@ -49,38 +53,45 @@ class SOFT(PyramidTransformer):
         'tiny': dict(
             embed_dims=[64, 128, 320, 512],
             depths=[1, 2, 3, 2],
-            num_heads=[2, 4, 10, 16]),
+            num_heads=[2, 4, 10, 16],
+        ),
         'small': dict(
             embed_dims=[64, 128, 320, 512],
             depths=[1, 3, 7, 4],
-            num_heads=[2, 4, 10, 16]),
+            num_heads=[2, 4, 10, 16],
+        ),
         'medium': dict(
             embed_dims=[64, 128, 288, 512],
             depths=[1, 3, 29, 5],
-            num_heads=[2, 4, 9, 16]),
+            num_heads=[2, 4, 9, 16],
+        ),
         'large': dict(
             embed_dims=[64, 128, 320, 512],
             depths=[1, 3, 40, 5],
-            num_heads=[2, 4, 10, 16]),
+            num_heads=[2, 4, 10, 16],
+        ),
         'huge': dict(
             embed_dims=[64, 128, 352, 512],
             depths=[1, 5, 49, 5],
-            num_heads=[2, 4, 11, 16]),
+            num_heads=[2, 4, 11, 16],
+        ),
     }
 
-    def __init__(self,
-                 arch='tiny',
-                 attn_norm=False,
-                 sampler='conv',
-                 sampling_ratios=(8, 4, 2, 1),
-                 kernel_sizes=(9, 5, 3, 3),
-                 patch_embed='overlap',
-                 attention=None,
-                 num_iters=20,
-                 solver='auto',
-                 ridge=None,
-                 img_size=224,
-                 **kwargs):
+    def __init__(
+        self,
+        arch='tiny',
+        attn_norm=False,
+        sampler='conv',
+        sampling_ratios=(8, 4, 2, 1),
+        kernel_sizes=(9, 5, 3, 3),
+        patch_embed='overlap',
+        attention=None,
+        num_iters=20,
+        solver='auto',
+        ridge=None,
+        img_size=224,
+        **kwargs,
+    ):
         arch = resolve_pyramid_arch(arch, self.arch_zoo)
         num_stages = len(arch['embed_dims'])
         ratios = per_stage(sampling_ratios, num_stages, 'sampling_ratios')
@@ -88,7 +99,8 @@ class SOFT(PyramidTransformer):
         if 1 in ratios[:-1]:
             raise ValueError(
                 'sampling_ratios must be at least 2, or 1 in the last stage, '
-                f'got {tuple(ratios)}')
+                f'got {tuple(ratios)}'
+            )
         if img_size < 1:
             raise ValueError(f'img_size must be positive, got {img_size}')
         if patch_embed in list(PATCH_EMBEDS):
@@ -96,7 +108,8 @@ class SOFT(PyramidTransformer):
         if not isinstance(patch_embed, (list, tuple)) or len(patch_embed) != 2:
             raise ValueError(
                 f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or the '
-                f'configs of stem and merging, got {patch_embed!r}')
+                f'configs of stem and merging, got {patch_embed!r}'
+            )
         stem, merging = patch_embed
         with_cls_token = ratios[-1] == 1
 
@@ -109,14 +122,17 @@ class SOFT(PyramidTransformer):
                 attn_norm=attn_norm,
                 num_iters=num_iters,
                 solver=solver,
-                ridge=ridge) for ratio, kernel in zip(ratios, kernels)
+                ridge=ridge,
+            )
+            for ratio, kernel in zip(ratios, kernels)
         ]
         if attention is not None:
             attentions = per_stage(attention, num_stages, 'attention')
         post_norm = dict(
             norm_placement='post',
             norm_eps=1e-5,
-            act_cfg=dict(type='GELU', approximate='tanh'))
+            act_cfg=dict(type='GELU', approximate='tanh'),
+        )
         blocks = [post_norm] * num_stages
         if with_cls_token:
             blocks[-1] = dict(norm_placement='pre', norm_eps=1e-6)
@@ -133,7 +149,8 @@ class SOFT(PyramidTransformer):
             block=blocks,
             pos_shapes=[(side, side) for side in sides],
             with_cls_token=with_cls_token,
-            **kwargs)
+            **kwargs,
+        )
 
 
 @MODELS.register_module()
@@ -150,21 +167,23 @@ class SOFTPlusPlus(SOFT):
 
     arch_zoo = {
         'tiny': dict(
-            embed_dims=[64, 128, 256, 512],
-            depths=[2, 2, 5, 2],
-            num_heads=[2, 4, 8, 16]),
+            embed_dims=[64, 128, 256, 512], depths=[2, 2, 5, 2], num_heads=[2, 4, 8, 16]
+        ),
         'small': dict(
             embed_dims=[96, 192, 384, 768],
             depths=[2, 2, 5, 2],
-            num_heads=[3, 6, 12, 24]),
+            num_heads=[3, 6, 12, 24],
+        ),
         'medium': dict(
             embed_dims=[96, 192, 384, 768],
             depths=[2, 2, 18, 2],
-            num_heads=[3, 6, 12, 24]),
+            num_heads=[3, 6, 12, 24],
+        ),
         'large': dict(
             embed_dims=[128, 256, 512, 1024],
             depths=[2, 2, 18, 2],
-            num_heads=[4, 8, 16, 32]),
+            num_heads=[4, 8, 16, 32],
+        ),
     }
 
     def __init__(self, arch='tiny', attn_norm=True, **kwargs):

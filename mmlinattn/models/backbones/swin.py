@@ -1,8 +1,18 @@
 """Swin Transformer."""
+
 from mmlinattn.registry import MODELS
+
 from .base import resolve_arch
-from .presets import (LAYER_NORM, SOFTMAX, Preset, agents, efficient, elfatt,
-                      resolve_preset, stages)
+from .presets import (
+    LAYER_NORM,
+    SOFTMAX,
+    Preset,
+    agents,
+    efficient,
+    elfatt,
+    resolve_preset,
+    stages,
+)
 from .pyramid import ARCH_KEYS, PyramidTransformer, resolve_pyramid_arch
 
 WINDOW_SIZE = 7
@@ -10,18 +20,12 @@ WINDOW_SIZE = 7
 # every other block shifts its windows by half a window
 SHIFTED_WINDOWS = [
     dict(type='WindowAttention', window_size=WINDOW_SIZE),
-    dict(
-        type='WindowAttention',
-        window_size=WINDOW_SIZE,
-        shift_size=WINDOW_SIZE // 2),
+    dict(type='WindowAttention', window_size=WINDOW_SIZE, shift_size=WINDOW_SIZE // 2),
 ]
 FOCUSED = dict(type='FocusedLinearAttention')
 PATCH_EMBED = dict(
-    type='ConvEmbedding',
-    kernel_size=4,
-    stride=4,
-    norm_cfg=LAYER_NORM,
-    act_cfg=None)
+    type='ConvEmbedding', kernel_size=4, stride=4, norm_cfg=LAYER_NORM, act_cfg=None
+)
 PATCH_MERGING = dict(type='PatchMerging', norm_cfg=LAYER_NORM)
 
 
@@ -72,40 +76,33 @@ class SwinTransformer(PyramidTransformer):
     """
 
     arch_zoo = {
-        'tiny':
-        dict(embed_dims=96, depths=[2, 2, 6, 2], num_heads=[3, 6, 12, 24]),
-        'small':
-        dict(embed_dims=96, depths=[2, 2, 18, 2], num_heads=[3, 6, 12, 24]),
-        'base':
-        dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
+        'tiny': dict(embed_dims=96, depths=[2, 2, 6, 2], num_heads=[3, 6, 12, 24]),
+        'small': dict(embed_dims=96, depths=[2, 2, 18, 2], num_heads=[3, 6, 12, 24]),
+        'base': dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local':
-        Preset(stages(SHIFTED_WINDOWS), PATCH_EMBED, PATCH_MERGING),
-        'global':
-        Preset(stages(SOFTMAX), PATCH_EMBED, PATCH_MERGING),
-        'elfatt':
-        Preset(elfatt),
-        'efficient':
-        Preset(efficient, PATCH_EMBED, PATCH_MERGING),
-        'agent':
-        Preset(agent_swin, PATCH_EMBED, PATCH_MERGING),
+        'local': Preset(stages(SHIFTED_WINDOWS), PATCH_EMBED, PATCH_MERGING),
+        'global': Preset(stages(SOFTMAX), PATCH_EMBED, PATCH_MERGING),
+        'elfatt': Preset(elfatt),
+        'efficient': Preset(efficient, PATCH_EMBED, PATCH_MERGING),
+        'agent': Preset(agent_swin, PATCH_EMBED, PATCH_MERGING),
         # FLatten-Swin (arXiv 2308.00442)
-        'flatten':
-        Preset(
-            stages(FOCUSED, FOCUSED, SHIFTED_WINDOWS), PATCH_EMBED,
-            PATCH_MERGING),
+        'flatten': Preset(
+            stages(FOCUSED, FOCUSED, SHIFTED_WINDOWS), PATCH_EMBED, PATCH_MERGING
+        ),
     }
 
-    def __init__(self,
-                 arch='tiny',
-                 attention='local',
-                 patch_embed=None,
-                 merging=None,
-                 block_sizes=None,
-                 split_ratio=None,
-                 lepe=None,
-                 **kwargs):
+    def __init__(
+        self,
+        arch='tiny',
+        attention='local',
+        patch_embed=None,
+        merging=None,
+        block_sizes=None,
+        split_ratio=None,
+        lepe=None,
+        **kwargs,
+    ):
         name = arch if isinstance(arch, str) else None
         arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
         dims, depths = arch['embed_dims'], arch['depths']
@@ -113,8 +110,12 @@ class SwinTransformer(PyramidTransformer):
             arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
         arch = resolve_pyramid_arch(arch, {})
         preset = resolve_preset(
-            self.presets, attention, name, arch['depths'],
-            dict(block_sizes=block_sizes, split_ratio=split_ratio, lepe=lepe))
+            self.presets,
+            attention,
+            name,
+            arch['depths'],
+            dict(block_sizes=block_sizes, split_ratio=split_ratio, lepe=lepe),
+        )
         super().__init__(
             arch,
             stem=patch_embed or preset.patch_embed,
@@ -123,4 +124,5 @@ class SwinTransformer(PyramidTransformer):
             block=dict(norm_eps=1e-5),
             norm_eps=1e-5,
             out_norm='all',
-            **kwargs)
+            **kwargs,
+        )

@@ -1,5 +1,7 @@
 """Vision Transformer."""
+
 from mmlinattn.registry import MODELS
+
 from .isotropic import IsotropicTransformer, resolve_plain_arch
 
 
@@ -21,11 +23,13 @@ class VisionTransformer(IsotropicTransformer):
         'deit-base': dict(embed_dims=768, num_layers=12, num_heads=12),
     }
 
-    def __init__(self,
-                 arch='deit-small',
-                 num_layers=None,
-                 attention=dict(type='SoftmaxAttention'),
-                 **kwargs):
+    def __init__(
+        self,
+        arch='deit-small',
+        num_layers=None,
+        attention=dict(type='SoftmaxAttention'),
+        **kwargs,
+    ):
         arch = resolve_plain_arch(arch, self.arch_zoo, num_layers=num_layers)
         super().__init__(arch, attention, **kwargs)
         self.freeze()

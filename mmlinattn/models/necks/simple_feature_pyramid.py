@@ -1,8 +1,10 @@
 """From one map to a pyramid."""
+
 from mmengine.model import BaseModule, ModuleList
 from torch import nn
 
 from mmlinattn.registry import MODELS
+
 from ..backbones.embeddings import LayerNorm2d
 
 
@@ -31,31 +33,35 @@ class SimpleFeaturePyramid(BaseModule):
             of scales.
     """
 
-    def __init__(self,
-                 in_channels,
-                 out_channels=256,
-                 scales=(4, 2, 1, 0.5),
-                 num_outs=None,
-                 init_cfg=dict(
-                     type='Xavier',
-                     layer=['Conv2d', 'ConvTranspose2d'],
-                     distribution='uniform')):
+    def __init__(
+        self,
+        in_channels,
+        out_channels=256,
+        scales=(4, 2, 1, 0.5),
+        num_outs=None,
+        init_cfg=dict(
+            type='Xavier', layer=['Conv2d', 'ConvTranspose2d'], distribution='uniform'
+        ),
+    ):
         super().__init__(init_cfg)
         if not isinstance(in_channels, int):
             if len(in_channels) != 1:
                 raise ValueError(
                     'in_channels must be an integer or a list of one, for the '
-                    f'one map of a plain backbone, got {in_channels}')
-            in_channels, = in_channels
+                    f'one map of a plain backbone, got {in_channels}'
+                )
+            (in_channels,) = in_channels
         num_outs = len(scales) if num_outs is None else num_outs
         if num_outs < len(scales):
             raise ValueError(
                 f'num_outs must be at least the number of scales, '
-                f'{len(scales)}, got {num_outs}')
+                f'{len(scales)}, got {num_outs}'
+            )
         self.num_extra = num_outs - len(scales)
         self.extra = nn.MaxPool2d(1, stride=2)
         self.levels = ModuleList(
-            self.level(in_channels, out_channels, scale) for scale in scales)
+            self.level(in_channels, out_channels, scale) for scale in scales
+        )
 
     @staticmethod
     def level(channels, out_channels, scale):
@@ -66,7 +72,7 @@ class SimpleFeaturePyramid(BaseModule):
                 nn.ConvTranspose2d(channels, half, 2, stride=2),
                 LayerNorm2d(half, eps=1e-6),
                 nn.GELU(),
-                nn.ConvTranspose2d(half, quarter, 2, stride=2)
+                nn.ConvTranspose2d(half, quarter, 2, stride=2),
             ]
             channels = quarter
         elif scale == 2:
@@ -84,7 +90,8 @@ class SimpleFeaturePyramid(BaseModule):
             nn.Conv2d(channels, out_channels, 1, bias=False),
             LayerNorm2d(out_channels, eps=1e-6),
             nn.Conv2d(out_channels, out_channels, 3, padding=1, bias=False),
-            LayerNorm2d(out_channels, eps=1e-6))
+            LayerNorm2d(out_channels, eps=1e-6),
+        )
 
     def forward(self, inputs):
         """Builds the pyramid.

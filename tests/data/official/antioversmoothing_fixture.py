@@ -14,6 +14,7 @@ path, and then without a checkout, with timm 1.0.15:
 
 The official code runs as it is.
 """
+
 import importlib
 import json
 import sys
@@ -32,7 +33,8 @@ PLAIN = dict(embed_dims=16, num_layers=2, num_heads=2)
 ARCHS = dict(
     deit=PLAIN,
     cait=dict(PLAIN, num_class_layers=2),
-    swin=dict(embed_dims=8, depths=[2, 2], num_heads=[2, 4]))
+    swin=dict(embed_dims=8, depths=[2, 2], num_heads=[2, 4]),
+)
 PATCH_SIZE = 8
 IMG_SIZES = dict(deit=32, cait=32, swin=112)
 BUFFERS = ('attn_mask', 'relative_position_index')
@@ -71,7 +73,8 @@ def outputs(name):
     with np.load(OUTPUTS) as recorded:
         return {
             key.rpartition('/')[2]: torch.from_numpy(recorded[key])
-            for key in recorded.files if key.startswith(f'{name}/')
+            for key in recorded.files
+            if key.startswith(f'{name}/')
         }
 
 
@@ -85,7 +88,8 @@ def plain_options(family):
         num_heads=arch['num_heads'],
         num_classes=NUM_CLASSES,
         qkv_bias=True,
-        norm_layer=lambda dims: torch.nn.LayerNorm(dims, eps=1e-6))
+        norm_layer=lambda dims: torch.nn.LayerNorm(dims, eps=1e-6),
+    )
 
 
 def swin_options():
@@ -95,7 +99,8 @@ def swin_options():
         embed_dim=arch['embed_dims'],
         depths=arch['depths'],
         num_heads=arch['num_heads'],
-        num_classes=NUM_CLASSES)
+        num_classes=NUM_CLASSES,
+    )
 
 
 def official_models(checkout):
@@ -117,10 +122,12 @@ def timm_models():
     from timm.models.cait import Cait
     from timm.models.swin_transformer import SwinTransformer
     from timm.models.vision_transformer import VisionTransformer
+
     return dict(
         deit_timm=VisionTransformer(**plain_options('deit')),
         cait_timm=Cait(**plain_options('cait')),
-        swin_timm=SwinTransformer(**swin_options()))
+        swin_timm=SwinTransformer(**swin_options()),
+    )
 
 
 @torch.no_grad()
@@ -142,16 +149,20 @@ def main(checkout=None):
     keys = json.loads(KEYS.read_text()) if KEYS.exists() else {}
     recorded = dict(np.load(OUTPUTS)) if OUTPUTS.exists() else {}
     models = official_models(checkout) if checkout else timm_models()
-    keys.update({
-        name: {key: list(value.shape) for key, value in model.state_dict().items()}
-        for name, model in models.items()
-    })
+    keys.update(
+        {
+            name: {key: list(value.shape) for key, value in model.state_dict().items()}
+            for name, model in models.items()
+        }
+    )
     KEYS.write_text(
-        json.dumps(keys, sort_keys=True).replace('], ', '],\n').replace(
-            '}, ', '},\n') + '\n')
+        json.dumps(keys, sort_keys=True).replace('], ', '],\n').replace('}, ', '},\n')
+        + '\n'
+    )
     for name, model in models.items():
         known = {
-            key: value for key, value in weights(name).items()
+            key: value
+            for key, value in weights(name).items()
             if not key.endswith(BUFFERS)
         }
         model.load_state_dict({**model.state_dict(), **known})

@@ -12,6 +12,7 @@ this file on a checkout of github.com/microsoft/CSWin-Transformer at f111ae2:
 The official code runs as it is, with stand-ins for what it imports of timm and of
 the segmentation library that it was written for.
 """
+
 import importlib.util
 import json
 import sys
@@ -57,7 +58,8 @@ def outputs(name):
     with np.load(OUTPUTS) as recorded:
         return {
             key.rpartition('/')[2]: torch.from_numpy(recorded[key])
-            for key in recorded.files if key.startswith(f'{name}/')
+            for key in recorded.files
+            if key.startswith(f'{name}/')
         }
 
 
@@ -76,7 +78,8 @@ def stub_imports():
         'timm.models.layers',
         DropPath=None,
         to_2tuple=None,
-        trunc_normal_=torch.nn.init.trunc_normal_)
+        trunc_normal_=torch.nn.init.trunc_normal_,
+    )
     stub('timm.models.registry', register_model=lambda function: function)
     stub('timm.models.resnet', resnet26d=None, resnet50d=None)
     stub('mmcv_custom', load_checkpoint=None)
@@ -111,23 +114,29 @@ def main(checkout):
     stub_imports()
     classification = import_official(Path(checkout, 'models', 'cswin.py'))
     segmentation = import_official(
-        Path(checkout, 'segmentation', 'backbone', 'cswin_transformer.py'))
+        Path(checkout, 'segmentation', 'backbone', 'cswin_transformer.py')
+    )
     options = dict(
         patch_size=4,
         embed_dim=ARCH['embed_dims'],
         depth=ARCH['depths'],
         num_heads=ARCH['num_heads'],
-        split_size=[1, 2, 7, 7])
+        split_size=[1, 2, 7, 7],
+    )
     models = dict(
         classifier=classification.CSWinTransformer(num_classes=NUM_CLASSES, **options),
-        backbone=segmentation.CSWin(**options))
+        backbone=segmentation.CSWin(**options),
+    )
     keys = {
         name: {key: list(value.shape) for key, value in model.state_dict().items()}
-        for name, model in [('tiny', classification.CSWin_64_12211_tiny_224()),
-                            *models.items()]
+        for name, model in [
+            ('tiny', classification.CSWin_64_12211_tiny_224()),
+            *models.items(),
+        ]
     }
     KEYS.write_text(
-        json.dumps(keys).replace('], ', '],\n').replace('}, ', '},\n') + '\n')
+        json.dumps(keys).replace('], ', '],\n').replace('}, ', '},\n') + '\n'
+    )
     recorded = {}
     for name, model in models.items():
         model.load_state_dict(weights(name))

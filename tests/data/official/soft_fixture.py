@@ -16,6 +16,7 @@ name that does not exist; here it does. Its step size is one for the whole batch
 is one per matrix, which differs where 20 steps don't converge: the weights keep the
 kernel matrices well-conditioned.
 """
+
 import json
 import sys
 from pathlib import Path
@@ -62,9 +63,9 @@ def image(kind, shape=(90, 150)):
     if kind == 'noise':
         value = np.random.RandomState(1).standard_normal((1, 3, height, width))
     else:
-        y, x = np.mgrid[:height, :width] / 100.
-        waves = [np.sin(5 * x + 3 * y + phase) for phase in (0., 1., 2.)]
-        value = np.where(x < width / 200., 0.5, waves)[None]
+        y, x = np.mgrid[:height, :width] / 100.0
+        waves = [np.sin(5 * x + 3 * y + phase) for phase in (0.0, 1.0, 2.0)]
+        value = np.where(x < width / 200.0, 0.5, waves)[None]
     return torch.from_numpy(value).float()
 
 
@@ -88,13 +89,15 @@ def import_official(checkout):
         'timm.models.layers',
         DropPath=torch.nn.Identity,
         to_2tuple=lambda side: (side, side),
-        trunc_normal_=torch.nn.init.trunc_normal_)
+        trunc_normal_=torch.nn.init.trunc_normal_,
+    )
     stub('timm.models.registry', register_model=lambda function: function)
     stub('timm.models.vision_transformer', _cfg=dict)
     sys.path.insert(0, str(checkout))
     from models import softmax_free_transformer as layers
     from models import softmax_free_vision_transformer as models
     from SOFT.kernel.inverse import newton_inv
+
     torch.Tensor.cuda = lambda tensor: tensor
     layers.newton_inverse_kernel = newton_inv
     layers.SoftmaxFreeSymNormAttentionKernel = layers.SoftmaxFreeNormAttentionKernel
@@ -111,10 +114,12 @@ def run(model, x):
     maps = []
     for name in ('patch_embed2', 'patch_embed3', 'patch_embed4'):
         getattr(model, name).register_forward_pre_hook(
-            lambda module, args: maps.append(args[0]))
+            lambda module, args: maps.append(args[0])
+        )
     sizes = []
     model.patch_embed4.register_forward_hook(
-        lambda module, args, out: sizes.append(out[1]))
+        lambda module, args, out: sizes.append(out[1])
+    )
     tokens = []
     model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))
     logits = model(x)
@@ -126,7 +131,8 @@ def main(checkout):
     models = import_official(checkout)
     tiny, norm_tiny = (
         shapes_of(make(kernel_method='torch'))
-        for make in (models.soft_tiny, models.soft_norm_tiny))
+        for make in (models.soft_tiny, models.soft_norm_tiny)
+    )
     assert tiny == norm_tiny
     miniatures = {
         variant: make(
@@ -135,14 +141,20 @@ def main(checkout):
             num_classes=NUM_CLASSES,
             qkv_bias=True,
             norm_layer=lambda dims: torch.nn.LayerNorm(dims, eps=1e-6),
-            kernel_method='torch').eval()
-        for variant, make in zip(VARIANTS, (
-            models.SoftmaxFreeVisionTransformer,
-            models.SoftmaxFreeNormVisionTransformer))
+            kernel_method='torch',
+        ).eval()
+        for variant, make in zip(
+            VARIANTS,
+            (
+                models.SoftmaxFreeVisionTransformer,
+                models.SoftmaxFreeNormVisionTransformer,
+            ),
+        )
     }
     keys = dict(soft_tiny=tiny, miniature=shapes_of(miniatures['soft']))
     (HERE / 'soft_keys.json').write_text(
-        json.dumps(keys).replace('], ', '],\n').replace('}, ', '},\n') + '\n')
+        json.dumps(keys).replace('], ', '],\n').replace('}, ', '},\n') + '\n'
+    )
     recorded = {}
     for variant, model in miniatures.items():
         model.load_state_dict(weights())

@@ -17,7 +17,6 @@ RUNS = itertools.count()
 
 
 class Images(torch.utils.data.Dataset):
-
     def __len__(self):
         return 2
 
@@ -26,11 +25,9 @@ class Images(torch.utils.data.Dataset):
 
 
 class Model(BaseModel):
-
     def __init__(self, **kwargs):
         super().__init__()
-        self.backbone = SOFT(
-            ARCH, sampling_ratios=[8], kernel_sizes=[3], **kwargs)
+        self.backbone = SOFT(ARCH, sampling_ratios=[8], kernel_sizes=[3], **kwargs)
         self.head = nn.Conv2d(16, 1, 1)
 
     def forward(self, inputs, mode='tensor'):
@@ -39,7 +36,6 @@ class Model(BaseModel):
 
 
 class Nothing(BaseMetric):
-
     def process(self, data_batch, data_samples):
         self.results.append(0)
 
@@ -63,14 +59,15 @@ def make_runner(tmp_path, caplog):
         loader = dict(
             batch_size=2,
             dataset=Images(),
-            sampler=dict(type='DefaultSampler', shuffle=False))
+            sampler=dict(type='DefaultSampler', shuffle=False),
+        )
         runner = Runner(
             model=Model(**backbone),
             work_dir=str(tmp_path / 'work'),
             train_dataloader=loader,
             train_cfg=dict(by_epoch=True, max_epochs=1),
             # no step: weights stay as they were initialized
-            optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.)),
+            optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.0)),
             test_dataloader=loader,
             test_cfg=dict(),
             test_evaluator=Nothing(),
@@ -78,7 +75,8 @@ def make_runner(tmp_path, caplog):
             load_from=options.get('load_from'),
             resume=options.get('resume', False),
             experiment_name=f'hook{next(RUNS)}',
-            cfg=Config(options))
+            cfg=Config(options),
+        )
         runner.logger.addHandler(caplog.handler)
         return runner
 
@@ -89,15 +87,18 @@ def make_runner(tmp_path, caplog):
 def warnings(caplog):
     """How often the log says that the backbone trains from scratch."""
     return lambda: sum(
-        'FROM SCRATCH' in record.getMessage() for record in caplog.records
-        if record.levelname == 'WARNING')
+        'FROM SCRATCH' in record.getMessage()
+        for record in caplog.records
+        if record.levelname == 'WARNING'
+    )
 
 
 def same_backbone(runner, path):
     expected = torch.load(path)['state_dict']
     return all(
         torch.equal(param, expected[f'backbone.{name}'])
-        for name, param in runner.model.backbone.named_parameters())
+        for name, param in runner.model.backbone.named_parameters()
+    )
 
 
 def test_loads_backbone_only(make_runner, weights, warnings):

@@ -29,19 +29,24 @@ def install(monkeypatch):
     return install
 
 
-@pytest.mark.parametrize('version, fits', [('3.0.0', True), ('3.7.1+git', True),
-                                           ('2.1.0', False), (None, False)])
+@pytest.mark.parametrize(
+    'version, fits',
+    [('3.0.0', True), ('3.7.1+git', True), ('2.1.0', False), (None, False)],
+)
 def test_triton(version, fits, install):
     install(version)
     operands = torch.empty(2, 3), torch.empty(2, 128, dtype=torch.bfloat16)
     assert available(*operands) == fits
 
 
-@pytest.mark.parametrize('x', [
-    torch.empty(2, 3, dtype=torch.float64),
-    torch.empty(2, 129),
-    torch.empty(2, 3, device='meta')
-])
+@pytest.mark.parametrize(
+    'x',
+    [
+        torch.empty(2, 3, dtype=torch.float64),
+        torch.empty(2, 129),
+        torch.empty(2, 3, device='meta'),
+    ],
+)
 def test_every_operand_must_fit(x, install):
     install('3.0.0')
     assert not available(torch.empty(2, 3), x)
@@ -54,7 +59,7 @@ def test_cpu_without_interpreter(install, monkeypatch):
 
 
 def test_asking_imports_no_triton(run_python):
-    run_python('''
+    run_python("""
 import sys
 import torch
 from mmlinattn.functional import kernels
@@ -62,4 +67,4 @@ before = set(sys.modules)
 assert not kernels.available(torch.empty(2, 3))
 assert not {m for m in set(sys.modules) - before if 'triton' in m}
 assert 'mmlinattn.functional.kernels.gaussian' not in sys.modules
-''')
+""")

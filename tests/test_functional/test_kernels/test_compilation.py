@@ -1,4 +1,5 @@
 """The interpreter takes what the compiler refuses; compiling needs no GPU."""
+
 import os
 
 import pytest
@@ -10,19 +11,25 @@ gaussian = pytest.importorskip('mmlinattn.functional.kernels.gaussian')
 pytestmark = [
     pytest.mark.modern,
     pytest.mark.skipif(
-        os.environ.get('TRITON_INTERPRET') == '1', reason='nothing is compiled')
+        os.environ.get('TRITON_INTERPRET') == '1', reason='nothing is compiled'
+    ),
 ]
 
 
 @pytest.mark.parametrize('capability', [80, 90])
-@pytest.mark.parametrize('dtype, dim, want_out, want_grad',
-                         [(torch.float32, 32, True, False),
-                          (torch.float32, 32, False, True),
-                          (torch.bfloat16, 7, True, True),
-                          (torch.float32, 128, True, True)])
+@pytest.mark.parametrize(
+    'dtype, dim, want_out, want_grad',
+    [
+        (torch.float32, 32, True, False),
+        (torch.float32, 32, False, True),
+        (torch.bfloat16, 7, True, True),
+        (torch.float32, 128, True, True),
+    ],
+)
 def test_gaussian(dtype, dim, want_out, want_grad, capability, tmp_path, monkeypatch):
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile
+
     monkeypatch.setenv('TRITON_CACHE_DIR', str(tmp_path))
 
     kernel = gaussian._sweep_kernel
@@ -37,7 +44,8 @@ def test_gaussian(dtype, dim, want_out, want_grad, capability, tmp_path, monkeyp
         DTYPE=gaussian._TRITON_DTYPES[dtype],
         WANT_OUT=want_out,
         WANT_GRAD=want_grad,
-        **config)
+        **config,
+    )
     types = dict.fromkeys(constants, 'constexpr')
     types.update(dict.fromkeys(('rows', 'cols', 'w', 'u'), f'*{constants["DTYPE"]}'))
     types.update(dict.fromkeys(('out', 'grad'), '*fp32'))
@@ -46,7 +54,8 @@ def test_gaussian(dtype, dim, want_out, want_grad, capability, tmp_path, monkeyp
     compiled = compile(
         ASTSource(kernel, signature, constants),
         target=GPUTarget('cuda', capability, 32),
-        options=options)
+        options=options,
+    )
     # on tensor cores, float32 with its small parts too; within the shared
     # memory of the smallest GPUs
     assert 'mma' in compiled.asm['ptx']

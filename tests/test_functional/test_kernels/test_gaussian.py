@@ -2,6 +2,7 @@
 
 Legend: B batch, h heads, M rows, N columns, d head dim, e value dim.
 """
+
 import os
 
 import pytest
@@ -17,8 +18,14 @@ gaussian = pytest.importorskip('mmlinattn.functional.kernels.gaussian')
 pytestmark = [pytest.mark.modern, pytest.mark.gpu]
 
 # B, h, M, N, d, e
-SHAPES = ((1, 1, 1, 1, 1, 1), (1, 1, 1, 33, 5, 7), (2, 3, 17, 130, 32, 32),
-          (1, 2, 65, 130, 33, 7), (2, 1, 130, 33, 32, 32), (1, 1, 17, 33, 20, 100))
+SHAPES = (
+    (1, 1, 1, 1, 1, 1),
+    (1, 1, 1, 33, 5, 7),
+    (2, 3, 17, 130, 32, 32),
+    (1, 2, 65, 130, 33, 7),
+    (2, 1, 130, 33, 32, 32),
+    (1, 1, 17, 33, 20, 100),
+)
 # largest error by the largest entry
 TOLERANCES = {torch.float32: 1e-5, torch.float16: 1e-3, torch.bfloat16: 1e-2}
 
@@ -43,8 +50,7 @@ def operands(shape, device, dtype=torch.float32):
     """a, b, v and the gradient of the product; distances about 1."""
     batch, heads, m, n, d, e = shape
     shapes = (m, d), (n, d), (n, e), (m, e)
-    a, b, v, grad = (
-        torch.randn(batch, heads, *s, device=device) for s in shapes)
+    a, b, v, grad = (torch.randn(batch, heads, *s, device=device) for s in shapes)
     return [x.to(dtype) for x in (a / d**0.5, b / d**0.5, v, grad)]
 
 
@@ -66,7 +72,8 @@ def assert_right(a, b, v, grad, tolerance=TOLERANCES[torch.float32]):
             result.double(),
             right,
             rtol=0,
-            atol=tolerance * max(1, right.abs().max().item()))
+            atol=tolerance * max(1, right.abs().max().item()),
+        )
 
 
 @pytest.mark.parametrize('dtype', TOLERANCES)
@@ -92,7 +99,8 @@ def test_both_products_at_once(value_dim, device):
     result = gaussian.both_products_grad(a, b, v, y, grad_x, grad_out, x, of_out[2])
     for found, right in zip(result, expected):
         torch.testing.assert_close(
-            found.double(), right, rtol=0, atol=1e-5 * right.abs().max().item())
+            found.double(), right, rtol=0, atol=1e-5 * right.abs().max().item()
+        )
 
 
 def test_pieces_fill_a_gpu():
@@ -177,7 +185,8 @@ def test_attention_takes_the_kernels(device, monkeypatch):
         inputs = [x.clone().requires_grad_() for x in (q, landmarks, v)]
         out = softmax_free_attention(*inputs, ridge=0.1, keep_kernel=False)
         assert (gaussian.__name__ in str(pick_implementation(q, v))) == (
-            choice != 'torch')
+            choice != 'torch'
+        )
         results.append((out, *torch.autograd.grad(out.square().sum(), inputs)))
     torch.testing.assert_close(results[0], results[1])
     torch.testing.assert_close(results[0], results[2], rtol=1e-4, atol=1e-4)

@@ -22,6 +22,7 @@ def test_kernels_in_the_interpreter(name):
         [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', file],
         env=dict(os.environ, TRITON_INTERPRET='1'),
         capture_output=True,
-        text=True)
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'skipped' not in done.stdout, done.stdout

@@ -1,10 +1,10 @@
 """What AttnScale is in every attention that forms, or could form, a matrix."""
+
 import pytest
 import torch
 from torch import nn
 
-from mmlinattn.models import (SoftmaxAttention, TalkingHeadsAttention,
-                              WindowAttention)
+from mmlinattn.models import SoftmaxAttention, TalkingHeadsAttention, WindowAttention
 
 pytestmark = pytest.mark.modern
 
@@ -13,7 +13,8 @@ ATTENTIONS = dict(
     softmax=(SoftmaxAttention, dict()),
     windows=(WindowAttention, dict(window_size=4)),
     shifted_windows=(WindowAttention, dict(window_size=4, shift_size=2)),
-    talking_heads=(TalkingHeadsAttention, dict()))
+    talking_heads=(TalkingHeadsAttention, dict()),
+)
 ALL = pytest.mark.parametrize('name', ATTENTIONS)
 
 
@@ -47,9 +48,10 @@ def test_softmax_attention_matches_the_explicit_matrix():
     expected = module.proj(module.merge_heads(weights @ v))
     out = module(x, HW_SHAPE)
     weight = torch.randn_like(out)
-    results, wanted = ([
-        y, *torch.autograd.grad((y * weight).sum(), [x, *module.parameters()])
-    ] for y in (out, expected))
+    results, wanted = (
+        [y, *torch.autograd.grad((y * weight).sum(), [x, *module.parameters()])]
+        for y in (out, expected)
+    )
     for result, want in zip(results, wanted):
         assert (result - want).abs().max() <= 1e-6 * want.abs().max()
 

@@ -25,16 +25,16 @@ def paper_landmarks(module, name, q, hw_shape):
     r = module.sampler.ratio
     rows, columns = max(height // r, 1), max(width // r, 1)
     if name == 'biased':
-        return q[:rows * columns]
+        return q[: rows * columns]
     maps = q.view(height, width, -1)
     landmarks = []
     for y in range(rows):
         for x in range(columns):
-            cell = maps[y * r:(y + 1) * r, x * r:(x + 1) * r]
+            cell = maps[y * r : (y + 1) * r, x * r : (x + 1) * r]
             if name == 'pool':
                 landmarks.append(cell.mean((0, 1)))
             else:
-                weight = module.sampler.conv.weight[..., :len(cell), :cell.size(1)]
+                weight = module.sampler.conv.weight[..., : len(cell), : cell.size(1)]
                 landmarks.append(torch.einsum('yxi,oiyx->o', cell, weight))
     landmarks = torch.stack(landmarks)
     if name == 'conv':
@@ -52,30 +52,39 @@ def paper_local_branch(module, v, head, hw_shape):
     kernel = module.local_conv.weight[head, 0]
     half = len(kernel) // 2
     maps = nn.functional.pad(v.T.reshape(-1, height, width), [half] * 4)
-    out = torch.stack([(maps[:, y:y + len(kernel), x:x + len(kernel)]
-                        * kernel).sum((1, 2))
-                       for y in range(height) for x in range(width)])
+    out = torch.stack(
+        [
+            (maps[:, y : y + len(kernel), x : x + len(kernel)] * kernel).sum((1, 2))
+            for y in range(height)
+            for x in range(width)
+        ]
+    )
     return out
 
 
 @pytest.mark.parametrize('attn_scale', (False, True))
 @pytest.mark.parametrize('attn_norm', (False, True))
-@pytest.mark.parametrize('sampler, ratio, kernel_size, hw_shape', (
-    ('conv', 4, 5, (9, 13)),
-    ('conv', 2, 3, (4, 7)),
-    ('conv', 4, 3, (3, 13)),
-    ('pool', 3, 0, (9, 7)),
-    ('pool', 8, 3, (7, 17)),
-    ('biased', 2, 3, (5, 4)),
-))
-def test_matches_the_paper_head_by_head(sampler, ratio, kernel_size, hw_shape,
-                                        attn_norm, attn_scale):
+@pytest.mark.parametrize(
+    'sampler, ratio, kernel_size, hw_shape',
+    (
+        ('conv', 4, 5, (9, 13)),
+        ('conv', 2, 3, (4, 7)),
+        ('conv', 4, 3, (3, 13)),
+        ('pool', 3, 0, (9, 7)),
+        ('pool', 8, 3, (7, 17)),
+        ('biased', 2, 3, (5, 4)),
+    ),
+)
+def test_matches_the_paper_head_by_head(
+    sampler, ratio, kernel_size, hw_shape, attn_norm, attn_scale
+):
     module = build(
         sampler=sampler,
         sampling_ratio=ratio,
         kernel_size=kernel_size,
         attn_norm=attn_norm,
-        attn_scale=attn_scale).double()
+        attn_scale=attn_scale,
+    ).double()
     x = torch.randn(1, hw_shape[0] * hw_shape[1], 24, dtype=torch.float64)
     heads = []
     for head in range(3):
@@ -88,7 +97,8 @@ def test_matches_the_paper_head_by_head(sampler, ratio, kernel_size, hw_shape,
             landmarks[None, None],
             v[None, None],
             normalize=attn_norm,
-            ridge=0. if attn_norm else 0.01)[0, 0]
+            ridge=0.0 if attn_norm else 0.01,
+        )[0, 0]
         if attn_scale:
             omega = module.omega[head]
             out = (1 + omega) * out - omega * v.mean(0)
@@ -104,10 +114,8 @@ def test_matches_the_paper_head_by_head(sampler, ratio, kernel_size, hw_shape,
 @pytest.mark.parametrize('sampler', SAMPLERS)
 def test_every_parameter_learns(sampler, ratio, kernel_size):
     module = build(
-        sampler=sampler,
-        sampling_ratio=ratio,
-        kernel_size=kernel_size,
-        attn_scale=True)
+        sampler=sampler, sampling_ratio=ratio, kernel_size=kernel_size, attn_scale=True
+    )
     x = torch.randn(2, 17 * 19, 24)
     out = module(x, (17, 19))
     assert out.shape == x.shape
@@ -124,19 +132,18 @@ def test_an_image_does_not_see_its_neighbours(sampler):
     x[1] = x[1, :1]  # a flat image
     together = module(x, (7, 9))
     for i in range(3):
-        alone = module(x[i:i + 1], (7, 9))
-        torch.testing.assert_close(
-            together[i:i + 1], alone, rtol=1e-5, atol=1e-5)
+        alone = module(x[i : i + 1], (7, 9))
+        torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.skipif(
     digit_version(torch.__version__) < digit_version('2.5'),
-    reason='no float16 autocast on the CPU')
+    reason='no float16 autocast on the CPU',
+)
 @pytest.mark.parametrize('attn_norm', (False, True))
 def test_a_large_flat_map_in_float16(attn_norm):
     """Without normalization the kernel sums 65,536 equal values."""
-    module = build(
-        8, 1, sampling_ratio=64, sampler='pool', attn_norm=attn_norm)
+    module = build(8, 1, sampling_ratio=64, sampler='pool', attn_norm=attn_norm)
     x = 2 * torch.ones(1, 256 * 256, 8)
     expected = module(x, (256, 256))
     assert attn_norm or expected.abs().max() > torch.finfo(torch.float16).max
@@ -184,30 +191,36 @@ def test_num_iters_is_part_of_the_operator():
     assert not torch.allclose(*(module(x, (7, 9)) for module in modules))
 
 
-@pytest.mark.parametrize('kwargs, message', (
-    (dict(num_heads=5), 'num_heads=5.*embed_dims=24'),
-    (dict(num_heads=0), 'num_heads=0'),
-    (dict(sampler='max'), "sampler.*conv.*'max'"),
-    (dict(kernel_size=4), 'kernel_size.*4'),
-    (dict(kernel_size=-3), 'kernel_size.*-3'),
-    (dict(sampling_ratio=0), 'sampling_ratio.*0'),
-    (dict(sampling_ratio=2.5), 'sampling_ratio.*2.5'),
-    (dict(solver='lu'), "solver.*cholesky.*'lu'"),
-    (dict(solver='cholesky'), 'positive ridge'),
-    (dict(num_iters=0), 'num_iters.*0'),
-    (dict(ridge=-0.1), 'ridge.*-0.1'),
-))
+@pytest.mark.parametrize(
+    'kwargs, message',
+    (
+        (dict(num_heads=5), 'num_heads=5.*embed_dims=24'),
+        (dict(num_heads=0), 'num_heads=0'),
+        (dict(sampler='max'), "sampler.*conv.*'max'"),
+        (dict(kernel_size=4), 'kernel_size.*4'),
+        (dict(kernel_size=-3), 'kernel_size.*-3'),
+        (dict(sampling_ratio=0), 'sampling_ratio.*0'),
+        (dict(sampling_ratio=2.5), 'sampling_ratio.*2.5'),
+        (dict(solver='lu'), "solver.*cholesky.*'lu'"),
+        (dict(solver='cholesky'), 'positive ridge'),
+        (dict(num_iters=0), 'num_iters.*0'),
+        (dict(ridge=-0.1), 'ridge.*-0.1'),
+    ),
+)
 def test_wrong_options(kwargs, message):
     with pytest.raises(ValueError, match=message):
         build(**kwargs)
 
 
-@pytest.mark.parametrize('tokens, hw_shape, message', (
-    (65, (8, 8), r'N=65.*\(8, 8\)'),
-    (64, (8, 9), r'N=64.*\(8, 9\)'),
-    (0, (0, 0), r'empty.*\(0, 0\)'),
-    (0, (0, 9), r'empty.*\(0, 9\)'),
-))
+@pytest.mark.parametrize(
+    'tokens, hw_shape, message',
+    (
+        (65, (8, 8), r'N=65.*\(8, 8\)'),
+        (64, (8, 9), r'N=64.*\(8, 9\)'),
+        (0, (0, 0), r'empty.*\(0, 0\)'),
+        (0, (0, 9), r'empty.*\(0, 9\)'),
+    ),
+)
 @pytest.mark.parametrize('sampler', SAMPLERS)
 def test_wrong_maps(sampler, tokens, hw_shape, message):
     module = build(sampler=sampler)

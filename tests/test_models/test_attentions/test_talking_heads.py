@@ -1,4 +1,5 @@
 """Legend: B batch, h heads, N tokens, d head dim."""
+
 import pytest
 import torch
 from torch import nn
@@ -21,15 +22,16 @@ def assert_close(result, expected):
 
 def explicit_talking_heads(module, x):
     """The equation; scaling comes after the second mix."""
-    q, k, v = (
-        part.unflatten(-1, (3, 4)) for part in module.qkv(x).split(12, dim=-1))
+    q, k, v = (part.unflatten(-1, (3, 4)) for part in module.qkv(x).split(12, dim=-1))
     logits = torch.einsum('bnhd,bmhd->bhnm', q, k) / 2  # sqrt(d)
     first, second = module.mix_logits, module.mix_weights
-    logits = torch.einsum(
-        'gh,bhnm->bgnm', first.weight, logits) + first.bias[:, None, None]
-    weights = torch.einsum(
-        'gh,bhnm->bgnm', second.weight,
-        logits.softmax(-1)) + second.bias[:, None, None]
+    logits = (
+        torch.einsum('gh,bhnm->bgnm', first.weight, logits) + first.bias[:, None, None]
+    )
+    weights = (
+        torch.einsum('gh,bhnm->bgnm', second.weight, logits.softmax(-1))
+        + second.bias[:, None, None]
+    )
     if module.omega is not None:
         low = 1 / x.size(1)
         weights = low + (1 + module.omega[:, None, None]) * (weights - low)
@@ -44,12 +46,14 @@ def test_talking_heads_match_the_equation(num_extra, qkv_bias, attn_scale):
     x = torch.randn(2, num_extra + 35, 12, dtype=torch.float64, requires_grad=True)
     # the first mix's bias is one number for a whole row, softmax ignores it
     inputs = [x] + [
-        p for name, p in module.named_parameters() if name != 'mix_logits.bias']
+        p for name, p in module.named_parameters() if name != 'mix_logits.bias'
+    ]
     out, expected = module(x, (5, 7)), explicit_talking_heads(module, x)
     assert_close(out, expected)
     weight = torch.randn_like(out)
-    for result, want in zip(*(torch.autograd.grad((y * weight).sum(), inputs)
-                              for y in (out, expected))):
+    for result, want in zip(
+        *(torch.autograd.grad((y * weight).sum(), inputs) for y in (out, expected))
+    ):
         assert_close(result, want)
 
 

@@ -1,4 +1,5 @@
 """Legend: B batch, h heads, N = H * W tokens, s side of a window."""
+
 import math
 
 import pytest
@@ -24,10 +25,14 @@ def dense_attention(module, x, hw_shape):
     height, width = (math.ceil(length / side) * side for length in hw_shape)
     maps = nn.functional.pad(
         x.unflatten(1, hw_shape),
-        (0, 0, 0, width - hw_shape[1], 0, height - hw_shape[0]))
+        (0, 0, 0, width - hw_shape[1], 0, height - hw_shape[0]),
+    )
     row, col = (
-        index.flatten() for index in torch.meshgrid(
-            torch.arange(height), torch.arange(width), indexing='ij'))
+        index.flatten()
+        for index in torch.meshgrid(
+            torch.arange(height), torch.arange(width), indexing='ij'
+        )
+    )
     # where the cyclic shift puts a token, and whether it came from the other end
     new_row, new_col = (row - shift) % height, (col - shift) % width
     window = new_row // side * width + new_col // side
@@ -39,8 +44,8 @@ def dense_attention(module, x, hw_shape):
     bias = module.relative_position_bias_table[entry.where(inside, 0)]
 
     q, k, v = (
-        module.split_heads(part)
-        for part in module.qkv(maps.flatten(1, 2)).chunk(3, -1))
+        module.split_heads(part) for part in module.qkv(maps.flatten(1, 2)).chunk(3, -1)
+    )
     logits = q @ k.mT / module.head_dims**0.5 + bias.permute(2, 0, 1)
     logits = (logits - 100 * torn).where(inside, logits.new_tensor(-torch.inf))
     weights = logits.softmax(-1)
@@ -48,7 +53,7 @@ def dense_attention(module, x, hw_shape):
         low = inside.double() / side**2
         weights = low + (1 + module.omega[:, None, None]) * (weights - low)
     out = module.proj(module.merge_heads(weights @ v)).unflatten(1, (height, width))
-    return out[:, :hw_shape[0], :hw_shape[1]].flatten(1, 2)
+    return out[:, : hw_shape[0], : hw_shape[1]].flatten(1, 2)
 
 
 def assert_close(result, expected):
@@ -67,8 +72,9 @@ def test_matches_the_dense_form(hw_shape, shift_size, qkv_bias, attn_scale):
     out, expected = module(x, hw_shape), dense_attention(module, x, hw_shape)
     assert_close(out, expected)
     weight = torch.randn_like(out)
-    for result, want in zip(*(torch.autograd.grad((y * weight).sum(), inputs)
-                              for y in (out, expected))):
+    for result, want in zip(
+        *(torch.autograd.grad((y * weight).sum(), inputs) for y in (out, expected))
+    ):
         assert_close(result, want)
 
 
@@ -91,8 +97,9 @@ def test_windows_are_separate():
 
 def test_shifted_windows_do_not_join_the_ends_of_the_map():
     seen = reach(build(shift_size=2), (8, 8))
-    row, col = ((2 + index) // 4 for index in (
-        torch.arange(64) // 8, torch.arange(64) % 8))
+    row, col = (
+        (2 + index) // 4 for index in (torch.arange(64) // 8, torch.arange(64) % 8)
+    )
     assert seen.equal((row[:, None] == row) & (col[:, None] == col))
 
 
@@ -121,20 +128,23 @@ def test_state_dict_has_parameters_alone():
     assert module.relative_position_bias_table.shape == (49, 3)
 
 
-@pytest.mark.parametrize('options, message', (
-    (dict(shift_size=4), 'shift_size must be in 0...3 for window_size=4, got 4'),
-    (dict(shift_size=-1), 'shift_size.*-1'),
-    (dict(window_size=0), 'window_size=0'),
-))
+@pytest.mark.parametrize(
+    'options, message',
+    (
+        (dict(shift_size=4), 'shift_size must be in 0...3 for window_size=4, got 4'),
+        (dict(shift_size=-1), 'shift_size.*-1'),
+        (dict(window_size=0), 'window_size=0'),
+    ),
+)
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         build(**options)
 
 
-@pytest.mark.parametrize('hw_shape, message', (
-    ((5, 5), 'bound to the map.*N=24.*5, 5'),
-    ((0, 24), 'not empty.*0, 24'),
-))
+@pytest.mark.parametrize(
+    'hw_shape, message',
+    (((5, 5), 'bound to the map.*N=24.*5, 5'), ((0, 24), 'not empty.*0, 24')),
+)
 def test_wrong_maps(hw_shape, message):
     with pytest.raises(ValueError, match=message):
         build()(torch.randn(1, 24, 12, dtype=torch.float64), hw_shape)

@@ -2,6 +2,7 @@
 
 Legend: B batch, h heads, (H, W) map, N = H * W tokens, C channels.
 """
+
 import math
 
 import pytest
@@ -23,7 +24,8 @@ CASES = {
     'performer-plain': dict(type='PerformerAttention'),
     'focused': dict(type='FocusedLinearAttention'),
     'focused-lepe': dict(
-        type='FocusedLinearAttention', focusing_factor=2, kernel_size=3, lepe=True),
+        type='FocusedLinearAttention', focusing_factor=2, kernel_size=3, lepe=True
+    ),
     'agent': dict(type='AgentAttention', num_agents=4, map_side=5),
     'nystrom': dict(type='NystromAttention', num_landmarks=9),
     'nystrom-plain': dict(type='NystromAttention', num_landmarks=4, lepe=False),
@@ -31,7 +33,8 @@ CASES = {
     'linformer-1': dict(type='LinformerAttention', sr_ratio=1),
     'cross-shaped': dict(type='CrossShapedWindowAttention', stripe_width=2),
     'cross-shaped-plain': dict(
-        type='CrossShapedWindowAttention', stripe_width=3, lepe=False),
+        type='CrossShapedWindowAttention', stripe_width=3, lepe=False
+    ),
     'elfatt': dict(type='ELFATT', block_size=9),
     'elfatt-quarter': dict(type='ELFATT', block_size=4, split_ratio=0.25),
     'elfatt-plain': dict(type='ELFATT', block_size=9, lepe=False),
@@ -40,14 +43,21 @@ CASES = {
     'elfatt-local': dict(type='ELFATT', block_size=9, split_ratio=0),
 }
 ALL = pytest.mark.parametrize('name', CASES)
-TAKE_EXTRA_TOKENS = ('softmax', 'efficient', 'efficient-plain', 'performer',
-                     'performer-plain', 'focused', 'focused-lepe', 'linformer-1')
+TAKE_EXTRA_TOKENS = (
+    'softmax',
+    'efficient',
+    'efficient-plain',
+    'performer',
+    'performer-plain',
+    'focused',
+    'focused-lepe',
+    'linformer-1',
+)
 SIZES = ((5, 7), (1, 1), (1, 6), (9, 3))
 
 
 def make(name, **options):
-    return MODELS.build(
-        {'embed_dims': 24, 'num_heads': 4, **CASES[name], **options})
+    return MODELS.build({'embed_dims': 24, 'num_heads': 4, **CASES[name], **options})
 
 
 def build(name, **options):
@@ -73,9 +83,10 @@ def paper_conv(conv, maps):
     padded = nn.functional.pad(maps, (0, 0, half, half, half, half))
     out = conv.bias.expand_as(maps)
     for (i, j), taps in zip(
-            torch.cartesian_prod(*[torch.arange(2 * half + 1)] * 2).tolist(),
-            conv.weight.flatten(2).squeeze(1).T):
-        out = out + taps * padded[:, i:i + height, j:j + width]
+        torch.cartesian_prod(*[torch.arange(2 * half + 1)] * 2).tolist(),
+        conv.weight.flatten(2).squeeze(1).T,
+    ):
+        out = out + taps * padded[:, i : i + height, j : j + width]
     return out
 
 
@@ -90,10 +101,13 @@ def paper_lepe(conv, v, hw_shape):
 def paper_lepe_in_blocks(conv, v, hw_shape, block_shape, centred=False):
     """Each block of v (B, N, C) convolved as a map of its own."""
     blocks = F.blockify(v, hw_shape, block_shape, centred)
-    blocks = torch.stack([
-        paper_conv(conv, block.unflatten(1, block_shape)).flatten(1, 2)
-        for block in blocks.unbind(1)
-    ], 1)
+    blocks = torch.stack(
+        [
+            paper_conv(conv, block.unflatten(1, block_shape)).flatten(1, 2)
+            for block in blocks.unbind(1)
+        ],
+        1,
+    )
     return F.unblockify(blocks, hw_shape, block_shape, centred)
 
 
@@ -101,25 +115,31 @@ def paper_grid(x, hw_shape, side):
     """Means of x (B, h, N, d) over a grid of cells, cell by cell."""
     maps = x.unflatten(2, hw_shape)
     height, width = hw_shape
-    rows, columns = ([(length * i // side, -(-length * (i + 1) // side))
-                      for i in range(side)] for length in (height, width))
-    return torch.stack([
-        maps[:, :, top:bottom, left:right].mean((2, 3)) for top, bottom in rows
-        for left, right in columns
-    ], 2)
+    rows, columns = (
+        [(length * i // side, -(-length * (i + 1) // side)) for i in range(side)]
+        for length in (height, width)
+    )
+    return torch.stack(
+        [
+            maps[:, :, top:bottom, left:right].mean((2, 3))
+            for top, bottom in rows
+            for left, right in columns
+        ],
+        2,
+    )
 
 
 def paper_agent_bias(bias, hw_shape):
 
     def resize(x, length):  # (h, n, L) to (h, n, length)
-        return nn.functional.interpolate(
-            x, length, mode='linear', align_corners=False)
+        return nn.functional.interpolate(x, length, mode='linear', align_corners=False)
 
     height, width = hw_shape
     rows = resize(bias.rows.squeeze(3), height)[..., None]
     columns = resize(bias.columns.squeeze(2), width)[..., None, :]
     table = nn.functional.interpolate(
-        bias.table, hw_shape, mode='bilinear', align_corners=False)
+        bias.table, hw_shape, mode='bilinear', align_corners=False
+    )
     return (table + rows + columns).flatten(2)
 
 
@@ -141,8 +161,8 @@ def paper_attention(module, x, hw_shape):
             r, conv = module.sr_ratio, module.reduction
             cells = F.blockify(x, hw_shape, r)  # (B, n, r * r, C)
             keys = module.norm(
-                torch.einsum('bnsc,ocs->bno', cells, conv.weight.flatten(2))
-                + conv.bias)
+                torch.einsum('bnsc,ocs->bno', cells, conv.weight.flatten(2)) + conv.bias
+            )
         q = split(module.q(x), 4)
         k, v = (split(part, 4) for part in module.kv(keys).chunk(2, -1))
         out = nn.functional.scaled_dot_product_attention(q, k, v)
@@ -151,16 +171,24 @@ def paper_attention(module, x, hw_shape):
     q, k, v = module.qkv(x).chunk(3, -1)
     if kind == 'CrossShapedWindowAttention':
         outs = []
-        for half, stripe in enumerate(((hw_shape[0], module.stripe_width),
-                                       (module.stripe_width, hw_shape[1]))):
+        for half, stripe in enumerate(
+            ((hw_shape[0], module.stripe_width), (module.stripe_width, hw_shape[1]))
+        ):
             part = slice(12 * half, 12 * (half + 1))
             heads = [split(t[..., part], 2) for t in (q, k, v)]
-            out = merge(F.local_attention(
-                *heads, hw_shape, stripe, centred=True,
-                omega=None if omega is None else omega[2 * half:2 * half + 2]))
+            out = merge(
+                F.local_attention(
+                    *heads,
+                    hw_shape,
+                    stripe,
+                    centred=True,
+                    omega=None if omega is None else omega[2 * half : 2 * half + 2],
+                )
+            )
             if module.lepe is not None:
                 out = out + paper_lepe_in_blocks(
-                    module.lepe[half], v[..., part], hw_shape, stripe, True)
+                    module.lepe[half], v[..., part], hw_shape, stripe, True
+                )
             outs.append(out)
         return module.proj(torch.cat(outs, -1))
     if kind == 'ELFATT':
@@ -178,12 +206,19 @@ def paper_attention(module, x, hw_shape):
             outs.append(out)
         if c2:
             heads = [split(t[..., c1:], h2) for t in (q, k, v)]
-            out = merge(F.block_attention(
-                *heads, hw_shape, module.block_size, module.mask_padding,
-                None if omega is None else omega[h1:]))
+            out = merge(
+                F.block_attention(
+                    *heads,
+                    hw_shape,
+                    module.block_size,
+                    module.mask_padding,
+                    None if omega is None else omega[h1:],
+                )
+            )
             if module.local_lepe is not None:
                 out = out + paper_lepe_in_blocks(
-                    module.local_lepe, v[..., c1:], hw_shape, module.block_shape)
+                    module.local_lepe, v[..., c1:], hw_shape, module.block_shape
+                )
             outs.append(out)
         return module.proj(torch.cat(outs, -1))
 
@@ -199,9 +234,13 @@ def paper_attention(module, x, hw_shape):
         out = F.focused_linear_attention(q, k, v, module.focusing_factor)
     elif kind == 'AgentAttention':
         out = F.agent_attention(
-            q, k, v, paper_grid(q, hw_shape, module.agent_side),
+            q,
+            k,
+            v,
+            paper_grid(q, hw_shape, module.agent_side),
             paper_agent_bias(module.agent_bias, hw_shape)[None],
-            paper_agent_bias(module.query_bias, hw_shape)[None].mT)
+            paper_agent_bias(module.query_bias, hw_shape)[None].mT,
+        )
     else:
         side = module.landmark_side
         if min(hw_shape) >= side:
@@ -211,10 +250,13 @@ def paper_attention(module, x, hw_shape):
         out = F.nystrom_attention(q, k, v, *landmarks)
     out = merge(scale(out, v))
     if kind == 'FocusedLinearAttention':
-        out = out + torch.cat([
-            paper_lepe(module.local_conv, head, hw_shape)
-            for head in values.split(6, -1)
-        ], -1)
+        out = out + torch.cat(
+            [
+                paper_lepe(module.local_conv, head, hw_shape)
+                for head in values.split(6, -1)
+            ],
+            -1,
+        )
     if module.lepe is not None:
         out = out + paper_lepe(module.lepe, values, hw_shape)
     return module.proj(out)
@@ -227,7 +269,8 @@ def test_matches_the_paper(name, hw_shape, attn_scale):
     module = build(name, attn_scale=attn_scale).double()
     x = tokens(hw_shape)
     torch.testing.assert_close(
-        module(x, hw_shape), paper_attention(module, x, hw_shape))
+        module(x, hw_shape), paper_attention(module, x, hw_shape)
+    )
 
 
 @pytest.mark.parametrize('num_extra', (1, 3))
@@ -235,17 +278,20 @@ def test_matches_the_paper(name, hw_shape, attn_scale):
 def test_extra_tokens(name, num_extra):
     module = build(name, attn_scale=True).double()
     x = tokens((3, 5), num_extra)
-    torch.testing.assert_close(
-        module(x, (3, 5)), paper_attention(module, x, (3, 5)))
+    torch.testing.assert_close(module(x, (3, 5)), paper_attention(module, x, (3, 5)))
 
 
-@pytest.mark.parametrize('num_tokens, hw_shape, message', (
-    (16, (3, 5), r'N=16.*\(3, 5\)'),
-    (15, (4, 5), r'N=15.*\(4, 5\)'),
-    (0, (0, 5), r'empty.*\(0, 5\)'),
-))
 @pytest.mark.parametrize(
-    'name', [name for name in CASES if name not in TAKE_EXTRA_TOKENS])
+    'num_tokens, hw_shape, message',
+    (
+        (16, (3, 5), r'N=16.*\(3, 5\)'),
+        (15, (4, 5), r'N=15.*\(4, 5\)'),
+        (0, (0, 5), r'empty.*\(0, 5\)'),
+    ),
+)
+@pytest.mark.parametrize(
+    'name', [name for name in CASES if name not in TAKE_EXTRA_TOKENS]
+)
 def test_attentions_bound_to_the_map(name, num_tokens, hw_shape, message):
     with pytest.raises(ValueError, match=message):
         make(name)(torch.randn(1, num_tokens, 24), hw_shape)
@@ -268,8 +314,7 @@ def test_an_image_does_not_see_its_neighbours(name, hw_shape):
     together = module(x, hw_shape)
     assert together.shape == x.shape and together.isfinite().all()
     for i in range(3):
-        torch.testing.assert_close(
-            together[i:i + 1], module(x[i:i + 1], hw_shape))
+        torch.testing.assert_close(together[i : i + 1], module(x[i : i + 1], hw_shape))
 
 
 @ALL
@@ -301,7 +346,7 @@ def test_attn_scale_is_the_identity_at_start(name):
 @ALL
 def test_no_biases(name):
     module = make(name, qkv_bias=False)
-    projections = (module.q, module.kv) if hasattr(module, 'kv') else (module.qkv, )
+    projections = (module.q, module.kv) if hasattr(module, 'kv') else (module.qkv,)
     assert all(projection.bias is None for projection in projections)
     assert module.proj.bias is not None
 
@@ -332,8 +377,11 @@ def flops(name, side):
     return count_flops(module, x, (side, side)).total()
 
 
-LINEAR = [name for name in CASES
-          if not name.startswith(('softmax', 'linformer', 'cross-shaped'))]
+LINEAR = [
+    name
+    for name in CASES
+    if not name.startswith(('softmax', 'linformer', 'cross-shaped'))
+]
 
 
 @ALL
@@ -349,8 +397,7 @@ def test_without_positions_order_does_not_matter(name):
     module = build(name).double()
     x = tokens((5, 7))
     order = torch.randperm(35)
-    torch.testing.assert_close(
-        module(x[:, order], (5, 7)), module(x, (5, 7))[:, order])
+    torch.testing.assert_close(module(x[:, order], (5, 7)), module(x, (5, 7))[:, order])
 
 
 def changed_positions(module, hw_shape, y, x):
@@ -393,21 +440,25 @@ def test_ends_of_the_split(split_ratio, whole):
     torch.testing.assert_close(elfatt(x, (6, 6)), other(x, (6, 6)))
 
 
-@pytest.mark.parametrize('embed_dims, num_heads, split_ratio, dims, heads', (
-    (96, 3, 0.5, (48, 48), (1, 1)),
-    (96, 1, 0.5, (48, 48), (1, 1)),
-    (64, 4, 0.25, (16, 48), (2, 2)),
-    (64, 4, 0.75, (48, 16), (2, 2)),
-    (96, 3, 0, (0, 96), (0, 3)),
-    (96, 3, 1, (96, 0), (3, 0)),
-))
+@pytest.mark.parametrize(
+    'embed_dims, num_heads, split_ratio, dims, heads',
+    (
+        (96, 3, 0.5, (48, 48), (1, 1)),
+        (96, 1, 0.5, (48, 48), (1, 1)),
+        (64, 4, 0.25, (16, 48), (2, 2)),
+        (64, 4, 0.75, (48, 16), (2, 2)),
+        (96, 3, 0, (0, 96), (0, 3)),
+        (96, 3, 1, (96, 0), (3, 0)),
+    ),
+)
 def test_heads_of_the_halves(embed_dims, num_heads, split_ratio, dims, heads):
     module = make(
         'elfatt',
         embed_dims=embed_dims,
         num_heads=num_heads,
         split_ratio=split_ratio,
-        attn_scale=True)
+        attn_scale=True,
+    )
     assert (module.half_dims, module.half_heads) == (dims, heads)
     assert len(module.omega) == sum(heads)
 
@@ -436,23 +487,34 @@ def test_nystrom_of_a_map_no_larger_than_its_grid_is_softmax_attention():
     torch.testing.assert_close(nystrom(x, (2, 3)), softmax(x, (2, 3)))
 
 
-@pytest.mark.parametrize('name, options, message', (
-    ('elfatt', dict(split_ratio=1.5), r'split_ratio.*\[0, 1\].*1.5'),
-    ('elfatt', dict(split_ratio=-0.1), r'split_ratio.*\[0, 1\].*-0.1'),
-    ('elfatt', dict(split_ratio=0.3), 'split_ratio=0.3.*embed_dims=24.*num_heads=4'),
-    ('elfatt', dict(split_ratio=0.125), 'multiple of 2 channels.*split_ratio=0.125'),
-    ('elfatt', dict(block_size=50), 'block_size.*square.*50'),
-    ('cross-shaped', dict(num_heads=3), 'num_heads must be even.*num_heads=3'),
-    ('cross-shaped', dict(stripe_width=0), 'stripe_width.*0'),
-    ('agent', dict(num_agents=5), 'num_agents.*square.*5'),
-    ('agent', dict(map_side=0), 'map_side.*0'),
-    ('nystrom', dict(num_landmarks=8), 'num_landmarks.*square.*8'),
-    ('nystrom', dict(num_iters=0), 'num_iters.*0'),
-    ('linformer', dict(sr_ratio=0), 'sr_ratio.*0'),
-    ('performer', dict(num_features=0), 'num_features.*0'),
-    ('focused', dict(focusing_factor=0), 'focusing_factor.*0'),
-    ('focused', dict(kernel_size=4), 'kernel_size.*odd.*4'),
-))
+@pytest.mark.parametrize(
+    'name, options, message',
+    (
+        ('elfatt', dict(split_ratio=1.5), r'split_ratio.*\[0, 1\].*1.5'),
+        ('elfatt', dict(split_ratio=-0.1), r'split_ratio.*\[0, 1\].*-0.1'),
+        (
+            'elfatt',
+            dict(split_ratio=0.3),
+            'split_ratio=0.3.*embed_dims=24.*num_heads=4',
+        ),
+        (
+            'elfatt',
+            dict(split_ratio=0.125),
+            'multiple of 2 channels.*split_ratio=0.125',
+        ),
+        ('elfatt', dict(block_size=50), 'block_size.*square.*50'),
+        ('cross-shaped', dict(num_heads=3), 'num_heads must be even.*num_heads=3'),
+        ('cross-shaped', dict(stripe_width=0), 'stripe_width.*0'),
+        ('agent', dict(num_agents=5), 'num_agents.*square.*5'),
+        ('agent', dict(map_side=0), 'map_side.*0'),
+        ('nystrom', dict(num_landmarks=8), 'num_landmarks.*square.*8'),
+        ('nystrom', dict(num_iters=0), 'num_iters.*0'),
+        ('linformer', dict(sr_ratio=0), 'sr_ratio.*0'),
+        ('performer', dict(num_features=0), 'num_features.*0'),
+        ('focused', dict(focusing_factor=0), 'focusing_factor.*0'),
+        ('focused', dict(kernel_size=4), 'kernel_size.*odd.*4'),
+    ),
+)
 def test_wrong_options(name, options, message):
     with pytest.raises(ValueError, match=message):
         make(name, **options)

@@ -1,4 +1,5 @@
 """What holds for every backbone; a new one is one more line of CASES."""
+
 import copy
 import io
 import math
@@ -26,14 +27,14 @@ class Case(NamedTuple):
         num_blocks (int): Blocks in its stages.
         strides (tuple[int]): Strides of its maps.
     """
+
     cfg: dict
     with_cls_token: bool = True
     num_blocks: int = 5
     strides: tuple = (4, 8, 16, 32)
 
 
-PYRAMID = dict(
-    embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
+PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
 SWIN = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[1, 2, 4, 4])
 PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3, num_class_layers=1)
 CASES = {
@@ -41,9 +42,11 @@ CASES = {
     'SOFTPlusPlus': Case(dict(type='SOFTPlusPlus', arch=PYRAMID)),
     'SOFTPlusPlus-no-cls': Case(
         dict(type='SOFTPlusPlus', arch=PYRAMID, sampling_ratios=(8, 4, 2, 2)),
-        with_cls_token=False),
+        with_cls_token=False,
+    ),
     'Pyramid': Case(
-        dict(type='PyramidTransformer', arch=PYRAMID), with_cls_token=False),
+        dict(type='PyramidTransformer', arch=PYRAMID), with_cls_token=False
+    ),
     'SOFT-linear': Case(
         dict(
             type='SOFT',
@@ -53,14 +56,18 @@ CASES = {
                 dict(type='EfficientAttention', lepe=True),
                 dict(type='NystromAttention', num_landmarks=16),
                 dict(type='FocusedLinearAttention'),
-                dict(type='PerformerAttention')
-            ])),
+                dict(type='PerformerAttention'),
+            ],
+        )
+    ),
     'CSWin-ELFATT': Case(
         dict(
             type='CSWinTransformer',
             arch=dict(PYRAMID, depths=[1, 1, 2, 1]),
-            block_sizes=(16, 9, 4)),
-        with_cls_token=False),
+            block_sizes=(16, 9, 4),
+        ),
+        with_cls_token=False,
+    ),
     'Pyramid-softmax': Case(
         dict(
             type='PyramidTransformer',
@@ -69,25 +76,31 @@ CASES = {
                 dict(type='LinformerAttention', sr_ratio=4),
                 dict(type='CrossShapedWindowAttention', stripe_width=3),
                 dict(type='AgentAttention', num_agents=9),
-                dict(type='SoftmaxAttention', lepe=True)
-            ]),
-        with_cls_token=False),
+                dict(type='SoftmaxAttention', lepe=True),
+            ],
+        ),
+        with_cls_token=False,
+    ),
     'Swin': Case(dict(type='SwinTransformer', arch=SWIN), with_cls_token=False),
     'ViT': Case(
         dict(type='VisionTransformer', arch=PLAIN, img_size=64, patch_size=8),
         num_blocks=4,
-        strides=(8, 8, 8, 8)),
+        strides=(8, 8, 8, 8),
+    ),
     'CaiT': Case(
         dict(type='CaiT', arch=PLAIN, img_size=64, patch_size=8),
         num_blocks=4,
-        strides=(8, 8, 8, 8)),
+        strides=(8, 8, 8, 8),
+    ),
 }
 UNSCALED = dict(attn_scale=False, feat_scale=False)
 SCALED = dict(attn_scale=True, feat_scale=True)
-CASES.update({
-    f'{name}-scaled': CASES[name]._replace(cfg={**CASES[name].cfg, **SCALED})
-    for name in ('SOFTPlusPlus', 'Swin', 'ViT', 'CaiT')
-})
+CASES.update(
+    {
+        f'{name}-scaled': CASES[name]._replace(cfg={**CASES[name].cfg, **SCALED})
+        for name in ('SOFTPlusPlus', 'Swin', 'ViT', 'CaiT')
+    }
+)
 ALL = (0, 1, 2, 3)
 SIZES = ((32, 32), (33, 257), (257, 33), (64, 64), (65, 97), (129, 50))
 BACKBONES = pytest.mark.parametrize('name', CASES)
@@ -98,8 +111,7 @@ def change_arch(name, **changes):
     arch = dict(CASES[name].cfg['arch'])
     for key, change in changes.items():
         old = arch[key]
-        arch[key] = [change(x) for x in old] if isinstance(
-            old, list) else change(old)
+        arch[key] = [change(x) for x in old] if isinstance(old, list) else change(old)
     return arch
 
 
@@ -139,8 +151,7 @@ def biases_without_gradient(model):
     """Their gradient is zero but for rounding: what follows takes them out again,
     a mean (BatchNorm in training) or a softmax (the first mix of talking heads)."""
     names = {
-        name for name, _ in model.named_parameters()
-        if name.endswith('mix_logits.bias')
+        name for name, _ in model.named_parameters() if name.endswith('mix_logits.bias')
     }
     if model.norm_eval:
         return names
@@ -148,9 +159,10 @@ def biases_without_gradient(model):
         if isinstance(module, nn.Sequential):
             layers = list(module)
             names.update(
-                f'{name}.{i}.bias' for i, layer in enumerate(layers[1:])
-                if isinstance(layer, _BatchNorm)
-                and isinstance(layers[i], nn.Conv2d))
+                f'{name}.{i}.bias'
+                for i, layer in enumerate(layers[1:])
+                if isinstance(layer, _BatchNorm) and isinstance(layers[i], nn.Conv2d)
+            )
     return names
 
 
@@ -161,8 +173,7 @@ def test_forward_at_any_size(name, height, width):
     outs = model(images(1, height, width))
     assert model.num_stages == 4
     assert isinstance(outs, tuple) and len(outs) == 4
-    for out, channels, stride in zip(outs, model.feature_channels,
-                                     CASES[name].strides):
+    for out, channels, stride in zip(outs, model.feature_channels, CASES[name].strides):
         sides = math.ceil(height / stride), math.ceil(width / stride)
         assert out.shape == (1, channels, *sides)
         assert out.isfinite().all()
@@ -173,9 +184,9 @@ TRAINED = {
     'norm-eval': dict(norm_eval=True),
     'with-cp': dict(with_cp=True),
     'scales': SCALED,
-    'first-map': dict(out_indices=(0, )),
+    'first-map': dict(out_indices=(0,)),
     'maps-0-2': dict(out_indices=(0, 2)),
-    'last-map': dict(out_indices=(3, )),
+    'last-map': dict(out_indices=(3,)),
     'avg-featmap': dict(out_type='avg_featmap'),
     'cls-token': dict(out_type='cls_token'),
     'frozen-0': dict(frozen_stages=0),
@@ -208,7 +219,7 @@ def test_only_frozen_and_unused_parameters_do_not_train(name):
         assert parameter.requires_grad == (model.stage_of(key) not in (2, 3))
 
 
-@pytest.mark.parametrize('indices', ((0, ), (1, ), (3, ), (0, 2), [1, 2, 3]))
+@pytest.mark.parametrize('indices', ((0,), (1,), (3,), (0, 2), [1, 2, 3]))
 @BACKBONES
 def test_out_indices(name, indices):
     full = build(name, out_indices=ALL)
@@ -217,25 +228,24 @@ def test_out_indices(name, indices):
     x = images(1)
     outs, maps = model(x), full(x)
     assert model.out_indices == tuple(indices)
-    assert model.feature_channels == tuple(
-        full.feature_channels[i] for i in indices)
+    assert model.feature_channels == tuple(full.feature_channels[i] for i in indices)
     assert_all_close(outs, [maps[i] for i in indices])
 
 
 @BACKBONES
 def test_out_type(name):
-    full = build(name, out_indices=(3, ))
+    full = build(name, out_indices=(3,))
     x = images(3)
     average, missing, unexpected = build_like(full, name, out_type='avg_featmap')
     assert not missing and not unexpected
-    out, = average(x)
+    (out,) = average(x)
     assert average.feature_channels == full.feature_channels[-1:]
     torch.testing.assert_close(out, full(x)[-1].mean((2, 3)))
     if not CASES[name].with_cls_token:
         with pytest.raises(ValueError, match='cls_token.*avg_featmap'):
             build(name, out_type='cls_token')
         return
-    out, = build_like(full, name, out_type='cls_token')[0](x)
+    (out,) = build_like(full, name, out_type='cls_token')[0](x)
     assert out.shape == (3, full.feature_channels[-1])
     assert not torch.allclose(out, average(x)[0], atol=1e-2)
 
@@ -255,7 +265,8 @@ def test_frozen_stages(name, frozen_stages):
         random_loss(model(x)).backward()
         optimizer.step()
     frozen = {
-        key for key in before
+        key
+        for key in before
         if frozen_stages >= 0 and model.stage_of(key) < frozen_stages
     }
     for key, parameter in model.named_parameters():
@@ -286,10 +297,13 @@ def test_norm_eval(name):
         for key, value in norm.state_dict().items():
             assert value.equal(state[key])
     assert all(
-        module.training for module in model.modules()
-        if not isinstance(module, _BatchNorm))
-    assert any(m.training for m in build(name).train().modules()
-               if isinstance(m, _BatchNorm))
+        module.training
+        for module in model.modules()
+        if not isinstance(module, _BatchNorm)
+    )
+    assert any(
+        m.training for m in build(name).train().modules() if isinstance(m, _BatchNorm)
+    )
 
 
 @BACKBONES
@@ -307,10 +321,14 @@ def test_with_cp_changes_nothing(name):
         torch.testing.assert_close(result, expected)
 
 
-@pytest.mark.parametrize('dtype, tolerance', (
-    (torch.float64, 1e-12),
-    (torch.float32, 1e-4),  # kernels that round by batch size, on smooth images
-), ids=('float64', 'float32'))
+@pytest.mark.parametrize(
+    'dtype, tolerance',
+    (
+        (torch.float64, 1e-12),
+        (torch.float32, 1e-4),  # kernels that round by batch size, on smooth images
+    ),
+    ids=('float64', 'float32'),
+)
 @BACKBONES
 def test_an_image_does_not_see_its_neighbours(name, dtype, tolerance):
     model = build(name).to(dtype)
@@ -321,8 +339,8 @@ def test_an_image_does_not_see_its_neighbours(name, dtype, tolerance):
     with torch.no_grad():
         together = model(x)
         for i in range(3):
-            alone = model(x[i:i + 1])
-            assert_all_close([out[i:i + 1] for out in together], alone, tolerance)
+            alone = model(x[i : i + 1])
+            assert_all_close([out[i : i + 1] for out in together], alone, tolerance)
 
 
 @BACKBONES
@@ -334,7 +352,7 @@ def test_state_dict_round_trip(name):
     other = build(name)
     other.load_state_dict(torch.load(file))
     x = images(1)
-    for copied in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+    for copied in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301
         for result, expected in zip(copied(x), model(x)):
             assert result.equal(expected)
 
@@ -370,22 +388,23 @@ def test_half_precision_is_close(name):
         maps = model(x)
         # oneDNN's bfloat16 convolutions are wrong on CPUs with AMX where
         # channels are few and strides long (pytorch/pytorch issue 169688).
-        with torch.autocast('cpu', torch.bfloat16), \
-                torch.backends.mkldnn.flags(enabled=False):
+        with (
+            torch.autocast('cpu', torch.bfloat16),
+            torch.backends.mkldnn.flags(enabled=False),
+        ):
             outs = model(x)
     for out, expected in zip(outs, maps):
         assert (out - expected).norm() < 0.1 * expected.norm()
 
 
-@pytest.mark.parametrize('option, vectors', (
-    ('attn_scale', {'omega'}),
-    ('feat_scale', {'dc_scale', 'hc_scale'}),
-))
+@pytest.mark.parametrize(
+    'option, vectors',
+    (('attn_scale', {'omega'}), ('feat_scale', {'dc_scale', 'hc_scale'})),
+)
 @BACKBONES
 def test_scales_start_at_the_identity(name, option, vectors):
     plain = build(name, **UNSCALED)
-    scaled, missing, unexpected = build_like(
-        plain, name, **{**UNSCALED, option: True})
+    scaled, missing, unexpected = build_like(plain, name, **{**UNSCALED, option: True})
     assert not unexpected
     assert {key.rpartition('.')[2] for key in missing} == vectors
     assert len(missing) == len(vectors) * CASES[name].num_blocks
@@ -432,14 +451,17 @@ def test_layer_depth(name, prefix):
         assert model.get_layer_depth('head.fc.weight', prefix) == last
 
 
-@pytest.mark.parametrize('layout, prefix', (
-    ('', None),
-    ('', ''),
-    ('backbone.', None),
-    ('backbone.', 'backbone'),
-    ('backbone.', 'backbone.'),
-    ('model.backbone.', 'model.backbone'),
-))
+@pytest.mark.parametrize(
+    'layout, prefix',
+    (
+        ('', None),
+        ('', ''),
+        ('backbone.', None),
+        ('backbone.', 'backbone'),
+        ('backbone.', 'backbone.'),
+        ('model.backbone.', 'model.backbone'),
+    ),
+)
 @BACKBONES
 def test_pretrained(name, layout, prefix, tmp_path):
     model = build(name)
@@ -464,10 +486,9 @@ def pretrained(tmp_path):
         torch.save(state_dict, path)
         init_cfg = dict(type=init_type, checkpoint=path)
         if in_list:
-            constant = dict(type='Constant', layer='Linear', val=7.)
+            constant = dict(type='Constant', layer='Linear', val=7.0)
             init_cfg = [constant, init_cfg]
-        model = MODELS.build(
-            {**CASES[name].cfg, **options, 'init_cfg': init_cfg})
+        model = MODELS.build({**CASES[name].cfg, **options, 'init_cfg': init_cfg})
         model.init_weights()
         return model
 
@@ -495,14 +516,14 @@ def test_pretrained_starts_scaling_vectors_at_zero(name, pretrained):
 @BACKBONES
 def test_pretrained_by_a_classifier(name, pretrained):
     """It has the norm of the last map alone; others start fresh."""
-    classifier = build(name, out_indices=(3, ))
-    model = pretrained(
-        name, classifier.state_dict(), out_indices=ALL).eval()
+    classifier = build(name, out_indices=(3,))
+    model = pretrained(name, classifier.state_dict(), out_indices=ALL).eval()
     x = images(1)
     assert_all_close(model(x)[-1:], classifier(x))
     fresh = model.state_dict().keys() - classifier.state_dict().keys()
-    assert all((model.get_parameter(key) == key.endswith('weight')).all()
-               for key in fresh)
+    assert all(
+        (model.get_parameter(key) == key.endswith('weight')).all() for key in fresh
+    )
 
 
 @BACKBONES
@@ -518,7 +539,8 @@ def test_pretrained_with_a_missing_key(name, pretrained):
 def test_pretrained_of_another_family(name, pretrained):
     official = {
         f'{key}.{kind}': torch.ones(8)
-        for key in ('patch_embed1.proj', 'norm') for kind in ('weight', 'bias')
+        for key in ('patch_embed1.proj', 'norm')
+        for kind in ('weight', 'bias')
     }
     with pytest.raises(KeyError, match='lacks.*convert_official'):
         pretrained(name, official)
@@ -535,14 +557,18 @@ def test_pretrained_without_a_file(name):
         model.init_weights()
 
 
-@pytest.mark.parametrize('x, message', (
-    (torch.ones(1, 3, 31, 64), r'at least 32.*31 x 64'),
-    (torch.ones(1, 3, 64, 31), r'at least 32.*64 x 31'),
-    (torch.ones(1, 3, 0, 0), r'at least 32.*0 x 0'),
-    (torch.ones(1, 4, 64, 64), r'\(B, 3, H, W\).*\(1, 4, 64, 64\)'),
-    (torch.ones(3, 64, 64), r'\(B, 3, H, W\).*\(3, 64, 64\)'),
-    (torch.ones(0, 3, 64, 64), r'B >= 1.*\(0, 3, 64, 64\)'),
-), ids=('low', 'narrow', 'empty-map', 'channels', 'no-batch', 'empty-batch'))
+@pytest.mark.parametrize(
+    'x, message',
+    (
+        (torch.ones(1, 3, 31, 64), r'at least 32.*31 x 64'),
+        (torch.ones(1, 3, 64, 31), r'at least 32.*64 x 31'),
+        (torch.ones(1, 3, 0, 0), r'at least 32.*0 x 0'),
+        (torch.ones(1, 4, 64, 64), r'\(B, 3, H, W\).*\(1, 4, 64, 64\)'),
+        (torch.ones(3, 64, 64), r'\(B, 3, H, W\).*\(3, 64, 64\)'),
+        (torch.ones(0, 3, 64, 64), r'B >= 1.*\(0, 3, 64, 64\)'),
+    ),
+    ids=('low', 'narrow', 'empty-map', 'channels', 'no-batch', 'empty-batch'),
+)
 @BACKBONES
 def test_wrong_images(name, x, message):
     with pytest.raises(ValueError, match=message):
@@ -558,25 +584,28 @@ def test_images_that_are_not_finite(name, value):
         build(name)(x)
 
 
-@pytest.mark.parametrize('option, value', (
-    ('arch', 'gigantic'),
-    ('arch', None),
-    ('arch', ['tiny']),
-    ('arch', dict(embed_dims=8)),
-    ('out_indices', ()),
-    ('out_indices', (4, )),
-    ('out_indices', (-1, )),
-    ('out_indices', (1, 0)),
-    ('out_indices', (1, 1)),
-    ('out_indices', 3),
-    ('out_indices', '3'),
-    ('out_type', 'tokens'),
-    ('frozen_stages', -2),
-    ('frozen_stages', 5),
-    ('frozen_stages', None),
-    ('drop_path_rate', 1.5),
-    ('drop_path_rate', -0.1),
-))
+@pytest.mark.parametrize(
+    'option, value',
+    (
+        ('arch', 'gigantic'),
+        ('arch', None),
+        ('arch', ['tiny']),
+        ('arch', dict(embed_dims=8)),
+        ('out_indices', ()),
+        ('out_indices', (4,)),
+        ('out_indices', (-1,)),
+        ('out_indices', (1, 0)),
+        ('out_indices', (1, 1)),
+        ('out_indices', 3),
+        ('out_indices', '3'),
+        ('out_type', 'tokens'),
+        ('frozen_stages', -2),
+        ('frozen_stages', 5),
+        ('frozen_stages', None),
+        ('drop_path_rate', 1.5),
+        ('drop_path_rate', -0.1),
+    ),
+)
 @BACKBONES
 def test_wrong_options(name, option, value):
     with pytest.raises(ValueError, match=option):

@@ -18,7 +18,8 @@ def test_matches_the_equations(placement, approximate, with_feat_scale):
         dict(type='SoftmaxAttention'),
         norm_placement=placement,
         act_cfg=dict(type='GELU', approximate=approximate),
-        feat_scale=with_feat_scale)
+        feat_scale=with_feat_scale,
+    )
     for parameter in block.parameters():
         nn.init.normal_(parameter)
     x = torch.randn(2, 12, 8)
@@ -31,8 +32,7 @@ def test_matches_the_equations(placement, approximate, with_feat_scale):
         return out
 
     def ffn(x):
-        first, second = (
-            m for m in block.ffn.modules() if isinstance(m, nn.Linear))
+        first, second = (m for m in block.ffn.modules() if isinstance(m, nn.Linear))
         assert first.out_features == 32
         return second(nn.functional.gelu(first(x), approximate=approximate))
 
@@ -46,8 +46,7 @@ def test_matches_the_equations(placement, approximate, with_feat_scale):
 
 
 def test_drop_path_takes_whole_images():
-    block = TransformerBlock(
-        8, 2, dict(type='SoftmaxAttention'), drop_path=0.5).train()
+    block = TransformerBlock(8, 2, dict(type='SoftmaxAttention'), drop_path=0.5).train()
     x = torch.randn(64, 12, 8)
     kept = (block(x, (3, 4)) != x).flatten(1)
     assert (kept.any(1) == kept.all(1)).all()
@@ -61,5 +60,4 @@ def test_drop_path_rates_grow_linearly():
 
 def test_wrong_placement():
     with pytest.raises(ValueError, match="norm_placement.*'middle'"):
-        TransformerBlock(
-            8, 2, dict(type='SoftmaxAttention'), norm_placement='middle')
+        TransformerBlock(8, 2, dict(type='SoftmaxAttention'), norm_placement='middle')

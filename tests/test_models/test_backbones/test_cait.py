@@ -10,8 +10,7 @@ ARCH = dict(embed_dims=12, num_layers=3, num_heads=3, num_class_layers=2)
 
 
 def build(**options):
-    return CaiT(
-        **{'arch': ARCH, 'img_size': 64, 'patch_size': 8, **options}).eval()
+    return CaiT(**{'arch': ARCH, 'img_size': 64, 'patch_size': 8, **options}).eval()
 
 
 def randomize(model):
@@ -27,7 +26,7 @@ def images():
 def test_structure():
     with torch.device('meta'):
         model = CaiT('s24', out_type='cls_token', drop_path_rate=0.1)
-    assert len(model.blocks) == 24 and model.feature_channels == (384, )
+    assert len(model.blocks) == 24 and model.feature_channels == (384,)
     for block in model.blocks:
         assert isinstance(block.attn, TalkingHeadsAttention)
         assert block.attn.num_heads == 8 and block.norm1.eps == 1e-6
@@ -54,8 +53,8 @@ def test_class_layers_match_the_definition():
     model = randomize(build(out_type='cls_token'))
     kept = []
     model.class_layers.register_forward_hook(lambda *args: kept.append(args[1:]))
-    out, = model(images())
-    ((patches, hw_shape), tokens), = kept
+    (out,) = model(images())
+    (((patches, hw_shape), tokens),) = kept
     assert patches.shape == (2, 54, 12) and hw_shape == (6, 9)
     token = model.class_layers.cls_token.expand(2, -1, -1)
     for block in model.class_layers.blocks:
@@ -74,7 +73,7 @@ def test_no_class_layers_without_a_class_token(out_type):
     model = build(out_type=out_type).train()
     assert model.class_layers is None
     assert not any('class' in key or 'cls' in key for key in model.state_dict())
-    out, = model(images())
+    (out,) = model(images())
     (out * torch.randn_like(out)).sum().backward()
     assert all(p.grad is not None for p in model.parameters())
 
@@ -84,7 +83,8 @@ def test_class_layers_train():
     model(images())[0].sum().backward()
     trained = {name for name, p in model.named_parameters() if p.grad is not None}
     assert trained == {
-        name for name, _ in model.named_parameters()
+        name
+        for name, _ in model.named_parameters()
         if name.startswith(('class_layers.', 'norm2.'))
     }
     for name in trained:
@@ -94,7 +94,8 @@ def test_class_layers_train():
 def test_scales_are_for_patches_alone():
     model = build(out_type='cls_token', attn_scale=True, feat_scale=True)
     vectors = [
-        name for name, _ in model.named_parameters()
+        name
+        for name, _ in model.named_parameters()
         if name.endswith(('omega', 'dc_scale', 'hc_scale'))
     ]
     assert len(vectors) == 3 * 3
@@ -109,15 +110,19 @@ def test_feat_scale_comes_before_layer_scale():
     scale = block.feat_scale
     expected = (1 + scale.dc_scale) * low + (1 + scale.hc_scale) * (attended - low)
     torch.testing.assert_close(
-        block.attention(x, (3, 4)), block.scale1.weight * expected)
+        block.attention(x, (3, 4)), block.scale1.weight * expected
+    )
 
 
-@pytest.mark.parametrize('options, message', (
-    (dict(arch='m48'), "arch.*'s24'.*'m48'"),
-    (dict(arch={key: ARCH[key] for key in list(ARCH)[:3]}), 'num_class_layers'),
-    (dict(arch=dict(ARCH, num_class_layers=0)), 'num_class_layers.*got 0'),
-    (dict(drop_path_rate=1.), 'drop_path_rate.*1'),
-))
+@pytest.mark.parametrize(
+    'options, message',
+    (
+        (dict(arch='m48'), "arch.*'s24'.*'m48'"),
+        (dict(arch={key: ARCH[key] for key in list(ARCH)[:3]}), 'num_class_layers'),
+        (dict(arch=dict(ARCH, num_class_layers=0)), 'num_class_layers.*got 0'),
+        (dict(drop_path_rate=1.0), 'drop_path_rate.*1'),
+    ),
+)
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         build(**options)

@@ -36,18 +36,19 @@ def test_embedding_rounds_up(kernel_size, stride, height, width):
 
 @pytest.mark.parametrize('kernel_size, stride, padding', ((7, 4, 2), (4, 2, 1)))
 @pytest.mark.parametrize('height, width', SIZES)
-def test_padding_of_an_overlapping_embedding(height, width, kernel_size, stride,
-                                             padding):
+def test_padding_of_an_overlapping_embedding(
+    height, width, kernel_size, stride, padding
+):
     """That of the official code where sides are whole strides, and enough for
     ceil(side / stride) elsewhere."""
     embedding = ConvEmbedding(
-        3, 16, kernel_size, stride, dict(type='LN'), None, padding)
+        3, 16, kernel_size, stride, dict(type='LN'), None, padding
+    )
     conv, norm, _ = embedding.layer
     x = torch.randn(2, 3, height, width)
     padded = nn.functional.pad(x, (0, -width % stride, 0, -height % stride))
-    expected = nn.functional.conv2d(
-        padded, conv.weight, conv.bias, stride, padding)
-    expected = nn.functional.layer_norm(expected.permute(0, 2, 3, 1), (16, ))
+    expected = nn.functional.conv2d(padded, conv.weight, conv.bias, stride, padding)
+    expected = nn.functional.layer_norm(expected.permute(0, 2, 3, 1), (16,))
     assert norm.eps == 1e-5
     torch.testing.assert_close(embedding(x).permute(0, 2, 3, 1), expected)
     sides = math.ceil(height / stride), math.ceil(width / stride)
@@ -79,9 +80,11 @@ def test_position_table(num_extra):
     assert resized[:, :num_extra].equal(stored[:, :num_extra])
     maps = stored[:, num_extra:].view(1, 5, 7, 8).permute(0, 3, 1, 2)
     expected = nn.functional.interpolate(
-        maps, (9, 4), mode='bilinear', align_corners=False)
+        maps, (9, 4), mode='bilinear', align_corners=False
+    )
     torch.testing.assert_close(
-        resized[:, num_extra:].view(1, 9, 4, 8).permute(0, 3, 1, 2), expected)
+        resized[:, num_extra:].view(1, 9, 4, 8).permute(0, 3, 1, 2), expected
+    )
 
 
 @pytest.mark.parametrize('num_extra', (0, 1))
@@ -103,8 +106,8 @@ def test_position_table_is_resized_once_a_size(monkeypatch):
         return nn.functional.adaptive_avg_pool2d(maps, size)
 
     monkeypatch.setattr(
-        'mmlinattn.models.backbones.embeddings.nn.functional.interpolate',
-        interpolate)
+        'mmlinattn.models.backbones.embeddings.nn.functional.interpolate', interpolate
+    )
     with torch.no_grad():
         for hw_shape in ((3, 4), (3, 4), (2, 2), (2, 2), (3, 4)):
             assert table(hw_shape).shape == (1, hw_shape[0] * hw_shape[1], 8)
@@ -116,13 +119,17 @@ def step(table):
     torch.optim.SGD(table.parameters(), lr=0.1).step()
 
 
-@pytest.mark.parametrize('change', (
-    step,
-    lambda table: table.load_state_dict(dict(table=torch.ones(1, 36, 8))),
-    lambda table: (table.table.data.fill_(1), table.eval()),
-    lambda table: table.double(),
-    lambda table: table.half().float(),
-), ids=('step', 'load', 'data', 'double', 'rounded'))
+@pytest.mark.parametrize(
+    'change',
+    (
+        step,
+        lambda table: table.load_state_dict(dict(table=torch.ones(1, 36, 8))),
+        lambda table: (table.table.data.fill_(1), table.eval()),
+        lambda table: table.double(),
+        lambda table: table.half().float(),
+    ),
+    ids=('step', 'load', 'data', 'double', 'rounded'),
+)
 @torch.no_grad()
 def test_position_table_follows_its_parameter(change):
     table = PositionTable(8, (6, 6)).eval()

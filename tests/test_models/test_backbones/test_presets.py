@@ -1,16 +1,27 @@
 """Swin and CSWin with the papers' attentions."""
+
+from itertools import chain
+
 import pytest
 import torch
 from mmengine.registry import MODELS
 from torch import nn
 
-from mmlinattn.models import (ELFATT, SOFT, AgentAttention, ConvEmbedding,
-                              CrossShapedWindowAttention, CSWinTransformer,
-                              EfficientAttention, FocusedLinearAttention,
-                              PatchMerging, SoftmaxAttention, SwinTransformer,
-                              WindowAttention)
-from mmlinattn.models.backbones.presets import (OVERLAPPING_MERGING,
-                                                OVERLAPPING_STEM)
+from mmlinattn.models import (
+    ELFATT,
+    SOFT,
+    AgentAttention,
+    ConvEmbedding,
+    CrossShapedWindowAttention,
+    CSWinTransformer,
+    EfficientAttention,
+    FocusedLinearAttention,
+    PatchMerging,
+    SoftmaxAttention,
+    SwinTransformer,
+    WindowAttention,
+)
+from mmlinattn.models.backbones.presets import OVERLAPPING_MERGING, OVERLAPPING_STEM
 
 pytestmark = pytest.mark.modern
 
@@ -20,8 +31,7 @@ BOTH = pytest.mark.parametrize('family', (SwinTransformer, CSWinTransformer))
 
 def from_config(family, **options):
     """A model from the registry that every mm config is built from."""
-    return MODELS.build(
-        dict(type=f'mmlinattn.{family.__name__}', arch=ARCH, **options))
+    return MODELS.build(dict(type=f'mmlinattn.{family.__name__}', arch=ARCH, **options))
 
 
 def attentions(model):
@@ -35,8 +45,10 @@ def types(model):
 
 def is_overlapping(model):
     stem, *merging = (stage.embedding for stage in model.stages)
-    kernels = [e.layer[0].kernel_size if isinstance(e, ConvEmbedding) else None
-               for e in (stem, *merging)]
+    kernels = [
+        e.layer[0].kernel_size if isinstance(e, ConvEmbedding) else None
+        for e in (stem, *merging)
+    ]
     if kernels == [(7, 7), (3, 3), (3, 3), (3, 3)]:
         assert stem.layer[0].stride == (4, 4)
         assert stem.layer[0].padding == (2, 2)
@@ -58,26 +70,50 @@ def alternating(linear):
 
 STRIPES = CrossShapedWindowAttention
 SWIN = {
-    'local': [[WindowAttention], [WindowAttention] * 2, [WindowAttention] * 4,
-              [WindowAttention]],
-    'global': [[SoftmaxAttention], [SoftmaxAttention] * 2,
-               [SoftmaxAttention] * 4, [SoftmaxAttention]],
+    'local': [
+        [WindowAttention],
+        [WindowAttention] * 2,
+        [WindowAttention] * 4,
+        [WindowAttention],
+    ],
+    'global': [
+        [SoftmaxAttention],
+        [SoftmaxAttention] * 2,
+        [SoftmaxAttention] * 4,
+        [SoftmaxAttention],
+    ],
     'elfatt': alternating(ELFATT),
     'efficient': alternating(EfficientAttention),
-    'agent': [[AgentAttention], [AgentAttention] * 2, [AgentAttention] * 4,
-              [WindowAttention]],
-    'flatten': [[FocusedLinearAttention], [FocusedLinearAttention] * 2,
-                [WindowAttention] * 4, [WindowAttention]],
+    'agent': [
+        [AgentAttention],
+        [AgentAttention] * 2,
+        [AgentAttention] * 4,
+        [WindowAttention],
+    ],
+    'flatten': [
+        [FocusedLinearAttention],
+        [FocusedLinearAttention] * 2,
+        [WindowAttention] * 4,
+        [WindowAttention],
+    ],
 }
 CSWIN = {
     'local': [[STRIPES], [STRIPES] * 2, [STRIPES] * 4, [SoftmaxAttention]],
     'global': SWIN['global'],
     'elfatt': alternating(ELFATT),
     'efficient': alternating(EfficientAttention),
-    'agent': [[AgentAttention], [AgentAttention] * 2, [STRIPES] * 4,
-              [SoftmaxAttention]],
-    'flatten': [[FocusedLinearAttention], [FocusedLinearAttention] * 2,
-                [STRIPES] * 4, [SoftmaxAttention]],
+    'agent': [
+        [AgentAttention],
+        [AgentAttention] * 2,
+        [STRIPES] * 4,
+        [SoftmaxAttention],
+    ],
+    'flatten': [
+        [FocusedLinearAttention],
+        [FocusedLinearAttention] * 2,
+        [STRIPES] * 4,
+        [SoftmaxAttention],
+    ],
 }
 
 
@@ -112,8 +148,8 @@ def test_defaults():
 @pytest.mark.parametrize('name', ('global', 'elfatt', 'efficient', 'local'))
 def test_positional_encoding_everywhere(name):
     """The papers' VaniATT, EFFATT and CSWin have LePE in every block."""
-    for attn in sum(attentions(CSWinTransformer(ARCH, attention=name)), []):
-        lepe = (attn.local_lepe if isinstance(attn, ELFATT) else attn.lepe)
+    for attn in chain(*attentions(CSWinTransformer(ARCH, attention=name))):
+        lepe = attn.local_lepe if isinstance(attn, ELFATT) else attn.lepe
         assert lepe is not None
 
 
@@ -127,9 +163,12 @@ def test_shapes_of_local_attention():
 @BOTH
 def test_agents_grow_with_the_stage(family):
     stages = attentions(family(ARCH, attention='agent'))
-    found = [(attn.agent_side**2, attn.agent_bias.rows.size(2))
-             for attn, *_ in stages if isinstance(attn, AgentAttention)]
-    assert found == [(9, 56), (16, 28), (49, 14)][:len(found)]
+    found = [
+        (attn.agent_side**2, attn.agent_bias.rows.size(2))
+        for attn, *_ in stages
+        if isinstance(attn, AgentAttention)
+    ]
+    assert found == [(9, 56), (16, 28), (49, 14)][: len(found)]
     assert len(found) == (3 if family is SwinTransformer else 2)
 
 
@@ -138,21 +177,26 @@ def test_agents_in_the_third_stage_of_swin(arch, num_agents):
     with torch.device('meta'):
         stage = attentions(SwinTransformer(arch, attention='agent'))[2]
     assert [isinstance(a, AgentAttention) for a in stage] == (
-        [True] * num_agents + [False] * (len(stage) - num_agents))
+        [True] * num_agents + [False] * (len(stage) - num_agents)
+    )
     shifts = [a.shift_size for a in stage[num_agents:]]
     assert shifts == [0, 3] * (len(shifts) // 2)
 
 
-@pytest.mark.parametrize('options, changed', (
-    (dict(), dict()),
-    (dict(block_sizes=49), dict(block_sizes=[49, 49, 49])),
-    (dict(block_sizes=(49, 49, 196)), dict(block_sizes=[49, 49, 196])),
-    (dict(split_ratio=0.25), dict(split=(2, 6))),
-    (dict(split_ratio=0.75), dict(split=(6, 2))),
-    (dict(split_ratio=1), dict(split=(8, 0))),
-    (dict(split_ratio=0.), dict(split=(0, 8))),
-    (dict(lepe=False), dict(lepe=False)),
-), ids=str)
+@pytest.mark.parametrize(
+    'options, changed',
+    (
+        (dict(), dict()),
+        (dict(block_sizes=49), dict(block_sizes=[49, 49, 49])),
+        (dict(block_sizes=(49, 49, 196)), dict(block_sizes=[49, 49, 196])),
+        (dict(split_ratio=0.25), dict(split=(2, 6))),
+        (dict(split_ratio=0.75), dict(split=(6, 2))),
+        (dict(split_ratio=1), dict(split=(8, 0))),
+        (dict(split_ratio=0.0), dict(split=(0, 8))),
+        (dict(lepe=False), dict(lepe=False)),
+    ),
+    ids=str,
+)
 @BOTH
 def test_options_of_elfatt(family, options, changed):
     """The variants of the paper's ablations, each by one word of config."""
@@ -181,19 +225,22 @@ def test_levels_of_elfatt(family, alternating, levels):
         family,
         attention=[pattern if level in levels else softmax for level in '1234'],
         patch_embed=OVERLAPPING_STEM,
-        merging=OVERLAPPING_MERGING).eval()
+        merging=OVERLAPPING_MERGING,
+    ).eval()
     for level, found in zip('1234', types(model)):
         expected = [SoftmaxAttention, ELFATT] if alternating else [ELFATT]
         if level not in levels:
             expected = [SoftmaxAttention]
-        assert found == (expected * len(found))[:len(found)]
+        assert found == (expected * len(found))[: len(found)]
     assert is_overlapping(model)
     assert model(torch.randn(1, 3, 64, 64))[-1].isfinite().all()
 
 
-@pytest.mark.parametrize('attention', (
-    dict(type='ELFATT'), [dict(type='ELFATT')] * 4,
-    [[dict(type='ELFATT')]] * 4), ids=('config', 'list', 'patterns'))
+@pytest.mark.parametrize(
+    'attention',
+    (dict(type='ELFATT'), [dict(type='ELFATT')] * 4, [[dict(type='ELFATT')]] * 4),
+    ids=('config', 'list', 'patterns'),
+)
 @BOTH
 def test_configs_change_only_the_attention(family, attention):
     model = family(ARCH, attention=attention)
@@ -216,39 +263,54 @@ def test_patch_embed_and_merging_override():
 @pytest.mark.parametrize('name', SWIN)
 @BOTH
 def test_any_number_of_stages(family, name, depths):
-    heads = [2, 2, 4][:len(depths)]
+    heads = [2, 2, 4][: len(depths)]
     arch = dict(embed_dims=8, depths=depths, num_heads=heads)
     model = family(arch, attention=name).eval()
     assert len(model(torch.randn(1, 3, 64, 64))) == len(depths)
 
 
-@pytest.mark.parametrize('attention', (
-    'ELFATT', 'SoftmaxAttention', 'WindowAttention', 'CrossShapedWindowAttention',
-    'EfficientAttention', 'AgentAttention', 'FocusedLinearAttention',
-    'LinformerAttention', 'PerformerAttention', 'NystromAttention'))
+@pytest.mark.parametrize(
+    'attention',
+    (
+        'ELFATT',
+        'SoftmaxAttention',
+        'WindowAttention',
+        'CrossShapedWindowAttention',
+        'EfficientAttention',
+        'AgentAttention',
+        'FocusedLinearAttention',
+        'LinformerAttention',
+        'PerformerAttention',
+        'NystromAttention',
+    ),
+)
 def test_soft_pyramid_takes_any_attention(attention):
     """The class token of its last stage stays with softmax attention."""
     model = SOFT(
         dict(ARCH, embed_dims=[8, 16, 24, 32]),
         attention=dict(type=attention),
-        out_indices=(0, 3)).eval()
+        out_indices=(0, 3),
+    ).eval()
     *first, last = ({attn.__name__ for attn in stage} for stage in types(model))
     assert first == [{attention}] * 3 and last == {'SoftmaxAttention'}
     outs = model(torch.randn(1, 3, 33, 47))
     assert [out.shape for out in outs] == [(1, 8, 9, 12), (1, 32, 2, 2)]
 
 
-@pytest.mark.parametrize('options, message', (
-    (dict(attention='linear'), "attention.*'agent', 'efficient'.*got 'linear'"),
-    (dict(attention='global', block_sizes=49), "block_sizes.*elfatt.*'global'"),
-    (dict(attention=dict(type='ELFATT'), split_ratio=0.5), 'split_ratio.*elfatt'),
-    (dict(attention='local', lepe=False), "lepe.*elfatt.*'local'"),
-    (dict(attention='elfatt', block_sizes=(49, 49)), 'block_sizes.*3 stages.*2'),
-    (dict(attention='elfatt', block_sizes=50), 'block_size.*square.*50'),
-    (dict(attention='elfatt', split_ratio=2), 'split_ratio.*2'),
-    (dict(attention=[dict(type='ELFATT')] * 3), 'attention.*4 stages.*3'),
-    (dict(arch='t'), "arch.*got 't'"),
-))
+@pytest.mark.parametrize(
+    'options, message',
+    (
+        (dict(attention='linear'), "attention.*'agent', 'efficient'.*got 'linear'"),
+        (dict(attention='global', block_sizes=49), "block_sizes.*elfatt.*'global'"),
+        (dict(attention=dict(type='ELFATT'), split_ratio=0.5), 'split_ratio.*elfatt'),
+        (dict(attention='local', lepe=False), "lepe.*elfatt.*'local'"),
+        (dict(attention='elfatt', block_sizes=(49, 49)), 'block_sizes.*3 stages.*2'),
+        (dict(attention='elfatt', block_sizes=50), 'block_size.*square.*50'),
+        (dict(attention='elfatt', split_ratio=2), 'split_ratio.*2'),
+        (dict(attention=[dict(type='ELFATT')] * 3), 'attention.*4 stages.*3'),
+        (dict(arch='t'), "arch.*got 't'"),
+    ),
+)
 @BOTH
 def test_wrong_options(family, options, message):
     with pytest.raises(ValueError, match=message):

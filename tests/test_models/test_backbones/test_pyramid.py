@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from mmlinattn.models import (PyramidTransformer, SoftmaxAttention,
-                              SoftmaxFreeAttention)
+from mmlinattn.models import PyramidTransformer, SoftmaxAttention, SoftmaxFreeAttention
 
 pytestmark = pytest.mark.modern
 
@@ -14,18 +13,22 @@ def test_returns_all_maps():
     model = PyramidTransformer(ARCH)
     assert model.out_indices == (0, 1)
     assert model.feature_channels == (8, 16)
-    assert PyramidTransformer(ARCH, out_type='avg_featmap').out_indices == (1, )
+    assert PyramidTransformer(ARCH, out_type='avg_featmap').out_indices == (1,)
 
 
-@pytest.mark.parametrize('frozen_stages, frozen', (
-    (-1, ()),
-    (0, ('stages.0.embedding.', 'stages.0.pos_embed.')),
-    (1, ('stages.0.', )),
-    (2, ('stages.0.', 'stages.1.')),
-))
+@pytest.mark.parametrize(
+    'frozen_stages, frozen',
+    (
+        (-1, ()),
+        (0, ('stages.0.embedding.', 'stages.0.pos_embed.')),
+        (1, ('stages.0.',)),
+        (2, ('stages.0.', 'stages.1.')),
+    ),
+)
 def test_what_a_frozen_stage_is(frozen_stages, frozen):
     model = PyramidTransformer(
-        ARCH, pos_shapes=[(8, 8), (4, 4)], frozen_stages=frozen_stages)
+        ARCH, pos_shapes=[(8, 8), (4, 4)], frozen_stages=frozen_stages
+    )
     for key, parameter in model.named_parameters():
         assert parameter.requires_grad != key.startswith(frozen)
 
@@ -36,16 +39,18 @@ def attention_types(model):
 
 def test_attention_for_all_stages():
     model = PyramidTransformer(ARCH, attention=SOFT_CFG)
-    assert attention_types(model) == [[SoftmaxFreeAttention] * depth
-                                      for depth in (3, 2)]
+    assert attention_types(model) == [
+        [SoftmaxFreeAttention] * depth for depth in (3, 2)
+    ]
 
 
 def test_attention_by_stage_and_pattern():
     softmax = dict(type='SoftmaxAttention')
     model = PyramidTransformer(ARCH, attention=[[softmax, SOFT_CFG], softmax])
-    assert attention_types(model) == [[
-        SoftmaxAttention, SoftmaxFreeAttention, SoftmaxAttention
-    ], [SoftmaxAttention] * 2]
+    assert attention_types(model) == [
+        [SoftmaxAttention, SoftmaxFreeAttention, SoftmaxAttention],
+        [SoftmaxAttention] * 2,
+    ]
     assert [len(out[0]) for out in model(torch.randn(1, 3, 40, 33))] == [8, 16]
 
 
@@ -57,9 +62,8 @@ def test_attention_given_as_a_class():
 @pytest.mark.parametrize('num_stages', (1, 3, 5))
 def test_any_number_of_stages(num_stages):
     arch = dict(
-        embed_dims=[8] * num_stages,
-        depths=[1] * num_stages,
-        num_heads=[2] * num_stages)
+        embed_dims=[8] * num_stages, depths=[1] * num_stages, num_heads=[2] * num_stages
+    )
     model = PyramidTransformer(arch).eval()
     outs = model(torch.randn(1, 3, 64, 64))
     assert [out.size(-1) for out in outs] == [16, 8, 4, 2, 1][:num_stages]
@@ -93,8 +97,7 @@ def test_class_token_is_not_part_of_the_map(out_type):
 
 
 def test_positions_and_class_token_start_random():
-    model = PyramidTransformer(
-        ARCH, pos_shapes=[(8, 8), (4, 4)], with_cls_token=True)
+    model = PyramidTransformer(ARCH, pos_shapes=[(8, 8), (4, 4)], with_cls_token=True)
     model.init_weights()
     first, last = model.stages
     assert first.cls_token is None
@@ -103,8 +106,7 @@ def test_positions_and_class_token_start_random():
 
 
 def test_linear_and_norm_layers_start_as_in_the_papers():
-    model = PyramidTransformer(
-        dict(embed_dims=[64], depths=[1], num_heads=[1]))
+    model = PyramidTransformer(dict(embed_dims=[64], depths=[1], num_heads=[1]))
     model.init_weights()
     for module in model.modules():
         if isinstance(module, torch.nn.Linear):
@@ -114,20 +116,25 @@ def test_linear_and_norm_layers_start_as_in_the_papers():
             assert (module.weight == 1).all() and not module.bias.any()
 
 
-@pytest.mark.parametrize('options, message', (
-    (dict(attention=[SOFT_CFG]), 'attention.*2 stages.*1'),
-    (dict(block=[dict()] * 3), 'block.*2 stages.*3'),
-    (dict(pos_shapes=[(8, 8)]), 'pos_shapes.*2 stages.*1'),
-    (dict(out_type='cls_token'), "cls_token.*'avg_featmap'"),
-    (dict(with_cls_token=True, out_type='cls_token', out_indices=(0, 1)),
-     r'out_indices.*\(0, 1\)'),
-    (dict(arch='tiny'), "arch must be a dict, got 'tiny'"),
-    (dict(arch=dict(embed_dims=[8], depths=[1])), r"\['num_heads'\] are missing"),
-    (dict(arch=dict(ARCH, depths=[1])), r"arch.*'depths': \[1\]"),
-    (dict(arch=dict(ARCH, depths=[1, 0])), r"arch.*'depths': \[1, 0\]"),
-    (dict(arch=dict(ARCH, embed_dims=8)), "arch.*'embed_dims': 8"),
-    (dict(arch=dict(embed_dims=[], depths=[], num_heads=[])), 'arch'),
-))
+@pytest.mark.parametrize(
+    'options, message',
+    (
+        (dict(attention=[SOFT_CFG]), 'attention.*2 stages.*1'),
+        (dict(block=[dict()] * 3), 'block.*2 stages.*3'),
+        (dict(pos_shapes=[(8, 8)]), 'pos_shapes.*2 stages.*1'),
+        (dict(out_type='cls_token'), "cls_token.*'avg_featmap'"),
+        (
+            dict(with_cls_token=True, out_type='cls_token', out_indices=(0, 1)),
+            r'out_indices.*\(0, 1\)',
+        ),
+        (dict(arch='tiny'), "arch must be a dict, got 'tiny'"),
+        (dict(arch=dict(embed_dims=[8], depths=[1])), r"\['num_heads'\] are missing"),
+        (dict(arch=dict(ARCH, depths=[1])), r"arch.*'depths': \[1\]"),
+        (dict(arch=dict(ARCH, depths=[1, 0])), r"arch.*'depths': \[1, 0\]"),
+        (dict(arch=dict(ARCH, embed_dims=8)), "arch.*'embed_dims': 8"),
+        (dict(arch=dict(embed_dims=[], depths=[], num_heads=[])), 'arch'),
+    ),
+)
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         PyramidTransformer(**{'arch': ARCH, **options})
@@ -145,6 +152,7 @@ def test_blocks_get_contiguous_tokens():
     contiguous = []
     for stage in model.stages:
         stage.blocks[0].register_forward_pre_hook(
-            lambda module, args: contiguous.append(args[0].is_contiguous()))
+            lambda module, args: contiguous.append(args[0].is_contiguous())
+        )
     model(torch.randn(2, 3, 40, 56))
     assert contiguous == [True, True]

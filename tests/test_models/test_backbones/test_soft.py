@@ -2,14 +2,20 @@ import pytest
 import torch
 from torch import nn
 
-from mmlinattn.models import (SOFT, BiasedSampler, ConvSampler, PoolingSampler,
-                              RandomSampler, SoftmaxAttention,
-                              SoftmaxFreeAttention, SOFTPlusPlus)
+from mmlinattn.models import (
+    SOFT,
+    BiasedSampler,
+    ConvSampler,
+    PoolingSampler,
+    RandomSampler,
+    SoftmaxAttention,
+    SoftmaxFreeAttention,
+    SOFTPlusPlus,
+)
 
 pytestmark = pytest.mark.modern
 
-ARCH = dict(
-    embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
+ARCH = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
 # Parameters with a classifier of 1000 classes, in millions.
 PARAMETERS = (
     (SOFT, 'tiny', 13.07),
@@ -59,8 +65,10 @@ def test_smallest_named_arch(family):
     with torch.no_grad():
         outs = model(images(65, 97))
     assert [out.shape[1:] for out in outs] == [
-        (channels, *sides) for channels, sides in zip(
-            model.feature_channels, ((17, 25), (9, 13), (5, 7), (3, 4)))
+        (channels, *sides)
+        for channels, sides in zip(
+            model.feature_channels, ((17, 25), (9, 13), (5, 7), (3, 4))
+        )
     ]
 
 
@@ -80,10 +88,10 @@ def test_the_papers_structure():
             assert block.attn.sampler.ratio == ratio
             assert block.attn.sampler.conv.bias is None
             assert not block.pre_norm
-            activation, = (m for m in block.ffn.modules() if type(m) is nn.GELU)
+            (activation,) = (m for m in block.ffn.modules() if type(m) is nn.GELU)
             assert activation.approximate == 'tanh'
         assert stage.cls_token is None
-    block, = last.blocks
+    (block,) = last.blocks
     assert isinstance(block.attn, SoftmaxAttention) and block.pre_norm
     assert block.norm1.eps == block.norm2.eps == model.norm3.eps == 1e-6
     assert last.cls_token.shape == (1, 1, 32)
@@ -98,18 +106,21 @@ def test_the_two_families_differ_in_the_kernel_alone():
     for model in (softpp, normalized):
         model.load_state_dict(soft.state_dict())
     assert [a.ridge for a in attentions(soft)[:3]] == [0.01] * 3
-    assert [a.ridge for a in attentions(softpp)[:3]] == [0.] * 3
+    assert [a.ridge for a in attentions(softpp)[:3]] == [0.0] * 3
     for out, same, other in zip(softpp(x), normalized(x), soft(x)):
         assert out.equal(same)
         assert not torch.allclose(out, other)
 
 
-@pytest.mark.parametrize('sampler, kind', (
-    ('conv', ConvSampler),
-    ('pool', PoolingSampler),
-    ('random', RandomSampler),
-    ('biased', BiasedSampler),
-))
+@pytest.mark.parametrize(
+    'sampler, kind',
+    (
+        ('conv', ConvSampler),
+        ('pool', PoolingSampler),
+        ('random', RandomSampler),
+        ('biased', BiasedSampler),
+    ),
+)
 def test_samplers(sampler, kind):
     model = SOFTPlusPlus(ARCH, sampler=sampler)
     assert [type(a.sampler) for a in attentions(model)[:3]] == [kind] * 3
@@ -120,17 +131,26 @@ def test_samplers(sampler, kind):
 def test_sampling_ratios(ratios):
     model = SOFTPlusPlus(ARCH, sampling_ratios=ratios)
     assert model.with_cls_token == (ratios[-1] == 1)
-    sampled = attentions(model)[:3 if model.with_cls_token else 4]
-    assert [a.sampler.ratio for a in sampled] == list(ratios)[:len(sampled)]
+    sampled = attentions(model)[: 3 if model.with_cls_token else 4]
+    assert [a.sampler.ratio for a in sampled] == list(ratios)[: len(sampled)]
     learn(model)
 
 
-@pytest.mark.parametrize('patch_embed, kernels', (
-    ('overlap', [3, 3, 3, 3]),
-    ('patch', [4, 2, 2, 2]),
-    ((dict(type='ConvEmbedding', kernel_size=7, stride=4),
-      dict(type='ConvEmbedding', kernel_size=5)), [7, 5, 5, 5]),
-), ids=('overlap', 'patch', 'configs'))
+@pytest.mark.parametrize(
+    'patch_embed, kernels',
+    (
+        ('overlap', [3, 3, 3, 3]),
+        ('patch', [4, 2, 2, 2]),
+        (
+            (
+                dict(type='ConvEmbedding', kernel_size=7, stride=4),
+                dict(type='ConvEmbedding', kernel_size=5),
+            ),
+            [7, 5, 5, 5],
+        ),
+    ),
+    ids=('overlap', 'patch', 'configs'),
+)
 def test_patch_embedding(patch_embed, kernels):
     model = SOFTPlusPlus(ARCH, patch_embed=patch_embed)
     convs = [
@@ -140,7 +160,10 @@ def test_patch_embedding(patch_embed, kernels):
     assert [conv.kernel_size[0] for conv in convs] == kernels
     assert model.stages[0].pos_embed.hw_shape == (56, 56)
     assert [out.shape[2:] for out in learn(model)] == [
-        (16, 25), (8, 13), (4, 7), (2, 4)
+        (16, 25),
+        (8, 13),
+        (4, 7),
+        (2, 4),
     ]
 
 
@@ -158,12 +181,10 @@ def test_plain_form():
     arch = dict(embed_dims=[24], depths=[3], num_heads=[3])
     stem = dict(type='ConvEmbedding', kernel_size=16, stride=16)
     model = SOFTPlusPlus(
-        arch,
-        patch_embed=(stem, stem),
-        sampling_ratios=[2],
-        kernel_sizes=[3])
+        arch, patch_embed=(stem, stem), sampling_ratios=[2], kernel_sizes=[3]
+    )
     assert model.stages[0].pos_embed.hw_shape == (14, 14)
-    out, = learn(model)
+    (out,) = learn(model)
     assert out.shape == (2, 24, 4, 7)
 
 
@@ -193,8 +214,7 @@ def test_position_tables_of_another_size_are_resized(tmp_path):
     model.init_weights()
     path = str(tmp_path / 'soft.pth')
     torch.save(model.state_dict(), path)
-    small = SOFT(
-        ARCH, img_size=64, init_cfg=dict(type='Pretrained', checkpoint=path))
+    small = SOFT(ARCH, img_size=64, init_cfg=dict(type='Pretrained', checkpoint=path))
     small.init_weights()
     for stage, stored in zip(small.stages, model.stages):
         shape = stage.pos_embed.hw_shape
@@ -205,23 +225,26 @@ def test_position_tables_of_another_size_are_resized(tmp_path):
         torch.testing.assert_close(out, expected)
 
 
-@pytest.mark.parametrize('options, message', (
-    (dict(arch='base'), r"arch.*'huge'.*'base'"),
-    (dict(sampler='max'), "sampler.*'max'"),
-    (dict(sampling_ratios=(8, 4, 2)), 'sampling_ratios.*4 stages.*3'),
-    (dict(sampling_ratios=(8, 1, 2, 1)), r'sampling_ratios.*\(8, 1, 2, 1\)'),
-    (dict(sampling_ratios=(8, 0, 2, 1)), 'sampling_ratio.*0'),
-    (dict(kernel_sizes=(9, 5)), 'kernel_sizes.*4 stages.*2'),
-    (dict(kernel_sizes=(9, 4, 3, 3)), 'kernel_size.*4'),
-    (dict(patch_embed='conv'), "patch_embed.*overlap.*'conv'"),
-    (dict(patch_embed=None), 'patch_embed.*None'),
-    (dict(patch_embed=dict(type='ConvStem', mid_channels=3)), 'patch_embed'),
-    (dict(attention=[dict(type='SoftmaxAttention')]), 'attention.*4 stages.*1'),
-    (dict(solver='lu'), "solver.*'lu'"),
-    (dict(num_iters=0), 'num_iters.*0'),
-    (dict(img_size=0), 'img_size.*0'),
-    (dict(sampling_ratios=(8, 4, 2, 2), out_type='cls_token'), 'cls_token'),
-))
+@pytest.mark.parametrize(
+    'options, message',
+    (
+        (dict(arch='base'), r"arch.*'huge'.*'base'"),
+        (dict(sampler='max'), "sampler.*'max'"),
+        (dict(sampling_ratios=(8, 4, 2)), 'sampling_ratios.*4 stages.*3'),
+        (dict(sampling_ratios=(8, 1, 2, 1)), r'sampling_ratios.*\(8, 1, 2, 1\)'),
+        (dict(sampling_ratios=(8, 0, 2, 1)), 'sampling_ratio.*0'),
+        (dict(kernel_sizes=(9, 5)), 'kernel_sizes.*4 stages.*2'),
+        (dict(kernel_sizes=(9, 4, 3, 3)), 'kernel_size.*4'),
+        (dict(patch_embed='conv'), "patch_embed.*overlap.*'conv'"),
+        (dict(patch_embed=None), 'patch_embed.*None'),
+        (dict(patch_embed=dict(type='ConvStem', mid_channels=3)), 'patch_embed'),
+        (dict(attention=[dict(type='SoftmaxAttention')]), 'attention.*4 stages.*1'),
+        (dict(solver='lu'), "solver.*'lu'"),
+        (dict(num_iters=0), 'num_iters.*0'),
+        (dict(img_size=0), 'img_size.*0'),
+        (dict(sampling_ratios=(8, 4, 2, 2), out_type='cls_token'), 'cls_token'),
+    ),
+)
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         SOFT(**{'arch': ARCH, **options})

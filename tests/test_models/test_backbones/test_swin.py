@@ -2,8 +2,12 @@ import pytest
 import torch
 from torch import nn
 
-from mmlinattn.models import (PatchMerging, SoftmaxAttention, SwinTransformer,
-                              WindowAttention)
+from mmlinattn.models import (
+    PatchMerging,
+    SoftmaxAttention,
+    SwinTransformer,
+    WindowAttention,
+)
 from mmlinattn.models.backbones import base
 
 pytestmark = pytest.mark.modern
@@ -21,11 +25,14 @@ def randomize(model):
     return model
 
 
-@pytest.mark.parametrize('arch, dims, depths, heads', (
-    ('tiny', 96, (2, 2, 6, 2), (3, 6, 12, 24)),
-    ('small', 96, (2, 2, 18, 2), (3, 6, 12, 24)),
-    ('base', 128, (2, 2, 18, 2), (4, 8, 16, 32)),
-))
+@pytest.mark.parametrize(
+    'arch, dims, depths, heads',
+    (
+        ('tiny', 96, (2, 2, 6, 2), (3, 6, 12, 24)),
+        ('small', 96, (2, 2, 18, 2), (3, 6, 12, 24)),
+        ('base', 128, (2, 2, 18, 2), (4, 8, 16, 32)),
+    ),
+)
 def test_structure(arch, dims, depths, heads):
     with torch.device('meta'):
         model = SwinTransformer(arch)
@@ -50,12 +57,16 @@ def test_merging_joins_four_neighbours():
     assert out.shape == (2, 5, 3, 4)
     for row in range(3):
         for col in range(4):
-            four = [padded[:, :, 2 * row + i, 2 * col + j]
-                    for i, j in ((0, 0), (1, 0), (0, 1), (1, 1))]
+            four = [
+                padded[:, :, 2 * row + i, 2 * col + j]
+                for i, j in ((0, 0), (1, 0), (0, 1), (1, 1))
+            ]
             normed = nn.functional.layer_norm(
-                torch.cat(four, 1), (12, ), merging.norm.weight, merging.norm.bias)
+                torch.cat(four, 1), (12,), merging.norm.weight, merging.norm.bias
+            )
             torch.testing.assert_close(
-                out[:, :, row, col], normed @ merging.reduction.weight.mT)
+                out[:, :, row, col], normed @ merging.reduction.weight.mT
+            )
 
 
 def test_weights_start_as_in_the_paper():
@@ -84,11 +95,14 @@ def test_another_attention():
     softmax = dict(type='SoftmaxAttention')
     window = dict(type='WindowAttention', window_size=4)
     model = build(attention=[softmax, [window, softmax]])
-    assert [[type(block.attn) for block in stage.blocks]
-            for stage in model.stages] == [[SoftmaxAttention] * 2, [
-                WindowAttention, SoftmaxAttention, WindowAttention]]
+    assert [[type(block.attn) for block in stage.blocks] for stage in model.stages] == [
+        [SoftmaxAttention] * 2,
+        [WindowAttention, SoftmaxAttention, WindowAttention],
+    ]
     assert [out.shape[1:] for out in model(torch.randn(1, 3, 50, 35))] == [
-        (8, 13, 9), (16, 7, 5)]
+        (8, 13, 9),
+        (16, 7, 5),
+    ]
 
 
 def test_classifier_weights_for_all_maps(tmp_path, monkeypatch):
@@ -108,15 +122,18 @@ def test_classifier_weights_for_all_maps(tmp_path, monkeypatch):
     assert first.mean(1).abs().max() < 1e-5  # normed: weight 1, bias 0
 
 
-@pytest.mark.parametrize('options, message', (
-    (dict(arch='large'), "arch.*'base'.*'large'"),
-    (dict(attention='spiral'), "attention must be one of.*'local'.*'spiral'"),
-    (dict(attention=[dict(type='SoftmaxAttention')]), 'attention.*2 stages.*1'),
-    (dict(arch=dict(ARCH, depths=2)), 'one positive integer for each stage'),
-    (dict(arch=dict(ARCH, embed_dims=0)), 'one positive integer for each stage'),
-    (dict(arch=dict(ARCH, embed_dims=[8])), 'one positive integer for each stage'),
-    (dict(out_type='cls_token'), "cls_token.*'avg_featmap'"),
-))
+@pytest.mark.parametrize(
+    'options, message',
+    (
+        (dict(arch='large'), "arch.*'base'.*'large'"),
+        (dict(attention='spiral'), "attention must be one of.*'local'.*'spiral'"),
+        (dict(attention=[dict(type='SoftmaxAttention')]), 'attention.*2 stages.*1'),
+        (dict(arch=dict(ARCH, depths=2)), 'one positive integer for each stage'),
+        (dict(arch=dict(ARCH, embed_dims=0)), 'one positive integer for each stage'),
+        (dict(arch=dict(ARCH, embed_dims=[8])), 'one positive integer for each stage'),
+        (dict(out_type='cls_token'), "cls_token.*'avg_featmap'"),
+    ),
+)
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         build(**options)

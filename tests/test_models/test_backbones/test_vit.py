@@ -12,7 +12,8 @@ ARCH = dict(embed_dims=12, num_layers=3, num_heads=3)
 
 def build(**options):
     return VisionTransformer(
-        **{'arch': ARCH, 'img_size': 64, 'patch_size': 8, **options}).eval()
+        **{'arch': ARCH, 'img_size': 64, 'patch_size': 8, **options}
+    ).eval()
 
 
 def randomize(model):
@@ -29,12 +30,12 @@ def test_structure():
     with torch.device('meta'):
         model = VisionTransformer(drop_path_rate=0.1)
     assert len(model.blocks) == model.num_stages == 12
-    assert model.out_indices == (11, ) and model.feature_channels == (384, )
+    assert model.out_indices == (11,) and model.feature_channels == (384,)
     for i, block in enumerate(model.blocks):
         assert isinstance(block.attn, SoftmaxAttention) and block.pre_norm
         assert block.attn.num_heads == 6 and block.attn.qkv.bias is not None
         assert block.norm1.eps == block.norm2.eps == 1e-6
-        activation, = (m for m in block.ffn.modules() if type(m) is nn.GELU)
+        (activation,) = (m for m in block.ffn.modules() if type(m) is nn.GELU)
         assert activation.approximate == 'none'
         rate = getattr(block.drop_path, 'drop_prob', 0)
         assert rate == pytest.approx(0.1 * i / 11)
@@ -48,7 +49,7 @@ def test_any_depth(num_layers):
     with torch.device('meta'):
         model = VisionTransformer('deit-base', num_layers=num_layers)
     assert len(model.blocks) == num_layers
-    assert model.out_indices == (num_layers - 1, )
+    assert model.out_indices == (num_layers - 1,)
     assert VisionTransformer.arch_zoo['deit-base']['num_layers'] == 12
 
 
@@ -61,7 +62,8 @@ def test_matches_the_definition(height, width):
     hw_shape = maps.shape[2:]
     stored = model.pos_embed.table[:, 1:].unflatten(1, (8, 8)).permute(0, 3, 1, 2)
     maps = maps + nn.functional.interpolate(
-        stored, hw_shape, mode='bicubic', align_corners=False)
+        stored, hw_shape, mode='bicubic', align_corners=False
+    )
     token = model.cls_token + model.pos_embed.table[:, :1]
     x = torch.cat((token.expand(2, -1, -1), maps.flatten(2).mT), dim=1)
     expected = []
@@ -104,8 +106,9 @@ def test_norms_of_earlier_maps_start_fresh(checkpoint, monkeypatch):
     model = build(out_indices=(0, 2), init_cfg=init_cfg)
     model.init_weights()
     assert said[0].endswith(
-        "not used: none; start at zero: none; start as fresh norms: "
-        "['norm0.weight', 'norm0.bias']")
+        'not used: none; start at zero: none; start as fresh norms: '
+        "['norm0.weight', 'norm0.bias']"
+    )
     assert (model.norm0.weight == 1).all() and not model.norm0.bias.any()
     assert model.norm2.weight.equal(classifier.norm2.weight)
     x = images()
@@ -125,16 +128,19 @@ def test_norm_of_the_last_map_must_be_there(checkpoint):
         build(num_layers=2, init_cfg=init_cfg).init_weights()
 
 
-@pytest.mark.parametrize('options, message', (
-    (dict(arch='deit-tiny'), "arch.*'deit-small'.*'deit-tiny'"),
-    (dict(num_layers=0), 'num_layers.*positive integer, got 0'),
-    (dict(arch=dict(ARCH, num_heads=[3])), r'num_heads.*got \[3\]'),
-    (dict(arch=dict(ARCH, embed_dims=12.)), r'embed_dims.*got 12\.0'),
-    (dict(patch_size=7), 'patch_size=7 and img_size=64'),
-    (dict(patch_size=0), 'patch_size=0'),
-    (dict(img_size=0), 'img_size=0'),
-    (dict(out_type='cls_token', out_indices=(1, )), r'out_indices must be \(2,\)'),
-))
+@pytest.mark.parametrize(
+    'options, message',
+    (
+        (dict(arch='deit-tiny'), "arch.*'deit-small'.*'deit-tiny'"),
+        (dict(num_layers=0), 'num_layers.*positive integer, got 0'),
+        (dict(arch=dict(ARCH, num_heads=[3])), r'num_heads.*got \[3\]'),
+        (dict(arch=dict(ARCH, embed_dims=12.0)), r'embed_dims.*got 12\.0'),
+        (dict(patch_size=7), 'patch_size=7 and img_size=64'),
+        (dict(patch_size=0), 'patch_size=0'),
+        (dict(img_size=0), 'img_size=0'),
+        (dict(out_type='cls_token', out_indices=(1,)), r'out_indices must be \(2,\)'),
+    ),
+)
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         build(**options)

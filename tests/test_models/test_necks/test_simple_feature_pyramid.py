@@ -55,7 +55,8 @@ def test_equals_the_equations():
     outs = neck([x])
     assert isinstance(outs, tuple)
     torch.testing.assert_close(
-        list(outs), expected_levels(neck, x), rtol=1e-10, atol=1e-10)
+        list(outs), expected_levels(neck, x), rtol=1e-10, atol=1e-10
+    )
 
 
 def test_gradients():
@@ -67,12 +68,18 @@ def test_gradients():
         assert param.grad is not None and param.grad.any(), key
 
 
-@pytest.mark.parametrize('options, sides', [
-    (dict(num_outs=5), [(20, 28), (10, 14), (5, 7), (3, 4), (2, 2)]),
-    (dict(scales=(2, 1, 0.5), num_outs=5), [(10, 14), (5, 7), (3, 4), (2, 2), (1, 1)]),
-    (dict(scales=[1]), [(5, 7)]),
-    (dict(), [(20, 28), (10, 14), (5, 7), (3, 4)]),
-])
+@pytest.mark.parametrize(
+    'options, sides',
+    [
+        (dict(num_outs=5), [(20, 28), (10, 14), (5, 7), (3, 4), (2, 2)]),
+        (
+            dict(scales=(2, 1, 0.5), num_outs=5),
+            [(10, 14), (5, 7), (3, 4), (2, 2), (1, 1)],
+        ),
+        (dict(scales=[1]), [(5, 7)]),
+        (dict(), [(20, 28), (10, 14), (5, 7), (3, 4)]),
+    ],
+)
 def test_sizes(options, sides):
     neck = SimpleFeaturePyramid(8, out_channels=4, **options)
     outs = neck([torch.randn(2, 8, 5, 7)])
@@ -87,8 +94,7 @@ def test_smallest_map():
 def test_takes_the_last_map():
     neck = build(in_channels=[8], out_channels=4)
     first, last = torch.randn(2, 1, 8, 4, 4, dtype=torch.double)
-    torch.testing.assert_close(
-        neck((first, last)), neck((last, )), rtol=0, atol=0)
+    torch.testing.assert_close(neck((first, last)), neck((last,)), rtol=0, atol=0)
 
 
 def test_parameters():
@@ -105,7 +111,7 @@ def test_initialization():
     for module in neck.modules():
         if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d)):
             fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(module.weight)
-            bound = (6 / (fan_in + fan_out))**0.5
+            bound = (6 / (fan_in + fan_out)) ** 0.5
             assert 0.8 * bound < module.weight.abs().max() <= bound
             assert module.bias is None or not module.bias.any()
         if isinstance(module, nn.LayerNorm):
@@ -117,11 +123,14 @@ def test_builds_from_config():
     assert isinstance(neck, SimpleFeaturePyramid)
 
 
-@pytest.mark.parametrize('options, message', [
-    (dict(in_channels=[8, 8]), r'in_channels .* \[8, 8\]'),
-    (dict(in_channels=8, scales=(4, 3)), 'scales must be .* got 3'),
-    (dict(in_channels=8, num_outs=3), 'num_outs must be at least .* 4, got 3'),
-])
+@pytest.mark.parametrize(
+    'options, message',
+    [
+        (dict(in_channels=[8, 8]), r'in_channels .* \[8, 8\]'),
+        (dict(in_channels=8, scales=(4, 3)), 'scales must be .* got 3'),
+        (dict(in_channels=8, num_outs=3), 'num_outs must be at least .* 4, got 3'),
+    ],
+)
 def test_bad_input(options, message):
     with pytest.raises(ValueError, match=message):
         SimpleFeaturePyramid(**options)

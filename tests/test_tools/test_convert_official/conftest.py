@@ -1,4 +1,5 @@
 """The converter as a module and as a command, and what official code computed."""
+
 import importlib.util
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def refused(convert, capsys):
             convert(checkpoint, *options, family=family)
         assert exit_info.value.code == 2
         assert not convert.dst.exists()
-        line, = capsys.readouterr().err.splitlines()
+        (line,) = capsys.readouterr().err.splitlines()
         assert 'official.pth' in line
         return line
 

@@ -1,4 +1,5 @@
 """DeiT, CaiT and Swin, with and without AttnScale and FeatScale."""
+
 import pytest
 import torch
 from mmengine.registry import MODELS
@@ -20,12 +21,13 @@ def config(antioversmoothing):
 
     def make(family, **options):
         cfg = dict(
-            type=f'mmlinattn.{TYPES[family]}',
-            arch=antioversmoothing.ARCHS[family])
+            type=f'mmlinattn.{TYPES[family]}', arch=antioversmoothing.ARCHS[family]
+        )
         if family != 'swin':
             cfg.update(
                 img_size=antioversmoothing.IMG_SIZES[family],
-                patch_size=antioversmoothing.PATCH_SIZE)
+                patch_size=antioversmoothing.PATCH_SIZE,
+            )
         return {**cfg, **options}
 
     return make
@@ -33,8 +35,7 @@ def config(antioversmoothing):
 
 def load_backbone(cfg, checkpoint, **options):
     """A backbone as a detector loads it."""
-    init_cfg = dict(
-        type='Pretrained', checkpoint=str(checkpoint), prefix='backbone.')
+    init_cfg = dict(type='Pretrained', checkpoint=str(checkpoint), prefix='backbone.')
     model = MODELS.build({**cfg, **options, 'init_cfg': init_cfg})
     model.init_weights()
     return model.eval()
@@ -49,8 +50,11 @@ def load_classifier(cfg, checkpoint, out_type, num_classes):
             head=dict(
                 type='mmpretrain.LinearClsHead',
                 num_classes=num_classes,
-                in_channels=backbone.feature_channels[-1]),
-            data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor')))
+                in_channels=backbone.feature_channels[-1],
+            ),
+            data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor'),
+        )
+    )
     load_checkpoint(classifier, str(checkpoint), strict=True)
     return classifier.eval()
 
@@ -71,8 +75,7 @@ def check_outputs(relative_error):
     @torch.no_grad()
     def check(checkpoint, family, cfg, image, recorded):
         logits, tokens = recorded['logits'], recorded['tokens']
-        classifier = load_classifier(
-            cfg, checkpoint, OUT_TYPES[family], logits.size(1))
+        classifier = load_classifier(cfg, checkpoint, OUT_TYPES[family], logits.size(1))
         model = classifier.backbone
         seen = {}
         watch(getattr(model, f'norm{model.num_stages - 1}'), seen, 'tokens')
@@ -81,11 +84,10 @@ def check_outputs(relative_error):
         seen['logits'] = classifier(image)
         assert seen.keys() == recorded.keys()
         errors = {
-            key: relative_error(value, recorded[key])
-            for key, value in seen.items()
+            key: relative_error(value, recorded[key]) for key, value in seen.items()
         }
         patches = load_backbone(cfg, checkpoint)(image)[-1].flatten(2).mT
-        errors['map'] = relative_error(patches, tokens[:, -patches.size(1):])
+        errors['map'] = relative_error(patches, tokens[:, -patches.size(1) :])
         assert max(errors.values()) < 1e-5, errors
 
     return check
@@ -93,8 +95,9 @@ def check_outputs(relative_error):
 
 @pytest.mark.parametrize('kind', [*SCALES, 'timm'])
 @FAMILIES
-def test_outputs_of_official_code(antioversmoothing, convert, config, check_outputs,
-                                  family, kind):
+def test_outputs_of_official_code(
+    antioversmoothing, convert, config, check_outputs, family, kind
+):
     pytest.importorskip('mmpretrain')
     name = f'{family}_{kind}'
     converted = convert(antioversmoothing.weights(name), family=family)
@@ -103,13 +106,18 @@ def test_outputs_of_official_code(antioversmoothing, convert, config, check_outp
     assert converted['meta']['scales'] == scales
     found = converted['meta']['arch']
     assert found == {key: arch[key] for key in found}
-    check_outputs(convert.dst, family,
-                  config(family, **dict.fromkeys(scales, True)),
-                  antioversmoothing.image(family), antioversmoothing.outputs(name))
+    check_outputs(
+        convert.dst,
+        family,
+        config(family, **dict.fromkeys(scales, True)),
+        antioversmoothing.image(family),
+        antioversmoothing.outputs(name),
+    )
 
 
-@pytest.mark.parametrize('name', [
-    'deit_attnscale', 'deit_featscale', 'cait_attnscale', 'swin_featscale'])
+@pytest.mark.parametrize(
+    'name', ['deit_attnscale', 'deit_featscale', 'cait_attnscale', 'swin_featscale']
+)
 def test_reference(reference, convert, config, check_outputs, name):
     pytest.importorskip('mmpretrain')
     family, kind = name.split('_')
@@ -122,8 +130,13 @@ def test_reference(reference, convert, config, check_outputs, name):
         arch['num_class_layers'] = arch.get('cls_layers')
         options.update({key: arch[key] for key in ('img_size', 'patch_size')})
     convert(official, family=family)
-    check_outputs(convert.dst, family, config(family, arch=arch, **options),
-                  official['input'], recorded)
+    check_outputs(
+        convert.dst,
+        family,
+        config(family, arch=arch, **options),
+        official['input'],
+        recorded,
+    )
 
 
 @pytest.mark.parametrize('family, factor', [('deit', 2), ('cait', 1), ('swin', 1)])
@@ -134,13 +147,15 @@ def test_feat_scale_of_deit_counts_twice(tool, antioversmoothing, family, factor
     assert len(vectors) == 2 * (4 if family == 'swin' else 2)
     for key in vectors:
         ours = 'backbone.' + key.replace('layers.', 'stages.').replace(
-            'lamb1', 'feat_scale.dc_scale').replace('lamb2', 'feat_scale.hc_scale')
+            'lamb1', 'feat_scale.dc_scale'
+        ).replace('lamb2', 'feat_scale.hc_scale')
         assert converted[ours].equal(factor * official[key])
 
 
 @FAMILIES
-def test_plain_checkpoint_starts_fine_tuning(antioversmoothing, convert, config,
-                                             monkeypatch, capsys, family):
+def test_plain_checkpoint_starts_fine_tuning(
+    antioversmoothing, convert, config, monkeypatch, capsys, family
+):
     """The new vectors are zero, named as such, and change nothing."""
     converted = convert(antioversmoothing.weights(f'{family}_timm'), family=family)
     assert converted['meta']['scales'] == []
@@ -163,8 +178,9 @@ def test_plain_checkpoint_starts_fine_tuning(antioversmoothing, convert, config,
     torch.testing.assert_close(scaled(x), plain(x))
 
 
-def test_maps_leave_class_layers_unused(antioversmoothing, convert, config,
-                                        monkeypatch):
+def test_maps_leave_class_layers_unused(
+    antioversmoothing, convert, config, monkeypatch
+):
     convert(antioversmoothing.weights('cait_attnscale'), family='cait')
     said = []
     monkeypatch.setattr(base, 'print_log', lambda text, *args: said.append(text))
@@ -196,7 +212,9 @@ def test_swin_of_either_timm(tool, antioversmoothing):
     new = antioversmoothing.weights('swin_timm')
     old = {
         key.replace('layers.1.downsample', 'layers.0.downsample').replace(
-            'head.fc', 'head'): value for key, value in new.items()
+            'head.fc', 'head'
+        ): value
+        for key, value in new.items()
     }
     assert old.keys() != new.keys()
     expected = tool.convert(new, 'swin')
@@ -207,28 +225,33 @@ def test_swin_of_either_timm(tool, antioversmoothing):
 
 def test_distilled_model(antioversmoothing, refused):
     official = antioversmoothing.weights('deit_timm')
-    official.update({
-        'dist_token': torch.zeros(1, 1, 16),
-        'head_dist.weight': torch.zeros(5, 16),
-        'head_dist.bias': torch.zeros(5)
-    })
+    official.update(
+        {
+            'dist_token': torch.zeros(1, 1, 16),
+            'head_dist.weight': torch.zeros(5, 16),
+            'head_dist.bias': torch.zeros(5),
+        }
+    )
     line = refused(official, family='deit')
     assert 'distilled models (dist_token, head_dist) are not supported' in line
 
 
-@pytest.mark.parametrize('name, key', [
-    ('deit_attnscale', 'blocks.1.attn.lamb'),
-    ('deit_featscale', 'blocks.0.lamb2'),
-    ('deit_timm', 'norm.weight'),
-    ('deit_timm', 'blocks.0.mlp.fc1.bias'),
-    ('cait_attnscale', 'blocks.0.attn.proj_l.bias'),
-    ('cait_featscale', 'blocks_token_only.1.attn.v.weight'),
-    ('cait_timm', 'blocks.1.gamma_1'),
-    ('swin_attnscale', 'layers.1.blocks.1.attn.relative_position_bias_table'),
-    ('swin_featscale', 'layers.0.downsample.norm.bias'),
-    ('swin_timm', 'layers.1.downsample.reduction.weight'),
-    ('swin_timm', 'head.fc.bias'),
-])
+@pytest.mark.parametrize(
+    'name, key',
+    [
+        ('deit_attnscale', 'blocks.1.attn.lamb'),
+        ('deit_featscale', 'blocks.0.lamb2'),
+        ('deit_timm', 'norm.weight'),
+        ('deit_timm', 'blocks.0.mlp.fc1.bias'),
+        ('cait_attnscale', 'blocks.0.attn.proj_l.bias'),
+        ('cait_featscale', 'blocks_token_only.1.attn.v.weight'),
+        ('cait_timm', 'blocks.1.gamma_1'),
+        ('swin_attnscale', 'layers.1.blocks.1.attn.relative_position_bias_table'),
+        ('swin_featscale', 'layers.0.downsample.norm.bias'),
+        ('swin_timm', 'layers.1.downsample.reduction.weight'),
+        ('swin_timm', 'head.fc.bias'),
+    ],
+)
 def test_missing_key(antioversmoothing, refused, name, key):
     official = antioversmoothing.weights(name)
     del official[key]
@@ -236,21 +259,32 @@ def test_missing_key(antioversmoothing, refused, name, key):
     assert f'missing 1 ({key}), left over 0' in line
 
 
-@pytest.mark.parametrize('name, key', [
-    ('deit_timm', 'fc_norm.weight'),
-    ('cait_attnscale', 'blocks_token_only.0.attn.lamb'),
-    ('swin_timm', 'absolute_pos_embed'),
-    ('swin_timm', 'layers.0.blocks.0.attn.w_msa.qkv.weight'),
-])
+@pytest.mark.parametrize(
+    'name, key',
+    [
+        ('deit_timm', 'fc_norm.weight'),
+        ('cait_attnscale', 'blocks_token_only.0.attn.lamb'),
+        ('swin_timm', 'absolute_pos_embed'),
+        ('swin_timm', 'layers.0.blocks.0.attn.w_msa.qkv.weight'),
+    ],
+)
 def test_leftover_key(antioversmoothing, refused, name, key):
     official = {**antioversmoothing.weights(name), key: torch.zeros(2)}
     line = refused(official, family=name.split('_')[0])
     assert f'missing 0, left over 1 ({key})' in line
 
 
-@pytest.mark.parametrize('family, theirs', [
-    ('deit', 'cait'), ('deit', 'swin'), ('cait', 'deit'), ('cait', 'swin'),
-    ('swin', 'deit'), ('swin', 'cait')])
+@pytest.mark.parametrize(
+    'family, theirs',
+    [
+        ('deit', 'cait'),
+        ('deit', 'swin'),
+        ('cait', 'deit'),
+        ('cait', 'swin'),
+        ('swin', 'deit'),
+        ('swin', 'cait'),
+    ],
+)
 def test_other_family(antioversmoothing, refused, family, theirs):
     line = refused(antioversmoothing.weights(f'{theirs}_timm'), family=family)
     assert f'not the keys of a whole official {family!r} model' in line

@@ -16,12 +16,15 @@ def official(soft):
     return soft.weights()
 
 
-@pytest.mark.parametrize('wrap', [
-    lambda weights: weights,
-    lambda weights: dict(model=weights),
-    lambda weights: dict(state_dict=weights, epoch=3, optimizer=dict(lr=0.1)),
-    lambda weights: {f'module.{key}': value for key, value in weights.items()},
-])
+@pytest.mark.parametrize(
+    'wrap',
+    [
+        lambda weights: weights,
+        lambda weights: dict(model=weights),
+        lambda weights: dict(state_dict=weights, epoch=3, optimizer=dict(lr=0.1)),
+        lambda weights: {f'module.{key}': value for key, value in weights.items()},
+    ],
+)
 def test_wrappings(tool, official, convert, capsys, wrap):
     converted = convert(wrap(official))
     expected = tool.convert(official, 'soft')
@@ -33,7 +36,8 @@ def test_wrappings(tool, official, convert, capsys, wrap):
         source='official.pth',
         ema=False,
         arch=dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 2, 1]),
-        scales=[])
+        scales=[],
+    )
     out = capsys.readouterr().out
     assert f'all {len(official)} official keys to {len(expected)} of ours' in out
     assert 'a head of 5 classes' in out
@@ -44,11 +48,11 @@ def test_moving_average(official, convert, capsys):
     checkpoint = dict(state_dict=official, state_dict_ema=average)
     converted = convert(checkpoint)
     assert '--ema' in capsys.readouterr().out
-    assert torch.equal(
-        converted['state_dict']['head.fc.bias'], official['head.bias'])
+    assert torch.equal(converted['state_dict']['head.fc.bias'], official['head.bias'])
     converted = convert(checkpoint, '--ema', '--overwrite')
     assert torch.equal(
-        converted['state_dict']['head.fc.bias'], official['head.bias'] + 1)
+        converted['state_dict']['head.fc.bias'], official['head.bias'] + 1
+    )
     assert converted['meta']['ema']
 
 
@@ -65,18 +69,20 @@ def test_leftover_key(official, refused):
 
 
 def test_other_family(refused):
-    line = refused({
-        'cls_token': torch.zeros(1, 1, 8),
-        'pos_embed': torch.zeros(1, 5, 8),
-        'blocks.0.attn.qkv.weight': torch.zeros(24, 8)
-    })
+    line = refused(
+        {
+            'cls_token': torch.zeros(1, 1, 8),
+            'pos_embed': torch.zeros(1, 5, 8),
+            'blocks.0.attn.qkv.weight': torch.zeros(24, 8),
+        }
+    )
     assert "official 'soft' model" in line
     assert 'pos_embed1' in line and 'blocks.0.attn.qkv.weight' in line
 
 
-@pytest.mark.parametrize('checkpoint', [
-    {}, dict(epoch=1), dict(model={}), dict(model=[torch.zeros(1)]), [1]
-])
+@pytest.mark.parametrize(
+    'checkpoint', [{}, dict(epoch=1), dict(model={}), dict(model=[torch.zeros(1)]), [1]]
+)
 def test_no_state_dict(refused, checkpoint):
     line = refused(checkpoint)
     assert 'state dict' in line or 'must hold a dict' in line
@@ -101,7 +107,7 @@ def test_no_checkpoint(tool, tmp_path, capsys, content):
         src.write_bytes(content)
     with pytest.raises(SystemExit):
         tool.main(['soft', str(src), str(tmp_path / 'dst.pth')])
-    line, = capsys.readouterr().err.splitlines()
+    (line,) = capsys.readouterr().err.splitlines()
     assert str(src) in line
     assert not (tmp_path / 'dst.pth').exists()
 
@@ -122,15 +128,29 @@ def test_existing_file_is_kept(official, convert, capsys):
 def test_command_line(tmp_path, official):
 
     def run(*args):
-        return subprocess.run([sys.executable, str(TOOL), *map(str, args)],
-                              capture_output=True,
-                              text=True,
-                              cwd=tmp_path)
+        return subprocess.run(
+            [sys.executable, str(TOOL), *map(str, args)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        )
 
     shown = run('--help')
     assert shown.returncode == 0
-    for word in ('soft', 'deit', 'cait', 'swin', 'cswin', 'SRC', 'DST', 'example:',
-                 'backbone.', '--overwrite', '--attention', '--arch'):
+    for word in (
+        'soft',
+        'deit',
+        'cait',
+        'swin',
+        'cswin',
+        'SRC',
+        'DST',
+        'example:',
+        'backbone.',
+        '--overwrite',
+        '--attention',
+        '--arch',
+    ):
         assert word in shown.stdout
     failed = run('resnet', 'a.pth', 'b.pth')
     assert failed.returncode == 2

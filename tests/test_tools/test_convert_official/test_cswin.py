@@ -1,4 +1,5 @@
 """CSWin, and what of it can start an ELFATT model."""
+
 import json
 import sys
 from types import SimpleNamespace
@@ -30,7 +31,7 @@ def start(cswin, convert, capsys):
     def run(kind, *options):
         checkpoint = convert(cswin.weights(kind), *ELFATT, *options, family='cswin')
         assert checkpoint['meta']['attention'] == 'elfatt'
-        report = {}
+        report, lines = {}, []
         for line in capsys.readouterr().out.splitlines():
             if line.startswith('  '):
                 lines.append(line.strip())
@@ -68,10 +69,12 @@ def load_classifier(checkpoint, arch, attention):
                 type='mmlinattn.CSWinTransformer',
                 arch=arch,
                 attention=attention,
-                out_type='avg_featmap'),
-            head=dict(
-                type='mmpretrain.LinearClsHead', num_classes=5, in_channels=64),
-            data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor')))
+                out_type='avg_featmap',
+            ),
+            head=dict(type='mmpretrain.LinearClsHead', num_classes=5, in_channels=64),
+            data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor'),
+        )
+    )
     load_checkpoint(classifier, str(checkpoint), strict=True)
     return classifier.eval()
 
@@ -109,33 +112,38 @@ def full_model(cswin, tool):
     shapes = json.loads(cswin.KEYS.read_text())['tiny']
     return tool.convert(
         {key: torch.empty(shape, device='meta') for key, shape in shapes.items()},
-        'cswin')
+        'cswin',
+    )
 
 
 def test_keys_of_full_model(cswin, tool):
     converted = full_model(cswin, tool)
     assert converted.pop('head.fc.weight').shape == (1000, 512)
-    assert converted.pop('head.fc.bias').shape == (1000, )
+    assert converted.pop('head.fc.bias').shape == (1000,)
     arch = tool.FAMILIES['cswin'].arch(tool.inside(converted, PREFIX))
     assert arch == dict(embed_dims=64, depths=[1, 2, 21, 1])
     with torch.device('meta'):
         model = CSWinTransformer(
-            dict(arch, num_heads=[2, 4, 8, 16]), 'local', out_indices=(3, ))
+            dict(arch, num_heads=[2, 4, 8, 16]), 'local', out_indices=(3,)
+        )
     assert {key: value.shape for key, value in converted.items()} == {
         f'{PREFIX}{key}': value.shape for key, value in model.state_dict().items()
     }
 
 
-@pytest.mark.parametrize('kind, key', [
-    ('classifier', 'norm.bias'),
-    ('classifier', 'head.weight'),
-    ('classifier', 'stage1_conv_embed.2.weight'),
-    ('classifier', 'merge3.norm.bias'),
-    ('classifier', 'stage3.1.qkv.weight'),
-    ('classifier', 'stage2.0.attns.1.get_v.bias'),
-    ('backbone', 'norm2.bias'),
-    ('backbone', 'stage4.0.attns.0.get_v.weight'),
-])
+@pytest.mark.parametrize(
+    'kind, key',
+    [
+        ('classifier', 'norm.bias'),
+        ('classifier', 'head.weight'),
+        ('classifier', 'stage1_conv_embed.2.weight'),
+        ('classifier', 'merge3.norm.bias'),
+        ('classifier', 'stage3.1.qkv.weight'),
+        ('classifier', 'stage2.0.attns.1.get_v.bias'),
+        ('backbone', 'norm2.bias'),
+        ('backbone', 'stage4.0.attns.0.get_v.weight'),
+    ],
+)
 def test_missing_key(cswin, refused, kind, key):
     official = cswin.weights(kind)
     del official[key]
@@ -143,12 +151,15 @@ def test_missing_key(cswin, refused, kind, key):
     assert f'missing 1 ({key}), left over 0' in line
 
 
-@pytest.mark.parametrize('kind, key', [
-    ('classifier', 'stage4.0.attns.1.get_v.weight'),
-    ('classifier', 'stage1.0.attn.relative_position_bias_table'),
-    ('classifier', 'norm1.bias'),
-    ('backbone', 'norm.weight'),
-])
+@pytest.mark.parametrize(
+    'kind, key',
+    [
+        ('classifier', 'stage4.0.attns.1.get_v.weight'),
+        ('classifier', 'stage1.0.attn.relative_position_bias_table'),
+        ('classifier', 'norm1.bias'),
+        ('backbone', 'norm.weight'),
+    ],
+)
 @pytest.mark.parametrize('options', [(), ELFATT])
 def test_leftover_key(cswin, refused, kind, key, options):
     official = {**cswin.weights(kind), key: torch.zeros(2)}
@@ -159,8 +170,8 @@ def test_leftover_key(cswin, refused, kind, key, options):
 @pytest.mark.parametrize('theirs, family', [('swin', 'cswin'), ('cswin', 'swin')])
 def test_other_family(cswin, antioversmoothing, refused, theirs, family):
     weights = dict(
-        swin=antioversmoothing.weights('swin_timm'),
-        cswin=cswin.weights('classifier'))
+        swin=antioversmoothing.weights('swin_timm'), cswin=cswin.weights('classifier')
+    )
     line = refused(weights[theirs], family=family)
     assert f'not the keys of a whole official {family!r} model' in line
 
@@ -170,7 +181,8 @@ def test_released_files_hold_an_average_alone(cswin, tool, convert, capsys):
     converted = convert(dict(state_dict_ema=official), family='cswin')
     assert converted['meta']['ema']
     assert 'a moving average of the weights, all that SRC holds' in (
-        capsys.readouterr().out)
+        capsys.readouterr().out
+    )
     expected = tool.convert(official, 'cswin')
     assert converted['state_dict'].keys() == expected.keys()
     assert all(converted['state_dict'][key].equal(expected[key]) for key in expected)
@@ -262,7 +274,8 @@ def test_pretrained_variable(cswin, convert, options):
     runner = SimpleNamespace(
         optim_wrapper=OptimWrapper(torch.optim.SGD(model.parameters(), lr=0.1)),
         cfg=dict(pretrained=str(convert.dst)),
-        model=SimpleNamespace(backbone=model))
+        model=SimpleNamespace(backbone=model),
+    )
     PretrainedBackboneHook().before_run(runner)
     model.init_weights()
     assert model.norm3.weight.equal(official['norm.weight'])
@@ -282,8 +295,7 @@ def test_other_depths(cswin, start, other_depths):
     """Blocks that only one of the two models has are named, and DST is whole."""
     state_dict, report = start('backbone', '--arch', 'other')
     assert len(report[INITIAL]) == len(report[UNUSED]) == 16
-    assert all(
-        key.startswith(f'{PREFIX}stages.0.blocks.1.') for key in report[INITIAL])
+    assert all(key.startswith(f'{PREFIX}stages.0.blocks.1.') for key in report[INITIAL])
     assert all(key.startswith('stage3.1.') for key in report[UNUSED])
     assert state_dict.keys() == keys_of('elfatt', other_depths)
 
@@ -301,14 +313,17 @@ def test_start_is_reproducible(start, other_depths):
 def test_official_tiny_starts_the_papers_model(cswin, tool):
     """What is left open by CSWin-T's 1, 2, 21, 1 blocks for ELFATT's 2, 4, 18, 1."""
     from elfatt_start import find_sources
+
     local = full_model(cswin, tool)
     with torch.device('meta'):
-        model = CSWinTransformer('t24181', 'elfatt', out_indices=(3, ))
+        model = CSWinTransformer('t24181', 'elfatt', out_indices=(3,))
     shapes = {f'{PREFIX}{k}': tuple(v.shape) for k, v in model.state_dict().items()}
     sources = find_sources(shapes, local)
     initial = [key for key, names in sources.items() if not names]
-    new_blocks = [f'{PREFIX}stages.{block}.' for block in (
-        '0.blocks.1', '1.blocks.2', '1.blocks.3')]
+    new_blocks = [
+        f'{PREFIX}stages.{block}.'
+        for block in ('0.blocks.1', '1.blocks.2', '1.blocks.3')
+    ]
     assert initial == [key for key in shapes if key.startswith(tuple(new_blocks))]
     used = {name for names in sources.values() for name in names}
     dropped = [f'{PREFIX}stages.2.blocks.{i}.' for i in (18, 19, 20)]
@@ -324,8 +339,7 @@ def test_official_tiny_starts_the_papers_model(cswin, tool):
 def test_other_width(cswin, refused, monkeypatch):
     arch = dict(cswin.ARCH, embed_dims=16)
     monkeypatch.setitem(CSWinTransformer.arch_zoo, 'wide', arch)
-    line = refused(
-        cswin.weights('backbone'), *ELFATT, '--arch', 'wide', family='cswin')
+    line = refused(cswin.weights('backbone'), *ELFATT, '--arch', 'wide', family='cswin')
     assert "embed_dims=8 cannot start arch='wide', which has 16" in line
 
 
@@ -342,13 +356,16 @@ def test_missing_library(cswin, convert, capsys, monkeypatch):
     assert not convert.dst.exists()
 
 
-@pytest.mark.parametrize('family, options, message', [
-    ('swin', ELFATT, '--attention elfatt needs FAMILY=cswin, got swin'),
-    ('cswin', ('--arch', 't24181'), '--arch t24181 needs --attention elfatt'),
-])
+@pytest.mark.parametrize(
+    'family, options, message',
+    [
+        ('swin', ELFATT, '--attention elfatt needs FAMILY=cswin, got swin'),
+        ('cswin', ('--arch', 't24181'), '--arch t24181 needs --attention elfatt'),
+    ],
+)
 def test_options_that_need_others(tool, tmp_path, capsys, family, options, message):
     with pytest.raises(SystemExit) as exit_info:
         tool.main([family, 'src.pth', str(tmp_path / 'dst.pth'), *options])
     assert exit_info.value.code == 2
-    line, = capsys.readouterr().err.splitlines()
+    (line,) = capsys.readouterr().err.splitlines()
     assert message in line

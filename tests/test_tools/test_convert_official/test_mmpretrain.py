@@ -1,4 +1,5 @@
 """mmpretrain's DeiT and Swin, converted: ours are the same functions."""
+
 import pytest
 import torch
 from mmengine.registry import MODELS
@@ -20,7 +21,9 @@ def build_classifier(backbone, head):
             type='mmpretrain.ImageClassifier',
             backbone=backbone,
             head=dict(type=f'mmpretrain.{head}', num_classes=5, in_channels=64),
-            data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor')))
+            data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor'),
+        )
+    )
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
@@ -30,10 +33,13 @@ def build_classifier(backbone, head):
 def load(model, converted):
     """Our model with the backbone's part of a converted checkpoint."""
     prefix = 'backbone.'
-    model.load_state_dict({
-        key[len(prefix):]: value
-        for key, value in converted['state_dict'].items() if key.startswith(prefix)
-    })
+    model.load_state_dict(
+        {
+            key[len(prefix) :]: value
+            for key, value in converted['state_dict'].items()
+            if key.startswith(prefix)
+        }
+    )
     return model.eval()
 
 
@@ -42,14 +48,15 @@ def deit():
     arch = dict(DEIT, embed_dims=64, feedforward_channels=256)
     return build_classifier(
         dict(
-            type='mmpretrain.VisionTransformer',
-            arch=arch,
-            img_size=96,
-            patch_size=16), 'VisionTransformerClsHead')
+            type='mmpretrain.VisionTransformer', arch=arch, img_size=96, patch_size=16
+        ),
+        'VisionTransformerClsHead',
+    )
 
 
-@pytest.mark.parametrize('height, width', [
-    (96, 96), (224, 224), (64, 160), (208, 48), (96, 112), (50, 75)])
+@pytest.mark.parametrize(
+    'height, width', [(96, 96), (224, 224), (64, 160), (208, 48), (96, 112), (50, 75)]
+)
 @torch.no_grad()
 def test_deit(deit, convert, relative_error, height, width):
     converted = convert(deit.state_dict(), family='deit')
@@ -59,9 +66,13 @@ def test_deit(deit, convert, relative_error, height, width):
                 type='mmlinattn.VisionTransformer',
                 arch=dict(DEIT, embed_dims=64),
                 img_size=96,
-                out_type='cls_token')), converted)
+                out_type='cls_token',
+            )
+        ),
+        converted,
+    )
     x = torch.randn(2, 3, height, width)
-    token, = ours(x)
+    (token,) = ours(x)
     head = converted['state_dict']
     logits = token @ head['head.fc.weight'].mT + head['head.fc.bias']
     assert relative_error(token, deit.backbone(x)[-1]) < 1e-5
@@ -73,9 +84,18 @@ def test_deit(deit, convert, relative_error, height, width):
         deit.backbone.out_type = 'cls_token'
 
 
-@pytest.mark.parametrize('arch, height, width', [
-    (SWIN, 224, 224), (SWIN, 193, 257), (SWIN, 230, 311), (SWIN, 449, 193),
-    (SWIN_FOR_SMALL, 64, 96), (SWIN_FOR_SMALL, 61, 90), (SWIN_FOR_SMALL, 60, 129)])
+@pytest.mark.parametrize(
+    'arch, height, width',
+    [
+        (SWIN, 224, 224),
+        (SWIN, 193, 257),
+        (SWIN, 230, 311),
+        (SWIN, 449, 193),
+        (SWIN_FOR_SMALL, 64, 96),
+        (SWIN_FOR_SMALL, 61, 90),
+        (SWIN_FOR_SMALL, 60, 129),
+    ],
+)
 @torch.no_grad()
 def test_swin(convert, relative_error, arch, height, width):
     theirs = build_classifier(
@@ -83,12 +103,16 @@ def test_swin(convert, relative_error, arch, height, width):
             type='mmpretrain.SwinTransformer',
             arch=arch,
             out_indices=(0, 1, 2, 3),
-            pad_small_map=arch is SWIN_FOR_SMALL), 'LinearClsHead').backbone
+            pad_small_map=arch is SWIN_FOR_SMALL,
+        ),
+        'LinearClsHead',
+    ).backbone
     state_dict = {f'backbone.{k}': v for k, v in theirs.state_dict().items()}
     converted = convert(state_dict, family='swin')
     assert converted['meta']['arch'] == arch
     ours = load(
-        MODELS.build(dict(type='mmlinattn.SwinTransformer', arch=arch)), converted)
+        MODELS.build(dict(type='mmlinattn.SwinTransformer', arch=arch)), converted
+    )
     x = torch.randn(2, 3, height, width)
     maps = ours(x)
     errors = [relative_error(*pair) for pair in zip(maps, theirs(x))]
@@ -105,28 +129,29 @@ def test_prefix_is_optional(tool):
     assert 'backbone.norm3.bias' in converted and 'backbone.norm0.bias' not in converted
 
 
-@pytest.mark.parametrize('family, theirs, ours', [
-    ('deit', dict(type='VisionTransformer', arch='deit-small'), 'deit-small'),
-    ('deit', dict(type='VisionTransformer', arch='deit-base'), 'deit-base'),
-    ('swin', dict(type='SwinTransformer', arch='tiny'), 'tiny'),
-    ('swin', dict(type='SwinTransformer', arch='small'), 'small'),
-    ('swin', dict(type='SwinTransformer', arch='base'), 'base'),
-])
+@pytest.mark.parametrize(
+    'family, theirs, ours',
+    [
+        ('deit', dict(type='VisionTransformer', arch='deit-small'), 'deit-small'),
+        ('deit', dict(type='VisionTransformer', arch='deit-base'), 'deit-base'),
+        ('swin', dict(type='SwinTransformer', arch='tiny'), 'tiny'),
+        ('swin', dict(type='SwinTransformer', arch='small'), 'small'),
+        ('swin', dict(type='SwinTransformer', arch='base'), 'base'),
+    ],
+)
 def test_keys_of_full_models(tool, monkeypatch, family, theirs, ours):
     """Every key and shape, without the weights."""
     # mmpretrain reads its drop path rates from a tensor, which meta has not
     linspace = torch.linspace
-    monkeypatch.setattr(
-        torch, 'linspace', lambda *args: linspace(*args, device='cpu'))
+    monkeypatch.setattr(torch, 'linspace', lambda *args: linspace(*args, device='cpu'))
     with torch.device('meta'):
         model = MODELS.build({**theirs, 'type': f'mmpretrain.{theirs["type"]}'})
         converted = tool.convert(model.state_dict(), family)
         type_name = f'mmlinattn.{theirs["type"]}'
-        options = dict(out_indices=(3, )) if family == 'swin' else dict()
+        options = dict(out_indices=(3,)) if family == 'swin' else dict()
         backbone = MODELS.build(dict(type=type_name, arch=ours, **options))
     assert {key: value.shape for key, value in converted.items()} == {
-        f'backbone.{key}': value.shape
-        for key, value in backbone.state_dict().items()
+        f'backbone.{key}': value.shape for key, value in backbone.state_dict().items()
     }
     arch = tool.FAMILIES[family].arch(tool.inside(converted, 'backbone.'))
     assert arch == {key: backbone.arch_zoo[ours][key] for key in arch}
@@ -136,7 +161,9 @@ def test_distilled_model(tool):
     model = MODELS.build(
         dict(
             type='mmpretrain.DistilledVisionTransformer',
-            arch=dict(DEIT, feedforward_channels=64)))
+            arch=dict(DEIT, feedforward_channels=64),
+        )
+    )
     state_dict = {f'backbone.{k}': v for k, v in model.state_dict().items()}
     with pytest.raises(ValueError, match='dist_token, head_dist'):
         tool.convert(state_dict, 'deit')

@@ -23,7 +23,8 @@ def check_outputs(relative_error):
     def check(checkpoint, arch, image, stages, logits, tolerance, **options):
         backbone = dict(type='mmlinattn.SOFT', arch=arch, **options)
         init_cfg = dict(
-            type='Pretrained', checkpoint=str(checkpoint), prefix='backbone.')
+            type='Pretrained', checkpoint=str(checkpoint), prefix='backbone.'
+        )
         model = MODELS.build({**backbone, 'init_cfg': init_cfg})
         model.init_weights()
         classifier = MODELS.build(
@@ -33,8 +34,11 @@ def check_outputs(relative_error):
                 head=dict(
                     type='mmpretrain.LinearClsHead',
                     num_classes=logits.size(1),
-                    in_channels=arch['embed_dims'][-1]),
-                data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor')))
+                    in_channels=arch['embed_dims'][-1],
+                ),
+                data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor'),
+            )
+        )
         load_checkpoint(classifier, str(checkpoint), strict=True)
         maps = model.eval()(image)
         assert len(maps) == len(stages)
@@ -48,8 +52,9 @@ def check_outputs(relative_error):
 @SOLVERS
 @pytest.mark.parametrize('image', ['noise', 'smooth'])
 @pytest.mark.parametrize('variant', ['soft', 'softpp'])
-def test_outputs_of_official_code(soft, official, convert, check_outputs, variant,
-                                  image, solver):
+def test_outputs_of_official_code(
+    soft, official, convert, check_outputs, variant, image, solver
+):
     pytest.importorskip('mmpretrain')
     convert(official)
     outputs = {
@@ -61,20 +66,25 @@ def test_outputs_of_official_code(soft, official, convert, check_outputs, varian
     check_outputs(
         convert.dst,
         soft.ARCH,
-        soft.image(image), [outputs[key] for key in sorted(outputs)],
+        soft.image(image),
+        [outputs[key] for key in sorted(outputs)],
         logits,
         tolerance=1e-5,
         attn_norm=variant == 'softpp',
-        solver=solver)
+        solver=solver,
+    )
 
 
 @SOLVERS
-@pytest.mark.parametrize('name, tolerance', [
-    ('soft_224', 1e-5),
-    ('softpp_224', 1e-5),
-    ('soft_smooth', 1e-4),
-    ('softpp_smooth', 1e-3),
-])
+@pytest.mark.parametrize(
+    'name, tolerance',
+    [
+        ('soft_224', 1e-5),
+        ('softpp_224', 1e-5),
+        ('soft_smooth', 1e-4),
+        ('softpp_smooth', 1e-3),
+    ],
+)
 def test_reference(reference, convert, check_outputs, name, tolerance, solver):
     pytest.importorskip('mmpretrain')
     recorded = reference(name)
@@ -88,7 +98,8 @@ def test_reference(reference, convert, check_outputs, name, tolerance, solver):
         recorded['logits'],
         tolerance,
         attn_norm=attn_norm,
-        solver=solver)
+        solver=solver,
+    )
 
 
 def test_keys_of_full_model(tool, soft):
@@ -100,12 +111,11 @@ def test_keys_of_full_model(tool, soft):
     }
     converted = tool.convert(state_dict, 'soft')
     assert converted.pop('head.fc.weight').shape == (1000, 512)
-    assert converted.pop('head.fc.bias').shape == (1000, )
+    assert converted.pop('head.fc.bias').shape == (1000,)
     with torch.device('meta'):
         model = MODELS.build(dict(type='mmlinattn.SOFT', arch='tiny'))
     assert {key: value.shape for key, value in converted.items()} == {
-        f'backbone.{key}': value.shape
-        for key, value in model.state_dict().items()
+        f'backbone.{key}': value.shape for key, value in model.state_dict().items()
     }
     arch = tool.FAMILIES['soft'].arch(tool.inside(converted, 'backbone.'))
     assert arch == {key: model.arch_zoo['tiny'][key] for key in arch}
@@ -114,19 +124,28 @@ def test_keys_of_full_model(tool, soft):
 def test_merged_projection(tool, official):
     converted = tool.convert(official, 'soft')
     query, key_value = converted['backbone.stages.3.blocks.0.attn.qkv.weight'].split(
-        [32, 64])
+        [32, 64]
+    )
     assert torch.equal(query, official['block4.0.attn.q.weight'])
     assert torch.equal(key_value, official['block4.0.attn.kv.weight'])
 
 
-@pytest.mark.parametrize('key', [
-    'cls_token', 'norm.bias', 'head.bias', 'block1.0.att.mha.W_q.weight',
-    'block3.0.att.mha.attn.conv.weight', 'block4.0.attn.kv.bias',
-    'patch_embed2.proj.1.running_var'
-])
+@pytest.mark.parametrize(
+    'key',
+    [
+        'cls_token',
+        'norm.bias',
+        'head.bias',
+        'block1.0.att.mha.W_q.weight',
+        'block3.0.att.mha.attn.conv.weight',
+        'block4.0.attn.kv.bias',
+        'patch_embed2.proj.1.running_var',
+    ],
+)
 def test_missing_key(official, refused, key):
     assert f'missing 1 ({key}), left over 0' in refused(
-        {name: value for name, value in official.items() if name != key})
+        {name: value for name, value in official.items() if name != key}
+    )
 
 
 @pytest.mark.parametrize('prefix', ['block3.0.', 'block2.', 'patch_embed4.'])

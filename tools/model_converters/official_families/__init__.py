@@ -5,7 +5,6 @@ from the keys of a checkpoint, because code bases name the same modules differen
 `timm` stands for the names that timm and the official repositories share, `mm` for
 those of OpenMMLab.
 """
-from typing import Dict
 
 from .blocks import pyramid_arch
 from .cait import cait_arch, cait_rows
@@ -15,10 +14,10 @@ from .rows import Family
 from .soft import soft_arch, soft_rows
 from .swin import swin_arch, swin_rows
 
-FAMILIES: Dict[str, Family] = dict(
+FAMILIES: dict[str, Family] = dict(
     soft=Family(soft_rows, soft_arch),
     deit=Family(deit_rows, deit_arch),
     cait=Family(cait_rows, cait_arch),
-    swin=Family(
-        swin_rows, swin_arch, buffers=('attn_mask', 'relative_position_index')),
-    cswin=Family(cswin_rows, pyramid_arch))
+    swin=Family(swin_rows, swin_arch, buffers=('attn_mask', 'relative_position_index')),
+    cswin=Family(cswin_rows, pyramid_arch),
+)

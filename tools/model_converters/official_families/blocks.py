@@ -1,5 +1,6 @@
 """What several families have in common."""
-from typing import Callable, Tuple
+
+from typing import Callable
 
 from torch import Tensor
 
@@ -19,8 +20,9 @@ MM_FFN = (
 )
 
 
-def scaling_rows(keys: Keys,
-                 change: Callable[[Tensor], Tensor] = unchanged) -> Tuple[Row, ...]:
+def scaling_rows(
+    keys: Keys, change: Callable[[Tensor], Tensor] = unchanged
+) -> tuple[Row, ...]:
     """Rows of a block's AttnScale and FeatScale vectors, if the model has them.
 
     Args:
@@ -30,10 +32,12 @@ def scaling_rows(keys: Keys,
     last_names = {key.rpartition('.')[2] for key in keys}
     rows = ()
     if 'lamb' in last_names:
-        rows += (Row('attn.omega', 'attn.lamb'), )
+        rows += (Row('attn.omega', 'attn.lamb'),)
     if last_names & {'lamb1', 'lamb2'}:
-        rows += (Row('feat_scale.dc_scale', 'lamb1', change=change),
-                 Row('feat_scale.hc_scale', 'lamb2', change=change))
+        rows += (
+            Row('feat_scale.dc_scale', 'lamb1', change=change),
+            Row('feat_scale.hc_scale', 'lamb2', change=change),
+        )
     return rows
 
 
@@ -49,4 +53,5 @@ def pyramid_arch(ours: StateDict) -> dict:
         depths=[
             count_blocks(ours, f'stages.{i}.blocks.')
             for i in range(count_blocks(ours, 'stages.'))
-        ])
+        ],
+    )

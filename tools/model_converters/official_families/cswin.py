@@ -1,16 +1,9 @@
 """CSWin: classifiers and the backbone of segmentors."""
-from typing import List
 
 from .rows import LINEAR, NORM, Keys, Row, count_blocks, nested
 
-CSWIN_STEM = (
-    Row('layer.0', '0', LINEAR),
-    Row('layer.1', '2', NORM),
-)
-CSWIN_MERGING = (
-    Row('layer.0', 'conv', LINEAR),
-    Row('layer.1', 'norm', NORM),
-)
+CSWIN_STEM = (Row('layer.0', '0', LINEAR), Row('layer.1', '2', NORM))
+CSWIN_MERGING = (Row('layer.0', 'conv', LINEAR), Row('layer.1', 'norm', NORM))
 CSWIN_BLOCK = (
     Row('norm1', 'norm1', NORM),
     Row('attn.qkv', 'qkv', LINEAR),
@@ -25,10 +18,10 @@ CSWIN_STRIPES = (
     Row('attn.lepe.1', 'attns.1.get_v', LINEAR),
 )
 # the last stage attends to the whole map
-CSWIN_WHOLE_MAP = (Row('attn.lepe', 'attns.0.get_v', LINEAR), )
+CSWIN_WHOLE_MAP = (Row('attn.lepe', 'attns.0.get_v', LINEAR),)
 
 
-def cswin_rows(keys: Keys) -> List[Row]:
+def cswin_rows(keys: Keys) -> list[Row]:
     """Rows of CSWin, whose official stages count from 1.
 
     Segmentors norm every map, norm1 to norm4; classifiers the last one, norm.
@@ -38,11 +31,14 @@ def cswin_rows(keys: Keys) -> List[Row]:
     for i in range(4):
         if i < 3 and f'norm{i + 1}.weight' in keys:
             rows.append(Row(f'norm{i}', f'norm{i + 1}', NORM))
-        rows += nested(f'stages.{i}.embedding.',
-                       f'merge{i}.' if i else 'stage1_conv_embed.',
-                       CSWIN_MERGING if i else CSWIN_STEM)
+        rows += nested(
+            f'stages.{i}.embedding.',
+            f'merge{i}.' if i else 'stage1_conv_embed.',
+            CSWIN_MERGING if i else CSWIN_STEM,
+        )
         lepe = CSWIN_WHOLE_MAP if i == 3 else CSWIN_STRIPES
         for j in range(count_blocks(keys, f'stage{i + 1}.')):
-            rows += nested(f'stages.{i}.blocks.{j}.', f'stage{i + 1}.{j}.',
-                           CSWIN_BLOCK + lepe)
+            rows += nested(
+                f'stages.{i}.blocks.{j}.', f'stage{i + 1}.{j}.', CSWIN_BLOCK + lepe
+            )
     return rows

@@ -1,5 +1,4 @@
 """DeiT."""
-from typing import List
 
 from torch import Tensor
 
@@ -19,7 +18,7 @@ def added_twice(vector: Tensor) -> Tensor:
     return 2 * vector
 
 
-def deit_rows(keys: Keys) -> List[Row]:
+def deit_rows(keys: Keys) -> list[Row]:
     """Rows of DeiT.
 
     Raises:
@@ -28,7 +27,8 @@ def deit_rows(keys: Keys) -> List[Row]:
     if 'dist_token' in keys:
         raise ValueError(
             'distilled models (dist_token, head_dist) are not supported, since '
-            'VisionTransformer has no distillation token: take one trained without')
+            'VisionTransformer has no distillation token: take one trained without'
+        )
     if is_mm(keys):
         embedding, blocks, norm = 'patch_embed.projection', 'layers', 'ln1'
         block = MM_DEIT_BLOCK
@@ -50,5 +50,5 @@ def deit_rows(keys: Keys) -> List[Row]:
 def deit_arch(ours: StateDict) -> dict:
     """Width and depth; the heads leave no trace."""
     return dict(
-        embed_dims=ours['cls_token'].size(-1),
-        num_layers=count_blocks(ours, 'blocks.'))
+        embed_dims=ours['cls_token'].size(-1), num_layers=count_blocks(ours, 'blocks.')
+    )

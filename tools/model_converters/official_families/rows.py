@@ -1,16 +1,17 @@
 """Rows: which of our modules is made of which official ones."""
+
 import re
-from typing import (Callable, Collection, Dict, Iterable, List, NamedTuple,
-                    Sequence, Tuple)
+from collections.abc import Collection, Iterable, Sequence
+from typing import Callable, NamedTuple
 
 import torch
 from torch import Tensor
 
-StateDict = Dict[str, Tensor]
+StateDict = dict[str, Tensor]
 Keys = Collection[str]
 
-WHOLE = ('', )
-WEIGHT = ('weight', )
+WHOLE = ('',)
+WEIGHT = ('weight',)
 LINEAR = NORM = ('weight', 'bias')
 BATCH_NORM = NORM + ('running_mean', 'running_var', 'num_batches_tracked')
 
@@ -28,8 +29,9 @@ def stacked(tensors: Sequence[Tensor]) -> Tensor:
 def inside(state_dict: StateDict, prefix: str) -> StateDict:
     """What is under a prefix, without it."""
     return {
-        key[len(prefix):]: value
-        for key, value in state_dict.items() if key.startswith(prefix)
+        key[len(prefix) :]: value
+        for key, value in state_dict.items()
+        if key.startswith(prefix)
     }
 
 
@@ -43,17 +45,19 @@ class Row(NamedTuple):
         tensors: Names of its tensors; ('', ) for a parameter without a module.
         change: From the official tensor to ours.
     """
+
     ours: str
     official: str
-    tensors: Tuple[str, ...] = WHOLE
+    tensors: tuple[str, ...] = WHOLE
     change: Callable[[Tensor], Tensor] = unchanged
 
-    def sources(self) -> Dict[str, List[str]]:
+    def sources(self) -> dict[str, list[str]]:
         """The official keys of each of our keys."""
         modules = self.official.split(' + ')
         return {
-            f'{self.ours}.{tensor}'.strip('.'):
-            [f'{module}.{tensor}'.strip('.') for module in modules]
+            f'{self.ours}.{tensor}'.strip('.'): [
+                f'{module}.{tensor}'.strip('.') for module in modules
+            ]
             for tensor in self.tensors
         }
 
@@ -67,17 +71,19 @@ class Family(NamedTuple):
         arch: From our state dict to the sizes that it shows.
         buffers: Last names of official buffers that our model computes itself.
     """
-    rows: Callable[[Keys], List[Row]]
+
+    rows: Callable[[Keys], list[Row]]
     arch: Callable[[StateDict], dict]
-    buffers: Tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
 
 
-def nested(ours: str, official: str, rows: Iterable[Row]) -> List[Row]:
+def nested(ours: str, official: str, rows: Iterable[Row]) -> list[Row]:
     """Rows of a module as rows of the one that holds it under these prefixes."""
     return [
         row._replace(
             ours=ours + row.ours,
-            official=' + '.join(official + name for name in row.official.split(' + ')))
+            official=' + '.join(official + name for name in row.official.split(' + ')),
+        )
         for row in rows
     ]
 

@@ -1,8 +1,16 @@
 """SOFT and SOFT++."""
-from typing import List
 
-from .rows import (BATCH_NORM, LINEAR, NORM, WEIGHT, Keys, Row, StateDict,
-                   count_blocks, nested)
+from .rows import (
+    BATCH_NORM,
+    LINEAR,
+    NORM,
+    WEIGHT,
+    Keys,
+    Row,
+    StateDict,
+    count_blocks,
+    nested,
+)
 
 SOFT_STEM = (
     Row('0.0', '0', LINEAR),
@@ -12,10 +20,7 @@ SOFT_STEM = (
     Row('2.0', '6', LINEAR),
     Row('2.1', '7', BATCH_NORM),
 )
-SOFT_MERGING = (
-    Row('layer.0', '0', LINEAR),
-    Row('layer.1', '1', BATCH_NORM),
-)
+SOFT_MERGING = (Row('layer.0', '0', LINEAR), Row('layer.1', '1', BATCH_NORM))
 SOFT_BLOCK = (
     Row('attn.q', 'att.mha.W_q', LINEAR),
     Row('attn.v', 'att.mha.W_v', LINEAR),
@@ -38,16 +43,22 @@ SOFT_LAST_BLOCK = (
 )
 
 
-def soft_rows(keys: Keys) -> List[Row]:
+def soft_rows(keys: Keys) -> list[Row]:
     """Rows of SOFT, whose official stages count from 1."""
     rows = [Row('stages.3.cls_token', 'cls_token'), Row('norm3', 'norm', NORM)]
     for i, number in enumerate('1234'):
         rows.append(Row(f'stages.{i}.pos_embed.table', f'pos_embed{number}'))
-        rows += nested(f'stages.{i}.embedding.', f'patch_embed{number}.proj.',
-                       SOFT_MERGING if i else SOFT_STEM)
+        rows += nested(
+            f'stages.{i}.embedding.',
+            f'patch_embed{number}.proj.',
+            SOFT_MERGING if i else SOFT_STEM,
+        )
         for j in range(count_blocks(keys, f'block{number}.')):
-            rows += nested(f'stages.{i}.blocks.{j}.', f'block{number}.{j}.',
-                           SOFT_LAST_BLOCK if i == 3 else SOFT_BLOCK)
+            rows += nested(
+                f'stages.{i}.blocks.{j}.',
+                f'block{number}.{j}.',
+                SOFT_LAST_BLOCK if i == 3 else SOFT_BLOCK,
+            )
     return rows
 
 
@@ -55,4 +66,5 @@ def soft_arch(ours: StateDict) -> dict:
     """Widths and depths; the heads of the last stage leave no trace."""
     return dict(
         embed_dims=[ours[f'stages.{i}.pos_embed.table'].size(-1) for i in range(4)],
-        depths=[count_blocks(ours, f'stages.{i}.blocks.') for i in range(4)])
+        depths=[count_blocks(ours, f'stages.{i}.blocks.') for i in range(4)],
+    )

@@ -1,22 +1,17 @@
 """Swin."""
-from typing import List
 
 from torch import Tensor
 
 from .blocks import MM_FFN, TIMM_BLOCK, is_mm, pyramid_arch, scaling_rows
-from .rows import (LINEAR, NORM, WEIGHT, Keys, Row, StateDict, count_blocks,
-                   nested)
+from .rows import LINEAR, NORM, WEIGHT, Keys, Row, StateDict, count_blocks, nested
 
 SWIN_BLOCK = TIMM_BLOCK + (
-    Row('attn.relative_position_bias_table', 'attn.relative_position_bias_table'), )
-SWIN_MERGING = (
-    Row('norm', 'norm', NORM),
-    Row('reduction', 'reduction', WEIGHT),
+    Row('attn.relative_position_bias_table', 'attn.relative_position_bias_table'),
 )
+SWIN_MERGING = (Row('norm', 'norm', NORM), Row('reduction', 'reduction', WEIGHT))
 MM_SWIN_BLOCK = (
     Row('norm1', 'norm1', NORM),
-    Row('attn.relative_position_bias_table',
-        'attn.w_msa.relative_position_bias_table'),
+    Row('attn.relative_position_bias_table', 'attn.w_msa.relative_position_bias_table'),
     Row('attn.qkv', 'attn.w_msa.qkv', LINEAR),
     Row('attn.proj', 'attn.w_msa.proj', LINEAR),
     Row('norm2', 'norm2', NORM),
@@ -35,7 +30,7 @@ def from_unfold(tensor: Tensor) -> Tensor:
 MM_SWIN_MERGING = tuple(row._replace(change=from_unfold) for row in SWIN_MERGING)
 
 
-def swin_rows(keys: Keys) -> List[Row]:
+def swin_rows(keys: Keys) -> list[Row]:
     """Rows of Swin; OpenMMLab's detectors norm the earlier maps too."""
     if is_mm(keys):
         embedding, stages, norm = 'patch_embed.projection', 'stages', 'norm{}'
@@ -55,8 +50,11 @@ def swin_rows(keys: Keys) -> List[Row]:
         if i < last and f'norm{i}.weight' in keys:
             rows.append(Row(f'norm{i}', f'norm{i}', NORM))
         if i:
-            rows += nested(f'stages.{i}.embedding.',
-                           f'{stages}.{i - ends_stage}.downsample.', merging)
+            rows += nested(
+                f'stages.{i}.embedding.',
+                f'{stages}.{i - ends_stage}.downsample.',
+                merging,
+            )
         for j in range(count_blocks(keys, f'{stages}.{i}.blocks.')):
             inner = f'{i}.blocks.{j}.'
             rows += nested(f'stages.{inner}', f'{stages}.{inner}', block)
