@@ -5,13 +5,19 @@ from .blocks import blockify, crop_map, pad_map, square_side, unblockify
 from .convolution import depthwise_conv2d
 from .efficient import efficient_attention
 from .focused import focus, focused_linear_attention
-from .gaussian import gaussian_kernel, gaussian_product
 from .local import block_attention, local_attention
-from .newton import check_solver, newton_alpha, newton_pinv
 from .nystrom import iterative_pinv, nystrom_attention
 from .oversmoothing import attn_scale, dc_component, feat_scale
 from .performer import orthogonal_features, performer_attention
-from .softmax_free import softmax_free_attention
+from .softmax_free import (
+    check_solver,
+    cholesky_solve,
+    gaussian_kernel,
+    gaussian_product,
+    newton_alpha,
+    newton_pinv,
+    softmax_free_attention,
+)
 
 __all__ = [
     'agent_attention',
@@ -19,6 +25,7 @@ __all__ = [
     'block_attention',
     'blockify',
     'check_solver',
+    'cholesky_solve',
     'crop_map',
     'dc_component',
     'depthwise_conv2d',

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 pytest.importorskip('triton', minversion='3.4')
-gaussian = pytest.importorskip('mmlinattn.functional.kernels.gaussian')
+gaussian = pytest.importorskip('mmlinattn.functional.softmax_free.triton.sweep')
 
 pytestmark = [
     pytest.mark.modern,

@@ -1,4 +1,4 @@
-"""Newton-Raphson's pseudo-inverse as a function of A's eigenvalues.
+"""Newton-Raphson's pseudo-inverse by the large eigenvalues of A alone.
 
 Legend: m landmarks, k columns of a right-hand side, r eigenpairs.
 """
@@ -8,6 +8,8 @@ from typing import NamedTuple, Optional
 
 import torch
 from torch import Tensor
+
+from .newton import newton_filter
 
 # How far the cut-off must be above the mean eigenvalue. Where it is not, too many
 # eigenvalues are large to be worth looking for.
@@ -26,28 +28,6 @@ _DEGREES = {torch.float32: 4, torch.float64: 11}
 _TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
-def newton_filter(eigenvalues, alpha, num_iters):
-    r""":math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`, what T
-    Newton-Raphson steps make of an eigenvalue; 0 of 0.
-
-    Args:
-        eigenvalues (Tensor): :math:`\lambda`.
-        alpha (Tensor | float): Step size, below :math:`2 / \lambda_{max}^2`.
-        num_iters (int): T.
-
-    Returns:
-        Tensor: Of the shape of ``eigenvalues``.
-    """
-    reduced = alpha * eigenvalues.square()
-    residual = 1 - reduced
-    # log1p keeps the digits of a residual next to 1
-    log_residual = torch.where(
-        residual > 0, torch.log1p(-reduced), residual.abs().log()
-    )
-    filtered = -torch.expm1(2.0**num_iters * log_residual) / eigenvalues
-    return filtered.where(eigenvalues != 0, eigenvalues)
-
-
 class Deflated(NamedTuple):
     r"""A as :math:`Q^T diag(\lambda) Q + R`: the eigenpairs of large eigenvalues,
     and a rest that a polynomial of low degree is enough for.
@@ -56,11 +36,13 @@ class Deflated(NamedTuple):
         vectors (Tensor): Q, orthonormal rows, (r, m).
         filtered (Tensor): :math:`g(\lambda)`, (r, 1).
         rest (Tensor, optional): R, (m, m); None where all eigenpairs are there.
+        slope (Tensor): :math:`c = 2^T \alpha`, that of g at 0; a scalar on the CPU.
     """
 
     vectors: Tensor
     filtered: Tensor
     rest: Optional[Tensor]
+    slope: Tensor
 
 
 def deflate(a, alpha, num_iters):
@@ -85,7 +67,8 @@ def deflate(a, alpha, num_iters):
     Returns:
         Deflated: The same whenever ``a`` is the same.
     """
-    scale = (2.0**num_iters * alpha) ** 0.5
+    slope = torch.tensor(2.0**num_iters * alpha, dtype=torch.float64, device='cpu')
+    scale = slope.item() ** 0.5
     if 1 / scale > _CUT_OFF_OVER_MEAN * a.diagonal().mean():
         generator = torch.Generator().manual_seed(0)
         start, probes = torch.randn(
@@ -97,25 +80,24 @@ def deflate(a, alpha, num_iters):
             rest = torch.addmm(a, (eigenvalues * vectors).mT, vectors, alpha=-1)
             if _norm_is_below_one(rest, probes, scale):
                 filtered = newton_filter(eigenvalues, alpha, num_iters)
-                return Deflated(vectors, filtered, rest)
+                return Deflated(vectors, filtered, rest, slope)
     eigenvalues, vectors = torch.linalg.eigh(a)
     filtered = newton_filter(eigenvalues, alpha, num_iters).unsqueeze(-1)
-    return Deflated(vectors.mT, filtered, None)
+    return Deflated(vectors.mT, filtered, None, slope)
 
 
-def apply_deflated(factors, x, alpha, num_iters):
+def apply_deflated(deflated, x, num_iters):
     """The operator of ``num_iters`` Newton-Raphson steps times ``x``.
 
     Args:
-        factors (Deflated): Of a matrix (m, m).
+        deflated (Deflated): Of a matrix (m, m).
         x (Tensor): (m, k).
-        alpha (float): Step size that the matrix was split for.
-        num_iters (int): The number of steps that it was split for.
+        num_iters (int): Number T of steps.
 
     Returns:
         Tensor: (m, k).
     """
-    vectors, filtered, rest = factors
+    vectors, filtered, rest, slope = deflated
     leading = vectors @ x
     if rest is None:
         return vectors.mT @ (filtered * leading)
@@ -123,7 +105,7 @@ def apply_deflated(factors, x, alpha, num_iters):
     x = torch.addmm(x, vectors.mT, leading, alpha=-1)
     again = vectors @ x
     x = torch.addmm(x, vectors.mT, again, alpha=-1)
-    c = 2.0**num_iters * alpha
+    c = slope.item()
     *coefficients, out = _polynomial(num_iters, _DEGREES[x.dtype])
     out = out * x
     for coefficient in reversed(coefficients):

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from mmlinattn.functional import kernels
-from mmlinattn.functional.kernels import available
+from mmlinattn.functional.softmax_free import triton as kernels
+from mmlinattn.functional.softmax_free.triton import available
 
 pytestmark = pytest.mark.modern
 
@@ -62,9 +62,9 @@ def test_asking_imports_no_triton(run_python):
     run_python("""
 import sys
 import torch
-from mmlinattn.functional import kernels
+from mmlinattn.functional.softmax_free import triton as kernels
 before = set(sys.modules)
 assert not kernels.available(torch.empty(2, 3))
 assert not {m for m in set(sys.modules) - before if 'triton' in m}
-assert 'mmlinattn.functional.kernels.gaussian' not in sys.modules
+assert 'mmlinattn.functional.softmax_free.triton.sweep' not in sys.modules
 """)

@@ -109,6 +109,14 @@ def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y):
     return grad_a + grad_a_of_out, grad_b + grad_b_of_out, grad_v
 
 
+class TritonProducts:
+    """:class:`~mmlinattn.functional.softmax_free.products.Products` on a GPU."""
+
+    product = staticmethod(gaussian_product)
+    product_grad = staticmethod(gaussian_product_grad)
+    joint_grad = staticmethod(both_products_grad)
+
+
 def _common_dtype(*tensors):
     """Dtype of the products: half only where all operands have the same."""
     dtypes = {x.dtype for x in tensors}

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from mmlinattn.functional import softmax_free_attention
-from mmlinattn.functional.gaussian import pick_implementation
-from mmlinattn.functional.kernels import available
+from mmlinattn.functional.softmax_free.products import pick_products
+from mmlinattn.functional.softmax_free.triton import available
 
 pytest.importorskip('triton', minversion='3.0')
-gaussian = pytest.importorskip('mmlinattn.functional.kernels.gaussian')
+gaussian = pytest.importorskip('mmlinattn.functional.softmax_free.triton.sweep')
 
 pytestmark = [pytest.mark.modern, pytest.mark.gpu]
 
@@ -184,9 +184,8 @@ def test_attention_takes_the_kernels(device, monkeypatch):
         monkeypatch.setenv('MMLINATTN_KERNELS', choice)
         inputs = [x.clone().requires_grad_() for x in (q, landmarks, v)]
         out = softmax_free_attention(*inputs, ridge=0.1, keep_kernel=False)
-        assert (gaussian.__name__ in str(pick_implementation(q, v))) == (
-            choice != 'torch'
-        )
+        kernels_run = isinstance(pick_products(q, v), gaussian.TritonProducts)
+        assert kernels_run == (choice != 'torch')
         results.append((out, *torch.autograd.grad(out.square().sum(), inputs)))
     torch.testing.assert_close(results[0], results[1])
     torch.testing.assert_close(results[0], results[2], rtol=1e-4, atol=1e-4)

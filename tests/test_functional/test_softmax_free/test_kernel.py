@@ -1,15 +1,16 @@
-"""Legend: B batch, h heads, M rows, K columns, d head dim, e channels of values."""
+"""Legend: B batch, h heads, M rows, N columns, d head dim, e channels of values."""
 
 import pytest
 import torch
 from torch.autograd import gradcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mmlinattn.functional import gaussian_kernel, gaussian_product, streaming
+from mmlinattn.functional import gaussian_kernel, gaussian_product
+from mmlinattn.functional.softmax_free import streaming
 
 pytestmark = pytest.mark.modern
 
-# (B, h, M, K, d, e)
+# (B, h, M, N, d, e)
 SHAPES = (
     (2, 3, 63, 9, 5, 5),
     (1, 1, 1, 1, 1, 1),
@@ -17,7 +18,7 @@ SHAPES = (
     (1, 2, 49, 130, 7, 7),
     (2, 1, 17, 17, 3, 4),
 )
-IDS = [f'B{b}-h{h}-M{m}-K{k}-d{d}-e{e}' for b, h, m, k, d, e in SHAPES]
+IDS = [f'B{b}-h{h}-M{m}-N{n}-d{d}-e{e}' for b, h, m, n, d, e in SHAPES]
 
 
 @pytest.fixture(params=(1, 40, 2**19))
@@ -36,11 +37,11 @@ def tokens(*shape, dtype=torch.float64):
 
 
 def inputs(shape, dtype=torch.float64):
-    b, h, m, k, d, e = shape
+    b, h, m, n, d, e = shape
     return (
         tokens(b, h, m, d, dtype=dtype),
-        tokens(b, h, k, d, dtype=dtype),
-        tokens(b, h, k, e, dtype=dtype),
+        tokens(b, h, n, d, dtype=dtype),
+        tokens(b, h, n, e, dtype=dtype),
     )
 
 
@@ -60,7 +61,7 @@ def test_gradients_of_gaussian_kernel(shape):
         torch.autograd.grad(expected, args, grad),
     )
     q = args[0]  # as its own columns, like landmarks
-    kernel, expected = gaussian_kernel(q, q), paper_kernel(q, q)
+    kernel, expected = gaussian_kernel(q), paper_kernel(q, q)
     grad = torch.randn_like(expected)
     torch.testing.assert_close(
         torch.autograd.grad(kernel, q, grad), torch.autograd.grad(expected, q, grad)
@@ -69,14 +70,22 @@ def test_gradients_of_gaussian_kernel(shape):
 
 def test_gaussian_kernel_stays_below_one():
     q = 1e3 * tokens(1, 2, 50, 8, dtype=torch.float32)
-    kernel = gaussian_kernel(q, q)
-    assert kernel.max() <= 1 and kernel.min() >= 0
+    for kernel in (gaussian_kernel(q), gaussian_kernel(q, q.clone())):
+        assert kernel.max() <= 1 and kernel.min() >= 0
+
+
+def test_only_tokens_by_themselves_have_an_exact_diagonal():
+    """It is the call that says so, not whether two arguments are one tensor."""
+    q = 1e3 * tokens(1, 2, 50, 8, dtype=torch.float32)
+    diagonal = gaussian_kernel(q).diagonal(dim1=-2, dim2=-1)
+    assert diagonal.equal(torch.ones_like(diagonal))
+    assert gaussian_kernel(q, q).equal(gaussian_kernel(q, q.clone()))
 
 
 @pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
 def test_large_half_inputs(dtype):
     q = torch.full((1, 1, 3, 4), 300.0, dtype=dtype)  # |q|^2 overflows float16
-    kernel = gaussian_kernel(q, q)
+    kernel = gaussian_kernel(q)
     assert kernel.dtype == torch.float32
     assert kernel.equal(torch.ones(1, 1, 3, 3))
     product = gaussian_product(q, q, q)
@@ -114,7 +123,7 @@ def test_gradients_of_both_products(shape):
     out = kernel.mT @ y
     grad_out = torch.randn_like(out)
     with torch.no_grad():
-        result = streaming.both_products_grad(
+        result = streaming.StreamedProducts().joint_grad(
             q, k, v, y, grad_x, grad_out, x, kernel @ grad_out
         )
     torch.testing.assert_close(

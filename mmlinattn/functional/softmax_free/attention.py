@@ -7,17 +7,11 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from . import streaming
-from .gaussian import gaussian_kernel, pick_implementation
-from .newton import (
-    apply_inverse,
-    check_solver,
-    cholesky_solve,
-    factorize,
-    newton_pinv,
-    settle,
-)
-from .precision import at_least_float32, autocast_disabled
+from ..precision import at_least_float32, autocast_disabled
+from .inverse import cholesky_solve, newton_pinv
+from .kernel import gaussian_kernel
+from .products import pick_products
+from .solvers import check_solver, make_solver
 
 # Entries of P up to which it is rather kept than computed again.
 _KEPT_ENTRIES = 2**18
@@ -92,7 +86,7 @@ def _attend(q, landmarks, v, normalize, num_iters, ridge, solver):
 def _landmark_matrix(landmarks, normalize, ridge):
     """A + ridge * I (B, h, m, m), the diagonal of D^(-1/2) (B, h, m, 1), and SOFT's
     step size (B, h, 1, 1); None stands for that of SOFT++."""
-    a = gaussian_kernel(landmarks, landmarks)
+    a = gaussian_kernel(landmarks)
     degree = a.sum(-1, keepdim=True)
     if ridge:
         a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
@@ -110,37 +104,35 @@ class _AttendInBlocks(Function):
 
     @staticmethod
     def forward(ctx, q, landmarks, v, normalize, num_iters, ridge, solver):
-        products = pick_implementation(q, landmarks, v)
+        products = pick_products(q, landmarks, v)
         a, scale, alpha = _landmark_matrix(landmarks, normalize, ridge)
-        solver, alpha = settle(solver, a, alpha)
-        factors = factorize(solver, a, alpha, num_iters)
-        x = products.gaussian_product(landmarks, q, v)
-        y = apply_inverse(solver, factors, scale * x, alpha, num_iters)
-        ctx.save_for_backward(q, landmarks, v, scale, x, y, alpha, *factors)
-        ctx.products, ctx.options = products, (normalize, num_iters, solver)
-        return products.gaussian_product(q, landmarks, scale * y)
+        solver = make_solver(solver, num_iters, a)
+        prepared = solver.prepare(a, alpha)
+        x = products.product(landmarks, q, v)
+        y = solver.apply(prepared, scale * x)
+        ctx.save_for_backward(q, landmarks, v, scale, x, y, *prepared)
+        ctx.products, ctx.solver, ctx.normalize = products, solver, normalize
+        return products.product(q, landmarks, scale * y)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        q, landmarks, v, scale, x, y, alpha, *factors = ctx.saved_tensors
-        normalize, num_iters, solver = ctx.options
+        q, landmarks, v, scale, x, y, *prepared = ctx.saved_tensors
+        products = ctx.products
         with autocast_disabled(grad):
-            grad_y = ctx.products.gaussian_product(landmarks, q, grad)
+            grad_y = products.product(landmarks, q, grad)
             # of the right-hand side, scale * x
-            grad_rhs = apply_inverse(
-                solver, factors, scale * grad_y, alpha, num_iters, transpose=True
-            )
-            grad_landmarks, grad_q, grad_v = ctx.products.both_products_grad(
+            grad_rhs = ctx.solver.apply_transposed(prepared, scale * grad_y)
+            grad_landmarks, grad_q, grad_v = products.joint_grad(
                 landmarks, q, v, scale * y, scale * grad_rhs, grad, x, grad_y
             )
             # A's gradient has low rank: -grad_rhs y^T, and of its row sums
             columns, rows = y, -grad_rhs
-            if normalize:
+            if ctx.normalize:
                 grad_scale = (grad_y * y + grad_rhs * x).sum(-1, keepdim=True)
                 rows = torch.cat((rows, -grad_scale * scale**3 / 2), dim=-1)
                 columns = torch.cat((columns, torch.ones_like(scale)), dim=-1)
-            of_rows, of_columns, _ = streaming.gaussian_product_grad(
+            of_rows, of_columns, _ = products.product_grad(
                 landmarks, landmarks, columns, rows
             )
             grad_landmarks += of_rows + of_columns

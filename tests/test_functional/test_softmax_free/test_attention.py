@@ -239,6 +239,9 @@ Q = torch.ones(2, 3, 8, 5)
         ((Q, Q, Q), dict(solver='lu'), "solver .*cholesky.*'lu'"),
         ((Q, Q, Q), dict(solver='cholesky'), 'positive ridge.*0'),
         ((Q, Q, Q), dict(ridge=-1.0), 'ridge.*-1'),
+        ((Q, Q, Q), dict(ridge=float('nan')), 'ridge.*nan'),
+        ((Q, Q, Q), dict(ridge=float('inf')), 'ridge.*inf'),
+        ((Q, Q, Q), dict(num_iters=1024), 'num_iters.*100.*1024'),
         ((Q, Q, Q), dict(num_iters=0), 'num_iters.*0'),
     ),
 )

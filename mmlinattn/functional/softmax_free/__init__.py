@@ -1,0 +1,24 @@
+"""Softmax-free attention of SOFT and SOFT++, a room of its own.
+
+``attention`` is the whole of it. ``kernel`` is the Gaussian kernel as the papers
+write it, and products with it that never hold it; ``products`` is the interface
+of those products, ``streaming`` and ``triton`` are its implementations. ``inverse``
+is the landmarks' (pseudo-)inverse as a function of autograd, ``solvers`` are the
+ways to apply it, ``newton`` and ``lanczos`` their mathematics.
+"""
+
+from .attention import softmax_free_attention
+from .inverse import cholesky_solve, newton_pinv
+from .kernel import gaussian_kernel, gaussian_product
+from .newton import newton_alpha
+from .solvers import check_solver
+
+__all__ = [
+    'check_solver',
+    'cholesky_solve',
+    'gaussian_kernel',
+    'gaussian_product',
+    'newton_alpha',
+    'newton_pinv',
+    'softmax_free_attention',
+]

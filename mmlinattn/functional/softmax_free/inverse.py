@@ -1,0 +1,114 @@
+"""The inverse of the landmarks' matrix as a function that has a gradient.
+
+Legend: ... batch and heads, m landmarks, k columns of a right-hand side.
+"""
+
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from ..precision import at_least_float32, autocast_disabled
+from .solvers import NEWTON_SOLVERS, CholeskySolver, check_solver, make_solver
+
+
+def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
+    r"""Applies ``num_iters`` Newton-Raphson steps towards the inverse of A.
+
+    .. math:: A_0 = \alpha A, \quad A_{k+1} = 2 A_k - A_k A A_k
+
+    In A's eigenbasis the result is
+    :math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`: the
+    inverse of large eigenvalues, a smooth cut-off of small ones. Three solvers
+    compute this operator: ``'newton'`` by its steps, ``'spectral'`` by g and an
+    eigendecomposition, ``'lanczos'`` by g of the eigenvalues above the cut-off
+    alone (:func:`~.lanczos.deflate`), matrix by matrix.
+
+    It is finite whatever A's rank, and at equal row sums too, where the literal
+    iteration stands still. But what rounding leaves in A's null space it
+    multiplies by up to :math:`\alpha 2^T`: in float32 the result of equal
+    landmarks (a constant image) has some three digits.
+
+    The backward pass uses the differential of the inverse, with the forward
+    result Y in its place: :math:`\nabla_A = -Y^T G Y^T` (*SOFT*, arXiv 2110.11945;
+    exact where Newton has converged). It can be taken once, not twice.
+
+    Args:
+        a (Tensor): Symmetric matrices, (..., m, m). Half precision is
+            computed in float32, autocast or not.
+        num_iters (int): Number T of steps.
+        rhs (Tensor, optional): (..., m, k). With it the result is the
+            operator times ``rhs`` and the gradient costs O(m(m + k)).
+        alpha (Tensor, optional): Step size, (..., 1, 1), below
+            :math:`2/\lambda_{max}^2`. Default: :func:`newton_alpha`.
+        solver (str): 'newton', 'spectral', 'lanczos', or 'auto', which picks
+            one of them by device and shape.
+
+    Returns:
+        Tensor: The pseudo-inverse, (..., m, m), or its product with ``rhs``,
+        (..., m, k), in the dtype of ``a``.
+
+    Raises:
+        ValueError: If ``a`` is not square, ``rhs`` has another number of rows,
+            ``num_iters`` is no integer in 1...100 or ``solver`` is unknown.
+    """
+    if a.dim() < 2 or a.size(-1) != a.size(-2):
+        raise ValueError(
+            f'a must be square, (..., m, m), but has shape {tuple(a.shape)}'
+        )
+    check_solver(solver, num_iters, solvers=('auto', *NEWTON_SOLVERS))
+    if rhs is not None and rhs.shape[:-1] != a.shape[:-1]:
+        raise ValueError(
+            f'rhs must be (..., m, k) for a of shape {tuple(a.shape)}, got '
+            f'{tuple(rhs.shape)}'
+        )
+    if rhs is None:
+        rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
+    return _solve(a, rhs, make_solver(solver, num_iters, a), alpha)
+
+
+def cholesky_solve(a, rhs):
+    """Solves A y = rhs for symmetric positive definite A, in float32 or more.
+
+    This is another operator than :func:`newton_pinv`, which cuts small
+    eigenvalues off; add the ridge that a model states to A first. It costs
+    m^3 / 3 multiply-accumulates, finite for landmarks of any rank as long as
+    the ridge is well above A's rounding errors, 1e-7 m.
+
+    Args:
+        a (Tensor): Symmetric positive definite matrices, (..., m, m).
+        rhs (Tensor): Right-hand sides, (..., m, k).
+
+    Returns:
+        Tensor: y, (..., m, k), in the dtype of ``a``. The gradient can be
+        taken once, not twice.
+    """
+    return _solve(a, rhs, CholeskySolver())
+
+
+def _solve(a, rhs, solver, alpha=None):
+    dtype = a.dtype
+    with autocast_disabled(a):
+        a, rhs = at_least_float32(a, rhs)
+        return _Solve.apply(a, rhs, solver, alpha).to(dtype)
+
+
+class _Solve(Function):
+    """Keeps what it takes to solve again: a gradient through the steps or the
+    factorization would cost more than all else."""
+
+    @staticmethod
+    def forward(ctx, a, rhs, solver, alpha):
+        prepared = solver.prepare(a, alpha)
+        y = solver.apply(prepared, rhs)
+        ctx.save_for_backward(y, *prepared)
+        ctx.solver = solver
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        y, *prepared = ctx.saved_tensors
+        with autocast_disabled(grad):
+            grad_rhs = ctx.solver.apply_transposed(prepared, grad)
+            grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
+        return grad_a, grad_rhs, None, None

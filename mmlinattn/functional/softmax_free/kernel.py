@@ -1,0 +1,131 @@
+"""The Gaussian kernel of softmax-free attention, and products with it.
+
+Legend: B batch, h heads, M rows, N columns of the kernel matrix K, d head dim,
+e channels of values.
+"""
+
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from ..precision import at_least_float32, autocast_disabled
+from .products import pick_products
+
+
+def gaussian_kernel(q, k=None):
+    r"""Gaussian kernel :math:`\exp(-\|q_i - k_j\|^2 / 2)`.
+
+    With q and k divided by :math:`d^{1/4}` this is the kernel of *SOFT:
+    Softmax-free Transformer with Linear Complexity* (arXiv 2110.11945).
+
+    Args:
+        q (Tensor): (..., M, d).
+        k (Tensor, optional): (..., N, d). Default: q itself, and a diagonal that
+            is exactly 1, which rounding would make anything below at large norms.
+
+    Returns:
+        Tensor: (..., M, N), values in [0, 1]. Half precision is computed and
+        returned in float32: a squared norm overflows float16. The gradient can be
+        taken once, not twice.
+    """
+    with autocast_disabled(q):
+        if k is None:
+            return _OwnKernel.apply(*at_least_float32(q))
+        return _GaussianKernel.apply(*at_least_float32(q, k))
+
+
+def _kernel(q, k):
+    """In place where PyTorch's own graph would keep a matrix for each step."""
+    half_square_q = q.square().sum(-1, keepdim=True) / 2
+    half_square_k = k.square().sum(-1).unsqueeze(-2) / 2
+    exponents = (q @ k.mT).sub_(half_square_q).sub_(half_square_k)
+    # rounding can make a distance negative
+    return exponents.clamp_(max=0).exp_()
+
+
+class _GaussianKernel(Function):
+    @staticmethod
+    def forward(ctx, q, k):
+        kernel = _kernel(q, k)
+        ctx.save_for_backward(q, k, kernel)
+        return kernel
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        q, k, kernel = ctx.saved_tensors
+        with autocast_disabled(grad):
+            s = grad * kernel
+            grad_q = s @ k - s.sum(-1, keepdim=True) * q
+            grad_k = s.mT @ q - s.sum(-2).unsqueeze(-1) * k
+        return grad_q, grad_k
+
+
+class _OwnKernel(Function):
+    @staticmethod
+    def forward(ctx, q):
+        kernel = _kernel(q, q)
+        kernel.diagonal(dim1=-2, dim2=-1).fill_(1)
+        ctx.save_for_backward(q, kernel)
+        return kernel
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        q, kernel = ctx.saved_tensors
+        with autocast_disabled(grad):
+            s = (grad + grad.mT) * kernel
+            return s @ q - s.sum(-1, keepdim=True) * q
+
+
+def gaussian_product(q, k, v):
+    """``gaussian_kernel(q, k) @ v`` without ever holding the kernel matrix.
+
+    It is computed in blocks, forward and backward: time grows with M * N,
+    memory with M + N. The gradient can be taken once, not twice.
+
+    Triton kernels do it where they can run, plain PyTorch elsewhere; the
+    environment variable ``MMLINATTN_KERNELS`` forces ``triton`` or ``torch``.
+
+    Args:
+        q (Tensor): (B, h, M, d).
+        k (Tensor): (B, h, N, d).
+        v (Tensor): (B, h, N, e).
+
+    Returns:
+        Tensor: (B, h, M, e), sums and result in float32 for half precision. The
+        kernels multiply it as it is, PyTorch as float32.
+
+    Raises:
+        ValueError: If the shapes do not fit, or ``MMLINATTN_KERNELS`` is none
+            of 'auto', 'triton' and 'torch'.
+        RuntimeError: If it is 'triton' and the kernels can't run.
+    """
+    fits = (
+        q.dim() == k.dim() == v.dim() == 4
+        and q.shape[:2] == k.shape[:2]
+        and q.size(-1) == k.size(-1)
+        and k.shape[:3] == v.shape[:3]
+    )
+    if not fits:
+        raise ValueError(
+            'q, k and v must be (B, h, M, d), (B, h, N, d) and (B, h, N, e), '
+            f'got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}'
+        )
+    with autocast_disabled(q):
+        return _GaussianProduct.apply(q, k, v, pick_products(q, k, v))
+
+
+class _GaussianProduct(Function):
+    @staticmethod
+    def forward(ctx, q, k, v, products):
+        ctx.save_for_backward(q, k, v)
+        ctx.products = products
+        return products.product(q, k, v)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        inputs = ctx.saved_tensors
+        with autocast_disabled(grad):
+            grads = ctx.products.product_grad(*inputs, grad)
+        return (*(g.to(x.dtype) for g, x in zip(grads, inputs)), None)

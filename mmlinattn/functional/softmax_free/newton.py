@@ -1,0 +1,77 @@
+"""The mathematics of the Newton-Raphson pseudo-inverse of SOFT and SOFT++.
+
+.. math:: A_0 = \\alpha A, \\quad A_{k+1} = 2 A_k - A_k A A_k
+
+Legend: ... batch and heads, m landmarks, T steps.
+"""
+
+import torch
+
+
+def newton_alpha(a, beta=0.5, max_halvings=10):
+    r"""Step size of SOFT++ for every matrix by itself.
+
+    :math:`\alpha = 2\beta^n/\|A\|_1^2` with the first n in 0...max_halvings
+    for which :math:`\|I - \alpha A^2\|_1 \le 1.01`, and the last one if none
+    is (*Softmax-free Linear Transformers*, arXiv 2207.03341; the bound is that
+    of the official code). As A is symmetric and non-negative, the norms need
+    only the diagonal and the column sums of :math:`A^2`.
+
+    Args:
+        a (Tensor): Symmetric non-negative matrices, (..., m, m).
+        beta (float): Factor between two candidates.
+        max_halvings (int): Largest exponent n.
+
+    Returns:
+        Tensor: Step sizes, (..., 1, 1).
+    """
+    row_sum = a.sum(-1, keepdim=True)
+    # columns of A^2: their sums and their diagonal entries, (..., m)
+    square_sum = (a @ row_sum).squeeze(-1)
+    square_diag = torch.linalg.vector_norm(a, dim=-1).square()
+    norm = row_sum.amax((-2, -1))
+    exponents = torch.arange(max_halvings + 1, device=a.device, dtype=a.dtype)
+    candidates = 2 * beta**exponents / norm.square().unsqueeze(-1)
+    alpha = candidates[..., None]
+    diag = alpha * square_diag.unsqueeze(-2)
+    off_diag = alpha * (square_sum - square_diag).unsqueeze(-2)
+    residual = ((1 - diag).abs() + off_diag).amax(-1)
+    # argmax of booleans is the first True
+    accepted = residual <= 1.01
+    accepted[..., -1] = True
+    first = accepted.to(torch.uint8).argmax(-1, keepdim=True)
+    alpha = candidates.gather(-1, first).squeeze(-1)
+    # With equal row sums alpha * lambda_max^2 is exactly 2, where the
+    # iteration stands still at 0; ||A^2||_1 bounds lambda_max^2 from above.
+    limit = 2 * (1 - 1e-4) / square_sum.amax(-1)
+    return torch.minimum(alpha, limit)[..., None, None]
+
+
+def newton_steps(a, alpha, num_iters):
+    """The iteration as it is written, (..., m, m) to (..., m, m)."""
+    inverse = alpha * a
+    for _ in range(num_iters):
+        inverse = 2 * inverse - inverse @ a @ inverse
+    return inverse
+
+
+def newton_filter(eigenvalues, alpha, num_iters):
+    r""":math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`, what T
+    steps make of an eigenvalue; 0 of 0.
+
+    Args:
+        eigenvalues (Tensor): :math:`\lambda`.
+        alpha (Tensor | float): Step size, below :math:`2 / \lambda_{max}^2`.
+        num_iters (int): T.
+
+    Returns:
+        Tensor: Of the shape of ``eigenvalues``.
+    """
+    reduced = alpha * eigenvalues.square()
+    residual = 1 - reduced
+    # log1p keeps the digits of a residual next to 1
+    log_residual = torch.where(
+        residual > 0, torch.log1p(-reduced), residual.abs().log()
+    )
+    filtered = -torch.expm1(2.0**num_iters * log_residual) / eigenvalues
+    return filtered.where(eigenvalues != 0, eigenvalues)

@@ -1,0 +1,181 @@
+"""Ways to apply the inverse of the landmarks' matrix A to a right-hand side.
+
+'newton', 'spectral' and 'lanczos' are one operator, T Newton-Raphson steps;
+'cholesky' is another one, the inverse itself.
+
+Legend: ... batch and heads, m landmarks, k columns of a right-hand side.
+"""
+
+import math
+from typing import NamedTuple, Optional, Protocol
+
+import torch
+from torch import Tensor
+
+from .lanczos import Deflated, apply_deflated, deflate
+from .newton import newton_alpha, newton_filter, newton_steps
+
+# Steps past which nothing changes: in float64 the cut-off of small eigenvalues,
+# 2^(-T/2) of the norm of A, is below the rounding of large ones.
+MAX_ITERS = 100
+# From this size on, one eigendecomposition costs a CPU less than 40 products,
+_SPECTRAL_FROM = 96
+# and from this one on, its largest eigenpairs cost less than all.
+_LANCZOS_FROM = 640
+
+
+class Solver(Protocol):
+    """One way to apply one operator."""
+
+    def prepare(
+        self, a: Tensor, alpha: Optional[Tensor] = None
+    ) -> tuple[Optional[Tensor], ...]:
+        """Does what depends on A alone.
+
+        Args:
+            a (Tensor): Symmetric matrices in float32 or float64, (..., m, m).
+            alpha (Tensor, optional): Step size of Newton-Raphson, (..., 1, 1).
+                Default: :func:`~.newton.newton_alpha`.
+
+        Returns:
+            tuple[Tensor | None]: What the two others need, whatever it is.
+        """
+
+    def apply(self, prepared: tuple[Optional[Tensor], ...], x: Tensor) -> Tensor:
+        """The operator times x, (..., m, k) to (..., m, k)."""
+
+    def apply_transposed(
+        self, prepared: tuple[Optional[Tensor], ...], x: Tensor
+    ) -> Tensor:
+        """Its transpose times x, (..., m, k) to (..., m, k)."""
+
+
+class NewtonSolver(NamedTuple):
+    """The steps themselves, all matrices at once."""
+
+    num_iters: int
+
+    def prepare(self, a, alpha=None):
+        return (newton_steps(a, _step_size(a, alpha), self.num_iters),)
+
+    def apply(self, prepared, x):
+        return prepared[0] @ x
+
+    def apply_transposed(self, prepared, x):
+        # rounding makes the result of the steps not exactly symmetric
+        return prepared[0].mT @ x
+
+
+class SpectralSolver(NamedTuple):
+    """What the steps make of each eigenvalue, of all of them."""
+
+    num_iters: int
+
+    def prepare(self, a, alpha=None):
+        eigenvalues, vectors = torch.linalg.eigh(a)
+        alpha = _step_size(a, alpha)
+        return vectors, newton_filter(eigenvalues.unsqueeze(-1), alpha, self.num_iters)
+
+    def apply(self, prepared, x):
+        vectors, filtered = prepared
+        return vectors @ (filtered * (vectors.mT @ x))
+
+    apply_transposed = apply
+
+
+class LanczosSolver(NamedTuple):
+    """The same of the large eigenvalues, one matrix after the other."""
+
+    num_iters: int
+
+    def prepare(self, a, alpha=None):
+        alphas = _step_size(a, alpha).expand(*a.shape[:-2], 1, 1).flatten().tolist()
+        return tuple(
+            field
+            for matrix, step in zip(_one_by_one(a), alphas)
+            for field in deflate(matrix, step, self.num_iters)
+        )
+
+    def apply(self, prepared, x):
+        each = zip(*(iter(prepared),) * len(Deflated._fields))
+        y = x.new_empty(x.shape)
+        for y_i, x_i, fields in zip(_one_by_one(y), _one_by_one(x), each):
+            y_i.copy_(apply_deflated(Deflated(*fields), x_i, self.num_iters))
+        return y
+
+    apply_transposed = apply
+
+
+class CholeskySolver(NamedTuple):
+    """The inverse of a positive definite matrix, by its factorization."""
+
+    def prepare(self, a, alpha=None):
+        return (torch.linalg.cholesky(a),)
+
+    def apply(self, prepared, x):
+        return torch.cholesky_solve(x, prepared[0])
+
+    apply_transposed = apply
+
+
+# Solvers of the operator of Newton-Raphson, made for a number of steps.
+NEWTON_SOLVERS = {
+    'newton': NewtonSolver,
+    'spectral': SpectralSolver,
+    'lanczos': LanczosSolver,
+}
+SOLVERS = ('auto', *NEWTON_SOLVERS, 'cholesky')
+
+
+def make_solver(name, num_iters, a):
+    """The solver that a name stands for.
+
+    Args:
+        name (str): One of ``SOLVERS``; 'auto' is the fastest way to the operator
+            of Newton-Raphson on a device at a size, whatever the values.
+        num_iters (int): Newton-Raphson steps; 'cholesky' has none.
+        a (Tensor): Matrices of the device and size, (..., m, m).
+
+    Returns:
+        Solver: The solver.
+    """
+    if name == 'cholesky':
+        return CholeskySolver()
+    if name == 'auto':
+        name = pick_solver(a.device.type, a.size(-1))
+    return NEWTON_SOLVERS[name](num_iters)
+
+
+def pick_solver(device_type, num_landmarks):
+    """Name of the solver that 'auto' stands for on a device at a size."""
+    if device_type != 'cpu' or num_landmarks < _SPECTRAL_FROM:
+        return 'newton'
+    return 'spectral' if num_landmarks < _LANCZOS_FROM else 'lanczos'
+
+
+def check_solver(solver, num_iters=20, ridge=0.0, solvers=SOLVERS):
+    """Refuses options of the inversion that make no sense.
+
+    Raises:
+        ValueError: If ``solver`` is unknown, ``num_iters`` is no integer in
+            1...100, ``ridge`` is negative or not finite, or 'cholesky' is asked
+            for without a positive ``ridge``.
+    """
+    if solver not in solvers:
+        raise ValueError(f'solver must be one of {solvers}, got {solver!r}')
+    if not isinstance(num_iters, int) or not 1 <= num_iters <= MAX_ITERS:
+        raise ValueError(
+            f'num_iters must be an integer in 1...{MAX_ITERS}, got {num_iters!r}'
+        )
+    if not (ridge >= 0 and math.isfinite(ridge)):
+        raise ValueError(f'ridge must be finite and not negative, got {ridge}')
+    if solver == 'cholesky' and not ridge:
+        raise ValueError(f"solver='cholesky' needs a positive ridge, got ridge={ridge}")
+
+
+def _step_size(a, alpha):
+    return newton_alpha(a) if alpha is None else alpha
+
+
+def _one_by_one(x):
+    return x.unsqueeze(0).flatten(0, -3)

@@ -1,0 +1,146 @@
+"""Products with a Gaussian kernel matrix that is only ever there in blocks.
+
+They are plain PyTorch, for any device and floating-point type, and recompute
+the blocks where they are needed again: memory is that of the inputs and outputs.
+
+Legend: ... batch and heads, M rows, N columns of the kernel matrix K, d channels of
+tokens, e channels of values.
+"""
+
+from math import ceil, prod
+
+import torch
+
+from ..precision import at_least_float32
+
+# Entries of a block. On a CPU it should stay in the cache between the
+# operations on it, and below the 32 MiB from which on malloc asks the system for
+# new memory every time; a GPU needs more to be busy.
+_BLOCK_ENTRIES = dict(cpu=2**22, cuda=2**25)
+
+
+class StreamedProducts:
+    """:class:`~.products.Products` in plain PyTorch, in float32 or more."""
+
+    def product(self, a, b, v):
+        a, b, v = at_least_float32(a, b, v)
+        out = v.new_zeros(*a.shape[:-1], v.size(-1)).flatten(0, -3)
+        shape = a.shape[:-1] + v.shape[-1:]
+        a, b, v = (x.flatten(0, -3) for x in (a, b, v))
+        if a.size(1) >= b.size(1):
+            for heads, rows, kernel in _kernel_blocks(a, b):
+                out[heads, rows] = kernel @ v[heads]
+        else:
+            for heads, columns, kernel in _kernel_blocks(b, a, across=True):
+                out[heads].baddbmm_(kernel, v[heads, columns])
+        return out.view(shape)
+
+    def product_grad(self, a, b, v, grad):
+        a, b, v, grad = at_least_float32(a, b, v, grad)
+        shapes = a.shape, b.shape, v.shape
+        a, b, v, grad = (x.flatten(0, -3) for x in (a, b, v, grad))
+        grad_a, grad_b, grad_v = (torch.zeros_like(x) for x in (a, b, v))
+        row_sums = torch.zeros_like(a[..., :1])
+        room = _Room()
+        # two of three products read the blocks row by row, which is faster
+        if a.size(1) >= b.size(1):
+            for heads, rows, kernel in _kernel_blocks(a, b, across=True):
+                s = room.like(kernel)
+                grad_v[heads].baddbmm_(kernel, grad[heads, rows])
+                torch.bmm(v[heads], grad[heads, rows].mT, out=s).mul_(kernel)
+                row_sums[heads, rows] = s.sum(-2).unsqueeze(-1)
+                grad_b[heads].baddbmm_(s, a[heads, rows])
+                grad_a[heads, rows] = s.mT @ b[heads]
+        else:
+            for heads, columns, kernel in _kernel_blocks(b, a):
+                s = room.like(kernel)
+                grad_v[heads, columns] = kernel @ grad[heads]
+                torch.bmm(v[heads, columns], grad[heads].mT, out=s).mul_(kernel)
+                row_sums[heads] += s.sum(-2).unsqueeze(-1)
+                grad_b[heads, columns] = s @ a[heads]
+                grad_a[heads].baddbmm_(s.mT, b[heads, columns])
+        grad_a -= row_sums * a
+        # the column sums of S are those of the channels of v * K^T G
+        grad_b -= (v * grad_v).sum(-1, keepdim=True) * b
+        return tuple(
+            g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes)
+        )
+
+    def joint_grad(self, a, b, v, y, grad_x, grad_out, x, grad_y):
+        """As the interface says; N should be much greater than M."""
+        a, b, v = at_least_float32(a, b, v)
+        shapes = a.shape, b.shape, v.shape
+        # the row sums of S are those of the channels of two known products
+        row_sums = (grad_x * x + y * grad_y).sum(-1, keepdim=True).flatten(0, -3)
+        weights = torch.cat((grad_x, y), dim=-1).flatten(0, -3)
+        a, b, v, grad_x, grad_out = (
+            t.flatten(0, -3) for t in (a, b, v, grad_x, grad_out)
+        )
+        grad_a = torch.zeros_like(a)
+        grad_b, grad_v = torch.empty_like(b), torch.empty_like(v)
+        room = _Room()
+        for heads, columns, kernel in _kernel_blocks(b, a):
+            here, s = (heads, columns), room.like(kernel)
+            torch.bmm(kernel, grad_x[heads], out=grad_v[here])
+            values = torch.cat((v[here], grad_out[here]), dim=-1)
+            torch.bmm(values, weights[heads].mT, out=s).mul_(kernel)
+            grad_a[heads].baddbmm_(s.mT, b[here])
+            torch.bmm(s, a[heads], out=grad_b[here])
+            grad_b[here].addcmul_(s.sum(-1, keepdim=True), b[here], value=-1)
+        grad_a -= row_sums * a
+        return tuple(
+            g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes)
+        )
+
+
+def _kernel_blocks(many, few, across=False):
+    """Blocks of the kernel matrix: which heads, which of the many tokens, and the
+    entries. The next block takes the memory of the last one.
+
+    The many tokens are a block's rows; its columns if ``across``.
+    """
+    heads, num_many, _ = many.shape
+    entries = _BLOCK_ENTRIES.get(many.device.type, _BLOCK_ENTRIES['cpu'])
+    # as many blocks as it takes, of one size
+    num_blocks = ceil(num_many * few.size(1) / entries)
+    many_at_once = ceil(num_many / num_blocks)
+    heads_at_once = min(max(entries // (many_at_once * few.size(1)), 1), heads)
+    # the exponents -|x - y|^2 / 2 as one product; of the many tokens in blocks too,
+    # as memory that is new costs more than arithmetic
+    of_few = _minus_half_square(few)
+    few = torch.cat((few, of_few, torch.ones_like(of_few)), dim=-1)
+    room = _Room()
+    for head in range(0, heads, heads_at_once):
+        of_heads = slice(head, head + heads_at_once)
+        for start in range(0, num_many, many_at_once):
+            of_tokens = slice(start, start + many_at_once)
+            left, right = many[of_heads, of_tokens], few[of_heads]
+            of_left = _minus_half_square(left)
+            left = torch.cat((left, torch.ones_like(of_left), of_left), dim=-1)
+            if across:
+                left, right = right, left
+            kernel = room.of(left, left.size(0), left.size(1), right.size(1))
+            torch.bmm(left, right.mT, out=kernel)
+            # rounding can make a distance negative
+            yield of_heads, of_tokens, kernel.clamp_(max=0).exp_()
+
+
+class _Room:
+    """Memory that one block after the other is written to."""
+
+    def __init__(self):
+        self.memory = None
+
+    def of(self, x, *shape):
+        """A tensor of a shape, of the dtype and device of x. The first one must
+        be the largest."""
+        if self.memory is None:
+            self.memory = x.new_empty(prod(shape))
+        return self.memory[: prod(shape)].view(shape)
+
+    def like(self, x):
+        return self.of(x, *x.shape)
+
+
+def _minus_half_square(x):
+    return -x.square().sum(-1, keepdim=True) / 2
