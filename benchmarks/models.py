@@ -216,7 +216,7 @@ def attention_stack(name, shape, num_landmarks, num_heads, num_layers=None):
 
     def build():
         from mmlinattn.models.attentions import SoftmaxFreeAttention
-        from mmlinattn.models.backbones.blocks import TransformerBlock
+        from mmlinattn.models.layers import TransformerBlock
         from mmlinattn.registry import build_model
 
         cfg = dict(type='SoftmaxAttention')

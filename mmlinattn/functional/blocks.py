@@ -44,10 +44,8 @@ def pad_map(x, hw_shape, side, centred=False):
     if padded_shape == tuple(hw_shape):
         return x, padded_shape
     top, left = _offsets(padded_shape, hw_shape, centred)
-    bottom, right = (
-        padded - length - offset
-        for padded, length, offset in zip(padded_shape, hw_shape, (top, left))
-    )
+    bottom = padded_shape[0] - hw_shape[0] - top
+    right = padded_shape[1] - hw_shape[1] - left
     x = pad(x.unflatten(-2, hw_shape), (0, 0, left, right, top, bottom))
     return x.flatten(-3, -2), padded_shape
 

@@ -70,7 +70,7 @@ def local_attention(
         Tensor: (B, h, N, d).
     """
     heads = q.shape[:2]
-    q, k, v = (blockify(x, hw_shape, block_shape, centred) for x in (q, k, v))
+    q, k, v = [blockify(x, hw_shape, block_shape, centred) for x in (q, k, v)]
     is_key = None
     if mask_padding and any(
         length % side for length, side in zip(hw_shape, block_shape)

@@ -1,3 +1,4 @@
 from .attentions import *  # noqa: F403
 from .backbones import *  # noqa: F403
+from .layers import *  # noqa: F403
 from .necks import *  # noqa: F403

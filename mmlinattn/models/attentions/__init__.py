@@ -5,7 +5,6 @@ from .efficient import EfficientAttention
 from .elfatt import ELFATT
 from .focused import FocusedLinearAttention
 from .landmarks import BiasedSampler, ConvSampler, PoolingSampler, RandomSampler
-from .lepe import LePE
 from .linformer import LinformerAttention
 from .nystrom import NystromAttention
 from .performer import PerformerAttention
@@ -24,7 +23,6 @@ __all__ = [
     'CrossShapedWindowAttention',
     'EfficientAttention',
     'FocusedLinearAttention',
-    'LePE',
     'LinformerAttention',
     'NystromAttention',
     'PerformerAttention',

@@ -89,6 +89,7 @@ class AgentAttention(ProjectedAttention):
         self.query_bias = AgentBias(num_heads, num_agents, map_side)
 
     def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
         out = F.agent_attention(
             q,
             k,
@@ -97,4 +98,4 @@ class AgentAttention(ProjectedAttention):
             self.agent_bias(hw_shape).to(q.dtype),
             self.query_bias(hw_shape).mT.to(q.dtype),
         )
-        return self.scale(out, v)
+        return self.merge_heads(self.scale(out, v))

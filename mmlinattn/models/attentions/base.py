@@ -6,14 +6,15 @@ from torch import nn
 
 from mmlinattn import functional as F
 
-from .lepe import LePE
+from ..layers import LePE
 
 
 class BaseAttention(BaseModule):
     """Heads, the one calling contract, and AttnScale.
 
     ``forward(x, hw_shape)`` takes x (B, N, C) and the map's (H, W) with
-    N = H * W + extra tokens, the extra ones first, and returns (B, N, C).
+    N = H * W + extra tokens, the extra ones first, and returns (B, N, C). Between
+    its projections, ``attend(q, k, v, hw_shape)`` is the attention itself.
 
     Args:
         embed_dims (int): Channels C.
@@ -36,6 +37,20 @@ class BaseAttention(BaseModule):
         self.num_heads = num_heads
         self.head_dims = embed_dims // num_heads
         self.omega = nn.Parameter(torch.zeros(num_heads)) if attn_scale else None
+
+    def attend(self, q, k, v, hw_shape):
+        """What queries make of keys and values: linear in the values.
+
+        Args:
+            q (Tensor): (B, N, C).
+            k (Tensor): (B, M, C), M = N but where keys are fewer than queries.
+            v (Tensor): (B, M, C).
+            hw_shape (tuple[int]): (H, W).
+
+        Returns:
+            Tensor: (B, N, C), AttnScale included.
+        """
+        raise NotImplementedError
 
     def split_heads(self, x, num_heads=None):
         """(B, N, C) as (B, h, N, d)."""
@@ -72,9 +87,9 @@ class BaseAttention(BaseModule):
 
 
 class ProjectedAttention(BaseAttention):
-    """Heads between a projection to queries, keys and values and one back.
+    """A projection to queries, keys and values, and one back.
 
-    A subclass says how a head attends (:meth:`attend`), and whether it is
+    A subclass says what is between them (:meth:`attend`), and whether it is
     bound to the map.
 
     Args:
@@ -99,19 +114,19 @@ class ProjectedAttention(BaseAttention):
     ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
         self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        self.with_lepe = lepe
         self.lepe = LePE(embed_dims) if lepe else None
         self.proj = nn.Linear(embed_dims, embed_dims)
-
-    def attend(self, q, k, v, hw_shape):
-        """(B, h, N, d) each to (B, h, N, d), AttnScale included."""
-        raise NotImplementedError
 
     def forward(self, x, hw_shape):
         if self.bound_to_map:
             self.check_map(x, hw_shape)
         q, k, v = self.qkv(x).chunk(3, dim=-1)
-        out = self.attend(*map(self.split_heads, (q, k, v)), hw_shape)
-        out = self.merge_heads(out)
-        if self.lepe is not None:
-            out = out + self.lepe(v, hw_shape)
+        out = self.attend(q, k, v, hw_shape)
+        if self.with_lepe:
+            out = out + self.encode_positions(v, hw_shape)
         return self.proj(out)
+
+    def encode_positions(self, v, hw_shape):
+        """LePE of the values, (B, N, C) to (B, N, C)."""
+        return self.lepe(v, hw_shape)

@@ -6,12 +6,12 @@ from torch import nn
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
 
-from .base import BaseAttention
-from .lepe import LePE
+from ..layers import LePE
+from .base import ProjectedAttention
 
 
 @MODELS.register_module()
-class CrossShapedWindowAttention(BaseAttention):
+class CrossShapedWindowAttention(ProjectedAttention):
     """Softmax attention in stripes: upright ones for the first half of the
     heads, flat ones for the other (*CSWin Transformer: A General Vision
     Transformer Backbone with Cross-Shaped Windows*, arXiv 2107.00652).
@@ -37,6 +37,8 @@ class CrossShapedWindowAttention(BaseAttention):
             besides the map's.
     """
 
+    bound_to_map = True
+
     def __init__(
         self,
         embed_dims,
@@ -48,7 +50,7 @@ class CrossShapedWindowAttention(BaseAttention):
         attn_scale=False,
         init_cfg=None,
     ):
-        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
+        super().__init__(embed_dims, num_heads, qkv_bias, False, attn_scale, init_cfg)
         if num_heads % 2:
             raise ValueError(
                 'num_heads must be even, half for upright and half for flat '
@@ -59,35 +61,37 @@ class CrossShapedWindowAttention(BaseAttention):
                 f'stripe_width must be a positive integer, got {stripe_width!r}'
             )
         self.stripe_width = stripe_width
-        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
         self.attn_drop = attn_drop
-        self.lepe = None
+        self.with_lepe = lepe
         if lepe:
             self.lepe = nn.ModuleList(LePE(embed_dims // 2) for _ in range(2))
-        self.proj = nn.Linear(embed_dims, embed_dims)
 
-    def forward(self, x, hw_shape):
-        self.check_map(x, hw_shape)
-        parts = [part.chunk(2, dim=-1) for part in self.qkv(x).chunk(3, dim=-1)]
+    def stripes(self, hw_shape):
+        """Sides of the upright and of the flat stripes on a map (H, W)."""
         height, width = hw_shape
-        stripes = ((height, self.stripe_width), (self.stripe_width, width))
-        halves = [
-            self.attend(half, *qkv, hw_shape, stripe)
-            for half, (qkv, stripe) in enumerate(zip(zip(*parts), stripes))
-        ]
-        return self.proj(torch.cat(halves, dim=-1))
+        return (height, self.stripe_width), (self.stripe_width, width)
 
-    def attend(self, half, q, k, v, hw_shape, stripe):
-        """(B, N, C / 2) each to (B, N, C / 2)."""
-        out = F.local_attention(
-            *(self.split_heads(x, self.num_heads // 2) for x in (q, k, v)),
-            hw_shape,
-            stripe,
-            omega=None if self.omega is None else self.omega.chunk(2)[half],
-            dropout_p=self.attn_drop if self.training else 0.0,
-            centred=True,
+    def attend(self, q, k, v, hw_shape):
+        omegas = (None, None) if self.omega is None else self.omega.chunk(2)
+        halves = zip(
+            *(x.chunk(2, dim=-1) for x in (q, k, v)), self.stripes(hw_shape), omegas
         )
-        out = self.merge_heads(out)
-        if self.lepe is not None:
-            out = out + self.lepe[half](v, hw_shape, stripe, centred=True)
-        return out
+        outs = [
+            F.local_attention(
+                *(self.split_heads(x, self.num_heads // 2) for x in qkv),
+                hw_shape,
+                stripe,
+                omega=omega,
+                dropout_p=self.attn_drop if self.training else 0.0,
+                centred=True,
+            )
+            for *qkv, stripe, omega in halves
+        ]
+        return torch.cat(list(map(self.merge_heads, outs)), dim=-1)
+
+    def encode_positions(self, v, hw_shape):
+        halves = zip(self.lepe, v.chunk(2, dim=-1), self.stripes(hw_shape))
+        return torch.cat(
+            [lepe(x, hw_shape, stripe, centred=True) for lepe, x, stripe in halves],
+            dim=-1,
+        )

@@ -24,4 +24,6 @@ class EfficientAttention(ProjectedAttention):
     """
 
     def attend(self, q, k, v, hw_shape):
-        return self.scale(F.efficient_attention(q, k, v), v)
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+        out = F.efficient_attention(q, k, v)
+        return self.merge_heads(self.scale(out, v))

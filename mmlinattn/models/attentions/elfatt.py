@@ -6,12 +6,12 @@ from torch import nn
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
 
-from .base import BaseAttention
-from .lepe import LePE
+from ..layers import LePE
+from .base import ProjectedAttention
 
 
 @MODELS.register_module()
-class ELFATT(BaseAttention):
+class ELFATT(ProjectedAttention):
     """A global and a local half side by side (*ELFATT: Efficient Linear Fast
     Attention for Vision Transformers*, arXiv 2501.06098).
 
@@ -44,6 +44,8 @@ class ELFATT(BaseAttention):
             besides the map's.
     """
 
+    bound_to_map = True
+
     def __init__(
         self,
         embed_dims,
@@ -56,7 +58,7 @@ class ELFATT(BaseAttention):
         attn_scale=False,
         init_cfg=None,
     ):
-        super().__init__(embed_dims, num_heads, init_cfg=init_cfg)
+        super().__init__(embed_dims, num_heads, qkv_bias, init_cfg=init_cfg)
         side = F.square_side(block_size, 'block_size')
         self.block_size = block_size
         self.block_shape = (side, side)
@@ -64,11 +66,10 @@ class ELFATT(BaseAttention):
         self.half_dims, self.half_heads = self.divide(split_ratio)
         if attn_scale:
             self.omega = nn.Parameter(torch.zeros(sum(self.half_heads)))
-        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        self.with_lepe = lepe
         self.global_lepe, self.local_lepe = (
             LePE(dims) if lepe and dims else None for dims in self.half_dims
         )
-        self.proj = nn.Linear(embed_dims, embed_dims)
 
     def divide(self, split_ratio):
         """Channels and heads of the global and the local half."""
@@ -90,48 +91,51 @@ class ELFATT(BaseAttention):
             )
         return dims, heads
 
-    def forward(self, x, hw_shape):
-        self.check_map(x, hw_shape)
-        parts = [
-            part.split(self.half_dims, dim=-1) for part in self.qkv(x).chunk(3, dim=-1)
-        ]
+    def attend(self, q, k, v, hw_shape):
         omegas = (None, None)
         if self.omega is not None:
             omegas = self.omega.split(self.half_heads)
         attends = (self.attend_globally, self.attend_locally)
-        halves = [
-            attend(*qkv, omega, hw_shape)
-            for attend, qkv, omega, dims in zip(
-                attends, zip(*parts), omegas, self.half_dims
-            )
-            if dims
+        halves = zip(
+            attends,
+            self.half_heads,
+            omegas,
+            *(x.split(self.half_dims, dim=-1) for x in (q, k, v)),
+        )
+        outs = [
+            attend(*(self.split_heads(x, heads) for x in qkv), omega, hw_shape)
+            for attend, heads, omega, *qkv in halves
+            if heads
         ]
-        return self.proj(torch.cat(halves, dim=-1))
+        return torch.cat(list(map(self.merge_heads, outs)), dim=-1)
 
-    def attend_globally(self, q, k, values, omega, hw_shape):
-        """(B, N, c1) each to (B, N, c1)."""
-        q, k, v = (self.split_heads(x, self.half_heads[0]) for x in (q, k, values))
+    def attend_globally(self, q, k, v, omega, hw_shape):
+        """(B, h1, N, d1) each to (B, h1, N, d1)."""
         out = F.efficient_attention(q, k, v)
-        if omega is not None:
-            out = F.attn_scale(out, v, omega)
-        out = self.merge_heads(out)
-        if self.global_lepe is not None:
-            out = out + self.global_lepe(values, hw_shape)
-        return out
+        return out if omega is None else F.attn_scale(out, v, omega)
 
-    def attend_locally(self, q, k, values, omega, hw_shape):
-        """(B, N, c2) each to (B, N, c2)."""
-        out = F.block_attention(
-            *(self.split_heads(x, self.half_heads[1]) for x in (q, k, values)),
+    def attend_locally(self, q, k, v, omega, hw_shape):
+        """(B, h2, N, d2) each to (B, h2, N, d2)."""
+        return F.block_attention(
+            q,
+            k,
+            v,
             hw_shape,
             self.block_size,
             mask_padding=self.mask_padding,
             omega=omega,
         )
-        out = self.merge_heads(out)
-        if self.local_lepe is not None:
-            out = out + self.local_lepe(values, hw_shape, self.block_shape)
-        return out
+
+    def encode_positions(self, v, hw_shape):
+        halves = zip(
+            (self.global_lepe, self.local_lepe),
+            v.split(self.half_dims, dim=-1),
+            (None, self.block_shape),
+        )
+        return torch.cat(
+            [lepe(x, hw_shape, block) for lepe, x, block in halves if lepe is not None],
+            dim=-1,
+        )
 
     def extra_repr(self):
         return (

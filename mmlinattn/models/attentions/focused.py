@@ -3,8 +3,8 @@
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
 
+from ..layers import LePE
 from .base import ProjectedAttention
-from .lepe import LePE
 
 
 @MODELS.register_module()
@@ -53,6 +53,8 @@ class FocusedLinearAttention(ProjectedAttention):
         self.local_conv = LePE(self.head_dims, kernel_size)
 
     def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
         out = F.focused_linear_attention(q, k, v, self.focusing_factor)
         local = self.local_conv(v.flatten(0, 1), hw_shape)  # (B * h, N, d)
-        return self.scale(out, v) + local.unflatten(0, v.shape[:2])
+        out = self.scale(out, v) + local.unflatten(0, v.shape[:2])
+        return self.merge_heads(out)

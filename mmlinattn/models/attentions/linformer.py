@@ -61,14 +61,15 @@ class LinformerAttention(BaseAttention):
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def forward(self, x, hw_shape):
-        k, v = map(self.split_heads, self.kv(self.reduce(x, hw_shape)).chunk(2, dim=-1))
+        k, v = self.kv(self.reduce(x, hw_shape)).chunk(2, dim=-1)
+        return self.proj(self.attend(self.q(x), k, v, hw_shape))
+
+    def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
         out = nn.functional.scaled_dot_product_attention(
-            self.split_heads(self.q(x)),
-            k,
-            v,
-            dropout_p=self.attn_drop if self.training else 0.0,
+            q, k, v, dropout_p=self.attn_drop if self.training else 0.0
         )
-        return self.proj(self.merge_heads(self.scale(out, v)))
+        return self.merge_heads(self.scale(out, v))
 
     def reduce(self, x, hw_shape):
         """Tokens (B, N, C) to tokens (B, M, C), one for each r x r cell."""

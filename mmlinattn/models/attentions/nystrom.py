@@ -54,7 +54,8 @@ class NystromAttention(ProjectedAttention):
         self.num_iters = num_iters
 
     def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
         grid = tuple(min(self.landmark_side, length) for length in hw_shape)
-        q_landmarks, k_landmarks = (pool_map(x, hw_shape, grid) for x in (q, k))
+        q_landmarks, k_landmarks = [pool_map(x, hw_shape, grid) for x in (q, k)]
         out = F.nystrom_attention(q, k, v, q_landmarks, k_landmarks, self.num_iters)
-        return self.scale(out, v)
+        return self.merge_heads(self.scale(out, v))

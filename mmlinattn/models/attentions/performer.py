@@ -54,4 +54,6 @@ class PerformerAttention(ProjectedAttention):
         )
 
     def attend(self, q, k, v, hw_shape):
-        return self.scale(F.performer_attention(q, k, v, self.features), v)
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+        out = F.performer_attention(q, k, v, self.features)
+        return self.merge_heads(self.scale(out, v))

@@ -39,7 +39,8 @@ class SoftmaxAttention(ProjectedAttention):
         self.attn_drop = attn_drop
 
     def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
         out = nn.functional.scaled_dot_product_attention(
             q, k, v, dropout_p=self.attn_drop if self.training else 0.0
         )
-        return self.scale(out, v)
+        return self.merge_heads(self.scale(out, v))

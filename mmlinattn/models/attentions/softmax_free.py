@@ -86,9 +86,19 @@ class SoftmaxFreeAttention(BaseAttention):
 
     def forward(self, x, hw_shape):
         self.check_map(x, hw_shape)
-        q = self.split_heads(self.q(x)) / self.head_dims**0.25
-        values = self.v(x)
-        v = self.split_heads(values)
+        q, v = self.q(x), self.v(x)
+        out = self.attend(q, q, v, hw_shape)
+        if self.local_conv is not None:
+            out = out + self.local_branch(v, hw_shape)
+        if self.attn_norm:
+            return self.proj(out)
+        with autocast_disabled(out):
+            return self.proj(out.to(self.proj.weight.dtype))
+
+    def attend(self, q, k, v, hw_shape):
+        """As every attention; the queries are the keys too, so k is q."""
+        q = self.split_heads(q) / self.head_dims**0.25
+        v = self.split_heads(v)
         if not self.attn_norm:
             # its sums grow to N times the values, beyond float16
             (v,) = at_least_float32(v)
@@ -101,13 +111,7 @@ class SoftmaxFreeAttention(BaseAttention):
             ridge=self.ridge,
             solver=self.solver,
         )
-        out = self.merge_heads(self.scale(out, v))
-        if self.local_conv is not None:
-            out = out + self.local_branch(values, hw_shape)
-        if self.attn_norm:
-            return self.proj(out)
-        with autocast_disabled(out):
-            return self.proj(out.to(self.proj.weight.dtype))
+        return self.merge_heads(self.scale(out, v))
 
     def local_branch(self, values, hw_shape):
         """Depthwise convolution of the value map, (B, N, C) to (B, N, C)."""

@@ -42,12 +42,14 @@ class TalkingHeadsAttention(BaseAttention):
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def forward(self, x, hw_shape):
-        q, k, v = map(self.split_heads, self.qkv(x).chunk(3, dim=-1))
+        return self.proj(self.attend(*self.qkv(x).chunk(3, dim=-1), hw_shape))
+
+    def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
         weights = (q * self.head_dims**-0.5) @ k.mT  # (B, h, N, N)
         weights = mix_heads(self.mix_logits, weights).softmax(-1)
         weights = self.attn_drop(mix_heads(self.mix_weights, weights))
-        out = self.scale(weights @ v, v)
-        return self.proj(self.merge_heads(out))
+        return self.merge_heads(self.scale(weights @ v, v))
 
 
 def mix_heads(linear, x):
@@ -95,10 +97,14 @@ class ClassAttention(BaseAttention):
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def forward(self, x, hw_shape):
-        q = self.split_heads(self.q(x[:, :1]))
-        k, v = map(self.split_heads, self.kv(x).chunk(2, dim=-1))
-        token = nn.functional.scaled_dot_product_attention(
+        q, (k, v) = self.q(x[:, :1]), self.kv(x).chunk(2, dim=-1)
+        token = self.proj(self.attend(q, k, v, hw_shape))
+        return torch.cat((token, x[:, 1:]), dim=1)
+
+    def attend(self, q, k, v, hw_shape):
+        """The one query (B, 1, C) to (B, 1, C)."""
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+        out = nn.functional.scaled_dot_product_attention(
             q, k, v, dropout_p=self.attn_drop if self.training else 0.0
         )
-        token = self.proj(self.merge_heads(token))
-        return torch.cat((token, x[:, 1:]), dim=1)
+        return self.merge_heads(out)

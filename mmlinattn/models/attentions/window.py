@@ -1,7 +1,5 @@
 """Attention inside shifted windows."""
 
-from functools import lru_cache
-
 import torch
 from torch import nn
 
@@ -11,7 +9,6 @@ from mmlinattn.registry import MODELS
 from .base import BaseAttention
 
 
-@lru_cache(maxsize=16)
 def shift_mask(hw_shape, window_size, shift_size, device):
     """Additive mask between tokens that a cyclic shift made neighbours.
 
@@ -24,15 +21,12 @@ def shift_mask(hw_shape, window_size, shift_size, device):
     Returns:
         Tensor: 0 or -100, (n windows, s * s, s * s), float32.
     """
-    regions = [
-        torch.bucketize(
-            torch.arange(length, device=device),
-            torch.tensor([length - window_size, length - shift_size], device=device),
-            right=True,
-        )
+    rows, columns = [
+        (index >= length - window_size).long() + (index >= length - shift_size)
         for length in hw_shape
+        for index in [torch.arange(length, device=device)]
     ]
-    labels = 3 * regions[0][:, None] + regions[1]
+    labels = 3 * rows[:, None] + columns
     labels = F.blockify(labels.flatten()[:, None], hw_shape, window_size)
     return (labels != labels.mT) * -100.0
 
@@ -102,30 +96,37 @@ class WindowAttention(BaseAttention):
     def forward(self, x, hw_shape):
         self.check_map(x, hw_shape)
         x, padded_shape = F.pad_map(x, hw_shape, self.window_size)
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        out = self.attend(q, k, v, padded_shape)
+        return self.proj(F.crop_map(out, padded_shape, hw_shape))
+
+    def attend(self, q, k, v, hw_shape):
+        """As every attention, on a map of whole windows."""
         shift = self.shift_size if min(hw_shape) > self.window_size else 0
-        x = self.roll(x, padded_shape, -shift)
-        q, k, v = (
-            F.blockify(self.split_heads(part), padded_shape, self.window_size)
-            for part in self.qkv(x).chunk(3, dim=-1)
-        )  # (B, h, n, s * s, d)
+        q, k, v = [
+            F.blockify(
+                self.split_heads(self.roll(x, hw_shape, -shift)),
+                hw_shape,
+                self.window_size,
+            )
+            for x in (q, k, v)
+        ]  # (B, h, n, s * s, d)
         bias = self.relative_position_bias_table[self.relative_position_index]
         bias = bias.permute(2, 0, 1).unsqueeze(1)  # (h, 1, s * s, s * s)
         # Fused kernels take four axes; a mask per window is shared by all images.
         if shift:
-            mask = shift_mask(padded_shape, self.window_size, shift, x.device)
+            mask = shift_mask(hw_shape, self.window_size, shift, q.device)
             bias, joined = (bias + mask).flatten(0, 1), (1, 2)
         else:
-            bias, joined = bias.repeat(len(x), 1, 1, 1), (0, 1)
+            bias, joined = bias.repeat(len(q), 1, 1, 1), (0, 1)
         out = nn.functional.scaled_dot_product_attention(
-            *(part.flatten(*joined) for part in (q, k, v)),
+            *(x.flatten(*joined) for x in (q, k, v)),
             attn_mask=bias.to(q.dtype),
             dropout_p=self.attn_drop if self.training else 0.0,
         )
         out = self.scale(out.view_as(q), v)
-        out = F.unblockify(out, padded_shape, self.window_size)
-        out = self.roll(self.merge_heads(out), padded_shape, shift)
-        out = F.crop_map(out, padded_shape, hw_shape)
-        return self.proj(out)
+        out = F.unblockify(out, hw_shape, self.window_size)
+        return self.roll(self.merge_heads(out), hw_shape, shift)
 
     @staticmethod
     def roll(x, hw_shape, shift):

@@ -1,7 +1,6 @@
 from .base import BaseBackbone
 from .cait import CaiT
 from .cswin import CSWinTransformer
-from .embeddings import ConvEmbedding, ConvStem, PatchMerging
 from .isotropic import IsotropicTransformer
 from .pyramid import PyramidTransformer
 from .soft import SOFT, SOFTPlusPlus
@@ -13,10 +12,7 @@ __all__ = [
     'BaseBackbone',
     'CSWinTransformer',
     'CaiT',
-    'ConvEmbedding',
-    'ConvStem',
     'IsotropicTransformer',
-    'PatchMerging',
     'PyramidTransformer',
     'SOFTPlusPlus',
     'SwinTransformer',

@@ -1,7 +1,11 @@
 """What every backbone shares: options, input checks, weights, freezing."""
 
+import difflib
+import inspect
 import math
+import os
 import re
+from abc import ABCMeta
 
 import torch
 from mmengine.logging import print_log
@@ -10,6 +14,8 @@ from mmengine.runner import CheckpointLoader
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
 from torch.utils.checkpoint import checkpoint
+
+from mmlinattn.functional.tracing import is_traced
 
 MIN_SIDE = 32
 
@@ -39,16 +45,94 @@ def resolve_arch(arch, arch_zoo, keys):
             choice = f' or one of {names}' if names else ''
             raise ValueError(f'arch must be a dict{choice}, got {arch!r}')
         return arch_zoo[arch]
-    missing = [key for key in keys if key not in arch]
-    if missing:
+    wrong = [f'{key!r} is missing' for key in keys if key not in arch]
+    wrong += [f'{key!r} is none of them' for key in arch if key not in keys]
+    if wrong:
         raise ValueError(
-            f'a dict arch needs {list(keys)}, but {missing} are missing from '
+            f'a dict arch has the entries {list(keys)}; {", ".join(wrong)} in '
             f'arch={dict(arch)}'
         )
     return dict(arch)
 
 
-class BaseBackbone(BaseModule):
+def check_config(cfg, name):
+    """Refuses what is no config of a part of a model.
+
+    Args:
+        cfg (dict): What was given.
+        name (str): As which argument.
+
+    Raises:
+        ValueError: If it is no dict with a 'type'.
+    """
+    if not isinstance(cfg, dict) or 'type' not in cfg:
+        raise ValueError(f"{name} must be a config, a dict with a 'type', got {cfg!r}")
+
+
+def resolve_indices(out_indices, num_stages):
+    """Stages whose maps are returned, as numbers from 0.
+
+    Args:
+        out_indices (int | Sequence[int]): One or several stages; negative ones
+            count from the last.
+        num_stages (int): Number of stages.
+
+    Returns:
+        tuple[int]: Stages, increasing.
+
+    Raises:
+        ValueError: If there is no such stage, or the order is another one.
+    """
+    given = out_indices
+    if isinstance(out_indices, int):
+        out_indices = (out_indices,)
+    stages = range(num_stages)
+    if isinstance(out_indices, (list, tuple, range)):
+        indices = tuple(
+            i + num_stages if isinstance(i, int) and i < 0 else i for i in out_indices
+        )
+        if indices and list(indices) == [i for i in stages if i in indices]:
+            return indices
+    raise ValueError(
+        'out_indices must be a stage number or a list of increasing ones in '
+        f'0...{num_stages - 1}, negative ones counting from the last, got {given!r}'
+    )
+
+
+class BackboneMeta(ABCMeta):
+    """What every backbone gets however its constructor is written."""
+
+    def __call__(cls, *args, **kwargs):
+        names = _argument_names(cls)
+        for name in kwargs:
+            if name not in names:
+                close = difflib.get_close_matches(name, names, n=1)
+                hint = f'did you mean {close[0]!r}? ' if close else ''
+                raise TypeError(
+                    f'{cls.__name__} has no argument {name!r}: {hint}it takes '
+                    f'{sorted(names)}'
+                )
+        model = super().__call__(*args, **kwargs)
+        # only now are all of its parameters there
+        model.freeze()
+        return model
+
+
+def _argument_names(cls):
+    """Names of the arguments of a class, those of its parents where it hands
+    them on."""
+    names = set()
+    for parent in cls.__mro__:
+        if '__init__' not in vars(parent):
+            continue
+        parameters = inspect.signature(parent.__init__).parameters.values()
+        names.update(x.name for x in parameters if x.kind == x.POSITIONAL_OR_KEYWORD)
+        if all(x.kind != x.VAR_KEYWORD for x in parameters):
+            break
+    return names - {'self'}
+
+
+class BaseBackbone(BaseModule, metaclass=BackboneMeta):
     """Options and services that all backbones have.
 
     A subclass builds ``stages``, says which parameters belong to stages
@@ -57,8 +141,9 @@ class BaseBackbone(BaseModule):
     Args:
         in_channels (int): Channels of the input image.
         num_stages (int): Number of stages.
-        out_indices (Sequence[int], optional): Stages whose maps are returned.
-            Default: all of them, or the last one for other ``out_type``.
+        out_indices (int | Sequence[int], optional): Stages whose maps are
+            returned; negative ones count from the last. Default: all of them, or
+            the last one for other ``out_type``.
         out_type (str): 'featmap', maps (B, C_i, H_i, W_i); 'avg_featmap',
             their means (B, C_i); 'cls_token', the class token (B, C).
         frozen_stages (int): -1 trains all; 0 freezes what comes before the
@@ -91,17 +176,7 @@ class BaseBackbone(BaseModule):
         last = num_stages - 1
         if out_indices is None:
             out_indices = range(num_stages) if out_type == 'featmap' else (last,)
-        stages = range(num_stages)
-        if (
-            not isinstance(out_indices, (list, tuple, range))
-            or list(out_indices) != [i for i in stages if i in out_indices]
-            or not out_indices
-        ):
-            raise ValueError(
-                'out_indices must be a list of increasing stage numbers in '
-                f'0...{last}, got {out_indices!r}'
-            )
-        out_indices = tuple(out_indices)
+        out_indices = resolve_indices(out_indices, num_stages)
         if out_type == 'cls_token' and out_indices != (last,):
             raise ValueError(
                 "out_type='cls_token' returns the class token of the last "
@@ -174,9 +249,17 @@ class BaseBackbone(BaseModule):
         """Adds the LayerNorm of a returned map, under mm's name for it."""
         self.add_module(f'norm{index}', nn.LayerNorm(dims, eps=eps))
 
-    def readout(self, x, hw_shape, index):
-        """Tokens (B, N, C) of one of ``out_indices`` as ``out_type`` says."""
-        norm = getattr(self, f'norm{index}', None)
+    def returned(self):
+        """For each stage up to the last that is returned: whether it is, and the
+        norm of its map or None."""
+        # together: a compiler may take a number apart from its stage for a variable
+        return [
+            (i in self.out_indices, getattr(self, f'norm{i}', None))
+            for i in range(max(self.out_indices) + 1)
+        ]
+
+    def readout(self, x, hw_shape, norm=None):
+        """Tokens (B, N, C) of a stage that is returned, as ``out_type`` says."""
         if norm is not None:
             x = norm(x)
         if self.out_type == 'cls_token':
@@ -188,6 +271,9 @@ class BaseBackbone(BaseModule):
 
     def check_image(self, x):
         """Refuses batches that no stage could work on.
+
+        Values are looked at on a CPU only: on a GPU that would stall every step.
+        The environment variable ``MMLINATTN_DEBUG=1`` has them looked at anywhere.
 
         Raises:
             ValueError: If x is not (B, in_channels, H, W) with B >= 1 and
@@ -203,7 +289,11 @@ class BaseBackbone(BaseModule):
                 f'x must be at least {MIN_SIDE} x {MIN_SIDE} pixels, got '
                 f'H x W = {x.size(2)} x {x.size(3)}'
             )
-        if not (x.is_meta or torch.jit.is_tracing() or x.isfinite().all()):
+        if is_traced() or x.is_meta:
+            return
+        if not x.is_cpu and os.environ.get('MMLINATTN_DEBUG') != '1':
+            return
+        if not x.isfinite().all():
             bad = (~x.isfinite()).flatten(1).any(1).nonzero().flatten().tolist()
             raise ValueError(
                 f'x must be finite, but images {bad} of the batch have NaN or '

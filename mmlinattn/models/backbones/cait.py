@@ -5,8 +5,7 @@ from mmengine.model import BaseModule, ModuleList
 
 from mmlinattn.registry import MODELS
 
-from .blocks import TransformerBlock
-from .embeddings import learned_tokens
+from ..layers import TransformerBlock, learned_tokens
 from .isotropic import ARCH_KEYS, IsotropicTransformer, resolve_plain_arch
 
 
@@ -70,12 +69,11 @@ class CaiT(IsotropicTransformer):
                 arch['num_class_layers'],
                 layer_scale,
             )
-        self.freeze()
 
-    def readout(self, x, hw_shape, index):
+    def readout(self, x, hw_shape, norm=None):
         if self.class_layers is not None:
             x = self.class_layers(x, hw_shape)
-        return super().readout(x, hw_shape, index)
+        return super().readout(x, hw_shape, norm)
 
 
 class ClassLayers(BaseModule):

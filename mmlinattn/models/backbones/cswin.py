@@ -2,8 +2,15 @@
 
 from mmlinattn.registry import MODELS
 
-from .presets import SOFTMAX, Preset, agents, efficient, elfatt, stages
-from .swin import SwinTransformer
+from .presets import (
+    SOFTMAX,
+    Preset,
+    PresetTransformer,
+    agents,
+    efficient,
+    elfatt,
+    stages,
+)
 
 # stripes widen as the map shrinks; the last stage sees the whole map
 STRIPES = [
@@ -13,20 +20,21 @@ FOCUSED = dict(type='FocusedLinearAttention', lepe=True)
 
 
 @MODELS.register_module()
-class CSWinTransformer(SwinTransformer):
+class CSWinTransformer(PresetTransformer):
     """CSWin Transformer (*CSWin Transformer: A General Vision Transformer
     Backbone with Cross-Shaped Windows*, arXiv 2107.00652) with any attention.
 
     Its stem and merging are overlapping convolutions with LayerNorm.
 
     Args:
-        arch (str | dict): 't24181', 'b36292', or a dict as
-            :class:`~.swin.SwinTransformer` takes.
+        arch (str | dict): 'tiny', 'small', 'base' and 'large' are CSWin's own;
+            't24181' and 'b36292' those of the ELFATT paper; or a dict as
+            :class:`~.presets.PresetTransformer` takes.
         attention (str | dict | list): A paper's whole model by name: 'local',
             CSWin itself, with cross-shaped windows; 'global', softmax
             attention; 'elfatt'; 'efficient'; 'agent'; 'flatten'. Or configs,
-            as :class:`~.swin.SwinTransformer` takes.
-        **kwargs: See :class:`~.swin.SwinTransformer`: ``patch_embed``,
+            as :class:`~.presets.PresetTransformer` takes.
+        **kwargs: See :class:`~.presets.PresetTransformer`: ``patch_embed``,
             ``merging``, ``block_sizes``, ``split_ratio``, ``lepe``, and what
             all pyramids share.
 
@@ -36,6 +44,10 @@ class CSWinTransformer(SwinTransformer):
     """
 
     arch_zoo = {
+        'tiny': dict(embed_dims=64, depths=[1, 2, 21, 1], num_heads=[2, 4, 8, 16]),
+        'small': dict(embed_dims=64, depths=[2, 4, 32, 2], num_heads=[2, 4, 8, 16]),
+        'base': dict(embed_dims=96, depths=[2, 4, 32, 2], num_heads=[4, 8, 16, 32]),
+        'large': dict(embed_dims=144, depths=[2, 4, 32, 2], num_heads=[6, 12, 24, 24]),
         't24181': dict(embed_dims=64, depths=[2, 4, 18, 1], num_heads=[2, 4, 8, 16]),
         'b36292': dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
     }
@@ -50,5 +62,5 @@ class CSWinTransformer(SwinTransformer):
         'flatten': Preset(stages(FOCUSED, FOCUSED, STRIPES[2], SOFTMAX)),
     }
 
-    def __init__(self, arch='t24181', attention='elfatt', **kwargs):
+    def __init__(self, arch='tiny', attention='local', **kwargs):
         super().__init__(arch, attention, **kwargs)

@@ -3,13 +3,18 @@
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
-import torch
 from mmengine.model import ModuleList
 from torch import nn
 
+from ..layers import (
+    ConvEmbedding,
+    PositionTable,
+    TransformerBlock,
+    drop_path_rates,
+    embed_tokens,
+    learned_tokens,
+)
 from .base import BaseBackbone, resolve_arch
-from .blocks import TransformerBlock, drop_path_rates
-from .embeddings import ConvEmbedding, PositionTable, learned_tokens
 
 ARCH_KEYS = ('embed_dims', 'num_layers', 'num_heads')
 
@@ -146,17 +151,13 @@ class IsotropicTransformer(BaseBackbone):
             ``out_type`` says.
         """
         self.check_image(x)
-        x = self.patch_embed(x)
-        hw_shape = tuple(x.shape[2:])
-        x = x.flatten(2).mT
-        if self.cls_token is not None:
-            x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
-        x = self.drop(x + self.pos_embed(hw_shape))
+        x, hw_shape = embed_tokens(self.patch_embed(x), self.pos_embed, self.cls_token)
+        x = self.drop(x)
         outs = []
-        for i, block in enumerate(self.blocks[: max(self.out_indices) + 1]):
+        for block, (is_returned, norm) in zip(self.blocks, self.returned()):
             x = self.run_block(block, x, hw_shape)
-            if i in self.out_indices:
-                outs.append(self.readout(x, hw_shape, i))
+            if is_returned:
+                outs.append(self.readout(x, hw_shape, norm))
         return tuple(outs)
 
     def stage_of(self, param_name):

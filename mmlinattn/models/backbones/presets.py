@@ -1,8 +1,12 @@
-"""Whole models of the papers by name: attentions, stem and merging."""
+"""Whole models of the papers by name: attentions, stem and merging.
+
+What Swin and CSWin share.
+"""
 
 from typing import Callable, NamedTuple
 
-from .pyramid import per_stage
+from .base import resolve_arch
+from .pyramid import ARCH_KEYS, PyramidTransformer, per_stage, resolve_pyramid_arch
 
 LAYER_NORM = dict(type='LN', eps=1e-5)
 # of CSWin, and of ELFATT's Swin
@@ -121,3 +125,71 @@ def resolve_preset(presets, attention, arch, depths, options):
         )
     preset = presets[attention]
     return preset._replace(attention=preset.attention(arch, depths, **options))
+
+
+class PresetTransformer(PyramidTransformer):
+    """A pyramid whose attention, stem and merging a word stands for.
+
+    A subclass says which architectures (``arch_zoo``) and which words
+    (``presets``) there are; 'local' is its own model.
+
+    Args:
+        arch (str | dict): One of ``arch_zoo``, or a dict with ``embed_dims``, an
+            integer that doubles from stage to stage or a list, ``depths`` and
+            ``num_heads``.
+        attention (str | dict | list): One of ``presets``. Or the config of an
+            attention, or a list with one per stage, whose entries may be lists,
+            patterns over the stage's blocks, in place of that of 'local'.
+        patch_embed (dict, optional): Config of the first embedding. Default: that
+            of the preset.
+        merging (dict, optional): Config of the embeddings between stages, likewise.
+        block_sizes (int | Sequence[int], optional): Of 'elfatt': tokens in a
+            block, for all stages but the last or for each of them. Default: 196.
+        split_ratio (float, optional): Of 'elfatt': share of the channels in
+            the global half. Default: 0.5.
+        lepe (bool, optional): Of 'elfatt': whether there is positional
+            encoding. Default: True.
+        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+
+    Raises:
+        ValueError: If ``arch`` or ``attention`` is unknown, or options of
+            'elfatt' come without it.
+    """
+
+    arch_zoo = {}
+    presets = {}
+
+    def __init__(
+        self,
+        arch,
+        attention='local',
+        patch_embed=None,
+        merging=None,
+        block_sizes=None,
+        split_ratio=None,
+        lepe=None,
+        **kwargs,
+    ):
+        name = arch if isinstance(arch, str) else None
+        arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
+        dims, depths = arch['embed_dims'], arch['depths']
+        if isinstance(dims, int) and isinstance(depths, (list, tuple)):
+            arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
+        arch = resolve_pyramid_arch(arch, {})
+        preset = resolve_preset(
+            self.presets,
+            attention,
+            name,
+            arch['depths'],
+            dict(block_sizes=block_sizes, split_ratio=split_ratio, lepe=lepe),
+        )
+        super().__init__(
+            arch,
+            stem=patch_embed or preset.patch_embed,
+            merging=merging or preset.merging,
+            attention=preset.attention,
+            block=dict(norm_eps=1e-5),
+            norm_eps=1e-5,
+            out_norm='all',
+            **kwargs,
+        )

@@ -3,15 +3,22 @@
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
+import math
+
 import torch
 from mmengine.model import BaseModule, ModuleList
 from torch.nn import Dropout
 
 from mmlinattn.registry import MODELS, build_model
 
-from .base import BaseBackbone, resolve_arch
-from .blocks import TransformerBlock, drop_path_rates
-from .embeddings import PositionTable, learned_tokens
+from ..layers import (
+    PositionTable,
+    TransformerBlock,
+    drop_path_rates,
+    embed_tokens,
+    learned_tokens,
+)
+from .base import BaseBackbone, check_config, resolve_arch
 
 ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
 
@@ -54,6 +61,17 @@ def per_stage(value, num_stages, name):
     return list(value)
 
 
+def _stride(embedding):
+    """By how much an embedding shrinks a map."""
+    stride = getattr(embedding, 'stride', None)
+    if not isinstance(stride, int) or stride < 1:
+        raise ValueError(
+            f'{type(embedding).__name__} must say its stride, a positive integer '
+            f'attribute, where position tables are made for img_size; got {stride!r}'
+        )
+    return stride
+
+
 class PyramidStage(BaseModule):
     """Embedding, positions, class token and blocks of one stage.
 
@@ -90,13 +108,7 @@ class PyramidStage(BaseModule):
 
     def embed(self, x):
         """Map (B, C', H', W') to tokens, extra ones first, and (H, W)."""
-        x = self.embedding(x)
-        hw_shape = tuple(x.shape[2:])
-        x = x.flatten(2).mT
-        if self.cls_token is not None:
-            x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
-        if self.pos_embed is not None:
-            x = x + self.pos_embed(hw_shape)
+        x, hw_shape = embed_tokens(self.embedding(x), self.pos_embed, self.cls_token)
         return self.drop(x), hw_shape
 
 
@@ -115,8 +127,10 @@ class PyramidTransformer(BaseBackbone):
             stage's blocks.
         block (dict | list[dict]): Options of
             :class:`~.blocks.TransformerBlock`, for all stages or for each.
-        pos_shapes (list[tuple[int]], optional): Size of each stage's
-            position table; None leaves them out.
+        img_size (int, optional): Image side that learned position tables are made
+            for, one a stage; None leaves them out.
+        pos_shapes (list[tuple[int]], optional): Size of each stage's position
+            table, in place of those that ``img_size`` gives.
         with_cls_token (bool): Whether a class token joins the last stage. It
             is not part of the maps that are returned.
         out_norm (str): 'last', the last stage's map is normed; 'all', every
@@ -126,7 +140,8 @@ class PyramidTransformer(BaseBackbone):
             the FFN.
         drop_path_rate (float): Largest rate of stochastic depth; it grows
             linearly from 0 over the blocks.
-        norm_cfg (dict): Norm layer of the embeddings, where they have one.
+        norm_cfg (dict, optional): Norm layer of the embeddings whose configs don't
+            say one. Default: BatchNorm.
         attn_scale (bool): AttnScale in every attention.
         feat_scale (bool): FeatScale in every block.
         **kwargs: See :class:`~.base.BaseBackbone`.
@@ -148,17 +163,20 @@ class PyramidTransformer(BaseBackbone):
         merging=dict(type='ConvEmbedding'),
         attention=dict(type='SoftmaxAttention'),
         block=dict(),
+        img_size=None,
         pos_shapes=None,
         with_cls_token=False,
         out_norm='last',
         norm_eps=1e-6,
         drop_rate=0.0,
         drop_path_rate=0.0,
-        norm_cfg=dict(type='BN'),
+        norm_cfg=None,
         attn_scale=False,
         feat_scale=False,
         **kwargs,
     ):
+        if img_size is not None and img_size < 1:
+            raise ValueError(f'img_size must be positive, got {img_size}')
         arch = resolve_pyramid_arch(arch, {})
         dims, depths, heads = (tuple(arch[key]) for key in ARCH_KEYS)
         if not with_cls_token and kwargs.get('out_type') == 'cls_token':
@@ -169,7 +187,22 @@ class PyramidTransformer(BaseBackbone):
         num_stages = len(dims)
         super().__init__(in_channels, num_stages, **kwargs)
         self.depths = depths
-        attention = per_stage(attention, num_stages, 'attention')
+        attention = [
+            pattern if isinstance(pattern, (list, tuple)) else [pattern]
+            for pattern in per_stage(attention, num_stages, 'attention')
+        ]
+        for name, cfg in (
+            ('stem', stem),
+            ('merging', merging),
+            *(('attention', cfg) for pattern in attention for cfg in pattern),
+        ):
+            check_config(cfg, name)
+        if norm_cfg and 'norm_cfg' in stem and 'norm_cfg' in merging:
+            raise ValueError(
+                f'norm_cfg={norm_cfg} would change nothing: the embeddings of this '
+                f'{type(self).__name__} have norm layers of their own; give '
+                'patch_embed and merging'
+            )
         block = per_stage(block, num_stages, 'block')
         pos_shapes = per_stage(pos_shapes, num_stages, 'pos_shapes')
         rates = iter(drop_path_rates(drop_path_rate, sum(depths)))
@@ -177,16 +210,18 @@ class PyramidTransformer(BaseBackbone):
         self.with_cls_token = with_cls_token
 
         self.stages = ModuleList()
+        side = img_size
         for i in range(num_stages):
-            pattern = attention[i]
-            if not isinstance(pattern, (list, tuple)):
-                pattern = [pattern]
             embedding = build_model(
                 merging if i else stem,
                 in_channels=dims[i - 1] if i else in_channels,
                 embed_dims=dims[i],
-                norm_cfg=norm_cfg,
+                norm_cfg=norm_cfg or dict(type='BN'),
             )
+            if img_size is not None and pos_shapes[i] is None:
+                side = math.ceil(side / _stride(embedding))
+                pos_shapes[i] = (side, side)
+            pattern = attention[i]
             blocks = [
                 TransformerBlock(
                     dims[i],
@@ -200,14 +235,13 @@ class PyramidTransformer(BaseBackbone):
                 )
                 for j in range(depths[i])
             ]
-            last = i == num_stages - 1
             self.stages.append(
                 PyramidStage(
                     embedding,
                     dims[i],
                     blocks,
                     pos_shapes[i],
-                    with_cls_token and last,
+                    with_cls_token and i == num_stages - 1,
                     drop_rate,
                 )
             )
@@ -216,7 +250,6 @@ class PyramidTransformer(BaseBackbone):
         for i in self.out_indices:
             if out_norm == 'all' or i == num_stages - 1:
                 self.add_norm(i, dims[i], norm_eps)
-        self.freeze()
 
     def forward(self, x):
         """Runs the pyramid.
@@ -232,14 +265,14 @@ class PyramidTransformer(BaseBackbone):
         # convolutions are faster so on a CPU, and leave tokens contiguous
         x = x.contiguous(memory_format=torch.channels_last)
         outs = []
-        for i, stage in enumerate(self.stages[: max(self.out_indices) + 1]):
+        for stage, (is_returned, norm) in zip(self.stages, self.returned()):
             x, hw_shape = stage.embed(x)
             for block in stage.blocks:
                 x = self.run_block(block, x, hw_shape)
-            if i in self.out_indices:
-                outs.append(self.readout(x, hw_shape, i))
+            if is_returned:
+                outs.append(self.readout(x, hw_shape, norm))
             # only the last stage has tokens that are not the map's
-            if i + 1 < self.num_stages:
+            if stage is not self.stages[-1]:
                 x = x.mT.unflatten(-1, hw_shape)
         return tuple(outs)
 

@@ -4,10 +4,14 @@ Three stages of softmax-free attention, post-norm, and one of standard
 attention, pre-norm, with a class token.
 """
 
+import warnings
+
 from mmlinattn.registry import MODELS
 
+from .base import check_config
 from .pyramid import PyramidTransformer, per_stage, resolve_pyramid_arch
 
+# Stem and merging by a word.
 PATCH_EMBEDS = {
     'overlap': (dict(type='ConvStem'), dict(type='ConvEmbedding')),
     'patch': (
@@ -33,11 +37,14 @@ class SOFT(PyramidTransformer):
             class token, possible in the last stage.
         kernel_sizes (Sequence[int]): Side of the local branch's filters, one
             entry a stage.
-        patch_embed (str | tuple[dict]): 'overlap', 3 x 3 convolutions;
-            'patch', one convolution over disjoint patches; or the configs of
-            stem and merging.
-        attention (dict | list, optional): Another attention, in place of the
-            softmax-free one.
+        patch_embed (str | dict): 'overlap', 3 x 3 convolutions; 'patch', one
+            convolution over disjoint patches; or the config of the first
+            embedding, the others being those of 'overlap'.
+        merging (dict, optional): Config of the embeddings between stages, in place
+            of that of ``patch_embed``.
+        attention (dict | list, optional): Another attention in place of the
+            softmax-free one, wherever that stands; or a list with one for each
+            stage, the last one too, and None for the model's own.
         num_iters (int): Newton-Raphson steps.
         solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.
         ridge (float, optional): Added to the diagonal of the landmarks'
@@ -85,6 +92,7 @@ class SOFT(PyramidTransformer):
         sampling_ratios=(8, 4, 2, 1),
         kernel_sizes=(9, 5, 3, 3),
         patch_embed='overlap',
+        merging=None,
         attention=None,
         num_iters=20,
         solver='auto',
@@ -101,16 +109,24 @@ class SOFT(PyramidTransformer):
                 'sampling_ratios must be at least 2, or 1 in the last stage, '
                 f'got {tuple(ratios)}'
             )
-        if img_size < 1:
-            raise ValueError(f'img_size must be positive, got {img_size}')
-        if patch_embed in list(PATCH_EMBEDS):
-            patch_embed = PATCH_EMBEDS[patch_embed]
-        if not isinstance(patch_embed, (list, tuple)) or len(patch_embed) != 2:
-            raise ValueError(
-                f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or the '
-                f'configs of stem and merging, got {patch_embed!r}'
+        if isinstance(patch_embed, (list, tuple)) and len(patch_embed) == 2:
+            warnings.warn(
+                'patch_embed=(stem, merging) goes with version 0.3: give '
+                'patch_embed=stem and merging=merging',
+                DeprecationWarning,
+                stacklevel=3,
             )
-        stem, merging = patch_embed
+            patch_embed, merging = patch_embed
+        if isinstance(patch_embed, str):
+            if patch_embed not in PATCH_EMBEDS:
+                raise ValueError(
+                    f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or a config, '
+                    f'got {patch_embed!r}'
+                )
+            patch_embed, own_merging = PATCH_EMBEDS[patch_embed]
+        else:
+            check_config(patch_embed, 'patch_embed')
+            own_merging = PATCH_EMBEDS['overlap'][1]
         with_cls_token = ratios[-1] == 1
 
         attentions = [
@@ -126,8 +142,6 @@ class SOFT(PyramidTransformer):
             )
             for ratio, kernel in zip(ratios, kernels)
         ]
-        if attention is not None:
-            attentions = per_stage(attention, num_stages, 'attention')
         post_norm = dict(
             norm_placement='post',
             norm_eps=1e-5,
@@ -136,18 +150,22 @@ class SOFT(PyramidTransformer):
         blocks = [post_norm] * num_stages
         if with_cls_token:
             blocks[-1] = dict(norm_placement='pre', norm_eps=1e-6)
-            if not isinstance(attention, (list, tuple)):
-                attentions[-1] = dict(type='SoftmaxAttention')
-        sides = [-(-img_size // stem.get('stride', 4))]
-        for _ in range(num_stages - 1):
-            sides.append(-(-sides[-1] // merging.get('stride', 2)))
+            attentions[-1] = dict(type='SoftmaxAttention')
+        if isinstance(attention, (list, tuple)):
+            others = per_stage(attention, num_stages, 'attention')
+            attentions = [other or own for other, own in zip(others, attentions)]
+        elif attention is not None:
+            attentions = [
+                attention if own['type'] == 'SoftmaxFreeAttention' else own
+                for own in attentions
+            ]
         super().__init__(
             arch,
-            stem=stem,
-            merging=merging,
+            stem=patch_embed,
+            merging=merging or own_merging,
             attention=attentions,
             block=blocks,
-            pos_shapes=[(side, side) for side in sides],
+            img_size=img_size,
             with_cls_token=with_cls_token,
             **kwargs,
         )

@@ -2,18 +2,16 @@
 
 from mmlinattn.registry import MODELS
 
-from .base import resolve_arch
 from .presets import (
     LAYER_NORM,
     SOFTMAX,
     Preset,
+    PresetTransformer,
     agents,
     efficient,
     elfatt,
-    resolve_preset,
     stages,
 )
-from .pyramid import ARCH_KEYS, PyramidTransformer, resolve_pyramid_arch
 
 WINDOW_SIZE = 7
 
@@ -45,30 +43,20 @@ def agent_swin(arch, depths):
 
 
 @MODELS.register_module()
-class SwinTransformer(PyramidTransformer):
+class SwinTransformer(PresetTransformer):
     """Swin Transformer (*Swin Transformer: Hierarchical Vision Transformer
     using Shifted Windows*, arXiv 2103.14030) with any attention.
 
     Args:
-        arch (str | dict): 'tiny', 'small', 'base', or a dict with
-            ``embed_dims``, an integer that doubles from stage to stage or
-            a list, ``depths`` and ``num_heads``.
+        arch (str | dict): 'tiny', 'small', 'base', or a dict as
+            :class:`~.presets.PresetTransformer` takes.
         attention (str | dict | list): A paper's whole model by name: 'local',
             Swin itself, with shifted windows; 'global', softmax attention;
-            'elfatt'; 'efficient'; 'agent'; 'flatten'. Or the config of an
-            attention, or a list with one per stage, whose entries may be
-            lists, patterns over the stage's blocks, in place of 'local'.
-        patch_embed (dict, optional): Config of the first embedding. Default:
-            that of the model; Swin's, but for 'elfatt', which has CSWin's.
-        merging (dict, optional): Config of the embeddings between stages,
-            likewise.
-        block_sizes (int | Sequence[int], optional): Of 'elfatt': tokens in a
-            block, for all stages but the last or for each of them. Default: 196.
-        split_ratio (float, optional): Of 'elfatt': share of the channels in
-            the global half. Default: 0.5.
-        lepe (bool, optional): Of 'elfatt': whether there is positional
-            encoding. Default: True.
-        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+            'elfatt', with CSWin's embeddings; 'efficient'; 'agent'; 'flatten'. Or
+            configs, as :class:`~.presets.PresetTransformer` takes.
+        **kwargs: See :class:`~.presets.PresetTransformer`: ``patch_embed``,
+            ``merging``, ``block_sizes``, ``split_ratio``, ``lepe``, and what
+            all pyramids share.
 
     Raises:
         ValueError: If ``arch`` or ``attention`` is unknown, or options of
@@ -92,37 +80,5 @@ class SwinTransformer(PyramidTransformer):
         ),
     }
 
-    def __init__(
-        self,
-        arch='tiny',
-        attention='local',
-        patch_embed=None,
-        merging=None,
-        block_sizes=None,
-        split_ratio=None,
-        lepe=None,
-        **kwargs,
-    ):
-        name = arch if isinstance(arch, str) else None
-        arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
-        dims, depths = arch['embed_dims'], arch['depths']
-        if isinstance(dims, int) and isinstance(depths, (list, tuple)):
-            arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
-        arch = resolve_pyramid_arch(arch, {})
-        preset = resolve_preset(
-            self.presets,
-            attention,
-            name,
-            arch['depths'],
-            dict(block_sizes=block_sizes, split_ratio=split_ratio, lepe=lepe),
-        )
-        super().__init__(
-            arch,
-            stem=patch_embed or preset.patch_embed,
-            merging=merging or preset.merging,
-            attention=preset.attention,
-            block=dict(norm_eps=1e-5),
-            norm_eps=1e-5,
-            out_norm='all',
-            **kwargs,
-        )
+    def __init__(self, arch='tiny', attention='local', **kwargs):
+        super().__init__(arch, attention, **kwargs)

@@ -32,4 +32,3 @@ class VisionTransformer(IsotropicTransformer):
     ):
         arch = resolve_plain_arch(arch, self.arch_zoo, num_layers=num_layers)
         super().__init__(arch, attention, **kwargs)
-        self.freeze()

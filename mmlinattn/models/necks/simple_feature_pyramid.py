@@ -5,7 +5,7 @@ from torch import nn
 
 from mmlinattn.registry import MODELS
 
-from ..backbones.embeddings import LayerNorm2d
+from ..layers import LayerNorm2d
 
 
 @MODELS.register_module()

@@ -11,8 +11,9 @@ import torch
 from mmengine.model import PretrainedInit
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from mmlinattn.models.backbones.embeddings import PositionTable
+from mmlinattn.models.layers import PositionTable
 from mmlinattn.registry import MODELS
 
 pytestmark = pytest.mark.modern
@@ -36,7 +37,7 @@ class Case(NamedTuple):
 
 PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
 SWIN = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[1, 2, 4, 4])
-PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3, num_class_layers=1)
+PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)
 CASES = {
     'SOFT': Case(dict(type='SOFT', arch=PYRAMID, img_size=64)),
     'SOFTPlusPlus': Case(dict(type='SOFTPlusPlus', arch=PYRAMID)),
@@ -64,6 +65,7 @@ CASES = {
         dict(
             type='CSWinTransformer',
             arch=dict(PYRAMID, depths=[1, 1, 2, 1]),
+            attention='elfatt',
             block_sizes=(16, 9, 4),
         ),
         with_cls_token=False,
@@ -88,7 +90,9 @@ CASES = {
         strides=(8, 8, 8, 8),
     ),
     'CaiT': Case(
-        dict(type='CaiT', arch=PLAIN, img_size=64, patch_size=8),
+        dict(
+            type='CaiT', arch=dict(PLAIN, num_class_layers=1), img_size=64, patch_size=8
+        ),
         num_blocks=4,
         strides=(8, 8, 8, 8),
     ),
@@ -232,6 +236,13 @@ def test_out_indices(name, indices):
     assert_all_close(outs, [maps[i] for i in indices])
 
 
+@pytest.mark.parametrize('name', ('SOFT', 'ViT'))
+def test_out_indices_as_in_mmpretrain(name):
+    assert build(name, out_indices=-1).out_indices == (3,)
+    assert build(name, out_indices=2).out_indices == (2,)
+    assert build(name, out_indices=(0, -2)).out_indices == (0, 2)
+
+
 @BACKBONES
 def test_out_type(name):
     full = build(name, out_indices=(3,))
@@ -341,6 +352,70 @@ def test_an_image_does_not_see_its_neighbours(name, dtype, tolerance):
         for i in range(3):
             alone = model(x[i : i + 1])
             assert_all_close([out[i : i + 1] for out in together], alone, tolerance)
+
+
+UNSCALED_NAMES = [name for name in CASES if 'scaled' not in name]
+
+
+@pytest.mark.parametrize('name', UNSCALED_NAMES)
+def test_compiled_as_run(name):
+    torch._dynamo.reset()
+    model = build(name, out_indices=ALL)
+    compiled = torch.compile(model, backend='aot_eager', fullgraph=True, dynamic=False)
+    x = images(1)
+    with torch.no_grad():
+        assert_all_close(compiled(x), model(x), 1e-4)
+
+
+@pytest.mark.skipif(
+    torch.__version__.startswith('2.1.'),
+    reason="torch 2.1's compiler can't follow backward passes of our own",
+)
+@pytest.mark.parametrize('name', UNSCALED_NAMES)
+def test_trained_compiled(name):
+    torch._dynamo.reset()
+    model = build(name, out_indices=ALL).double().train()
+    compiled = torch.compile(model, backend='aot_eager', fullgraph=True, dynamic=False)
+    x = images().double()
+    grads = []
+    for run in (compiled, model):
+        model.zero_grad()
+        torch.manual_seed(1)
+        random_loss(run(x)).backward()
+        grads.append([p.grad for p in model.parameters()])
+    assert_all_close(*grads, 1e-6)
+
+
+@BACKBONES
+def test_nothing_stale_in_evaluation(name):
+    model, x = build(name), images(1)
+    with torch.no_grad():
+        model(x)
+        for seed in (1, 2):
+            torch.manual_seed(seed)
+            other = build(name)
+            state = {key: value.clone() for key, value in other.state_dict().items()}
+            model.load_state_dict(state, assign=True)
+            assert_all_close(model(x), other(x))
+        for parameter in other.parameters():
+            parameter.mul_(1.1)
+        vector_to_parameters(
+            parameters_to_vector(other.parameters()), model.parameters()
+        )
+        assert_all_close(model(x), other(x))
+
+
+@BACKBONES
+def test_values_are_looked_at_where_that_is_cheap(name, monkeypatch):
+    """On a GPU it would stall every step; any other device stands for it here."""
+    model = build(name).to('meta')
+    x = torch.empty(1, 3, 64, 64, device='meta')
+    monkeypatch.setattr(torch.Tensor, 'is_meta', False)
+    monkeypatch.setattr(torch.Tensor, 'isfinite', lambda x: pytest.fail('looked at'))
+    model.check_image(x)
+    monkeypatch.setenv('MMLINATTN_DEBUG', '1')
+    with pytest.raises(pytest.fail.Exception, match='looked at'):
+        model.check_image(x)
 
 
 @BACKBONES
@@ -593,10 +668,11 @@ def test_images_that_are_not_finite(name, value):
         ('arch', dict(embed_dims=8)),
         ('out_indices', ()),
         ('out_indices', (4,)),
-        ('out_indices', (-1,)),
+        ('out_indices', (-5,)),
+        ('out_indices', (-1, 0)),
         ('out_indices', (1, 0)),
         ('out_indices', (1, 1)),
-        ('out_indices', 3),
+        ('out_indices', 4),
         ('out_indices', '3'),
         ('out_type', 'tokens'),
         ('frozen_stages', -2),
@@ -610,6 +686,16 @@ def test_images_that_are_not_finite(name, value):
 def test_wrong_options(name, option, value):
     with pytest.raises(ValueError, match=option):
         build(name, **{option: value})
+
+
+@BACKBONES
+def test_misspelt_options(name):
+    with pytest.raises(
+        TypeError, match=r"'drop_path_rates'.*'drop_path_rate'.*'arch'.*'out_indices'"
+    ):
+        build(name, drop_path_rates=0.1)
+    with pytest.raises(ValueError, match="'num_heds' is none of them"):
+        build(name, arch=dict(CASES[name].cfg['arch'], num_heds=1))
 
 
 @BACKBONES

@@ -142,7 +142,7 @@ def test_any_size(family, name):
 
 def test_defaults():
     assert types(SwinTransformer(ARCH)) == SWIN['local']
-    assert types(CSWinTransformer(ARCH)) == CSWIN['elfatt']
+    assert types(CSWinTransformer(ARCH)) == CSWIN['local']
 
 
 @pytest.mark.parametrize('name', ('global', 'elfatt', 'efficient', 'local'))
@@ -315,3 +315,26 @@ def test_soft_pyramid_takes_any_attention(attention):
 def test_wrong_options(family, options, message):
     with pytest.raises(ValueError, match=message):
         family(**{'arch': ARCH, **options})
+
+
+@pytest.mark.parametrize(
+    'arch, embed_dims, depths, num_heads',
+    (
+        ('tiny', 64, (1, 2, 21, 1), [2, 4, 8, 16]),
+        ('small', 64, (2, 4, 32, 2), [2, 4, 8, 16]),
+        ('base', 96, (2, 4, 32, 2), [4, 8, 16, 32]),
+        ('large', 144, (2, 4, 32, 2), [6, 12, 24, 24]),
+    ),
+)
+def test_official_cswins_have_names(arch, embed_dims, depths, num_heads):
+    with torch.device('meta'):
+        model = CSWinTransformer(arch)
+    assert model.feature_channels == tuple(embed_dims * 2**i for i in range(4))
+    assert model.depths == depths
+    assert [x[0].num_heads for x in attentions(model)] == num_heads
+    assert types(model)[0][0] == CrossShapedWindowAttention
+
+
+def test_swin_and_cswin_share_a_parent():
+    assert not issubclass(CSWinTransformer, SwinTransformer)
+    assert CSWinTransformer.__mro__[1] is SwinTransformer.__mro__[1]

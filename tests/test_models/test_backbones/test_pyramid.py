@@ -1,7 +1,13 @@
 import pytest
 import torch
 
-from mmlinattn.models import PyramidTransformer, SoftmaxAttention, SoftmaxFreeAttention
+from mmlinattn.models import (
+    CSWinTransformer,
+    PyramidTransformer,
+    SoftmaxAttention,
+    SoftmaxFreeAttention,
+    SwinTransformer,
+)
 
 pytestmark = pytest.mark.modern
 
@@ -128,7 +134,13 @@ def test_linear_and_norm_layers_start_as_in_the_papers():
             r'out_indices.*\(0, 1\)',
         ),
         (dict(arch='tiny'), "arch must be a dict, got 'tiny'"),
-        (dict(arch=dict(embed_dims=[8], depths=[1])), r"\['num_heads'\] are missing"),
+        (dict(arch=dict(embed_dims=[8], depths=[1])), "'num_heads' is missing"),
+        (dict(arch=dict(ARCH, num_head=[1, 2])), "'num_head' is none of them"),
+        (dict(attention='ELFATT'), "attention must be a config.*'ELFATT'"),
+        (dict(attention=[SOFT_CFG, [SOFT_CFG, 'x']]), "attention must be.*'x'"),
+        (dict(stem='overlap'), "stem must be a config.*'overlap'"),
+        (dict(merging=['x']), r"merging must be a config.*\['x'\]"),
+        (dict(img_size=0), 'img_size must be positive, got 0'),
         (dict(arch=dict(ARCH, depths=[1])), r"arch.*'depths': \[1\]"),
         (dict(arch=dict(ARCH, depths=[1, 0])), r"arch.*'depths': \[1, 0\]"),
         (dict(arch=dict(ARCH, embed_dims=8)), "arch.*'embed_dims': 8"),
@@ -156,3 +168,50 @@ def test_blocks_get_contiguous_tokens():
         )
     model(torch.randn(2, 3, 40, 56))
     assert contiguous == [True, True]
+
+
+class Halving(torch.nn.Sequential):
+    """An embedding of somebody else's that says its stride, or doesn't."""
+
+    def __init__(self, in_channels, embed_dims, norm_cfg, stride=None):
+        super().__init__(torch.nn.Conv2d(in_channels, embed_dims, 2, 2))
+        if stride:
+            self.stride = stride
+
+
+def test_positions_follow_the_strides_of_the_embeddings():
+    stem = dict(type='ConvEmbedding')  # stride 2, and doesn't say so in the config
+    model = PyramidTransformer(ARCH, stem=stem, img_size=64)
+    shapes = [stage.pos_embed.hw_shape for stage in model.stages]
+    assert shapes == [(32, 32), (16, 16)]
+    model = PyramidTransformer(ARCH, merging=dict(type=Halving, stride=2), img_size=65)
+    shapes = [stage.pos_embed.hw_shape for stage in model.stages]
+    assert shapes == [(17, 17), (9, 9)]
+    with pytest.raises(ValueError, match='Halving must say its stride'):
+        PyramidTransformer(ARCH, merging=dict(type=Halving), img_size=65)
+
+
+def test_norm_cfg_is_never_ignored():
+    norm_cfg = dict(type='GN', num_groups=2)
+    model = PyramidTransformer(ARCH, norm_cfg=norm_cfg)
+    assert any(isinstance(m, torch.nn.GroupNorm) for m in model.modules())
+    for family in (SwinTransformer, CSWinTransformer):
+        with pytest.raises(ValueError, match='norm_cfg.*would change nothing'):
+            family(norm_cfg=norm_cfg)
+        stem = dict(type='ConvStem')
+        model = family('tiny', patch_embed=stem, norm_cfg=norm_cfg)
+        assert any(isinstance(m, torch.nn.GroupNorm) for m in model.modules())
+
+
+class Late(PyramidTransformer):
+    """An heir with parameters that the skeleton doesn't know of."""
+
+    def __init__(self, **kwargs):
+        super().__init__(ARCH, **kwargs)
+        self.stages[0].late = torch.nn.Linear(2, 2)
+
+
+def test_heirs_are_frozen_too():
+    model = Late(frozen_stages=1)
+    assert not any(p.requires_grad for p in model.stages[0].parameters())
+    assert all(p.requires_grad for p in model.stages[1].blocks.parameters())

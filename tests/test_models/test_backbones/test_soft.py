@@ -170,7 +170,7 @@ def test_patch_embedding(patch_embed, kernels):
 def test_stem_of_another_stride_has_its_position_tables():
     stem = dict(type='ConvEmbedding', stride=2)
     merging = dict(type='ConvEmbedding', kernel_size=3, stride=4)
-    model = SOFTPlusPlus(ARCH, patch_embed=(stem, merging), img_size=225)
+    model = SOFTPlusPlus(ARCH, patch_embed=stem, merging=merging, img_size=225)
     sides = [stage.pos_embed.hw_shape[0] for stage in model.stages]
     assert sides == [113, 29, 8, 2]
     assert [out.size(2) for out in model(images(225, 64))] == sides
@@ -180,9 +180,7 @@ def test_plain_form():
     """No pyramid: one stage, one resolution."""
     arch = dict(embed_dims=[24], depths=[3], num_heads=[3])
     stem = dict(type='ConvEmbedding', kernel_size=16, stride=16)
-    model = SOFTPlusPlus(
-        arch, patch_embed=(stem, stem), sampling_ratios=[2], kernel_sizes=[3]
-    )
+    model = SOFTPlusPlus(arch, patch_embed=stem, sampling_ratios=[2], kernel_sizes=[3])
     assert model.stages[0].pos_embed.hw_shape == (14, 14)
     (out,) = learn(model)
     assert out.shape == (2, 24, 4, 7)
@@ -237,7 +235,8 @@ def test_position_tables_of_another_size_are_resized(tmp_path):
         (dict(kernel_sizes=(9, 4, 3, 3)), 'kernel_size.*4'),
         (dict(patch_embed='conv'), "patch_embed.*overlap.*'conv'"),
         (dict(patch_embed=None), 'patch_embed.*None'),
-        (dict(patch_embed=dict(type='ConvStem', mid_channels=3)), 'patch_embed'),
+        (dict(patch_embed=dict(mid_channels=3)), "patch_embed.*'type'"),
+        (dict(attention='elfatt'), "attention must be a config.*'elfatt'"),
         (dict(attention=[dict(type='SoftmaxAttention')]), 'attention.*4 stages.*1'),
         (dict(solver='lu'), "solver.*'lu'"),
         (dict(num_iters=0), 'num_iters.*0'),
@@ -253,3 +252,30 @@ def test_wrong_options(options, message):
 def test_softpp_has_no_huge_arch():
     with pytest.raises(ValueError, match="arch.*'tiny'.*'huge'"):
         SOFTPlusPlus('huge')
+
+
+def attention_types(model):
+    return [type(stage.blocks[0].attn).__name__ for stage in model.stages]
+
+
+def test_attention_replaces_the_softmax_free_one():
+    """A config wherever that stands; a list stage by stage."""
+    free, own, other = 'SoftmaxFreeAttention', 'SoftmaxAttention', 'EfficientAttention'
+    cfg = dict(type=other)
+    model = SOFT(ARCH, attention=cfg)
+    assert attention_types(model) == [other, other, other, own]
+    model = SOFT(ARCH, attention=cfg, sampling_ratios=(8, 4, 2, 2))
+    assert attention_types(model) == [other] * 4
+    model = SOFT(ARCH, attention=[cfg] * 4)
+    assert attention_types(model) == [other] * 4
+    model = SOFT(ARCH, attention=[None, cfg, None, None])
+    assert attention_types(model) == [free, other, free, own]
+
+
+def test_stem_and_merging_as_one_pair():
+    """As until version 0.2, with a word of warning."""
+    stem, merging = dict(type='ConvEmbedding', stride=4), dict(type='PatchMerging')
+    expected = SOFT(ARCH, patch_embed=stem, merging=merging)
+    with pytest.warns(DeprecationWarning, match='merging=merging'):
+        model = SOFT(ARCH, patch_embed=(stem, merging))
+    assert str(model) == str(expected)

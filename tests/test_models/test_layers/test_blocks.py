@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from mmlinattn.functional import feat_scale
-from mmlinattn.models.backbones.blocks import TransformerBlock, drop_path_rates
+from mmlinattn.models.layers import TransformerBlock, drop_path_rates
 
 pytestmark = pytest.mark.modern
 

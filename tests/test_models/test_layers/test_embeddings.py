@@ -4,9 +4,10 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import vector_to_parameters
 
 from mmlinattn.models import ConvEmbedding, ConvStem
-from mmlinattn.models.backbones.embeddings import PositionTable
+from mmlinattn.models.layers import PositionTable
 
 pytestmark = pytest.mark.modern
 
@@ -97,23 +98,6 @@ def test_position_table_of_another_size_is_resized(num_extra):
     assert state_dict['table'].equal(large.table)  # left as it was
 
 
-def test_position_table_is_resized_once_a_size(monkeypatch):
-    table = PositionTable(8, (6, 6)).eval()
-    sizes = []
-
-    def interpolate(maps, size, **kwargs):
-        sizes.append(size)
-        return nn.functional.adaptive_avg_pool2d(maps, size)
-
-    monkeypatch.setattr(
-        'mmlinattn.models.backbones.embeddings.nn.functional.interpolate', interpolate
-    )
-    with torch.no_grad():
-        for hw_shape in ((3, 4), (3, 4), (2, 2), (2, 2), (3, 4)):
-            assert table(hw_shape).shape == (1, hw_shape[0] * hw_shape[1], 8)
-    assert sizes == [(3, 4), (2, 2), (3, 4)]
-
-
 def step(table):
     table.table.sum().backward()
     torch.optim.SGD(table.parameters(), lr=0.1).step()
@@ -124,11 +108,17 @@ def step(table):
     (
         step,
         lambda table: table.load_state_dict(dict(table=torch.ones(1, 36, 8))),
-        lambda table: (table.table.data.fill_(1), table.eval()),
+        # assign= and .data leave no trace on the parameter
+        lambda table: [
+            table.load_state_dict(dict(table=torch.full((1, 36, 8), x)), assign=True)
+            for x in (1.0, 2.0)
+        ],
+        lambda table: table.table.data.fill_(1),
+        lambda table: vector_to_parameters(torch.ones(288), table.parameters()),
         lambda table: table.double(),
         lambda table: table.half().float(),
     ),
-    ids=('step', 'load', 'data', 'double', 'rounded'),
+    ids=('step', 'load', 'assign', 'data', 'vector', 'double', 'rounded'),
 )
 @torch.no_grad()
 def test_position_table_follows_its_parameter(change):

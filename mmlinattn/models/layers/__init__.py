@@ -1,0 +1,20 @@
+"""What attentions, backbones and necks share."""
+
+from .blocks import FeatScale, TransformerBlock, drop_path_rates
+from .embeddings import ConvEmbedding, ConvStem, LayerNorm2d, PatchMerging
+from .lepe import LePE
+from .positions import PositionTable, embed_tokens, learned_tokens
+
+__all__ = [
+    'ConvEmbedding',
+    'ConvStem',
+    'FeatScale',
+    'LayerNorm2d',
+    'LePE',
+    'PatchMerging',
+    'PositionTable',
+    'TransformerBlock',
+    'drop_path_rates',
+    'embed_tokens',
+    'learned_tokens',
+]

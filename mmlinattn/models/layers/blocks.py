@@ -1,0 +1,123 @@
+"""The transformer block that all backbones are made of.
+
+Legend: B batch, N tokens, C channels.
+"""
+
+import torch
+from mmcv.cnn.bricks import DropPath
+from mmcv.cnn.bricks.scale import LayerScale
+from mmcv.cnn.bricks.transformer import FFN
+from mmengine.model import BaseModule
+from torch import nn
+
+from mmlinattn import functional as F
+from mmlinattn.registry import build_model
+
+
+def drop_path_rates(largest, num_blocks):
+    """Rates of stochastic depth, growing linearly from 0 over the blocks.
+
+    Raises:
+        ValueError: If the largest rate is not in [0, 1).
+    """
+    if not 0 <= largest < 1:
+        raise ValueError(f'drop_path_rate must be in [0, 1), got {largest}')
+    return [largest * i / max(num_blocks - 1, 1) for i in range(num_blocks)]
+
+
+class FeatScale(nn.Module):
+    """FeatScale as a layer (B, N, C) to (B, N, C), the identity at start.
+
+    Args:
+        embed_dims (int): Channels C.
+    """
+
+    def __init__(self, embed_dims):
+        super().__init__()
+        self.dc_scale = nn.Parameter(torch.zeros(embed_dims))
+        self.hc_scale = nn.Parameter(torch.zeros(embed_dims))
+
+    def forward(self, x):
+        return F.feat_scale(x, self.dc_scale, self.hc_scale)
+
+
+class TransformerBlock(BaseModule):
+    """Attention and FFN, each with a shortcut and a LayerNorm.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads of the attention.
+        attention (dict): Config of the attention.
+        norm_placement (str): 'pre', x + f(LN(x)), or 'post', LN(x + f(x)).
+        norm_eps (float): Epsilon of the LayerNorms.
+        ffn_ratio (float): Hidden channels of the FFN over C.
+        act_cfg (dict): Activation of the FFN.
+        drop (float): Dropout rate on the attention's output and in the FFN.
+        drop_path (float): Rate of stochastic depth.
+        layer_scale (float, optional): Start of the LayerScale factors.
+        attn_scale (bool): AttnScale in the attention.
+        feat_scale (bool): FeatScale on the attention's output.
+        init_cfg (dict, optional): Initialization of MMEngine.
+
+    Raises:
+        ValueError: If ``norm_placement`` is neither 'pre' nor 'post'.
+    """
+
+    def __init__(
+        self,
+        embed_dims,
+        num_heads,
+        attention,
+        norm_placement='pre',
+        norm_eps=1e-6,
+        ffn_ratio=4.0,
+        act_cfg=dict(type='GELU'),
+        drop=0.0,
+        drop_path=0.0,
+        layer_scale=None,
+        attn_scale=False,
+        feat_scale=False,
+        init_cfg=None,
+    ):
+        super().__init__(init_cfg)
+        if norm_placement not in ('pre', 'post'):
+            raise ValueError(
+                f"norm_placement must be 'pre' or 'post', got {norm_placement!r}"
+            )
+        self.pre_norm = norm_placement == 'pre'
+        self.norm1 = nn.LayerNorm(embed_dims, eps=norm_eps)
+        self.attn = build_model(
+            attention, embed_dims=embed_dims, num_heads=num_heads, attn_scale=attn_scale
+        )
+        self.drop = nn.Dropout(drop)
+        self.feat_scale = FeatScale(embed_dims) if feat_scale else nn.Identity()
+        self.norm2 = nn.LayerNorm(embed_dims, eps=norm_eps)
+        self.ffn = FFN(
+            embed_dims,
+            feedforward_channels=int(embed_dims * ffn_ratio),
+            act_cfg=act_cfg,
+            ffn_drop=drop,
+            add_identity=False,
+        )
+        scales = [nn.Identity(), nn.Identity()]
+        if layer_scale is not None:
+            scales = [LayerScale(embed_dims, scale=layer_scale) for _ in scales]
+        self.scale1, self.scale2 = scales
+        self.drop_path = DropPath(drop_path) if drop_path else nn.Identity()
+
+    def forward(self, x, hw_shape):
+        if self.pre_norm:
+            x = x + self.attention(self.norm1(x), hw_shape)
+            return x + self.feed_forward(self.norm2(x))
+        x = self.norm1(x + self.attention(x, hw_shape))
+        return self.norm2(x + self.feed_forward(x))
+
+    def attention(self, x, hw_shape):
+        """Attention, dropout, FeatScale, LayerScale, stochastic depth."""
+        x = self.feat_scale(self.drop(self.attn(x, hw_shape)))
+        return self.drop_path(self.scale1(x))
+
+    def feed_forward(self, x):
+        """FFN, LayerScale, stochastic depth."""
+        # past FFN's own forward, whose decorators stop torch.compile in torch 2.1
+        return self.drop_path(self.scale2(self.ffn.layers(x)))

@@ -1,0 +1,168 @@
+"""Patch embeddings: from an image, or a map, to a smaller map.
+
+An embedding says by how much in its attribute ``stride``: a side becomes
+ceil(side / stride).
+
+Legend: B batch, C channels, (H, W) map.
+"""
+
+import torch
+from mmcv.cnn import build_activation_layer, build_norm_layer
+from torch import nn
+
+from mmlinattn.registry import MODELS
+
+
+class LayerNorm2d(nn.LayerNorm):
+    """LayerNorm over the channels of a map (B, C, H, W)."""
+
+    def forward(self, x):
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
+def build_norm(norm_cfg, channels):
+    """A norm layer for maps; ``type='LN'`` norms each position's channels."""
+    if norm_cfg is None:
+        return nn.Identity()
+    if norm_cfg['type'] == 'LN':
+        return LayerNorm2d(channels, eps=norm_cfg.get('eps', 1e-5))
+    return build_norm_layer(norm_cfg, channels)[1]
+
+
+def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
+    """A convolution with bias, a norm layer and an activation.
+
+    mmcv's ConvModule takes the bias, which the official weights have, for a
+    mistake and warns of it every time.
+    """
+    return nn.Sequential(
+        nn.Conv2d(in_channels, out_channels, **conv),
+        build_norm(norm_cfg, out_channels),
+        build_activation_layer(act_cfg) if act_cfg else nn.Identity(),
+    )
+
+
+@MODELS.register_module()
+class ConvStem(nn.Sequential):
+    """Overlapping patch embedding of SOFT: three 3 x 3 Conv-BN-ReLU with
+    strides 2, 1, 2, so a side becomes ceil(side / 4).
+
+    Args:
+        in_channels (int): Channels of the image.
+        embed_dims (int): Channels of the map.
+        mid_channels (int): Channels in between.
+        norm_cfg (dict): Norm layer.
+        act_cfg (dict): Activation layer.
+    """
+
+    stride = 4
+
+    def __init__(
+        self,
+        in_channels,
+        embed_dims,
+        mid_channels=32,
+        norm_cfg=dict(type='BN'),
+        act_cfg=dict(type='ReLU'),
+    ):
+        channels = (in_channels, mid_channels, mid_channels, embed_dims)
+        super().__init__(
+            *(
+                conv_norm_act(
+                    channels[i],
+                    channels[i + 1],
+                    norm_cfg,
+                    act_cfg,
+                    kernel_size=3,
+                    stride=stride,
+                    padding=1,
+                )
+                for i, stride in enumerate((2, 1, 2))
+            )
+        )
+
+
+@MODELS.register_module()
+class ConvEmbedding(nn.Module):
+    """One Conv-BN-ReLU that takes a side to ceil(side / stride).
+
+    With ``kernel_size`` above ``stride`` patches overlap; with both equal
+    they don't. The map is zero-padded to whole strides first.
+
+    Args:
+        in_channels (int): Channels of the input map.
+        embed_dims (int): Channels of the output map.
+        kernel_size (int): Side of a patch.
+        stride (int): Distance of two patches.
+        norm_cfg (dict): Norm layer.
+        act_cfg (dict): Activation layer.
+        padding (int, optional): Zeros all around the map of whole strides.
+            Default: none, or what centres the kernel where patches overlap.
+
+    Raises:
+        ValueError: If ``padding`` gives a map of whole strides another side
+            than side / stride.
+    """
+
+    def __init__(
+        self,
+        in_channels,
+        embed_dims,
+        kernel_size=3,
+        stride=2,
+        norm_cfg=dict(type='BN'),
+        act_cfg=dict(type='ReLU'),
+        padding=None,
+    ):
+        super().__init__()
+        if padding is None:
+            padding = (kernel_size - 1) // 2 if kernel_size > stride else 0
+        if not kernel_size - stride <= 2 * padding < kernel_size:
+            raise ValueError(
+                'padding must be at least (kernel_size - stride) / 2 and below '
+                f'kernel_size / 2, got padding={padding} for kernel_size='
+                f'{kernel_size} and stride={stride}'
+            )
+        self.stride = stride
+        self.layer = conv_norm_act(
+            in_channels,
+            embed_dims,
+            norm_cfg,
+            act_cfg,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+        )
+
+    def forward(self, x):
+        pad_h, pad_w = [-side % self.stride for side in x.shape[2:]]
+        if pad_h or pad_w:
+            x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
+        return self.layer(x)
+
+
+@MODELS.register_module()
+class PatchMerging(nn.Module):
+    """Swin's merging: the channels of 2 x 2 neighbours are joined, normed and
+    projected (arXiv 2103.14030). Odd maps are zero-padded.
+
+    Args:
+        in_channels (int): Channels of the input map.
+        embed_dims (int): Channels of the output map.
+        norm_cfg (dict): Norm layer.
+    """
+
+    stride = 2
+
+    def __init__(self, in_channels, embed_dims, norm_cfg=dict(type='LN', eps=1e-5)):
+        super().__init__()
+        self.norm = build_norm(norm_cfg, 4 * in_channels)
+        self.reduction = nn.Linear(4 * in_channels, embed_dims, bias=False)
+
+    def forward(self, x):
+        pad_h, pad_w = [-side % 2 for side in x.shape[2:]]
+        x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
+        # official order of the four: rows change first
+        neighbours = [x[:, :, i::2, j::2] for j in (0, 1) for i in (0, 1)]
+        x = self.norm(torch.cat(neighbours, dim=1))
+        return self.reduction(x.movedim(1, -1)).movedim(-1, 1)

@@ -1,0 +1,70 @@
+"""Locally-enhanced positional encoding."""
+
+import math
+
+from torch import nn
+from torch.nn.functional import pad
+
+from mmlinattn import functional as F
+
+
+class LePE(nn.Conv2d):
+    """Depthwise convolution of the value map, with bias, of *CSWin
+    Transformer: A General Vision Transformer Backbone with Cross-Shaped
+    Windows* (arXiv 2107.00652). It is added to the attention's output.
+
+    Args:
+        embed_dims (int): Channels C.
+        kernel_size (int): Side of the filters, odd.
+
+    Raises:
+        ValueError: If ``kernel_size`` is even.
+    """
+
+    def __init__(self, embed_dims, kernel_size=3):
+        if kernel_size < 1 or kernel_size % 2 == 0:
+            raise ValueError(f'kernel_size must be odd, got {kernel_size}')
+        super().__init__(
+            embed_dims,
+            embed_dims,
+            kernel_size,
+            padding=kernel_size // 2,
+            groups=embed_dims,
+        )
+
+    def forward(self, v, hw_shape, block_shape=None, centred=False):
+        """Convolves a map of values, or each of its blocks by itself.
+
+        Args:
+            v (Tensor): (B, N, C), N = H * W + extra tokens, the extra ones
+                first. Extra tokens have no neighbours: they get zeros.
+            hw_shape (tuple[int]): (H, W).
+            block_shape (tuple[int], optional): Sides of the blocks that the
+                map is cut in.
+            centred (bool): See :func:`mmlinattn.functional.pad_map`.
+
+        Returns:
+            Tensor: (B, N, C).
+
+        Raises:
+            ValueError: If the map is empty or has more than N tokens.
+        """
+        num_extra = v.size(1) - math.prod(hw_shape)
+        if num_extra < 0 or not math.prod(hw_shape):
+            raise ValueError(
+                f'hw_shape must be a map of 1...N tokens, got {tuple(hw_shape)} '
+                f'for N={v.size(1)}'
+            )
+        if block_shape is not None:
+            blocks = F.blockify(v, hw_shape, block_shape, centred)
+            out = self.convolve(blocks.flatten(0, 1), block_shape)
+            out = out.unflatten(0, blocks.shape[:2])
+            return F.unblockify(out, hw_shape, block_shape, centred)
+        out = self.convolve(v[:, num_extra:], hw_shape)
+        return pad(out, (0, 0, num_extra, 0)) if num_extra else out
+
+    def convolve(self, v, hw_shape):
+        """Values (B, H * W, C) to values (B, H * W, C)."""
+        maps = F.depthwise_conv2d(v.mT.unflatten(-1, hw_shape), self.weight)
+        out = maps.flatten(2).mT
+        return out + self.bias.to(out.dtype)
