@@ -1,8 +1,12 @@
 """Trains a model of mmdet, mmseg or mmpretrain."""
 
+import os
+import sys
+
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
+from mmlinattn.engine import check_pretrained, checkpoint_fault, find_checkpoint
 from mmlinattn.utils import check_data, check_file
 from mmlinattn.utils.cli import exit_with, run_config, run_parser
 
@@ -18,8 +22,8 @@ def parse_args():
         nargs='?',
         const='auto',
         metavar='CHECKPOINT',
-        help='go on from a checkpoint, or, without a path, from the last one '
-        'in the work directory',
+        help='go on from a checkpoint, or, without a path, from the newest whole '
+        'one in the work directory; where there is none, begin',
     )
     parser.add_argument(
         '--auto-scale-lr',
@@ -28,6 +32,38 @@ def parse_args():
         'meant for (auto_scale_lr.base_batch_size) to the real one',
     )
     return parser.parse_args()
+
+
+def resume(cfg, checkpoint):
+    """Makes the run go on from a checkpoint.
+
+    Args:
+        cfg (Config): The config of the run.
+        checkpoint (str): Path or address of the checkpoint, or 'auto' for the newest
+            whole one in the work directory.
+    """
+    if checkpoint == 'auto':
+        checkpoint, skipped = find_checkpoint(cfg.work_dir)
+        for text in skipped:
+            tell(f'--resume skips {text}')
+        if checkpoint is None:
+            tell(f'--resume finds no checkpoint in {cfg.work_dir}: training begins')
+            cfg.resume = False
+            return
+        tell(f'--resume goes on from {checkpoint}')
+    else:
+        check_file('load_from', checkpoint)
+        fault = '://' not in checkpoint and checkpoint_fault(checkpoint)
+        if fault:
+            raise ValueError(f'--resume {checkpoint}: {fault}')
+    cfg.resume = True
+    cfg.load_from = checkpoint
+
+
+def tell(text):
+    """Prints a line, in one process of several."""
+    if os.environ.get('RANK', os.environ.get('SLURM_PROCID', '0')) == '0':
+        print(f'train.py: {text}', file=sys.stderr)
 
 
 def prepare(args):
@@ -44,13 +80,14 @@ def prepare(args):
             )
         cfg.auto_scale_lr.enable = True
     if args.resume is not None:
-        cfg.resume = True
-        cfg.load_from = None if args.resume == 'auto' else args.resume
+        resume(cfg, args.resume)
+    elif cfg.get('resume'):
+        resume(cfg, cfg.get('load_from') or 'auto')
     if cfg.get('load_from'):
         check_file('load_from', cfg.load_from)
     # a run that goes on needs its pretrained weights no more
-    if cfg.get('pretrained') and not cfg.get('resume'):
-        check_file('pretrained', cfg.pretrained)
+    if not cfg.get('resume'):
+        check_pretrained(cfg)
     check_data(cfg, 'train_dataloader', 'val_dataloader', 'val_evaluator')
     return cfg
 

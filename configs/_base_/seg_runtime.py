@@ -1,20 +1,14 @@
-"""Runtime of segmentation, and the backbone's ImageNet weights.
-
-A config that sets `custom_hooks` replaces this list: it has to repeat the hook.
-"""
+"""Runtime of segmentation, and the backbone's ImageNet weights."""
 
 _base_ = 'mmseg::_base_/default_runtime.py'
 
 pretrained = None
-custom_hooks = [dict(type='mmlinattn.PretrainedBackboneHook')]
-
 default_hooks = dict(
     timer=dict(type='IterTimerHook'),
     logger=dict(type='LoggerHook', interval=50, log_metric_by_epoch=False),
     param_scheduler=dict(type='ParamSchedulerHook'),
-    checkpoint=dict(
-        type='CheckpointHook', by_epoch=False, interval=4000, max_keep_ckpts=3
-    ),
+    checkpoint=dict(type='CheckpointHook', by_epoch=False, interval=4000, max_keep_ckpts=3),
     sampler_seed=dict(type='DistSamplerSeedHook'),
     visualization=dict(type='SegVisualizationHook'),
+    pretrained=dict(type='mmlinattn.PretrainedBackboneHook'),
 )

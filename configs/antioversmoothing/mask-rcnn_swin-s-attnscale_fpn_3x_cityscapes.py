@@ -1,28 +1,7 @@
 """Mask R-CNN with Swin-S + AttnScale on Cityscapes, 3x (24 epochs of 8 repetitions).
-
-No figure in the paper: it trains on ImageNet only.
-
-    python tools/train.py \
-        configs/antioversmoothing/mask-rcnn_swin-s-attnscale_fpn_3x_cityscapes.py \
+    python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s-attnscale_fpn_3x_cityscapes.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/mask-rcnn_fpn.py',
-    'mmdet::_base_/datasets/cityscapes_instance.py',
-    '../_base_/schedules/cityscapes-det_3x.py',
-    '../_base_/det_runtime.py',
-]
-
-model = dict(
-    backbone=dict(
-        type='mmlinattn.SwinTransformer',
-        arch='small',
-        drop_path_rate=0.2,
-        attn_scale=True,
-    ),
-    neck=dict(in_channels=[96, 192, 384, 768]),
-    roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)),
-)
-
-optim_wrapper = dict(optimizer=dict(weight_decay=0.05))
+_base_ = ['../_base_/models/mask-rcnn_swin-s-attnscale.py', '../_base_/settings/cityscapes-instance_swin-3x.py']
+model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))

@@ -1,12 +1,7 @@
 """Mask R-CNN with Swin-S + FeatScale on Cityscapes, 1x (8 epochs of 8 repetitions).
-
-No figure in the paper: it trains on ImageNet only.
-
-    python tools/train.py \
-        configs/antioversmoothing/mask-rcnn_swin-s-featscale_fpn_1x_cityscapes.py \
+    python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s-featscale_fpn_1x_cityscapes.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './mask-rcnn_swin-s-attnscale_fpn_1x_cityscapes.py'
-
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))
+_base_ = ['../_base_/models/mask-rcnn_swin-s-featscale.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
+model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))

@@ -1,28 +1,6 @@
 """RetinaNet with Swin-S + AttnScale on COCO, 1x (12 epochs).
-
-No figure in the paper: it trains on ImageNet only.
-
-    python tools/train.py \
-        configs/antioversmoothing/retinanet_swin-s-attnscale_fpn_1x_coco.py \
+    python tools/train.py configs/antioversmoothing/retinanet_swin-s-attnscale_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/retinanet_fpn.py',
-    'mmdet::_base_/datasets/coco_detection.py',
-    '../_base_/schedules/coco_1x.py',
-    '../_base_/det_runtime.py',
-]
-
-model = dict(
-    backbone=dict(
-        type='mmlinattn.SwinTransformer',
-        arch='small',
-        out_indices=(1, 2, 3),
-        drop_path_rate=0.2,
-        attn_scale=True,
-    ),
-    neck=dict(in_channels=[192, 384, 768], start_level=0),
-)
-
-optim_wrapper = dict(optimizer=dict(weight_decay=0.05))
+_base_ = ['../_base_/models/retinanet_swin-s-attnscale.py', '../_base_/settings/coco-detection_swin-1x.py']

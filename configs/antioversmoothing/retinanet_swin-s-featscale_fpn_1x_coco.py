@@ -1,12 +1,6 @@
 """RetinaNet with Swin-S + FeatScale on COCO, 1x (12 epochs).
-
-No figure in the paper: it trains on ImageNet only.
-
-    python tools/train.py \
-        configs/antioversmoothing/retinanet_swin-s-featscale_fpn_1x_coco.py \
+    python tools/train.py configs/antioversmoothing/retinanet_swin-s-featscale_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './retinanet_swin-s-attnscale_fpn_1x_coco.py'
-
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))
+_base_ = ['../_base_/models/retinanet_swin-s-featscale.py', '../_base_/settings/coco-detection_swin-1x.py']

@@ -1,12 +1,7 @@
 """RetinaNet with Swin-S + FeatScale on Cityscapes, 3x (24 epochs of 8 repetitions).
-
-No figure in the paper: it trains on ImageNet only.
-
-    python tools/train.py \
-        configs/antioversmoothing/retinanet_swin-s-featscale_fpn_3x_cityscapes.py \
+    python tools/train.py configs/antioversmoothing/retinanet_swin-s-featscale_fpn_3x_cityscapes.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './retinanet_swin-s-attnscale_fpn_3x_cityscapes.py'
-
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))
+_base_ = ['../_base_/models/retinanet_swin-s-featscale.py', '../_base_/settings/cityscapes-detection_swin-3x.py']
+model = dict(bbox_head=dict(num_classes=8))

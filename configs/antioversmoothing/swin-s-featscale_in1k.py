@@ -1,10 +1,7 @@
 """Swin-S + FeatScale on ImageNet-1k, 300 epochs at 224 x 224.
-
 Paper: top-1 83.5 (83.0 without FeatScale), 49.606M + 18,048 parameters.
-
     python tools/train.py configs/antioversmoothing/swin-s-featscale_in1k.py
 """
 
-_base_ = './swin-s-attnscale_in1k.py'
-
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))
+_base_ = ['../_base_/models/classifier_swin-t.py', '../_base_/settings/in1k-224_swin-300e.py']
+model = dict(backbone=dict(arch='small', drop_path_rate=0.3, attn_scale=False, feat_scale=True))

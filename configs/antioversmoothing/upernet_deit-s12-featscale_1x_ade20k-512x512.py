@@ -1,12 +1,6 @@
 """UperNet with DeiT-S12 + FeatScale on ADE20K, 1x (160k iterations).
-
-No figure in the paper: it trains on ImageNet only.
-
-    python tools/train.py \
-        configs/antioversmoothing/upernet_deit-s12-featscale_1x_ade20k-512x512.py \
+    python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_1x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './upernet_deit-s12-attnscale_1x_ade20k-512x512.py'
-
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))
+_base_ = ['../_base_/models/upernet_deit-s12-featscale.py', '../_base_/settings/ade20k-512x512_swin-1x.py']

@@ -1,12 +1,9 @@
 """UperNet with DeiT-S12 + FeatScale on Cityscapes, 1x (40k iterations).
-
-No figure in the paper: it trains on ImageNet only.
-
-    python tools/train.py \
-        configs/antioversmoothing/upernet_deit-s12-featscale_1x_cityscapes-768x768.py \
+    python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_1x_cityscapes-768x768.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './upernet_deit-s12-attnscale_1x_cityscapes-768x768.py'
-
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))
+_base_ = [
+    '../_base_/models/upernet_deit-s12-featscale_cityscapes.py',
+    '../_base_/settings/cityscapes-768x768_swin-1x.py',
+]

@@ -1,12 +1,6 @@
 """UperNet with DeiT-S24 + AttnScale on ADE20K, 1x (160k iterations).
-
-No figure in the paper: it trains on ImageNet only.
-
-    python tools/train.py \
-        configs/antioversmoothing/upernet_deit-s24-attnscale_1x_ade20k-512x512.py \
+    python tools/train.py configs/antioversmoothing/upernet_deit-s24-attnscale_1x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './upernet_deit-s12-attnscale_1x_ade20k-512x512.py'
-
-model = dict(backbone=dict(num_layers=24, out_indices=(5, 11, 17, 23)))
+_base_ = ['../_base_/models/upernet_deit-s24-attnscale.py', '../_base_/settings/ade20k-512x512_swin-1x.py']

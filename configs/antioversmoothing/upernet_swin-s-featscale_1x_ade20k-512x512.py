@@ -1,12 +1,6 @@
 """UperNet with Swin-S + FeatScale on ADE20K, 1x (160k iterations).
-
-No figure in the paper: it trains on ImageNet only.
-
-    python tools/train.py \
-        configs/antioversmoothing/upernet_swin-s-featscale_1x_ade20k-512x512.py \
+    python tools/train.py configs/antioversmoothing/upernet_swin-s-featscale_1x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './upernet_swin-s-attnscale_1x_ade20k-512x512.py'
-
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))
+_base_ = ['../_base_/models/upernet_swin-s-featscale.py', '../_base_/settings/ade20k-512x512_swin-1x.py']

@@ -1,11 +1,6 @@
 """Mask R-CNN with Agent-Swin-T on COCO, 1x (12 epochs).
-
-No result of a paper is quoted for it.
-
-    python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-agent_fpn_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-agent_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './mask-rcnn_swin-t-global_fpn_1x_coco.py'
-
+_base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/coco-instance_swin-1x.py']
 model = dict(backbone=dict(attention='agent'))

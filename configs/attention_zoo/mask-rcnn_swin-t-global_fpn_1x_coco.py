@@ -1,26 +1,6 @@
 """Mask R-CNN with Swin-T with softmax attention on COCO, 1x (12 epochs).
-
-No result of a paper is quoted for it.
-
-    python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-global_fpn_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-global_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/mask-rcnn_fpn.py',
-    'mmdet::_base_/datasets/coco_instance.py',
-    '../_base_/schedules/coco_1x.py',
-    '../_base_/det_runtime.py',
-]
-
-model = dict(
-    backbone=dict(
-        type='mmlinattn.SwinTransformer',
-        arch='tiny',
-        attention='global',
-        drop_path_rate=0.2,
-    ),
-    neck=dict(in_channels=[96, 192, 384, 768]),
-)
-
-optim_wrapper = dict(optimizer=dict(weight_decay=0.05))
+_base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/coco-instance_swin-1x.py']
+model = dict(backbone=dict(attention='global'))

@@ -1,15 +1,11 @@
 """Linformer in SOFT-Tiny's pyramid on ImageNet-1k, 300 epochs at 224 x 224.
-
 A row of the SOFT paper's Table 2. No result is quoted for it.
-
-Keys and values are reduced 8, 4 and 2 times along each side: 49 tokens in the
-first three stages, as many as SOFT has landmarks.
-
+Keys and values are reduced 8, 4 and 2 times along each side: 49 tokens in the first three stages, as many as SOFT has
+landmarks.
     python tools/train.py configs/attention_zoo/soft-t-linformer_in1k.py
 """
 
-_base_ = '../soft/soft-t_in1k.py'
-
+_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_300e.py']
 model = dict(
     backbone=dict(
         attention=[

@@ -1,10 +1,7 @@
 """Performer in SOFT-Tiny's pyramid on ImageNet-1k, 300 epochs at 224 x 224.
-
 A row of the SOFT paper's Table 2. No result is quoted for it.
-
     python tools/train.py configs/attention_zoo/soft-t-performer_in1k.py
 """
 
-_base_ = '../soft/soft-t_in1k.py'
-
+_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_300e.py']
 model = dict(backbone=dict(attention=dict(type='mmlinattn.PerformerAttention')))

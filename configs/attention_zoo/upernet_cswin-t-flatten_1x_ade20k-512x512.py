@@ -1,12 +1,7 @@
 """UperNet with FLatten-CSWin-T on ADE20K, 1x (160k iterations).
-
-No result of a paper is quoted for it.
-
-    python tools/train.py \
-        configs/attention_zoo/upernet_cswin-t-flatten_1x_ade20k-512x512.py \
+    python tools/train.py configs/attention_zoo/upernet_cswin-t-flatten_1x_ade20k-512x512.py \
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './upernet_cswin-t-global_1x_ade20k-512x512.py'
-
+_base_ = ['../_base_/models/upernet_cswin-t.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
 model = dict(backbone=dict(attention='flatten'))

@@ -1,26 +1,5 @@
 """Mask R-CNN with CSWin-B-ELFATT on COCO, 3x (36 epochs, multi-scale).
-
-No figure in the paper.
-
-    python tools/train.py configs/elfatt/mask-rcnn_cswin-b-elfatt_fpn_3x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/elfatt/mask-rcnn_cswin-b-elfatt_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/mask-rcnn_fpn.py',
-    '../_base_/datasets/coco_instance_480-800.py',
-    '../_base_/schedules/coco_3x.py',
-    '../_base_/det_runtime.py',
-]
-
-model = dict(
-    backbone=dict(
-        type='mmlinattn.CSWinTransformer',
-        arch='b36292',
-        attention='elfatt',
-        drop_path_rate=0.6,
-    ),
-    neck=dict(in_channels=[96, 192, 384, 768]),
-)
-
-optim_wrapper = dict(optimizer=dict(weight_decay=0.05))
+_base_ = ['../_base_/models/mask-rcnn_cswin-b-elfatt.py', '../_base_/settings/coco-instance_swin-3x.py']

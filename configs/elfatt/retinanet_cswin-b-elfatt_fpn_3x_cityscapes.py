@@ -1,28 +1,6 @@
 """RetinaNet with CSWin-B-ELFATT on Cityscapes, 3x (24 epochs of 8 repetitions).
-
-No figure in the paper.
-
-    python tools/train.py configs/elfatt/retinanet_cswin-b-elfatt_fpn_3x_cityscapes.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/elfatt/retinanet_cswin-b-elfatt_fpn_3x_cityscapes.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/retinanet_fpn.py',
-    'mmdet::_base_/datasets/cityscapes_detection.py',
-    '../_base_/schedules/cityscapes-det_3x.py',
-    '../_base_/det_runtime.py',
-]
-
-model = dict(
-    backbone=dict(
-        type='mmlinattn.CSWinTransformer',
-        arch='b36292',
-        attention='elfatt',
-        out_indices=(1, 2, 3),
-        drop_path_rate=0.6,
-    ),
-    neck=dict(in_channels=[192, 384, 768], start_level=0),
-    bbox_head=dict(num_classes=8),
-)
-
-optim_wrapper = dict(optimizer=dict(weight_decay=0.05))
+_base_ = ['../_base_/models/retinanet_cswin-b-elfatt.py', '../_base_/settings/cityscapes-detection_swin-3x.py']
+model = dict(bbox_head=dict(num_classes=8))

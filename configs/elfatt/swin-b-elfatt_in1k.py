@@ -1,24 +1,6 @@
-"""Swin-B-ELFATT on ImageNet-1k, 300 epochs at 224 x 224.
-
-Paper: top-1 84.5, 91M parameters, 16.46 GFLOPs.
-
-    python tools/train.py configs/elfatt/swin-b-elfatt_in1k.py
+"""Swin-B-ELFATT on ImageNet-1k, 300 epochs at 224 x 224. Paper: top-1 84.5, 91M parameters, 16.46 GFLOPs.
+python tools/train.py configs/elfatt/swin-b-elfatt_in1k.py
 """
 
-_base_ = [
-    '../_base_/models/image_classifier.py',
-    '../_base_/datasets/in1k_224.py',
-    '../_base_/schedules/in1k_300e_cswin-base.py',
-    '../_base_/cls_runtime.py',
-]
-
-model = dict(
-    backbone=dict(
-        type='mmlinattn.SwinTransformer',
-        arch='base',
-        attention='elfatt',
-        out_type='avg_featmap',
-        drop_path_rate=0.5,
-    ),
-    head=dict(in_channels=1024),
-)
+_base_ = ['../_base_/models/classifier_swin-t.py', '../_base_/settings/in1k-224_cswin-base-300e.py']
+model = dict(backbone=dict(arch='base', attention='elfatt', drop_path_rate=0.5), head=dict(in_channels=1024))

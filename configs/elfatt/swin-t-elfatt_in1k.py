@@ -1,26 +1,6 @@
-"""Swin-T-ELFATT on ImageNet-1k, 300 epochs at 224 x 224.
-
-Paper: top-1 82.7, 30M parameters, 4.99 GFLOPs.
-
-    python tools/train.py configs/elfatt/swin-t-elfatt_in1k.py
+"""Swin-T-ELFATT on ImageNet-1k, 300 epochs at 224 x 224. Paper: top-1 82.7, 30M parameters, 4.99 GFLOPs.
+python tools/train.py configs/elfatt/swin-t-elfatt_in1k.py
 """
 
-_base_ = [
-    '../_base_/models/image_classifier.py',
-    '../_base_/datasets/in1k_224.py',
-    '../_base_/schedules/in1k_300e_cswin.py',
-    '../_base_/cls_runtime.py',
-]
-
-model = dict(
-    backbone=dict(
-        type='mmlinattn.SwinTransformer',
-        arch='tiny',
-        attention='elfatt',
-        out_type='avg_featmap',
-        drop_path_rate=0.2,
-    ),
-    head=dict(in_channels=768),
-)
-
-train_dataloader = dict(batch_size=256)
+_base_ = ['../_base_/models/classifier_swin-t.py', '../_base_/settings/in1k-224_cswin-300e.py']
+model = dict(backbone=dict(attention='elfatt'))

@@ -1,31 +1,5 @@
-"""UperNet with CSWin-T-ELFATT on ADE20K, 1x (160k iterations).
-
-Paper: mIoU 49.6, 50M parameters.
-
-Blocks of 196 tokens in every level, as in all of the paper's tables but the
-first; weights of the ImageNet recipe, with 49, 49 and 196, fit.
-
-    python tools/train.py configs/elfatt/upernet_cswin-t-elfatt_1x_ade20k-512x512.py \
-        --cfg-options pretrained=WEIGHTS
+"""UperNet with CSWin-T-ELFATT on ADE20K, 1x (160k iterations). Paper: mIoU 49.6, 50M parameters.
+python tools/train.py configs/elfatt/upernet_cswin-t-elfatt_1x_ade20k-512x512.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/upernet.py',
-    'mmseg::_base_/datasets/ade20k.py',
-    '../_base_/schedules/ade20k_1x.py',
-    '../_base_/seg_runtime.py',
-]
-
-model = dict(
-    data_preprocessor=dict(size=(512, 512)),
-    backbone=dict(
-        type='mmlinattn.CSWinTransformer',
-        arch='t24181',
-        attention='elfatt',
-        drop_path_rate=0.2,
-    ),
-    decode_head=dict(in_channels=[64, 128, 256, 512], num_classes=150),
-    auxiliary_head=dict(in_channels=256, num_classes=150),
-)
-
-optim_wrapper = dict(optimizer=dict(lr=6e-5))
+_base_ = ['../_base_/models/upernet_cswin-t-elfatt.py', '../_base_/settings/ade20k-512x512_swin-1x.py']

@@ -1,30 +1,5 @@
 """UperNet with Swin-T-ELFATT on Cityscapes, 3x (120k iterations).
-
-No figure in the paper.
-
-    python tools/train.py \
-        configs/elfatt/upernet_swin-t-elfatt_3x_cityscapes-768x768.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/elfatt/upernet_swin-t-elfatt_3x_cityscapes-768x768.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/upernet.py',
-    'mmseg::_base_/datasets/cityscapes_768x768.py',
-    '../_base_/schedules/cityscapes-seg_3x.py',
-    '../_base_/seg_runtime.py',
-]
-
-model = dict(
-    data_preprocessor=dict(size=(768, 768)),
-    backbone=dict(
-        type='mmlinattn.SwinTransformer',
-        arch='tiny',
-        attention='elfatt',
-        drop_path_rate=0.2,
-    ),
-    decode_head=dict(in_channels=[96, 192, 384, 768]),
-    auxiliary_head=dict(in_channels=384),
-    test_cfg=dict(mode='slide', crop_size=(768, 768), stride=(512, 512)),
-)
-
-optim_wrapper = dict(optimizer=dict(lr=6e-5))
+_base_ = ['../_base_/models/upernet_swin-t-elfatt_cityscapes.py', '../_base_/settings/cityscapes-768x768_swin-3x.py']

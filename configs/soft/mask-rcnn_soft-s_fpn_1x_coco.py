@@ -1,11 +1,5 @@
-"""Mask R-CNN with SOFT-Small (normalized) on COCO, 1x (12 epochs).
-
-Paper: 44M parameters.
-
-    python tools/train.py configs/soft/mask-rcnn_soft-s_fpn_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+"""Mask R-CNN with SOFT-Small (normalized) on COCO, 1x (12 epochs). Paper: 44M parameters.
+python tools/train.py configs/soft/mask-rcnn_soft-s_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './mask-rcnn_soft-t_fpn_1x_coco.py'
-
-model = dict(backbone=dict(arch='small'))
+_base_ = ['../_base_/models/mask-rcnn_soft-s.py', '../_base_/settings/coco-instance_1x.py']

@@ -1,11 +1,6 @@
 """Mask R-CNN with SOFT++-Large on Cityscapes, 1x (8 epochs of 8 repetitions).
-
-No result of a paper is quoted for it.
-
-    python tools/train.py configs/soft/mask-rcnn_softpp-l_fpn_1x_cityscapes.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/soft/mask-rcnn_softpp-l_fpn_1x_cityscapes.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './mask-rcnn_softpp-t_fpn_1x_cityscapes.py'
-
-model = dict(backbone=dict(arch='large'), neck=dict(in_channels=[128, 256, 512, 1024]))
+_base_ = ['../_base_/models/mask-rcnn_softpp-l.py', '../_base_/settings/cityscapes-instance_1x.py']
+model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))

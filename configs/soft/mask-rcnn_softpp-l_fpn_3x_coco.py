@@ -1,11 +1,5 @@
-"""Mask R-CNN with SOFT++-Large on COCO, 3x (36 epochs, multi-scale).
-
-Paper: 106M parameters.
-
-    python tools/train.py configs/soft/mask-rcnn_softpp-l_fpn_3x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+"""Mask R-CNN with SOFT++-Large on COCO, 3x (36 epochs, multi-scale). Paper: 106M parameters.
+python tools/train.py configs/soft/mask-rcnn_softpp-l_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './mask-rcnn_softpp-t_fpn_3x_coco.py'
-
-model = dict(backbone=dict(arch='large'), neck=dict(in_channels=[128, 256, 512, 1024]))
+_base_ = ['../_base_/models/mask-rcnn_softpp-l.py', '../_base_/settings/coco-instance_3x.py']

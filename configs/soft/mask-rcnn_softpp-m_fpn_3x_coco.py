@@ -1,11 +1,5 @@
-"""Mask R-CNN with SOFT++-Medium on COCO, 3x (36 epochs, multi-scale).
-
-Paper: 69M parameters.
-
-    python tools/train.py configs/soft/mask-rcnn_softpp-m_fpn_3x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+"""Mask R-CNN with SOFT++-Medium on COCO, 3x (36 epochs, multi-scale). Paper: 69M parameters.
+python tools/train.py configs/soft/mask-rcnn_softpp-m_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './mask-rcnn_softpp-t_fpn_3x_coco.py'
-
-model = dict(backbone=dict(arch='medium'), neck=dict(in_channels=[96, 192, 384, 768]))
+_base_ = ['../_base_/models/mask-rcnn_softpp-m.py', '../_base_/settings/coco-instance_3x.py']

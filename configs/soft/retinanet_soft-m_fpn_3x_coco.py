@@ -1,11 +1,5 @@
-"""RetinaNet with SOFT-Medium (normalized) on COCO, 3x (36 epochs, multi-scale).
-
-Paper: 55M parameters.
-
-    python tools/train.py configs/soft/retinanet_soft-m_fpn_3x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+"""RetinaNet with SOFT-Medium (normalized) on COCO, 3x (36 epochs, multi-scale). Paper: 55M parameters.
+python tools/train.py configs/soft/retinanet_soft-m_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './retinanet_soft-t_fpn_3x_coco.py'
-
-model = dict(backbone=dict(arch='medium'), neck=dict(in_channels=[64, 128, 288, 512]))
+_base_ = ['../_base_/models/retinanet_soft-m.py', '../_base_/settings/coco-detection_3x.py']

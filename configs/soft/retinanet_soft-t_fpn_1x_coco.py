@@ -1,25 +1,5 @@
-"""RetinaNet with SOFT-Tiny (normalized) on COCO, 1x (12 epochs).
-
-Paper: 23M parameters.
-
-    python tools/train.py configs/soft/retinanet_soft-t_fpn_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+"""RetinaNet with SOFT-Tiny (normalized) on COCO, 1x (12 epochs). Paper: 23M parameters.
+python tools/train.py configs/soft/retinanet_soft-t_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/retinanet_fpn.py',
-    'mmdet::_base_/datasets/coco_detection.py',
-    '../_base_/schedules/coco_1x.py',
-    '../_base_/det_runtime.py',
-]
-
-model = dict(
-    backbone=dict(
-        type='mmlinattn.SOFT',
-        arch='tiny',
-        attn_norm=True,
-        drop_path_rate=0.1,
-        norm_cfg=dict(type='SyncBN', requires_grad=True),
-    ),
-    neck=dict(in_channels=[64, 128, 320, 512]),
-)
+_base_ = ['../_base_/models/retinanet_soft-t.py', '../_base_/settings/coco-detection_1x.py']

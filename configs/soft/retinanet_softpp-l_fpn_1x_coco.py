@@ -1,11 +1,5 @@
-"""RetinaNet with SOFT++-Large on COCO, 1x (12 epochs).
-
-Paper: AP 47.0, 98M parameters.
-
-    python tools/train.py configs/soft/retinanet_softpp-l_fpn_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+"""RetinaNet with SOFT++-Large on COCO, 1x (12 epochs). Paper: AP 47.0, 98M parameters.
+python tools/train.py configs/soft/retinanet_softpp-l_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './retinanet_softpp-t_fpn_1x_coco.py'
-
-model = dict(backbone=dict(arch='large'), neck=dict(in_channels=[128, 256, 512, 1024]))
+_base_ = ['../_base_/models/retinanet_softpp-l.py', '../_base_/settings/coco-detection_1x.py']

@@ -1,11 +1,5 @@
-"""RetinaNet with SOFT++-Medium on COCO, 1x (12 epochs).
-
-Paper: AP 44.3, 59M parameters.
-
-    python tools/train.py configs/soft/retinanet_softpp-m_fpn_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+"""RetinaNet with SOFT++-Medium on COCO, 1x (12 epochs). Paper: AP 44.3, 59M parameters.
+python tools/train.py configs/soft/retinanet_softpp-m_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './retinanet_softpp-t_fpn_1x_coco.py'
-
-model = dict(backbone=dict(arch='medium'), neck=dict(in_channels=[96, 192, 384, 768]))
+_base_ = ['../_base_/models/retinanet_softpp-m.py', '../_base_/settings/coco-detection_1x.py']

@@ -1,24 +1,5 @@
-"""RetinaNet with SOFT++-Tiny on COCO, 1x (12 epochs).
-
-Paper: AP 41.9, 23M parameters.
-
-    python tools/train.py configs/soft/retinanet_softpp-t_fpn_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+"""RetinaNet with SOFT++-Tiny on COCO, 1x (12 epochs). Paper: AP 41.9, 23M parameters.
+python tools/train.py configs/soft/retinanet_softpp-t_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/retinanet_fpn.py',
-    'mmdet::_base_/datasets/coco_detection.py',
-    '../_base_/schedules/coco_1x.py',
-    '../_base_/det_runtime.py',
-]
-
-model = dict(
-    backbone=dict(
-        type='mmlinattn.SOFTPlusPlus',
-        arch='tiny',
-        drop_path_rate=0.1,
-        norm_cfg=dict(type='SyncBN', requires_grad=True),
-    ),
-    neck=dict(in_channels=[64, 128, 256, 512]),
-)
+_base_ = ['../_base_/models/retinanet_softpp-t.py', '../_base_/settings/coco-detection_1x.py']

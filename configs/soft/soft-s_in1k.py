@@ -1,14 +1,8 @@
-"""SOFT-Small on ImageNet-1k, 300 epochs at 224 x 224.
-
-Paper: 24M parameters.
-
-This is the model of the NeurIPS paper, without normalization. Weights for
-the detection and segmentation configs need the normalized kernel: add
-`--cfg-options model.backbone.attn_norm=True`.
-
+"""SOFT-Small on ImageNet-1k, 300 epochs at 224 x 224. Paper: 24M parameters.
+This is the model of the NeurIPS paper, without normalization. Weights for the detection and segmentation configs need
+the normalized kernel: add `--cfg-options model.backbone.attn_norm=True`.
     python tools/train.py configs/soft/soft-s_in1k.py
 """
 
-_base_ = './soft-t_in1k.py'
-
+_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_300e.py']
 model = dict(backbone=dict(arch='small'))

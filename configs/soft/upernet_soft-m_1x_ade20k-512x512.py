@@ -1,15 +1,5 @@
-"""UperNet with SOFT-Medium (normalized) on ADE20K, 1x (160k iterations).
-
-Paper: mIoU 48.0, 76M parameters.
-
-    python tools/train.py configs/soft/upernet_soft-m_1x_ade20k-512x512.py \
-        --cfg-options pretrained=WEIGHTS
+"""UperNet with SOFT-Medium (normalized) on ADE20K, 1x (160k iterations). Paper: mIoU 48.0, 76M parameters.
+python tools/train.py configs/soft/upernet_soft-m_1x_ade20k-512x512.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './upernet_soft-s_1x_ade20k-512x512.py'
-
-model = dict(
-    backbone=dict(arch='medium'),
-    decode_head=dict(in_channels=[64, 128, 288, 512]),
-    auxiliary_head=dict(in_channels=288),
-)
+_base_ = ['../_base_/models/upernet_soft-m.py', '../_base_/settings/ade20k-512x512_1x.py']

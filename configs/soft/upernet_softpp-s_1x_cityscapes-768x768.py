@@ -1,15 +1,5 @@
-"""UperNet with SOFT++-Small on Cityscapes, 1x (40k iterations).
-
-Paper: mIoU 81.2.
-
-    python tools/train.py configs/soft/upernet_softpp-s_1x_cityscapes-768x768.py \
-        --cfg-options pretrained=WEIGHTS
+"""UperNet with SOFT++-Small on Cityscapes, 1x (40k iterations). Paper: mIoU 81.2.
+python tools/train.py configs/soft/upernet_softpp-s_1x_cityscapes-768x768.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = './upernet_softpp-t_1x_cityscapes-768x768.py'
-
-model = dict(
-    backbone=dict(arch='small'),
-    decode_head=dict(in_channels=[96, 192, 384, 768]),
-    auxiliary_head=dict(in_channels=384),
-)
+_base_ = ['../_base_/models/upernet_softpp-s_cityscapes.py', '../_base_/settings/cityscapes-768x768_1x.py']

@@ -1,3 +1,15 @@
-from .config import check_data, check_file, load_config, register_config_scopes
+from .config import (
+    bases_read_once,
+    check_data,
+    check_file,
+    load_config,
+    register_config_scopes,
+)
 
-__all__ = ['check_data', 'check_file', 'load_config', 'register_config_scopes']
+__all__ = [
+    'bases_read_once',
+    'check_data',
+    'check_file',
+    'load_config',
+    'register_config_scopes',
+]

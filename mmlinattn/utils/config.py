@@ -1,7 +1,10 @@
 """Reading configs: of mmdet, mmseg, mmpretrain, and our own."""
 
+import copy
 import os.path as osp
 import sys
+from contextlib import contextmanager
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 
 from mmengine.config import Config
@@ -57,6 +60,35 @@ def load_config(path, cfg_options=None):
     _drop_scope(cfg._cfg_dict)
     cfg.merge_from_dict(cfg_options or {})
     return cfg
+
+
+@contextmanager
+def bases_read_once():
+    """Makes loading of many configs quick, as long as no file changes.
+
+    MMEngine reads all bases of every config again, and for a base of another
+    package all metafiles of that package. Inside this context it reads a file once.
+    """
+    read, find = Config._file2dict, Config._get_cfg_path
+    read_once, find_once = lru_cache(maxsize=None)(read), lru_cache(maxsize=None)(find)
+
+    def read_copy(filename, *args, **kwargs):
+        path = osp.abspath(osp.expanduser(filename))
+        return copy.deepcopy(read_once(path, *args, **kwargs))
+
+    def find_path(cfg_path, filename):
+        # of another package: the same wherever it is asked for
+        if '::' in cfg_path:
+            return find_once(cfg_path, None)
+        return find(cfg_path, filename)
+
+    Config._file2dict = staticmethod(read_copy)
+    Config._get_cfg_path = staticmethod(find_path)
+    try:
+        yield
+    finally:
+        Config._file2dict = staticmethod(read)
+        Config._get_cfg_path = staticmethod(find)
 
 
 def _drop_scope(node):

@@ -3,13 +3,12 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-import mmengine.config.utils
 import pytest
 import torch
 import yaml
 from mmengine.registry import MODELS, DefaultScope
 
-from mmlinattn.utils import load_config
+from mmlinattn.utils import bases_read_once, load_config
 
 ROOT = Path(__file__).parents[2]
 NAMES = {path.stem: path for path in sorted(ROOT.glob('configs/[!_]*/*.py'))}
@@ -17,11 +16,7 @@ NAMES = {path.stem: path for path in sorted(ROOT.glob('configs/[!_]*/*.py'))}
 
 @pytest.fixture(scope='session', autouse=True)
 def fast_bases():
-    """For every base of another package MMEngine reads all its metafiles."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            mmengine.config.utils, 'load', lru_cache(None)(mmengine.config.utils.load)
-        )
+    with bases_read_once():
         yield
 
 
@@ -48,6 +43,18 @@ def entry(name, metafiles):
     """What a metafile says of the config `name`."""
     models = {model['Name']: model for meta in metafiles for model in meta['Models']}
     return models[name]
+
+
+@pytest.fixture(scope='session')
+def config_path_of():
+    """Path of a config of ours by its name."""
+    return lambda name: NAMES[name]
+
+
+@pytest.fixture
+def config_path(name):
+    """Path of the config `name`."""
+    return NAMES[name]
 
 
 @pytest.fixture

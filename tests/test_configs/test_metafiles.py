@@ -10,7 +10,7 @@ pytestmark = pytest.mark.modern
 
 ROOT = Path(__file__).parents[2]
 PATTERN = re.compile(
-    r'(retinanet|mask-rcnn)_([a-z0-9-]+)_fpn_[13]x_(coco|cityscapes)'
+    r'(retinanet|mask-rcnn)_([a-z0-9-]+)_(fpn|sfp)_[13]x_(coco|cityscapes)'
     r'|(upernet)_([a-z0-9-]+)_[13]x_(ade20k-512x512|cityscapes-768x768)'
     r'|([a-z0-9-]+)_in1k|([a-z0-9-]+)_finetune_in1k(-384px)?'
 )

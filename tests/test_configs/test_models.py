@@ -104,12 +104,13 @@ def test_parameters_of_scaling_vectors(
 def test_downstream_models(name, backbone_id, downstream, config):
     cfg = config(name)
     assert cfg.load_from is None
+    assert cfg.pretrained is None
+    hook = cfg.default_hooks.pretrained
+    assert hook.type == 'mmlinattn.PretrainedBackboneHook'
+    # training on ImageNet from scratch is what its recipes mean
+    assert hook.get('warn', True) == (downstream or '_finetune_' in name)
     if not downstream:
         return
-    assert cfg.pretrained is None
-    assert 'mmlinattn.PretrainedBackboneHook' in [
-        hook.type for hook in cfg.custom_hooks
-    ]
     if backbone_id.startswith('soft'):
         assert cfg.model.backbone.norm_cfg.type == 'SyncBN'
     assert cfg.model.get('pretrained') is None
@@ -177,21 +178,31 @@ def test_blocks_of_elfatt(config_name, blocks, meta_model):
     assert [attn.block_size for attn in found] == blocks
 
 
-def test_p6_of_retinanet(name, meta_model):
-    if not name.startswith('retinanet_') or '_deit-' in name:
+def test_pyramid_of_detectors(name, downstream, meta_model):
+    if not downstream or name.startswith('upernet_'):
         return
-    # P6 is a convolution of C5, P7 one of P6
+    pyramid = name.split('_')[2]
+    classes = dict(fpn='FPN', sfp='SimpleFeaturePyramid')
+    assert type(meta_model(name).neck).__name__ == classes[pyramid]
+
+
+def test_maps_of_retinanet(name, meta_model):
+    if not name.startswith('retinanet_') or '_sfp_' in name:
+        return
+    # all of them have C3 to C5; P6 is a convolution of C5, P7 one of P6
     model = meta_model(name)
     channels = model.backbone.feature_channels[-1]
+    assert tuple(model.backbone.out_indices) == (1, 2, 3)
+    assert model.neck.start_level == 0
     assert model.neck.fpn_convs[3].conv.in_channels == channels
 
 
 @pytest.mark.parametrize(
-    'backbone', ['deit-s12-featscale', 'swin-s-featscale', 'cswin-t-elfatt']
+    'backbone', ['deit-s12-featscale_sfp', 'swin-s-featscale_fpn', 'cswin-t-elfatt_fpn']
 )
 @pytest.mark.parametrize('method', ['retinanet', 'mask-rcnn'])
 def test_levels_have_the_strides_of_anchors(method, backbone, meta_model):
-    model = meta_model(f'{method}_{backbone}_fpn_1x_coco')
+    model = meta_model(f'{method}_{backbone}_1x_coco')
     head = model.bbox_head if method == 'retinanet' else model.rpn_head
     levels = model.extract_feat(torch.empty(1, 3, 256, 384, device='meta'))
     assert [tuple(level.shape[2:]) for level in levels] == [
@@ -199,7 +210,7 @@ def test_levels_have_the_strides_of_anchors(method, backbone, meta_model):
     ]
 
 
-def test_segmenter_levels(meta_model):
+def test_segmentor_levels(meta_model):
     model = meta_model('upernet_deit-s24-featscale_3x_ade20k-512x512')
     levels = model.extract_feat(torch.empty(1, 3, 256, 384, device='meta'))
     assert [tuple(level.shape[1:]) for level in levels] == [

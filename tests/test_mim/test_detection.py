@@ -81,10 +81,13 @@ def test_3x_of_older_family(user, configs, quick):
 
 @pytest.mark.parametrize(
     'backbone',
-    ['swin-s-featscale', pytest.param('deit-s12-attnscale', marks=pytest.mark.full)],
+    [
+        'swin-s-featscale_fpn',
+        pytest.param('deit-s12-attnscale_sfp', marks=pytest.mark.full),
+    ],
 )
 def test_mask_rcnn_against_oversmoothing(user, configs, quick, backbone):
-    config = configs / f'antioversmoothing/mask-rcnn_{backbone}_fpn_1x_coco.py'
+    config = configs / f'antioversmoothing/mask-rcnn_{backbone}_1x_coco.py'
     metrics = train_and_test(user, config, quick('coco', **MASK_RCNN))
     assert {'coco/bbox_mAP', 'coco/segm_mAP'} <= set(metrics)
 
@@ -125,9 +128,12 @@ def test_retinanet_with_elfatt(user, configs, quick, backbone):
 
 @pytest.mark.parametrize(
     'backbone',
-    ['deit-s12-attnscale', pytest.param('swin-s-featscale', marks=pytest.mark.full)],
+    [
+        'deit-s12-attnscale_sfp',
+        pytest.param('swin-s-featscale_fpn', marks=pytest.mark.full),
+    ],
 )
 def test_retinanet_against_oversmoothing(user, configs, quick, backbone):
-    config = configs / f'antioversmoothing/retinanet_{backbone}_fpn_1x_coco.py'
+    config = configs / f'antioversmoothing/retinanet_{backbone}_1x_coco.py'
     metrics = train_and_test(user, config, quick('coco', **RETINANET))
     assert metrics['coco/bbox_mAP_50'] > 0

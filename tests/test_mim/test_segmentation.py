@@ -74,8 +74,9 @@ def test_killed_training_goes_on(user, configs, quick):
     )
     saved = int(last.read_text().rpartition('_')[2].partition('.')[0])
     end = saved + 2
-    # as if it had been killed while it wrote the next one
+    # as if it had been killed while it wrote the next one, and the note were lost
     (last.parent / f'iter_{end}.pth').write_bytes(b'incomplete')
+    last.unlink()
 
     options.update({'train_cfg.max_iters': end, 'train_cfg.val_interval': end})
     training = user.train('mmlinattn', config, options, '--resume')

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 from mmengine.runner import Runner
 
 pytestmark = pytest.mark.modern
@@ -66,7 +67,7 @@ resume = False
 @pytest.fixture
 def checkpoint(tmp_path):
     path = tmp_path / 'epoch_1.pth'
-    path.touch()
+    torch.save(dict(state_dict={}), path)
     return path
 
 
@@ -102,16 +103,28 @@ def test_train_options(run, config, checkpoint):
     assert cfg.model.width == 3
 
 
-def test_train_resume_from_last(run, config):
-    cfg = run(
-        'train',
-        config,
-        '--resume',
-        '--cfg-options',
-        'load_from=other',
-        'pretrained=gone.pth',
-    )
-    assert cfg.resume and cfg.load_from is None
+RESUMING = ['--cfg-options', 'load_from=other.pth', 'pretrained=gone.pth']
+
+
+@pytest.mark.parametrize('args', [['--resume', *RESUMING], [*RESUMING, 'resume=True']])
+def test_train_resume_from_newest(run, config, checkpoint, capsys, args):
+    if 'resume=True' in args:
+        args.remove('load_from=other.pth')
+    work = checkpoint.parent / 'work_dirs' / 'mine'
+    work.mkdir(parents=True)
+    checkpoint = checkpoint.rename(work / checkpoint.name)
+    (work / 'epoch_2.pth').write_bytes(checkpoint.read_bytes()[:-1])
+    cfg = run('train', config, *args)
+    assert cfg.resume and cfg.load_from == str(checkpoint)
+    skips, goes_on = capsys.readouterr().err.splitlines()
+    assert skips.endswith('epoch_2.pth: the file is truncated')
+    assert goes_on.endswith(f'goes on from {checkpoint}')
+
+
+def test_train_resume_from_nothing(run, config, checkpoint, capsys):
+    cfg = run('train', config, '--resume', '--cfg-options', f'load_from={checkpoint}')
+    assert not cfg.resume and cfg.load_from == str(checkpoint)
+    assert 'finds no checkpoint in work_dirs/mine' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -121,8 +134,19 @@ def test_train_resume_from_last(run, config):
         ('train', ['mine.py', '--resume', 'none.pth'], "load_from='none.pth'"),
         (
             'train',
-            ['mine.py', '--cfg-options', 'pretrained=none.pth'],
+            ['mine.py', '--cfg-options', 'pretrained=epoch_1.pth'],
+            "pretrained='epoch_1.pth' would have no effect",
+        ),
+        (
+            'train',
+            [SOFT / 'softpp-t_in1k.py', '--cfg-options', 'pretrained=none.pth'],
             "pretrained='none.pth': there is no such file",
+        ),
+        ('train', ['mine.py', '--resume', 'mine.py'], 'no checkpoint of PyTorch'),
+        (
+            'train',
+            ['mine.py', '--resume', '--work-dir', 'broken'],
+            'epoch_1.pth: the file is empty',
         ),
         (
             'train',
@@ -153,7 +177,9 @@ def test_train_resume_from_last(run, config):
         ),
     ],
 )
-def test_bad_input(run, config, checkpoint, tool, args, message):
+def test_bad_input(run, config, checkpoint, tool, args, message, tmp_path):
+    (tmp_path / 'broken').mkdir()
+    (tmp_path / 'broken' / 'epoch_1.pth').touch()
     with pytest.raises(SystemExit) as exit_info:
         run(tool, *args)
     line = exit_info.value.code

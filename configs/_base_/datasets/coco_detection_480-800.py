@@ -5,11 +5,7 @@ _base_ = 'mmdet::_base_/datasets/coco_detection.py'
 train_pipeline = [
     dict(type='LoadImageFromFile', backend_args=None),
     dict(type='LoadAnnotations', with_bbox=True),
-    dict(
-        type='RandomChoiceResize',
-        scales=[(1333, side) for side in range(480, 801, 32)],
-        keep_ratio=True,
-    ),
+    dict(type='RandomChoiceResize', scales=[(1333, side) for side in range(480, 801, 32)], keep_ratio=True),
     dict(type='RandomFlip', prob=0.5),
     dict(type='PackDetInputs'),
 ]

@@ -1,8 +1,6 @@
-"""ImageNet classifier on a class token. Still to be given: backbone and
-head.in_channels.
+"""ImageNet classifier. Still to be given: backbone and head.in_channels.
 
-Source: the papers name mixup, cutmix and label smoothing; their strengths are
-DeiT's.
+Source: the papers name mixup, cutmix and label smoothing; their strengths are DeiT's.
 """
 
 model = dict(
@@ -14,7 +12,5 @@ model = dict(
         loss=dict(type='LabelSmoothLoss', label_smooth_val=0.1, mode='original'),
         cal_acc=False,
     ),
-    train_cfg=dict(
-        augments=[dict(type='Mixup', alpha=0.8), dict(type='CutMix', alpha=1.0)]
-    ),
+    train_cfg=dict(augments=[dict(type='Mixup', alpha=0.8), dict(type='CutMix', alpha=1.0)]),
 )

@@ -2,9 +2,6 @@
 
 _base_ = './ade20k_1x.py'
 
-train_cfg = dict(max_iters=480000, val_interval=16000)
-
-param_scheduler = [
-    dict(type='LinearLR', start_factor=1e-6, by_epoch=False, begin=0, end=1500),
-    dict(type='PolyLR', power=1.0, eta_min=0.0, by_epoch=False, begin=1500, end=480000),
-]
+train_cfg = dict(max_iters=480000)
+param_scheduler = _base_.param_scheduler
+param_scheduler[1].update(end=480000)

@@ -1,16 +1,11 @@
 """UperNet on Cityscapes, 40k iterations, batch 8 (4 GPUs x 2).
 
-Source: the SOFT++ paper (40k at 768 x 768); the batch, not printed, is
-MMSegmentation's.
+Source: the SOFT++ paper (40k at 768 x 768); the batch, not printed, is MMSegmentation's.
 """
 
 _base_ = './ade20k_1x.py'
 
 train_cfg = dict(max_iters=40000, val_interval=4000)
-
-param_scheduler = [
-    dict(type='LinearLR', start_factor=1e-6, by_epoch=False, begin=0, end=1500),
-    dict(type='PolyLR', power=1.0, eta_min=0.0, by_epoch=False, begin=1500, end=40000),
-]
-
+param_scheduler = _base_.param_scheduler
+param_scheduler[1].update(end=40000)
 auto_scale_lr = dict(base_batch_size=8)

@@ -3,15 +3,5 @@
 _base_ = './coco_1x.py'
 
 train_cfg = dict(max_epochs=36, val_interval=3)
-
-param_scheduler = [
-    dict(type='LinearLR', start_factor=0.001, by_epoch=False, begin=0, end=500),
-    dict(
-        type='MultiStepLR',
-        begin=0,
-        end=36,
-        by_epoch=True,
-        milestones=[27, 33],
-        gamma=0.1,
-    ),
-]
+param_scheduler = _base_.param_scheduler
+param_scheduler[1].update(end=36, milestones=[27, 33])

@@ -1,32 +1,14 @@
 """ImageNet, 60 epochs from a pretrained classifier, batch 512 (8 GPUs x 64).
 
-Source: the AttnScale and FeatScale paper's code (AdamW, lr 5e-5 for 512 images,
-weight decay 5e-4, 1 epoch of warm-up, cosine to 1e-6).
+Source: the AttnScale and FeatScale paper's code (AdamW, lr 5e-5 for 512 images, weight decay 5e-4, 1 epoch of warm-up,
+cosine to 1e-6).
 """
 
 _base_ = './in1k_300e_deit.py'
 
 train_cfg = dict(max_epochs=60)
-
 optim_wrapper = dict(optimizer=dict(lr=5e-5, weight_decay=5e-4))
-
-param_scheduler = [
-    dict(
-        type='LinearLR',
-        start_factor=1e-3,
-        by_epoch=True,
-        begin=0,
-        end=1,
-        convert_to_iter_based=True,
-    ),
-    dict(
-        type='CosineAnnealingLR',
-        eta_min=1e-6,
-        by_epoch=True,
-        begin=1,
-        end=60,
-        convert_to_iter_based=True,
-    ),
-]
-
+param_scheduler = _base_.param_scheduler
+param_scheduler[0].update(end=1)
+param_scheduler[1].update(eta_min=1e-6, begin=1, end=60)
 auto_scale_lr = dict(base_batch_size=512)

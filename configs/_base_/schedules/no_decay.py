@@ -1,5 +1,5 @@
-"""No weight decay on norms, position tables, agents' biases, class tokens, scaling
-vectors, and LayerScale's factors (scale1, scale2)."""
+"""No weight decay on norms, position tables, agents' biases, class tokens, scaling vectors, and LayerScale's factors
+(scale1, scale2)."""
 
 optim_wrapper = dict(
     paramwise_cfg=dict(

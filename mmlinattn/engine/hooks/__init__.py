@@ -1,3 +1,3 @@
-from .pretrained_backbone_hook import PretrainedBackboneHook
+from .pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
 
-__all__ = ['PretrainedBackboneHook']
+__all__ = ['PretrainedBackboneHook', 'check_pretrained']

@@ -1,7 +1,7 @@
 """The ``pretrained`` variable of our configs."""
 
 from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
+from mmengine.model import PretrainedInit, is_model_wrapper
 from mmengine.optim import OptimWrapper
 from mmengine.runner import find_latest_checkpoint
 
@@ -20,7 +20,17 @@ class PretrainedBackboneHook(Hook):
     initializes the model. None trains from scratch and says so, unless
     weights come from ``load_from`` or ``init_cfg``. A run that goes on from
     its own checkpoint, and a test, need neither: nothing happens.
+
+    It belongs into ``default_hooks``, a dictionary, which an inheriting config
+    adds to: ``custom_hooks``, a list, would be replaced.
+
+    Args:
+        warn (bool): Whether to say that a backbone trains from scratch.
+            ImageNet recipes mean it. Default: True.
     """
+
+    def __init__(self, warn=True):
+        self.warn = warn
 
     def before_run(self, runner):
         """Sets ``init_cfg`` of the backbone.
@@ -39,19 +49,83 @@ class PretrainedBackboneHook(Hook):
         if cfg.get('resume') and (load_from or find_latest_checkpoint(runner.work_dir)):
             return
         model = runner.model
-        backbone = (model.module if is_model_wrapper(model) else model).backbone
+        model = model.module if is_model_wrapper(model) else model
         pretrained = cfg.get('pretrained')
         if pretrained:
             check_file('pretrained', pretrained)
-            backbone.init_cfg = dict(type='Pretrained', checkpoint=pretrained)
+            model.backbone.init_cfg = dict(type='Pretrained', checkpoint=pretrained)
             return
-        init_cfg = backbone.init_cfg
-        has_weights = (
-            isinstance(init_cfg, dict) and init_cfg.get('type') == 'Pretrained'
-        )
-        if not (load_from or has_weights):
+        has_weights = load_from or loads_weights(model) or loads_weights(model.backbone)
+        if self.warn and not has_weights:
             runner.logger.warning(
                 'The backbone trains FROM SCRATCH: pretrained=None. To start '
                 'from ImageNet weights, set pretrained in the config or on the '
                 'command line: --cfg-options pretrained=CHECKPOINT'
             )
+
+
+def check_pretrained(cfg):
+    """Refuses a ``pretrained`` that nothing would read.
+
+    Configs of others have variables of that name, too: one whose value
+    stands somewhere in ``model`` is in use.
+
+    Args:
+        cfg (Config): Config of a training.
+
+    Raises:
+        FileNotFoundError: If ``pretrained`` is a path without a file.
+        ValueError: If ``pretrained`` would have no effect, or is neither a path nor
+            an address.
+    """
+    pretrained = cfg.get('pretrained')
+    if not pretrained:
+        return
+    hooks = list((cfg.get('default_hooks') or {}).values())
+    hooks += cfg.get('custom_hooks') or []
+    if any(_is_our_hook(hook) for hook in hooks):
+        if not isinstance(pretrained, str):
+            raise ValueError(
+                'pretrained must be the path or address of a checkpoint, got '
+                f'{pretrained!r}'
+            )
+    elif not _contains(cfg.get('model'), pretrained):
+        raise ValueError(
+            f'pretrained={pretrained!r} would have no effect: the config has no '
+            'hook that reads it. Add default_hooks=dict(pretrained=dict('
+            "type='mmlinattn.PretrainedBackboneHook')), or name the weights in "
+            'model.backbone.init_cfg'
+        )
+    if isinstance(pretrained, str):
+        check_file('pretrained', pretrained)
+
+
+def _is_our_hook(hook):
+    kind = hook.get('type') if isinstance(hook, dict) else type(hook)
+    name = kind.rpartition('.')[2] if isinstance(kind, str) else None
+    return kind is PretrainedBackboneHook or name == PretrainedBackboneHook.__name__
+
+
+def _contains(node, value):
+    """Whether a value stands somewhere in a nested config."""
+    if isinstance(node, dict):
+        node = node.values()
+    elif not isinstance(node, (list, tuple)):
+        return type(node) is type(value) and node == value
+    return any(_contains(child, value) for child in node)
+
+
+def loads_weights(module):
+    """Whether a module's own initialization loads a checkpoint.
+
+    Args:
+        module (nn.Module): The module. Its ``init_cfg``, if it has one, is a
+            dictionary or a list of them, the type a name or a class.
+
+    Returns:
+        bool: Whether it does.
+    """
+    init_cfgs = getattr(module, 'init_cfg', None) or []
+    if isinstance(init_cfgs, dict):
+        init_cfgs = [init_cfgs]
+    return any(cfg.get('type') in ('Pretrained', PretrainedInit) for cfg in init_cfgs)

@@ -4,10 +4,12 @@ import pytest
 import torch
 from mmengine.config import Config
 from mmengine.evaluator import BaseMetric
-from mmengine.model import BaseModel, MMDistributedDataParallel
+from mmengine.hooks import Hook
+from mmengine.model import BaseModel, MMDistributedDataParallel, PretrainedInit
 from mmengine.runner import Runner
 from torch import nn
 
+from mmlinattn.engine import PretrainedBackboneHook, check_pretrained
 from mmlinattn.models import SOFT
 
 pytestmark = pytest.mark.modern
@@ -25,9 +27,9 @@ class Images(torch.utils.data.Dataset):
 
 
 class Model(BaseModel):
-    def __init__(self, **kwargs):
-        super().__init__()
-        self.backbone = SOFT(ARCH, sampling_ratios=[8], kernel_sizes=[3], **kwargs)
+    def __init__(self, backbone={}, init_cfg=None):
+        super().__init__(init_cfg=init_cfg)
+        self.backbone = SOFT(ARCH, sampling_ratios=[8], kernel_sizes=[3], **backbone)
         self.head = nn.Conv2d(16, 1, 1)
 
     def forward(self, inputs, mode='tensor'):
@@ -55,14 +57,14 @@ def weights(tmp_path):
 def make_runner(tmp_path, caplog):
     """Builds a runner that trains one step and logs to caplog."""
 
-    def make(backbone={}, **options):
+    def make(backbone={}, hook={}, hooks=(), init_cfg=None, **options):
         loader = dict(
             batch_size=2,
             dataset=Images(),
             sampler=dict(type='DefaultSampler', shuffle=False),
         )
         runner = Runner(
-            model=Model(**backbone),
+            model=Model(backbone, init_cfg),
             work_dir=str(tmp_path / 'work'),
             train_dataloader=loader,
             train_cfg=dict(by_epoch=True, max_epochs=1),
@@ -71,7 +73,10 @@ def make_runner(tmp_path, caplog):
             test_dataloader=loader,
             test_cfg=dict(),
             test_evaluator=Nothing(),
-            custom_hooks=[dict(type='mmlinattn.PretrainedBackboneHook')],
+            default_hooks=dict(
+                pretrained=dict(type='mmlinattn.PretrainedBackboneHook', **hook)
+            ),
+            custom_hooks=list(hooks),
             load_from=options.get('load_from'),
             resume=options.get('resume', False),
             experiment_name=f'hook{next(RUNS)}',
@@ -117,6 +122,38 @@ def test_from_scratch_warns_once(make_runner, warnings, options):
     assert warnings() == 1
 
 
+def test_from_scratch_on_purpose(make_runner, warnings):
+    make_runner(hook=dict(warn=False), pretrained=None).train()
+    assert not warnings()
+
+
+class Witness(Hook):
+    """Notes what an heir's hooks see of the backbone."""
+
+    priority = 'VERY_HIGH'
+
+    def before_train(self, runner):
+        backbone = runner.model.backbone
+        self.seen = [param.clone() for param in backbone.parameters()]
+
+
+def test_beside_custom_hooks(make_runner, weights):
+    """Weights are loaded before training, whatever other hooks there are."""
+    witness = Witness()
+    runner = make_runner(
+        hooks=[witness, dict(type='EMAHook', momentum=0.1)], pretrained=weights
+    )
+    runner.train()
+    expected = torch.load(weights)['state_dict']
+    names = [name for name, _ in runner.model.backbone.named_parameters()]
+    assert len(witness.seen) == len(names) > 0
+    for name, param in zip(names, witness.seen):
+        assert torch.equal(param, expected[f'backbone.{name}'])
+    (average,) = [hook for hook in runner.hooks if hasattr(hook, 'ema_model')]
+    averaged = average.ema_model.module.backbone.state_dict()
+    assert all(torch.equal(averaged[n], expected[f'backbone.{n}']) for n in names)
+
+
 def test_cfg_options(make_runner, weights):
     runner = make_runner(pretrained=None)
     runner.cfg.merge_from_dict({'pretrained': weights})
@@ -124,15 +161,36 @@ def test_cfg_options(make_runner, weights):
     assert same_backbone(runner, weights)
 
 
-def test_silent_with_other_weights(make_runner, weights, warnings):
+def test_silent_with_load_from(make_runner, weights, warnings):
     runner = make_runner(load_from=weights, pretrained=None)
     runner.train()
     assert same_backbone(runner, weights)
-    init_cfg = dict(type='Pretrained', checkpoint=weights)
-    runner = make_runner(backbone=dict(init_cfg=init_cfg), pretrained=None)
+    assert not warnings()
+
+
+CONSTANT = dict(type='Constant', layer='Linear', val=0.0)
+
+
+@pytest.mark.parametrize('kind', ['Pretrained', PretrainedInit])
+@pytest.mark.parametrize('others', [None, [], [CONSTANT]])
+@pytest.mark.parametrize('whole', [False, True])
+def test_silent_with_init_cfg(make_runner, weights, warnings, kind, others, whole):
+    """The backbone's init_cfg or the whole model's, alone or in a list."""
+    init_cfg = dict(type=kind, checkpoint=weights)
+    if others is not None:
+        init_cfg = [*others, init_cfg]
+    options = dict(init_cfg=init_cfg)
+    if not whole:
+        options = dict(backbone=options)
+    runner = make_runner(pretrained=None, **options)
     runner.train()
     assert same_backbone(runner, weights)
     assert not warnings()
+
+
+def test_other_init_cfg_warns(make_runner, warnings):
+    make_runner(backbone=dict(init_cfg=CONSTANT), init_cfg=[CONSTANT]).train()
+    assert warnings() == 1
 
 
 def test_load_from_wins(make_runner, weights, tmp_path):
@@ -189,3 +247,49 @@ def test_model_wrapper(make_runner, weights):
     runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
     runner.call_hook('before_run')
     assert wrapper.module.backbone.init_cfg['checkpoint'] == weights
+
+
+OUR_HOOK = dict(type='mmlinattn.PretrainedBackboneHook')
+DETECTOR = dict(backbone=dict(init_cfg=dict(type='Pretrained', checkpoint='its.pth')))
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        dict(default_hooks=dict(pretrained=OUR_HOOK)),
+        dict(default_hooks=dict(timer=None), custom_hooks=[OUR_HOOK]),
+        dict(custom_hooks=[dict(type=PretrainedBackboneHook)]),
+        dict(custom_hooks=[PretrainedBackboneHook()]),
+        # a variable of someone else's config, which has its effect
+        dict(model=dict(necks=[DETECTOR])),
+    ],
+)
+def test_check_pretrained(options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cfg = Config(dict(pretrained='its.pth', **options))
+    with pytest.raises(FileNotFoundError, match=r"pretrained='its.pth'"):
+        check_pretrained(cfg)
+    (tmp_path / 'its.pth').touch()
+    check_pretrained(cfg)
+    cfg.pretrained = None
+    check_pretrained(cfg)
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        {},
+        dict(default_hooks=None, custom_hooks=None),
+        dict(default_hooks=dict(timer=dict(type='IterTimerHook')), model=DETECTOR),
+    ],
+)
+def test_pretrained_without_effect(options):
+    cfg = Config(dict(pretrained='https://host/mine.pth', **options))
+    with pytest.raises(ValueError, match='mine.pth.*would have no effect'):
+        check_pretrained(cfg)
+
+
+def test_pretrained_is_no_path():
+    cfg = Config(dict(pretrained=True, default_hooks=dict(pretrained=OUR_HOOK)))
+    with pytest.raises(ValueError, match='path or address of a checkpoint, got True'):
+        check_pretrained(cfg)

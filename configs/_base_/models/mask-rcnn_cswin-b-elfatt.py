@@ -1,0 +1,2 @@
+_base_ = './mask-rcnn_cswin-t-elfatt.py'
+model = dict(backbone=dict(arch='b36292', drop_path_rate=0.6), neck=dict(in_channels=[96, 192, 384, 768]))

@@ -1,0 +1,7 @@
+_base_ = './mask-rcnn_fpn.py'
+model = dict(
+    backbone=dict(
+        type='mmlinattn.VisionTransformer', arch='deit-small', num_layers=12, drop_path_rate=0.1, attn_scale=True
+    ),
+    neck=dict(_delete_=True, type='mmlinattn.SimpleFeaturePyramid', in_channels=384, num_outs=5),
+)

@@ -1,0 +1,2 @@
+_base_ = './mask-rcnn_soft-t.py'
+model = dict(backbone=dict(arch='small'))

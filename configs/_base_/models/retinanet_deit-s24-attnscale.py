@@ -1,0 +1,2 @@
+_base_ = './retinanet_deit-s12-attnscale.py'
+model = dict(backbone=dict(num_layers=24))

@@ -1,0 +1,2 @@
+_base_ = './retinanet_swin-t-elfatt.py'
+model = dict(backbone=dict(arch='base', drop_path_rate=0.6), neck=dict(in_channels=[256, 512, 1024]))

@@ -1,0 +1,2 @@
+_base_ = './retinanet_swin-t.py'
+model = dict(backbone=dict(attention='elfatt'))

@@ -1,0 +1,5 @@
+_base_ = './retinanet_fpn.py'
+model = dict(
+    backbone=dict(type='mmlinattn.SwinTransformer', arch='tiny', drop_path_rate=0.2),
+    neck=dict(in_channels=[192, 384, 768]),
+)

@@ -1,0 +1,2 @@
+_base_ = './upernet_deit-s12-attnscale.py'
+model = dict(backbone=dict(attn_scale=False, feat_scale=True))

@@ -1,0 +1,6 @@
+_base_ = './upernet.py'
+model = dict(
+    backbone=dict(type='mmlinattn.SwinTransformer', arch='tiny', drop_path_rate=0.2),
+    decode_head=dict(in_channels=[96, 192, 384, 768]),
+    auxiliary_head=dict(in_channels=384),
+)

@@ -1,0 +1,3 @@
+_base_ = './cityscapes-detection_3x.py'
+# as Swin and VMamba train detectors
+optim_wrapper = dict(optimizer=dict(weight_decay=0.05))

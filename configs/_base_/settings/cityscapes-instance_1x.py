@@ -1,0 +1,1 @@
+_base_ = ['mmdet::_base_/datasets/cityscapes_instance.py', '../schedules/cityscapes-det_1x.py', '../det_runtime.py']

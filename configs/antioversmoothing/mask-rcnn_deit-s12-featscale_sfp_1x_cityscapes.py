@@ -1,0 +1,7 @@
+"""Mask R-CNN with DeiT-S12 + FeatScale on Cityscapes, 1x (8 epochs of 8 repetitions).
+    python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-featscale_sfp_1x_cityscapes.py \
+        --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/mask-rcnn_deit-s12-featscale.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
+model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))

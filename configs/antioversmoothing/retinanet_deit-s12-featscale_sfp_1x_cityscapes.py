@@ -1,0 +1,7 @@
+"""RetinaNet with DeiT-S12 + FeatScale on Cityscapes, 1x (8 epochs of 8 repetitions).
+    python tools/train.py configs/antioversmoothing/retinanet_deit-s12-featscale_sfp_1x_cityscapes.py \
+        --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/retinanet_deit-s12-featscale.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
+model = dict(bbox_head=dict(num_classes=8))
