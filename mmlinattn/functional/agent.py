@@ -3,10 +3,20 @@
 Legend: B batch, h heads, N tokens, n agents, d head dim.
 """
 
+from typing import Optional
+
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 
-def agent_attention(q, k, v, agents, agent_bias=None, query_bias=None):
+def agent_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    agents: Tensor,
+    agent_bias: Optional[Tensor] = None,
+    query_bias: Optional[Tensor] = None,
+) -> Tensor:
     r"""Two softmax attentions in a row: agents collect, queries ask them.
 
     :math:`\sigma(Q A^T / \sqrt d + B_2)\,\sigma(A K^T / \sqrt d + B_1) V`

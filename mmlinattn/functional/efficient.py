@@ -3,10 +3,12 @@
 Legend: B batch, h heads, N tokens, c channels of queries and keys, d of values.
 """
 
+from torch import Tensor
+
 from .precision import at_least_float32, autocast_disabled
 
 
-def efficient_attention(q, k, v):
+def efficient_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     r"""Linear attention :math:`\sigma_c(Q) (\sigma_N(K)^T V)`.
 
     :math:`\sigma_c` is the softmax over the channels of each query,

@@ -3,13 +3,15 @@
 Legend: B batch, h heads, N tokens, d head dim.
 """
 
+from torch import Tensor
+
 from .precision import at_least_float32, autocast_disabled
 
 # keeps a token without positive channels from having no direction at all
 _EPS = 1e-6
 
 
-def focus(x, factor=3):
+def focus(x: Tensor, factor: float = 3) -> Tensor:
     r"""Draws vectors to their largest axes, their lengths unchanged.
 
     :math:`\phi_p(x) = f_p(ReLU(x))`,
@@ -24,12 +26,14 @@ def focus(x, factor=3):
         Tensor: (..., d), not negative.
     """
     x = x.relu() + _EPS
-    # f_p(x) takes no notice of this, but powers of large numbers overflow
+    # f_p(x) is invariant to this, but powers of large numbers overflow
     power = (x / x.detach().amax(-1, keepdim=True)) ** factor
     return power * (x.norm(dim=-1, keepdim=True) / power.norm(dim=-1, keepdim=True))
 
 
-def focused_linear_attention(q, k, v, factor=3):
+def focused_linear_attention(
+    q: Tensor, k: Tensor, v: Tensor, factor: float = 3
+) -> Tensor:
     r"""Linear attention with the feature map :func:`focus`.
 
     :math:`\phi_p(Q) (\phi_p(K)^T V)`, each row divided by

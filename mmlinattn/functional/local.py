@@ -5,15 +5,25 @@ tokens, d head dim.
 """
 
 import math
+from typing import Optional
 
 import torch
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from .blocks import blockify, square_side, unblockify
+from .blocks import Shape, blockify, square_side, unblockify
 from .oversmoothing import attn_scale
 
 
-def block_attention(q, k, v, hw_shape, block_size, mask_padding=False, omega=None):
+def block_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    hw_shape: Shape,
+    block_size: int,
+    mask_padding: bool = False,
+    omega: Optional[Tensor] = None,
+) -> Tensor:
     """Softmax attention inside square blocks: the local half of *ELFATT*
     (arXiv 2501.06098).
 
@@ -39,16 +49,16 @@ def block_attention(q, k, v, hw_shape, block_size, mask_padding=False, omega=Non
 
 
 def local_attention(
-    q,
-    k,
-    v,
-    hw_shape,
-    block_shape,
-    mask_padding=False,
-    omega=None,
-    dropout_p=0.0,
-    centred=False,
-):
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    hw_shape: Shape,
+    block_shape: Shape,
+    mask_padding: bool = False,
+    omega: Optional[Tensor] = None,
+    dropout_p: float = 0.0,
+    centred: bool = False,
+) -> Tensor:
     """Softmax attention inside blocks, which are a batch to the fused kernels
     of :func:`torch.nn.functional.scaled_dot_product_attention`.
 
@@ -79,7 +89,9 @@ def local_attention(
         is_key = blockify(is_key, hw_shape, block_shape, centred)  # (n, s * t, 1)
     # fused kernels take four axes: heads join the batch, blocks are the heads
     out = scaled_dot_product_attention(
-        *(x.flatten(0, 1) for x in (q, k, v)),
+        q.flatten(0, 1),
+        k.flatten(0, 1),
+        v.flatten(0, 1),
         attn_mask=None if is_key is None else is_key.mT.bool().unsqueeze(0),
         dropout_p=dropout_p,
     ).unflatten(0, heads)

@@ -4,12 +4,13 @@ Legend: ... batch and heads, B batch, h heads, N tokens, m landmarks, d head dim
 """
 
 import torch
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from .precision import at_least_float32, autocast_disabled
 
 
-def iterative_pinv(a, num_iters=6):
+def iterative_pinv(a: Tensor, num_iters: int = 6) -> Tensor:
     r"""Pseudo-inverse by the third-order iteration of *Nystroemformer: A
     Nystroem-Based Algorithm for Approximating Self-Attention* (arXiv
     2102.03902).
@@ -34,7 +35,14 @@ def iterative_pinv(a, num_iters=6):
     return z
 
 
-def nystrom_attention(q, k, v, q_landmarks, k_landmarks, num_iters=6):
+def nystrom_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    q_landmarks: Tensor,
+    k_landmarks: Tensor,
+    num_iters: int = 6,
+) -> Tensor:
     r"""Softmax attention through landmarks.
 
     :math:`\sigma(Q \tilde K^T / \sqrt d)\;\sigma(\tilde Q \tilde K^T /

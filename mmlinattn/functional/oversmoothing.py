@@ -5,9 +5,10 @@ Legend: B batch, h heads, N tokens, d head dim, C channels.
 """
 
 import torch
+from torch import Tensor
 
 
-def attn_scale(out, v, omega):
+def attn_scale(out: Tensor, v: Tensor, omega: Tensor) -> Tensor:
     r"""AttnScale: amplifies the high-pass part of an attention matrix.
 
     The paper's :math:`\hat A = L + (1 + \omega)(A - L)` with :math:`L = 11^T
@@ -28,7 +29,7 @@ def attn_scale(out, v, omega):
     return torch.addcmul(v.mean(-2, keepdim=True) * -omega, out, 1 + omega)
 
 
-def dc_component(x):
+def dc_component(x: Tensor) -> Tensor:
     """Zero-frequency part of a token sequence: its mean over tokens.
 
     Args:
@@ -40,7 +41,7 @@ def dc_component(x):
     return x.mean(-2, keepdim=True)
 
 
-def feat_scale(x, dc_scale, hc_scale):
+def feat_scale(x: Tensor, dc_scale: Tensor, hc_scale: Tensor) -> Tensor:
     r"""FeatScale: reweights the frequency bands of a feature map.
 
     :math:`(1 + s) DC[X] + (1 + t) HC[X]`, HC the rest of X over its mean.

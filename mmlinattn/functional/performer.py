@@ -6,13 +6,14 @@ Legend: B batch, h heads, N tokens, m features, d head dim.
 import math
 
 import torch
+from torch import Tensor
 from torch.nn.init import orthogonal_
 
 from .efficient import efficient_attention
 from .precision import at_least_float32, autocast_disabled
 
 
-def orthogonal_features(num_features, head_dims):
+def orthogonal_features(num_features: int, head_dims: int) -> Tensor:
     """Gaussian vectors that are orthogonal in groups of d.
 
     Args:
@@ -30,7 +31,7 @@ def orthogonal_features(num_features, head_dims):
     return lengths * torch.cat(groups)[:num_features]
 
 
-def performer_attention(q, k, v, features):
+def performer_attention(q: Tensor, k: Tensor, v: Tensor, features: Tensor) -> Tensor:
     r"""Softmax attention with its kernel estimated from random features.
 
     :math:`\phi(Q) (\phi(K)^T V)`, each row divided by :math:`\phi(Q_i)

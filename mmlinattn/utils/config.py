@@ -2,7 +2,9 @@
 
 import os.path as osp
 import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution
+from typing import Any, Optional
 
 from mmengine.config import Config
 from mmengine.config.utils import MODULE2PACKAGE
@@ -13,7 +15,7 @@ import mmlinattn
 SCOPE = 'mmlinattn'
 
 
-def register_config_scopes():
+def register_config_scopes() -> None:
     """Makes ``_base_ = 'mmlinattn::...'`` and ``'mmseg::...'`` resolve.
 
     MMEngine looks a scope's package up in a table that doesn't know us, and
@@ -38,7 +40,7 @@ def register_config_scopes():
         )
 
 
-def load_config(path, cfg_options=None):
+def load_config(path: str, cfg_options: Optional[dict[str, Any]] = None) -> Config:
     """Reads a config of any of the libraries.
 
     Args:
@@ -59,7 +61,7 @@ def load_config(path, cfg_options=None):
     return cfg
 
 
-def _drop_scope(node):
+def _drop_scope(node: Any) -> None:
     """Takes our scope off what was inherited through ``mmlinattn::``.
 
     Our configs name our own classes in full; all others belong to the config's
@@ -75,7 +77,7 @@ def _drop_scope(node):
         _drop_scope(child)
 
 
-def check_file(name, path):
+def check_file(name: str, path: str) -> None:
     """Refuses a path where no file is; addresses are left to MMEngine.
 
     Args:
@@ -89,7 +91,7 @@ def check_file(name, path):
         raise FileNotFoundError(f'{name}={path!r}: there is no such file')
 
 
-def check_data(cfg, *sections):
+def check_data(cfg: Config, *sections: str) -> None:
     """Refuses a config whose data is not there.
 
     Data on a remote or mapped file system is left to MMEngine.
@@ -110,7 +112,7 @@ def check_data(cfg, *sections):
                 )
 
 
-def _data_paths(node, key):
+def _data_paths(node: Any, key: str) -> Iterator[tuple[str, str]]:
     """(dotted key, path) of everything below ``node`` that names data."""
     if isinstance(node, (list, tuple)):
         for i, child in enumerate(node):
