@@ -1,0 +1,68 @@
+"""What the pages show runs as it stands there, and what they name is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mmlinattn.utils import load_config
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [
+    ROOT / 'README.md',
+    ROOT / 'CONTRIBUTING.md',
+    ROOT / 'CHANGELOG.md',
+    *sorted(ROOT.glob('docs/*.md')),
+    ROOT / 'docs/benchmarks/README.md',
+    *sorted(ROOT.glob('configs/*/README.md')),
+]
+# Files that a sentence or a command names, from the project's root.
+NAMED = re.compile(
+    r'(?<![\w./-])(?:\.ci|benchmarks|configs|docs|mmlinattn|requirements|tests|tools)'
+    r'/[\w./+-]*\.(?:py|sh|md|yml|json|txt|npz)\b'
+)
+
+
+BLOCKS = {
+    f'{page.relative_to(ROOT)}, block {i}': block
+    for page in PAGES
+    for i, block in enumerate(
+        re.findall(r'^```python\n(.*?)^```$', page.read_text('utf-8'), re.M | re.S)
+    )
+}
+CONFIGS = [name for name, block in BLOCKS.items() if 'model = dict(' in block]
+SCRIPTS = [name for name in BLOCKS if name not in CONFIGS]
+# One interpreter for all scripts: most of the time goes into imports.
+RUN_ALL = """
+for name, script in {scripts}.items():
+    print(name)
+    exec(compile(script, name, 'exec'), dict(__name__=name))
+"""
+
+
+@pytest.mark.parametrize('name', CONFIGS)
+def test_configs_load(name, tmp_path):
+    path = tmp_path / 'config.py'
+    path.write_text(BLOCKS[name])
+    backbone = load_config(str(path)).model.backbone
+    if '_base_' in BLOCKS[name]:
+        assert backbone.type.startswith('mmlinattn.')
+
+
+def test_scripts_run(run_python):
+    """They print what their comments promise."""
+    scripts = {name: BLOCKS[name] for name in SCRIPTS}
+    promised = []
+    for name, script in scripts.items():
+        promised += [name, *re.findall(r'^# (\[.*\])$', script, re.M)]
+    printed = run_python(RUN_ALL.format(scripts=scripts), cwd=ROOT)
+    assert printed.splitlines() == promised
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda x: str(x.relative_to(ROOT)))
+def test_paths_exist(page):
+    text = page.read_text('utf-8')
+    links = re.findall(r'\]\((?!http|#)([^\s)#]+)[^)]*\)', text)
+    places = [page.parent / link for link in links]
+    places += [ROOT / name for name in NAMED.findall(text)]
+    assert not [str(place) for place in places if not place.exists()]
