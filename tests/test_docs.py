@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
+from mmlinattn.registry import MODELS
 from mmlinattn.utils import load_config
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,6 +59,23 @@ def test_scripts_run(run_python):
         promised += [name, *re.findall(r'^# (\[.*\])$', script, re.M)]
     printed = run_python(RUN_ALL.format(scripts=scripts), cwd=ROOT)
     assert printed.splitlines() == promised
+
+
+def test_own_attention_learns():
+    """The README's attention has no parameter that training leaves out."""
+    (script,) = (x for x in BLOCKS.values() if 'class LinearAttention' in x)
+    namespace = dict(__name__='readme')
+    try:
+        exec(script, namespace)  # noqa: S102
+        backbone = namespace['backbone']
+        outs = backbone(torch.randn(2, 3, 64, 64))
+        sum((out * torch.randn_like(out)).sum() for out in outs).backward()
+    finally:
+        MODELS.module_dict.pop('LinearAttention', None)
+    attns = [stage.blocks[0].attn for stage in backbone.stages]
+    for name, parameter in attns[0].named_parameters():
+        assert parameter.grad.abs().max() > 0, name
+    assert all(attn.omega.grad.abs().max() > 0 for attn in attns)
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda x: str(x.relative_to(ROOT)))

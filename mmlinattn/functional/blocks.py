@@ -1,4 +1,4 @@
-"""Blocks of a token map, and back.
+"""Cuts a token map into blocks, and joins them again.
 
 Legend: ... batch and heads, (H, W) map, N = H * W tokens, s side of a square
 block or (s, t) sides of any, n blocks, d channels.
@@ -15,14 +15,17 @@ Side = Union[int, Shape]
 
 
 def square_side(size: int, name: str) -> int:
-    """Side of a square of so many tokens.
+    """Side of a square that has this many tokens.
 
     Args:
         size (int): Number of tokens.
-        name (str): What to call it in an error.
+        name (str): Its name in an error message.
+
+    Returns:
+        int: The side.
 
     Raises:
-        ValueError: If they don't make a square.
+        ValueError: If ``size`` is not a positive square number.
     """
     side = math.isqrt(size) if isinstance(size, int) and size > 0 else 0
     if not side or side**2 != size:
@@ -42,10 +45,11 @@ def pad_map(
         hw_shape (tuple[int]): (H, W).
         side (int | tuple[int]): s, or (s, t).
         centred (bool): Pads all around, the larger part at the right and
-            bottom; otherwise there alone.
+            bottom. Otherwise pads at the right and bottom only.
 
     Returns:
-        tuple[Tensor, tuple[int]]: Tokens of the padded map and its size.
+        tuple[Tensor, tuple[int]]: Tokens of the padded map (..., N', d), and the
+        size of that map.
     """
     padded_shape = _whole_blocks(hw_shape, side)
     if padded_shape == tuple(hw_shape):
@@ -72,7 +76,7 @@ def crop_map(
 
 
 def blockify(x: Tensor, hw_shape: Shape, side: Side, centred: bool = False) -> Tensor:
-    """Cuts a token map in blocks, zero-padded to whole ones.
+    """Cuts a token map into blocks, zero-padded to whole ones.
 
     Args:
         x (Tensor): (..., N, d).

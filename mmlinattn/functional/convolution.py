@@ -1,4 +1,4 @@
-"""Depthwise convolution with a quick backward pass.
+"""Depthwise convolution with a fast backward pass.
 
 Legend: B batch, C channels, (H, W) map, k kernel side.
 """
@@ -13,10 +13,10 @@ from torch.nn.functional import conv2d
 
 
 def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
-    """Convolves each channel with its own filter, the map keeping its size.
+    """Convolves each channel with its own filter. The map keeps its size.
 
-    The gradient of the input is computed as a convolution too, with mirrored
-    filters. PyTorch's own on the CPU takes up to 300 times as long (2.1, maps
+    The gradient of the input is computed as a convolution with mirrored filters.
+    PyTorch's own gradient takes up to 300 times as long on a CPU (torch 2.1, maps
     with channels last).
 
     Args:

@@ -7,12 +7,12 @@ from torch import Tensor
 
 from .precision import at_least_float32, autocast_disabled
 
-# keeps a token without positive channels from having no direction at all
+# gives a token without positive channels a direction
 _EPS = 1e-6
 
 
 def focus(x: Tensor, factor: float = 3) -> Tensor:
-    r"""Draws vectors to their largest axes, their lengths unchanged.
+    r"""Draws vectors to their largest axes and keeps their lengths.
 
     :math:`\phi_p(x) = f_p(ReLU(x))`,
     :math:`f_p(x) = \frac{\|x\|}{\|x^{**p}\|} x^{**p}` (*FLatten Transformer:
@@ -23,7 +23,7 @@ def focus(x: Tensor, factor: float = 3) -> Tensor:
         factor (float): p.
 
     Returns:
-        Tensor: (..., d), not negative.
+        Tensor: (..., d), nonnegative.
     """
     x = x.relu() + _EPS
     # f_p(x) is invariant to this, but powers of large numbers overflow
@@ -43,7 +43,7 @@ def focused_linear_attention(
         q (Tensor): (B, h, N, d).
         k (Tensor): (B, h, N, d).
         v (Tensor): (B, h, N, d). Half precision is computed in float32,
-            autocast or not.
+            with or without autocast.
         factor (float): p.
 
     Returns:

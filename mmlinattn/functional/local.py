@@ -40,7 +40,7 @@ def block_attention(
         Tensor: (B, h, N, d).
 
     Raises:
-        ValueError: If ``block_size`` is no square number.
+        ValueError: If ``block_size`` is not a square number.
     """
     side = square_side(block_size, 'block_size')
     return local_attention(
@@ -59,8 +59,10 @@ def local_attention(
     dropout_p: float = 0.0,
     centred: bool = False,
 ) -> Tensor:
-    """Softmax attention inside blocks, which are a batch to the fused kernels
-    of :func:`torch.nn.functional.scaled_dot_product_attention`.
+    """Softmax attention inside blocks.
+
+    The fused kernels of :func:`torch.nn.functional.scaled_dot_product_attention`
+    see the blocks as a batch.
 
     Args:
         q (Tensor): (B, h, N, d).
@@ -68,13 +70,13 @@ def local_attention(
         v (Tensor): (B, h, N, d).
         hw_shape (tuple[int]): (H, W). The map is zero-padded to whole blocks.
         block_shape (tuple[int]): Sides (s, t) of a block.
-        mask_padding (bool): Keeps padded tokens from being keys. Otherwise
-            they are keys of zero with values of zero, and no mask stands in
-            the way of FlashAttention.
-        omega (Tensor, optional): AttnScale factors, (h, ). The mean is that
-            of the keys' values in the block.
+        mask_padding (bool): Masks padded tokens. Otherwise they are zero keys
+            with zero values, and FlashAttention, which takes no mask, stays
+            possible.
+        omega (Tensor, optional): AttnScale factors, (h, ). The mean is taken
+            over the values of the block's keys.
         dropout_p (float): Dropout rate on attention weights.
-        centred (bool): Pads all around instead of at the right and bottom.
+        centred (bool): Pads all around instead of at the right and bottom only.
 
     Returns:
         Tensor: (B, h, N, d).

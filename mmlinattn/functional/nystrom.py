@@ -1,4 +1,4 @@
-"""Nystroem approximation of softmax attention, of Nystroemformer.
+"""Nystroemformer: the Nystroem approximation of softmax attention.
 
 Legend: ... batch and heads, B batch, h heads, N tokens, m landmarks, d head dim.
 """
@@ -53,7 +53,7 @@ def nystrom_attention(
         q (Tensor): (B, h, N, d).
         k (Tensor): (B, h, N, d).
         v (Tensor): (B, h, N, d). Half precision is computed in float32,
-            autocast or not: the pseudo-inverse enlarges rounding errors.
+            with or without autocast: the pseudo-inverse enlarges rounding errors.
         q_landmarks (Tensor): (B, h, m, d).
         k_landmarks (Tensor): (B, h, m, d).
         num_iters (int): Steps of :func:`iterative_pinv`.

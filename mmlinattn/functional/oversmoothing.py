@@ -12,12 +12,12 @@ def attn_scale(out: Tensor, v: Tensor, omega: Tensor) -> Tensor:
     r"""AttnScale: amplifies the high-pass part of an attention matrix.
 
     The paper's :math:`\hat A = L + (1 + \omega)(A - L)` with :math:`L = 11^T
-    / N` gives :math:`\hat A V = (1 + \omega) A V - \omega\,mean(V)`:
-    the attention matrix itself is not needed.
+    / N` gives :math:`\hat A V = (1 + \omega) A V - \omega\,mean(V)`,
+    which does not need the attention matrix itself.
 
     Args:
-        out (Tensor): Attention output A V, (B, h, ..., N, d), the dots being
-            windows of N tokens each, if there are any.
+        out (Tensor): Attention output A V, (B, h, ..., N, d). The dots are
+            windows of N tokens each, if there are windows.
         v (Tensor): Values, of the same shape.
         omega (Tensor): Scale per head, (h, ); 0 is the identity.
 
@@ -44,7 +44,7 @@ def dc_component(x: Tensor) -> Tensor:
 def feat_scale(x: Tensor, dc_scale: Tensor, hc_scale: Tensor) -> Tensor:
     r"""FeatScale: reweights the frequency bands of a feature map.
 
-    :math:`(1 + s) DC[X] + (1 + t) HC[X]`, HC the rest of X over its mean.
+    :math:`(1 + s) DC[X] + (1 + t) HC[X]` with :math:`HC[X] = X - DC[X]`.
 
     Args:
         x (Tensor): (B, N, C).

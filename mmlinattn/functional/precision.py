@@ -14,7 +14,7 @@ def autocast_disabled(x: Tensor) -> AbstractContextManager:
 
 
 def at_least_float32(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Float16 and bfloat16 tensors as float32, all others as they are."""
+    """Float16 and bfloat16 tensors as float32, all others unchanged."""
     return tuple(
         t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in tensors
     )

@@ -1,4 +1,4 @@
-"""Reading configs: of mmdet, mmseg, mmpretrain, and our own."""
+"""Reads configs of mmdet, mmseg and mmpretrain, and our own."""
 
 import os.path as osp
 import sys
@@ -18,8 +18,8 @@ SCOPE = 'mmlinattn'
 def register_config_scopes() -> None:
     """Makes ``_base_ = 'mmlinattn::...'`` and ``'mmseg::...'`` resolve.
 
-    MMEngine looks a scope's package up in a table that doesn't know us, and
-    that knows mmseg as a module of the distribution mmsegmentation only.
+    MMEngine looks up a scope's package in a table. That table lacks us, and knows
+    mmseg as a module of the distribution mmsegmentation only.
     """
     MODULE2PACKAGE.setdefault(SCOPE, SCOPE)
     try:
@@ -29,7 +29,7 @@ def register_config_scopes() -> None:
 
     package = osp.dirname(osp.abspath(mmlinattn.__file__))
     installed = get_installed_path(SCOPE)
-    # where MMEngine asks it, it looks for an editable install in site-packages
+    # MMEngine asks it where it looks in site-packages for an editable install
     asked = sys.modules.get('pkg_resources')
     if asked and osp.realpath(installed) != osp.realpath(package):
         asked.working_set.add(
@@ -45,7 +45,7 @@ def load_config(path: str, cfg_options: Optional[dict[str, Any]] = None) -> Conf
 
     Args:
         path (str): Path of the config.
-        cfg_options (dict, optional): What to override, by dotted key.
+        cfg_options (dict, optional): Values to override, by dotted key.
 
     Returns:
         Config: The config.
@@ -62,7 +62,7 @@ def load_config(path: str, cfg_options: Optional[dict[str, Any]] = None) -> Conf
 
 
 def _drop_scope(node: Any) -> None:
-    """Takes our scope off what was inherited through ``mmlinattn::``.
+    """Removes our scope from nodes inherited through ``mmlinattn::``.
 
     Our configs name our own classes in full; all others belong to the config's
     default scope, where MMEngine would not look for them.
@@ -78,10 +78,10 @@ def _drop_scope(node: Any) -> None:
 
 
 def check_file(name: str, path: str) -> None:
-    """Refuses a path where no file is; addresses are left to MMEngine.
+    """Refuses a path without a file; MMEngine checks addresses.
 
     Args:
-        name (str): What the path was given as.
+        name (str): Name of the argument that has the path.
         path (str): The path.
 
     Raises:
@@ -92,13 +92,13 @@ def check_file(name: str, path: str) -> None:
 
 
 def check_data(cfg: Config, *sections: str) -> None:
-    """Refuses a config whose data is not there.
+    """Refuses a config whose data is missing.
 
-    Data on a remote or mapped file system is left to MMEngine.
+    MMEngine checks data on a remote or mapped file system.
 
     Args:
         cfg (Config): The config.
-        *sections (str): Data loaders and evaluators to look at.
+        *sections (str): Data loaders and evaluators to check.
 
     Raises:
         FileNotFoundError: If a folder or annotation file is missing.
@@ -113,7 +113,7 @@ def check_data(cfg: Config, *sections: str) -> None:
 
 
 def _data_paths(node: Any, key: str) -> Iterator[tuple[str, str]]:
-    """(dotted key, path) of everything below ``node`` that names data."""
+    """(dotted key, path) of every entry below ``node`` that names data."""
     if isinstance(node, (list, tuple)):
         for i, child in enumerate(node):
             yield from _data_paths(child, f'{key}.{i}')
