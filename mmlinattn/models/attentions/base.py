@@ -1,4 +1,4 @@
-"""What every attention shares."""
+"""Base classes of all attentions."""
 
 import torch
 from mmengine.model import BaseModule
@@ -10,15 +10,15 @@ from .lepe import LePE
 
 
 class BaseAttention(BaseModule):
-    """Heads, the one calling contract, and AttnScale.
+    """Heads, AttnScale, and the contract of all attentions.
 
     ``forward(x, hw_shape)`` takes x (B, N, C) and the map's (H, W) with
-    N = H * W + extra tokens, the extra ones first, and returns (B, N, C).
+    N = H * W + extra tokens, which come first, and returns (B, N, C).
 
     Args:
         embed_dims (int): Channels C.
-        num_heads (int): Heads h; they divide C.
-        attn_scale (bool): Learns one AttnScale factor per head, from 0.
+        num_heads (int): Heads h, a divisor of C.
+        attn_scale (bool): Learns one AttnScale factor per head, which starts at 0.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
@@ -47,12 +47,13 @@ class BaseAttention(BaseModule):
         return x.transpose(1, 2).flatten(2)
 
     def scale(self, out, v):
-        """AttnScale on the attention product, where it is switched on."""
+        """Applies AttnScale to the attention product, if it is switched on."""
         return out if self.omega is None else F.attn_scale(out, v, self.omega)
 
     def check_map(self, x, hw_shape):
-        """Refuses empty maps and extra tokens: for attentions that are bound
-        to the map.
+        """Refuses empty maps and extra tokens.
+
+        Attentions that are bound to the map call it.
 
         Raises:
             ValueError: If x does not have N = H * W > 0 tokens.
@@ -72,7 +73,7 @@ class BaseAttention(BaseModule):
 
 
 class ProjectedAttention(BaseAttention):
-    """Heads between a projection to queries, keys and values and one back.
+    """Projects to queries, keys and values, attends in each head, projects back.
 
     A subclass says how a head attends (:meth:`attend`), and whether it is
     bound to the map.
@@ -81,7 +82,7 @@ class ProjectedAttention(BaseAttention):
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
         qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds :class:`LePE` of the values; extra tokens get none.
+        lepe (bool): Adds :class:`LePE` of the values, to the map's tokens only.
         attn_scale (bool): Learns one AttnScale factor per head.
         init_cfg (dict, optional): Initialization of MMEngine.
     """
@@ -103,7 +104,17 @@ class ProjectedAttention(BaseAttention):
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def attend(self, q, k, v, hw_shape):
-        """(B, h, N, d) each to (B, h, N, d), AttnScale included."""
+        """Attends in each head.
+
+        Args:
+            q (Tensor): (B, h, N, d).
+            k (Tensor): (B, h, N, d).
+            v (Tensor): (B, h, N, d).
+            hw_shape (tuple[int]): (H, W).
+
+        Returns:
+            Tensor: (B, h, N, d), with AttnScale (:meth:`scale`).
+        """
         raise NotImplementedError
 
     def forward(self, x, hw_shape):
