@@ -7,10 +7,18 @@ long-tests := tests/test_configs tests/test_mim
 tests := $(filter-out $(long-tests),$(sort $(wildcard tests/test_*))) \
 	$(wildcard $(long-tests))
 
+# Made once, by the first Python that can make environments.
+lint := .venv-lint/bin/python -m
+lint-pythons := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.10 \
+	python3.9)
+# mypy reads torch's types where a stack's environment has them.
+typed-python := $(firstword $(wildcard .venv/bin/python .venv-modern/bin/python))
+
 # Threads that wait asleep: many times faster where cores are shared.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help env quickstart test test-full test-openmmlab test-modern clean
+.PHONY: help env quickstart lint types format hooks test test-full test-openmmlab \
+	test-modern clean
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -23,7 +31,34 @@ quickstart: env  ## train and test a small Mask R-CNN, and draw what it finds
 	@folder=$$($(make-env) $(stack-option) --print-folder) && \
 	$$folder/bin/python tools/misc/quickstart.py
 
-test:  ## run the tests on every stack that has its Python here (minutes)
+lint: .venv-lint/installed.txt  ## check style and types (seconds)
+	@$(lint) ruff check --quiet
+	@$(lint) ruff format --quiet --check || \
+		{ echo 'These files are not formatted: make format' >&2; exit 1; }
+	@$(MAKE) --no-print-directory types
+
+types: .venv-lint/installed.txt
+	@$(lint) mypy --no-error-summary \
+		$(if $(typed-python),--python-executable $(typed-python))
+
+format: .venv-lint/installed.txt  ## format the code, fix what ruff can
+	@$(lint) ruff check --quiet --fix
+	@$(lint) ruff format --quiet
+
+hooks: .venv-lint/installed.txt  ## check every commit of this clone (pre-commit)
+	@$(lint) pre_commit install
+
+.venv-lint/installed.txt: requirements/lint.txt
+	@for python in $(lint-pythons); do \
+		$$python -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null \
+			&& $$python -m venv --clear .venv-lint >/dev/null 2>&1 && break; \
+	done; \
+	test -x .venv-lint/bin/pip || \
+		{ echo 'make lint needs a Python 3.9 or newer that has venv' >&2; exit 1; }
+	@$(lint) pip install --quiet --disable-pip-version-check -r $<
+	@cp $< $@
+
+test: lint  ## check the code, then run the tests on every stack that has its Python
 	@stacks=$(or $(STACK),$$($(make-env) --print-stacks)) && \
 	for stack in $$stacks; do $(MAKE) --no-print-directory test-$$stack || exit; done
 
@@ -39,5 +74,6 @@ test-modern:  # its share: the tests marked so
 	.venv-modern/bin/pytest $(tests) -m 'modern$(if $(FULL),, and not full)' $(ARGS)
 
 clean:  ## remove the environments and what builds leave; keeps data and results
-	rm -rf .venv .venv-modern build dist *.egg-info .pytest_cache mmlinattn/.mim
+	rm -rf .venv .venv-modern .venv-lint build dist *.egg-info mmlinattn/.mim
+	rm -rf .pytest_cache .mypy_cache .ruff_cache
 	find mmlinattn tools tests -name __pycache__ -prune -exec rm -rf {} +

@@ -20,9 +20,9 @@ def _check_version(module, distributions, minimum, below, pip_hint, required):
     Args:
         module (str): Name under which the library is imported.
         distributions (tuple[str]): Distributions that provide the module.
-        minimum (str): The oldest version that fits.
-        below (str): The first version that doesn't fit any more.
-        pip_hint (str): The command that mends it.
+        minimum (str): The oldest version that works.
+        below (str): The first version that is too new.
+        pip_hint (str): The command that fixes it.
         required (bool): Whether the library must be there at all.
 
     Raises:

@@ -1,11 +1,50 @@
 import logging
+import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 import torch
 from mmengine.logging import MMLogger
 from mmengine.registry import DefaultScope
+
+ROOT = Path(__file__).resolve().parents[1]
+# What this process opened in the folder around the project.
+OPENED_BESIDE = []
+
+
+def pytest_configure(config):
+    """Watches for files beside the project; below the system's root all lies beside
+    it, and hidden files are caches and settings."""
+    if ROOT.parent == Path(ROOT.anchor):
+        return
+    around = f'{ROOT.parent}{os.sep}'
+    allowed = [ROOT, tempfile.gettempdir(), sys.prefix, sys.base_prefix, *sys.path]
+    allowed.append(os.environ.get('MMLINATTN_REFERENCE', ROOT))
+    allowed = [os.path.realpath(folder) for folder in allowed]
+
+    def watch(event, args):
+        if event not in ('open', 'os.listdir', 'os.scandir'):
+            return
+        if not isinstance(args[0], (str, bytes, os.PathLike)):
+            return
+        path = os.path.realpath(os.fsdecode(args[0]))
+        if not path.startswith(around) or path[len(around)] == '.':
+            return
+        if not any(os.path.commonpath((path, x)) == x for x in allowed):
+            OPENED_BESIDE.append(path)
+
+    sys.addaudithook(watch)
+
+
+@pytest.fixture(autouse=True)
+def no_files_from_beside():
+    """Tests read nothing outside the project but what they made or was installed."""
+    OPENED_BESIDE.clear()
+    yield
+    assert not OPENED_BESIDE
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +70,12 @@ def quiet():
 def run_python(tmp_path):
     """Runs code in an interpreter that has imported nothing yet."""
 
-    def run(code):
+    def run(code, cwd=tmp_path):
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-c', code],
             capture_output=True,
             text=True,
-            cwd=tmp_path,
+            cwd=cwd,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

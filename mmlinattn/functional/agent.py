@@ -3,11 +3,21 @@
 Legend: B batch, h heads, N tokens, n agents, d head dim.
 """
 
+from typing import Optional
+
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 
-def agent_attention(q, k, v, agents, agent_bias=None, query_bias=None):
-    r"""Two softmax attentions in a row: agents collect, queries ask them.
+def agent_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    agents: Tensor,
+    agent_bias: Optional[Tensor] = None,
+    query_bias: Optional[Tensor] = None,
+) -> Tensor:
+    r"""Two softmax attentions in a row: agents attend to keys, queries to agents.
 
     :math:`\sigma(Q A^T / \sqrt d + B_2)\,\sigma(A K^T / \sqrt d + B_1) V`
     (*Agent Attention: On the Integration of Softmax and Linear Attention*,

@@ -1,23 +1,31 @@
-"""Blocks of a token map, and back.
+"""Cuts a token map into blocks, and joins them again.
 
 Legend: ... batch and heads, (H, W) map, N = H * W tokens, s side of a square
 block or (s, t) sides of any, n blocks, d channels.
 """
 
 import math
+from typing import Union
 
+from torch import Tensor
 from torch.nn.functional import pad
 
+Shape = tuple[int, int]
+Side = Union[int, Shape]
 
-def square_side(size, name):
-    """Side of a square of so many tokens.
+
+def square_side(size: int, name: str) -> int:
+    """Side of a square that has this many tokens.
 
     Args:
         size (int): Number of tokens.
-        name (str): What to call it in an error.
+        name (str): Its name in an error message.
+
+    Returns:
+        int: The side.
 
     Raises:
-        ValueError: If they don't make a square.
+        ValueError: If ``size`` is not a positive square number.
     """
     side = math.isqrt(size) if isinstance(size, int) and size > 0 else 0
     if not side or side**2 != size:
@@ -27,7 +35,9 @@ def square_side(size, name):
     return side
 
 
-def pad_map(x, hw_shape, side, centred=False):
+def pad_map(
+    x: Tensor, hw_shape: Shape, side: Side, centred: bool = False
+) -> tuple[Tensor, Shape]:
     """Zero-pads a token map to whole blocks.
 
     Args:
@@ -35,10 +45,11 @@ def pad_map(x, hw_shape, side, centred=False):
         hw_shape (tuple[int]): (H, W).
         side (int | tuple[int]): s, or (s, t).
         centred (bool): Pads all around, the larger part at the right and
-            bottom; otherwise there alone.
+            bottom. Otherwise pads at the right and bottom only.
 
     Returns:
-        tuple[Tensor, tuple[int]]: Tokens of the padded map and its size.
+        tuple[Tensor, tuple[int]]: Tokens of the padded map (..., N', d), and the
+        size of that map.
     """
     padded_shape = _whole_blocks(hw_shape, side)
     if padded_shape == tuple(hw_shape):
@@ -50,7 +61,9 @@ def pad_map(x, hw_shape, side, centred=False):
     return x.flatten(-3, -2), padded_shape
 
 
-def crop_map(x, padded_shape, hw_shape, centred=False):
+def crop_map(
+    x: Tensor, padded_shape: Shape, hw_shape: Shape, centred: bool = False
+) -> Tensor:
     """Undoes :func:`pad_map`: (..., N', d) to (..., N, d)."""
     if tuple(padded_shape) == tuple(hw_shape):
         return x
@@ -60,8 +73,8 @@ def crop_map(x, padded_shape, hw_shape, centred=False):
     return x[..., top : top + height, left : left + width, :].flatten(-3, -2)
 
 
-def blockify(x, hw_shape, side, centred=False):
-    """Cuts a token map in blocks, zero-padded to whole ones.
+def blockify(x: Tensor, hw_shape: Shape, side: Side, centred: bool = False) -> Tensor:
+    """Cuts a token map into blocks, zero-padded to whole ones.
 
     Args:
         x (Tensor): (..., N, d).
@@ -78,7 +91,7 @@ def blockify(x, hw_shape, side, centred=False):
     return x.transpose(-4, -3).flatten(-5, -4).flatten(-3, -2)
 
 
-def unblockify(x, hw_shape, side, centred=False):
+def unblockify(x: Tensor, hw_shape: Shape, side: Side, centred: bool = False) -> Tensor:
     """Undoes :func:`blockify`: (..., n, s * t, d) to (..., N, d)."""
     padded_shape = _whole_blocks(hw_shape, side)
     grid = [padded // s for padded, s in zip(padded_shape, _sides(side))]
@@ -87,18 +100,23 @@ def unblockify(x, hw_shape, side, centred=False):
     return crop_map(x, padded_shape, hw_shape, centred)
 
 
-def _sides(side):
-    return (side, side) if isinstance(side, int) else tuple(side)
+def _sides(side: Side) -> Shape:
+    rows, columns = (side, side) if isinstance(side, int) else side
+    return rows, columns
 
 
-def _whole_blocks(hw_shape, side):
-    return tuple(math.ceil(length / s) * s for length, s in zip(hw_shape, _sides(side)))
+def _whole_blocks(hw_shape: Shape, side: Side) -> Shape:
+    height, width = (
+        math.ceil(length / s) * s for length, s in zip(hw_shape, _sides(side))
+    )
+    return height, width
 
 
-def _offsets(padded_shape, hw_shape, centred):
+def _offsets(padded_shape: Shape, hw_shape: Shape, centred: bool) -> Shape:
     """Rows above and columns left of the map in the padded one."""
     if not centred:
         return 0, 0
-    return tuple(
+    top, left = (
         (padded - length) // 2 for padded, length in zip(padded_shape, hw_shape)
     )
+    return top, left

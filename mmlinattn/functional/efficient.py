@@ -1,12 +1,14 @@
-"""Efficient attention: softmax on queries and keys, not on their products.
+"""Efficient attention: a softmax of queries and of keys, not of their products.
 
 Legend: B batch, h heads, N tokens, c channels of queries and keys, d of values.
 """
 
+from torch import Tensor
+
 from .precision import at_least_float32, autocast_disabled
 
 
-def efficient_attention(q, k, v):
+def efficient_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     r"""Linear attention :math:`\sigma_c(Q) (\sigma_N(K)^T V)`.
 
     :math:`\sigma_c` is the softmax over the channels of each query,
@@ -19,8 +21,8 @@ def efficient_attention(q, k, v):
         q (Tensor): (B, h, N, c).
         k (Tensor): (B, h, N, c).
         v (Tensor): (B, h, N, d). In half precision the sums over the N tokens
-            are taken in float32, autocast or not: their weights, 1 / N each on
-            a flat map, are next to nothing in float16.
+            are taken in float32, with or without autocast: on a flat map each
+            weight is 1 / N, which float16 can hardly represent.
 
     Returns:
         Tensor: (B, h, N, d), in the dtype of ``q``.

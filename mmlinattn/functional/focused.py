@@ -3,14 +3,16 @@
 Legend: B batch, h heads, N tokens, d head dim.
 """
 
+from torch import Tensor
+
 from .precision import at_least_float32, autocast_disabled
 
-# keeps a token without positive channels from having no direction at all
+# gives a token without positive channels a direction
 _EPS = 1e-6
 
 
-def focus(x, factor=3):
-    r"""Draws vectors to their largest axes, their lengths unchanged.
+def focus(x: Tensor, factor: float = 3) -> Tensor:
+    r"""Draws vectors to their largest axes and keeps their lengths.
 
     :math:`\phi_p(x) = f_p(ReLU(x))`,
     :math:`f_p(x) = \frac{\|x\|}{\|x^{**p}\|} x^{**p}` (*FLatten Transformer:
@@ -21,15 +23,17 @@ def focus(x, factor=3):
         factor (float): p.
 
     Returns:
-        Tensor: (..., d), not negative.
+        Tensor: (..., d), nonnegative.
     """
     x = x.relu() + _EPS
-    # f_p(x) takes no notice of this, but powers of large numbers overflow
+    # f_p(x) is invariant to this, but powers of large numbers overflow
     power = (x / x.detach().amax(-1, keepdim=True)) ** factor
     return power * (x.norm(dim=-1, keepdim=True) / power.norm(dim=-1, keepdim=True))
 
 
-def focused_linear_attention(q, k, v, factor=3):
+def focused_linear_attention(
+    q: Tensor, k: Tensor, v: Tensor, factor: float = 3
+) -> Tensor:
     r"""Linear attention with the feature map :func:`focus`.
 
     :math:`\phi_p(Q) (\phi_p(K)^T V)`, each row divided by
@@ -39,7 +43,7 @@ def focused_linear_attention(q, k, v, factor=3):
         q (Tensor): (B, h, N, d).
         k (Tensor): (B, h, N, d).
         v (Tensor): (B, h, N, d). Half precision is computed in float32,
-            autocast or not.
+            with or without autocast.
         factor (float): p.
 
     Returns:

@@ -5,15 +5,25 @@ tokens, d head dim.
 """
 
 import math
+from typing import Optional
 
 import torch
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from .blocks import blockify, square_side, unblockify
+from .blocks import Shape, blockify, square_side, unblockify
 from .oversmoothing import attn_scale
 
 
-def block_attention(q, k, v, hw_shape, block_size, mask_padding=False, omega=None):
+def block_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    hw_shape: Shape,
+    block_size: int,
+    mask_padding: bool = False,
+    omega: Optional[Tensor] = None,
+) -> Tensor:
     """Softmax attention inside square blocks: the local half of *ELFATT*
     (arXiv 2501.06098).
 
@@ -30,7 +40,7 @@ def block_attention(q, k, v, hw_shape, block_size, mask_padding=False, omega=Non
         Tensor: (B, h, N, d).
 
     Raises:
-        ValueError: If ``block_size`` is no square number.
+        ValueError: If ``block_size`` is not a square number.
     """
     side = square_side(block_size, 'block_size')
     return local_attention(
@@ -39,18 +49,20 @@ def block_attention(q, k, v, hw_shape, block_size, mask_padding=False, omega=Non
 
 
 def local_attention(
-    q,
-    k,
-    v,
-    hw_shape,
-    block_shape,
-    mask_padding=False,
-    omega=None,
-    dropout_p=0.0,
-    centred=False,
-):
-    """Softmax attention inside blocks, which are a batch to the fused kernels
-    of :func:`torch.nn.functional.scaled_dot_product_attention`.
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    hw_shape: Shape,
+    block_shape: Shape,
+    mask_padding: bool = False,
+    omega: Optional[Tensor] = None,
+    dropout_p: float = 0.0,
+    centred: bool = False,
+) -> Tensor:
+    """Softmax attention inside blocks.
+
+    The fused kernels of :func:`torch.nn.functional.scaled_dot_product_attention`
+    see the blocks as a batch.
 
     Args:
         q (Tensor): (B, h, N, d).
@@ -58,13 +70,13 @@ def local_attention(
         v (Tensor): (B, h, N, d).
         hw_shape (tuple[int]): (H, W). The map is zero-padded to whole blocks.
         block_shape (tuple[int]): Sides (s, t) of a block.
-        mask_padding (bool): Keeps padded tokens from being keys. Otherwise
-            they are keys of zero with values of zero, and no mask stands in
-            the way of FlashAttention.
-        omega (Tensor, optional): AttnScale factors, (h, ). The mean is that
-            of the keys' values in the block.
+        mask_padding (bool): Masks padded tokens. Otherwise they are zero keys
+            with zero values, and FlashAttention, which takes no mask, stays
+            possible.
+        omega (Tensor, optional): AttnScale factors, (h, ). The mean is taken
+            over the values of the block's keys.
         dropout_p (float): Dropout rate on attention weights.
-        centred (bool): Pads all around instead of at the right and bottom.
+        centred (bool): Pads all around instead of at the right and bottom only.
 
     Returns:
         Tensor: (B, h, N, d).
@@ -79,7 +91,9 @@ def local_attention(
         is_key = blockify(is_key, hw_shape, block_shape, centred)  # (n, s * t, 1)
     # fused kernels take four axes: heads join the batch, blocks are the heads
     out = scaled_dot_product_attention(
-        *(x.flatten(0, 1) for x in (q, k, v)),
+        q.flatten(0, 1),
+        k.flatten(0, 1),
+        v.flatten(0, 1),
         attn_mask=None if is_key is None else is_key.mT.bool().unsqueeze(0),
         dropout_p=dropout_p,
     ).unflatten(0, heads)

@@ -1,15 +1,16 @@
-"""Nystroem approximation of softmax attention, of Nystroemformer.
+"""Nystroemformer: the Nystroem approximation of softmax attention.
 
 Legend: ... batch and heads, B batch, h heads, N tokens, m landmarks, d head dim.
 """
 
 import torch
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from .precision import at_least_float32, autocast_disabled
 
 
-def iterative_pinv(a, num_iters=6):
+def iterative_pinv(a: Tensor, num_iters: int = 6) -> Tensor:
     r"""Pseudo-inverse by the third-order iteration of *Nystroemformer: A
     Nystroem-Based Algorithm for Approximating Self-Attention* (arXiv
     2102.03902).
@@ -34,7 +35,14 @@ def iterative_pinv(a, num_iters=6):
     return z
 
 
-def nystrom_attention(q, k, v, q_landmarks, k_landmarks, num_iters=6):
+def nystrom_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    q_landmarks: Tensor,
+    k_landmarks: Tensor,
+    num_iters: int = 6,
+) -> Tensor:
     r"""Softmax attention through landmarks.
 
     :math:`\sigma(Q \tilde K^T / \sqrt d)\;\sigma(\tilde Q \tilde K^T /
@@ -45,7 +53,7 @@ def nystrom_attention(q, k, v, q_landmarks, k_landmarks, num_iters=6):
         q (Tensor): (B, h, N, d).
         k (Tensor): (B, h, N, d).
         v (Tensor): (B, h, N, d). Half precision is computed in float32,
-            autocast or not: the pseudo-inverse enlarges rounding errors.
+            with or without autocast: the pseudo-inverse enlarges rounding errors.
         q_landmarks (Tensor): (B, h, m, d).
         k_landmarks (Tensor): (B, h, m, d).
         num_iters (int): Steps of :func:`iterative_pinv`.

@@ -5,18 +5,19 @@ Legend: B batch, h heads, N tokens, d head dim, C channels.
 """
 
 import torch
+from torch import Tensor
 
 
-def attn_scale(out, v, omega):
+def attn_scale(out: Tensor, v: Tensor, omega: Tensor) -> Tensor:
     r"""AttnScale: amplifies the high-pass part of an attention matrix.
 
     The paper's :math:`\hat A = L + (1 + \omega)(A - L)` with :math:`L = 11^T
-    / N` gives :math:`\hat A V = (1 + \omega) A V - \omega\,mean(V)`:
-    the attention matrix itself is not needed.
+    / N` gives :math:`\hat A V = (1 + \omega) A V - \omega\,mean(V)`,
+    which does not need the attention matrix itself.
 
     Args:
-        out (Tensor): Attention output A V, (B, h, ..., N, d), the dots being
-            windows of N tokens each, if there are any.
+        out (Tensor): Attention output A V, (B, h, ..., N, d). The dots are
+            windows of N tokens each, if there are windows.
         v (Tensor): Values, of the same shape.
         omega (Tensor): Scale per head, (h, ); 0 is the identity.
 
@@ -28,7 +29,7 @@ def attn_scale(out, v, omega):
     return torch.addcmul(v.mean(-2, keepdim=True) * -omega, out, 1 + omega)
 
 
-def dc_component(x):
+def dc_component(x: Tensor) -> Tensor:
     """Zero-frequency part of a token sequence: its mean over tokens.
 
     Args:
@@ -40,10 +41,10 @@ def dc_component(x):
     return x.mean(-2, keepdim=True)
 
 
-def feat_scale(x, dc_scale, hc_scale):
+def feat_scale(x: Tensor, dc_scale: Tensor, hc_scale: Tensor) -> Tensor:
     r"""FeatScale: reweights the frequency bands of a feature map.
 
-    :math:`(1 + s) DC[X] + (1 + t) HC[X]`, HC the rest of X over its mean.
+    :math:`(1 + s) DC[X] + (1 + t) HC[X]` with :math:`HC[X] = X - DC[X]`.
 
     Args:
         x (Tensor): (B, N, C).

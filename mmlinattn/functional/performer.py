@@ -6,14 +6,15 @@ Legend: B batch, h heads, N tokens, m features, d head dim.
 import math
 
 import torch
+from torch import Tensor
 from torch.nn.init import orthogonal_
 
 from .efficient import efficient_attention
 from .precision import at_least_float32, autocast_disabled
 
 
-def orthogonal_features(num_features, head_dims):
-    """Gaussian vectors that are orthogonal in groups of d.
+def orthogonal_features(num_features: int, head_dims: int) -> Tensor:
+    """Random Gaussian vectors, orthogonal in groups of d.
 
     Args:
         num_features (int): m.
@@ -30,7 +31,7 @@ def orthogonal_features(num_features, head_dims):
     return lengths * torch.cat(groups)[:num_features]
 
 
-def performer_attention(q, k, v, features):
+def performer_attention(q: Tensor, k: Tensor, v: Tensor, features: Tensor) -> Tensor:
     r"""Softmax attention with its kernel estimated from random features.
 
     :math:`\phi(Q) (\phi(K)^T V)`, each row divided by :math:`\phi(Q_i)
@@ -40,15 +41,15 @@ def performer_attention(q, k, v, features):
     2009.14794).
 
     With the normalization written out, this is efficient attention on the
-    logarithms of the features, those of the queries shifted by the logarithm
-    of :math:`\sum_j \phi(K_j)`: nothing can overflow, or vanish and be divided
-    by, and what a query's length contributes cancels.
+    logarithms of the features. Those of the queries are shifted by the logarithm
+    of :math:`\sum_j \phi(K_j)`. Nothing can overflow, no divisor can vanish, and
+    the length of a query cancels.
 
     Args:
         q (Tensor): (B, h, N, d).
         k (Tensor): (B, h, N, d).
         v (Tensor): (B, h, N, d). Half precision is computed in float32,
-            autocast or not.
+            with or without autocast.
         features (Tensor): Omega, (m, d).
 
     Returns:

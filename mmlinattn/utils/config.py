@@ -1,11 +1,13 @@
-"""Reading configs: of mmdet, mmseg, mmpretrain, and our own."""
+"""Reads configs of mmdet, mmseg and mmpretrain, and our own."""
 
 import copy
 import os.path as osp
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
+from typing import Any, Optional
 
 from mmengine.config import Config
 from mmengine.config.utils import MODULE2PACKAGE
@@ -16,11 +18,11 @@ import mmlinattn
 SCOPE = 'mmlinattn'
 
 
-def register_config_scopes():
+def register_config_scopes() -> None:
     """Makes ``_base_ = 'mmlinattn::...'`` and ``'mmseg::...'`` resolve.
 
-    MMEngine looks a scope's package up in a table that doesn't know us, and
-    that knows mmseg as a module of the distribution mmsegmentation only.
+    MMEngine looks up a scope's package in a table. That table lacks us, and knows
+    mmseg as a module of the distribution mmsegmentation only.
     """
     MODULE2PACKAGE.setdefault(SCOPE, SCOPE)
     try:
@@ -30,7 +32,7 @@ def register_config_scopes():
 
     package = osp.dirname(osp.abspath(mmlinattn.__file__))
     installed = get_installed_path(SCOPE)
-    # where MMEngine asks it, it looks for an editable install in site-packages
+    # MMEngine asks it where it looks in site-packages for an editable install
     asked = sys.modules.get('pkg_resources')
     if asked and osp.realpath(installed) != osp.realpath(package):
         asked.working_set.add(
@@ -41,12 +43,12 @@ def register_config_scopes():
         )
 
 
-def load_config(path, cfg_options=None):
+def load_config(path: str, cfg_options: Optional[dict[str, Any]] = None) -> Config:
     """Reads a config of any of the libraries.
 
     Args:
         path (str): Path of the config.
-        cfg_options (dict, optional): What to override, by dotted key.
+        cfg_options (dict, optional): Values to override, by dotted key.
 
     Returns:
         Config: The config.
@@ -63,7 +65,7 @@ def load_config(path, cfg_options=None):
 
 
 @contextmanager
-def bases_read_once():
+def bases_read_once() -> Iterator[None]:
     """Makes loading of many configs quick, as long as no file changes.
 
     MMEngine reads all bases of every config again, and for a base of another
@@ -91,8 +93,8 @@ def bases_read_once():
         Config._get_cfg_path = staticmethod(find)
 
 
-def _drop_scope(node):
-    """Takes our scope off what was inherited through ``mmlinattn::``.
+def _drop_scope(node: Any) -> None:
+    """Removes our scope from nodes inherited through ``mmlinattn::``.
 
     Our configs name our own classes in full; all others belong to the config's
     default scope, where MMEngine would not look for them.
@@ -107,11 +109,11 @@ def _drop_scope(node):
         _drop_scope(child)
 
 
-def check_file(name, path):
-    """Refuses a path where no file is; addresses are left to MMEngine.
+def check_file(name: str, path: str) -> None:
+    """Refuses a path without a file; MMEngine checks addresses.
 
     Args:
-        name (str): What the path was given as.
+        name (str): Name of the argument that has the path.
         path (str): The path.
 
     Raises:
@@ -121,14 +123,14 @@ def check_file(name, path):
         raise FileNotFoundError(f'{name}={path!r}: there is no such file')
 
 
-def check_data(cfg, *sections):
-    """Refuses a config whose data is not there.
+def check_data(cfg: Config, *sections: str) -> None:
+    """Refuses a config whose data is missing.
 
-    Data on a remote or mapped file system is left to MMEngine.
+    MMEngine checks data on a remote or mapped file system.
 
     Args:
         cfg (Config): The config.
-        *sections (str): Data loaders and evaluators to look at.
+        *sections (str): Data loaders and evaluators to check.
 
     Raises:
         FileNotFoundError: If a folder or annotation file is missing.
@@ -142,8 +144,8 @@ def check_data(cfg, *sections):
                 )
 
 
-def _data_paths(node, key):
-    """(dotted key, path) of everything below ``node`` that names data."""
+def _data_paths(node: Any, key: str) -> Iterator[tuple[str, str]]:
+    """(dotted key, path) of every entry below ``node`` that names data."""
     if isinstance(node, (list, tuple)):
         for i, child in enumerate(node):
             yield from _data_paths(child, f'{key}.{i}')

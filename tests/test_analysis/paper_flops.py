@@ -225,63 +225,63 @@ SOFT_PYRAMID = {
 TABLES = {
     'ELFATT: classifiers': Table(
         """\
-At 224², or 384² where the name says so, with a head of 1,000 classes. Printed: the
-paper (arXiv 2501.06098), Table I and others, and the README of its authors
-(github.com/Alicewithrabbit/ELFTEST). Of rows without a printed value we have not
-seen one.""",
+These are at 224², or 384² where the name says so, with a head of 1,000 classes. The
+printed values are from the paper (arXiv 2501.06098), Table I and others, and from its
+authors' README (github.com/Alicewithrabbit/ELFTEST). We have not seen printed values
+for the other rows.""",
         (PARAMS, FLOPS, NO_SOFTMAX),
         ELFATT,
     ),
-    'ELFATT: detectors and segmenters': Table(
+    'ELFATT: detectors and segmentors': Table(
         """\
-Mask R-CNN at 1280 × 800, UperNet at 512 × 2048. Printed: the same README. Mask R-CNN
-has 1,000 proposals and 100 masks; UperNet is counted without its auxiliary head,
-whose parameters are in the sum.""",
+Mask R-CNN is counted at 1280 × 800, UperNet at 512 × 2048. The printed values are from
+the same README. Mask R-CNN has 1,000 proposals and 100 masks. UperNet's FLOPs leave out
+its auxiliary head; its parameters include it.""",
         (PARAMS, FLOPS, NO_SOFTMAX),
         DOWNSTREAM,
     ),
     'ELFATT: variants': Table(
         """\
-What the paper's Tables II-V vary, here in CSWin-T at 224²: block sizes, LePE, c₁ : c₂
-(channels of the global and the local half), and the levels with ELFATT. We have not
-seen what those tables print beyond the values above; how the variants must relate is
-tested. Levels are a list with one entry a stage, where a list is a pattern over the
-blocks of the stage; the paper's own model is
+The paper's Tables II-V vary block sizes, LePE, c₁ : c₂ (channels of the global and the
+local half), and the levels with ELFATT, here in CSWin-T at 224². We have not seen what
+those tables print beyond the values above. The tests check how the variants relate to
+each other. Levels are a list with one entry per stage, and an entry that is a list is a
+pattern over the blocks of its stage. The paper's own model is
 
 ```python
 linear = dict(type='ELFATT', block_size=196)
 softmax = dict(type='SoftmaxAttention', lepe=True)
-model = dict(
-    backbone=dict(attention=[linear, linear, [softmax, linear], softmax]))
+model = dict(backbone=dict(attention=[linear, linear, [softmax, linear], softmax]))
 ```
 
-In Swin a list changes the attentions only; ELFATT's Swin has overlapping
-convolutions besides, to be given as `patch_embed` and `merging`.""",
+In Swin, a list changes the attentions only. ELFATT's Swin also has overlapping
+convolutions, which are options of their own: `patch_embed` and `merging`.""",
         (PARAMS, FLOPS, NO_SOFTMAX),
         VARIANTS,
     ),
     'Agent attention': Table(
         """\
-At 224². Printed: the paper (arXiv 2312.08874) and the README of its code, which count
-neither normalization nor the resizing of biases.""",
+These are at 224². The printed values are from the paper (arXiv 2312.08874) and its
+code's README, which count neither normalization nor the resizing of biases.""",
         (PARAMS, FLOPS, NO_NORM),
         AGENT,
     ),
     'SOFT': Table(
         """\
-At 224². Printed: the README of its code (github.com/fudan-zvg/SOFT), as the paper
-(arXiv 2110.11945). Its 1.9 GFLOPs of SOFT-Tiny are ours without the 20
-Newton-Raphson steps of the pseudo-inverse; its numbers of the others fit neither
-count to the last digit, and its parameters are rounded down.""",
+These are at 224². The printed values are from the code's README
+(github.com/fudan-zvg/SOFT) and agree with the paper (arXiv 2110.11945). The 1.9 GFLOPs
+of SOFT-Tiny are ours without the 20 Newton-Raphson steps of the pseudo-inverse. The
+GFLOPs of the others agree with neither count to the last digit, and printed parameters
+are rounded down.""",
         (PARAMS, FLOPS, NO_INVERSE),
         SOFT,
     ),
     "Other attentions in SOFT-Tiny's pyramid": Table(
         """\
-SOFT's Table 2, at 224²: attentions of the first three stages, softmax attention with
-a class token being in the fourth. We have not seen what it prints of the others than
-SOFT. Linformer is a spatial reduction by 8, 4, 2, Nyströmformer has 49 landmarks,
-Performer int(d ln d) random features.""",
+These are the attentions of SOFT's Table 2, at 224², in the first three stages. The
+fourth has softmax attention with a class token. Of that table we have seen only what it
+prints for SOFT. Linformer is a spatial reduction by 8, 4 and 2, Nyströmformer has 49
+landmarks, and Performer has int(d ln d) random features.""",
         (PARAMS, FLOPS, NO_SOFTMAX, NO_INVERSE),
         SOFT_PYRAMID,
     ),
@@ -290,30 +290,30 @@ Performer int(d ln d) random features.""",
 INTRODUCTION = """\
 # FLOPs and parameters
 
-Written by `python tests/test_analysis/paper_flops.py`; the tests hold its counts
-against what the papers print, to the last digit. In brackets: what is printed. Where
-that differs from our count, the last column says by how much. Every row is a config
-and options of its `model`, and can be had from
+`python tests/test_analysis/paper_flops.py` writes this page. The tests compare its
+counts with the printed ones to the last digit. Printed values are in brackets. Where
+one differs from our count, the last column says by how much. Every row is a config and
+options of its `model`. This command counts it:
 
 ```bash
 python tools/analysis_tools/get_flops.py CONFIG --cfg-options "model.OPTION"
 ```
 
-with `--shape 800 1280` or `--shape 512 2048` for detectors and segmenters.
+Detectors need `--shape 800 1280`, segmentors `--shape 512 2048`.
 
-**Counted**, for one image: multiply-accumulates of convolutions and matrix products,
-those of attention included; 5 per output element of LayerNorm and GroupNorm, 2 of
-BatchNorm; 4 per output element of bilinear and 1 of nearest resizing, 1 per input
+**Counted**, for one image, are the multiply-accumulates of convolutions and matrix
+products, attention included; 5 per output element of LayerNorm and GroupNorm, 2 of
+BatchNorm; 4 per output element of bilinear and 1 of nearest resizing; 1 per input
 element of adaptive pooling. The Newton-Raphson steps of a pseudo-inverse count as the
-model states them, however they are computed. **Not counted**: biases, activations,
-softmax and other element-wise functions, RoIAlign.
+model states them, however they are computed. **Not counted** are biases, activations,
+softmax and other element-wise functions, and RoIAlign.
 
 **Softmax-attention products** are QKᵀ and AV of softmax attention as a fused kernel
-computes it (`scaled_dot_product_attention`), N_q · N_k · d each. Counters that don't
-look into fused kernels leave them out; the ELFATT paper prints both counts.
+computes them (`scaled_dot_product_attention`), N_q · N_k · d each. Counters that do not
+look into fused kernels miss them. The ELFATT paper prints both counts.
 
-**Not reproduced here**: the papers' timings on Jetson boards, Stable Diffusion and
-Long Range Arena.
+**Not reproduced here** are the papers' timings on Jetson boards, Stable Diffusion and
+the Long Range Arena.
 """
 
 

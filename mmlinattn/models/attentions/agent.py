@@ -15,13 +15,15 @@ _TABLE_SIDE = 7
 
 
 class AgentBias(nn.Module):
-    """Bias between agents and the tokens of a map: the sum of a coarse table
-    and of one entry a row and one a column, all resized to the map.
+    """Bias between agents and the tokens of a map.
+
+    It is the sum of a coarse table, one entry per row and one entry per column, all
+    resized to the map.
 
     Args:
         num_heads (int): Heads h.
         num_agents (int): Agents n.
-        map_side (int): Rows and columns that there are entries for.
+        map_side (int): Number of rows and columns that have entries.
     """
 
     def __init__(self, num_heads, num_agents, map_side):
@@ -47,7 +49,7 @@ class AgentBias(nn.Module):
 
 @MODELS.register_module()
 class AgentAttention(ProjectedAttention):
-    """Softmax attention by way of a few agents, pooled queries (*Agent
+    """Softmax attention through a few agents, which are pooled queries (*Agent
     Attention: On the Integration of Softmax and Linear Attention*, arXiv
     2312.08874), with the paper's agent biases and depthwise convolution of
     the values.
@@ -57,16 +59,16 @@ class AgentAttention(ProjectedAttention):
         num_heads (int): Heads h.
         num_agents (int): Agents n, a square number.
         map_side (int): Rows and columns of the map that the biases are stored
-            for; other maps get them resized.
+            for. They are resized for other maps.
         qkv_bias (bool): Biases of the three projections.
-        attn_scale (bool): Learns one AttnScale factor per head; the mean is
-            that of all tokens.
+        attn_scale (bool): Learns one AttnScale factor per head. The mean is
+            taken over all tokens.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``num_agents`` is no square number or ``map_side`` no
-            positive integer; in ``forward`` if the map is empty or there are
-            tokens besides the map's.
+        ValueError: If ``num_agents`` is not a square number or ``map_side`` is
+            not a positive integer; in ``forward`` if the map is empty or there
+            are tokens besides the map's.
     """
 
     bound_to_map = True

@@ -1,4 +1,4 @@
-"""What every attention shares."""
+"""Base classes of all attentions."""
 
 import torch
 from mmengine.model import BaseModule
@@ -10,16 +10,16 @@ from ..layers import LePE
 
 
 class BaseAttention(BaseModule):
-    """Heads, the one calling contract, and AttnScale.
+    """Heads, AttnScale, and the contract of all attentions.
 
     ``forward(x, hw_shape)`` takes x (B, N, C) and the map's (H, W) with
-    N = H * W + extra tokens, the extra ones first, and returns (B, N, C). Between
+    N = H * W + extra tokens, which come first, and returns (B, N, C). Between
     its projections, ``attend(q, k, v, hw_shape)`` is the attention itself.
 
     Args:
         embed_dims (int): Channels C.
-        num_heads (int): Heads h; they divide C.
-        attn_scale (bool): Learns one AttnScale factor per head, from 0.
+        num_heads (int): Heads h, a divisor of C.
+        attn_scale (bool): Learns one AttnScale factor per head, which starts at 0.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
@@ -62,12 +62,13 @@ class BaseAttention(BaseModule):
         return x.transpose(1, 2).flatten(2)
 
     def scale(self, out, v):
-        """AttnScale on the attention product, where it is switched on."""
+        """Applies AttnScale to the attention product, if it is switched on."""
         return out if self.omega is None else F.attn_scale(out, v, self.omega)
 
     def check_map(self, x, hw_shape):
-        """Refuses empty maps and extra tokens: for attentions that are bound
-        to the map.
+        """Refuses empty maps and extra tokens.
+
+        Attentions that are bound to the map call it.
 
         Raises:
             ValueError: If x does not have N = H * W > 0 tokens.
@@ -96,7 +97,7 @@ class ProjectedAttention(BaseAttention):
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
         qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds :class:`LePE` of the values; extra tokens get none.
+        lepe (bool): Adds :class:`LePE` of the values, to the map's tokens only.
         attn_scale (bool): Learns one AttnScale factor per head.
         init_cfg (dict, optional): Initialization of MMEngine.
     """

@@ -12,27 +12,27 @@ from .base import ProjectedAttention
 
 @MODELS.register_module()
 class CrossShapedWindowAttention(ProjectedAttention):
-    """Softmax attention in stripes: upright ones for the first half of the
-    heads, flat ones for the other (*CSWin Transformer: A General Vision
+    """Softmax attention in stripes: vertical ones for the first half of the
+    heads, horizontal ones for the other (*CSWin Transformer: A General Vision
     Transformer Backbone with Cross-Shaped Windows*, arXiv 2107.00652).
 
-    Queries, keys and values are zero-padded to whole stripes, all around;
-    padded tokens are keys like all others, as in the official code.
+    Queries, keys and values are zero-padded to whole stripes, all around. Padded
+    tokens are keys like all others, as in the official code.
 
     Args:
         embed_dims (int): Channels C.
         num_heads (int): Heads h, even.
-        stripe_width (int): Width of a stripe, as long as the map.
+        stripe_width (int): Width of a stripe. Its length is that of the map.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
         lepe (bool): Adds a 3 x 3 depthwise convolution of the values inside
             the stripes.
-        attn_scale (bool): Learns one AttnScale factor per head; the mean is
-            that of a stripe.
+        attn_scale (bool): Learns one AttnScale factor per head. The mean is
+            taken over a stripe.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``num_heads`` is odd or ``stripe_width`` no positive
+        ValueError: If ``num_heads`` is odd or ``stripe_width`` is not a positive
             integer; in ``forward`` if the map is empty or there are tokens
             besides the map's.
     """
@@ -67,7 +67,7 @@ class CrossShapedWindowAttention(ProjectedAttention):
             self.lepe = nn.ModuleList(LePE(embed_dims // 2) for _ in range(2))
 
     def stripes(self, hw_shape):
-        """Sides of the upright and of the flat stripes on a map (H, W)."""
+        """Sides of the vertical and of the horizontal stripes on a map (H, W)."""
         height, width = hw_shape
         return (height, self.stripe_width), (self.stripe_width, width)
 

@@ -16,10 +16,10 @@ class EfficientAttention(ProjectedAttention):
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
         qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds a 3 x 3 depthwise convolution of the values; extra
-            tokens get none.
-        attn_scale (bool): Learns one AttnScale factor per head; the mean is
-            that of all tokens.
+        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, to the
+            map's tokens only.
+        attn_scale (bool): Learns one AttnScale factor per head. The mean is
+            taken over all tokens.
         init_cfg (dict, optional): Initialization of MMEngine.
     """
 

@@ -17,29 +17,30 @@ class ELFATT(ProjectedAttention):
 
     The first c1 channels of queries, keys and values go through efficient
     attention over the whole map, the other c2 through softmax attention inside
-    square blocks, each with LePE. A half has num_heads // 2 heads, at least
-    one, whatever its share of the channels; alone, it has all of them.
+    square blocks, each with LePE. Each half has num_heads // 2 heads, but at least
+    one, whatever its share of the channels. A half that has all channels has all
+    heads.
 
     Args:
         embed_dims (int): Channels C = c1 + c2.
         num_heads (int): Heads h.
         block_size (int): Tokens in a block of the local half, a square number.
-            The queries, keys and values of other maps are zero-padded.
+            Queries, keys and values are zero-padded to whole blocks.
         split_ratio (float): Share c1 / C of the global half: 1 is efficient
             attention, 0 is attention inside blocks.
         lepe (bool): Adds a 3 x 3 depthwise convolution of the values, in the
             local half inside the blocks.
-        mask_padding (bool): Keeps padded tokens from being keys, at the price
-            of the kernels that take no mask (FlashAttention).
+        mask_padding (bool): Masks padded tokens, which rules out kernels that
+            take no mask (FlashAttention).
         qkv_bias (bool): Biases of the three projections.
-        attn_scale (bool): Learns one AttnScale factor per head of either half;
-            the mean is that of all tokens in the global half, of a block's in
-            the local one.
+        attn_scale (bool): Learns one AttnScale factor per head of each half.
+            The mean is taken over all tokens in the global half, and over a
+            block in the local half.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``block_size`` is no square number, ``split_ratio`` is
-            not in [0, 1] or does not give each head of a half as many
+        ValueError: If ``block_size`` is not a square number, or ``split_ratio`` is
+            not in [0, 1] or does not give all heads of a half equally many
             channels; in ``forward`` if the map is empty or there are tokens
             besides the map's.
     """

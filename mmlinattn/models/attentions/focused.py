@@ -12,22 +12,22 @@ class FocusedLinearAttention(ProjectedAttention):
     """Linear attention of *FLatten Transformer: Vision Transformer using
     Focused Linear Attention* (arXiv 2308.00442).
 
-    A depthwise convolution of the values, its d filters shared by the heads,
-    is added to the product. What the official code has beyond the paper's
-    equations, a learned scale and a position table of the training map's size,
-    is left out.
+    A depthwise convolution of the values is added to the product. All heads share
+    its d filters. This module leaves out what the official code has beyond the
+    paper's equations: a learned scale, and a position table of the training map's
+    size.
 
     Args:
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
         focusing_factor (float): Power p of the feature map, positive.
-        kernel_size (int): Side of the convolution's filters, odd; extra
-            tokens get none of it.
+        kernel_size (int): Side of the convolution's filters, odd. Extra tokens
+            are not convolved.
         qkv_bias (bool): Biases of the three projections.
         lepe (bool): Adds CSWin's 3 x 3 depthwise convolution of the values
             too, as FLatten-CSWin does.
-        attn_scale (bool): Learns one AttnScale factor per head; the mean is
-            that of all tokens.
+        attn_scale (bool): Learns one AttnScale factor per head. The mean is
+            taken over all tokens.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Landmark samplers of SOFT: a few tokens that stand for the whole map.
+"""Landmark samplers of SOFT: a few tokens represent the whole map.
 
 Legend: B batch, h heads, N = H * W tokens, m landmarks, d head dim. A ratio r
-gives m = floor(H / r) * floor(W / r) landmarks; a side shorter than r counts
+gives m = floor(H / r) * floor(W / r) landmarks. A side shorter than r counts
 as one cell.
 """
 
@@ -13,7 +13,7 @@ from mmlinattn.functional.precision import at_least_float32, autocast_disabled
 
 
 def pool_map(x, hw_shape, side):
-    """Averages of a grid of cells, whatever the size of the map.
+    """Averages over a grid of cells, for maps of any size.
 
     Args:
         x (Tensor): (B, h, N, d).
@@ -77,7 +77,7 @@ class ConvSampler(LandmarkSampler):
 
 
 class PoolingSampler(LandmarkSampler):
-    """Average of every r x r cell."""
+    """The average of each r x r cell."""
 
     def forward(self, q, hw_shape):
         maps = q.flatten(0, 1).mT.unflatten(-1, hw_shape)  # (B * h, d, H, W)
@@ -89,8 +89,8 @@ class PoolingSampler(LandmarkSampler):
 class RandomSampler(LandmarkSampler):
     """m tokens drawn without replacement, the same ones for all images.
 
-    A new draw at every training step; one fixed draw per map size otherwise,
-    so that an image's result is reproducible.
+    Each training step draws anew. In eval mode there is one fixed draw per map
+    size, so that an image's result is reproducible.
     """
 
     def forward(self, q, hw_shape):

@@ -1,5 +1,5 @@
 """Moved to :mod:`mmlinattn.models.layers`."""
 
-from mmlinattn.utils.deprecation import moved_module
+from mmlinattn.deprecation import moved_module
 
 __getattr__ = moved_module(__name__, 'mmlinattn.models.layers', until='0.3')

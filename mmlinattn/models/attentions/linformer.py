@@ -1,4 +1,4 @@
-"""Linformer on maps."""
+"""Linformer attention on maps."""
 
 from torch import nn
 
@@ -14,24 +14,24 @@ class LinformerAttention(BaseAttention):
 
     *Linformer: Self-Attention with Linear Complexity* (arXiv 2006.04768):
     :math:`\sigma(Q (E K)^T / \sqrt d) F V` with learned projections E, F along
-    the tokens. Theirs are as long as the sequence; here both are the r x r
-    convolution of stride r and the LayerNorm of *Pyramid Vision Transformer*
-    (arXiv 2102.12122), which serve maps of any size. So the sequence is
-    :math:`r^2` times shorter, not of one length: the cost is
-    :math:`N^2 / r^2`.
+    the tokens. The paper's projections fix the length of the sequence. Here both are
+    the r x r convolution of stride r and the LayerNorm of *Pyramid Vision
+    Transformer* (arXiv 2102.12122), which work for maps of any size. The sequence
+    gets :math:`r^2` times shorter, and the cost is :math:`N^2 / r^2`.
 
     Args:
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
-        sr_ratio (int): r. Odd maps are zero-padded; 1 is standard attention.
+        sr_ratio (int): r. Maps are zero-padded to multiples of r; 1 is standard
+            attention.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
-        attn_scale (bool): Learns one AttnScale factor per head; the mean is
-            that of the shorter sequence.
+        attn_scale (bool): Learns one AttnScale factor per head. The mean is
+            taken over the shorter sequence.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``sr_ratio`` is no positive integer; in ``forward``,
+        ValueError: If ``sr_ratio`` is not a positive integer; in ``forward``,
             with ``sr_ratio`` above 1, if the map is empty or there are tokens
             besides the map's.
     """

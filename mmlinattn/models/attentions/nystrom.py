@@ -12,9 +12,9 @@ class NystromAttention(ProjectedAttention):
     """Softmax attention through landmarks (*Nystroemformer: A Nystroem-Based
     Algorithm for Approximating Self-Attention*, arXiv 2102.03902).
 
-    The paper's landmarks are means of segments of the sequence; on a map they
-    are means of its cells, in a grid. A map with fewer rows or columns than
-    the grid has one for each of its own.
+    The paper's landmarks are means of segments of the sequence. Here they are means
+    of the cells of a grid on the map. The grid has at most as many rows and columns
+    as the map.
 
     Args:
         embed_dims (int): Channels C.
@@ -22,16 +22,16 @@ class NystromAttention(ProjectedAttention):
         num_landmarks (int): Landmarks m, a square number.
         num_iters (int): Steps of the pseudo-inverse.
         qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, the
-            paper's skip connection on a map.
-        attn_scale (bool): Learns one AttnScale factor per head; the mean is
-            that of all tokens.
+        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, which is
+            the paper's skip connection on a map.
+        attn_scale (bool): Learns one AttnScale factor per head. The mean is
+            taken over all tokens.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``num_landmarks`` is no square number or ``num_iters``
-            no positive integer; in ``forward`` if the map is empty or there
-            are tokens besides the map's.
+        ValueError: If ``num_landmarks`` is not a square number or ``num_iters``
+            is not a positive integer; in ``forward`` if the map is empty or
+            there are tokens besides the map's.
     """
 
     bound_to_map = True

@@ -13,8 +13,8 @@ class PerformerAttention(ProjectedAttention):
     """FAVOR+: softmax attention estimated from positive orthogonal random
     features (*Rethinking Attention with Performers*, arXiv 2009.14794).
 
-    The features are drawn once, when the module is made, and belong to its
-    state dict: what it computes is deterministic.
+    The features are drawn once, when the module is made, and belong to its state
+    dict. The output is deterministic.
 
     Args:
         embed_dims (int): Channels C.
@@ -22,14 +22,14 @@ class PerformerAttention(ProjectedAttention):
         num_features (int, optional): Random features m. Default: d ln d, at
             least d.
         qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds a 3 x 3 depthwise convolution of the values; extra
-            tokens get none.
-        attn_scale (bool): Learns one AttnScale factor per head; the mean is
-            that of all tokens.
+        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, to the
+            map's tokens only.
+        attn_scale (bool): Learns one AttnScale factor per head. The mean is
+            taken over all tokens.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``num_features`` is no positive integer.
+        ValueError: If ``num_features`` is not a positive integer.
     """
 
     def __init__(

@@ -17,11 +17,11 @@ class SoftmaxAttention(ProjectedAttention):
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
         lepe (bool): Adds a 3 x 3 depthwise convolution of the values, as
-            CSWin's last stage and *ELFATT*'s VaniATT do. Extra tokens get
-            none.
+            CSWin's last stage and *ELFATT*'s VaniATT do. Extra tokens are
+            not convolved.
         attn_scale (bool): Learns one AttnScale factor per head. With
-            attention dropout the product of the dropped weights is scaled,
-            which has the mean of dropping scaled weights.
+            attention dropout, it scales the product of the dropped weights,
+            which has the same mean as dropping scaled weights.
         init_cfg (dict, optional): Initialization of MMEngine.
     """
 

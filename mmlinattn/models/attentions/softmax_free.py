@@ -20,12 +20,12 @@ class SoftmaxFreeAttention(BaseAttention):
     Args:
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
-        sampling_ratio (int): Side r of the map cell that a landmark stands
-            for.
+        sampling_ratio (int): Side r of the cell of the map that a landmark
+            represents.
         sampler (str): 'conv', 'pool', 'random' or 'biased'.
-        kernel_size (int): Side of the local branch's filters, odd; 0 leaves
-            the branch out.
-        attn_norm (bool): SOFT++'s symmetric normalization. Without it A gets
+        kernel_size (int): Side of the local branch's filters, odd. 0 leaves out
+            the branch.
+        attn_norm (bool): SOFT++'s symmetric normalization. Without it, A gets
             the ridge 0.01 of SOFT's official code.
         num_iters (int): Newton-Raphson steps.
         solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.

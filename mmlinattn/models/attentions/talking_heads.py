@@ -10,10 +10,10 @@ from .base import BaseAttention
 
 @MODELS.register_module()
 class TalkingHeadsAttention(BaseAttention):
-    """Softmax attention whose heads are mixed linearly before and after the
+    """Softmax attention that mixes its heads linearly before and after the
     softmax (*Talking-Heads Attention*, arXiv 2003.02436).
 
-    The mix needs the attention matrices, so there is no fused form.
+    Mixing needs the attention matrices, so there is no fused form.
 
     Args:
         embed_dims (int): Channels C.
@@ -21,7 +21,7 @@ class TalkingHeadsAttention(BaseAttention):
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
         attn_scale (bool): Learns one AttnScale factor per head, which acts
-            after the second mix.
+            after the second mixing.
         init_cfg (dict, optional): Initialization of MMEngine.
     """
 
@@ -62,14 +62,14 @@ class ClassAttention(BaseAttention):
     """Attention with the class token as its only query (*Going deeper with
     Image Transformers*, arXiv 2103.17239).
 
-    It returns the new class token, the other tokens pass through unchanged.
+    It updates the class token. The other tokens pass through unchanged.
 
     Args:
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
-        attn_scale (bool): Not available: one query has no map to sharpen.
+        attn_scale (bool): Must be False: one query has no map to sharpen.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:

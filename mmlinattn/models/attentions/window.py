@@ -10,13 +10,13 @@ from .base import BaseAttention
 
 
 def shift_mask(hw_shape, window_size, shift_size, device):
-    """Additive mask between tokens that a cyclic shift made neighbours.
+    """Additive mask between tokens that only a cyclic shift made neighbors.
 
     Args:
         hw_shape (tuple[int]): Size of the padded map.
         window_size (int): Side s of a window.
-        shift_size (int): Tokens that the map is shifted by.
-        device (torch.device): Where to make it.
+        shift_size (int): Number of tokens by which the map is shifted.
+        device (torch.device): Device of the mask.
 
     Returns:
         Tensor: 0 or -100, (n windows, s * s, s * s), float32.
@@ -37,19 +37,19 @@ class WindowAttention(BaseAttention):
     (*Swin Transformer: Hierarchical Vision Transformer using Shifted
     Windows*, arXiv 2103.14030).
 
-    The map is zero-padded to whole windows before the projections; padded
-    tokens are keys like all others, as in the official code.
+    The map is zero-padded to whole windows before the projections. Padded tokens
+    are keys like all others, as in the official code.
 
     Args:
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
         window_size (int): Side s of a window.
-        shift_size (int): Cyclic shift, 0 for none. A map with a side of one
-            window or less is not shifted, as in the official classifier.
+        shift_size (int): Cyclic shift, 0 for none. A map with a side that is no
+            longer than a window is not shifted, as in the official classifier.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
-        attn_scale (bool): Learns one AttnScale factor per head; the mean is
-            that of a window.
+        attn_scale (bool): Learns one AttnScale factor per head. The mean is
+            taken over a window.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
@@ -113,7 +113,7 @@ class WindowAttention(BaseAttention):
         ]  # (B, h, n, s * s, d)
         bias = self.relative_position_bias_table[self.relative_position_index]
         bias = bias.permute(2, 0, 1).unsqueeze(1)  # (h, 1, s * s, s * s)
-        # Fused kernels take four axes; a mask per window is shared by all images.
+        # fused kernels take four axes; all images share the mask of a window
         if shift:
             mask = shift_mask(hw_shape, self.window_size, shift, q.device)
             bias, joined = (bias + mask).flatten(0, 1), (1, 2)

@@ -33,14 +33,14 @@ class LePE(nn.Conv2d):
         )
 
     def forward(self, v, hw_shape, block_shape=None, centred=False):
-        """Convolves a map of values, or each of its blocks by itself.
+        """Convolves a map of values, or each of its blocks separately.
 
         Args:
-            v (Tensor): (B, N, C), N = H * W + extra tokens, the extra ones
-                first. Extra tokens have no neighbours: they get zeros.
+            v (Tensor): (B, N, C), N = H * W + extra tokens, which come
+                first. Extra tokens have no neighbors and get zeros.
             hw_shape (tuple[int]): (H, W).
             block_shape (tuple[int], optional): Sides of the blocks that the
-                map is cut in.
+                map is cut into. Default: the whole map is one.
             centred (bool): See :func:`mmlinattn.functional.pad_map`.
 
         Returns:

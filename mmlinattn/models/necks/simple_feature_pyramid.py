@@ -1,4 +1,4 @@
-"""From one map to a pyramid."""
+"""Makes a pyramid from one map."""
 
 from mmengine.model import BaseModule, ModuleList
 from torch import nn
@@ -13,24 +13,25 @@ class SimpleFeaturePyramid(BaseModule):
     """Pyramid from the last map of a plain backbone (*Exploring Plain Vision
     Transformer Backbones for Object Detection*, arXiv 2203.16527).
 
-    Each level resizes the map by itself, without lateral connections: up by
-    transposed convolutions, down by max-pooling; a 1 x 1 and a 3 x 3
-    convolution follow, each with a LayerNorm over channels.
+    Each level resizes the map on its own, without lateral connections: up by
+    transposed convolutions, down by max-pooling. A 1 x 1 and a 3 x 3 convolution
+    follow, each with a LayerNorm over channels.
 
     Args:
-        in_channels (int | Sequence[int]): Channels of the map, as an integer
-            or a list of one.
+        in_channels (int | Sequence[int]): Channels of the map, an integer or
+            a list with one entry.
         out_channels (int): Channels of all levels.
-        scales (Sequence[float]): Size of each level over that of the map:
-            4, 2, 1 or 0.5.
-        num_outs (int, optional): Number of levels; those past ``scales`` take
-            every other position of the one before. Default: one per scale.
+        scales (Sequence[float]): Size of each level relative to the map: 4, 2,
+            1 or 0.5.
+        num_outs (int, optional): Number of levels. A level beyond ``scales``
+            takes every other position of the level before. Default: one level
+            per scale.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``in_channels`` is a list of more than one entry, a
-            scale is another number, or ``num_outs`` is less than the number
-            of scales.
+        ValueError: If ``in_channels`` is a list with more than one entry, a
+            scale is another number, or ``num_outs`` is less than the number of
+            scales.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class SimpleFeaturePyramid(BaseModule):
         """Builds the pyramid.
 
         Args:
-            inputs (Sequence[Tensor]): The backbone's maps; the last one,
+            inputs (Sequence[Tensor]): The backbone's maps. Only the last one,
                 (B, in_channels, H, W), is used.
 
         Returns:
