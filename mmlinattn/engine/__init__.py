@@ -1,3 +1,4 @@
 from .hooks import PretrainedBackboneHook
+from .optimizers import LayerDecayOptimWrapperConstructor
 
-__all__ = ['PretrainedBackboneHook']
+__all__ = ['LayerDecayOptimWrapperConstructor', 'PretrainedBackboneHook']

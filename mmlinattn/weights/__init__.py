@@ -10,7 +10,7 @@ a state dict to ours and back; `start` finds what a plain model's weights can st
 another attention with; `options` compares what keys don't show; `pretrained` loads.
 """
 
-from .addresses import read_checkpoint
+from .addresses import add_file_scheme, load_safely, read_checkpoint
 from .conversion import convert, convert_back, find_state_dict, recognize
 from .files import read_file, write_file
 from .pretrained import load_pretrained
@@ -20,8 +20,11 @@ __all__ = [
     'convert_back',
     'find_state_dict',
     'load_pretrained',
+    'load_safely',
     'read_checkpoint',
     'read_file',
     'recognize',
     'write_file',
 ]
+
+add_file_scheme()

@@ -36,7 +36,7 @@ def trusted() -> bool:
 
 
 def read_file(
-    path: str, name: str = 'checkpoint', trust: bool = False, map_location: str = 'cpu'
+    path: str, name: str = 'checkpoint', trust: bool = False, map_location='cpu'
 ) -> dict:
     """Read a file of weights.
 
@@ -45,7 +45,7 @@ def read_file(
         name: What the caller's user knows it as; errors say so.
         trust: Unpickle all that is in it, which can run any code. MMLINATTN_TRUST=1
             in the environment does so too.
-        map_location: Device for the tensors.
+        map_location: Device for the tensors, as :func:`torch.load` takes it.
 
     Returns:
         What the file holds.
@@ -114,7 +114,7 @@ def check_format(path: Path, head: bytes, name: str) -> None:
         )
 
 
-def read_safetensors(path: Path, name: str, map_location: str) -> dict:
+def read_safetensors(path: Path, name: str, map_location) -> dict:
     """Read a .safetensors file, which holds tensors alone.
 
     Raises:
@@ -130,7 +130,8 @@ def read_safetensors(path: Path, name: str, map_location: str) -> dict:
             'safetensors'
         ) from None
     try:
-        return load_file(path, device=map_location)
+        device = map_location if isinstance(map_location, str) else 'cpu'
+        return load_file(path, device=device)
     except SafetensorError as error:
         raise ValueError(f'{name}={str(path)!r} cannot be read: {error}') from error
 

@@ -145,28 +145,24 @@ def load_pretrained(
     else:
         start_model(model, found, shapes, checkpoint, initialize)
     if replaced:
-        kinds = {type(model.get_submodule(name)).__name__ for name in replaced}
-        print_log(
-            f'{type(model).__name__}: these weights of {FAMILIES[found.family].title} '
-            f'were not trained with {" and ".join(sorted(kinds))}, which '
-            f'{len(replaced)} blocks have here ({replaced[0]}, ...)',
-            'current',
-            logging.WARNING,
+        kinds = sorted({type(model.get_submodule(name)).__name__ for name in replaced})
+        say(
+            f'{type(model).__name__}: weights of {FAMILIES[found.family].title} were '
+            f'not trained with {" and ".join(kinds)}, which {len(replaced)} blocks '
+            f'have here, such as {replaced[0]}'
         )
     else:
         for line in compare_options(model, loaded.get('meta')):
-            print_log(
+            say(
                 f'{type(model).__name__}: an option differs from the one that '
-                f'{checkpoint} was trained with: {line}',
-                'current',
-                logging.WARNING,
+                f'{checkpoint} was trained with: {line}'
             )
     averages = [place for place in AVERAGES if place in loaded]
     if averages and not loaded.keys().isdisjoint(STATE_DICTS):
-        print_log(
+        say(
             f'{checkpoint} holds a moving average of the weights too, under '
             f'{averages[0]}; to take that: {COMMAND} FAMILY SRC DST --ema',
-            'current',
+            logging.INFO,
         )
 
 
@@ -215,11 +211,11 @@ def load_whole(model, found, shapes, checkpoint, prefix) -> None:
     norms = [key for key in missing if is_early_norm(key, model.num_stages)]
     taken = [key for key in shapes if key in found.weights]
     source = f'{FAMILIES[found.family].title} in ' if found.family else ''
-    print_log(
+    say(
         f'{kind}: loaded {len(taken)} entries from {source}{checkpoint}; not used: '
         f'{unused + summarize(found.rest) or "none"}; start at zero: {zero or "none"}; '
         f'start as fresh norms: {norms or "none"}',
-        'current',
+        logging.INFO,
     )
     log_to_file(f'{key} <- {found.origin[key]}' for key in taken)
 
@@ -243,18 +239,21 @@ def start_model(model, found, shapes, checkpoint, initialize) -> None:
     model.load_state_dict(start.apply(found.weights), strict=False)
     recut = [key for key, names in start.taken.items() if names != [key]]
     unused = [found.origin[name] for name in start.unused]
-    print_log(
+    say(
         f'{kind}: STARTS from {title} in {checkpoint}: {len(start.taken)} of '
         f'{len(shapes)} entries taken, {len(recut)} of them cut otherwise; keep their '
         f'initial values: {start.initial or "none"}; not used: '
-        f'{unused + summarize(found.rest) or "none"}',
-        'current',
-        logging.WARNING,
+        f'{unused + summarize(found.rest) or "none"}'
     )
     log_to_file(
         f'{key} <- {" + ".join(found.origin[name] for name in names)}'
         for key, names in start.taken.items()
     )
+
+
+def say(text: str, level: int = logging.WARNING) -> None:
+    """Log what a user should know."""
+    print_log(text, 'current', level)
 
 
 def summarize(names: Iterable[str]) -> list[str]:

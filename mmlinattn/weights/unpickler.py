@@ -17,6 +17,10 @@ REBUILDERS = (
     '_rebuild_tensor_v2',
     '_rebuild_meta_tensor_no_storage',
 )
+BUFFER = 'mmengine.logging.history_buffer.HistoryBuffer'
+# methods of its own that a HistoryBuffer is written with
+STATISTICS = ('current', 'max', 'mean', 'min')
+GETATTR = ('builtins.getattr', '__builtin__.getattr')
 ALLOWED = {
     'argparse.Namespace',
     # how protocol 2 writes bytes
@@ -31,7 +35,8 @@ ALLOWED = {
     *(f'builtins.{name}' for name in ('dict', 'int', 'float', 'list', 'str', 'tuple')),
     # the state of a loss and of a config
     'mmengine.config.config.ConfigDict',
-    'mmengine.logging.history_buffer.HistoryBuffer',
+    BUFFER,
+    *(f'{BUFFER}.{name}' for name in STATISTICS),
     'numpy.dtype',
     'numpy.ndarray',
     *(f'{core}.multiarray._reconstruct' for core in NUMPY_CORE),
@@ -65,10 +70,22 @@ def is_allowed(module: str, name: str) -> bool:
     return f'{module}.{name}' in ALLOWED
 
 
+def get_statistic(owner: type, name: str):
+    """What stands in for ``getattr``: a HistoryBuffer's methods and no others."""
+    full_name = (
+        f'{getattr(owner, "__module__", "")}.{getattr(owner, "__name__", owner)}'
+    )
+    if full_name != BUFFER or name not in STATISTICS:
+        raise ForbiddenClass(f'getattr of {full_name}, {name!r}')
+    return getattr(owner, name)
+
+
 class Unpickler(pickle.Unpickler):
     """An unpickler that knows the names in ALLOWED, storages and types of tensors."""
 
     def find_class(self, module: str, name: str):
+        if f'{module}.{name}' in GETATTR:
+            return get_statistic
         if not is_allowed(module, name):
             raise ForbiddenClass(f'{module}.{name}')
         return super().find_class(module, name)

@@ -26,6 +26,7 @@ FAMILIES: dict[str, Family] = dict(
         soft_rows,
         soft_arch,
         ('SoftmaxFreeAttention', 'SoftmaxAttention'),
+        place='state_dict_ema',
     ),
     cait=Family(
         'CaiT',
