@@ -13,16 +13,6 @@ OURS = 'mmlinattn'
 OUR_HEAD = 'head.fc'
 # the official ones' and older timm's; newer timm's; mmpretrain's of plain models
 HEADS = ('head', 'head.fc', 'head.layers.head')
-# OpenMMLab's, the same in all its versions
-MODEL_PARTS = (
-    'neck.',
-    'rpn_head.',
-    'roi_head.',
-    'bbox_head.',
-    'mask_head.',
-    'decode_head.',
-    'auxiliary_head.',
-)
 STATE_DICTS = ('state_dict', 'model')
 AVERAGES = ('state_dict_ema', 'model_ema')
 
@@ -127,13 +117,19 @@ def recomputed(keys: Keys, family: str) -> list[str]:
 
 
 def all_rows(
-    family: str, layout: Layout, prefix: str, head: Optional[str], keys: Keys
+    family: str, layout: Layout, prefix: str, head: Optional[str], others: Iterable[str]
 ) -> list[Row]:
     """Rows of the backbone, of a head, and of other parts of a model as they are."""
     rows = nested(PREFIX, prefix, FAMILIES[family].rows(layout))
     if head is not None:
         rows.append(Row(OUR_HEAD, head, LINEAR))
-    return rows + [Row(key, key) for key in keys if key.startswith(MODEL_PARTS)]
+    return rows + [Row(key, key) for key in others]
+
+
+def other_parts(keys: Keys, head: Optional[str]) -> list[str]:
+    """Keys of OpenMMLab's models that belong to neither backbone nor head."""
+    heads = {f'{head}.{name}' for name in LINEAR}
+    return [key for key in keys if not key.startswith(PREFIX) and key not in heads]
 
 
 def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
@@ -152,9 +148,9 @@ def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
     head = next(
         (x for x in HEADS if inside(state_dict, f'{x}.').keys() & set(LINEAR)), None
     )
-    plan = Conversion(
-        family, layout, prefix, head, all_rows(family, layout, prefix, head, state_dict)
-    )
+    others = other_parts(state_dict, head) if prefix else []
+    rows = all_rows(family, layout, prefix, head, others)
+    plan = Conversion(family, layout, prefix, head, rows)
     expected = [key for keys in plan.sources().values() for key in keys]
     missing = [key for key in expected if key not in state_dict]
     leftover = sorted(
@@ -213,17 +209,17 @@ def convert_back(
     Raises:
         ValueError: If a key is missing or left over.
     """
+    others = other_parts(state_dict, OUR_HEAD)
     if layout is None:
-        prefix = PREFIX if any(k.startswith(MODEL_PARTS) for k in state_dict) else ''
-        head = 'head' if f'{OUR_HEAD}.weight' in state_dict else None
         names = FAMILIES[family].ours(inside(state_dict, PREFIX))
+        prefix = PREFIX if others else ''
+        head = 'head' if f'{OUR_HEAD}.weight' in state_dict else None
     else:
         layout = dict(layout)
         prefix, head = layout.pop('prefix'), layout.pop('head')
         names = Layout(**layout)
-    plan = Conversion(
-        family, names, prefix, head, all_rows(family, names, prefix, head, state_dict)
-    )
+    rows = all_rows(family, names, prefix, head, others if prefix else [])
+    plan = Conversion(family, names, prefix, head, rows)
     expected = plan.sources()
     missing = [key for key in expected if key not in state_dict]
     leftover = sorted(state_dict.keys() - expected.keys())

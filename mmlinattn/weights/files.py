@@ -150,7 +150,11 @@ def write_file(checkpoint: dict, path: Path, add_hash: bool = False) -> Path:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f'{path.name}.part')
-    torch.save(checkpoint, part)
+    try:
+        torch.save(checkpoint, part)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     if add_hash:
         digest = hashlib.sha256(part.read_bytes()).hexdigest()[:HASH_LENGTH]
         path = path.with_name(f'{path.stem}-{digest}{path.suffix}')

@@ -217,3 +217,4 @@ def test_write_is_whole_or_not_at_all(path):
     with pytest.raises(Exception, match='pickle'):
         write_file(dict(broken=lambda: None), path)
     assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
