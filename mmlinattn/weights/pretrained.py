@@ -213,11 +213,16 @@ def load_whole(model, found, shapes, checkpoint, prefix) -> None:
     source = f'{FAMILIES[found.family].title} in ' if found.family else ''
     say(
         f'{kind}: loaded {len(taken)} entries from {source}{checkpoint}; not used: '
-        f'{unused + summarize(found.rest) or "none"}; start at zero: {zero or "none"}; '
-        f'start as fresh norms: {norms or "none"}',
+        f'{some(unused + summarize(found.rest))}; start at zero: {some(zero)}; start '
+        f'as fresh norms: {some(norms)}',
         logging.INFO,
     )
-    log_to_file(f'{key} <- {found.origin[key]}' for key in taken)
+    log_to_file(
+        [f'{key} <- {found.origin[key]}' for key in taken]
+        + [f'{key} starts at zero' for key in zero]
+        + [f'{key} starts as a fresh norm' for key in norms]
+        + [f'{name} is not used' for name in unused + found.rest]
+    )
 
 
 def start_model(model, found, shapes, checkpoint, initialize) -> None:
@@ -245,9 +250,14 @@ def start_model(model, found, shapes, checkpoint, initialize) -> None:
         f'initial values: {start.initial or "none"}; not used: '
         f'{unused + summarize(found.rest) or "none"}'
     )
-    log_to_file(
-        f'{key} <- {" + ".join(found.origin[name] for name in names)}'
+    origin = {
+        key: ' + '.join(found.origin[name] for name in names)
         for key, names in start.taken.items()
+    }
+    log_to_file(
+        [f'{key} <- {names}' for key, names in origin.items()]
+        + [f'{key} keeps its initial value' for key in start.initial]
+        + [f'{name} is not used' for name in unused + found.rest]
     )
 
 

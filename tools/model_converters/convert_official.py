@@ -2,9 +2,10 @@
 
 FAMILY     checkpoints of                                        for
 soft       fudan-zvg/SOFT                                        SOFT, SOFTPlusPlus
-deit       ViT-Anti-Oversmoothing, DeiT, timm, mmpretrain, mmseg VisionTransformer
+deit       ViT-Anti-Oversmoothing, DeiT, timm, mmpretrain        VisionTransformer
 cait       ViT-Anti-Oversmoothing, CaiT, timm                    CaiT
-swin       ViT-Anti-Oversmoothing, Swin, timm, mmpretrain, mmdet SwinTransformer
+swin       ViT-Anti-Oversmoothing, Swin, timm, mmpretrain,       SwinTransformer
+           mmdet, mmseg
 cswin      microsoft/CSWin-Transformer                           CSWinTransformer
 mmlinattn  mmlinattn itself, for --publish
 auto       any of these: told from the keys

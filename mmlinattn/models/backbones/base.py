@@ -1,6 +1,7 @@
 """What every backbone shares: options, input checks, weights, freezing."""
 
 import math
+import warnings
 
 import torch
 from mmengine.model import BaseModule, PretrainedInit
@@ -241,6 +242,16 @@ class BaseBackbone(BaseModule):
                 initialize,
             )
         self._is_init = True
+
+    def load_pretrained(self, checkpoint, prefix=None, map_location='cpu'):
+        """The old name of :func:`mmlinattn.weights.load_pretrained`."""
+        warnings.warn(
+            'BaseBackbone.load_pretrained moved to mmlinattn.weights.load_pretrained; '
+            'the old name goes with version 0.3',
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        load_pretrained(self, checkpoint, prefix, map_location)
 
     def _take_foreign_names(
         self, state_dict, prefix, metadata, strict, missing, unexpected, errors

@@ -40,7 +40,7 @@ FAMILIES: dict[str, Family] = dict(
     ),
     deit=Family(
         'DeiT',
-        'ViT-Anti-Oversmoothing, DeiT, timm, mmpretrain or mmseg',
+        'ViT-Anti-Oversmoothing, DeiT, timm or mmpretrain',
         is_deit,
         read_deit,
         our_plain,

@@ -6,22 +6,12 @@ from ..rows import LINEAR, NORM, Keys, Row, StateDict, count_blocks, nested
 from .blocks import MM_FFN, TIMM_BLOCK, is_mm, scaling_rows
 from .layout import Layout, find_scales
 
-MM_NORMS = (Row('norm1', 'ln1', NORM), Row('norm2', 'ln2', NORM))
 MM_DEIT_BLOCK = (
-    MM_NORMS
-    + (Row('attn.qkv', 'attn.qkv', LINEAR), Row('attn.proj', 'attn.proj', LINEAR))
-    + MM_FFN
-)
-# MMSegmentation's attention is torch's MultiheadAttention
-MMSEG_DEIT_BLOCK = (
-    MM_NORMS
-    + (
-        Row('attn.qkv.weight', 'attn.attn.in_proj_weight'),
-        Row('attn.qkv.bias', 'attn.attn.in_proj_bias'),
-        Row('attn.proj', 'attn.attn.out_proj', LINEAR),
-    )
-    + MM_FFN
-)
+    Row('norm1', 'ln1', NORM),
+    Row('attn.qkv', 'attn.qkv', LINEAR),
+    Row('attn.proj', 'attn.proj', LINEAR),
+    Row('norm2', 'ln2', NORM),
+) + MM_FFN
 
 
 def added_twice(vector: Tensor) -> Tensor:
@@ -57,20 +47,17 @@ def read_deit(keys: Keys) -> Layout:
             (count_blocks(keys, 'blocks.'),),
             scales=find_scales(keys, official=True),
         )
-    mmseg = any(key.endswith('.attn.attn.in_proj_weight') for key in keys)
-    return Layout(
-        'mmseg' if mmseg else 'mm', (count_blocks(keys, 'layers.'),), last_norm='ln1'
-    )
+    return Layout('mm', (count_blocks(keys, 'layers.'),), last_norm='ln1')
 
 
 def deit_rows(layout: Layout) -> list[Row]:
     """Rows of DeiT."""
-    embedding, blocks = 'patch_embed.projection', 'layers'
-    if layout.style == 'official':
+    if layout.style == 'mm':
+        embedding, blocks = 'patch_embed.projection', 'layers'
+        block = MM_DEIT_BLOCK
+    else:
         embedding, blocks = 'patch_embed.proj', 'blocks'
         block = TIMM_BLOCK + scaling_rows(layout, added_twice, halved)
-    else:
-        block = MMSEG_DEIT_BLOCK if layout.style == 'mmseg' else MM_DEIT_BLOCK
     (depth,) = layout.depths
     rows = [
         Row('cls_token', 'cls_token'),

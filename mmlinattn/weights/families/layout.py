@@ -17,8 +17,7 @@ class Layout(NamedTuple):
 
     Attributes:
         style: 'official' for the names that the official repositories share with
-            timm, 'timm' where timm has moved on, 'mm' for OpenMMLab's, 'mmseg' where
-            MMSegmentation has its own.
+            timm, 'timm' where timm has moved on, 'mm' for OpenMMLab's.
         depths: Blocks of each stage; of a plain model its blocks, of CaiT then its
             class layers.
         last_norm: Name of the norm of the last map.
