@@ -63,10 +63,12 @@ def scaled(build):
     """Like ``build``, its scaling vectors drawn from N(0, 0.1)."""
 
     def build_scaled():
+        from mmlinattn.weights.start import is_scaling_vector
+
         model = build()
         with torch.no_grad():
             for name, param in model.named_parameters():
-                if model.is_scaling_vector(name):
+                if is_scaling_vector(name):
                     param.normal_(std=0.1)
         return model
 

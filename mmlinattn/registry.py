@@ -6,6 +6,9 @@ found from mmengine, mmdet, mmseg and mmpretrain without any import.
 
 from mmengine.registry import HOOKS as MMENGINE_HOOKS
 from mmengine.registry import MODELS as MMENGINE_MODELS
+from mmengine.registry import (
+    OPTIM_WRAPPER_CONSTRUCTORS as MMENGINE_OPTIM_WRAPPER_CONSTRUCTORS,
+)
 from mmengine.registry import Registry
 
 MODELS = Registry(
@@ -13,6 +16,12 @@ MODELS = Registry(
 )
 HOOKS = Registry(
     'hook', parent=MMENGINE_HOOKS, scope='mmlinattn', locations=['mmlinattn.engine']
+)
+OPTIM_WRAPPER_CONSTRUCTORS = Registry(
+    'optimizer wrapper constructor',
+    parent=MMENGINE_OPTIM_WRAPPER_CONSTRUCTORS,
+    scope='mmlinattn',
+    locations=['mmlinattn.engine'],
 )
 
 

@@ -43,7 +43,10 @@ def test_library_finds_our_models(library, run_python):
 def test_our_scope_as_default_scope(run_python):
     """A runner builds everything in it: hooks of MMEngine among others."""
     run_python("""
-from mmengine.registry import HOOKS, MODELS, init_default_scope
+from mmengine.registry import (
+    HOOKS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS, init_default_scope)
+
+OPTIM_WRAPPER_CONSTRUCTORS.get('mmlinattn.LayerDecayOptimWrapperConstructor').decay
 
 init_default_scope('mmlinattn')
 HOOKS.build(dict(type='IterTimerHook'))

@@ -4,18 +4,21 @@ import difflib
 import inspect
 import math
 import os
-import re
+import warnings
 from abc import ABCMeta
 
 import torch
-from mmengine.logging import print_log
 from mmengine.model import BaseModule, PretrainedInit
-from mmengine.runner import CheckpointLoader
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from mmlinattn.functional.tracing import is_traced
+from mmlinattn.weights.pretrained import (
+    explain_unexpected,
+    load_pretrained,
+    rename_inside,
+)
 
 MIN_SIDE = 32
 
@@ -151,8 +154,8 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
         norm_eval (bool): Keeps BatchNorm in eval mode while training.
         with_cp (bool): Recomputes blocks in the backward pass.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
-            'Pretrained' must bring every parameter but scaling vectors and
-            the norms of maps before the last one: a missing one is an error.
+            'Pretrained' takes what :func:`mmlinattn.weights.load_pretrained`
+            takes, and accounts for every parameter.
     """
 
     out_types = ('featmap', 'avg_featmap')
@@ -193,6 +196,7 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
         self.frozen_stages = frozen_stages
         self.norm_eval = norm_eval
         self.with_cp = with_cp
+        self._register_load_state_dict_pre_hook(self._take_foreign_names)
 
     def stage_of(self, param_name):
         """The stage a parameter belongs to; -1 for what comes before the
@@ -310,77 +314,45 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
         if not pretrained:
             super().init_weights()
             return
-        # a checkpoint brings every parameter: other entries have no say
+
+        def initialize():
+            # a checkpoint brings what it has: other entries are for what it lacks
+            others = [cfg for cfg in cfgs if cfg not in pretrained]
+            self.init_cfg = others or DEFAULT_INIT
+            super(BaseBackbone, self).init_weights()
+            self.init_cfg = cfgs
+
         for cfg in pretrained:
-            self.load_pretrained(
-                cfg['checkpoint'], cfg.get('prefix'), cfg.get('map_location', 'cpu')
+            load_pretrained(
+                self,
+                cfg['checkpoint'],
+                cfg.get('prefix'),
+                cfg.get('map_location', 'cpu'),
+                initialize,
             )
         self._is_init = True
 
     def load_pretrained(self, checkpoint, prefix=None, map_location='cpu'):
-        """Loads pretrained weights, and says so.
-
-        Args:
-            checkpoint (str): Path or address of a checkpoint.
-            prefix (str, optional): Prefix of the backbone's keys. Default:
-                'backbone.' if there are such keys, none otherwise.
-            map_location (str): Device to load to.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            KeyError: If keys are missing, as in another family's checkpoint.
-        """
-        loaded = CheckpointLoader.load_checkpoint(checkpoint, map_location)
-        state_dict = loaded.get('state_dict', loaded)
-        if prefix is None:
-            prefix = 'backbone.'
-            if not any(key.startswith(prefix) for key in state_dict):
-                prefix = ''
-        elif prefix and not prefix.endswith('.'):
-            prefix += '.'
-        state_dict = {
-            key[len(prefix) :]: value
-            for key, value in state_dict.items()
-            if key.startswith(prefix)
-        }
-        try:
-            missing, unexpected = self.load_state_dict(state_dict, strict=False)
-        except RuntimeError as error:
-            raise KeyError(
-                f'checkpoint={checkpoint!r} does not fit this '
-                f'{type(self).__name__}: {error}'
-            ) from None
-        zero = [key for key in missing if self.is_scaling_vector(key)]
-        norms = [key for key in missing if self.is_early_norm(key)]
-        missing = [
-            key
-            for key in missing
-            if key not in zero + norms and not key.endswith('num_batches_tracked')
-        ]
-        if missing:
-            raise KeyError(
-                f'checkpoint={checkpoint!r} with prefix={prefix!r} lacks '
-                f'{len(missing)} parameters of this {type(self).__name__}: '
-                f'{missing[:3]}...; it has {sorted(state_dict)[:3]}... '
-                'Official checkpoints must go through '
-                'tools/model_converters/convert_official.py first'
-            )
-        print_log(
-            f'{type(self).__name__}: loaded {len(state_dict)} entries from '
-            f'{checkpoint}; not used: {unexpected or "none"}; start at zero: '
-            f'{zero or "none"}; start as fresh norms: {norms or "none"}',
-            'current',
+        """The old name of :func:`mmlinattn.weights.load_pretrained`."""
+        warnings.warn(
+            'BaseBackbone.load_pretrained moved to mmlinattn.weights.load_pretrained; '
+            'the old name goes with version 0.3',
+            DeprecationWarning,
+            stacklevel=2,
         )
+        load_pretrained(self, checkpoint, prefix, map_location)
 
-    @staticmethod
-    def is_scaling_vector(param_name):
-        """Whether a parameter is one that is the identity at zero."""
-        return param_name.rpartition('.')[2] in ('omega', 'dc_scale', 'hc_scale')
+    def _take_foreign_names(
+        self, state_dict, prefix, metadata, strict, missing, unexpected, errors
+    ):
+        """Converts official weights that a whole model is loaded from.
 
-    def is_early_norm(self, param_name):
-        """Whether a parameter is of the norm of a map before the last one.
-
-        A classifier, and so its checkpoint, has the last one's alone.
+        Those under the backbone's prefix get our names; those under none never come
+        here, and end with a word on what to do.
         """
-        match = re.match(r'norm(\d+)\.', param_name)
-        return bool(match) and int(match[1]) < self.num_stages - 1
+        if any(key.startswith(prefix) for key in state_dict):
+            rename_inside(state_dict, prefix)
+        elif prefix:
+            advice = explain_unexpected(unexpected)
+            if advice:
+                raise ValueError(advice)

@@ -1,7 +1,6 @@
 """CSWin, and what of it can start an ELFATT model."""
 
 import json
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -10,8 +9,13 @@ from mmengine.optim import OptimWrapper
 from mmengine.registry import MODELS
 from mmengine.runner import load_checkpoint
 
+from mmlinattn import weights
 from mmlinattn.engine.hooks import PretrainedBackboneHook
 from mmlinattn.models import CSWinTransformer
+from mmlinattn.weights import pretrained
+from mmlinattn.weights.families import FAMILIES
+from mmlinattn.weights.rows import inside
+from mmlinattn.weights.start import find_sources
 
 pytestmark = pytest.mark.modern
 
@@ -19,7 +23,7 @@ KINDS = pytest.mark.parametrize('kind', ['classifier', 'backbone'])
 ELFATT = ('--attention', 'elfatt')
 PREFIX = 'backbone.'
 TAKEN = 'taken as they are'
-STRIPES = "taken from the LePE of CSWin's stripes"
+STRIPES = 'taken and cut otherwise'
 INITIAL = 'not in SRC, keep their initial values'
 UNUSED = 'official keys that are not used'
 
@@ -107,20 +111,20 @@ def test_outputs_of_official_backbone(cswin, convert, relative_error):
     assert len(errors) == len(recorded) == 4 and max(errors) < 1e-5, errors
 
 
-def full_model(cswin, tool):
+def full_model(cswin):
     """Keys and shapes of the official CSWin-T, converted."""
     shapes = json.loads(cswin.KEYS.read_text())['tiny']
-    return tool.convert(
+    return weights.convert(
         {key: torch.empty(shape, device='meta') for key, shape in shapes.items()},
         'cswin',
     )
 
 
-def test_keys_of_full_model(cswin, tool):
-    converted = full_model(cswin, tool)
+def test_keys_of_full_model(cswin):
+    converted = full_model(cswin)
     assert converted.pop('head.fc.weight').shape == (1000, 512)
     assert converted.pop('head.fc.bias').shape == (1000,)
-    arch = tool.FAMILIES['cswin'].arch(tool.inside(converted, PREFIX))
+    arch = FAMILIES['cswin'].arch(inside(converted, PREFIX))
     assert arch == dict(embed_dims=64, depths=[1, 2, 21, 1])
     with torch.device('meta'):
         model = CSWinTransformer(
@@ -176,14 +180,14 @@ def test_other_family(cswin, antioversmoothing, refused, theirs, family):
     assert f'not the keys of a whole official {family!r} model' in line
 
 
-def test_released_files_hold_an_average_alone(cswin, tool, convert, capsys):
+def test_released_files_hold_an_average_alone(cswin, convert, capsys):
     official = cswin.weights('classifier')
     converted = convert(dict(state_dict_ema=official), family='cswin')
     assert converted['meta']['ema']
     assert 'a moving average of the weights, all that SRC holds' in (
         capsys.readouterr().out
     )
-    expected = tool.convert(official, 'cswin')
+    expected = weights.convert(official, 'cswin')
     assert converted['state_dict'].keys() == expected.keys()
     assert all(converted['state_dict'][key].equal(expected[key]) for key in expected)
 
@@ -281,14 +285,51 @@ def test_pretrained_variable(cswin, convert, options):
     assert model.norm3.weight.equal(official['norm.weight'])
 
 
-def test_conversion_is_no_start(cswin, convert):
-    """A checkpoint for one attention is refused by the other."""
-    convert(cswin.weights('classifier'), family='cswin')
-    with pytest.raises(KeyError, match='lacks 14 parameters.*global_lepe'):
-        load_backbone(convert.dst, cswin.ARCH, 'elfatt')
-    convert(cswin.weights('classifier'), *ELFATT, '--overwrite', family='cswin')
+@pytest.mark.parametrize('source', ['official', 'converted'])
+@KINDS
+def test_start_when_loaded(cswin, convert, monkeypatch, kind, source):
+    """A backbone does by itself what the command writes."""
+    official = cswin.weights(kind)
+    expected = convert(official, *ELFATT, family='cswin')['state_dict']
+    if source == 'official':
+        torch.save(dict(state_dict_ema=official), convert.dst)
+    else:
+        convert(official, '--overwrite', family='cswin')
+    said = []
+    monkeypatch.setattr(pretrained, 'print_log', lambda text, *args: said.append(text))
+    model = load_backbone(convert.dst, cswin.ARCH, 'elfatt')
+    for key, value in model.state_dict().items():
+        assert value.equal(expected.get(f'{PREFIX}{key}', value))
+    entries = len(model.state_dict())
+    taken = entries if kind == 'backbone' else entries - 6
+    assert (
+        f'STARTS from CSWin in {convert.dst}: {taken} of {entries} entries' in said[0]
+    )
+    assert '14 of them cut otherwise' in said[0]
+    assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in said[1]
+
+
+def test_missing_block_starts_as_initialized(cswin, tmp_path, other_depths):
+    torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
+    model = load_backbone(tmp_path / 'official.pth', 'other', 'elfatt')
+    block = model.stages[0].blocks[1]
+    assert 0.01 < block.attn.qkv.weight.std() < 0.03
+    assert not block.ffn.layers[1].bias.any()
+
+
+def test_start_is_no_conversion(cswin, convert):
+    """A start of ELFATT is refused by CSWin itself."""
+    convert(cswin.weights('classifier'), *ELFATT, family='cswin')
     with pytest.raises(KeyError, match=r'lacks 16 parameters.*lepe\.0'):
         load_backbone(convert.dst, cswin.ARCH, 'local')
+
+
+def test_other_width_when_loaded(cswin, tmp_path):
+    torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
+    with pytest.raises(KeyError, match=r'cannot start.*have other shapes'):
+        load_backbone(
+            tmp_path / 'official.pth', dict(cswin.ARCH, embed_dims=16), 'elfatt'
+        )
 
 
 def test_other_depths(cswin, start, other_depths):
@@ -310,11 +351,9 @@ def test_start_is_reproducible(start, other_depths):
     assert all(second[key].equal(value) for key, value in first.items())
 
 
-def test_official_tiny_starts_the_papers_model(cswin, tool):
+def test_official_tiny_starts_the_papers_model(cswin):
     """What is left open by CSWin-T's 1, 2, 21, 1 blocks for ELFATT's 2, 4, 18, 1."""
-    from elfatt_start import find_sources
-
-    local = full_model(cswin, tool)
+    local = full_model(cswin)
     with torch.device('meta'):
         model = CSWinTransformer('t24181', 'elfatt', out_indices=(3,))
     shapes = {f'{PREFIX}{k}': tuple(v.shape) for k, v in model.state_dict().items()}
@@ -345,27 +384,4 @@ def test_other_width(cswin, refused, monkeypatch):
 
 def test_unknown_arch(cswin, refused):
     line = refused(cswin.weights('backbone'), *ELFATT, '--arch', 'x', family='cswin')
-    assert "one of ['b36292', 't24181'], got 'x'" in line
-
-
-def test_missing_library(cswin, convert, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'elfatt_start', None)
-    with pytest.raises(SystemExit):
-        convert(cswin.weights('backbone'), *ELFATT, family='cswin')
-    assert '--attention=elfatt builds the model: import' in capsys.readouterr().err
-    assert not convert.dst.exists()
-
-
-@pytest.mark.parametrize(
-    'family, options, message',
-    [
-        ('swin', ELFATT, '--attention elfatt needs FAMILY=cswin, got swin'),
-        ('cswin', ('--arch', 't24181'), '--arch t24181 needs --attention elfatt'),
-    ],
-)
-def test_options_that_need_others(tool, tmp_path, capsys, family, options, message):
-    with pytest.raises(SystemExit) as exit_info:
-        tool.main([family, 'src.pth', str(tmp_path / 'dst.pth'), *options])
-    assert exit_info.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
+    assert "one of ['b36292', 'base', 'large', 'small', 't24181', 'tiny'], got 'x'" in line

@@ -1,6 +1,6 @@
 """SOFT and SOFT++."""
 
-from .rows import (
+from ..rows import (
     BATCH_NORM,
     LINEAR,
     NORM,
@@ -11,6 +11,7 @@ from .rows import (
     count_blocks,
     nested,
 )
+from .layout import Layout
 
 SOFT_STEM = (
     Row('0.0', '0', LINEAR),
@@ -35,7 +36,7 @@ SOFT_BLOCK = (
 )
 SOFT_LAST_BLOCK = (
     Row('norm1', 'norm1', NORM),
-    Row('attn.qkv', 'attn.q + attn.kv', LINEAR),
+    Row('attn.qkv', 'attn.q + attn.kv', LINEAR, shares=(1, 2)),
     Row('attn.proj', 'attn.proj', LINEAR),
     Row('norm2', 'norm2', NORM),
     Row('ffn.layers.0.0', 'mlp.fc1', LINEAR),
@@ -43,20 +44,35 @@ SOFT_LAST_BLOCK = (
 )
 
 
-def soft_rows(keys: Keys) -> list[Row]:
-    """Rows of SOFT, whose official stages count from 1."""
-    rows = [Row('stages.3.cls_token', 'cls_token'), Row('norm3', 'norm', NORM)]
-    for i, number in enumerate('1234'):
-        rows.append(Row(f'stages.{i}.pos_embed.table', f'pos_embed{number}'))
+def is_soft(keys: Keys) -> bool:
+    """Whether these are a SOFT's keys."""
+    return any(key.startswith('patch_embed1.proj.0.') for key in keys)
+
+
+def read_soft(keys: Keys) -> Layout:
+    """Layout of an official SOFT, whose stages count from 1."""
+    return Layout(
+        'official', tuple(count_blocks(keys, f'block{number}.') for number in '1234')
+    )
+
+
+def soft_rows(layout: Layout) -> list[Row]:
+    """Rows of SOFT."""
+    rows = [
+        Row('stages.3.cls_token', 'cls_token'),
+        Row('norm3', layout.last_norm, NORM),
+    ]
+    for i, depth in enumerate(layout.depths):
+        rows.append(Row(f'stages.{i}.pos_embed.table', f'pos_embed{i + 1}'))
         rows += nested(
             f'stages.{i}.embedding.',
-            f'patch_embed{number}.proj.',
+            f'patch_embed{i + 1}.proj.',
             SOFT_MERGING if i else SOFT_STEM,
         )
-        for j in range(count_blocks(keys, f'block{number}.')):
+        for j in range(depth):
             rows += nested(
                 f'stages.{i}.blocks.{j}.',
-                f'block{number}.{j}.',
+                f'block{i + 1}.{j}.',
                 SOFT_LAST_BLOCK if i == 3 else SOFT_BLOCK,
             )
     return rows

@@ -23,7 +23,7 @@ def unchanged(tensor: Tensor) -> Tensor:
 
 def stacked(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along their first axis; one alone may have none."""
-    return torch.cat(tensors) if len(tensors) > 1 else tensors[0]
+    return torch.cat(tuple(tensors)) if len(tensors) > 1 else tensors[0]
 
 
 def inside(state_dict: StateDict, prefix: str) -> StateDict:
@@ -44,12 +44,16 @@ class Row(NamedTuple):
             ' + ', are stacked.
         tensors: Names of its tensors; ('', ) for a parameter without a module.
         change: From the official tensor to ours.
+        undo: From our tensor to the official one.
+        shares: Of a stack, how its height is divided: (1, 2) is a third and the rest.
     """
 
     ours: str
     official: str
     tensors: tuple[str, ...] = WHOLE
     change: Callable[[Tensor], Tensor] = unchanged
+    undo: Callable[[Tensor], Tensor] = unchanged
+    shares: tuple[int, ...] = (1,)
 
     def sources(self) -> dict[str, list[str]]:
         """The official keys of each of our keys."""
@@ -61,20 +65,27 @@ class Row(NamedTuple):
             for tensor in self.tensors
         }
 
+    def forward(self, official: Sequence[Tensor]) -> Tensor:
+        """Our tensor, made of the official ones."""
+        return self.change(stacked(official))
 
-class Family(NamedTuple):
-    """Models that convert alike.
+    def backward(self, ours: Tensor) -> list[Tensor]:
+        """The official tensors that ours is made of.
 
-    Attributes:
-        rows: From the official backbone's keys to rows. They are complete, so that
-            they tell what the keys lack.
-        arch: From our state dict to the sizes that it shows.
-        buffers: Last names of official buffers that our model computes itself.
-    """
-
-    rows: Callable[[Keys], list[Row]]
-    arch: Callable[[StateDict], dict]
-    buffers: tuple[str, ...] = ()
+        Raises:
+            ValueError: If our tensor can't be divided as ``shares`` says.
+        """
+        tensor = self.undo(ours)
+        if len(self.shares) == 1:
+            return [tensor]
+        unit, rest = divmod(len(tensor), sum(self.shares))
+        if rest:
+            raise ValueError(
+                f'{self.ours} has {len(tensor)} rows, which cannot be divided as '
+                f'{self.shares}'
+            )
+        # a copy of its own for each, so that a file doesn't hold the stack twice
+        return [x.clone() for x in tensor.split([unit * x for x in self.shares])]
 
 
 def nested(ours: str, official: str, rows: Iterable[Row]) -> list[Row]:

@@ -4,6 +4,10 @@ import pytest
 import torch
 from mmengine.registry import MODELS
 
+from mmlinattn import weights
+from mmlinattn.weights.families import FAMILIES
+from mmlinattn.weights.rows import inside
+
 pytestmark = pytest.mark.modern
 pytest.importorskip('mmpretrain')
 
@@ -119,12 +123,14 @@ def test_swin(convert, relative_error, arch, height, width):
     assert len(errors) == 4 and max(errors) < 1e-5, errors
 
 
-def test_prefix_is_optional(tool):
+def test_prefix_is_optional():
     """A backbone alone, as mmpretrain's tools extract it."""
     model = MODELS.build(dict(type='mmpretrain.SwinTransformer', arch=SWIN))
     state_dict = model.state_dict()
-    expected = tool.convert({f'backbone.{k}': v for k, v in state_dict.items()}, 'swin')
-    converted = tool.convert(state_dict, 'swin')
+    expected = weights.convert(
+        {f'backbone.{k}': v for k, v in state_dict.items()}, 'swin'
+    )
+    converted = weights.convert(state_dict, 'swin')
     assert converted.keys() == expected.keys()
     assert 'backbone.norm3.bias' in converted and 'backbone.norm0.bias' not in converted
 
@@ -139,25 +145,25 @@ def test_prefix_is_optional(tool):
         ('swin', dict(type='SwinTransformer', arch='base'), 'base'),
     ],
 )
-def test_keys_of_full_models(tool, monkeypatch, family, theirs, ours):
+def test_keys_of_full_models(monkeypatch, family, theirs, ours):
     """Every key and shape, without the weights."""
     # mmpretrain reads its drop path rates from a tensor, which meta has not
     linspace = torch.linspace
     monkeypatch.setattr(torch, 'linspace', lambda *args: linspace(*args, device='cpu'))
     with torch.device('meta'):
         model = MODELS.build({**theirs, 'type': f'mmpretrain.{theirs["type"]}'})
-        converted = tool.convert(model.state_dict(), family)
+        converted = weights.convert(model.state_dict(), family)
         type_name = f'mmlinattn.{theirs["type"]}'
         options = dict(out_indices=(3,)) if family == 'swin' else dict()
         backbone = MODELS.build(dict(type=type_name, arch=ours, **options))
     assert {key: value.shape for key, value in converted.items()} == {
         f'backbone.{key}': value.shape for key, value in backbone.state_dict().items()
     }
-    arch = tool.FAMILIES[family].arch(tool.inside(converted, 'backbone.'))
+    arch = FAMILIES[family].arch(inside(converted, 'backbone.'))
     assert arch == {key: backbone.arch_zoo[ours][key] for key in arch}
 
 
-def test_distilled_model(tool):
+def test_distilled_model():
     model = MODELS.build(
         dict(
             type='mmpretrain.DistilledVisionTransformer',
@@ -166,4 +172,4 @@ def test_distilled_model(tool):
     )
     state_dict = {f'backbone.{k}': v for k, v in model.state_dict().items()}
     with pytest.raises(ValueError, match='dist_token, head_dist'):
-        tool.convert(state_dict, 'deit')
+        weights.convert(state_dict, 'deit')

@@ -1,16 +1,14 @@
-"""The converter as a module and as a command, and what official code computed."""
+"""The command convert_official, and what official code computed."""
 
 import importlib.util
-import os
 from pathlib import Path
 
 import pytest
 import torch
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 TOOL = ROOT / 'tools/model_converters/convert_official.py'
 DATA = ROOT / 'tests/data/official'
-REFERENCE = os.environ.get('MMLINATTN_REFERENCE')
 
 
 def load_module(path):
@@ -22,10 +20,8 @@ def load_module(path):
 
 @pytest.fixture(scope='session')
 def tool():
-    """The tool as a module; of a script, Python has the folder on its path."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(TOOL.parent))
-        yield load_module(TOOL)
+    """The command as a module."""
+    return load_module(TOOL)
 
 
 @pytest.fixture(scope='session')
@@ -44,19 +40,6 @@ def antioversmoothing():
 def cswin():
     """What was recorded of CSWin."""
     return load_module(DATA / 'cswin_fixture.py')
-
-
-@pytest.fixture
-def reference():
-    """Loads one of the larger outputs, too large for the repository."""
-
-    def load(name):
-        if not REFERENCE:
-            pytest.skip('MMLINATTN_REFERENCE names no folder of larger recordings')
-        path = Path(REFERENCE, f'{name}.pth')
-        return torch.load(path, map_location='cpu', weights_only=True)
-
-    return load
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
-"""What several families have in common."""
+"""Rows and sizes that several families have in common."""
 
 from typing import Callable
 
 from torch import Tensor
 
-from .rows import LINEAR, NORM, Keys, Row, StateDict, count_blocks, unchanged
+from ..rows import LINEAR, NORM, Keys, Row, StateDict, count_blocks, unchanged
+from .layout import Layout
 
 TIMM_BLOCK = (
     Row('norm1', 'norm1', NORM),
@@ -21,22 +22,24 @@ MM_FFN = (
 
 
 def scaling_rows(
-    keys: Keys, change: Callable[[Tensor], Tensor] = unchanged
+    layout: Layout,
+    change: Callable[[Tensor], Tensor] = unchanged,
+    undo: Callable[[Tensor], Tensor] = unchanged,
 ) -> tuple[Row, ...]:
     """Rows of a block's AttnScale and FeatScale vectors, if the model has them.
 
     Args:
-        keys: Official names of the whole backbone.
+        layout: Layout of the backbone.
         change: From an official FeatScale vector to ours.
+        undo: The way back.
     """
-    last_names = {key.rpartition('.')[2] for key in keys}
     rows = ()
-    if 'lamb' in last_names:
+    if 'attn_scale' in layout.scales:
         rows += (Row('attn.omega', 'attn.lamb'),)
-    if last_names & {'lamb1', 'lamb2'}:
+    if 'feat_scale' in layout.scales:
         rows += (
-            Row('feat_scale.dc_scale', 'lamb1', change=change),
-            Row('feat_scale.hc_scale', 'lamb2', change=change),
+            Row('feat_scale.dc_scale', 'lamb1', change=change, undo=undo),
+            Row('feat_scale.hc_scale', 'lamb2', change=change, undo=undo),
         )
     return rows
 

@@ -5,6 +5,10 @@ import torch
 from mmengine.registry import MODELS
 from mmengine.runner import load_checkpoint
 
+from mmlinattn import weights
+from mmlinattn.weights.families import FAMILIES
+from mmlinattn.weights.rows import inside
+
 pytestmark = pytest.mark.modern
 
 SOLVERS = pytest.mark.parametrize('solver', ['newton', 'spectral'])
@@ -75,41 +79,14 @@ def test_outputs_of_official_code(
     )
 
 
-@SOLVERS
-@pytest.mark.parametrize(
-    'name, tolerance',
-    [
-        ('soft_224', 1e-5),
-        ('softpp_224', 1e-5),
-        ('soft_smooth', 1e-4),
-        ('softpp_smooth', 1e-3),
-    ],
-)
-def test_reference(reference, convert, check_outputs, name, tolerance, solver):
-    pytest.importorskip('mmpretrain')
-    recorded = reference(name)
-    convert(recorded)
-    attn_norm = recorded['arch'].pop('norm')
-    check_outputs(
-        convert.dst,
-        recorded['arch'],
-        recorded['input'],
-        recorded['stages'],
-        recorded['logits'],
-        tolerance,
-        attn_norm=attn_norm,
-        solver=solver,
-    )
-
-
-def test_keys_of_full_model(tool, soft):
+def test_keys_of_full_model(soft):
     """Every key and shape of the official soft_tiny, without its 13M weights."""
     shapes = json.loads((soft.HERE / 'soft_keys.json').read_text())
     state_dict = {
         key: torch.empty(shape, device='meta')
         for key, shape in shapes['soft_tiny'].items()
     }
-    converted = tool.convert(state_dict, 'soft')
+    converted = weights.convert(state_dict, 'soft')
     assert converted.pop('head.fc.weight').shape == (1000, 512)
     assert converted.pop('head.fc.bias').shape == (1000,)
     with torch.device('meta'):
@@ -117,12 +94,12 @@ def test_keys_of_full_model(tool, soft):
     assert {key: value.shape for key, value in converted.items()} == {
         f'backbone.{key}': value.shape for key, value in model.state_dict().items()
     }
-    arch = tool.FAMILIES['soft'].arch(tool.inside(converted, 'backbone.'))
+    arch = FAMILIES['soft'].arch(inside(converted, 'backbone.'))
     assert arch == {key: model.arch_zoo['tiny'][key] for key in arch}
 
 
-def test_merged_projection(tool, official):
-    converted = tool.convert(official, 'soft')
+def test_merged_projection(official):
+    converted = weights.convert(official, 'soft')
     query, key_value = converted['backbone.stages.3.blocks.0.attn.qkv.weight'].split(
         [32, 64]
     )

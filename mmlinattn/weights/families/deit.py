@@ -2,8 +2,9 @@
 
 from torch import Tensor
 
+from ..rows import LINEAR, NORM, Keys, Row, StateDict, count_blocks, nested
 from .blocks import MM_FFN, TIMM_BLOCK, is_mm, scaling_rows
-from .rows import LINEAR, NORM, Keys, Row, StateDict, count_blocks, nested
+from .layout import Layout, find_scales
 
 MM_DEIT_BLOCK = (
     Row('norm1', 'ln1', NORM),
@@ -18,8 +19,19 @@ def added_twice(vector: Tensor) -> Tensor:
     return 2 * vector
 
 
-def deit_rows(keys: Keys) -> list[Row]:
-    """Rows of DeiT.
+def halved(vector: Tensor) -> Tensor:
+    """The way back from :func:`added_twice`."""
+    return vector / 2
+
+
+def is_deit(keys: Keys) -> bool:
+    """Whether these are a DeiT's keys; CaiT has them too, and others."""
+    blocks = ('blocks.0.attn.qkv.weight', 'layers.0.ln1.weight')
+    return {'cls_token', 'pos_embed'} <= set(keys) and any(x in keys for x in blocks)
+
+
+def read_deit(keys: Keys) -> Layout:
+    """Layout of a DeiT of any of the code bases.
 
     Raises:
         ValueError: If the model is a distilled one.
@@ -29,18 +41,29 @@ def deit_rows(keys: Keys) -> list[Row]:
             'distilled models (dist_token, head_dist) are not supported, since '
             'VisionTransformer has no distillation token: take one trained without'
         )
-    if is_mm(keys):
-        embedding, blocks, norm = 'patch_embed.projection', 'layers', 'ln1'
+    if not is_mm(keys):
+        return Layout(
+            'official',
+            (count_blocks(keys, 'blocks.'),),
+            scales=find_scales(keys, official=True),
+        )
+    return Layout('mm', (count_blocks(keys, 'layers.'),), last_norm='ln1')
+
+
+def deit_rows(layout: Layout) -> list[Row]:
+    """Rows of DeiT."""
+    if layout.style == 'mm':
+        embedding, blocks = 'patch_embed.projection', 'layers'
         block = MM_DEIT_BLOCK
     else:
-        embedding, blocks, norm = 'patch_embed.proj', 'blocks', 'norm'
-        block = TIMM_BLOCK + scaling_rows(keys, added_twice)
-    depth = count_blocks(keys, f'{blocks}.')
+        embedding, blocks = 'patch_embed.proj', 'blocks'
+        block = TIMM_BLOCK + scaling_rows(layout, added_twice, halved)
+    (depth,) = layout.depths
     rows = [
         Row('cls_token', 'cls_token'),
         Row('pos_embed.table', 'pos_embed'),
         Row('patch_embed.layer.0', embedding, LINEAR),
-        Row(f'norm{depth - 1}', norm, NORM),
+        Row(f'norm{depth - 1}', layout.last_norm, NORM),
     ]
     for i in range(depth):
         rows += nested(f'blocks.{i}.', f'{blocks}.{i}.', block)

@@ -1,0 +1,122 @@
+"""Layer-wise learning rate decay for classifiers, detectors and segmentors."""
+
+from collections import defaultdict
+
+from mmengine.logging import print_log
+from mmengine.optim import DefaultOptimWrapperConstructor
+
+from mmlinattn.registry import OPTIM_WRAPPER_CONSTRUCTORS
+
+OPTION = 'layer_decay_rate'
+
+
+@OPTIM_WRAPPER_CONSTRUCTORS.register_module()
+class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
+    """Learning rates that shrink from a backbone's last layer to its first.
+
+    A parameter of layer i of n trains with lr * layer_decay_rate^(n - 1 - i), as in
+    BEiT (arXiv 2106.08254); layers are what the backbone's ``get_layer_depth`` says,
+    so any model will do that has such a backbone. What is outside of it trains with
+    the full rate.
+
+    Everything else is MMEngine's: ``bias_lr_mult``, ``bias_decay_mult``,
+    ``norm_decay_mult``, ``flat_decay_mult``, ``dwconv_decay_mult`` and
+    ``custom_keys``, whose ``lr_mult`` multiplies the decayed rate.
+
+    Args:
+        optim_wrapper_cfg (dict): See MMEngine's constructor; the optimizer needs its
+            ``lr``.
+        paramwise_cfg (dict): MMEngine's options, and ``layer_decay_rate`` in (0, 1].
+
+    Raises:
+        ValueError: If ``layer_decay_rate`` is missing or not in (0, 1], there is no
+            ``lr``, or, when called, no part of the model has ``get_layer_depth``.
+
+    Example:
+        >>> optim_wrapper = dict(
+        ...     optimizer=dict(type='AdamW', lr=1e-4, weight_decay=0.1),
+        ...     constructor='mmlinattn.LayerDecayOptimWrapperConstructor',
+        ...     paramwise_cfg=dict(layer_decay_rate=0.7, norm_decay_mult=0.0),
+        ... )
+    """
+
+    def _validate_cfg(self):
+        super()._validate_cfg()
+        rate = self.paramwise_cfg.get(OPTION)
+        if not isinstance(rate, (int, float)) or not 0 < rate <= 1:
+            raise ValueError(
+                f'paramwise_cfg needs a {OPTION} in (0, 1], got {OPTION}={rate!r}'
+            )
+        if self.base_lr is None:
+            raise ValueError(
+                f'{OPTION} multiplies the lr of the optimizer, but '
+                f'optimizer={self.optimizer_cfg} has none'
+            )
+
+    def add_params(self, params, module, prefix='', **kwargs):
+        """Adds a group for every parameter that is trained.
+
+        Args:
+            params (list[dict]): The groups, added to in place.
+            module (nn.Module): The module whose parameters they are.
+            prefix (str): Its name in the model.
+            **kwargs: What MMEngine hands down.
+        """
+        super().add_params(params, module, prefix=prefix, **kwargs)
+        # MMEngine calls this for every child; the model itself comes last
+        if not prefix:
+            self.decay(params, module)
+
+    def decay(self, params, model):
+        """Multiplies the groups' learning rates, and says so."""
+        backbones = find_backbones(model)
+        rate = self.paramwise_cfg[OPTION]
+        names = {id(param): name for name, param in model.named_parameters()}
+        layers = defaultdict(list)
+        for group in params:
+            name = names[id(group['params'][0])]
+            scale = 1.0
+            for prefix, get_layer_depth in backbones.items():
+                if name.startswith(prefix):
+                    layer, num_layers = get_layer_depth(name, prefix)
+                    scale = rate ** (num_layers - 1 - layer)
+            group['lr'] = group.get('lr', self.base_lr) * scale
+            group['lr_scale'] = scale
+            group['param_name'] = name
+            layers[scale].append(name)
+        for scale, members in sorted(layers.items()):
+            print_log(
+                f'layer decay: lr * {scale:.3g} for {len(members)} parameters, '
+                f'{members[0]} ... {members[-1]}',
+                'current',
+            )
+
+
+def find_backbones(model):
+    """The parts of a model that say to which layers their parameters belong.
+
+    Args:
+        model (nn.Module): A classifier, detector, segmentor or the like.
+
+    Returns:
+        dict[str, callable]: ``get_layer_depth`` of each outermost part by what
+        precedes the names of its parameters.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    found = {}
+    # a classifier has the method too, but asks its backbone
+    for name, module in model.named_modules():
+        if (
+            name
+            and hasattr(module, 'get_layer_depth')
+            and not name.startswith(tuple(found))
+        ):
+            found[f'{name}.'] = module.get_layer_depth
+    if not found:
+        raise ValueError(
+            f'{OPTION} needs a backbone with get_layer_depth, such as those of '
+            f'mmlinattn and some of mmpretrain; {type(model).__name__} has none'
+        )
+    return found

@@ -1,0 +1,251 @@
+"""From the state dict of an official model to ours, and back."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, Optional
+
+from torch import Tensor
+
+from .families import FAMILIES, SCALES, Layout
+from .rows import LINEAR, Keys, Row, StateDict, inside, nested
+
+PREFIX = 'backbone.'
+OURS = 'mmlinattn'
+OUR_HEAD = 'head.fc'
+# the official ones' and older timm's; newer timm's; mmpretrain's of plain models
+HEADS = ('head', 'head.fc', 'head.layers.head')
+STATE_DICTS = ('state_dict', 'model')
+AVERAGES = ('state_dict_ema', 'model_ema')
+
+
+class Conversion(NamedTuple):
+    """What is made of what, for every key of one model.
+
+    Attributes:
+        family: A key of FAMILIES.
+        layout: How the official backbone is laid out.
+        prefix: What precedes the names of the official backbone.
+        head: Official name of a classifier's head, if there is one.
+        rows: Of all modules, with prefixes.
+    """
+
+    family: str
+    layout: Layout
+    prefix: str
+    head: Optional[str]
+    rows: list[Row]
+
+    def sources(self) -> dict[str, list[str]]:
+        """The official keys of each of our keys."""
+        return {ours: keys for row in self.rows for ours, keys in row.sources().items()}
+
+    def describe(self) -> dict:
+        """What :func:`convert_back` needs to give the same keys again."""
+        return dict(self.layout._asdict(), prefix=self.prefix, head=self.head)
+
+
+def some(names: Iterable) -> str:
+    """The number of names and the first few of them."""
+    names = [str(name) for name in names]
+    shown = names[:3] + ['...'] * (len(names) > 3)
+    return f'{len(names)} ({", ".join(shown)})' if names else '0'
+
+
+def find_state_dict(checkpoint: dict, ema: bool = False) -> tuple[StateDict, bool]:
+    """The state dict in a checkpoint, without the prefix of a parallel wrapper.
+
+    Args:
+        checkpoint: A state dict, bare or under `state_dict` or `model`.
+        ema: Take the moving average, under `state_dict_ema` or `model_ema`, and not
+            only where there is nothing else.
+
+    Returns:
+        The state dict, and whether it is the moving average.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    places = AVERAGES if ema else STATE_DICTS + AVERAGES
+    place = next((place for place in places if place in checkpoint), None)
+    found = checkpoint.get(place, None if ema else checkpoint)
+    if not (
+        found
+        and isinstance(found, dict)
+        and all(
+            isinstance(key, str) and isinstance(value, Tensor)
+            for key, value in found.items()
+        )
+    ):
+        raise ValueError(
+            f'there is no state dict, {"" if ema else "bare or "}under '
+            f'{" or ".join(places)}; number of keys: {some(checkpoint)}'
+        )
+    if all(key.startswith('module.') for key in found):
+        found = inside(found, 'module.')
+    return found, place in AVERAGES
+
+
+def recognize(keys: Keys) -> Optional[str]:
+    """The family that keys belong to.
+
+    Args:
+        keys: Names in a state dict, those of the backbone with or without the
+            prefix `backbone.`.
+
+    Returns:
+        A key of FAMILIES; 'mmlinattn' for one of our backbones; None for anything
+        else.
+    """
+    names = {key.partition(PREFIX)[2] for key in keys if key.startswith(PREFIX)}
+    names = names or set(keys)
+    for family, members in FAMILIES.items():
+        if members.marks(names):
+            return family
+    marks = ('stages.0.embedding.', 'patch_embed.layer.0.')
+    return OURS if any(name.startswith(marks) for name in names) else None
+
+
+def known_models() -> str:
+    """What :func:`recognize` knows, in words."""
+    families = (f'{x.title} ({x.code})' for x in FAMILIES.values())
+    return f'mmlinattn and of {"; ".join(families)}'
+
+
+def recomputed(keys: Keys, family: str) -> list[str]:
+    """Official keys that have no counterpart: a model computes these buffers."""
+    buffers = FAMILIES[family].buffers
+    return [key for key in keys if key.rpartition('.')[2] in buffers]
+
+
+def all_rows(
+    family: str, layout: Layout, prefix: str, head: Optional[str], others: Iterable[str]
+) -> list[Row]:
+    """Rows of the backbone, of a head, and of other parts of a model as they are."""
+    rows = nested(PREFIX, prefix, FAMILIES[family].rows(layout))
+    if head is not None:
+        rows.append(Row(OUR_HEAD, head, LINEAR))
+    return rows + [Row(key, key) for key in others]
+
+
+def other_parts(keys: Keys, head: Optional[str]) -> list[str]:
+    """Keys of OpenMMLab's models that belong to neither backbone nor head."""
+    heads = {f'{head}.{name}' for name in LINEAR}
+    return [key for key in keys if not key.startswith(PREFIX) and key not in heads]
+
+
+def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
+    """Account for every key of an official model.
+
+    Args:
+        state_dict: Official names and tensors, all of one model.
+        family: A key of FAMILIES.
+
+    Raises:
+        ValueError: If a key is missing or left over, or the model is of a kind that
+            has no counterpart.
+    """
+    prefix = PREFIX if inside(state_dict, PREFIX) else ''
+    layout = FAMILIES[family].read(inside(state_dict, prefix))
+    head = next(
+        (x for x in HEADS if inside(state_dict, f'{x}.').keys() & set(LINEAR)), None
+    )
+    others = other_parts(state_dict, head) if prefix else []
+    rows = all_rows(family, layout, prefix, head, others)
+    plan = Conversion(family, layout, prefix, head, rows)
+    expected = [key for keys in plan.sources().values() for key in keys]
+    missing = [key for key in expected if key not in state_dict]
+    leftover = sorted(
+        state_dict.keys() - set(expected) - set(recomputed(state_dict, family))
+    )
+    if missing or leftover:
+        raise ValueError(
+            f'these are not the keys of a whole official {family!r} model: missing '
+            f'{some(missing)}, left over {some(leftover)}'
+        )
+    return plan
+
+
+def apply(plan: Conversion, state_dict: StateDict) -> StateDict:
+    """Our state dict, as a conversion makes it of an official one."""
+    return {
+        ours: row.forward([state_dict[key] for key in keys])
+        for row in plan.rows
+        for ours, keys in row.sources().items()
+    }
+
+
+def convert(state_dict: StateDict, family: str) -> StateDict:
+    """Rename and merge the weights of an official model.
+
+    Args:
+        state_dict: See :func:`plan_conversion`.
+        family: A key of FAMILIES.
+
+    Returns:
+        Ours, with the prefixes `backbone.` and, if there is a head, `head.`.
+
+    Raises:
+        ValueError: See :func:`plan_conversion`.
+    """
+    return apply(plan_conversion(state_dict, family), state_dict)
+
+
+def convert_back(
+    state_dict: StateDict, family: str, layout: Optional[dict] = None
+) -> tuple[StateDict, Conversion]:
+    """Give our weights the names that the official code has for them.
+
+    Buffers that the official code computes itself are left out; it loads without.
+
+    Args:
+        state_dict: Ours, under `backbone.` and other parts of a model.
+        family: A key of FAMILIES.
+        layout: What :meth:`Conversion.describe` gave when the weights were converted;
+            then the official keys are the same ones as before. Default: the names of
+            the official repository.
+
+    Returns:
+        The official state dict, and the conversion that would take it to ours.
+
+    Raises:
+        ValueError: If a key is missing or left over.
+    """
+    others = other_parts(state_dict, OUR_HEAD)
+    if layout is None:
+        names = FAMILIES[family].ours(inside(state_dict, PREFIX))
+        prefix = PREFIX if others else ''
+        head = 'head' if f'{OUR_HEAD}.weight' in state_dict else None
+    else:
+        layout = dict(layout)
+        prefix, head = layout.pop('prefix'), layout.pop('head')
+        names = Layout(**layout)
+    rows = all_rows(family, names, prefix, head, others if prefix else [])
+    plan = Conversion(family, names, prefix, head, rows)
+    expected = plan.sources()
+    missing = [key for key in expected if key not in state_dict]
+    leftover = sorted(state_dict.keys() - expected.keys())
+    if missing or leftover:
+        raise ValueError(
+            f'these are not the keys of a whole {family!r} model of mmlinattn: '
+            f'missing {some(missing)}, left over {some(leftover)}'
+        )
+    official = {
+        name: tensor
+        for row in plan.rows
+        for ours, names in row.sources().items()
+        for name, tensor in zip(names, row.backward(state_dict[ours]))
+    }
+    return official, plan
+
+
+def find_options(keys: Keys) -> list[str]:
+    """'attn_scale' and 'feat_scale', where our keys have their vectors."""
+    last_names = {key.rpartition('.')[2] for key in keys}
+    return [option for option, (ours, _) in SCALES.items() if last_names & {*ours}]
+
+
+def describe_heads(state_dict: StateDict) -> str:
+    """What there is besides the backbone, in words."""
+    if f'{OUR_HEAD}.weight' in state_dict:
+        return f'with a head of {len(state_dict[f"{OUR_HEAD}.weight"])} classes'
+    heads = sorted({key.partition('.')[0] for key in state_dict} - {'backbone'})
+    return f'with {", ".join(heads)}' if heads else 'no head'

@@ -1,0 +1,162 @@
+"""Files of weights: read without running what is in them, written whole or not at all.
+
+`.pth`, `.pth.tar` and other files of torch.save, and `.safetensors`. What a file
+holds besides tensors must be plain data, or one of the classes that MMEngine writes;
+anything else is refused by name, unless the caller trusts who made the file.
+"""
+
+import hashlib
+import os
+import pickle
+import warnings
+import zipfile
+from pathlib import Path
+
+import torch
+
+from . import unpickler
+
+TRUST = 'MMLINATTN_TRUST'
+ZIP = b'PK\x03\x04'
+# how the number begins that torch.save wrote first before it wrote zip files
+LEGACY = b'\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.'
+HASH_LENGTH = 8
+
+
+def trusted() -> bool:
+    """Whether the user's environment says MMLINATTN_TRUST=1.
+
+    Raises:
+        ValueError: If it says anything but 0 or 1.
+    """
+    value = os.environ.get(TRUST, '0') or '0'
+    if value not in ('0', '1'):
+        raise ValueError(f'{TRUST} must be 0 or 1, got {value!r}')
+    return value == '1'
+
+
+def read_file(
+    path: str, name: str = 'checkpoint', trust: bool = False, map_location='cpu'
+) -> dict:
+    """Read a file of weights.
+
+    Args:
+        path: Where it is.
+        name: What the caller's user knows it as; errors say so.
+        trust: Unpickle all that is in it, which can run any code. MMLINATTN_TRUST=1
+            in the environment does so too.
+        map_location: Device for the tensors, as :func:`torch.load` takes it.
+
+    Returns:
+        What the file holds.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is no such file, is cut off, holds anything but a dict, or
+            holds more than plain data and is not trusted.
+        ImportError: If it is a .safetensors file and the package is missing.
+    """
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(f'{name}={str(path)!r}: there is no such file')
+    with path.open('rb') as file:
+        head = file.read(len(LEGACY))
+    if path.suffix == '.safetensors':
+        return read_safetensors(path, name, map_location)
+    check_format(path, head, name)
+    module = pickle if trust or trusted() else unpickler
+    try:
+        with warnings.catch_warnings():
+            # torch 2.1 warns of its own code
+            warnings.filterwarnings('ignore', 'TypedStorage is deprecated')
+            loaded = torch.load(
+                path,
+                map_location=map_location,
+                pickle_module=module,
+                weights_only=False,  # `unpickler` is stricter, in every version
+            )
+    except unpickler.ForbiddenClass as error:
+        raise ValueError(
+            f'{name}={str(path)!r} holds more than weights and plain data: a '
+            f'{error.name}. Unpickling it can run any code: only if you trust who made '
+            f'this file, set {TRUST}=1 in the environment or give the command --trust'
+        ) from None
+    except Exception as error:  # unpickling can raise anything
+        reason = str(error).split('\n')[0] or type(error).__name__
+        raise ValueError(f'{name}={str(path)!r} cannot be read: {reason}') from error
+    if not isinstance(loaded, dict):
+        raise ValueError(
+            f'{name}={str(path)!r} must hold a dict, but holds a '
+            f'{type(loaded).__name__}'
+        )
+    return loaded
+
+
+def check_format(path: Path, head: bytes, name: str) -> None:
+    """Refuse what torch.save did not write, before any of it is unpickled.
+
+    Raises:
+        ValueError: If the file is something else, or cut off.
+    """
+    if head.startswith(LEGACY):
+        return
+    if not head.startswith(ZIP):
+        what = 'is empty' if not head else 'is no file of torch.save or safetensors'
+        raise ValueError(f'{name}={str(path)!r} {what}')
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f'{name}={str(path)!r} is cut off: download or copy it again')
+    with zipfile.ZipFile(path) as archive:
+        files = {entry.rpartition('/')[2] for entry in archive.namelist()}
+    if 'constants.pkl' in files or 'data.pkl' not in files:
+        what = 'a TorchScript program' if 'constants.pkl' in files else 'a zip file'
+        raise ValueError(
+            f'{name}={str(path)!r} is {what}, not a state dict of torch.save'
+        )
+
+
+def read_safetensors(path: Path, name: str, map_location) -> dict:
+    """Read a .safetensors file, which holds tensors alone.
+
+    Raises:
+        ValueError: If it is none.
+        ImportError: If the package is missing.
+    """
+    try:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+    except ImportError:
+        raise ImportError(
+            f'{name}={str(path)!r} needs the package safetensors: pip install '
+            'safetensors'
+        ) from None
+    try:
+        device = map_location if isinstance(map_location, str) else 'cpu'
+        return load_file(path, device=device)
+    except SafetensorError as error:
+        raise ValueError(f'{name}={str(path)!r} cannot be read: {error}') from error
+
+
+def write_file(checkpoint: dict, path: Path, add_hash: bool = False) -> Path:
+    """Save a checkpoint; a killed run leaves no half of one under its name.
+
+    Args:
+        checkpoint: What torch.save takes.
+        path: Where to; folders are made.
+        add_hash: Put the first 8 digits of the file's SHA-256 before the ending, as
+            OpenMMLab's published files have it, and torch.hub checks it.
+
+    Returns:
+        The path, with the digits if there are any.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f'{path.name}.part')
+    try:
+        torch.save(checkpoint, part)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    if add_hash:
+        digest = hashlib.sha256(part.read_bytes()).hexdigest()[:HASH_LENGTH]
+        path = path.with_name(f'{path.stem}-{digest}{path.suffix}')
+    os.replace(part, path)
+    return path

@@ -1,0 +1,172 @@
+"""What a plain model's weights can start a model with another attention with.
+
+Where an attention replaces a family's own, its modules are cut otherwise; norms, FFNs
+and the projections to queries, keys and values stay. Blocks go by their number: where
+depths differ, blocks past the plain model's last one keep their initial values, and
+the plain model's past ours are not used. An embedding of other kernels keeps its
+initial values.
+
+ELFATT's CSWin takes more. Only what its attentions do with queries, keys and values,
+and the convolutions of LePE, are cut otherwise:
+
+stage  CSWin                          ELFATT's CSWin
+1, 2   upright stripes, flat stripes  global half, local half
+3      the same                       whole map, halves, whole map, halves, ...
+4      whole map                      whole map
+
+CSWin has upright stripes in the first half of the channels of queries, keys and
+values, flat ones in the last; ELFATT with equal halves (split_ratio=0.5) has the
+global half first, the local half last, and each half as many heads as CSWin has. So
+the projections are taken as they are, the global half starts with the LePE of upright
+stripes, the local half with that of flat ones, and attention over the whole map of
+stage 3 with both.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Size
+
+from .rows import Keys, StateDict, inside, stacked
+
+BLOCK = re.compile(r'(?:stages\.\d+\.)?blocks\.\d+\.')
+EMBEDDING = re.compile(r'stages\.\d+\.embedding\.')
+# resized when loaded
+TABLE = 'pos_embed.table'
+SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
+
+
+class Start(NamedTuple):
+    """Where each parameter of a model comes from.
+
+    Attributes:
+        taken: Names of the tensors to join along their first axis, by our name.
+        initial: Ours that keep their initial values.
+        unused: Names of tensors that nothing is made of.
+    """
+
+    taken: dict[str, list[str]]
+    initial: list[str]
+    unused: list[str]
+
+    def apply(self, weights: StateDict) -> StateDict:
+        """What is taken, of the tensors that :func:`plan_start` saw."""
+        return {
+            key: stacked([weights[name] for name in names])
+            for key, names in self.taken.items()
+        }
+
+
+def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
+    """Which parameters of a plain model each one of another model starts with.
+
+    Args:
+        keys: Names in the model with another attention.
+        local: Names in the plain model.
+
+    Returns:
+        Names of the tensors to join along their first axis, by name in the model; an
+        empty list where there is nothing to start with.
+    """
+    found = {}
+    for key in keys:
+        name = key.replace('.global_lepe.', '.lepe.0.')
+        name = name.replace('.local_lepe.', '.lepe.1.')
+        halves = [name.replace('.lepe.', f'.lepe.{half}.') for half in (0, 1)]
+        names = [name] if name in local else halves
+        found[key] = [name for name in names if name in local]
+    return found
+
+
+def plan_start(shapes: Mapping[str, Size], local: StateDict) -> Start:
+    """Account for every parameter of a model with another attention.
+
+    A module is taken whole or not at all.
+
+    Args:
+        shapes: Shapes by name in the model.
+        local: A plain model's backbone, by our names for it.
+
+    Raises:
+        ValueError: If norms or FFNs have other sizes, or the two have no block in
+            common.
+    """
+    sources = find_sources(shapes, local)
+    unfit = {}
+    for key, names in sources.items():
+        if names and not key.endswith(TABLE):
+            found = [tuple(local[name].shape) for name in names]
+            height = sum(shape[0] for shape in found) if len(found) > 1 else None
+            shape = (height, *found[0][1:]) if height else found[0]
+            if shape != tuple(shapes[key]):
+                unfit[key] = shape
+    wrong = {
+        key: shape
+        for key, shape in unfit.items()
+        if '.attn.' not in key and not EMBEDDING.match(key)
+    }
+    if wrong:
+        key, shape = next(iter(wrong.items()))
+        raise ValueError(
+            f'{len(wrong)} parameters have other shapes, such as {key}: '
+            f'{shape} there, {tuple(shapes[key])} here'
+        )
+    left_out = {key.rpartition('.')[0] for key in unfit}
+    taken = {
+        key: names
+        for key, names in sources.items()
+        if names and key.rpartition('.')[0] not in left_out
+    }
+    if not any(BLOCK.match(key) for key in taken):
+        raise ValueError('no block of the two is alike')
+    used = {name for names in taken.values() for name in names}
+    return Start(
+        taken,
+        [key for key in shapes if key not in taken],
+        [name for name in local if name not in used],
+    )
+
+
+def is_scaling_vector(key: str) -> bool:
+    """Whether a parameter is one that is the identity at zero."""
+    return key.rpartition('.')[2] in SCALING_VECTORS
+
+
+def is_early_norm(key: str, num_stages: int) -> bool:
+    """Whether a parameter is of the norm of a map before the last one.
+
+    A classifier, and so its checkpoint, has the last one's alone.
+    """
+    match = re.match(r'norm(\d+)\.', key)
+    return bool(match) and int(match[1]) < num_stages - 1
+
+
+def replaced_attentions(
+    model: torch.nn.Module, local: Keys, attentions: Keys
+) -> list[str]:
+    """Attentions of a model that are not those of the plain one.
+
+    Args:
+        model: The model.
+        local: Names in the plain model's backbone.
+        attentions: Classes that do what the plain model's attentions do.
+
+    Returns:
+        Their names; of blocks that only the model has, none.
+    """
+
+    def own(keys):
+        return {key for key in keys if not is_scaling_vector(key)}
+
+    return [
+        name
+        for name, module in model.named_modules()
+        if name.endswith('.attn')
+        and inside(dict.fromkeys(local), f'{name}.')
+        and (
+            type(module).__name__ not in attentions
+            or own(inside(dict.fromkeys(local), f'{name}.')) != own(module.state_dict())
+        )
+    ]

@@ -1,0 +1,96 @@
+"""Unpickling of checkpoints without running what is in them.
+
+torch.load(weights_only=True) does so for tensors and plain data, but cannot be told
+in torch 2.1 of the classes that MMEngine writes beside them. This module is given to
+torch.load as its ``pickle_module`` and is the same in every version: it looks a name
+up in a list of functions and classes that build data and do nothing else.
+"""
+
+import pickle
+
+import torch
+
+NUMPY_CORE = ('numpy.core', 'numpy._core')
+REBUILDERS = (
+    '_rebuild_parameter',
+    '_rebuild_tensor',
+    '_rebuild_tensor_v2',
+    '_rebuild_meta_tensor_no_storage',
+)
+BUFFER = 'mmengine.logging.history_buffer.HistoryBuffer'
+# methods of its own that a HistoryBuffer is written with
+STATISTICS = ('current', 'max', 'mean', 'min')
+GETATTR = ('builtins.getattr', '__builtin__.getattr')
+ALLOWED = {
+    'argparse.Namespace',
+    # how protocol 2 writes bytes
+    '_codecs.encode',
+    *(
+        f'{module}.{name}'
+        for module in ('builtins', '__builtin__')
+        for name in ('bytearray', 'complex', 'frozenset', 'set', 'slice')
+    ),
+    'collections.OrderedDict',
+    'collections.defaultdict',
+    *(f'builtins.{name}' for name in ('dict', 'int', 'float', 'list', 'str', 'tuple')),
+    # the state of a loss and of a config
+    'mmengine.config.config.ConfigDict',
+    BUFFER,
+    *(f'{BUFFER}.{name}' for name in STATISTICS),
+    'numpy.dtype',
+    'numpy.ndarray',
+    *(f'{core}.multiarray._reconstruct' for core in NUMPY_CORE),
+    *(f'{core}.multiarray.scalar' for core in NUMPY_CORE),
+    *(f'torch._utils.{name}' for name in REBUILDERS),
+    'torch.Size',
+    'torch.device',
+    'torch.nn.parameter.Parameter',
+    'torch.serialization._get_layout',
+}
+
+
+class ForbiddenClass(pickle.UnpicklingError):
+    """A checkpoint names a class or function that is not known to be harmless.
+
+    Args:
+        name: Its full name.
+    """
+
+    def __init__(self, name: str):
+        super().__init__(f'it holds a {name}')
+        self.name = name
+
+
+def is_allowed(module: str, name: str) -> bool:
+    """Whether a class or function only builds data."""
+    if module in ('torch', 'torch.cuda', 'torch.storage') and name.isidentifier():
+        found = getattr(torch, name, None)
+        if isinstance(found, torch.dtype) or name.endswith('Storage'):
+            return True
+    return f'{module}.{name}' in ALLOWED
+
+
+def get_statistic(owner: type, name: str):
+    """What stands in for ``getattr``: a HistoryBuffer's methods and no others."""
+    full_name = (
+        f'{getattr(owner, "__module__", "")}.{getattr(owner, "__name__", owner)}'
+    )
+    if full_name != BUFFER or name not in STATISTICS:
+        raise ForbiddenClass(f'getattr of {full_name}, {name!r}')
+    return getattr(owner, name)
+
+
+class Unpickler(pickle.Unpickler):
+    """An unpickler that knows the names in ALLOWED, storages and types of tensors."""
+
+    def find_class(self, module: str, name: str):
+        if f'{module}.{name}' in GETATTR:
+            return get_statistic
+        if not is_allowed(module, name):
+            raise ForbiddenClass(f'{module}.{name}')
+        return super().find_class(module, name)
+
+
+def load(file, **options):
+    """What :func:`pickle.load` does, with :class:`Unpickler`."""
+    return Unpickler(file, **options).load()

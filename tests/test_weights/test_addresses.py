@@ -1,0 +1,128 @@
+"""Weights from a path, file://, http://, timm:// and elsewhere."""
+
+import hashlib
+import sys
+import threading
+from fractions import Fraction
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import torch
+from mmengine.runner import CheckpointLoader, load_checkpoint
+
+from mmlinattn.weights import load_safely, read_checkpoint
+
+pytestmark = pytest.mark.modern
+
+WEIGHTS = {'a': torch.arange(6.0)}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path / 'hub'))
+    return tmp_path / 'hub' / 'checkpoints'
+
+
+@pytest.fixture
+def path(tmp_path):
+    folder = tmp_path / 'with space'
+    folder.mkdir()
+    torch.save(WEIGHTS, folder / 'x.pth')
+    return folder / 'x.pth'
+
+
+@pytest.fixture
+def server(path):
+    """Address of a server that has the file's folder."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(
+        ('127.0.0.1', 0), partial(Handler, directory=path.parent)
+    ) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f'http://127.0.0.1:{server.server_port}'
+        server.shutdown()
+        thread.join()
+
+
+def test_paths(path, monkeypatch):
+    monkeypatch.setenv('HOME', str(path.parent))
+    for address in (str(path), '~/x.pth', path.as_uri(), f'file://{path}'):
+        assert read_checkpoint(address)['a'].equal(WEIGHTS['a'])
+    with pytest.raises(FileNotFoundError, match="pretrained='.*y.pth'"):
+        read_checkpoint(f'file://{path.parent}/y.pth', 'pretrained')
+
+
+def test_download_happens_once(path, server, cache):
+    assert read_checkpoint(f'{server}/x.pth')['a'].equal(WEIGHTS['a'])
+    path.unlink()
+    assert read_checkpoint(f'{server}/x.pth')['a'].equal(WEIGHTS['a'])
+    assert [file.name for file in cache.iterdir()] == ['x.pth']
+
+
+def test_hash_in_the_name(path, server, cache):
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digits = next(x for x in (digest[:8], digest[:12], digest) if not x.isdigit())
+    path.with_name(f'y-{digits}.pth').write_bytes(path.read_bytes())
+    assert 'a' in read_checkpoint(f'{server}/y-{digits}.pth')
+    for wrong in ('y-0123abcd.pth', 'y-20220218.pth'):
+        path.with_name(wrong).write_bytes(path.read_bytes())
+    with pytest.raises(ConnectionError, match='invalid hash value'):
+        read_checkpoint(f'{server}/y-0123abcd.pth')
+    assert not (cache / 'y-0123abcd.pth').exists()
+    # a date is no hash
+    assert 'a' in read_checkpoint(f'{server}/y-20220218.pth')
+
+
+def test_no_network_says_both_ways_out(server):
+    with pytest.raises(ConnectionError) as error:
+        read_checkpoint(f'{server}/none.pth', 'pretrained')
+    message = str(error.value)
+    assert '(File not found)' in message and '\n' not in message
+    assert 'give its path, or set pretrained=None to train from scratch' in message
+    with pytest.raises(ConnectionError, match='cannot be downloaded'):
+        read_checkpoint('http://127.0.0.1:9/x.pth')
+
+
+def test_unknown_file_system():
+    with pytest.raises(ValueError, match=r'give a path, file://PATH, http\(s\)'):
+        read_checkpoint('gopher://somewhere/x.pth')
+
+
+def test_timm_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'timm', None)
+    with pytest.raises(ImportError, match="'timm://cait_s24_224' needs timm: pip inst"):
+        read_checkpoint('timm://cait_s24_224', 'pretrained')
+
+
+def test_timm_has_no_such_model():
+    pytest.importorskip('timm')
+    with pytest.raises(ValueError, match='timm has no such model'):
+        read_checkpoint('timm://swin_s3_none')
+    with pytest.raises(ValueError, match='timm has no weights for this model'):
+        read_checkpoint('timm://vit_tiny_patch16_384.none')
+
+
+def test_load_from_takes_file_addresses(path):
+    """MMEngine's loader, once one of our backbones is imported."""
+    model = torch.nn.Module()
+    model.a = torch.nn.Parameter(torch.zeros(6))
+    load_checkpoint(model, path.as_uri(), strict=True)
+    assert model.a.equal(WEIGHTS['a'])
+
+
+def test_load_safely(path, server, monkeypatch):
+    monkeypatch.setattr(CheckpointLoader, '_schemes', CheckpointLoader._schemes.copy())
+    torch.save(dict(WEIGHTS, hidden=Fraction(1, 3)), path)
+    model = torch.nn.Linear(1, 1)
+    load_safely()
+    for address in (str(path), path.as_uri(), f'{server}/x.pth'):
+        with pytest.raises(ValueError, match='a fractions.Fraction'):
+            load_checkpoint(model, address)
+    torch.save(model.state_dict(), path)
+    load_checkpoint(model, str(path), strict=True)

@@ -1,0 +1,220 @@
+"""What is read of files, and what is refused."""
+
+import os
+import pickle
+import zipfile
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from mmengine.config import ConfigDict
+from mmengine.logging import HistoryBuffer, MessageHub
+from mmengine.optim import OptimWrapper
+
+from mmlinattn.weights import read_file, write_file
+
+pytestmark = pytest.mark.modern
+
+WEIGHTS = {'a': torch.arange(6.0).view(2, 3), 'b': torch.tensor(3)}
+PAYLOAD = b'no state dict, but text that is long enough to be a header of any file'
+
+
+class Folder:
+    """Pickled, it is a call of os.mkdir."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / 'weights.pth'
+
+
+@pytest.mark.parametrize('name', ['x.pth', 'x.pth.tar', 'x.bin', 'legacy', 'float16'])
+def test_files_of_torch(tmp_path, name):
+    weights = dict(WEIGHTS)
+    if name == 'float16':
+        weights['c'] = torch.nn.Parameter(torch.ones(2, dtype=torch.float16))
+    new = name != 'legacy'
+    torch.save(weights, tmp_path / name, _use_new_zipfile_serialization=new)
+    read = read_file(str(tmp_path / name))
+    assert read.keys() == weights.keys()
+    assert all(torch.equal(read[key], value) for key, value in weights.items())
+
+
+def test_safetensors(tmp_path):
+    safetensors = pytest.importorskip('safetensors.torch')
+    path = tmp_path / 'x.safetensors'
+    safetensors.save_file(WEIGHTS, path)
+    read = read_file(str(path))
+    assert all(read[key].equal(value) for key, value in WEIGHTS.items())
+    path.write_bytes(PAYLOAD)
+    with pytest.raises(ValueError, match=r'x\.safetensors.* cannot be read'):
+        read_file(str(path))
+
+
+def test_safetensors_without_the_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__('sys').modules, 'safetensors', None)
+    (tmp_path / 'x.safetensors').write_bytes(PAYLOAD)
+    with pytest.raises(ImportError, match='pip install safetensors'):
+        read_file(str(tmp_path / 'x.safetensors'))
+
+
+def test_metadata_of_training(path):
+    """What MMEngine's runner puts into a checkpoint needs no trust."""
+    hub = MessageHub('metadata')
+    for value in (0.5, 0.25):
+        hub.update_scalar('train/loss', value)
+    hub.update_info('accuracy', np.float64(0.75))
+    model = torch.nn.Linear(2, 2)
+    optimizer = OptimWrapper(torch.optim.AdamW(model.parameters()))
+    optimizer.update_params(model(torch.ones(1, 2)).sum())
+    meta = dict(cfg='x = 1', dataset_meta=dict(classes=('cat',)), mean=np.zeros(2))
+    torch.save(
+        dict(
+            meta=dict(meta, model=ConfigDict(type='X'), seen={1, 2}),
+            state_dict=model.state_dict(),
+            optimizer=optimizer.state_dict(),
+            message_hub=hub.state_dict(),
+            random=np.random.RandomState(0).get_state(),
+        ),
+        path,
+    )
+    read = read_file(str(path))
+    assert read['message_hub']['log_scalars']['train/loss'].mean() == 0.375
+    assert read['message_hub']['runtime_info']['accuracy'] == 0.75
+    assert read['meta']['model'].type == 'X' and read['meta']['seen'] == {1, 2}
+    assert read['optimizer']['state'][0]['exp_avg'].shape == (2, 2)
+
+
+@pytest.mark.parametrize('legacy', [False, True])
+def test_code_is_not_run(path, monkeypatch, legacy):
+    folder = path.with_name('made')
+    torch.save(
+        dict(WEIGHTS, hidden=Folder(folder)),
+        path,
+        _use_new_zipfile_serialization=not legacy,
+    )
+    with pytest.raises(ValueError, match=r'a \w+\.mkdir.*MMLINATTN_TRUST=1.*--trust'):
+        read_file(str(path))
+    assert not folder.exists()
+    monkeypatch.setenv('MMLINATTN_TRUST', '1')
+    assert read_file(str(path))['a'].equal(WEIGHTS['a'])
+    assert folder.is_dir()
+
+
+@pytest.mark.parametrize(
+    'target', ['os.system', 'builtins.eval', 'builtins.__import__', 'torch.load']
+)
+@pytest.mark.parametrize('protocol', [0, 4])
+def test_names_of_code(path, target, protocol):
+    """Written by hand, as an attacker would, in old and new protocols."""
+    module, name = target.split('.')
+    named = {
+        0: f'c{module}\n{name}\n'.encode(),
+        4: b'\x80\x04\x8c%c%s\x8c%c%s\x93'
+        % (len(module), module.encode(), len(name), name.encode()),
+    }[protocol]
+    torch.save(WEIGHTS, path)
+    with zipfile.ZipFile(path) as archive:
+        (inner,) = (x for x in archive.namelist() if x.endswith('data.pkl'))
+    with zipfile.ZipFile(path, 'w') as archive:
+        archive.writestr(inner, named + b'(S"true"\ntR.')
+        archive.writestr(inner.replace('data.pkl', 'version'), '3')
+    with pytest.raises(ValueError, match=f'holds more than weights.*{target}'):
+        read_file(str(path))
+
+
+class Attribute:
+    """Pickled, it is a call of getattr."""
+
+    def __init__(self, *arguments):
+        self.arguments = arguments
+
+    def __reduce__(self):
+        return getattr, self.arguments
+
+
+@pytest.mark.parametrize(
+    'arguments', [(HistoryBuffer, '__init__'), (torch.Size, 'mean'), ('mean', 'join')]
+)
+def test_getattr_is_for_statistics_alone(path, arguments):
+    torch.save(dict(WEIGHTS, hidden=Attribute(*arguments)), path)
+    with pytest.raises(ValueError, match='holds more than weights.*a getattr of'):
+        read_file(str(path))
+
+
+def test_objects_are_named(path):
+    torch.save(dict(WEIGHTS, third=Fraction(1, 3)), path)
+    with pytest.raises(ValueError, match='SRC=.*a fractions.Fraction'):
+        read_file(str(path), 'SRC')
+    assert read_file(str(path), trust=True)['third'] == Fraction(1, 3)
+
+
+def test_trust_is_yes_or_no(path, monkeypatch):
+    torch.save(WEIGHTS, path)
+    monkeypatch.setenv('MMLINATTN_TRUST', 'yes')
+    with pytest.raises(ValueError, match="MMLINATTN_TRUST must be 0 or 1, got 'yes'"):
+        read_file(str(path))
+
+
+@pytest.mark.parametrize(
+    'content, message',
+    [
+        (b'', 'is empty'),
+        (PAYLOAD, 'is no file of torch.save or safetensors'),
+        (b'config = dict()\nx = 1\n', 'is no file of torch.save'),
+        (b'cos\nsystem\n(S"true"\ntR.', 'is no file of torch.save'),
+        (pickle.dumps(dict(a=1)), 'is no file of torch.save'),
+        (b'PK\x03\x04' + PAYLOAD, 'is cut off'),
+    ],
+)
+def test_garbage_earns_no_hint_to_trust(path, content, message):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as error:
+        read_file(str(path))
+    assert 'rust' not in str(error.value)
+
+
+@pytest.mark.parametrize('share', [0.1, 0.5, 0.99])
+@pytest.mark.parametrize('legacy', [False, True])
+def test_cut_off(path, share, legacy):
+    torch.save(
+        {'a': torch.zeros(5000)}, path, _use_new_zipfile_serialization=not legacy
+    )
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    with pytest.raises(ValueError, match='is cut off|cannot be read') as error:
+        read_file(str(path))
+    assert 'rust' not in str(error.value)
+
+
+def test_other_zip_files(path):
+    with zipfile.ZipFile(path, 'w') as archive:
+        archive.writestr('a.txt', 'text')
+    with pytest.raises(ValueError, match='is a zip file, not a state dict'):
+        read_file(str(path))
+    torch.jit.script(torch.nn.Linear(1, 1)).save(str(path))
+    with pytest.raises(ValueError, match='is a TorchScript program'):
+        read_file(str(path))
+
+
+def test_no_dict_and_no_file(path):
+    with pytest.raises(FileNotFoundError, match="SRC='.*there is no such file"):
+        read_file(str(path), 'SRC')
+    torch.save([torch.zeros(1)], path)
+    with pytest.raises(ValueError, match='must hold a dict, but holds a list'):
+        read_file(str(path))
+
+
+def test_write_is_whole_or_not_at_all(path):
+    assert write_file(WEIGHTS, path) == path
+    before = path.read_bytes()
+    with pytest.raises(Exception, match='pickle'):
+        write_file(dict(broken=lambda: None), path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
