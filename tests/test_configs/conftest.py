@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = {path.stem: path for path in sorted(ROOT.glob('configs/[!_]*/*.py'))}
 
 
-@pytest.fixture(scope='session', autouse=True)
+@pytest.fixture(scope='package', autouse=True)
 def fast_bases():
     with bases_read_once():
         yield
