@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from mmengine.runner import Runner
 
+from mmlinattn.utils import distributed
+
 pytestmark = pytest.mark.modern
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +34,7 @@ def run(monkeypatch, tmp_path):
     or test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('LOCAL_RANK', '0')
+    monkeypatch.setattr(distributed, 'run_on_cpus', lambda cfg: None)
 
     def call(name, *args):
         runs = []
@@ -153,12 +156,14 @@ def test_train_resume_from_last(run, config):
         ),
     ],
 )
-def test_bad_input(run, config, checkpoint, tool, args, message):
+@pytest.mark.parametrize('debug', [False, True])
+def test_bad_input(run, config, checkpoint, capsys, tool, args, message, debug):
     with pytest.raises(SystemExit) as exit_info:
-        run(tool, *args)
-    line = exit_info.value.code
+        run(tool, *args, *['--debug'] * debug)
+    assert exit_info.value.code == 2
+    *trace, line = capsys.readouterr().err.splitlines()
     assert line.startswith(f'{tool}.py: error: ') and message in line
-    assert '\n' not in line
+    assert bool(trace) == debug
 
 
 def test_bad_option(run, config, capsys):
