@@ -251,8 +251,7 @@ blocks of the stage; the paper's own model is
 ```python
 linear = dict(type='ELFATT', block_size=196)
 softmax = dict(type='SoftmaxAttention', lepe=True)
-model = dict(
-    backbone=dict(attention=[linear, linear, [softmax, linear], softmax]))
+model = dict(backbone=dict(attention=[linear, linear, [softmax, linear], softmax]))
 ```
 
 In Swin a list changes the attentions only; ELFATT's Swin has overlapping
