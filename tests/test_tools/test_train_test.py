@@ -226,13 +226,12 @@ def test_tta(run, config, checkpoint):
 
 
 @pytest.mark.parametrize('tool', ['train', 'test'])
-def test_help(tool):
-    out = subprocess.run(
-        [sys.executable, TOOLS / f'{tool}.py', '-h'],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+def test_help(tool, monkeypatch, capsys):
+    monkeypatch.setattr(sys, 'argv', [f'{tool}.py', '-h'])
+    with pytest.raises(SystemExit) as stop:
+        load_tool(tool).main()
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
     assert '--cfg-options' in out and '--work-dir' in out
     # mim would take it for a tool of OpenMMLab 1.0
     assert '--gpus' not in out
@@ -277,3 +276,15 @@ def test_launchers(tmp_path, script, args, program, expected):
     assert done.stdout.strip().endswith(expected.format(tools=TOOLS))
     done = run(['bash', TOOLS / script])
     assert done.returncode == 2 and done.stderr.startswith('usage: ')
+
+
+@pytest.mark.parametrize(
+    'script, args', [('dist_train.sh', ['c.py']), ('dist_test.sh', ['c.py', 'x.pth'])]
+)
+@pytest.mark.parametrize('gpus', ['0', '-1', 'two', ''])
+def test_launchers_want_a_number(script, args, gpus):
+    command = ['bash', TOOLS / script, *args, gpus]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == ''
+    message = f"GPUS must be a positive number, got '{gpus}'"
+    assert done.stderr == f'{script}: error: {message}\n'
