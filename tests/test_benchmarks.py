@@ -429,7 +429,22 @@ def test_peak_in_a_process_of_its_own(load):
     peak = load('memory').peak_of_variant
     found = peak(0, 'ours', 'forward+backward', args)['bytes']
     assert found is None or 0 < found < 2**26
-    assert 'no such variant' in peak(0, 'no such variant', 'forward', args)['error']
+
+
+@pytest.mark.parametrize(
+    'code, stderr, says',
+    [
+        (1, 'Traceback\nKeyError: 3\n', 'KeyError: 3'),
+        (1, '', 'unknown error'),
+        (-9, '', 'signal 9; out of memory?'),
+    ],
+)
+def test_process_that_fails(load, monkeypatch, code, stderr, says):
+    memory = load('memory')
+    done = subprocess.CompletedProcess([], code, stderr=stderr)
+    monkeypatch.setattr(memory.subprocess, 'run', lambda *args, **kwargs: done)
+    args = load('command').parse_args(['--suite', 'ops', '--small'])
+    assert says in memory.peak_of_variant(0, 'ours', 'forward', args)['error']
 
 
 def test_missing_library_is_an_error_of_the_variant(load, monkeypatch, capsys):
