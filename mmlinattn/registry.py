@@ -5,6 +5,7 @@ found from mmengine, mmdet, mmseg and mmpretrain without any import.
 """
 
 from mmengine.registry import HOOKS as MMENGINE_HOOKS
+from mmengine.registry import MODEL_WRAPPERS as MMENGINE_MODEL_WRAPPERS
 from mmengine.registry import MODELS as MMENGINE_MODELS
 from mmengine.registry import (
     OPTIM_WRAPPER_CONSTRUCTORS as MMENGINE_OPTIM_WRAPPER_CONSTRUCTORS,
@@ -22,6 +23,12 @@ OPTIM_WRAPPER_CONSTRUCTORS = Registry(
     parent=MMENGINE_OPTIM_WRAPPER_CONSTRUCTORS,
     scope='mmlinattn',
     locations=['mmlinattn.engine'],
+)
+MODEL_WRAPPERS = Registry(
+    'model_wrapper',
+    parent=MMENGINE_MODEL_WRAPPERS,
+    scope='mmlinattn',
+    locations=['mmlinattn.utils.distributed'],
 )
 
 

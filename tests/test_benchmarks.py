@@ -1,6 +1,7 @@
 """The benchmarks' machinery; what they measure is not asserted."""
 
 import json
+import subprocess
 import sys
 from functools import partial
 from importlib import import_module
@@ -19,15 +20,15 @@ CPU = torch.device('cpu')
 
 @pytest.fixture
 def load(monkeypatch):
-    """Imports one of the benchmarks' modules, which are found beside the runner."""
+    """Imports one of the benchmarks' modules, whose package is beside the command."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return import_module
+    return lambda name: import_module(f'side_by_side.{name}')
 
 
 @pytest.fixture
 def tiny(load, monkeypatch):
     """A suite of one case, measured without processes of its own."""
-    cases, registry, run = map(load, ('cases', 'registry', 'run'))
+    cases, registry, run = map(load, ('cases', 'registry', 'command'))
     case = cases.Case(
         'linear',
         {
@@ -251,7 +252,7 @@ def test_ratios_are_over_the_latest_round_of_the_baseline(load):
 
 
 def test_results_are_written(load, tiny, tmp_path, capsys):
-    load('run').main(
+    load('command').main(
         ['--suite', 'ops', '--rounds', '2', '--small', '--out', str(tmp_path)]
     )
     assert 'broken is left out: out of memory' in capsys.readouterr().out
@@ -279,7 +280,9 @@ def test_results_are_written(load, tiny, tmp_path, capsys):
 
 def test_profile_is_written(load, tiny, tmp_path):
     tiny.variants.pop('broken')
-    load('run').main(['--suite', 'ops', '--profile', '--small', '--out', str(tmp_path)])
+    load('command').main(
+        ['--suite', 'ops', '--profile', '--small', '--out', str(tmp_path)]
+    )
     profiles = json.loads((tmp_path / 'ops_cpu_profile.json').read_text())['profiles']
     assert [(x['variant'], x['step']) for x in profiles] == [
         (name, step)
@@ -313,7 +316,7 @@ def test_shares_of_operators(load):
 
 
 def test_baseline_can_be_chosen(load, tiny, tmp_path, monkeypatch):
-    run, rates = load('run'), load('rates')
+    run, rates = load('command'), load('rates')
     monkeypatch.setattr(
         run, 'measure_rates', lambda *args: rates.Rates(1.0, 1.0, 1.0, *args[:2])
     )
@@ -410,7 +413,7 @@ import sys
 sys.path.insert(0, {str(BENCHMARKS)!r})
 import resource
 import torch
-from memory import limit_memory, peak_bytes
+from side_by_side.memory import limit_memory, peak_bytes
 
 torch.ones(200 * 2**18)
 print(peak_bytes(lambda: torch.ones(64 * 2**18).sum(), torch.device('cpu')) / 2**20)
@@ -422,11 +425,26 @@ print(resource.getrlimit(resource.RLIMIT_DATA)[0])
 
 
 def test_peak_in_a_process_of_its_own(load):
-    args = load('run').parse_args(['--suite', 'ops', '--small'])
+    args = load('command').parse_args(['--suite', 'ops', '--small'])
     peak = load('memory').peak_of_variant
     found = peak(0, 'ours', 'forward+backward', args)['bytes']
     assert found is None or 0 < found < 2**26
-    assert 'no such variant' in peak(0, 'no such variant', 'forward', args)['error']
+
+
+@pytest.mark.parametrize(
+    'code, stderr, says',
+    [
+        (1, 'Traceback\nKeyError: 3\n', 'KeyError: 3'),
+        (1, '', 'unknown error'),
+        (-9, '', 'signal 9; out of memory?'),
+    ],
+)
+def test_process_that_fails(load, monkeypatch, code, stderr, says):
+    memory = load('memory')
+    done = subprocess.CompletedProcess([], code, stderr=stderr)
+    monkeypatch.setattr(memory.subprocess, 'run', lambda *args, **kwargs: done)
+    args = load('command').parse_args(['--suite', 'ops', '--small'])
+    assert says in memory.peak_of_variant(0, 'ours', 'forward', args)['error']
 
 
 def test_missing_library_is_an_error_of_the_variant(load, monkeypatch, capsys):
@@ -459,17 +477,40 @@ def test_missing_library_is_an_error_of_the_variant(load, monkeypatch, capsys):
         (['--suite', 'ops', '--batch', '-1'], '--batch must be at'),
         (['--suite', 'ops', '--only', 'nothing'], "--only='nothing' fits none of"),
         (['--suite', 'ops', '--baseline', 'theirs'], 'must be one of'),
-        (['--suite', 'ops', '--device', 'meta'], '--device must be cpu or cuda'),
+        (['--suite', 'ops', '--device', 'meta'], 'must be cpu or cuda'),
+        (['--suite', 'ops', '--device', 'gpu'], "must be cpu or cuda, got 'gpu'"),
+        (['--suite', 'ops', '--device', 'cuda:99'], "'cuda:99', but torch finds"),
+        (['--suite', 'ops', '--device', 'cpu:1'], "'cpu:1', but torch finds 1"),
         (['--suite', 'ops', '--dtype', 'int8'], 'invalid choice'),
+        (['--suite'], 'expected one argument'),
+        ([], 'required: --suite'),
+        (['--suite', 'ops', '--round', '1'], 'unrecognized arguments: --round'),
+        (['--suite', 'ops', '--rounds', 'two'], "invalid int value: 'two'"),
+        (['--suite', 'ops', '--out', __file__], 'is a file, not a folder'),
+        (['--suite', 'ops', '--out', f'{__file__}/x'], 'can not be written'),
     ],
 )
 def test_bad_input(load, capsys, options, message):
     with pytest.raises(SystemExit) as stop:
-        load('run').parse_args(options)
-    assert stop.value.code == 2 and message in capsys.readouterr().err
+        load('command').parse_args(options)
+    line = capsys.readouterr().err
+    assert stop.value.code == 2 and message in line and line.count('\n') == 1
+
+
+def test_command():
+    """The documented way to call it, from anywhere."""
+    done = subprocess.run(
+        [sys.executable, BENCHMARKS / 'run.py', '--suite', 'none'],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and done.stdout == ''
+    assert done.stderr.startswith(
+        "run.py: error: argument --suite: invalid choice: 'no"
+    )
 
 
 def test_help(load, capsys):
     with pytest.raises(SystemExit) as stop:
-        load('run').parse_args(['--help'])
+        load('command').parse_args(['--help'])
     assert stop.value.code == 0 and 'examples:' in capsys.readouterr().out

@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# On several GPUs of one or more machines, by torch's launcher.
+# On several GPUs of one or more machines, by torch's launcher; without a GPU on as
+# many processes of the CPU.
 # Usage: [NNODES=1 NODE_RANK=0 MASTER_ADDR=127.0.0.1 PORT=29500] \
 #            dist_test.sh CONFIG CHECKPOINT GPUS [options of test.py]
 set -euo pipefail
 if [ $# -lt 3 ]; then
     echo "usage: $0 CONFIG CHECKPOINT GPUS [options of test.py]" >&2
+    exit 2
+fi
+if ! [[ $3 =~ ^[1-9][0-9]*$ ]]; then
+    echo "$(basename "$0"): error: GPUS must be a positive number, got '$3'" >&2
     exit 2
 fi
 

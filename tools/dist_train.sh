@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# On several GPUs of one or more machines, by torch's launcher.
+# On several GPUs of one or more machines, by torch's launcher; without a GPU on as
+# many processes of the CPU.
 # Usage: [NNODES=1 NODE_RANK=0 MASTER_ADDR=127.0.0.1 PORT=29500] \
 #            dist_train.sh CONFIG GPUS [options of train.py]
 set -euo pipefail
 if [ $# -lt 2 ]; then
     echo "usage: $0 CONFIG GPUS [options of train.py]" >&2
+    exit 2
+fi
+if ! [[ $2 =~ ^[1-9][0-9]*$ ]]; then
+    echo "$(basename "$0"): error: GPUS must be a positive number, got '$2'" >&2
     exit 2
 fi
 

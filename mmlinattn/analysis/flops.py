@@ -23,7 +23,6 @@ from collections import Counter
 from contextlib import ExitStack
 from functools import wraps
 from math import prod
-from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
@@ -31,6 +30,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mmlinattn import functional
+from mmlinattn.functional import cholesky_solve
+
+from .substitution import substituted
 
 KINDS = {
     'conv': 'convolutions',
@@ -87,7 +89,7 @@ class FlopCount:
 def count_flops(model, *inputs, forward=None):
     """Counts the FLOPs of one forward pass; the module's docstring says how.
 
-    Softmax attention is recognised in ``scaled_dot_product_attention`` and in
+    Softmax attention is recognized in ``scaled_dot_product_attention`` and in
     the modules of ``SOFTMAX_ATTENTIONS``; where another module writes it out,
     its products are of kind 'matmul'.
 
@@ -106,15 +108,13 @@ def count_flops(model, *inputs, forward=None):
     model.eval()
     try:
         with ExitStack() as stack:
-            # not hooks: some libraries call forward() without them
             for name, module in model.named_modules():
                 attention = type(module).__name__ in SOFTMAX_ATTENTIONS
                 kind = 'softmax_attention' if attention else None
-                watched = tally.watch(module.forward, kind, module=name)
-                stack.enter_context(patch.object(module, 'forward', watched))
-            for owner, name, kind, options in _OUR_PRODUCTS:
-                watched = tally.watch(getattr(owner, name), kind, **options)
-                stack.enter_context(patch.object(owner, name, watched))
+                _watch_forward(stack, tally, module, kind, name)
+            for function, kind, options in _OUR_PRODUCTS:
+                watched = tally.watch(function, kind, options=options)
+                stack.enter_context(substituted(function, watched))
             stack.enter_context(torch.no_grad())
             stack.enter_context(_FunctionMode(tally))
             stack.enter_context(_DispatchMode(tally))
@@ -125,16 +125,24 @@ def count_flops(model, *inputs, forward=None):
     return FlopCount(tally.macs)
 
 
-# Functions of ours, where their callers look them up, the kind of their batched
-# products, and the arguments that make them do what they stand for.
-_LITERAL = dict(options=dict(solver='newton'))
-_EXPLICIT = dict(options=dict(keep_kernel=True))
+# Functions of ours, the kind of their batched products, and the arguments that make
+# them do what they stand for.
 _OUR_PRODUCTS = (
-    (functional, 'softmax_free_attention', 'gaussian_kernel', _EXPLICIT),
-    (functional, 'newton_pinv', 'pseudo_inverse', _LITERAL),
-    (functional.softmax_free, 'newton_pinv', 'pseudo_inverse', _LITERAL),
-    (functional.softmax_free, 'cholesky_solve', 'pseudo_inverse', {}),
+    (functional.softmax_free_attention, 'gaussian_kernel', dict(keep_kernel=True)),
+    (functional.newton_pinv, 'pseudo_inverse', dict(solver='newton')),
+    (cholesky_solve, 'pseudo_inverse', {}),
 )
+
+
+def _watch_forward(stack, tally, module, kind, name):
+    """Has a module's forward pass tallied until the stack is closed."""
+    # not hooks: some libraries call forward() without them
+    own = vars(module)
+    if 'forward' in own:
+        stack.callback(own.__setitem__, 'forward', own['forward'])
+    else:
+        stack.callback(own.pop, 'forward')
+    own['forward'] = tally.watch(module.forward, kind, module=name)
 
 
 class _Tally:

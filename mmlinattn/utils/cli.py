@@ -1,13 +1,145 @@
 """What the command-line tools share."""
 
 import argparse
+import difflib
+import inspect
 import os
 import os.path as osp
 import sys
+import traceback
+from contextlib import contextmanager
+from pathlib import Path
 
 from mmengine.config import DictAction
 
 from .config import load_config
+
+# What MMEngine and the tools read at the top of a config that need not have it,
+# besides a runner's own arguments.
+_OPTIONAL_KEYS = (
+    'activation_checkpointing',
+    'compile',
+    'efficient_conv_bn_eval',
+    'find_unused_parameters',
+    'model_wrapper_cfg',
+    'runner_type',
+    'strategy',
+    'sync_bn',
+    'tta_model',
+    'tta_pipeline',
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """The argument parser of every tool.
+
+    It reports an error in one line, takes no abbreviations, which would take a
+    misspelled option for another one, and has ``--debug``: :func:`exit_with` then
+    shows the traceback. The description is printed as it is written.
+
+    Args:
+        **kwargs: Arguments of :class:`argparse.ArgumentParser`.
+    """
+
+    debug = False
+
+    def __init__(self, **kwargs):
+        kwargs.setdefault('formatter_class', argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **kwargs)
+        self.add_argument(
+            '--debug', action='store_true', help='show the traceback of an error'
+        )
+
+    def parse_known_args(self, args=None, namespace=None):
+        """As argparse does, and remembers ``--debug``."""
+        found, rest = super().parse_known_args(args, namespace)
+        Parser.debug = found.debug
+        return found, rest
+
+    def error(self, message):
+        """Ends the tool with one line on stderr and exit code 2."""
+        self.exit(2, f'{self.prog}: error: {one_line(message)}\n')
+
+
+def one_line(message):
+    """A message without line breaks."""
+    return ' '.join(str(message).split())
+
+
+def exit_with(error):
+    """Ends a tool with one line that says what is wrong with its input.
+
+    The line goes to stderr and the exit code is 2; with ``--debug`` the traceback
+    comes before it.
+
+    Args:
+        error (Exception): What was raised on the input.
+    """
+    if Parser.debug:
+        traceback.print_exception(type(error), error, error.__traceback__)
+    # str() of a KeyError has quotes around the message
+    message = error.args[0] if isinstance(error, KeyError) and error.args else error
+    text = one_line(message) or type(error).__name__
+    print(f'{osp.basename(sys.argv[0])}: error: {text}', file=sys.stderr)
+    sys.exit(2)
+
+
+@contextmanager
+def errors_in_one_line(*kinds):
+    """Context that ends the tool by :func:`exit_with` on some errors.
+
+    Args:
+        *kinds (type): Classes of exceptions that speak of bad input.
+    """
+    try:
+        yield
+    except kinds as error:
+        exit_with(error)
+
+
+def output_file(text):
+    """Type of an argument that names a file to write.
+
+    Args:
+        text (str): The argument.
+
+    Returns:
+        Path: The file, in a folder that is there or can be made.
+
+    Raises:
+        argparse.ArgumentTypeError: If it can't be written.
+    """
+    path = _output(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f'{text!r} is a folder, not a file')
+    return path
+
+
+def output_folder(text):
+    """Type of an argument that names a folder to write to, as :func:`output_file`."""
+    path = _output(text)
+    if path.exists() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f'{text!r} is a file, not a folder')
+    return path
+
+
+def _output(text):
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f'{text!r} is not a path')
+    path = Path(text).expanduser()
+    try:
+        there = next(x for x in (path, *path.absolute().parents) if x.exists())
+    except OSError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if there != path and not there.is_dir():
+        raise argparse.ArgumentTypeError(
+            f'{text!r} can not be written: {str(there)!r} is a file, not a folder'
+        )
+    if not os.access(there, os.W_OK):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} can not be written: no permission for {str(there)!r}'
+        )
+    return path
 
 
 def run_parser(description):
@@ -17,9 +149,9 @@ def run_parser(description):
         description (str): What the tool does.
 
     Returns:
-        argparse.ArgumentParser: The parser, open for more arguments.
+        Parser: The parser, open for more arguments.
     """
-    parser = argparse.ArgumentParser(description=description)
+    parser = Parser(description=description)
     parser.add_argument('config', help='path of the config')
     parser.add_argument(
         '--work-dir',
@@ -65,8 +197,36 @@ def _key_value(text):
     return text
 
 
+def check_cfg_options(cfg, cfg_options):
+    """Refuses to override what nobody would read.
+
+    Args:
+        cfg (Config): The config, before anything is overridden.
+        cfg_options (dict, optional): What to override, by dotted key.
+
+    Raises:
+        KeyError: If a key's first part is neither in the config nor known to
+            MMEngine, with the likely one.
+    """
+    from mmengine.runner import Runner  # it imports torch, which few tools need
+
+    known = {*cfg, *_OPTIONAL_KEYS, *inspect.signature(Runner).parameters}
+    for key in cfg_options or {}:
+        first = key.partition('.')[0]
+        if first not in known:
+            likely = difflib.get_close_matches(first, known, 1)
+            hint = f'; did you mean {likely[0]!r}?' if likely else ''
+            raise KeyError(
+                f'--cfg-options {key}: the config has no {first!r}, and nothing '
+                f'would read it{hint}'
+            )
+
+
 def run_config(args):
     """The config of a run, as its arguments say.
+
+    Processes that were started without GPUs join on CPUs, see
+    :func:`mmlinattn.utils.distributed.run_on_cpus`.
 
     Args:
         args (argparse.Namespace): Arguments of :func:`run_parser`.
@@ -76,7 +236,10 @@ def run_config(args):
 
     Raises:
         FileNotFoundError: If the config or one that it inherits is missing.
+        ValueError: If the launcher does not work here.
     """
+    from .distributed import run_on_cpus  # it imports torch, which few tools need
+
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     cfg = load_config(args.config, args.cfg_options)
     cfg.launcher = args.launcher
@@ -85,14 +248,5 @@ def run_config(args):
     elif cfg.get('work_dir') is None:
         name = osp.splitext(osp.basename(args.config))[0]
         cfg.work_dir = osp.join('work_dirs', name)
+    run_on_cpus(cfg)
     return cfg
-
-
-def exit_with(error):
-    """Ends a tool with one line that says what is wrong with its input.
-
-    Args:
-        error (Exception): What was raised on the input.
-    """
-    message = error.args[0] if isinstance(error, KeyError) else error
-    sys.exit(f'{osp.basename(sys.argv[0])}: error: {message}')

@@ -227,10 +227,30 @@ def test_falls_back_to_the_cpu():
     assert next(model.parameters()).device.type == 'cpu'
 
 
+def error_of(options, capsys):
+    """The one line on stderr that the tool ends with."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        get_flops.main([str(option) for option in options])
+    lines = capsys.readouterr().err.splitlines()
+    assert stop.value.code == 2 and len(lines) == 1
+    return lines[0]
+
+
 @pytest.mark.parametrize(
     'options, says',
     [
         (['missing.py'], 'missing.py'),
+        ([Path(__file__).with_suffix('.jpg')], 'test_get_flops.jpg'),
+        ([CONFIGS], str(CONFIGS)),
+        ([CONFIGS / 'README.md'], 'README.md'),
+        ([CLASSIFIER, '--shape', '64', '--out', f'{__file__}/x'], 'can not be written'),
+        ([CLASSIFIER, '--shape', '64', '--out', ''], 'is not a path'),
+        ([CLASSIFIER, '--shap', '64'], '--shap'),
+        ([CLASSIFIER, '--shape'], '--shape'),
+        ([CLASSIFIER, '--cfg-options', 'modle.backbone.arch=small'], "'model'?"),
+        ([CLASSIFIER, '--cfg-options', 'model=5'], 'soft-t_in1k.py'),
+        ([CLASSIFIER, '--cfg-options', 'model.backbone.ach=small'], "'ach'"),
         ([CLASSIFIER, '--shape', '16'], 'at least 32 x 32'),
         ([CLASSIFIER, '--cfg-options', 'model.backbone.arch=huger'], "'huger'"),
         ([CLASSIFIER, '--cfg-options', 'model.backbone.type=mmlinattn.Sofa'], 'Sofa'),
@@ -241,22 +261,29 @@ def test_falls_back_to_the_cpu():
         ([CLASSIFIER, '--shape', '64', '--out', ROOT], str(ROOT)),
     ],
 )
-def test_bad_input(options, says):
+def test_bad_input(options, says, capsys):
     pytest.importorskip('mmpretrain')
-    with pytest.raises(SystemExit) as stop:
-        get_flops.main([str(option) for option in options])
-    assert says in stop.value.code
-    assert '\n' not in stop.value.code
+    assert says in error_of(options, capsys)
 
 
-@pytest.mark.parametrize('text', ['x = 1', 'model = dict(', "_base_ = 'missing.py'"])
-def test_bad_config(text, tmp_path):
+@pytest.mark.parametrize(
+    'text',
+    ['x = 1', 'model = dict(', "_base_ = 'missing.py'", "model = 'SOFT'", 'model = {}'],
+)
+def test_bad_config(text, tmp_path, capsys):
     config = tmp_path / 'bad.py'
     config.write_text(text)
+    assert str(config) in error_of([config, '--shape', '64'], capsys)
+
+
+def test_debug_shows_where(tmp_path, capsys):
+    config = tmp_path / 'bad.py'
+    config.write_text("model = dict(type='mmlinattn.NoSuchModel')")
     with pytest.raises(SystemExit) as stop:
-        get_flops.main([str(config), '--shape', '64'])
-    assert 'bad.py' in stop.value.code or 'missing.py' in stop.value.code
-    assert '\n' not in stop.value.code
+        get_flops.main([str(config), '--shape', '64', '--debug'])
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert stop.value.code == 2 and 'NoSuchModel' in last
+    assert first.startswith('Traceback')
 
 
 @pytest.mark.parametrize(
@@ -269,10 +296,7 @@ def test_bad_config(text, tmp_path):
     ],
 )
 def test_bad_arguments(options, capsys):
-    with pytest.raises(SystemExit) as stop:
-        get_flops.main([str(CLASSIFIER), *options])
-    assert stop.value.code == 2
-    assert options[0] in capsys.readouterr().err.splitlines()[-1]
+    assert options[0] in error_of([CLASSIFIER, *options], capsys)
 
 
 def test_command_line():

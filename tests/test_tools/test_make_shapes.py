@@ -1,6 +1,7 @@
 import importlib.util
 import itertools
 import json
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -471,27 +472,70 @@ def test_finished_set_is_left_alone(tmp_path, capsys):
     assert capsys.readouterr().out.startswith('already there')
 
 
-def test_killed_run_is_done_anew(roots, tmp_path, monkeypatch):
+def test_missing_files_are_written_again(roots, tmp_path, capsys):
+    root = run('coco', tmp_path)
+    mine = root / 'val2017' / '000000000001.jpg'
+    mine.write_bytes(b'mine')
+    for name in ('train2017/000000000002.jpg', 'annotations/instances_val2017.json'):
+        (root / name).unlink()
+    (root / '.make_shapes-left').mkdir()  # by a run that was killed
+    capsys.readouterr()
+    run('coco', root)
+    assert 'wrote 2 missing files again of 6 training' in capsys.readouterr().out
+    assert mine.read_bytes() == b'mine'
+    mine.write_bytes((roots['coco'] / 'val2017' / mine.name).read_bytes())
+    assert contents(root) == contents(roots['coco'])
 
+
+@pytest.mark.parametrize('gone', ['train', '*'])
+def test_missing_folders_are_written_again(roots, tmp_path, gone):
+    root = run('imagenet', tmp_path)
+    for path in root.glob(gone):
+        if path.is_dir():
+            shutil.rmtree(path)
+    assert contents(run('imagenet', root)) == contents(roots['imagenet'])
+
+
+@pytest.mark.parametrize('when', ['drawing', 'moving'])
+def test_killed_run_is_done_anew(roots, tmp_path, monkeypatch, when):
     def draw_one(*args):
-        yield from itertools.islice(complete(*args), 1)
+        yield from itertools.islice(draw(*args), 1)
         raise KeyboardInterrupt
 
-    complete = make_shapes.draw_split
+    def move_one(path, target):
+        if target.suffix == '.JPEG' and list(tmp_path.glob('train/*/*.JPEG')):
+            raise KeyboardInterrupt
+        return move(path, target)
+
+    draw, move = make_shapes.draw_split, Path.replace
     with monkeypatch.context() as patch:
-        patch.setattr(make_shapes, 'draw_split', draw_one)
+        if when == 'drawing':
+            patch.setattr(make_shapes, 'draw_split', draw_one)
+        else:
+            patch.setattr(Path, 'replace', move_one)
         with pytest.raises(KeyboardInterrupt):
             run('imagenet', tmp_path)
-    assert len(list(tmp_path.rglob('*.JPEG'))) == 1
+    assert len(list(tmp_path.glob('train/*/*.JPEG'))) == (when == 'moving')
     assert contents(run('coco', tmp_path)) == contents(roots['coco'])
+
+
+def test_set_of_an_earlier_version(roots, tmp_path):
+    """Its record has another generator and no list of files."""
+    root = run('coco', tmp_path)
+    record = json.loads((root / 'make_shapes.json').read_text())
+    del record['files']
+    (root / 'make_shapes.json').write_text(json.dumps(dict(record, generator='old')))
+    run('imagenet', root, '--overwrite')
+    assert contents(root) == contents(roots['imagenet'])
 
 
 def test_overwrite_replaces_only_what_the_tool_wrote(roots, tmp_path):
     root = run('ade20k', tmp_path)
-    (root / 'notes.txt').write_text('mine')
+    for name in ('notes.txt', 'images/training/mine.jpg'):
+        (root / name).write_text('mine')
     run('coco', root, '--overwrite')
     found = contents(root)
-    assert found.pop('notes.txt') == b'mine'
+    assert found.pop('notes.txt') == found.pop('images/training/mine.jpg') == b'mine'
     assert found == contents(roots['coco'])
 
 
@@ -500,7 +544,7 @@ def check_error(capsys, words, *arguments):
     with pytest.raises(SystemExit) as exit_info:
         make_shapes.main(list(map(str, arguments)))
     error = capsys.readouterr().err
-    assert exit_info.value.code not in (0, None)
+    assert exit_info.value.code == 2
     assert error.count('\n') == 1 and error.endswith('\n')
     assert all(word in error for word in words), error
 
@@ -515,6 +559,12 @@ def check_error(capsys, words, *arguments):
         (['--size', '64'], ['--size', 'expected 2 arguments']),
         (['--num-train', 'many'], ['--num-train', 'many']),
         (['--layout', 'voc'], ['--layout', 'voc', 'cityscapes']),
+        (['--size', '99999', '64'], ['size', '99999 64', 'at most 8192 8192']),
+        (['--size', '64', '1e3'], ['--size', '1e3']),
+        (['--seed'], ['--seed', 'expected one argument']),
+        (['--num-tran', '3'], ['unrecognized', '--num-tran']),
+        (['--overwrit'], ['unrecognized', '--overwrit']),
+        (['more'], ['unrecognized', 'more']),
     ],
 )
 def test_bad_arguments(capsys, tmp_path, options, words):
@@ -525,6 +575,16 @@ def test_bad_arguments(capsys, tmp_path, options, words):
 
 def test_missing_arguments(capsys):
     check_error(capsys, ['--layout', '--out'])
+    check_error(capsys, ['--out', 'is not a path'], '--layout', 'coco', '--out', '')
+
+
+@pytest.mark.parametrize('record', ['', '{"layout":', '[]', '{}', '{"layout": "voc"}'])
+def test_damaged_record(capsys, tmp_path, record):
+    (tmp_path / 'make_shapes.json').write_text(record)
+    (tmp_path / 'train2017').mkdir()
+    words = [str(tmp_path / 'make_shapes.json'), 'record of this tool']
+    check_error(capsys, words, '--layout', 'coco', '--out', tmp_path, '--overwrite')
+    assert (tmp_path / 'train2017').is_dir()
 
 
 def test_folder_of_others_is_refused(capsys, tmp_path):
@@ -550,21 +610,16 @@ def test_out_is_a_file(capsys, tmp_path):
 
 
 def test_as_a_command(tmp_path):
-    command = [sys.executable, str(TOOL), '--layout', 'coco', '--out']
-    bad = subprocess.run(
-        [*command, str(tmp_path), '--num-val', '-2'], capture_output=True, text=True
-    )
-    assert bad.returncode != 0 and bad.stdout == ''
-    assert bad.stderr == 'make_shapes.py: error: num-val must be at least 1, got -2\n'
     tiny = ['--num-train', '1', '--num-val', '1']
-    good = subprocess.run(
-        [*command, str(tmp_path), *tiny], capture_output=True, text=True
-    )
-    assert good.returncode == 0 and good.stderr == ''
-    assert good.stdout.splitlines()[-1].startswith('wrote 1 training and 1 validation')
-    usage = subprocess.run(
-        [sys.executable, str(TOOL), '--help'], capture_output=True, text=True
-    )
-    assert usage.returncode == 0
-    assert all(layout in usage.stdout for layout in SCALES)
-    assert 'data_root' in usage.stdout
+    command = [sys.executable, TOOL, '--layout', 'coco', '--out', tmp_path, *tiny]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ''
+    assert done.stdout.splitlines()[-1].startswith('wrote 1 training and 1 validation')
+
+
+def test_help(capsys):
+    with pytest.raises(SystemExit) as stop:
+        make_shapes.main(['--help'])
+    text = capsys.readouterr().out
+    assert stop.value.code == 0 and 'data_root' in text
+    assert all(layout in text for layout in SCALES)

@@ -13,6 +13,8 @@ import pytest
 import torch
 from mmengine.runner import Runner
 
+from mmlinattn.utils import distributed
+
 pytestmark = pytest.mark.modern
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +35,7 @@ def run(monkeypatch, tmp_path):
     or test."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('LOCAL_RANK', '0')
+    monkeypatch.setattr(distributed, 'run_on_cpus', lambda cfg: None)
 
     def call(name, *args):
         runs = []
@@ -177,14 +180,18 @@ def test_train_resume_from_nothing(run, config, checkpoint, capsys):
         ),
     ],
 )
-def test_bad_input(run, config, checkpoint, tool, args, message, tmp_path):
+@pytest.mark.parametrize('debug', [False, True])
+def test_bad_input(
+    run, config, checkpoint, capsys, tool, args, message, debug, tmp_path
+):
     (tmp_path / 'broken').mkdir()
     (tmp_path / 'broken' / 'epoch_1.pth').touch()
     with pytest.raises(SystemExit) as exit_info:
-        run(tool, *args)
-    line = exit_info.value.code
+        run(tool, *args, *['--debug'] * debug)
+    assert exit_info.value.code == 2
+    *trace, line = capsys.readouterr().err.splitlines()
     assert line.startswith(f'{tool}.py: error: ') and message in line
-    assert '\n' not in line
+    assert bool(trace) == debug
 
 
 def test_bad_option(run, config, capsys):
@@ -247,13 +254,12 @@ def test_tta(run, config, checkpoint):
 
 
 @pytest.mark.parametrize('tool', ['train', 'test'])
-def test_help(tool):
-    out = subprocess.run(
-        [sys.executable, TOOLS / f'{tool}.py', '-h'],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+def test_help(tool, monkeypatch, capsys):
+    monkeypatch.setattr(sys, 'argv', [f'{tool}.py', '-h'])
+    with pytest.raises(SystemExit) as stop:
+        load_tool(tool).main()
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
     assert '--cfg-options' in out and '--work-dir' in out
     # mim would take it for a tool of OpenMMLab 1.0
     assert '--gpus' not in out
@@ -298,3 +304,15 @@ def test_launchers(tmp_path, script, args, program, expected):
     assert done.stdout.strip().endswith(expected.format(tools=TOOLS))
     done = run(['bash', TOOLS / script])
     assert done.returncode == 2 and done.stderr.startswith('usage: ')
+
+
+@pytest.mark.parametrize(
+    'script, args', [('dist_train.sh', ['c.py']), ('dist_test.sh', ['c.py', 'x.pth'])]
+)
+@pytest.mark.parametrize('gpus', ['0', '-1', 'two', ''])
+def test_launchers_want_a_number(script, args, gpus):
+    command = ['bash', TOOLS / script, *args, gpus]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == ''
+    message = f"GPUS must be a positive number, got '{gpus}'"
+    assert done.stderr == f'{script}: error: {message}\n'

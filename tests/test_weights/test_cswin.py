@@ -384,4 +384,5 @@ def test_other_width(cswin, refused, monkeypatch):
 
 def test_unknown_arch(cswin, refused):
     line = refused(cswin.weights('backbone'), *ELFATT, '--arch', 'x', family='cswin')
-    assert "one of ['b36292', 'base', 'large', 'small', 't24181', 'tiny'], got 'x'" in line
+    names = "['b36292', 'base', 'large', 'small', 't24181', 'tiny']"
+    assert f"one of {names}, got 'x'" in line

@@ -1,8 +1,8 @@
 """Count the FLOPs and parameters of a model, by part.
 
 CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn. One FLOP is one
-multiply-accumulate, as in the papers; what is counted says the docstring of
-mmlinattn/analysis/flops.py. In short: convolutions and matrix products, the products
+multiply-accumulate, as in the papers; the docstring of mmlinattn/analysis/flops.py
+lists what is counted. In short: convolutions and matrix products, the products
 of softmax attention, 5 per element of a LayerNorm, the Newton-Raphson steps of
 softmax-free attention as the model states them, whichever way they are computed.
 
@@ -25,7 +25,6 @@ import json
 import os.path as osp
 import warnings
 from contextlib import contextmanager
-from pathlib import Path
 
 import torch
 from mmengine.logging import MMLogger
@@ -37,7 +36,14 @@ from torch import nn
 
 from mmlinattn.analysis import count_flops
 from mmlinattn.utils import load_config
-from mmlinattn.utils.cli import add_cfg_options, exit_with
+from mmlinattn.utils.cli import (
+    Parser,
+    add_cfg_options,
+    check_cfg_options,
+    errors_in_one_line,
+    one_line,
+    output_file,
+)
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 NOT_COUNTED = (
@@ -47,8 +53,11 @@ NOT_COUNTED = (
 # What a config that can't be built, or run at a size, raises in one of the libraries.
 INPUT_ERRORS = (
     AssertionError,
+    AttributeError,
     ImportError,
     LookupError,
+    MemoryError,
+    OSError,
     RuntimeError,
     SyntaxError,
     TypeError,
@@ -57,9 +66,7 @@ INPUT_ERRORS = (
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__)
     parser.add_argument('config', metavar='CONFIG', help='path of the config')
     parser.add_argument(
         '--shape',
@@ -73,7 +80,9 @@ def parse_args(argv=None):
     parser.add_argument(
         '--backbone-only', action='store_true', help='leave neck and heads out'
     )
-    parser.add_argument('--out', type=Path, metavar='FILE', help='JSON file to write')
+    parser.add_argument(
+        '--out', type=output_file, metavar='FILE', help='JSON file to write'
+    )
     add_cfg_options(parser, 'model.backbone.arch=small')
     args = parser.parse_args(argv)
     if args.shape and len(args.shape) > 2:
@@ -244,7 +253,9 @@ def write_json(path, config, shape, parts):
 
 
 def run(args):
-    cfg = load_config(args.config, args.cfg_options)
+    cfg = load_config(args.config)
+    check_cfg_options(cfg, args.cfg_options)
+    cfg.merge_from_dict(args.cfg_options or {})
     if 'model' not in cfg:
         raise ValueError('it has no model')
     shape = pair(args.shape) if args.shape else default_shape(cfg)
@@ -285,14 +296,14 @@ def quiet():
 
 def main(argv=None):
     args = parse_args(argv)
-    try:
-        with quiet():
+    with errors_in_one_line(ValueError), quiet():
+        try:
             run(args)
-    except OSError as error:
-        exit_with(error)
-    except INPUT_ERRORS as error:
-        message = error.args[0] if isinstance(error, KeyError) else error
-        exit_with(ValueError(f'{args.config}: {" ".join(str(message).split())}'))
+        except INPUT_ERRORS as error:
+            message = one_line(error.args[0] if isinstance(error, KeyError) else error)
+            if args.config not in message:
+                message = f'{args.config}: {message or type(error).__name__}'
+            raise ValueError(message) from error
 
 
 if __name__ == '__main__':

@@ -12,17 +12,18 @@ imagenet    data/imagenet                  soccer ball  crate   volcano   -
 
 Each image has 1 to 4 shapes (imagenet: one) that may hide parts of each other, on
 noise, lines and small blobs; every annotation describes the visible part. Blobs are
-unlabelled where the dataset knows that (ade20k: 0, cityscapes: static). Image i of a
+unlabeled where the dataset knows that (ade20k: 0, cityscapes: static). Image i of a
 split depends only on --seed, --size, the split and i; the same command writes the
 same bytes as long as numpy, OpenCV and Pillow stay the same. make_shapes.json, next
-to the data, keeps the arguments: a finished set is not written again.
+to the data, keeps the arguments and the list of files: a finished set is not written
+again, but for files that are missing.
 """
 
 import argparse
 import colorsys
 import hashlib
 import json
-import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,13 +34,18 @@ import numpy as np
 from PIL import Image, ImageDraw
 from rich.progress import track
 
+from mmlinattn.utils.cli import Parser, errors_in_one_line, output_folder
+from mmlinattn.utils.own_folder import OwnFolder
+
 Size = tuple[int, int]
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 Polygon = list[tuple[int, int]]
 
 SPLITS = ('train', 'val')
 MIN_SIDE = 32  # mmdet's base configs drop smaller images
+MAX_SIDE = 8192  # 4 bytes a pixel, in several copies
 RECORD = 'make_shapes.json'
+DRAFT = '.make_shapes-'
 MIN_VISIBLE = 0.8  # of a shape's area
 MAX_TURN = np.pi / 12  # either way from upright
 
@@ -94,9 +100,9 @@ class Scene:
         """Width and height in pixels."""
         return self.index.shape[1], self.index.shape[0]
 
-    def paint(self, region: Region, colour: Colour) -> None:
+    def paint(self, region: Region, color: Color) -> None:
         """Add a region on top."""
-        self.image = fill(self.image, region.polygon, colour)
+        self.image = fill(self.image, region.polygon, color)
         self.index = fill(self.index, region.polygon, len(self.regions))
         self.regions.append(region)
 
@@ -111,11 +117,11 @@ class Scene:
                 yield region.kind, (self.index == i).astype(np.uint8)
 
 
-def vivid_colour(rng: np.random.Generator, others: Sequence[Colour]) -> Colour:
-    """A saturated colour: of a few random ones the one farthest from the others."""
+def vivid_color(rng: np.random.Generator, others: Sequence[Color]) -> Color:
+    """A saturated color: of a few random ones the one farthest from the others."""
 
-    def distance(colour):
-        return min(np.linalg.norm(np.subtract(colour, other)) for other in others)
+    def distance(color):
+        return min(np.linalg.norm(np.subtract(color, other)) for other in others)
 
     candidates = [
         colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(0.6, 1), rng.uniform(0.5, 1))
@@ -156,8 +162,8 @@ def still_visible(index: np.ndarray, areas: dict[int, int]) -> bool:
     )
 
 
-def draw_background(rng: np.random.Generator, size: Size) -> tuple[Scene, list[Colour]]:
-    """A sky over the ground, with lines and small blobs; the colours of the two."""
+def draw_background(rng: np.random.Generator, size: Size) -> tuple[Scene, list[Color]]:
+    """A sky over the ground, with lines and small blobs; the colors of the two."""
     (width, height), side = size, min(size)
     right, bottom = width - 1, height - 1
     scene = Scene(
@@ -172,12 +178,12 @@ def draw_background(rng: np.random.Generator, size: Size) -> tuple[Scene, list[C
 
     for _ in range(rng.integers(4, 9)):
         ends = rng.integers(0, size, (2, 2)).tolist()
-        colour = rng.integers(0, 256, 3).tolist()
-        cv2.line(scene.image, *ends, colour, thickness=int(rng.integers(1, 3)))
+        color = rng.integers(0, 256, 3).tolist()
+        cv2.line(scene.image, *ends, color, thickness=int(rng.integers(1, 3)))
     for _ in range(rng.integers(5, 13)):
         radii = rng.uniform(0.02, 0.06) * rng.uniform(0.5, 1, rng.integers(5, 10))
         blob = Region('clutter', place(rng, ring(side * radii), size))
-        scene.paint(blob, vivid_colour(rng, [sky, ground]))
+        scene.paint(blob, vivid_color(rng, [sky, ground]))
     return scene, [sky, ground]
 
 
@@ -197,7 +203,7 @@ def draw_scene(
         scale: Least and greatest square root of a shape's area, relative to the
             image's shorter side. Up to 0.62 every shape fits.
     """
-    scene, colours = draw_background(rng, size)
+    scene, colors = draw_background(rng, size)
     areas = {}
     for kind in kinds:
         corners, unit = SHAPES[kind]
@@ -210,11 +216,11 @@ def draw_scene(
                 break
         else:
             continue
-        colours.append(vivid_colour(rng, colours))
-        scene.paint(shape, colours[-1])
+        colors.append(vivid_color(rng, colors))
+        scene.paint(shape, colors[-1])
         mask = (index == position).astype(np.uint8)
         areas[position] = int(mask.sum())
-        # A dark rim keeps shapes of like colours apart where they overlap.
+        # A dark rim keeps shapes of like colors apart where they overlap.
         scene.image[mask > cv2.erode(mask, np.ones((3, 3)), borderValue=0)] //= 2
 
     width, height = size
@@ -279,7 +285,7 @@ class CityscapesLabel(NamedTuple):
     name: str
     id: int
     train_id: int
-    colour: Colour
+    color: Color
 
 
 CITYSCAPES_LABELS = dict(
@@ -314,7 +320,7 @@ def save_json(content: dict, path: Path) -> None:
 
 def outline(mask: np.ndarray) -> list[float]:
     """Polygon x1, y1, x2, ... in pixels along the edge of a solid mask."""
-    # OpenCV joins pixel centres; at three times the size that is 1/6 pixel inside.
+    # OpenCV joins pixel centers; at three times the size that is 1/6 pixel inside.
     large = mask.repeat(3, axis=0).repeat(3, axis=1)
     (contour,), _ = cv2.findContours(large, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     points = cv2.approxPolyDP(contour, 1.0, closed=True).reshape(-1)
@@ -412,7 +418,7 @@ def write_cityscapes(root: Path, splits: Splits) -> None:
 
     ids = {kind: label.id for kind, label in CITYSCAPES_LABELS.items()}
     train_ids = {kind: label.train_id for kind, label in CITYSCAPES_LABELS.items()}
-    colours = {kind: (*label.colour, 255) for kind, label in CITYSCAPES_LABELS.items()}
+    colors = {kind: (*label.color, 255) for kind, label in CITYSCAPES_LABELS.items()}
     for split, scenes in splits.items():
         city = CITYSCAPES_CITIES[split]
         images, annotations = [], []
@@ -456,7 +462,7 @@ def write_cityscapes(root: Path, splits: Splits) -> None:
             save_image(label_ids, Path(f'{truth}labelIds.png'))
             save_image(scene.label_map(train_ids), Path(f'{truth}labelTrainIds.png'))
             save_image(instance_ids, Path(f'{truth}instanceIds.png'))
-            save_image(scene.label_map(colours), Path(f'{truth}color.png'))
+            save_image(scene.label_map(colors), Path(f'{truth}color.png'))
             save_json(
                 dict(imgHeight=height, imgWidth=width, objects=polygons),
                 Path(f'{truth}polygons.json'),
@@ -550,10 +556,10 @@ class Request:
                 )
         if self.seed < 0:
             raise ValueError(f'seed must not be negative, got {self.seed}')
-        if min(self.size) < MIN_SIDE:
+        if min(self.size) < MIN_SIDE or max(self.size) > MAX_SIDE:
             raise ValueError(
-                f'size must be at least {MIN_SIDE} {MIN_SIDE}, got '
-                f'{self.size[0]} {self.size[1]}'
+                f'size must be at least {MIN_SIDE} {MIN_SIDE} and at most {MAX_SIDE} '
+                f'{MAX_SIDE}, got {self.size[0]} {self.size[1]}'
             )
 
     def record(self, complete: bool) -> dict:
@@ -561,8 +567,10 @@ class Request:
         return json.loads(json.dumps(dict(asdict(self), complete=complete)))
 
 
-def make_shapes(root: Path, request: Request, overwrite: bool = False) -> bool:
+def make_shapes(root: Path, request: Request, overwrite: bool = False) -> int:
     """Write the dataset; a killed run is done anew, a finished one is left alone.
+
+    Files that are missing from a finished one are written again.
 
     Args:
         root: Folder to write to, made if need be.
@@ -570,62 +578,81 @@ def make_shapes(root: Path, request: Request, overwrite: bool = False) -> bool:
         overwrite: Replace a finished set that was written for another request.
 
     Returns:
-        Whether anything had to be written.
+        How many files had to be written.
 
     Raises:
         FileExistsError: If ``root`` holds anything else, or a finished set that
             was written for another request and ``overwrite`` is not set.
     """
-    record_file = root / RECORD
-    if record_file.is_file():
-        record = json.loads(record_file.read_text())
+    folder = OwnFolder(root, RECORD)
+    record = folder.read()
+    files = None
+    if record is not None:
+        if record.get('layout') not in LAYOUTS:
+            raise FileExistsError(
+                f'{folder.file} is not a record of this tool: give another --out'
+            )
+        folder.remove([path.name for path in root.glob(f'{DRAFT}*')])
+        # earlier versions kept no list
+        files = record.pop('files', LAYOUTS[record['layout']].paths)
         if record == request.record(complete=True):
-            return False
-        if record['complete'] and not overwrite:
+            files = folder.missing(files)
+            if not files:
+                return 0
+        elif record.get('complete') and not overwrite:
             raise FileExistsError(
                 f'{root} holds shapes made with other arguments or another version: '
                 'give --overwrite to replace them, or another --out'
             )
-        for name in LAYOUTS[record['layout']].paths:
-            path = root / name
-            path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
-    elif root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise FileExistsError(
-            f'{root} is not an empty folder and was not written by '
-            'this tool: give another --out'
-        )
+        else:
+            folder.remove(files)
+            files = None
+    if files is None:
+        folder.write(dict(request.record(complete=False), files=[]))
+    return write_files(folder, request, files)
 
+
+def write_files(folder: OwnFolder, request: Request, names: Optional[list[str]]) -> int:
+    """Draw the whole set beside its place, and move files there.
+
+    Args:
+        folder: Where they belong.
+        request: The set.
+        names: The files to move, None for all of them.
+
+    Returns:
+        How many files were moved.
+    """
     layout = LAYOUTS[request.layout]._replace(size=request.size)
-    save_json(request.record(complete=False), record_file)
     counts = dict(train=request.num_train, val=request.num_val)
-    layout.write(
-        root,
-        {
-            split: draw_split(layout, split, count, request.seed)
-            for split, count in counts.items()
-        },
-    )
-    save_json(request.record(complete=True), record_file)
-    return True
+    with tempfile.TemporaryDirectory(dir=folder.path, prefix=DRAFT) as draft:
+        layout.write(
+            Path(draft),
+            {
+                split: draw_split(layout, split, count, request.seed)
+                for split, count in counts.items()
+            },
+        )
+        paths = (path for path in Path(draft).rglob('*') if path.is_file())
+        files = sorted(path.relative_to(draft).as_posix() for path in paths)
+        if names is None:
+            folder.write(dict(request.record(complete=False), files=files))
+        for name in files if names is None else names:
+            (folder.path / name).parent.mkdir(parents=True, exist_ok=True)
+            Path(draft, name).replace(folder.path / name)
+    folder.write(dict(request.record(complete=True), files=files))
+    return len(files if names is None else names)
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser that reports an error in one line."""
-
-    def error(self, message):
-        self.exit(2, f'{self.prog}: error: {" ".join(message.split())}\n')
-
-
-def parse_args(
-    argv: Optional[Sequence[str]] = None,
-) -> tuple[Parser, argparse.Namespace]:
+def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = Parser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__)
     parser.add_argument('--layout', required=True, choices=LAYOUTS)
     parser.add_argument(
-        '--out', required=True, type=Path, help='folder to write to: the data_root'
+        '--out',
+        required=True,
+        type=output_folder,
+        help='folder to write to: the data_root',
     )
     parser.add_argument(
         '--num-train', type=int, default=240, help='training images (default: 240)'
@@ -647,21 +674,23 @@ def parse_args(
         action='store_true',
         help='replace shapes that this tool wrote to --out with other arguments',
     )
-    return parser, parser.parse_args(argv)
+    return parser.parse_args(argv)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
     """Run the command line tool."""
-    parser, args = parse_args(argv)
+    args = parse_args(argv)
     size = tuple(args.size or LAYOUTS[args.layout].size)
-    try:
+    with errors_in_one_line(ValueError, OSError):
         request = Request(args.layout, args.num_train, args.num_val, args.seed, size)
         written = make_shapes(args.out, request, args.overwrite)
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
+        files = OwnFolder(args.out, RECORD).read()['files']
+    done = 'wrote' if written else 'already there:'
+    if 0 < written < len(files):
+        done = f'wrote {written} missing files again of'
     print(
-        f'{"wrote" if written else "already there:"} {args.num_train} training and '
-        f'{args.num_val} validation images in the {args.layout} layout, {args.out}'
+        f'{done} {args.num_train} training and {args.num_val} validation images in '
+        f'the {args.layout} layout, {args.out}'
     )
 
 

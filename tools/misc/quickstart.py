@@ -7,28 +7,33 @@ held-back images and keeps pictures of the predictions. Only the data folder,
 the image scale and the length of the schedule differ from the real thing.
 """
 
-import argparse
 import json
 import shutil
 import subprocess
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
+
+from mmlinattn.utils.cli import Parser, errors_in_one_line, output_folder
+from mmlinattn.utils.own_folder import OwnFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = 'configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py'
 # what is worth a line on the screen; the rest is in the log file
 SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'Saving checkpoint')
+RECORD = 'quickstart.json'
+# what it replaces; make_shapes.py sees to the data, in coco/
+RESULTS = ('train', 'test', 'predictions', 'data.log', 'train.log', 'test.log')
+MIN_SIZE, MAX_SIZE = 64, 2048
 
 
-def parse_args():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def parse_args(argv=None):
+    parser = Parser(description=__doc__)
     parser.add_argument(
         '--out',
-        type=Path,
+        type=output_folder,
         default=ROOT / 'work_dirs' / 'quickstart',
         help='folder for data, checkpoints and pictures (default: %(default)s)',
     )
@@ -42,16 +47,39 @@ def parse_args():
     parser.add_argument(
         '--size', type=int, default=192, help='longer image side, pixels (192)'
     )
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     for name in ('num_train', 'num_val', 'epochs'):
         if getattr(args, name) < 1:
             parser.error(
                 f'--{name.replace("_", "-")} must be at least 1, got '
                 f'{getattr(args, name)}'
             )
-    if args.size < 64:
-        parser.error(f'--size must be at least 64, got {args.size}')
+    if not MIN_SIZE <= args.size <= MAX_SIZE:
+        parser.error(f'--size must be {MIN_SIZE} to {MAX_SIZE}, got {args.size}')
+    missing = [name for name in ('mim', 'mmdet') if find_spec(name) is None]
+    if missing:
+        parser.error(
+            f'{" and ".join(missing)} can not be imported: use the Python of the '
+            'environment that `make env` makes'
+        )
     return args
+
+
+def clear(out):
+    """Removes the results of an earlier quickstart.
+
+    Args:
+        out (Path): The folder of data, checkpoints and pictures.
+
+    Raises:
+        FileExistsError: If it has anything that quickstart did not write.
+    """
+    folder = OwnFolder(out, RECORD)
+    record = folder.read()
+    if record is None:
+        folder.write(dict(results=RESULTS))
+    else:
+        folder.remove(RESULTS)
 
 
 def cfg_options(data, args):
@@ -121,14 +149,13 @@ def mim_name():
     return 'mmdetection'
 
 
-def main():
-    args = parse_args()
+def main(argv=None):
+    args = parse_args(argv)
     out = args.out.resolve()
     data, train, test = out / 'coco', out / 'train', out / 'test'
     pictures = out / 'predictions'
-    out.mkdir(parents=True, exist_ok=True)
-    for folder in (data, train, test, pictures):
-        shutil.rmtree(folder, ignore_errors=True)
+    with errors_in_one_line(OSError):
+        clear(out)
     mim = [sys.executable, '-m', 'mim']
     options = cfg_options(data, args)
 
@@ -145,6 +172,7 @@ def main():
             args.num_train,
             '--num-val',
             args.num_val,
+            '--overwrite',
         ],
         out / 'data.log',
     )

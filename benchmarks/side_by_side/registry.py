@@ -6,13 +6,18 @@ Legend: h heads, (H, W) map, N = H * W tokens, m landmarks, d head dim.
 from functools import partial
 
 import torch
-from baselines import (
+from torch.nn.functional import scaled_dot_product_attention
+
+from mmlinattn import functional
+from mmlinattn.functional import cholesky_solve
+
+from .baselines import (
     analytic_attention,
     explicit_attention,
     explicit_in_models,
     kernel_matrix,
 )
-from cases import (
+from .cases import (
     Case,
     Op,
     attention_inputs,
@@ -21,7 +26,7 @@ from cases import (
     solver_inputs,
     unfused,
 )
-from models import (
+from .models import (
     LINEAR,
     PVT_V2_B1,
     SOFTMAX,
@@ -32,11 +37,7 @@ from models import (
     detector,
     scaled,
 )
-from rates import product_floor
-from torch.nn.functional import scaled_dot_product_attention
-
-from mmlinattn import functional
-from mmlinattn.functional.newton import cholesky_solve
+from .rates import product_floor
 
 # SOFT-Tiny's softmax-free stages: stride, landmarks' ratio, heads. d is 32.
 STAGES = ((4, 8, 2), (8, 4, 4), (16, 2, 10))

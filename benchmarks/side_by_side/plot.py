@@ -3,9 +3,10 @@
 from itertools import cycle
 
 import matplotlib
-from cases import size
-from operators import OTHERS, shares, total_seconds
-from report import growth
+
+from .cases import size
+from .operators import OTHERS, shares, total_seconds
+from .report import growth
 
 matplotlib.use('Agg')
 from matplotlib import pyplot as plt

@@ -10,10 +10,11 @@ from math import isqrt, prod
 from pathlib import Path
 
 import torch
-from cases import Within, unfused
 from torch import nn
 
-CONFIGS = Path(__file__).resolve().parents[1] / 'configs'
+from .cases import Within, unfused
+
+CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
 
 # The references of mmdet, with their channels, as in its configs.
 PVT_V2_B1 = dict(

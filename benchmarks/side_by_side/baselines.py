@@ -6,13 +6,12 @@ They share nothing with the functions that are measured beside them.
 Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
 
-from unittest.mock import patch
-
 import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from mmlinattn import functional
+from mmlinattn.analysis.substitution import substituted
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
 
 
@@ -69,7 +68,7 @@ def explicit_in_models():
             )
         return explicit_attention(q, landmarks, v, num_iters)
 
-    return patch.object(functional, 'softmax_free_attention', attend)
+    return substituted(functional.softmax_free_attention, attend)
 
 
 def distances(q, k):

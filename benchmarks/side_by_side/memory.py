@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import os
 import re
 import subprocess
 import sys
@@ -20,8 +21,9 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from cases import place
-from timing import STEPS, autocast, drop_gradients, synchronize
+
+from .cases import place
+from .timing import STEPS, autocast, drop_gradients, synchronize
 
 # Of the memory that is free, what a step may take before it is called too large.
 _SHARE = 0.9
@@ -35,14 +37,15 @@ def peak_of_variant(index, variant, step, args):
         variant (str): Name of the variant.
         step (str): Name of the step.
         args (argparse.Namespace): ``suite``, ``device``, ``dtype``, ``batch`` and
-            ``small`` of run.py.
+            ``small`` of the command.
 
     Returns:
         dict: 'bytes', None where they can't be measured, or 'error'.
     """
     command = [
         sys.executable,
-        str(Path(__file__).resolve()),
+        '-m',
+        __spec__.name,
         args.suite,
         str(index),
         variant,
@@ -56,8 +59,14 @@ def peak_of_variant(index, variant, step, args):
         '--threads',
         str(torch.get_num_threads()),
     ]
+    path = os.pathsep.join(map(os.path.abspath, sys.path))
     done = subprocess.run(
-        command + ['--small'] * args.small, capture_output=True, text=True
+        command + ['--small'] * args.small,
+        capture_output=True,
+        text=True,
+        # -m puts the current folder first: it has this package and no other
+        cwd=Path(__file__).resolve().parents[1],
+        env=dict(os.environ, PYTHONPATH=path),
     )
     if not done.returncode:
         return json.loads(done.stdout.splitlines()[-1])
@@ -121,7 +130,7 @@ def limit_memory():
 
 def measure(args):
     """What the process of one variant does; see :func:`peak_of_variant`."""
-    from registry import SUITES
+    from .registry import SUITES
 
     device, dtype = torch.device(args.device), getattr(torch, args.dtype)
     if device.type == 'cpu':
@@ -147,7 +156,7 @@ def measure(args):
 
 def main():
     parser = argparse.ArgumentParser(
-        description='Measures the peak memory of one step. run.py calls it.'
+        description='Measures the peak memory of one step. The command calls it.'
     )
     parser.add_argument('suite')
     parser.add_argument('case', type=int)

@@ -9,7 +9,8 @@ import time
 from typing import NamedTuple
 
 import torch
-from timing import synchronize
+
+from .timing import synchronize
 
 # Tokens at a time in a product's floor: what fits a cache, and what fills a GPU.
 BLOCKS = (128, 256, 512, 1024, 4096, 16384)

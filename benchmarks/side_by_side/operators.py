@@ -1,8 +1,9 @@
 """Where the time of a step goes, operator by operator."""
 
-from cases import size
-from report import markdown, milliseconds
 from torch.profiler import ProfilerActivity, profile
+
+from .cases import size
+from .report import markdown, milliseconds
 
 METHOD = """Time inside each operator without those that it calls, in one step under \
 PyTorch's profiler, which slows many small operators a little. Operators of less than \

@@ -3,8 +3,8 @@
 import math
 from itertools import groupby
 
-from cases import size
-from timing import summary
+from .cases import size
+from .timing import summary
 
 METHOD = """Ratios are over what "over" names, in the same round or the latest one \
 that it took part in, and the median of the rounds; times are medians too, and both \
@@ -16,7 +16,7 @@ states, literal Newton steps included whichever way they are computed, and three
 times those of a forward pass for a training step."""
 FLOOR_METHOD = """"Of floor" is over the time that the machine needs for 2 h N m \
 (d + e) FLOP at the rates that it reaches for their inner sizes and h N m \
-exponentials at its rate, as benchmarks/rates.py says."""
+exponentials at its rate, as benchmarks/side_by_side/rates.py says."""
 
 
 def make_rows(case, step, times, peaks, flops, rates, floor, baseline):

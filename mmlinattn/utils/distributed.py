@@ -1,0 +1,78 @@
+"""Several processes without a GPU: MMEngine's launchers want one in each."""
+
+import os
+from datetime import timedelta
+
+import torch.distributed as dist
+from mmengine.device import get_device
+from mmengine.model import MMDistributedDataParallel, revert_sync_batchnorm
+
+from mmlinattn.registry import MODEL_WRAPPERS
+
+# What torch's launcher tells each of its processes.
+_LAUNCHED = ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')
+
+
+@MODEL_WRAPPERS.register_module()
+class AnyDeviceDistributedDataParallel(MMDistributedDataParallel):
+    """MMEngine's wrapper for a model on a CPU too.
+
+    There ``device_ids`` have no meaning, and SyncBN, which only GPUs have, becomes
+    BatchNorm over a process's own share of the batch, as MMEngine does itself where
+    there is one process. On a GPU nothing differs.
+
+    Args:
+        module (nn.Module): The model.
+        device_ids (list[int], optional): Where it is; unused on a CPU.
+        **kwargs: Arguments of MMEngine's wrapper.
+    """
+
+    def __init__(self, module, device_ids=None, **kwargs):
+        if next(module.parameters()).device.type == 'cpu':
+            module, device_ids = revert_sync_batchnorm(module), None
+        super().__init__(module=module, device_ids=device_ids, **kwargs)
+
+
+def run_on_cpus(cfg):
+    """Lets the processes that torch's launcher started do without GPUs.
+
+    Where there is no accelerator, they join over gloo, which MMEngine then leaves
+    as it is, and the model gets :class:`AnyDeviceDistributedDataParallel`, but for
+    a wrapper that the config names itself. Elsewhere nothing is done.
+
+    Args:
+        cfg (Config): Config of the run; its ``model_wrapper_cfg`` is changed.
+
+    Raises:
+        ValueError: If the run's launcher needs a GPU, or did not start it.
+    """
+    if cfg.launcher == 'none' or get_device() != 'cpu':
+        return
+    if cfg.launcher != 'pytorch':
+        raise ValueError(
+            f'launcher={cfg.launcher!r} needs a GPU for each process and torch finds '
+            'none; on CPUs only pytorch works (torchrun, tools/dist_train.sh)'
+        )
+    missing = [name for name in _LAUNCHED if name not in os.environ]
+    if missing:
+        raise ValueError(
+            f'launcher={cfg.launcher!r}, but {", ".join(missing)} are not set: start '
+            'with torchrun or tools/dist_train.sh, or without --launcher'
+        )
+    wrapper = dict(cfg.get('model_wrapper_cfg') or {})
+    if wrapper.get('type', 'MMDistributedDataParallel') == 'MMDistributedDataParallel':
+        # MMEngine's own choices where a config makes none
+        wrapper.setdefault('broadcast_buffers', False)
+        unused = cfg.get('find_unused_parameters', False)
+        wrapper.setdefault('find_unused_parameters', unused)
+        wrapper['type'] = 'mmlinattn.AnyDeviceDistributedDataParallel'
+        cfg.model_wrapper_cfg = wrapper
+    if not dist.is_initialized():
+        timeout = cfg.get('env_cfg', {}).get('dist_cfg', {}).get('timeout')
+        limit = {} if timeout is None else dict(timeout=timedelta(seconds=timeout))
+        dist.init_process_group('gloo', **limit)
+    if dist.get_rank() == 0:
+        print(
+            f'No GPU: {dist.get_world_size()} processes run on CPUs, over gloo; '
+            'SyncBN becomes BN'
+        )

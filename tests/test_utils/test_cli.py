@@ -1,0 +1,215 @@
+import argparse
+import os
+import subprocess
+import sys
+from argparse import Namespace
+
+import pytest
+from mmengine.config import Config
+
+from mmlinattn.utils import cli, distributed
+
+pytestmark = pytest.mark.modern
+
+
+@pytest.fixture
+def parser():
+    parser = cli.Parser(prog='tool.py', description='Two\nlines.')
+    parser.add_argument('--number', type=int)
+    parser.add_argument('--out', type=cli.output_file)
+    parser.add_argument('--folder', type=cli.output_folder)
+    yield parser
+    parser.parse_args([])  # leaves no --debug behind
+
+
+@pytest.mark.parametrize(
+    'argv, message',
+    [
+        (['--number', 'x'], "argument --number: invalid int value: 'x'"),
+        (['--number'], 'argument --number: expected one argument'),
+        (['--num', '1'], 'unrecognized arguments: --num 1'),
+        (['--nunber', '1'], 'unrecognized arguments: --nunber 1'),
+        (['a\nb'], 'unrecognized arguments: a b'),
+    ],
+)
+def test_wrong_arguments_end_in_one_line(parser, capsys, argv, message):
+    with pytest.raises(SystemExit) as stop:
+        parser.parse_args(argv)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f'tool.py: error: {message}\n'
+
+
+def test_description_is_printed_as_it_is(parser):
+    assert 'Two\nlines.' in parser.format_help()
+    assert '--debug' in parser.format_help()
+
+
+def fail(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    'error, message',
+    [
+        (ValueError('too\nlarge'), 'too large'),
+        (KeyError("no 'x'"), "no 'x'"),
+        (KeyError(3), '3'),
+        (FileNotFoundError(2, 'No such file', 'x'), "[Errno 2] No such file: 'x'"),
+        (ValueError(), 'ValueError'),
+    ],
+)
+@pytest.mark.parametrize('debug', [False, True])
+def test_error_ends_in_one_line(parser, capsys, monkeypatch, error, message, debug):
+    monkeypatch.setattr(sys, 'argv', ['/a/tool.py'])
+    parser.parse_args(['--debug'] if debug else [])
+    kinds = ValueError, KeyError, OSError
+    with pytest.raises(SystemExit) as stop, cli.errors_in_one_line(*kinds):
+        fail(error)
+    assert stop.value.code == 2
+    *trace, last = capsys.readouterr().err.splitlines()
+    assert last == f'tool.py: error: {message}'
+    assert bool(trace) == debug
+    if debug:
+        assert trace[0].startswith('Traceback') and any(
+            'fail(error)' in x for x in trace
+        )
+
+
+def test_other_errors_are_not_the_users(parser):
+    with pytest.raises(RuntimeError), cli.errors_in_one_line(ValueError):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize('text', ['new/x.json', 'x.json', './there.json'])
+def test_output_file(parser, tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'there.json').touch()
+    assert os.fspath(parser.parse_args(['--out', text]).out) == os.path.normpath(text)
+    assert [path.name for path in tmp_path.iterdir()] == ['there.json']
+
+
+@pytest.mark.parametrize(
+    'argv, message',
+    [
+        (['--out', 'folder'], "'folder' is a folder, not a file"),
+        (['--out', ''], "'' is not a path"),
+        (['--out', 'file/x'], "'file/x' can not be written"),
+        (['--out', 'file/x/y'], "'file/x/y' can not be written"),
+        (['--out', 'closed/x'], "'closed/x' can not be written: no permission"),
+        (['--out', 'x' * 300], 'File name too long'),
+        (['--folder', 'file'], "'file' is a file, not a folder"),
+        (['--folder', 'file/x'], "'file/x' can not be written"),
+        (['--folder', 'closed'], "'closed' can not be written: no permission"),
+        (['--folder', ' '], "' ' is not a path"),
+    ],
+)
+def test_output_that_can_not_be_written(
+    parser, tmp_path, monkeypatch, capsys, argv, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'folder').mkdir()
+    (tmp_path / 'file').touch()
+    (tmp_path / 'closed').mkdir(mode=0o500)
+    if os.access(tmp_path / 'closed', os.W_OK):  # root may write everywhere
+        monkeypatch.setattr(os, 'access', lambda path, mode: path.name != 'closed')
+    with pytest.raises(SystemExit) as stop:
+        parser.parse_args(argv)
+    line = capsys.readouterr().err
+    assert stop.value.code == 2 and message in line and line.count('\n') == 1
+
+
+@pytest.mark.parametrize(
+    'key, likely',
+    [
+        ('modell.backbone.arch', "did you mean 'model'?"),
+        ('train_dataloder.batch_size', "did you mean 'train_dataloader'?"),
+        ('something', "no 'something'"),
+    ],
+)
+def test_misspelled_key(key, likely):
+    cfg = Config(dict(model=dict(type='SOFT')))
+    with pytest.raises(KeyError, match=key) as error:
+        cli.check_cfg_options(cfg, {key: 1})
+    assert likely in error.value.args[0]
+
+
+def test_known_keys():
+    cfg = Config(dict(model=dict(type='SOFT'), mine=1))
+    cli.check_cfg_options(cfg, None)
+    options = {'mine': 2, 'model.x.y': 1, 'randomness.seed': 1, 'compile': True}
+    cli.check_cfg_options(cfg, options)
+
+
+# ------------------------------------------------------------ processes on CPUs
+@pytest.fixture
+def group(monkeypatch):
+    """A machine without accelerators, and the groups that were joined there."""
+    joined = []
+    monkeypatch.setattr(distributed, 'get_device', lambda: 'cpu')
+    fake = Namespace(
+        is_initialized=lambda: bool(joined),
+        init_process_group=lambda backend, **options: joined.append((backend, options)),
+        get_rank=lambda: 0,
+        get_world_size=lambda: 3,
+    )
+    monkeypatch.setattr(distributed, 'dist', fake)
+    for name in ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT'):
+        monkeypatch.setenv(name, '0')
+    return joined
+
+
+def test_processes_join_over_gloo(group, capsys):
+    cfg = Config(dict(launcher='pytorch', find_unused_parameters=True))
+    distributed.run_on_cpus(cfg)
+    distributed.run_on_cpus(cfg)
+    assert [backend for backend, _ in group] == ['gloo']
+    assert cfg.model_wrapper_cfg == dict(
+        type='mmlinattn.AnyDeviceDistributedDataParallel',
+        broadcast_buffers=False,
+        find_unused_parameters=True,
+    )
+    assert '3 processes run on CPUs, over gloo' in capsys.readouterr().out
+
+
+def test_config_of_the_group_is_kept(group):
+    theirs = dict(type='MMSeparateDistributedDataParallel')
+    cfg = Config(
+        dict(
+            launcher='pytorch',
+            model_wrapper_cfg=theirs,
+            env_cfg=dict(dist_cfg=dict(backend='nccl', timeout=60)),
+        )
+    )
+    distributed.run_on_cpus(cfg)
+    assert cfg.model_wrapper_cfg == theirs
+    ((_, options),) = group
+    assert options['timeout'].total_seconds() == 60
+
+
+@pytest.mark.parametrize('launcher, device', [('none', 'cpu'), ('pytorch', 'cuda')])
+def test_nothing_is_done_without_need(group, monkeypatch, launcher, device):
+    monkeypatch.setattr(distributed, 'get_device', lambda: device)
+    cfg = Config(dict(launcher=launcher))
+    distributed.run_on_cpus(cfg)
+    assert not group and 'model_wrapper_cfg' not in cfg
+
+
+def test_launcher_that_needs_gpus(group):
+    with pytest.raises(ValueError, match="launcher='slurm' needs a GPU"):
+        distributed.run_on_cpus(Config(dict(launcher='slurm')))
+
+
+def test_process_that_was_not_launched(group, monkeypatch):
+    monkeypatch.delenv('RANK')
+    with pytest.raises(ValueError, match=r'RANK are not set.*dist_train\.sh'):
+        distributed.run_on_cpus(Config(dict(launcher='pytorch')))
+
+
+def test_type_of_an_argument_says_what_is_wrong():
+    with pytest.raises(argparse.ArgumentTypeError, match='is not a path'):
+        cli.output_folder('')
+
+
+def test_tools_need_no_torch_to_refuse_arguments():
+    code = 'import sys; import mmlinattn.utils.cli; sys.exit("torch" in sys.modules)'
+    assert subprocess.run([sys.executable, '-c', code]).returncode == 0
