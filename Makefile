@@ -17,12 +17,16 @@ typed-python := $(firstword $(wildcard .venv/bin/python .venv-modern/bin/python)
 # Threads that wait asleep: many times faster where cores are shared.
 export OMP_WAIT_POLICY ?= PASSIVE
 
+# One process per core, each with one thread: the tests' tensors are small.
+pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --dist loadgroup
+
 .PHONY: help env quickstart lint types format hooks test test-full test-openmmlab \
 	test-modern clean
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
 	@echo 'STACK=openmmlab or modern, PYTHON=/path/to/python: default, what fits.'
+	@echo 'JOBS=n: processes that run tests; default, one per core.'
 
 env:  ## make .venv (openmmlab stack) or .venv-modern (modern stack)
 	@$(make-env) $(stack-option)
@@ -67,11 +71,11 @@ test-full:  ## the same with the long tests
 
 test-openmmlab:
 	@$(make-env) --stack openmmlab
-	.venv/bin/pytest $(tests) -m '$(if $(FULL),,not full)' $(ARGS)
+	OMP_NUM_THREADS=1 .venv/bin/pytest $(pytest-options) $(tests) -m '$(if $(FULL),,not full)' $(ARGS)
 
 test-modern:  # its share: the tests marked so
 	@$(make-env) --stack modern
-	.venv-modern/bin/pytest $(tests) -m 'modern$(if $(FULL),, and not full)' $(ARGS)
+	OMP_NUM_THREADS=1 .venv-modern/bin/pytest $(pytest-options) $(tests) -m 'modern$(if $(FULL),, and not full)' $(ARGS)
 
 clean:  ## remove the environments and what builds leave; keeps data and results
 	rm -rf .venv .venv-modern .venv-lint build dist *.egg-info mmlinattn/.mim

@@ -75,7 +75,7 @@ EXTRAS = {
     'pretrain': [MMENGINE, 'mmpretrain>=1.2.0,<2.0.0'],
 }
 EXTRAS['all'] = sorted({req for reqs in EXTRAS.values() for req in reqs})
-EXTRAS['tests'] = ['cityscapesscripts', 'pytest', 'safetensors', 'timm']
+EXTRAS['tests'] = ['cityscapesscripts', 'pytest', 'pytest-xdist', 'safetensors', 'timm']
 
 setup(
     name='mmlinattn',

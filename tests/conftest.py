@@ -11,6 +11,7 @@ from mmengine.logging import MMLogger
 from mmengine.registry import DefaultScope
 
 ROOT = Path(__file__).resolve().parents[1]
+SHARE_WORK = {'test_paper_flops.py', 'test_packaging.py', 'test_make_shapes.py'}
 # What this process opened in the folder around the project.
 OPENED_BESIDE = []
 
@@ -37,6 +38,14 @@ def pytest_configure(config):
             OPENED_BESIDE.append(path)
 
     sys.addaudithook(watch)
+
+
+def pytest_collection_modifyitems(items):
+    """Files whose tests share a training, or other work of seconds, stay together in
+    one process."""
+    for item in items:
+        if 'test_mim' in item.path.parts or item.path.name in SHARE_WORK:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
 @pytest.fixture(autouse=True)
