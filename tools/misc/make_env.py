@@ -9,6 +9,8 @@ import argparse
 import contextlib
 import fcntl
 import hashlib
+import html.parser
+import http.client
 import json
 import os
 import re
@@ -18,7 +20,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
+import urllib.parse
+import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,27 +45,54 @@ SOURCES = (
 NOT_SOURCES = shutil.ignore_patterns('__pycache__', '.mim', '*.egg-info')
 GIB = 1024**3
 HEARTBEAT = 30  # seconds between two signs of life in a log
-# Asks torch for its version, and whether mmcv can be built for its CUDA here.
+PATIENCE = 10  # seconds for the page of ready-made wheels to answer
+# Asks torch for its version and CUDA, whether mmcv has to serve a GPU, and whether it
+# can be built for one here.
 PROBE_TORCH = """
 import json, os, re, subprocess, sys, sysconfig
 import torch
 from torch.utils.cpp_extension import CUDA_HOME
-wish = torch.cuda.is_available() or os.environ.get('FORCE_CUDA') == '1'
-cuda = torch.version.cuda if wish else None
+cuda = torch.version.cuda
 release = None
-if cuda and CUDA_HOME:
+if cuda and CUDA_HOME and os.path.exists(CUDA_HOME + '/bin/nvcc'):
     text = subprocess.check_output([CUDA_HOME + '/bin/nvcc', '--version'])
     release = re.search(r'release (\\d+)', text.decode()).group(1)
 print(json.dumps(dict(
-    torch=torch.__version__.split('+')[0], wish=cuda,
-    cuda=cuda if cuda and cuda.split('.')[0] == release else None,
+    torch=torch.__version__.split('+')[0], cuda=cuda,
+    gpu=torch.cuda.is_available() or os.environ.get('FORCE_CUDA') == '1',
+    nvcc=release is not None and release == cuda.split('.')[0],
     tag='cp{}{}'.format(*sys.version_info), platform=sysconfig.get_platform(),
     include=sysconfig.get_path('include'))))
+"""
+# Asks mmcv on which devices its operations work: they are tried where they can be.
+PROBE_MMCV = """
+import json, sys
+from importlib.metadata import version
+from mmcv.ops import get_compiling_cuda_version, nms
+import torch
+
+def works(device):
+    boxes = [[0.0, 0.0, 9.0, 9.0], [0.0, 0.0, 9.0, 8.0], [20.0, 20.0, 29.0, 29.0]]
+    scores = torch.tensor([0.9, 0.8, 0.7], device=device)
+    return nms(torch.tensor(boxes, device=device), scores, 0.5)[1].tolist() == [0, 2]
+
+devices = ['cpu'] if works('cpu') else []
+if get_compiling_cuda_version() != 'not available':
+    try:
+        cuda = not torch.cuda.is_available() or works('cuda')
+    except RuntimeError:
+        cuda = False
+    devices += ['cuda'] if cuda else []
+print(json.dumps(dict(version=version(sys.argv[1]), devices=devices)))
 """
 
 
 class EnvError(Exception):
     """Something the user has to see to; the message says what."""
+
+
+class StepError(EnvError):
+    """A command that failed; the message has the end of its log."""
 
 
 class Stack(NamedTuple):
@@ -69,11 +102,15 @@ class Stack(NamedTuple):
         name (str): Its name, and that of its files in requirements/.
         folder (str): The environment's folder in the project root.
         versions (tuple[tuple[int]]): Python versions, the preferred one first.
+        wheel_host (str): Where ready-made wheels of its mmcv are.
+        wheel_page (str): The page there that lists those for a torch and a CUDA.
     """
 
     name: str
     folder: str
     versions: tuple
+    wheel_host: str
+    wheel_page: str
 
     @property
     def requirements(self):
@@ -88,9 +125,22 @@ class Stack(NamedTuple):
         return '{}.{} to {}.{}'.format(*min(self.versions), *max(self.versions))
 
 
+# The pages are those in which each stack's own mim looks.
 STACKS = {
-    'openmmlab': Stack('openmmlab', '.venv', ((3, 11), (3, 10), (3, 9))),
-    'modern': Stack('modern', '.venv-modern', ((3, 11), (3, 12), (3, 10), (3, 13))),
+    'openmmlab': Stack(
+        'openmmlab',
+        '.venv',
+        ((3, 11), (3, 10), (3, 9)),
+        'https://download.openmmlab.com',
+        'mmcv/dist/{device}/torch{major}.{minor}.0/index.html',
+    ),
+    'modern': Stack(
+        'modern',
+        '.venv-modern',
+        ((3, 11), (3, 12), (3, 10), (3, 13)),
+        'https://mmwheels.onedl.ai',
+        '{device}-torch{major}{minor}0/simple/onedl-mmcv/index.html',
+    ),
 }
 
 
@@ -226,7 +276,7 @@ def choose_stack(name=None, wanted=None):
             why_not.append(str(error))
         else:
             return stack, python, '; '.join([*why_not, f'found {python}'])
-    raise EnvError('\n'.join(dict.fromkeys(why_not)))
+    raise EnvError(' '.join(dict.fromkeys(why_not)))
 
 
 def usable_stacks(wanted=None):
@@ -249,7 +299,7 @@ def usable_stacks(wanted=None):
         except EnvError as error:
             why_not.append(str(error))
     if not names:
-        raise EnvError('\n'.join(dict.fromkeys(why_not)))
+        raise EnvError(' '.join(dict.fromkeys(why_not)))
     for reason in why_not:
         print(f'left out: {reason}', file=sys.stderr)
     return names
@@ -270,6 +320,100 @@ def wheel_key(stack, torch, python_tag, platform, cuda=None):
     if cuda:
         parts.append('cu' + cuda.replace('.', ''))
     return '-'.join(parts)
+
+
+def wheel_page(stack, torch, cuda=None):
+    """The address of the page that lists ready-made mmcv wheels.
+
+    Args:
+        stack (Stack): The stack.
+        torch (str): Version of torch; wheels for x.y.0 serve all x.y.
+        cuda (str, optional): Version of the CUDA that torch was built for.
+
+    Returns:
+        str: The address; MMCV_BASE_URL, as mim has it, replaces the host.
+    """
+    host = os.environ.get('MMCV_BASE_URL') or stack.wheel_host
+    major, minor = torch.split('.')[:2]
+    device = 'cu' + cuda.replace('.', '') if cuda else 'cpu'
+    page = stack.wheel_page.format(device=device, major=major, minor=minor)
+    return f'{host.rstrip("/")}/{page}'
+
+
+class LinkParser(html.parser.HTMLParser):
+    """Collects the addresses that a page links to."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.page = page
+        self.links = []
+
+    def handle_starttag(self, tag, attrs):
+        address = dict(attrs).get('href')
+        if tag == 'a' and address:
+            self.links.append(urllib.parse.urljoin(self.page, address))
+
+
+def read_links(page):
+    """The links of a page.
+
+    Args:
+        page (str): Its address.
+
+    Returns:
+        list[str]: Addresses.
+
+    Raises:
+        OSError: If it can't be read within ``PATIENCE`` seconds.
+    """
+    found = []
+
+    def read():
+        try:
+            with urllib.request.urlopen(page, timeout=PATIENCE) as answer:
+                parser = LinkParser(answer.geturl())
+                parser.feed(answer.read().decode(errors='replace'))
+            found.append(parser.links)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            found.append(error)
+
+    # looking up a name knows no time limit of its own
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    result = found[0] if found else TimeoutError(f'no answer in {PATIENCE} s')
+    if isinstance(result, Exception):
+        raise OSError(str(result)) from result
+    return result
+
+
+def choose_wheel(links, requirement, python_tag, platform):
+    """The wheel among some links that fits a Python and a machine.
+
+    Args:
+        links (list[str]): Addresses.
+        requirement (str): Such as 'mmcv==2.1.0'.
+        python_tag (str): Such as 'cp311'.
+        platform (str): Such as 'linux-x86_64'.
+
+    Returns:
+        str | None: The first that fits; pip has the last word on the platform's
+        version.
+    """
+    name, version = requirement.replace('-', '_').split('==')
+    system, machine = platform.split('-')[0], platform.split('-')[-1]
+    for link in links:
+        file = urllib.parse.unquote(urllib.parse.urlsplit(link).path).rpartition('/')[2]
+        parts = file[: -len('.whl')].split('-') if file.endswith('.whl') else []
+        if (
+            len(parts) >= 5
+            and (parts[0].lower(), parts[1].partition('+')[0]) == (name, version)
+            and python_tag in parts[-3].split('.')
+            and system in parts[-1]
+            and parts[-1].endswith(f'_{machine}')
+        ):
+            return link
+    return None
 
 
 def check_compiler(python_include):
@@ -346,6 +490,7 @@ class Environment:
         with self.lock():
             if self.done.items() >= self.wanted().items():
                 print(f'  {self.folder.name} is up to date')
+                self.warn()
                 return
             self.make_venv()
             wanted = self.wanted()
@@ -362,6 +507,12 @@ class Environment:
                 self.install_package()
                 self.mark(package=wanted['package'])
             print(f'  {self.folder.name} is ready')
+            self.warn()
+
+    def warn(self):
+        """Says last, where it is seen, what the environment lacks."""
+        if self.done.get('warning'):
+            print(f'  WARNING: {self.done["warning"]}')
 
     @contextlib.contextmanager
     def lock(self):
@@ -407,6 +558,8 @@ class Environment:
                 f'the Python that made {self.folder} is gone. Remove '
                 'that folder and run the same command again.'
             )
+        if self.folder.exists() and not self.folder.is_dir():
+            raise EnvError(f'{self.folder} is in the way: it is no folder.')
         version = venv_version(self.folder)
         if version and self.base and version[:2] != self.base.version[:2]:
             raise EnvError(
@@ -432,7 +585,7 @@ class Environment:
             )
 
     def install_mmcv(self):
-        """Installs mmcv: as it is, a kept wheel, a ready one, or a new one."""
+        """Installs mmcv: as it is, a kept wheel, a ready-made one, or a new one."""
         requirement = self.stack.mmcv_requirement.read_text().strip()
         probe = self.ask(PROBE_TORCH)
         if probe is None:
@@ -441,64 +594,116 @@ class Environment:
                 f'{self.python} -c "import torch"'
             )
         torch = json.loads(probe.splitlines()[-1])
-        key = wheel_key(
-            self.stack.name,
-            torch['torch'],
-            torch['tag'],
-            torch['platform'],
-            torch['cuda'],
-        )
-        # An mmcv without a mark was put there by the user.
-        if self.done.get('mmcv') in (None, key) and self.mmcv_works(requirement):
-            return self.mark(mmcv=key)
-        name, version = requirement.replace('-', '_').split('==')
-        shelf = cache_folder() / key
-        for wheel in shelf.glob(f'{name}-{version}-*.whl'):
-            if self.install_wheel(f'mmcv, kept in {shelf}', wheel, requirement):
-                return self.mark(mmcv=key)
-        # mim knows where the ready-made wheels are, for those who can get there.
-        found = self.run(
-            'mmcv as a ready-made wheel',
-            str(self.folder / 'bin' / 'mim'),
-            'install',
-            '--no-deps',
-            '--no-cache-dir',
-            '--force-reinstall',
-            '--retries=1',
-            '--only-binary=:all:',
-            requirement,
-            must=False,
-        )
-        if not (found and self.mmcv_works(requirement)):
-            self.build_mmcv(requirement, shelf, torch)
-        self.mark(mmcv=key)
-
-    def mmcv_works(self, requirement):
-        name, version = requirement.split('==')
-        return (
-            self.ask(
-                'import mmcv.ops; from importlib.metadata import '
-                f'version; print(version("{name}"))'
+        self.mark(warning='')
+        shelves = {}
+        for cuda in (torch['cuda'], None):
+            key = wheel_key(
+                self.stack.name, torch['torch'], torch['tag'], torch['platform'], cuda
             )
-            == version
-        )
+            shelves['cuda' if cuda else 'cpu'] = cache_folder() / key
+        devices = {'cpu', 'cuda'} if torch['gpu'] else {'cpu'}
 
-    def install_wheel(self, title, wheel, requirement):
+        # An mmcv without a mark was put there by the user.
+        known = {None, *(shelf.name for shelf in shelves.values())}
+        if self.done.get('mmcv') in known and self.mmcv_serves(devices, requirement):
+            return self.mark(mmcv=self.done.get('mmcv') or shelves['cpu'].name)
+        # What is built for CUDA runs on a CPU too.
+        kept = [shelves[name] for name in ('cuda', 'cpu') if name in shelves]
+        shelf = (
+            self.install_kept(kept[: 1 if torch['gpu'] else 2], devices, requirement)
+            or self.install_ready(torch, kept[0], devices, requirement)
+            or self.install_built(torch, shelves, requirement)
+        )
+        self.mark(mmcv=shelf.name)
+
+    def mmcv_serves(self, devices, requirement):
+        """Whether mmcv is installed and its operations work on some devices."""
+        name, version = requirement.split('==')
+        answer = self.ask(PROBE_MMCV, name)
+        if answer is None:
+            return False
+        found = json.loads(answer.splitlines()[-1])
+        return found['version'] == version and devices <= set(found['devices'])
+
+    def install_wheel(self, title, wheel, devices, requirement):
         installed = self.pip(
             title, 'install', '--no-deps', '--force-reinstall', str(wheel), must=False
         )
-        return installed and self.mmcv_works(requirement)
+        return installed and self.mmcv_serves(devices, requirement)
 
-    def build_mmcv(self, requirement, shelf, torch):
-        """Builds mmcv from source, tries it, and keeps the wheel in ``shelf``."""
-        check_compiler(torch['include'])
-        if torch['wish'] != torch['cuda']:
+    def install_kept(self, shelves, devices, requirement):
+        """Installs a wheel of an earlier run; its shelf, None if none works."""
+        name, version = requirement.replace('-', '_').split('==')
+        for shelf in shelves:
+            for wheel in shelf.glob(f'{name}-{version}-*.whl'):
+                title = f'mmcv, kept in {shelf}'
+                if self.install_wheel(title, wheel, devices, requirement):
+                    return shelf
+        return None
+
+    def keep(self, wheel, shelf):
+        """Puts a wheel that works where later runs find it."""
+        shelf.mkdir(parents=True, exist_ok=True)
+        draft = shelf / f'.{wheel.name}.{os.getpid()}'
+        shutil.copyfile(wheel, draft)
+        draft.replace(shelf / wheel.name)
+        return shelf
+
+    def install_ready(self, torch, shelf, devices, requirement):
+        """Installs a ready-made wheel and keeps it; ``shelf``, None if none works."""
+        page = wheel_page(self.stack, torch['torch'], torch['cuda'])
+        print(f'  mmcv as a ready-made wheel: asking {page}', flush=True)
+        try:
+            links = read_links(page)
+        except OSError as error:
+            print(f'  it can not be read: {error}')
+            return None
+        link = choose_wheel(links, requirement, torch['tag'], torch['platform'])
+        if link is None:
             print(
-                f'  No nvcc for CUDA {torch["wish"]}: mmcv is built for the CPU '
-                'only, and detectors will fail on the GPU. Install that CUDA '
-                f'toolkit, remove {self.folder.name} and {shelf}, and run '
-                'the same command again.'
+                f'  it has no {requirement} for {torch["tag"]} on {torch["platform"]}'
             )
+            return None
+        with tempfile.TemporaryDirectory(dir=self.folder) as work:
+            fetched = self.pip(
+                'mmcv as a ready-made wheel',
+                'download',
+                '--no-deps',
+                '--no-cache-dir',
+                '--retries=1',
+                f'--timeout={PATIENCE}',
+                '-d',
+                work,
+                link,
+                must=False,
+            )
+            wheels = list(Path(work).glob('*.whl')) if fetched else []
+            for wheel in wheels:
+                if self.install_wheel('mmcv, ready-made', wheel, devices, requirement):
+                    return self.keep(wheel, shelf)
+                print('  its operations do not work with this torch')
+        return None
+
+    def install_built(self, torch, shelves, requirement):
+        """Builds mmcv from source where no wheel of it is kept; its shelf.
+
+        Raises:
+            EnvError: If it can't be built, or does not work.
+        """
+        cuda = torch['gpu'] and torch['nvcc']
+        devices = {'cpu', 'cuda'} if cuda else {'cpu'}
+        shelf = shelves['cuda' if cuda else 'cpu']
+        if torch['gpu'] and not cuda:
+            self.mark(
+                warning=f'there is no nvcc of CUDA {torch["cuda"]}, so that mmcv was '
+                'built for the CPU only: detectors will fail on the GPU, and all that '
+                'needs operations of mmcv there. Install that CUDA toolkit, remove '
+                f'{self.folder} and run the same command again.'
+            )
+            self.warn()
+            if self.install_kept([shelf], devices, requirement):
+                return shelf
+        check_compiler(torch['include'])
         # One folder for all attempts: a build that was stopped goes on in it.
         work = self.folder / 'src' / shelf.name
         # pip's own cache doesn't know which torch a wheel was built for.
@@ -517,7 +722,7 @@ class Environment:
         build_env = dict(
             MAX_JOBS=os.environ.get('MAX_JOBS') or str(build_jobs()), MMCV_WITH_OPS='1'
         )
-        if not torch['cuda']:
+        if not cuda:
             build_env.update(CUDA_VISIBLE_DEVICES='', FORCE_CUDA='0')
         self.pip(
             f'mmcv, from source with {build_env["MAX_JOBS"]} compilers '
@@ -532,16 +737,14 @@ class Environment:
             **build_env,
         )
         (wheel,) = work.glob('*.whl')
-        if not self.install_wheel('mmcv, just built', wheel, requirement):
+        if not self.install_wheel('mmcv, just built', wheel, devices, requirement):
             raise EnvError(
                 f'the mmcv built in {work} does not work; see '
                 f'{self.python} -c "import mmcv.ops"'
             )
-        shelf.mkdir(parents=True, exist_ok=True)
-        draft = shelf / f'.{wheel.name}.{os.getpid()}'
-        shutil.copyfile(wheel, draft)
-        draft.replace(shelf / wheel.name)
+        self.keep(wheel, shelf)
         shutil.rmtree(work.parent)
+        return shelf
 
     def install_package(self):
         """Installs mmlinattn as a wheel, since mim doesn't find a linked one."""
@@ -562,10 +765,10 @@ class Environment:
                 copy,
             )
 
-    def ask(self, code):
+    def ask(self, code, *arguments):
         """Runs Python code in the environment; None if it fails."""
         answer = subprocess.run(
-            [self.python, '-c', code],
+            [self.python, '-c', code, *arguments],
             cwd=self.folder,
             env=self.env,
             stdout=subprocess.PIPE,
@@ -590,7 +793,7 @@ class Environment:
             bool: Whether the command succeeded.
 
         Raises:
-            EnvError: With the end of the log, if it fails and ``must``.
+            StepError: With the end of the log, if it fails and ``must``.
         """
         start = time.monotonic()
         tty = sys.stdout.isatty()
@@ -621,14 +824,14 @@ class Environment:
             process.wait()
             raise
         good = process.returncode == 0
-        outcome = 'done' if good else 'failed' if must else 'not to be had'
+        outcome = 'done' if good else 'failed'
         print('\r\033[K' if tty else '', end='')
         print(
             f'  {title}: {outcome} in {duration(time.monotonic() - start)}', flush=True
         )
         if must and not good:
             tail = '\n'.join(self.log_since(begin)[-25:])
-            raise EnvError(f'{title} failed. {self.log} ends so:\n{tail}')
+            raise StepError(f'{title} failed. {self.log} ends so:\n{tail}')
         return good
 
     def log_since(self, begin):
@@ -652,9 +855,18 @@ class Environment:
         print(f'\r\033[K{line}' if tty else line, end='' if tty else '\n', flush=True)
 
 
-def parse_args():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+class Parser(argparse.ArgumentParser):
+    """Reports an error in one line; the package's own parser needs mmengine."""
+
+    def error(self, message):
+        self.exit(2, f'make env: error: {message}\n')
+
+
+def parse_args(argv=None):
+    parser = Parser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument(
         '--stack',
@@ -677,11 +889,14 @@ def parse_args():
         action='store_true',
         help='only print the stacks that have their Python here',
     )
-    return parser.parse_args()
+    parser.add_argument(
+        '--debug', action='store_true', help='show the traceback of an error'
+    )
+    return parser.parse_args(argv)
 
 
-def main():
-    args = parse_args()
+def main(argv=None):
+    args = parse_args(argv)
     try:
         if args.print_stacks:
             print(*usable_stacks(args.python))
@@ -692,8 +907,12 @@ def main():
             return
         print(f'{stack.name} stack: {reason}', flush=True)
         Environment(stack, python).make()
-    except EnvError as error:
-        sys.exit(f'make env: {error}')
+    except (EnvError, OSError) as error:
+        if args.debug:
+            traceback.print_exc()
+        print(f'make env: error: {error}', file=sys.stderr)
+        # 2 as for a wrong argument: nothing was tried yet, or nothing can be
+        sys.exit(1 if isinstance(error, StepError) else 2)
     except KeyboardInterrupt:
         sys.exit('\nmake env: stopped; run the same command again to go on')
 
