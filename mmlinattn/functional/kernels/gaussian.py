@@ -135,7 +135,9 @@ def _sweep(rows, cols, w, u=None, *, want_out=True, dtype):
     batch, heads, num_rows, dim = rows.shape
     num_cols, value_dim = w.shape[-2:]
     padded_dim, padded_value_dim = _padded(dim), _padded(value_dim)
-    config = _block_config(max(padded_dim, padded_value_dim), num_rows, dtype)
+    config = _block_config(
+        max(padded_dim, padded_value_dim), num_rows, dtype, _capability(rows)
+    )
     programs = batch * heads * triton.cdiv(num_rows, config['ROWS'])
     chunk, splits = _split_columns(
         num_cols, config['COLS'], programs, _num_multiprocessors(rows)
@@ -188,11 +190,21 @@ def _padded(size):
     return max(16, triton.next_power_of_2(size))
 
 
-def _block_config(dim, num_rows, dtype):
+def _block_config(dim, num_rows, dtype, capability=80):
     rows, cols, num_warps = _BLOCKS[dtype == torch.float32][max(32, dim)]
     # few rows need no more than the next power of two
     rows = min(rows, _padded(num_rows))
-    return dict(ROWS=rows, COLS=cols, num_warps=num_warps, num_stages=2)
+    # Triton gives the columns one buffer where they are read by registers too,
+    # and copies the next ones there while a wgmma of half precision still reads
+    num_stages = 1 if capability >= 90 and dtype != torch.float32 else 2
+    return dict(ROWS=rows, COLS=cols, num_warps=num_warps, num_stages=num_stages)
+
+
+def _capability(x):
+    if not x.is_cuda:
+        return 80
+    major, minor = torch.cuda.get_device_capability(x.device)
+    return 10 * major + minor
 
 
 def _split_columns(num_cols, block, programs, multiprocessors):
