@@ -25,7 +25,7 @@ from unittest.mock import patch
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten
 
 # Shares of the peak that a large product, a large copy and a sweep reach, seconds
 # that a launch takes where kernels are short, and that a wait for the GPU costs.
@@ -373,11 +373,14 @@ class _Traffic(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
-        if not func.is_view and 'empty' not in func.__name__:
-            tensors = [
-                x for x in tree_leaves((args, kwargs, out)) if torch.is_tensor(x)
-            ]
-            self.cost.bytes += sum(x.numel() * x.element_size() for x in tensors)
+        before, after = (
+            [x for x in tree_flatten(y)[0] if torch.is_tensor(x)]
+            for y in ((args, kwargs), out)
+        )
+        storages = {x.untyped_storage()._cdata for x in before}
+        view = any(x.untyped_storage()._cdata in storages for x in after)
+        if func._schema.is_mutable or not (view or 'empty' in func.__name__):
+            self.cost.bytes += sum(x.numel() * x.element_size() for x in before + after)
             self.cost.launches += 1
         return out
 
