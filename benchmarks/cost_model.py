@@ -623,7 +623,11 @@ def _model(text):
 def main(argv=None):
     args = parse_args(argv)
     if not COMPILED.is_file():
-        sys.exit(f'{COMPILED} is missing: benchmarks/kernels/compiled.py writes it')
+        print(
+            f'{COMPILED} is missing: benchmarks/kernels/compiled.py writes it',
+            file=sys.stderr,
+        )
+        sys.exit(2)
     layers, models = layer_rows(args), model_rows(args)
     page = render(args, layers, models)
     print(page)

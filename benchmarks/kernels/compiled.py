@@ -27,11 +27,11 @@ from mmlinattn.functional.kernels import gaussian
 
 CAPABILITIES = (80, 89, 90, 100)
 DIMS = ((32, 32), (32, 64), (64, 64), (64, 128), (96, 96), (128, 128))
-# Dtypes of tokens and of weights, on both sides, and parts of K and S.
+# Dtypes of tokens and of weights, on both sides, and parts of K, S and weights.
 OPERANDS = {
     'float32': ('fp32', 'fp32', 2),
     'half': ('bf16', 'bf16', 1),
-    'half, float32 weights': ('bf16', 'fp32', 1),
+    'half, float32 tokens': ('fp32', 'bf16', 1),
 }
 WANTED = {'out': (True, False), 'grad': (False, True), 'both': (True, True)}
 # Shared memory of a block on the GPUs of a capability, KiB.
@@ -58,8 +58,7 @@ def compile_sweep(capability, operands, dim, value_dim, wanted):
     want_out, want_grad = WANTED[wanted]
     of_tokens, of_weights = (1 + (x == 'fp32') for x in (tokens, weights))
     padded = gaussian._padded(dim), gaussian._padded(value_dim)
-    most = max(parts, of_tokens, of_weights)
-    config = gaussian._block_config(max(padded), 2**20, most, capability)
+    config = gaussian._block_config(max(padded), 2**20, parts, capability)
     options = {x: config[x] for x in ('num_warps', 'num_stages')}
     constants = dict(
         DIM=dim,
@@ -110,14 +109,14 @@ def resources(compiled):
     return dict(registers=registers, stack=stack, shared=compiled.metadata.shared)
 
 
-def instructions(compiled, config):
-    """Instructions that the loop over columns issues, by entry of a thread.
+def loop(compiled):
+    """Instructions of the loop over columns.
 
     Args:
-        compiled, config: What :func:`compile_sweep` returned.
+        compiled: What :func:`compile_sweep` returned first.
 
     Returns:
-        float: Instructions, those for products and copies included.
+        list[str]: SASS, those for products and copies included.
     """
     lines, labels, loops = [], {}, []
     for line in _binary_tool('nvdisasm', '-c', compiled.asm['cubin']).splitlines():
@@ -128,9 +127,23 @@ def instructions(compiled, config):
             target = re.search(r'BRA.*`\((\.L\S+)\)', found[1])
             if target and target[1] in labels:
                 loops.append(lines[labels[target[1]] :])
-    hot = max((x for x in loops if any('MUFU.EX2' in y for y in x)), key=len)
+    return max((x for x in loops if any('MUFU.EX2' in y for y in x)), key=len)
+
+
+def count(compiled, config):
+    """What the loop over columns costs.
+
+    Args:
+        compiled, config: What :func:`compile_sweep` returned.
+
+    Returns:
+        dict: 'instructions', issued for each entry of the kernel matrix that a thread
+        computes; 'spills', loads and stores of spilled registers in the loop.
+    """
+    body = loop(compiled)
     entries = config['ROWS'] * config['COLS'] / (32 * config['num_warps'])
-    return len(hot) / entries
+    spills = sum(bool(re.search(r'\b(LDL|STL)\b', line)) for line in body)
+    return dict(instructions=round(len(body) / entries, 1), spills=spills)
 
 
 def _binary_tool(name, option, cubin):
@@ -157,7 +170,7 @@ def measure(capabilities):
         compiled, config = compile_sweep(capability, operands, *dims, wanted)
         row = dict(capability=capability, operands=operands, wanted=wanted)
         row.update(dim=dims[0], value_dim=dims[1], **config, **resources(compiled))
-        row['instructions'] = round(instructions(compiled, config), 1)
+        row.update(count(compiled, config))
         rows.append(row)
         print(*row.values(), file=sys.stderr)
     return rows
@@ -176,7 +189,8 @@ def render(rows):
         'sweeps where that is not in the table. Registers '
         'and bytes of stack are of a thread, shared memory of a block. Instructions '
         'are those of the loop over columns, for each entry of the kernel matrix '
-        'that a thread computes.',
+        'that a thread computes; spills are loads and stores of the stack in that '
+        'loop.',
         '',
     ]
     for capability in CAPABILITIES:
@@ -189,13 +203,14 @@ def render(rows):
             f'{SHARED[capability]} KiB of shared memory for a block.',
             '',
             '| operands | dims | wanted | rows × columns | warps | registers | stack, '
-            'B | shared, KiB | instructions |',
-            '| --- | --- | --- | --- | --- | --- | --- | --- | --- |',
+            'B | shared, KiB | instructions | spills |',
+            '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
         ]
         lines += [
             f'| {x["operands"]} | {x["dim"]}/{x["value_dim"]} | {x["wanted"]} | '
             f'{x["ROWS"]} × {x["COLS"]} | {x["num_warps"]} | {x["registers"]} | '
-            f'{x["stack"]} | {x["shared"] / 1024:.1f} | {x["instructions"]} |'
+            f'{x["stack"]} | {x["shared"] / 1024:.1f} | {x["instructions"]} | '
+            f'{x["spills"]} |'
             for x in table
         ]
         lines.append('')

@@ -50,8 +50,8 @@ _LARGEST = tl.constexpr(65504.0)  # float16's
 _WEIGHT_BITS = tl.constexpr(8)
 _LOG2_E = tl.constexpr(1.4426950408889634)
 
-# Rows, columns and warps of a block of K by generation (``_block_config``), the most
-# parts of an operand and padded dim: no larger than registers hold, and rows enough
+# Rows, columns and warps of a block of K by generation (``_block_config``), parts of
+# its entries and padded dim: no larger than registers hold, and rows enough
 # that the columns' way from the L2 cache is no bottleneck.
 _BLOCKS = {
     80: {
@@ -91,8 +91,8 @@ def gaussian_product(a, b, v, parts=None):
         a (Tensor): (B, h, M, d).
         b (Tensor): (B, h, N, d).
         v (Tensor): (B, h, N, e).
-        parts (int, optional): Float16 numbers that an entry of K is rounded to
-            the sum of: 1 keeps 11 bits, 2 keep 22. Default: 1 where all operands
+        parts (int, optional): Float16 numbers that entries of K and v are rounded
+            to the sum of: 1 keeps 11 bits, 2 keep 22. Default: 1 where all operands
             are half precision, 2 elsewhere.
 
     Returns:
@@ -114,8 +114,8 @@ def gaussian_product_grad(a, b, v, grad, parts=None):
         b (Tensor): (B, h, N, d).
         v (Tensor): (B, h, N, e).
         grad (Tensor): Gradient of the product, (B, h, M, e).
-        parts (int, optional): As in :func:`gaussian_product`, of entries of K
-            and S. Default: 1 where a, b and v are half precision, 2 elsewhere.
+        parts (int, optional): As in :func:`gaussian_product`, of entries of K,
+            S, v and G. Default: 1 where a, b and v are half precision, 2 elsewhere.
 
     Returns:
         tuple[Tensor]: Gradients of a, b and v, float32.
@@ -154,7 +154,7 @@ def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y, parts=None):
 
 
 def _product_op(a, b, v, parts):
-    return _sweep(a, _Columns(b, v), parts=parts)[0]
+    return _sweep(a, _Columns(b, v, parts), parts=parts)[0]
 
 
 def _product_shape(a, b, v, parts):
@@ -162,8 +162,9 @@ def _product_shape(a, b, v, parts):
 
 
 def _product_grad_op(a, b, v, grad, parts):
-    _, grad_a = _sweep(a, _Columns(b, v), grad, want_out=False, parts=parts)
-    grad_v, grad_b = _sweep(b, _Columns(a, grad), v, parts=parts)
+    columns = _Columns(b, v, parts)
+    _, grad_a = _sweep(a, columns, grad, want_out=False, parts=parts)
+    grad_v, grad_b = _sweep(b, _Columns(a, grad, parts), v, parts=parts)
     return grad_a, grad_b, grad_v
 
 
@@ -195,6 +196,8 @@ class _Columns:
     Args:
         tokens (Tensor): (B, h, N, d).
         weights (Tensor): (B, h, N, e).
+        parts (int): The most for a weight; tokens have as many as they need, as
+            their errors grow with the exponents.
 
     Attributes:
         tokens (Tensor): Parts, float16, (parts, B * h, N', D): N and d padded.
@@ -204,7 +207,7 @@ class _Columns:
         largest (Tensor): Largest magnitudes of the weights' channels, (B, h, e).
     """
 
-    def __init__(self, tokens, weights):
+    def __init__(self, tokens, weights, parts):
         tokens, weights = _with_unit_stride(tokens), _with_unit_stride(weights)
         batch, heads, self.size, self.dim = tokens.shape
         self.value_dim = weights.size(-1)
@@ -214,7 +217,7 @@ class _Columns:
         half = dict(device=tokens.device, dtype=torch.float16)
         self.tokens = torch.empty(_parts(tokens), *shape, _padded(self.dim), **half)
         self.weights = torch.empty(
-            _parts(weights), *shape, _padded(self.value_dim), **half
+            min(parts, _parts(weights)), *shape, _padded(self.value_dim), **half
         )
         self.half_squares = tokens.new_empty(shape, dtype=torch.float32)
         largest = torch.linalg.vector_norm(weights, torch.inf, dim=-2)
@@ -251,7 +254,7 @@ def _sweep(rows, columns, u=None, *, want_out=True, parts):
         columns (_Columns): N columns and their weights.
         u (Tensor, optional): (B, h, M, e).
         want_out (bool): Whether to compute ``out``.
-        parts (int): Of the entries of K and S.
+        parts (int): Of the entries of K and S, and the most for those of ``u``.
 
     Returns:
         tuple[Tensor]: (B, h, M, e) and (B, h, M, d), float32, or None.
@@ -263,8 +266,7 @@ def _sweep(rows, columns, u=None, *, want_out=True, parts):
     rows, u = _with_unit_stride(rows), _with_unit_stride(u)
     batch, heads, num_rows, dim = rows.shape
     matrices, padded_cols = columns.half_squares.shape
-    most_parts = max(parts, columns.tokens.size(0), columns.weights.size(0))
-    config = _block_config(max(padded), num_rows, most_parts, _capability(rows))
+    config = _block_config(max(padded), num_rows, parts, _capability(rows))
     programs = matrices * triton.cdiv(num_rows, config['ROWS'])
     chunk, splits = _split_columns(
         columns.size, config['COLS'], programs, _num_multiprocessors(rows)
@@ -300,7 +302,7 @@ def _sweep(rows, columns, u=None, *, want_out=True, parts):
             PADDED_DIM=padded[0],
             PADDED_VALUE_DIM=padded[1],
             ROW_PARTS=_parts(rows),
-            ROW_WEIGHT_PARTS=_parts(row_weights),
+            ROW_WEIGHT_PARTS=min(parts, _parts(row_weights)),
             COLUMN_PARTS=columns.tokens.size(0),
             WEIGHT_PARTS=columns.weights.size(0),
             PARTS=parts,
