@@ -5,6 +5,7 @@ kernels import it, so they are to be imported after :func:`available` only.
 """
 
 import os
+import warnings
 from functools import cache
 
 import torch
@@ -21,7 +22,7 @@ def available(*tensors):
     They need Triton 3, an NVIDIA GPU of compute capability 8.0 (Triton's own
     minimum) or later, float32 or less, and a head dim of at most 128. With
     ``TRITON_INTERPRET=1`` in the environment they run on the CPU instead, very
-    slowly, for tests.
+    slowly, for tests. Where Triton is all that is missing, a warning says so once.
 
     Args:
         tensors (Tensor): The operands, (..., d).
@@ -39,17 +40,41 @@ def _fits(x):
         return False
     if os.environ.get('TRITON_INTERPRET') == '1':
         return x.device.type == 'cpu'
-    return (
-        x.is_cuda
-        and torch.version.cuda is not None
-        and torch.cuda.get_device_capability(x.device) >= (8, 0)
-    )
+    return x.is_cuda and torch.version.cuda is not None and _new_enough(x.device.index)
+
+
+def _constant(function):
+    """What ``torch.compiler.assume_constant_result`` makes of a function, without
+    the seconds that importing the compiler takes."""
+    function._dynamo_marked_constant = True
+    return function
+
+
+@_constant
+def _new_enough(index):
+    return torch.cuda.get_device_capability(index) >= (8, 0)
+
+
+@_constant
+def _has_triton():
+    return _find_triton()
 
 
 @cache
-def _has_triton():
+def _find_triton():
     try:
         import triton
     except ImportError:
-        return False
-    return int(triton.__version__.split('.')[0]) >= 3
+        found = 'Triton is not installed'
+    else:
+        if int(triton.__version__.split('.')[0]) >= 3:
+            return True
+        found = f'Triton is {triton.__version__}'
+    warnings.warn(
+        f"{found}, and softmax-free attention's kernels need Triton 3. Without them "
+        'its products are plain PyTorch: the same results, but in float32 even under '
+        'mixed precision, and with every block of the kernel matrix written to memory '
+        "and read again. torch 2.4 or later brings Triton 3: pip install 'torch>=2.4'",
+        stacklevel=2,
+    )
+    return False

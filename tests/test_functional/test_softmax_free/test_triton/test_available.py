@@ -12,9 +12,9 @@ pytestmark = pytest.mark.modern
 
 @pytest.fixture(autouse=True)
 def forget():
-    kernels._has_triton.cache_clear()
+    kernels._find_triton.cache_clear()
     yield
-    kernels._has_triton.cache_clear()
+    kernels._find_triton.cache_clear()
 
 
 @pytest.fixture
@@ -33,10 +33,40 @@ def install(monkeypatch):
     'version, fits',
     [('3.0.0', True), ('3.7.1+git', True), ('2.1.0', False), (None, False)],
 )
+@pytest.mark.filterwarnings('ignore:Triton')
 def test_triton(version, fits, install):
     install(version)
     operands = torch.empty(2, 3), torch.empty(2, 128, dtype=torch.bfloat16)
     assert available(*operands) == fits
+
+
+@pytest.mark.parametrize(
+    'version, found', [('2.1.0', '2.1.0'), (None, 'not installed')]
+)
+def test_one_warning_without_triton_3(version, found, install):
+    install(version)
+    message = f'Triton is {found}.*torch>=2.4'
+    with pytest.warns(UserWarning, match=message) as caught:
+        assert not any(available(torch.empty(2, 3)) for _ in range(2))
+    assert len(caught) == 1
+
+
+def test_no_warning_where_kernels_could_not_run(install, recwarn, monkeypatch):
+    install(None)
+    monkeypatch.delenv('TRITON_INTERPRET')
+    assert not available(torch.empty(2, 3))
+    assert not recwarn
+
+
+def test_the_compiler_takes_the_answer_as_constant(monkeypatch):
+    pytest.importorskip('triton', minversion='3.0')
+    monkeypatch.setenv('TRITON_INTERPRET', '1')
+
+    @torch.compile(fullgraph=True, backend='eager')
+    def choose(x):
+        return x + 1 if available(x) else x
+
+    assert choose(torch.zeros(2, 3)).eq(1).all()
 
 
 @pytest.mark.parametrize(
