@@ -63,9 +63,12 @@ def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
     """
     state_dict, _ = find_state_dict(checkpoint)
     family = recognize(state_dict)
+    outside = []
     if prefix:
-        under = inside(state_dict, f'{prefix.rstrip(".")}.')
+        prefix = f'{prefix.rstrip(".")}.'
+        under = inside(state_dict, prefix)
         if under or family not in FAMILIES:
+            outside = [key for key in state_dict if not key.startswith(prefix)]
             state_dict = {f'{PREFIX}{key}': value for key, value in under.items()}
             family = recognize(state_dict)
     names = {key: key for key in state_dict}
@@ -84,7 +87,7 @@ def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
             for key, name in names.items()
             if key.startswith(prefix)
         },
-        [name for key, name in names.items() if not key.startswith(prefix)],
+        [name for key, name in names.items() if not key.startswith(prefix)] + outside,
     )
 
 
@@ -196,7 +199,7 @@ def load_whole(model, found, shapes, checkpoint, prefix) -> None:
         raise KeyError(
             f'checkpoint={checkpoint!r} with prefix={prefix!r} lacks {len(lacking)} '
             f'parameters of this {kind}, such as {lacking[:3]}; it has '
-            f'{some(found.origin.values())}, {whose}'
+            f'{some([*found.origin.values(), *found.rest])}, {whose}'
         )
     try:
         model.load_state_dict(found.weights, strict=False)
