@@ -8,6 +8,7 @@ import os
 from functools import cache
 
 import torch
+from torch import Tensor
 
 __all__ = ['available']
 
@@ -15,7 +16,7 @@ __all__ = ['available']
 MAX_DIM = 128
 
 
-def available(*tensors):
+def available(*tensors: Tensor) -> bool:
     """Whether the kernels can run on these tensors.
 
     They need Triton 3, an NVIDIA GPU of compute capability 8.0 (Triton's own
@@ -32,7 +33,7 @@ def available(*tensors):
     return all(map(_fits, tensors)) and _has_triton()
 
 
-def _fits(x):
+def _fits(x: Tensor) -> bool:
     if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         return False
     if x.size(-1) > MAX_DIM:
@@ -47,7 +48,7 @@ def _fits(x):
 
 
 @cache
-def _has_triton():
+def _has_triton() -> bool:
     try:
         import triton
     except ImportError:
