@@ -20,12 +20,15 @@ meta device is counted at any size in no time.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import wraps
 from math import prod
+from typing import Any, Callable, Optional
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -50,6 +53,10 @@ KINDS = {
 SOFTMAX_ATTENTIONS = ('MultiheadAttention', 'TalkingHeadsAttention', 'WindowMSA')
 
 
+# Multiply-accumulates of an operation, by its arguments and its result.
+Formula = Callable[[Any, Any], int]
+
+
 class FlopCount:
     """Multiply-accumulates of a model by module and kind.
 
@@ -59,10 +66,10 @@ class FlopCount:
             module that did it.
     """
 
-    def __init__(self, macs):
+    def __init__(self, macs: Mapping[tuple[str, str], int]) -> None:
         self.macs = dict(macs)
 
-    def by_kind(self, part=''):
+    def by_kind(self, part: str = '') -> dict[str, int]:
         """Multiply-accumulates of a part of the model.
 
         Args:
@@ -77,16 +84,18 @@ class FlopCount:
                 kinds[kind] += macs
         return kinds
 
-    def total(self, part=''):
+    def total(self, part: str = '') -> int:
         """Sum of :meth:`by_kind`."""
         return sum(self.by_kind(part).values())
 
-    def without_softmax_attention(self, part=''):
+    def without_softmax_attention(self, part: str = '') -> int:
         """:meth:`total` less the products of softmax attention."""
         return self.total(part) - self.by_kind(part)['softmax_attention']
 
 
-def count_flops(model, *inputs, forward=None):
+def count_flops(
+    model: nn.Module, *inputs: Any, forward: Optional[Callable[..., Any]] = None
+) -> FlopCount:
     """Counts the FLOPs of one forward pass; the module's docstring says how.
 
     Softmax attention is recognized in ``scaled_dot_product_attention`` and in
@@ -127,14 +136,16 @@ def count_flops(model, *inputs, forward=None):
 
 # Functions of ours, the kind of their batched products, and the arguments that make
 # them do what they stand for.
-_OUR_PRODUCTS = (
+_OUR_PRODUCTS: tuple[tuple[Callable[..., Tensor], str, dict[str, Any]], ...] = (
     (functional.softmax_free_attention, 'gaussian_kernel', dict(keep_kernel=True)),
     (functional.newton_pinv, 'pseudo_inverse', dict(solver='newton')),
     (cholesky_solve, 'pseudo_inverse', {}),
 )
 
 
-def _watch_forward(stack, tally, module, kind, name):
+def _watch_forward(
+    stack: ExitStack, tally: '_Tally', module: nn.Module, kind: Optional[str], name: str
+) -> None:
     """Has a module's forward pass tallied until the stack is closed."""
     # not hooks: some libraries call forward() without them
     own = vars(module)
@@ -148,18 +159,24 @@ def _watch_forward(stack, tally, module, kind, name):
 class _Tally:
     """Adds up, and knows which module and which attention is at work."""
 
-    def __init__(self):
-        self.macs = Counter()
+    def __init__(self) -> None:
+        self.macs: Counter[tuple[str, str]] = Counter()
         self.module = ''
         self.product_kind = 'matmul'
         self.muted = False
 
-    def add(self, kind, macs):
+    def add(self, kind: str, macs: int) -> None:
         if not self.muted:
             kind = self.product_kind if kind == 'matmul' else kind
             self.macs[self.module, kind] += macs
 
-    def watch(self, function, kind=None, module=None, options=None):
+    def watch(
+        self,
+        function: Callable[..., Any],
+        kind: Optional[str] = None,
+        module: Optional[str] = None,
+        options: Optional[dict[str, Any]] = None,
+    ) -> Callable[..., Any]:
         """A function that says whose and of which kind its products are.
 
         Args:
@@ -170,7 +187,7 @@ class _Tally:
         """
 
         @wraps(function)
-        def watched(*args, **kwargs):
+        def watched(*args: Any, **kwargs: Any) -> Any:
             outside = self.module, self.product_kind
             self.module = self.module if module is None else module
             self.product_kind = kind or self.product_kind
@@ -184,11 +201,17 @@ class _Tally:
 class _FunctionMode(TorchFunctionMode):
     """Counts what becomes other operations on other devices and versions."""
 
-    def __init__(self, tally):
+    def __init__(self, tally: _Tally) -> None:
         super().__init__()
         self.tally = tally
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Optional[dict[str, Any]] = None,
+    ) -> Any:
         kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
             named = {**dict(zip(('query', 'key', 'value'), args)), **kwargs}
@@ -207,11 +230,17 @@ class _FunctionMode(TorchFunctionMode):
 class _DispatchMode(TorchDispatchMode):
     """Counts the operations that do the work."""
 
-    def __init__(self, tally):
+    def __init__(self, tally: _Tally) -> None:
         super().__init__()
         self.tally = tally
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Optional[dict[str, Any]] = None,
+    ) -> Any:
         out = func(*args, **(kwargs or {}))
         # 'mm_' is 'mm' in place
         name = func.overloadpacket.__name__.removesuffix('_')
@@ -224,52 +253,52 @@ class _DispatchMode(TorchDispatchMode):
         return out
 
 
-def _attention(query, key, out):
+def _attention(query: Tensor, key: Tensor, out: Tensor) -> int:
     """Products QK^T and AV of (..., N_q, d), (..., N_k, d), (..., N_q, d_v)."""
     num_scores = prod(out.shape[:-1]) * key.size(-2)
     return num_scores * (query.size(-1) + out.size(-1))
 
 
-def _conv(args, out):
+def _conv(args: Any, out: Any) -> int:
     x, weight, transposed = args[0], args[1], args[6]
     # a filter is applied once for each of its own positions and channels
     return (x if transposed else out).numel() * prod(weight.shape[1:])
 
 
-def _product(matrix, factor):
+def _product(matrix: int, factor: int) -> Formula:
     """Matrix product of two arguments, given by their places."""
     return lambda args, out: args[matrix].numel() * args[factor].size(-1)
 
 
-def _vector_product(matrix):
+def _vector_product(matrix: int) -> Formula:
     return lambda args, out: args[matrix].numel()
 
 
-def _norm(weight):
+def _norm(weight: int) -> Formula:
     return lambda args, out: args[0].numel() * (4 if args[weight] is None else 5)
 
 
-def _batch_norm(args, out):
+def _batch_norm(args: Any, out: Any) -> int:
     if args[5]:  # the batch's own statistics, as in InstanceNorm
         return _norm(1)(args, out)
     return args[0].numel() * (1 if args[1] is None else 2)
 
 
-def _per_output(cost):
+def _per_output(cost: int) -> Formula:
     return lambda args, out: cost * out.numel()
 
 
-def _cholesky(args, out):
+def _cholesky(args: Any, out: Any) -> int:
     return args[0].numel() * args[0].size(-1) // 6
 
 
-def _cholesky_solve(args, out):
+def _cholesky_solve(args: Any, out: Any) -> int:
     # two triangular solves, half a product each
     return args[0].numel() * args[1].size(-1)
 
 
 # ATen operation -> kind and formula
-_OPERATIONS = {
+_OPERATIONS: dict[str, tuple[str, Formula]] = {
     'convolution': ('conv', _conv),
     'mm': ('linear', _product(0, 1)),
     'addmm': ('linear', _product(1, 2)),

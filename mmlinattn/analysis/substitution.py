@@ -1,11 +1,15 @@
 """Another function in the place of one of ours, for as long as a block runs."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, Callable
 
 
 @contextmanager
-def substituted(function, substitute):
+def substituted(
+    function: Callable[..., Any], substitute: Callable[..., Any]
+) -> Iterator[None]:
     """Context in which the package calls another function.
 
     The function is replaced in all modules of the package that hold it, by whatever

@@ -10,6 +10,8 @@ from typing import Union
 from torch import Tensor
 from torch.nn.functional import pad
 
+from mmlinattn.deprecation import renamed_argument
+
 Shape = tuple[int, int]
 Side = Union[int, Shape]
 
@@ -35,8 +37,9 @@ def square_side(size: int, name: str) -> int:
     return side
 
 
+@renamed_argument('centred', 'centered', until='0.3')
 def pad_map(
-    x: Tensor, hw_shape: Shape, side: Side, centred: bool = False
+    x: Tensor, hw_shape: Shape, side: Side, centered: bool = False
 ) -> tuple[Tensor, Shape]:
     """Zero-pads a token map to whole blocks.
 
@@ -44,7 +47,7 @@ def pad_map(
         x (Tensor): (..., N, d).
         hw_shape (tuple[int]): (H, W).
         side (int | tuple[int]): s, or (s, t).
-        centred (bool): Pads all around, the larger part at the right and
+        centered (bool): Pads all around, the larger part at the right and
             bottom. Otherwise pads at the right and bottom only.
 
     Returns:
@@ -54,50 +57,55 @@ def pad_map(
     padded_shape = _whole_blocks(hw_shape, side)
     if padded_shape == tuple(hw_shape):
         return x, padded_shape
-    top, left = _offsets(padded_shape, hw_shape, centred)
+    top, left = _offsets(padded_shape, hw_shape, centered)
     bottom = padded_shape[0] - hw_shape[0] - top
     right = padded_shape[1] - hw_shape[1] - left
     x = pad(x.unflatten(-2, hw_shape), (0, 0, left, right, top, bottom))
     return x.flatten(-3, -2), padded_shape
 
 
+@renamed_argument('centred', 'centered', until='0.3')
 def crop_map(
-    x: Tensor, padded_shape: Shape, hw_shape: Shape, centred: bool = False
+    x: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool = False
 ) -> Tensor:
     """Undoes :func:`pad_map`: (..., N', d) to (..., N, d)."""
     if tuple(padded_shape) == tuple(hw_shape):
         return x
-    top, left = _offsets(padded_shape, hw_shape, centred)
+    top, left = _offsets(padded_shape, hw_shape, centered)
     height, width = hw_shape
     x = x.unflatten(-2, padded_shape)
     return x[..., top : top + height, left : left + width, :].flatten(-3, -2)
 
 
-def blockify(x: Tensor, hw_shape: Shape, side: Side, centred: bool = False) -> Tensor:
+@renamed_argument('centred', 'centered', until='0.3')
+def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> Tensor:
     """Cuts a token map into blocks, zero-padded to whole ones.
 
     Args:
         x (Tensor): (..., N, d).
         hw_shape (tuple[int]): (H, W).
         side (int | tuple[int]): s, or (s, t).
-        centred (bool): See :func:`pad_map`.
+        centered (bool): See :func:`pad_map`.
 
     Returns:
         Tensor: (..., n, s * t, d), blocks and their tokens in raster order.
     """
-    x, (height, width) = pad_map(x, hw_shape, side, centred)
+    x, (height, width) = pad_map(x, hw_shape, side, centered)
     rows, cols = _sides(side)
     x = x.unflatten(-2, (height // rows, rows, width // cols, cols))
     return x.transpose(-4, -3).flatten(-5, -4).flatten(-3, -2)
 
 
-def unblockify(x: Tensor, hw_shape: Shape, side: Side, centred: bool = False) -> Tensor:
+@renamed_argument('centred', 'centered', until='0.3')
+def unblockify(
+    x: Tensor, hw_shape: Shape, side: Side, centered: bool = False
+) -> Tensor:
     """Undoes :func:`blockify`: (..., n, s * t, d) to (..., N, d)."""
     padded_shape = _whole_blocks(hw_shape, side)
     grid = [padded // s for padded, s in zip(padded_shape, _sides(side))]
     x = x.unflatten(-2, _sides(side)).unflatten(-4, grid)
     x = x.transpose(-4, -3).flatten(-5, -2)
-    return crop_map(x, padded_shape, hw_shape, centred)
+    return crop_map(x, padded_shape, hw_shape, centered)
 
 
 def _sides(side: Side) -> Shape:
@@ -112,9 +120,9 @@ def _whole_blocks(hw_shape: Shape, side: Side) -> Shape:
     return height, width
 
 
-def _offsets(padded_shape: Shape, hw_shape: Shape, centred: bool) -> Shape:
+def _offsets(padded_shape: Shape, hw_shape: Shape, centered: bool) -> Shape:
     """Rows above and columns left of the map in the padded one."""
-    if not centred:
+    if not centered:
         return 0, 0
     top, left = (
         (padded - length) // 2 for padded, length in zip(padded_shape, hw_shape)

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from mmlinattn.deprecation import renamed_argument
+
 from .blocks import Shape, blockify, square_side, unblockify
 from .oversmoothing import attn_scale
 
@@ -48,6 +50,7 @@ def block_attention(
     )
 
 
+@renamed_argument('centred', 'centered', until='0.3')
 def local_attention(
     q: Tensor,
     k: Tensor,
@@ -57,7 +60,7 @@ def local_attention(
     mask_padding: bool = False,
     omega: Optional[Tensor] = None,
     dropout_p: float = 0.0,
-    centred: bool = False,
+    centered: bool = False,
 ) -> Tensor:
     """Softmax attention inside blocks.
 
@@ -76,19 +79,19 @@ def local_attention(
         omega (Tensor, optional): AttnScale factors, (h, ). The mean is taken
             over the values of the block's keys.
         dropout_p (float): Dropout rate on attention weights.
-        centred (bool): Pads all around instead of at the right and bottom only.
+        centered (bool): Pads all around instead of at the right and bottom only.
 
     Returns:
         Tensor: (B, h, N, d).
     """
     heads = q.shape[:2]
-    q, k, v = [blockify(x, hw_shape, block_shape, centred) for x in (q, k, v)]
+    q, k, v = [blockify(x, hw_shape, block_shape, centered) for x in (q, k, v)]
     is_key = None
     if mask_padding and any(
         length % side for length, side in zip(hw_shape, block_shape)
     ):
         is_key = torch.ones(math.prod(hw_shape), 1, device=q.device)
-        is_key = blockify(is_key, hw_shape, block_shape, centred)  # (n, s * t, 1)
+        is_key = blockify(is_key, hw_shape, block_shape, centered)  # (n, s * t, 1)
     # fused kernels take four axes: heads join the batch, blocks are the heads
     out = scaled_dot_product_attention(
         q.flatten(0, 1),
@@ -102,4 +105,4 @@ def local_attention(
             # padded values are zero: this makes the block's mean the keys' mean
             v = v / is_key.mean(-2, keepdim=True).to(v.dtype)
         out = attn_scale(out, v, omega)
-    return unblockify(out, hw_shape, block_shape, centred)
+    return unblockify(out, hw_shape, block_shape, centered)

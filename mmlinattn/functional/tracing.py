@@ -3,7 +3,7 @@
 import torch
 
 
-def is_traced():
+def is_traced() -> bool:
     """Whether a tracer, a compiler or an exporter is recording what runs.
 
     What looks at values, or picks a way by them, has no place in a recording.

@@ -7,10 +7,12 @@ import os
 import os.path as osp
 import sys
 import traceback
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NoReturn, Optional
 
-from mmengine.config import DictAction
+from mmengine.config import Config, DictAction
 
 from .config import load_config
 
@@ -43,30 +45,32 @@ class Parser(argparse.ArgumentParser):
 
     debug = False
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault('formatter_class', argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **kwargs)
         self.add_argument(
             '--debug', action='store_true', help='show the traceback of an error'
         )
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(
+        self, args: Optional[Sequence[str]] = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
         """As argparse does, and remembers ``--debug``."""
         found, rest = super().parse_known_args(args, namespace)
         Parser.debug = found.debug
         return found, rest
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         """Ends the tool with one line on stderr and exit code 2."""
         self.exit(2, f'{self.prog}: error: {one_line(message)}\n')
 
 
-def one_line(message):
+def one_line(message: object) -> str:
     """A message without line breaks."""
     return ' '.join(str(message).split())
 
 
-def exit_with(error):
+def exit_with(error: BaseException) -> NoReturn:
     """Ends a tool with one line that says what is wrong with its input.
 
     The line goes to stderr and the exit code is 2; with ``--debug`` the traceback
@@ -85,7 +89,7 @@ def exit_with(error):
 
 
 @contextmanager
-def errors_in_one_line(*kinds):
+def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
     """Context that ends the tool by :func:`exit_with` on some errors.
 
     Args:
@@ -97,7 +101,7 @@ def errors_in_one_line(*kinds):
         exit_with(error)
 
 
-def output_file(text):
+def output_file(text: str) -> Path:
     """Type of an argument that names a file to write.
 
     Args:
@@ -115,7 +119,7 @@ def output_file(text):
     return path
 
 
-def output_folder(text):
+def output_folder(text: str) -> Path:
     """Type of an argument that names a folder to write to, as :func:`output_file`."""
     path = _output(text)
     if path.exists() and not path.is_dir():
@@ -123,7 +127,7 @@ def output_folder(text):
     return path
 
 
-def _output(text):
+def _output(text: str) -> Path:
     if not text.strip():
         raise argparse.ArgumentTypeError(f'{text!r} is not a path')
     path = Path(text).expanduser()
@@ -142,7 +146,7 @@ def _output(text):
     return path
 
 
-def run_parser(description):
+def run_parser(description: str) -> Parser:
     """Arguments that training and testing have in common.
 
     Args:
@@ -172,7 +176,7 @@ def run_parser(description):
     return parser
 
 
-def add_cfg_options(parser, example):
+def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
     """Adds the option that overrides entries of a config.
 
     Args:
@@ -191,13 +195,13 @@ def add_cfg_options(parser, example):
     )
 
 
-def _key_value(text):
+def _key_value(text: str) -> str:
     if not text.partition('=')[1]:
         raise argparse.ArgumentTypeError(f'{text!r} is not KEY=VALUE')
     return text
 
 
-def check_cfg_options(cfg, cfg_options):
+def check_cfg_options(cfg: Config, cfg_options: Optional[dict[str, Any]]) -> None:
     """Refuses to override what nobody would read.
 
     Args:
@@ -222,7 +226,7 @@ def check_cfg_options(cfg, cfg_options):
             )
 
 
-def run_config(args):
+def run_config(args: argparse.Namespace) -> Config:
     """The config of a run, as its arguments say.
 
     Processes that were started without GPUs join on CPUs, see

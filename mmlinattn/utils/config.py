@@ -74,11 +74,11 @@ def bases_read_once() -> Iterator[None]:
     read, find = Config._file2dict, Config._get_cfg_path
     read_once, find_once = lru_cache(maxsize=None)(read), lru_cache(maxsize=None)(find)
 
-    def read_copy(filename, *args, **kwargs):
+    def read_copy(filename: str, *args: Any, **kwargs: Any) -> Any:
         path = osp.abspath(osp.expanduser(filename))
         return copy.deepcopy(read_once(path, *args, **kwargs))
 
-    def find_path(cfg_path, filename):
+    def find_path(cfg_path: str, filename: str) -> Any:
         # of another package: the same wherever it is asked for
         if '::' in cfg_path:
             return find_once(cfg_path, None)

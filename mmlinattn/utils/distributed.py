@@ -2,10 +2,13 @@
 
 import os
 from datetime import timedelta
+from typing import Any, Optional
 
 import torch.distributed as dist
+from mmengine.config import Config
 from mmengine.device import get_device
 from mmengine.model import MMDistributedDataParallel, revert_sync_batchnorm
+from torch import nn
 
 from mmlinattn.registry import MODEL_WRAPPERS
 
@@ -27,13 +30,15 @@ class AnyDeviceDistributedDataParallel(MMDistributedDataParallel):
         **kwargs: Arguments of MMEngine's wrapper.
     """
 
-    def __init__(self, module, device_ids=None, **kwargs):
+    def __init__(
+        self, module: nn.Module, device_ids: Optional[list[int]] = None, **kwargs: Any
+    ) -> None:
         if next(module.parameters()).device.type == 'cpu':
             module, device_ids = revert_sync_batchnorm(module), None
         super().__init__(module=module, device_ids=device_ids, **kwargs)
 
 
-def run_on_cpus(cfg):
+def run_on_cpus(cfg: Config) -> None:
     """Lets the processes that torch's launcher started do without GPUs.
 
     Where there is no accelerator, they join over gloo, which MMEngine then leaves
@@ -69,7 +74,9 @@ def run_on_cpus(cfg):
         cfg.model_wrapper_cfg = wrapper
     if not dist.is_initialized():
         timeout = cfg.get('env_cfg', {}).get('dist_cfg', {}).get('timeout')
-        limit = {} if timeout is None else dict(timeout=timedelta(seconds=timeout))
+        limit: dict[str, Any] = (
+            {} if timeout is None else dict(timeout=timedelta(seconds=timeout))
+        )
         dist.init_process_group('gloo', **limit)
     if dist.get_rank() == 0:
         print(

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, Optional, Union
 
 
 class OwnFolder:
@@ -16,11 +18,11 @@ class OwnFolder:
         record (str): Name of the record's file.
     """
 
-    def __init__(self, path, record):
+    def __init__(self, path: Union[str, Path], record: str) -> None:
         self.path = Path(path)
         self.file = self.path / record
 
-    def read(self):
+    def read(self) -> Optional[dict[str, Any]]:
         """The record.
 
         Returns:
@@ -46,7 +48,7 @@ class OwnFolder:
             )
         return None
 
-    def write(self, record):
+    def write(self, record: dict[str, Any]) -> None:
         """Writes the record, whole or not at all.
 
         Args:
@@ -57,7 +59,7 @@ class OwnFolder:
         draft.write_text(json.dumps(record))
         draft.replace(self.file)
 
-    def missing(self, names):
+    def missing(self, names: Iterable[str]) -> list[str]:
         """Those of some files that are not there.
 
         Args:
@@ -68,7 +70,7 @@ class OwnFolder:
         """
         return [name for name in names if not (self.path / name).is_file()]
 
-    def remove(self, names):
+    def remove(self, names: Iterable[str]) -> None:
         """Removes files and folders, and folders that this leaves empty.
 
         Of a link the link is removed, and nothing behind it.

@@ -22,20 +22,20 @@ SHAPES = (
 )
 IDS = [f'{hw}-{block}'.replace(' ', '') for hw, block in SHAPES]
 BLOCKS = pytest.mark.parametrize('hw_shape, side', SHAPES, ids=IDS)
-CENTRED = pytest.mark.parametrize('centred', (False, True))
+CENTERED = pytest.mark.parametrize('centered', (False, True))
 
 
 def token_map(hw_shape):
     return torch.randn(2, 3, math.prod(hw_shape), 4)
 
 
-def paper_blocks(x, hw_shape, side, centred):
+def paper_blocks(x, hw_shape, side, centered):
     """Blocks (2, 3, n, s * t, 4), cut out one by one."""
     s, t = (side, side) if isinstance(side, int) else side
     height, width = hw_shape
     rows, columns = -(-height // s), -(-width // t)
-    top = (rows * s - height) // 2 if centred else 0
-    left = (columns * t - width) // 2 if centred else 0
+    top = (rows * s - height) // 2 if centered else 0
+    left = (columns * t - width) // 2 if centered else 0
     padded = torch.zeros(2, 3, rows * s, columns * t, 4)
     padded[:, :, top : top + height, left : left + width] = x.view(
         2, 3, height, width, 4
@@ -52,23 +52,23 @@ def paper_blocks(x, hw_shape, side, centred):
     )
 
 
-@CENTRED
+@CENTERED
 @BLOCKS
-def test_blocks_in_raster_order(hw_shape, side, centred):
+def test_blocks_in_raster_order(hw_shape, side, centered):
     x = token_map(hw_shape)
-    blocks = blockify(x, hw_shape, side, centred)
-    assert blocks.equal(paper_blocks(x, hw_shape, side, centred))
+    blocks = blockify(x, hw_shape, side, centered)
+    assert blocks.equal(paper_blocks(x, hw_shape, side, centered))
 
 
-@CENTRED
+@CENTERED
 @BLOCKS
-def test_there_and_back(hw_shape, side, centred):
+def test_there_and_back(hw_shape, side, centered):
     x = token_map(hw_shape)
-    blocks = blockify(x, hw_shape, side, centred)
-    assert unblockify(blocks, hw_shape, side, centred).equal(x)
-    padded, padded_shape = pad_map(x, hw_shape, side, centred)
+    blocks = blockify(x, hw_shape, side, centered)
+    assert unblockify(blocks, hw_shape, side, centered).equal(x)
+    padded, padded_shape = pad_map(x, hw_shape, side, centered)
     assert padded.size(-2) == math.prod(padded_shape)
-    assert crop_map(padded, padded_shape, hw_shape, centred).equal(x)
+    assert crop_map(padded, padded_shape, hw_shape, centered).equal(x)
 
 
 def test_whole_blocks_are_not_copied_to_pad_them():

@@ -30,11 +30,11 @@ def tokens(hw_shape, num=3, **options):
     ]
 
 
-def paper_attention(q, k, v, hw_shape, block_shape, mask_padding, centred, omega):
+def paper_attention(q, k, v, hw_shape, block_shape, mask_padding, centered, omega):
     """Block after block, head after head, with whole attention matrices."""
     (height, width), (s, t) = hw_shape, block_shape
-    top = -height % s // 2 if centred else 0
-    left = -width % t // 2 if centred else 0
+    top = -height % s // 2 if centered else 0
+    left = -width % t // 2 if centered else 0
     ys = torch.arange(height).repeat_interleave(width) + top
     xs = torch.arange(width).repeat(height) + left
     block_of = ys // s * (width + t) + xs // t
@@ -55,11 +55,11 @@ def paper_attention(q, k, v, hw_shape, block_shape, mask_padding, centred, omega
 
 
 @pytest.mark.parametrize('with_omega', (False, True))
-@pytest.mark.parametrize('centred', (False, True))
+@pytest.mark.parametrize('centered', (False, True))
 @pytest.mark.parametrize('mask_padding', (False, True))
 @pytest.mark.parametrize('hw_shape, block_shape', SHAPES, ids=IDS)
 def test_matches_the_paper_block_by_block(
-    hw_shape, block_shape, mask_padding, centred, with_omega
+    hw_shape, block_shape, mask_padding, centered, with_omega
 ):
     omega = torch.tensor([-0.5, 0.0, 2.0]).double() if with_omega else None
     inputs = tokens(hw_shape)
@@ -69,10 +69,10 @@ def test_matches_the_paper_block_by_block(
         block_shape,
         mask_padding=mask_padding,
         omega=omega,
-        centred=centred,
+        centered=centered,
     )
     expected = paper_attention(
-        *inputs, hw_shape, block_shape, mask_padding, centred, omega
+        *inputs, hw_shape, block_shape, mask_padding, centered, omega
     )
     torch.testing.assert_close(result, expected)
 

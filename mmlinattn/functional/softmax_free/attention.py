@@ -3,7 +3,10 @@
 Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
 
+from typing import Any, Optional
+
 import torch
+from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
@@ -18,15 +21,15 @@ _KEPT_ENTRIES = 2**18
 
 
 def softmax_free_attention(
-    q,
-    landmarks,
-    v,
-    normalize=True,
-    num_iters=20,
-    ridge=0.0,
-    solver='auto',
-    keep_kernel=None,
-):
+    q: Tensor,
+    landmarks: Tensor,
+    v: Tensor,
+    normalize: bool = True,
+    num_iters: int = 20,
+    ridge: float = 0.0,
+    solver: str = 'auto',
+    keep_kernel: Optional[bool] = None,
+) -> Tensor:
     r"""Nystroem attention on a Gaussian kernel, without softmax.
 
     With :math:`P = \kappa(\tilde Q, Q)`, :math:`A = \kappa(\tilde Q,
@@ -71,7 +74,15 @@ def softmax_free_attention(
         return attend(q, landmarks, v, normalize, num_iters, ridge, solver).to(dtype)
 
 
-def _attend(q, landmarks, v, normalize, num_iters, ridge, solver):
+def _attend(
+    q: Tensor,
+    landmarks: Tensor,
+    v: Tensor,
+    normalize: bool,
+    num_iters: int,
+    ridge: float,
+    solver: str,
+) -> Tensor:
     """As the equations have it, all matrices in memory."""
     a, scale, alpha = _landmark_matrix(landmarks, normalize, ridge)
     p = gaussian_kernel(landmarks, q)  # (B, h, m, N)
@@ -83,7 +94,9 @@ def _attend(q, landmarks, v, normalize, num_iters, ridge, solver):
     return p.mT @ (scale * y)
 
 
-def _landmark_matrix(landmarks, normalize, ridge):
+def _landmark_matrix(
+    landmarks: Tensor, normalize: bool, ridge: float
+) -> tuple[Tensor, Tensor, Optional[Tensor]]:
     """A + ridge * I (B, h, m, m), the diagonal of D^(-1/2) (B, h, m, 1), and SOFT's
     step size (B, h, 1, 1); None stands for that of SOFT++."""
     a = gaussian_kernel(landmarks)
@@ -103,20 +116,29 @@ class _AttendInBlocks(Function):
     the gradients of both products with P visit its blocks together."""
 
     @staticmethod
-    def forward(ctx, q, landmarks, v, normalize, num_iters, ridge, solver):
+    def forward(
+        ctx: Any,
+        q: Tensor,
+        landmarks: Tensor,
+        v: Tensor,
+        normalize: bool,
+        num_iters: int,
+        ridge: float,
+        solver: str,
+    ) -> Tensor:
         products = pick_products(q, landmarks, v)
         a, scale, alpha = _landmark_matrix(landmarks, normalize, ridge)
-        solver = make_solver(solver, num_iters, a)
-        prepared = solver.prepare(a, alpha)
+        inverse = make_solver(solver, num_iters, a)
+        prepared = inverse.prepare(a, alpha)
         x = products.product(landmarks, q, v)
-        y = solver.apply(prepared, scale * x)
+        y = inverse.apply(prepared, scale * x)
         ctx.save_for_backward(q, landmarks, v, scale, x, y, *prepared)
-        ctx.products, ctx.solver, ctx.normalize = products, solver, normalize
+        ctx.products, ctx.solver, ctx.normalize = products, inverse, normalize
         return products.product(q, landmarks, scale * y)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], ...]:
         q, landmarks, v, scale, x, y, *prepared = ctx.saved_tensors
         products = ctx.products
         with autocast_disabled(grad):
@@ -139,7 +161,7 @@ class _AttendInBlocks(Function):
         return (grad_q, grad_landmarks, grad_v, None, None, None, None)
 
 
-def _check_shapes(q, landmarks, v):
+def _check_shapes(q: Tensor, landmarks: Tensor, v: Tensor) -> None:
     fits = (
         q.dim() == landmarks.dim() == v.dim() == 4
         and q.shape[:3] == v.shape[:3]

@@ -3,15 +3,25 @@
 Legend: ... batch and heads, m landmarks, k columns of a right-hand side.
 """
 
+from typing import Any, Optional
+
 import torch
+from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from ..precision import at_least_float32, autocast_disabled
-from .solvers import NEWTON_SOLVERS, CholeskySolver, check_solver, make_solver
+from .solvers import NEWTON_SOLVERS, CholeskySolver, Solver, check_solver, make_solver
 
 
-def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
+def newton_pinv(
+    a: Tensor,
+    num_iters: int = 20,
+    rhs: Optional[Tensor] = None,
+    *,
+    alpha: Optional[Tensor] = None,
+    solver: str = 'auto',
+) -> Tensor:
     r"""Applies ``num_iters`` Newton-Raphson steps towards the inverse of A.
 
     .. math:: A_0 = \alpha A, \quad A_{k+1} = 2 A_k - A_k A A_k
@@ -66,7 +76,7 @@ def newton_pinv(a, num_iters=20, rhs=None, *, alpha=None, solver='auto'):
     return _solve(a, rhs, make_solver(solver, num_iters, a), alpha)
 
 
-def cholesky_solve(a, rhs):
+def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     """Solves A y = rhs for symmetric positive definite A, in float32 or more.
 
     This is another operator than :func:`newton_pinv`, which cuts small
@@ -85,7 +95,9 @@ def cholesky_solve(a, rhs):
     return _solve(a, rhs, CholeskySolver())
 
 
-def _solve(a, rhs, solver, alpha=None):
+def _solve(
+    a: Tensor, rhs: Tensor, solver: Solver, alpha: Optional[Tensor] = None
+) -> Tensor:
     dtype = a.dtype
     with autocast_disabled(a):
         a, rhs = at_least_float32(a, rhs)
@@ -97,7 +109,9 @@ class _Solve(Function):
     factorization would cost more than all else."""
 
     @staticmethod
-    def forward(ctx, a, rhs, solver, alpha):
+    def forward(
+        ctx: Any, a: Tensor, rhs: Tensor, solver: Solver, alpha: Optional[Tensor]
+    ) -> Tensor:
         prepared = solver.prepare(a, alpha)
         y = solver.apply(prepared, rhs)
         ctx.save_for_backward(y, *prepared)
@@ -106,7 +120,7 @@ class _Solve(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], Tensor, None, None]:
         y, *prepared = ctx.saved_tensors
         with autocast_disabled(grad):
             grad_rhs = ctx.solver.apply_transposed(prepared, grad)

@@ -4,14 +4,17 @@ Legend: B batch, h heads, M rows, N columns of the kernel matrix K, d head dim,
 e channels of values.
 """
 
+from typing import Any, Optional
+
+from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from ..precision import at_least_float32, autocast_disabled
-from .products import pick_products
+from .products import Products, pick_products
 
 
-def gaussian_kernel(q, k=None):
+def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
     r"""Gaussian kernel :math:`\exp(-\|q_i - k_j\|^2 / 2)`.
 
     With q and k divided by :math:`d^{1/4}` this is the kernel of *SOFT:
@@ -33,7 +36,7 @@ def gaussian_kernel(q, k=None):
         return _GaussianKernel.apply(*at_least_float32(q, k))
 
 
-def _kernel(q, k):
+def _kernel(q: Tensor, k: Tensor) -> Tensor:
     """In place where PyTorch's own graph would keep a matrix for each step."""
     half_square_q = q.square().sum(-1, keepdim=True) / 2
     half_square_k = k.square().sum(-1).unsqueeze(-2) / 2
@@ -44,14 +47,14 @@ def _kernel(q, k):
 
 class _GaussianKernel(Function):
     @staticmethod
-    def forward(ctx, q, k):
+    def forward(ctx: Any, q: Tensor, k: Tensor) -> Tensor:
         kernel = _kernel(q, k)
         ctx.save_for_backward(q, k, kernel)
         return kernel
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
         q, k, kernel = ctx.saved_tensors
         with autocast_disabled(grad):
             s = grad * kernel
@@ -62,7 +65,7 @@ class _GaussianKernel(Function):
 
 class _OwnKernel(Function):
     @staticmethod
-    def forward(ctx, q):
+    def forward(ctx: Any, q: Tensor) -> Tensor:
         kernel = _kernel(q, q)
         kernel.diagonal(dim1=-2, dim2=-1).fill_(1)
         ctx.save_for_backward(q, kernel)
@@ -70,14 +73,14 @@ class _OwnKernel(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
         q, kernel = ctx.saved_tensors
         with autocast_disabled(grad):
             s = (grad + grad.mT) * kernel
             return s @ q - s.sum(-1, keepdim=True) * q
 
 
-def gaussian_product(q, k, v):
+def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """``gaussian_kernel(q, k) @ v`` without ever holding the kernel matrix.
 
     It is computed in blocks, forward and backward: time grows with M * N,
@@ -117,14 +120,16 @@ def gaussian_product(q, k, v):
 
 class _GaussianProduct(Function):
     @staticmethod
-    def forward(ctx, q, k, v, products):
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, products: Products
+    ) -> Tensor:
         ctx.save_for_backward(q, k, v)
         ctx.products = products
         return products.product(q, k, v)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], ...]:
         inputs = ctx.saved_tensors
         with autocast_disabled(grad):
             grads = ctx.products.product_grad(*inputs, grad)

@@ -45,7 +45,7 @@ class Deflated(NamedTuple):
     slope: Tensor
 
 
-def deflate(a, alpha, num_iters):
+def deflate(a: Tensor, alpha: float, num_iters: int) -> Deflated:
     r"""Splits one matrix for :func:`apply_deflated`.
 
     In A's eigenbasis Newton-Raphson is :math:`\lambda c \varphi(c\lambda^2)` with
@@ -86,7 +86,7 @@ def deflate(a, alpha, num_iters):
     return Deflated(vectors.mT, filtered, None, slope)
 
 
-def apply_deflated(deflated, x, num_iters):
+def apply_deflated(deflated: Deflated, x: Tensor, num_iters: int) -> Tensor:
     """The operator of ``num_iters`` Newton-Raphson steps times ``x``.
 
     Args:
@@ -106,15 +106,17 @@ def apply_deflated(deflated, x, num_iters):
     again = vectors @ x
     x = torch.addmm(x, vectors.mT, again, alpha=-1)
     c = slope.item()
-    *coefficients, out = _polynomial(num_iters, _DEGREES[x.dtype])
-    out = out * x
+    *coefficients, highest = _polynomial(num_iters, _DEGREES[x.dtype])
+    out = highest * x
     for coefficient in reversed(coefficients):
         out = torch.addmm(x, rest, rest @ out, beta=coefficient, alpha=c)
     out = rest @ out
     return torch.addmm(out, vectors.mT, filtered * (leading + again), beta=c)
 
 
-def _leading_eigenpairs(a, start, scale):
+def _leading_eigenpairs(
+    a: Tensor, start: Tensor, scale: float
+) -> Optional[tuple[Tensor, Tensor]]:
     """Eigenvalues (r, 1) above ``_LEADING / scale`` and their vectors (r, m), by
     block Lanczos with full orthogonalization; None if there are too many."""
     limit = len(a) // 4
@@ -154,7 +156,7 @@ def _leading_eigenpairs(a, start, scale):
     return None
 
 
-def _norm_is_below_one(rest, probes, scale):
+def _norm_is_below_one(rest: Tensor, probes: Tensor, scale: float) -> bool:
     """Whether the norm of scale * rest is, by the growth of random rows."""
     for _ in range(16):
         probes = scale * (probes @ rest)
@@ -164,7 +166,7 @@ def _norm_is_below_one(rest, probes, scale):
 
 
 @cache
-def _polynomial(num_iters, degree) -> tuple[float, ...]:
+def _polynomial(num_iters: int, degree: int) -> tuple[float, ...]:
     r"""Coefficients, lowest first, of the polynomial through
     :math:`\varphi(x) = (1 - (1 - x / 2^T)^{2^T}) / x` at Chebyshev's nodes of
     [0, 1]."""

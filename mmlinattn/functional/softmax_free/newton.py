@@ -5,10 +5,13 @@
 Legend: ... batch and heads, m landmarks, T steps.
 """
 
+from typing import Union
+
 import torch
+from torch import Tensor
 
 
-def newton_alpha(a, beta=0.5, max_halvings=10):
+def newton_alpha(a: Tensor, beta: float = 0.5, max_halvings: int = 10) -> Tensor:
     r"""Step size of SOFT++ for every matrix by itself.
 
     :math:`\alpha = 2\beta^n/\|A\|_1^2` with the first n in 0...max_halvings
@@ -47,7 +50,7 @@ def newton_alpha(a, beta=0.5, max_halvings=10):
     return torch.minimum(alpha, limit)[..., None, None]
 
 
-def newton_steps(a, alpha, num_iters):
+def newton_steps(a: Tensor, alpha: Tensor, num_iters: int) -> Tensor:
     """The iteration as it is written, (..., m, m) to (..., m, m)."""
     inverse = alpha * a
     for _ in range(num_iters):
@@ -55,7 +58,9 @@ def newton_steps(a, alpha, num_iters):
     return inverse
 
 
-def newton_filter(eigenvalues, alpha, num_iters):
+def newton_filter(
+    eigenvalues: Tensor, alpha: Union[Tensor, float], num_iters: int
+) -> Tensor:
     r""":math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`, what T
     steps make of an eigenvalue; 0 of 0.
 

@@ -77,7 +77,7 @@ class Products(Protocol):
         """
 
 
-def pick_products(*tensors):
+def pick_products(*tensors: Tensor) -> Products:
     """The implementation for some operands.
 
     Args:

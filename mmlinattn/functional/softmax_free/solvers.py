@@ -7,7 +7,8 @@ Legend: ... batch and heads, m landmarks, k columns of a right-hand side.
 """
 
 import math
-from typing import NamedTuple, Optional, Protocol
+from collections.abc import Sequence
+from typing import Any, Callable, NamedTuple, Optional, Protocol
 
 import torch
 from torch import Tensor
@@ -24,12 +25,14 @@ _SPECTRAL_FROM = 96
 _LANCZOS_FROM = 640
 
 
+# What a solver keeps of a matrix: tensors, and None where one is missing.
+Prepared = Sequence[Any]
+
+
 class Solver(Protocol):
     """One way to apply one operator."""
 
-    def prepare(
-        self, a: Tensor, alpha: Optional[Tensor] = None
-    ) -> tuple[Optional[Tensor], ...]:
+    def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
         """Does what depends on A alone.
 
         Args:
@@ -41,12 +44,10 @@ class Solver(Protocol):
             tuple[Tensor | None]: What the two others need, whatever it is.
         """
 
-    def apply(self, prepared: tuple[Optional[Tensor], ...], x: Tensor) -> Tensor:
+    def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
         """The operator times x, (..., m, k) to (..., m, k)."""
 
-    def apply_transposed(
-        self, prepared: tuple[Optional[Tensor], ...], x: Tensor
-    ) -> Tensor:
+    def apply_transposed(self, prepared: Prepared, x: Tensor) -> Tensor:
         """Its transpose times x, (..., m, k) to (..., m, k)."""
 
 
@@ -55,13 +56,13 @@ class NewtonSolver(NamedTuple):
 
     num_iters: int
 
-    def prepare(self, a, alpha=None):
+    def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
         return (newton_steps(a, _step_size(a, alpha), self.num_iters),)
 
-    def apply(self, prepared, x):
+    def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
         return prepared[0] @ x
 
-    def apply_transposed(self, prepared, x):
+    def apply_transposed(self, prepared: Prepared, x: Tensor) -> Tensor:
         # rounding makes the result of the steps not exactly symmetric
         return prepared[0].mT @ x
 
@@ -71,16 +72,17 @@ class SpectralSolver(NamedTuple):
 
     num_iters: int
 
-    def prepare(self, a, alpha=None):
+    def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
         eigenvalues, vectors = torch.linalg.eigh(a)
         alpha = _step_size(a, alpha)
         return vectors, newton_filter(eigenvalues.unsqueeze(-1), alpha, self.num_iters)
 
-    def apply(self, prepared, x):
+    def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
         vectors, filtered = prepared
         return vectors @ (filtered * (vectors.mT @ x))
 
-    apply_transposed = apply
+    def apply_transposed(self, prepared: Prepared, x: Tensor) -> Tensor:
+        return self.apply(prepared, x)
 
 
 class LanczosSolver(NamedTuple):
@@ -88,7 +90,7 @@ class LanczosSolver(NamedTuple):
 
     num_iters: int
 
-    def prepare(self, a, alpha=None):
+    def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
         alphas = _step_size(a, alpha).expand(*a.shape[:-2], 1, 1).flatten().tolist()
         return tuple(
             field
@@ -96,30 +98,32 @@ class LanczosSolver(NamedTuple):
             for field in deflate(matrix, step, self.num_iters)
         )
 
-    def apply(self, prepared, x):
+    def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
         each = zip(*(iter(prepared),) * len(Deflated._fields))
         y = x.new_empty(x.shape)
         for y_i, x_i, fields in zip(_one_by_one(y), _one_by_one(x), each):
             y_i.copy_(apply_deflated(Deflated(*fields), x_i, self.num_iters))
         return y
 
-    apply_transposed = apply
+    def apply_transposed(self, prepared: Prepared, x: Tensor) -> Tensor:
+        return self.apply(prepared, x)
 
 
 class CholeskySolver(NamedTuple):
     """The inverse of a positive definite matrix, by its factorization."""
 
-    def prepare(self, a, alpha=None):
+    def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
         return (torch.linalg.cholesky(a),)
 
-    def apply(self, prepared, x):
+    def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
         return torch.cholesky_solve(x, prepared[0])
 
-    apply_transposed = apply
+    def apply_transposed(self, prepared: Prepared, x: Tensor) -> Tensor:
+        return self.apply(prepared, x)
 
 
 # Solvers of the operator of Newton-Raphson, made for a number of steps.
-NEWTON_SOLVERS = {
+NEWTON_SOLVERS: dict[str, Callable[[int], Solver]] = {
     'newton': NewtonSolver,
     'spectral': SpectralSolver,
     'lanczos': LanczosSolver,
@@ -127,7 +131,7 @@ NEWTON_SOLVERS = {
 SOLVERS = ('auto', *NEWTON_SOLVERS, 'cholesky')
 
 
-def make_solver(name, num_iters, a):
+def make_solver(name: str, num_iters: int, a: Tensor) -> Solver:
     """The solver that a name stands for.
 
     Args:
@@ -146,14 +150,19 @@ def make_solver(name, num_iters, a):
     return NEWTON_SOLVERS[name](num_iters)
 
 
-def pick_solver(device_type, num_landmarks):
+def pick_solver(device_type: str, num_landmarks: int) -> str:
     """Name of the solver that 'auto' stands for on a device at a size."""
     if device_type != 'cpu' or num_landmarks < _SPECTRAL_FROM:
         return 'newton'
     return 'spectral' if num_landmarks < _LANCZOS_FROM else 'lanczos'
 
 
-def check_solver(solver, num_iters=20, ridge=0.0, solvers=SOLVERS):
+def check_solver(
+    solver: str,
+    num_iters: int = 20,
+    ridge: float = 0.0,
+    solvers: tuple[str, ...] = SOLVERS,
+) -> None:
     """Refuses options of the inversion that make no sense.
 
     Raises:
@@ -173,9 +182,9 @@ def check_solver(solver, num_iters=20, ridge=0.0, solvers=SOLVERS):
         raise ValueError(f"solver='cholesky' needs a positive ridge, got ridge={ridge}")
 
 
-def _step_size(a, alpha):
+def _step_size(a: Tensor, alpha: Optional[Tensor]) -> Tensor:
     return newton_alpha(a) if alpha is None else alpha
 
 
-def _one_by_one(x):
+def _one_by_one(x: Tensor) -> Tensor:
     return x.unsqueeze(0).flatten(0, -3)

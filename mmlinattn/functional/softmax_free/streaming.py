@@ -7,9 +7,12 @@ Legend: ... batch and heads, M rows, N columns of the kernel matrix K, d channel
 tokens, e channels of values.
 """
 
+from collections.abc import Iterator
 from math import ceil, prod
+from typing import Optional
 
 import torch
+from torch import Tensor
 
 from ..precision import at_least_float32
 
@@ -22,7 +25,7 @@ _BLOCK_ENTRIES = dict(cpu=2**22, cuda=2**25)
 class StreamedProducts:
     """:class:`~.products.Products` in plain PyTorch, in float32 or more."""
 
-    def product(self, a, b, v):
+    def product(self, a: Tensor, b: Tensor, v: Tensor) -> Tensor:
         a, b, v = at_least_float32(a, b, v)
         out = v.new_zeros(*a.shape[:-1], v.size(-1)).flatten(0, -3)
         shape = a.shape[:-1] + v.shape[-1:]
@@ -35,7 +38,9 @@ class StreamedProducts:
                 out[heads].baddbmm_(kernel, v[heads, columns])
         return out.view(shape)
 
-    def product_grad(self, a, b, v, grad):
+    def product_grad(
+        self, a: Tensor, b: Tensor, v: Tensor, grad: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
         a, b, v, grad = at_least_float32(a, b, v, grad)
         shapes = a.shape, b.shape, v.shape
         a, b, v, grad = (x.flatten(0, -3) for x in (a, b, v, grad))
@@ -62,11 +67,20 @@ class StreamedProducts:
         grad_a -= row_sums * a
         # the column sums of S are those of the channels of v * K^T G
         grad_b -= (v * grad_v).sum(-1, keepdim=True) * b
-        return tuple(
-            g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes)
-        )
+        of_a, of_b, of_v = shapes
+        return grad_a.view(of_a), grad_b.view(of_b), grad_v.view(of_v)
 
-    def joint_grad(self, a, b, v, y, grad_x, grad_out, x, grad_y):
+    def joint_grad(
+        self,
+        a: Tensor,
+        b: Tensor,
+        v: Tensor,
+        y: Tensor,
+        grad_x: Tensor,
+        grad_out: Tensor,
+        x: Tensor,
+        grad_y: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """As the interface says; N should be much greater than M."""
         a, b, v = at_least_float32(a, b, v)
         shapes = a.shape, b.shape, v.shape
@@ -88,12 +102,13 @@ class StreamedProducts:
             torch.bmm(s, a[heads], out=grad_b[here])
             grad_b[here].addcmul_(s.sum(-1, keepdim=True), b[here], value=-1)
         grad_a -= row_sums * a
-        return tuple(
-            g.view(shape) for g, shape in zip((grad_a, grad_b, grad_v), shapes)
-        )
+        of_a, of_b, of_v = shapes
+        return grad_a.view(of_a), grad_b.view(of_b), grad_v.view(of_v)
 
 
-def _kernel_blocks(many, few, across=False):
+def _kernel_blocks(
+    many: Tensor, few: Tensor, across: bool = False
+) -> Iterator[tuple[slice, slice, Tensor]]:
     """Blocks of the kernel matrix: which heads, which of the many tokens, and the
     entries. The next block takes the memory of the last one.
 
@@ -128,19 +143,19 @@ def _kernel_blocks(many, few, across=False):
 class _Room:
     """Memory that one block after the other is written to."""
 
-    def __init__(self):
-        self.memory = None
+    def __init__(self) -> None:
+        self.memory: Optional[Tensor] = None
 
-    def of(self, x, *shape):
+    def of(self, x: Tensor, *shape: int) -> Tensor:
         """A tensor of a shape, of the dtype and device of x. The first one must
         be the largest."""
         if self.memory is None:
             self.memory = x.new_empty(prod(shape))
         return self.memory[: prod(shape)].view(shape)
 
-    def like(self, x):
+    def like(self, x: Tensor) -> Tensor:
         return self.of(x, *x.shape)
 
 
-def _minus_half_square(x):
+def _minus_half_square(x: Tensor) -> Tensor:
     return -x.square().sum(-1, keepdim=True) / 2

@@ -83,7 +83,7 @@ class CrossShapedWindowAttention(ProjectedAttention):
                 stripe,
                 omega=omega,
                 dropout_p=self.attn_drop if self.training else 0.0,
-                centred=True,
+                centered=True,
             )
             for *qkv, stripe, omega in halves
         ]
@@ -92,6 +92,6 @@ class CrossShapedWindowAttention(ProjectedAttention):
     def encode_positions(self, v, hw_shape):
         halves = zip(self.lepe, v.chunk(2, dim=-1), self.stripes(hw_shape))
         return torch.cat(
-            [lepe(x, hw_shape, stripe, centred=True) for lepe, x, stripe in halves],
+            [lepe(x, hw_shape, stripe, centered=True) for lepe, x, stripe in halves],
             dim=-1,
         )

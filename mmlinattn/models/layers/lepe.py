@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn.functional import pad
 
 from mmlinattn import functional as F
+from mmlinattn.deprecation import renamed_argument
 
 
 class LePE(nn.Conv2d):
@@ -32,7 +33,8 @@ class LePE(nn.Conv2d):
             groups=embed_dims,
         )
 
-    def forward(self, v, hw_shape, block_shape=None, centred=False):
+    @renamed_argument('centred', 'centered', until='0.3')
+    def forward(self, v, hw_shape, block_shape=None, centered=False):
         """Convolves a map of values, or each of its blocks separately.
 
         Args:
@@ -41,7 +43,7 @@ class LePE(nn.Conv2d):
             hw_shape (tuple[int]): (H, W).
             block_shape (tuple[int], optional): Sides of the blocks that the
                 map is cut into. Default: the whole map is one.
-            centred (bool): See :func:`mmlinattn.functional.pad_map`.
+            centered (bool): See :func:`mmlinattn.functional.pad_map`.
 
         Returns:
             Tensor: (B, N, C).
@@ -56,10 +58,10 @@ class LePE(nn.Conv2d):
                 f'for N={v.size(1)}'
             )
         if block_shape is not None:
-            blocks = F.blockify(v, hw_shape, block_shape, centred)
+            blocks = F.blockify(v, hw_shape, block_shape, centered)
             out = self.convolve(blocks.flatten(0, 1), block_shape)
             out = out.unflatten(0, blocks.shape[:2])
-            return F.unblockify(out, hw_shape, block_shape, centred)
+            return F.unblockify(out, hw_shape, block_shape, centered)
         out = self.convolve(v[:, num_extra:], hw_shape)
         return pad(out, (0, 0, num_extra, 0)) if num_extra else out
 

@@ -39,9 +39,9 @@ def paper_landmarks(module, name, q, hw_shape):
     landmarks = torch.stack(landmarks)
     if name == 'conv':
         norm = module.sampler.norm
-        centred = landmarks - landmarks.mean(-1, keepdim=True)
-        std = (centred.square().mean(-1, keepdim=True) + norm.eps).sqrt()
-        landmarks = centred / std * norm.weight + norm.bias
+        centered = landmarks - landmarks.mean(-1, keepdim=True)
+        std = (centered.square().mean(-1, keepdim=True) + norm.eps).sqrt()
+        landmarks = centered / std * norm.weight + norm.bias
         landmarks = landmarks * (1 + (landmarks / 2**0.5).erf()) / 2
     return landmarks
 

@@ -98,9 +98,9 @@ def paper_lepe(conv, v, hw_shape):
     return torch.cat((torch.zeros_like(v[:, :num_extra]), out), 1)
 
 
-def paper_lepe_in_blocks(conv, v, hw_shape, block_shape, centred=False):
+def paper_lepe_in_blocks(conv, v, hw_shape, block_shape, centered=False):
     """Each block of v (B, N, C) convolved as a map of its own."""
-    blocks = F.blockify(v, hw_shape, block_shape, centred)
+    blocks = F.blockify(v, hw_shape, block_shape, centered)
     blocks = torch.stack(
         [
             paper_conv(conv, block.unflatten(1, block_shape)).flatten(1, 2)
@@ -108,7 +108,7 @@ def paper_lepe_in_blocks(conv, v, hw_shape, block_shape, centred=False):
         ],
         1,
     )
-    return F.unblockify(blocks, hw_shape, block_shape, centred)
+    return F.unblockify(blocks, hw_shape, block_shape, centered)
 
 
 def paper_grid(x, hw_shape, side):
@@ -181,7 +181,7 @@ def paper_attention(module, x, hw_shape):
                     *heads,
                     hw_shape,
                     stripe,
-                    centred=True,
+                    centered=True,
                     omega=None if omega is None else omega[2 * half : 2 * half + 2],
                 )
             )

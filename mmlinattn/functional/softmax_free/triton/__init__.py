@@ -7,8 +7,10 @@ kernels import it, so they are to be imported after :func:`available` only.
 import os
 import warnings
 from functools import cache
+from typing import Callable
 
 import torch
+from torch import Tensor
 
 __all__ = ['available']
 
@@ -16,7 +18,7 @@ __all__ = ['available']
 MAX_DIM = 128
 
 
-def available(*tensors):
+def available(*tensors: Tensor) -> bool:
     """Whether the kernels can run on these tensors.
 
     They need Triton 3, an NVIDIA GPU of compute capability 8.0 (Triton's own
@@ -33,7 +35,7 @@ def available(*tensors):
     return all(map(_fits, tensors)) and _has_triton()
 
 
-def _fits(x):
+def _fits(x: Tensor) -> bool:
     if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         return False
     if x.size(-1) > MAX_DIM:
@@ -43,7 +45,7 @@ def _fits(x):
     return x.is_cuda and torch.version.cuda is not None and _new_enough(x.device.index)
 
 
-def _constant(function):
+def _constant(function: Callable) -> Callable:
     """What ``torch.compiler.assume_constant_result`` makes of a function, without
     the seconds that importing the compiler takes."""
     function._dynamo_marked_constant = True
@@ -51,17 +53,17 @@ def _constant(function):
 
 
 @_constant
-def _new_enough(index):
+def _new_enough(index: int) -> bool:
     return torch.cuda.get_device_capability(index) >= (8, 0)
 
 
 @_constant
-def _has_triton():
+def _has_triton() -> bool:
     return _find_triton()
 
 
 @cache
-def _find_triton():
+def _find_triton() -> bool:
     try:
         import triton
     except ImportError:
