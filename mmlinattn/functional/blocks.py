@@ -114,17 +114,12 @@ def _sides(side: Side) -> Shape:
 
 
 def _whole_blocks(hw_shape: Shape, side: Side) -> Shape:
-    height, width = (
-        math.ceil(length / s) * s for length, s in zip(hw_shape, _sides(side))
-    )
-    return height, width
+    (height, width), (rows, cols) = hw_shape, _sides(side)
+    return math.ceil(height / rows) * rows, math.ceil(width / cols) * cols
 
 
 def _offsets(padded_shape: Shape, hw_shape: Shape, centered: bool) -> Shape:
     """Rows above and columns left of the map in the padded one."""
     if not centered:
         return 0, 0
-    top, left = (
-        (padded - length) // 2 for padded, length in zip(padded_shape, hw_shape)
-    )
-    return top, left
+    return (padded_shape[0] - hw_shape[0]) // 2, (padded_shape[1] - hw_shape[1]) // 2

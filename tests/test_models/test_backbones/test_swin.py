@@ -8,7 +8,7 @@ from mmlinattn.models import (
     SwinTransformer,
     WindowAttention,
 )
-from mmlinattn.models.backbones import base
+from mmlinattn.weights import pretrained
 
 pytestmark = pytest.mark.modern
 
@@ -112,10 +112,10 @@ def test_classifier_weights_for_all_maps(tmp_path, monkeypatch):
     path = str(tmp_path / 'weights.pth')
     torch.save(classifier.state_dict(), path)
     said = []
-    monkeypatch.setattr(base, 'print_log', lambda text, *args: said.append(text))
+    monkeypatch.setattr(pretrained, 'print_log', lambda text, *args: said.append(text))
     model = build(init_cfg=dict(type='Pretrained', checkpoint=path))
     model.init_weights()
-    assert said[0].endswith("start as fresh norms: ['norm0.weight', 'norm0.bias']")
+    assert said[0].endswith('start as fresh norms: 2 (norm0.weight, norm0.bias)')
     x = torch.randn(2, 3, 64, 96)
     first, last = model(x)
     torch.testing.assert_close(last.mean((2, 3)), classifier(x)[0])

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from mmlinattn.models import SoftmaxAttention, VisionTransformer
-from mmlinattn.models.backbones import base
+from mmlinattn.weights import pretrained
 
 pytestmark = pytest.mark.modern
 
@@ -102,12 +102,12 @@ def test_norms_of_earlier_maps_start_fresh(checkpoint, monkeypatch):
     """A classifier has the last one alone."""
     init_cfg, classifier = checkpoint
     said = []
-    monkeypatch.setattr(base, 'print_log', lambda text, *args: said.append(text))
+    monkeypatch.setattr(pretrained, 'print_log', lambda text, *args: said.append(text))
     model = build(out_indices=(0, 2), init_cfg=init_cfg)
     model.init_weights()
     assert said[0].endswith(
-        'not used: none; start at zero: none; start as fresh norms: '
-        "['norm0.weight', 'norm0.bias']"
+        'not used: 0; start at zero: 0; start as fresh norms: 2 (norm0.weight, '
+        'norm0.bias)'
     )
     assert (model.norm0.weight == 1).all() and not model.norm0.bias.any()
     assert model.norm2.weight.equal(classifier.norm2.weight)

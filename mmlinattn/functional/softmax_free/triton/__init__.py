@@ -48,7 +48,7 @@ def _fits(x: Tensor) -> bool:
 def _constant(function: Callable) -> Callable:
     """What ``torch.compiler.assume_constant_result`` makes of a function, without
     the seconds that importing the compiler takes."""
-    function._dynamo_marked_constant = True
+    vars(function)['_dynamo_marked_constant'] = True
     return function
 
 
