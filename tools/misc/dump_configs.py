@@ -12,7 +12,6 @@ several configs share is shown once. The exit code of a comparison is 0 where th
 dumps are alike, 1 where they differ.
 """
 
-import argparse
 import ast
 import re
 import sys
@@ -24,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 
 from mmlinattn.utils import bases_read_once, load_config
-from mmlinattn.utils.cli import exit_with
+from mmlinattn.utils.cli import Parser, exit_with
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
 NOTHING = object()  # the value of a key that is not there
@@ -32,9 +31,7 @@ NUM_NAMES = 5
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__)
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', required=True)
     write = commands.add_parser('write', help='write a dump of all configs of a folder')
     write.add_argument(

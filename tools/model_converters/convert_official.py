@@ -45,34 +45,21 @@ or, in the source tree:
   python tools/model_converters/convert_official.py soft SOFT_Tiny.pth soft-t.pth
 """
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
+from mmlinattn.utils.cli import Parser, errors_in_one_line
 from mmlinattn.weights.command import add_arguments, run
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser that reports an error in one line."""
-
-    def error(self, message):
-        self.exit(2, f'{self.prog}: error: {" ".join(message.split())}\n')
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
     """Run the command line tool."""
-    parser = Parser(
-        prog=Path(__file__).name,
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog=Path(__file__).name, description=__doc__)
     add_arguments(parser)
     args = parser.parse_args(argv)
-    try:
+    with errors_in_one_line(ValueError, OSError, ImportError):
         print(run(args))
-    except (ValueError, OSError, ImportError) as error:
-        parser.error(str(error))
 
 
 if __name__ == '__main__':
