@@ -203,7 +203,7 @@ def solver_inputs(shape, dtype, num_heads, ratio):
     dtype = torch.promote_types(dtype, torch.float32)
     _, landmarks, v = softmax_free_inputs(shape, dtype, num_heads, ratio)
     with torch.no_grad():
-        a = gaussian_kernel(landmarks, landmarks)
+        a = gaussian_kernel(landmarks)
         x = a @ v[:, :, : a.size(-1)]
     return leaves((a, x), dtype)
 
