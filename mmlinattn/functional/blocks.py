@@ -114,9 +114,10 @@ def _sides(side: Side) -> Shape:
 
 
 def _whole_blocks(hw_shape: Shape, side: Side) -> Shape:
-    height, width = (
+    # a list: torch.compile of torch 2.1 can't unpack a generator
+    height, width = [
         math.ceil(length / s) * s for length, s in zip(hw_shape, _sides(side))
-    )
+    ]
     return height, width
 
 
@@ -124,7 +125,7 @@ def _offsets(padded_shape: Shape, hw_shape: Shape, centered: bool) -> Shape:
     """Rows above and columns left of the map in the padded one."""
     if not centered:
         return 0, 0
-    top, left = (
+    top, left = [
         (padded - length) // 2 for padded, length in zip(padded_shape, hw_shape)
-    )
+    ]
     return top, left
