@@ -52,7 +52,7 @@ def parse_args():
 
 
 def draw_predictions(cfg, args):
-    """Turns drawing on; each library has its own hook for it."""
+    """Turns on drawing; each library has its own hook for it."""
     hook = cfg.default_hooks.get('visualization')
     if hook is None:
         raise KeyError(
@@ -73,7 +73,7 @@ def draw_predictions(cfg, args):
 
 
 def save_predictions(cfg, path):
-    """Adds what saves predictions to the metrics."""
+    """Adds a metric that saves predictions."""
     metrics = cfg.test_evaluator
     if not isinstance(metrics, (list, tuple)):
         metrics = [metrics]

@@ -35,7 +35,7 @@ def parse_args():
 
 
 def resume(cfg, checkpoint):
-    """Makes the run go on from a checkpoint.
+    """Makes the run continue from a checkpoint.
 
     Args:
         cfg (Config): The config of the run.
@@ -61,7 +61,7 @@ def resume(cfg, checkpoint):
 
 
 def tell(text):
-    """Prints a line, in one process of several."""
+    """Prints a line in the first process only."""
     if os.environ.get('RANK', os.environ.get('SLURM_PROCID', '0')) == '0':
         print(f'train.py: {text}', file=sys.stderr)
 
@@ -85,7 +85,7 @@ def prepare(args):
         resume(cfg, cfg.get('load_from') or 'auto')
     if cfg.get('load_from'):
         check_file('load_from', cfg.load_from)
-    # a run that goes on needs its pretrained weights no more
+    # a run that continues no longer needs its pretrained weights
     if not cfg.get('resume'):
         check_pretrained(cfg)
     check_data(cfg, 'train_dataloader', 'val_dataloader', 'val_evaluator')

@@ -1,4 +1,4 @@
-"""What softmax-free attention is held to: its matrices kept, its inverse literal.
+"""Baselines of softmax-free attention: matrices in memory, the literal inverse.
 
 Both forms are SOFT++'s operator, written from its equations, in float32 or more.
 They share nothing with the functions that are measured beside them.
@@ -42,8 +42,8 @@ def explicit_attention(q, landmarks, v, num_iters=20):
 
 
 def analytic_attention(q, landmarks, v, num_iters=20):
-    """SOFT++ with matrices and literal Newton steps, but nothing wasted:
-    products from right to left, and the gradient of the inverse in closed form.
+    """SOFT++ with matrices and literal Newton steps, without wasted work: products run
+    from right to left, and the gradient of the inverse is in closed form.
 
     Takes and returns what :func:`explicit_attention` does.
     """

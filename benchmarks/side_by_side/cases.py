@@ -1,4 +1,4 @@
-"""What a case is, and the inputs that cases are measured on.
+"""Cases, and the inputs that they are measured on.
 
 Legend: B batch, C channels, (H, W) map, h heads, N = H * W tokens, m landmarks,
 d head dim.
@@ -17,7 +17,7 @@ def natural_map(shape):
     """Noise in octaves, smooth enough to make landmarks as much alike as those of
     photographs: some hundred of a thousand eigenvalues of SOFT's matrix A matter.
 
-    White noise would make it well-conditioned, which that of an image is not.
+    White noise would make A well-conditioned; an image's A is not.
 
     Args:
         shape (tuple[int]): (B, C, H, W).

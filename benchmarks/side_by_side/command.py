@@ -129,7 +129,7 @@ def device(text):
 
 
 def check(parser, args):
-    """Refuses arguments that make no sense, with one line."""
+    """Exits with one line on arguments that make no sense."""
     for name in ('rounds', 'threads', 'batch'):
         if getattr(args, name) < 1:
             parser.error(f'--{name} must be at least 1, got {getattr(args, name)}')
@@ -329,7 +329,7 @@ def count(module, inputs):
 
 
 def describe(args, rates, rows):
-    """What was measured, on what and how, as Markdown."""
+    """Describes what was measured, on what and how, in Markdown."""
     rounds = (
         f', up to {args.rounds} rounds' if any('seconds' in row for row in rows) else ''
     )

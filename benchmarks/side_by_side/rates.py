@@ -1,4 +1,4 @@
-"""What the machine can do: its own rates, and floors made of them.
+"""Rates of the machine, and floors of the time that follow from them.
 
 Legend: h heads, N tokens, m landmarks, d head dim of queries, e of values.
 """
@@ -95,7 +95,7 @@ def best_seconds(function, device, repeats=7, shortest=2e-3):
 
 
 def product_floor(inputs, rates):
-    """Seconds below which a product with a Gaussian kernel matrix won't go.
+    """The least seconds that a product with a Gaussian kernel matrix can take.
 
     2 h N m (d + e) FLOP and h N m exponentials: the first product has the inner
     size d, the second one that of the tokens in a block (P V) or m (P^T Y);

@@ -1,4 +1,4 @@
-"""What is measured: suites of cases, each beside the baseline it is held to.
+"""Suites of cases, each measured beside its baseline.
 
 Legend: h heads, (H, W) map, N = H * W tokens, m landmarks, d head dim.
 """

@@ -56,9 +56,9 @@ def drop_gradients(tensors):
 
 
 def measure(runs, rounds, progress=iter):
-    """Times each variant once a round, the order turning round by round.
+    """Times each variant once per round, in an order that changes every round.
 
-    Neighbours in time see the same machine, so ratios within a round are
+    Runs close in time see the same machine, so ratios within a round are
     steadier than the times themselves.
 
     Args:

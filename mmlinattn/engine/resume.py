@@ -1,4 +1,4 @@
-"""Finding the checkpoint that a training goes on from."""
+"""Finds the checkpoint that a training continues from."""
 
 import os
 import re
@@ -11,14 +11,14 @@ NUMBERED = re.compile(r'(?:epoch|iter)_(\d+)\.pth')
 
 
 def checkpoint_fault(path):
-    """What keeps a checkpoint from being read.
+    """The reason why a checkpoint can't be read.
 
-    Each byte of the file is compared with the file's checksums. Nothing is
-    unpickled, so no code of the file runs.
+    The function compares each byte of the file with the file's checksums. It
+    unpickles nothing, so no code of the file runs.
 
     Args:
         path (str | Path): Path of a file that ``torch.save`` wrote, or of a folder of
-            shards, which is not looked into.
+            shards, which is not checked.
 
     Returns:
         str | None: What is wrong, or None if the checkpoint is whole. The format of
@@ -50,25 +50,26 @@ def checkpoint_fault(path):
 
 
 def find_checkpoint(work_dir):
-    """The newest whole checkpoint of a training.
+    """Finds the newest whole checkpoint of a training.
 
-    MMEngine trusts the file ``last_checkpoint``. Where it is lost, empty or names
-    a checkpoint that moved, MMEngine starts anew and overwrites what is there; where
-    it names one that was cut off while it was written, MMEngine fails. Here it
-    is a hint: the checkpoints themselves are looked at, those of the most epochs or
-    iterations first. A checkpoint of more of them that is older than the one
-    that ``last_checkpoint`` names is of another training, and passed over.
+    MMEngine trusts the file ``last_checkpoint``. If the file is lost, empty or names
+    a checkpoint that moved, MMEngine starts again and overwrites what is there. If it
+    names a checkpoint that was cut off while it was written, MMEngine fails. This
+    function takes the file as a hint. It checks the checkpoints themselves, those of
+    the most epochs or iterations first. It skips a checkpoint with more epochs or
+    iterations that is older than the one that ``last_checkpoint`` names: that
+    checkpoint belongs to another training.
 
     Args:
         work_dir (str | Path): Folder of the training.
 
     Returns:
         tuple[str | None, list[str]]: Path of the checkpoint, or None if there is
-        no checkpoint at all; and what was skipped, each with the reason.
+        no checkpoint at all; and what was skipped, with the reasons.
 
     Raises:
         ValueError: If there are checkpoints, or ``last_checkpoint`` names one, but
-            none of them is there and whole.
+            none of them is whole.
     """
     work_dir = Path(os.path.abspath(work_dir))
     named, skipped = _named_checkpoint(work_dir)

@@ -1,4 +1,4 @@
-"""Whether operations are being recorded rather than run."""
+"""Detects tracing, compiling and exporting."""
 
 import torch
 
@@ -6,7 +6,7 @@ import torch
 def is_traced() -> bool:
     """Whether a tracer, a compiler or an exporter is recording what runs.
 
-    What looks at values, or picks a way by them, has no place in a recording.
+    Code that reads values, or branches on them, does not belong in a recording.
     """
     if torch.jit.is_tracing():
         return True

@@ -16,8 +16,8 @@ from mmengine.config import Config, DictAction
 
 from .config import load_config
 
-# What MMEngine and the tools read at the top of a config that need not have it,
-# besides a runner's own arguments.
+# Optional keys of a config that MMEngine and the tools read, besides the arguments
+# of a runner.
 _OPTIONAL_KEYS = (
     'activation_checkpointing',
     'compile',
@@ -35,9 +35,9 @@ _OPTIONAL_KEYS = (
 class Parser(argparse.ArgumentParser):
     """The argument parser of every tool.
 
-    It reports an error in one line, takes no abbreviations, which would take a
-    misspelled option for another one, and has ``--debug``: :func:`exit_with` then
-    shows the traceback. The description is printed as it is written.
+    It reports an error in one line. It takes no abbreviations, because a misspelled
+    option could be the abbreviation of another one. With ``--debug``,
+    :func:`exit_with` shows the traceback. The description is printed as it is written.
 
     Args:
         **kwargs: Arguments of :class:`argparse.ArgumentParser`.
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(
         self, args: Optional[Sequence[str]] = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """As argparse does, and remembers ``--debug``."""
+        """Parses as argparse does, and remembers ``--debug``."""
         found, rest = super().parse_known_args(args, namespace)
         Parser.debug = found.debug
         return found, rest
@@ -71,13 +71,13 @@ def one_line(message: object) -> str:
 
 
 def exit_with(error: BaseException) -> NoReturn:
-    """Ends a tool with one line that says what is wrong with its input.
+    """Exits with one line that says what is wrong with the input.
 
     The line goes to stderr and the exit code is 2; with ``--debug`` the traceback
     comes before it.
 
     Args:
-        error (Exception): What was raised on the input.
+        error (Exception): The exception that the input caused.
     """
     if Parser.debug:
         traceback.print_exception(type(error), error, error.__traceback__)
@@ -90,10 +90,10 @@ def exit_with(error: BaseException) -> NoReturn:
 
 @contextmanager
 def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
-    """Context that ends the tool by :func:`exit_with` on some errors.
+    """Context that calls :func:`exit_with` on some errors.
 
     Args:
-        *kinds (type): Classes of exceptions that speak of bad input.
+        *kinds (type): Classes of exceptions that mean bad input.
     """
     try:
         yield
@@ -108,7 +108,7 @@ def output_file(text: str) -> Path:
         text (str): The argument.
 
     Returns:
-        Path: The file, in a folder that is there or can be made.
+        Path: The file, in a folder that exists or can be made.
 
     Raises:
         argparse.ArgumentTypeError: If it can't be written.
@@ -202,7 +202,7 @@ def _key_value(text: str) -> str:
 
 
 def check_cfg_options(cfg: Config, cfg_options: Optional[dict[str, Any]]) -> None:
-    """Refuses to override what nobody would read.
+    """Raises an error for overrides that nothing would read.
 
     Args:
         cfg (Config): The config, before anything is overridden.
@@ -227,7 +227,7 @@ def check_cfg_options(cfg: Config, cfg_options: Optional[dict[str, Any]]) -> Non
 
 
 def run_config(args: argparse.Namespace) -> Config:
-    """The config of a run, as its arguments say.
+    """Reads the config of a run from its arguments.
 
     Processes that were started without GPUs join on CPUs, see
     :func:`mmlinattn.utils.distributed.run_on_cpus`.

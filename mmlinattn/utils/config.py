@@ -32,7 +32,7 @@ def register_config_scopes() -> None:
 
     package = osp.dirname(osp.abspath(mmlinattn.__file__))
     installed = get_installed_path(SCOPE)
-    # MMEngine asks it where it looks in site-packages for an editable install
+    # MMEngine asks it for the place of an editable install
     asked = sys.modules.get('pkg_resources')
     if asked and osp.realpath(installed) != osp.realpath(package):
         asked.working_set.add(
@@ -79,7 +79,7 @@ def bases_read_once() -> Iterator[None]:
         return copy.deepcopy(read_once(path, *args, **kwargs))
 
     def find_path(cfg_path: str, filename: str) -> Any:
-        # of another package: the same wherever it is asked for
+        # a path of another package does not depend on the file that asks
         if '::' in cfg_path:
             return find_once(cfg_path, None)
         return find(cfg_path, filename)
@@ -110,7 +110,7 @@ def _drop_scope(node: Any) -> None:
 
 
 def check_file(name: str, path: str) -> None:
-    """Refuses a path without a file; MMEngine checks addresses.
+    """Raises an error for a path without a file; MMEngine checks addresses.
 
     Args:
         name (str): Name of the argument that has the path.
@@ -124,7 +124,7 @@ def check_file(name: str, path: str) -> None:
 
 
 def check_data(cfg: Config, *sections: str) -> None:
-    """Refuses a config whose data is missing.
+    """Raises an error for a config whose data is missing.
 
     MMEngine checks data on a remote or mapped file system.
 

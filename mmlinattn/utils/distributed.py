@@ -1,4 +1,4 @@
-"""Several processes without a GPU: MMEngine's launchers want one in each."""
+"""Several processes without GPUs, which MMEngine's launchers do not support."""
 
 import os
 from datetime import timedelta
@@ -12,17 +12,17 @@ from torch import nn
 
 from mmlinattn.registry import MODEL_WRAPPERS
 
-# What torch's launcher tells each of its processes.
+# Environment variables that torch's launcher sets in each process.
 _LAUNCHED = ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')
 
 
 @MODEL_WRAPPERS.register_module()
 class AnyDeviceDistributedDataParallel(MMDistributedDataParallel):
-    """MMEngine's wrapper for a model on a CPU too.
+    """MMEngine's wrapper, which also wraps a model on a CPU.
 
-    There ``device_ids`` have no meaning, and SyncBN, which only GPUs have, becomes
-    BatchNorm over a process's own share of the batch, as MMEngine does itself where
-    there is one process. On a GPU nothing differs.
+    On a CPU, ``device_ids`` have no meaning. SyncBN, which only GPUs have, becomes
+    BatchNorm over a process's own share of the batch; MMEngine does the same if there
+    is one process. On a GPU, the wrapper is MMEngine's.
 
     Args:
         module (nn.Module): The model.
@@ -39,17 +39,17 @@ class AnyDeviceDistributedDataParallel(MMDistributedDataParallel):
 
 
 def run_on_cpus(cfg: Config) -> None:
-    """Lets the processes that torch's launcher started do without GPUs.
+    """Lets the processes that torch's launcher started run without GPUs.
 
-    Where there is no accelerator, they join over gloo, which MMEngine then leaves
-    as it is, and the model gets :class:`AnyDeviceDistributedDataParallel`, but for
-    a wrapper that the config names itself. Elsewhere nothing is done.
+    Without an accelerator, they join over gloo, which MMEngine then leaves as it is.
+    The model gets the wrapper :class:`AnyDeviceDistributedDataParallel`, unless the
+    config names another one. With an accelerator, the function does nothing.
 
     Args:
         cfg (Config): Config of the run; its ``model_wrapper_cfg`` is changed.
 
     Raises:
-        ValueError: If the run's launcher needs a GPU, or did not start it.
+        ValueError: If the launcher needs a GPU, or did not start this process.
     """
     if cfg.launcher == 'none' or get_device() != 'cpu':
         return

@@ -1,4 +1,4 @@
-"""Folders that a tool writes to, and recognizes when it comes again."""
+"""Folders that a tool writes to and later recognizes as its own."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ class OwnFolder:
     one, a folder that holds anything is someone else's.
 
     Args:
-        path (str | Path): The folder; it need not be there.
+        path (str | Path): The folder; it need not exist.
         record (str): Name of the record's file.
     """
 
@@ -23,13 +23,13 @@ class OwnFolder:
         self.file = self.path / record
 
     def read(self) -> Optional[dict[str, Any]]:
-        """The record.
+        """Reads the record.
 
         Returns:
-            dict | None: None where the folder is empty or not there.
+            dict | None: None if the folder is empty or does not exist.
 
         Raises:
-            FileExistsError: If it is no folder, or someone else's.
+            FileExistsError: If the path is not a folder, or someone else's.
         """
         if self.file.is_file():
             try:
@@ -52,7 +52,7 @@ class OwnFolder:
         """Writes the record, whole or not at all.
 
         Args:
-            record (dict): What JSON can hold.
+            record (dict): Values that JSON can hold.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         draft = self.file.with_name(f'.{self.file.name}')
@@ -60,7 +60,7 @@ class OwnFolder:
         draft.replace(self.file)
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """Those of some files that are not there.
+        """Finds out which files are missing.
 
         Args:
             names (Iterable[str]): Files, relative to the folder.
@@ -73,15 +73,15 @@ class OwnFolder:
     def remove(self, names: Iterable[str]) -> None:
         """Removes files and folders, and folders that this leaves empty.
 
-        Of a link the link is removed, and nothing behind it.
+        Of a link, only the link itself is removed.
 
         Args:
-            names (Iterable[str]): What the tool wrote, relative to the folder; what
-                isn't there is passed over.
+            names (Iterable[str]): What the tool wrote, relative to the folder. Names
+                that do not exist are skipped.
 
         Raises:
-            FileExistsError: If one is not inside the folder, before anything is
-                removed.
+            FileExistsError: If one is not inside the folder. Nothing is removed
+                then.
         """
         root = self.path.resolve()
         paths = [self.path / name for name in names]

@@ -1,11 +1,11 @@
-"""Checkpoints of the world: recognized, converted, accounted for key by key.
+"""Recognizes, converts and loads checkpoints, and accounts for every key.
 
 This room lies below the models. It works on files, state dicts and modules that it is
-given, and imports torch, MMEngine and the registry, never `mmlinattn.models`: backbones
-import it, and what it needs of a model it asks the model.
+given, and imports torch, MMEngine and the registry, never `mmlinattn.models`, because
+backbones import it. It asks a model for what it needs to know of it.
 
-Rooms: `files` and `addresses` read and write, `unpickler` keeps what is read from
-running; `families` says what official models are made of, in `rows`; `conversion` takes
+Rooms: `files` and `addresses` read and write, `unpickler` makes sure that reading runs
+no code; `families` says what official models are made of, in `rows`; `conversion` takes
 a state dict to ours and back; `start` finds what a plain model's weights can start
 another attention with; `options` compares what keys don't show; `pretrained` loads.
 """

@@ -24,7 +24,7 @@ NAME_WITH_HASH = re.compile(r'-(?=\d*[a-f])([0-9a-f]{8,})\.')
 
 
 def as_path(address: str) -> Optional[str]:
-    """The path that an address stands for, or None if it is none of this machine's.
+    """The path that an address stands for, or None if it is not on this machine.
 
     Args:
         address: A path or an address.
@@ -37,12 +37,12 @@ def as_path(address: str) -> Optional[str]:
 def read_checkpoint(
     address: str, name: str = 'checkpoint', trust: bool = False, map_location='cpu'
 ) -> dict:
-    """Read weights from wherever they are.
+    """Read weights from a path or an address.
 
     Args:
         address: A path, `file://PATH`, `http(s)://...`, `timm://MODEL`, or an address
             of another of MMEngine's file systems.
-        name: What the caller's user knows the address as; errors say so.
+        name: The user's name of the address, for error messages.
         trust: See :func:`~.files.read_file`.
         map_location: Device for the tensors.
 
@@ -77,10 +77,10 @@ def no_way(address: str, name: str, reason: str) -> ConnectionError:
 def download(address: str, name: str) -> str:
     """Download a file once, to torch.hub's folder for checkpoints.
 
-    Of several processes the first one downloads, the others wait.
+    If there are several processes, the first one downloads and the others wait.
 
     Raises:
-        ConnectionError: If it cannot be had.
+        ConnectionError: If the download fails.
     """
     folder = Path(torch.hub.get_dir(), 'checkpoints')
     file_name = os.path.basename(urlparse(address).path)

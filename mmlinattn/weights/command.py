@@ -1,4 +1,4 @@
-"""What the command convert_official does, without its command line."""
+"""The work of the command convert_official, without its command line."""
 
 import argparse
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ ELFATT = dict(swin='SwinTransformer', cswin='CSWinTransformer')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what :func:`run` wants to a parser."""
+    """Add the arguments of :func:`run` to a parser."""
     families = [*sorted(FAMILIES), OURS, AUTO]
     parser.add_argument('family', metavar='FAMILY', choices=families)
     parser.add_argument('src', metavar='SRC', help='checkpoint: a path or an address')
@@ -71,10 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check_arguments(args: argparse.Namespace) -> None:
-    """Refuse options that don't go together, before anything is read.
+    """Raise an error for options that don't go together, before reading anything.
 
     Raises:
-        ValueError: If there are such.
+        ValueError: If there are such options.
         OSError: If DST is a folder, or exists and is not to be replaced.
     """
     if args.attention == 'elfatt' and args.family not in (*ELFATT, AUTO):
@@ -138,10 +138,10 @@ def run(args: argparse.Namespace) -> str:
 def find_family(
     family: str, state_dict: StateDict, checkpoint: dict, backward: bool
 ) -> str:
-    """The family that is meant, told from the keys if it is to be.
+    """The family that the user named, or that the keys show.
 
     Raises:
-        ValueError: If it can't be told.
+        ValueError: If the keys show none.
     """
     if family != AUTO:
         return family

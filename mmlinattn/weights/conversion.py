@@ -18,7 +18,7 @@ AVERAGES = ('state_dict_ema', 'model_ema')
 
 
 class Conversion(NamedTuple):
-    """What is made of what, for every key of one model.
+    """Says for every key of one model what it is made of.
 
     Attributes:
         family: A key of FAMILIES.
@@ -133,7 +133,7 @@ def other_parts(keys: Keys, head: Optional[str]) -> list[str]:
 
 
 def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
-    """Account for every key of an official model.
+    """Plan the conversion of an official model, with every key accounted for.
 
     Args:
         state_dict: Official names and tensors, all of one model.

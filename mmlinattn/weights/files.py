@@ -1,4 +1,4 @@
-"""Files of weights: read without running what is in them, written whole or not at all.
+"""Reads files of weights without running code in them, and writes whole files only.
 
 `.pth`, `.pth.tar` and other files of torch.save, and `.safetensors`. What a file
 holds besides tensors must be plain data, or one of the classes that MMEngine writes;
@@ -52,8 +52,8 @@ def read_file(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is no such file, is cut off, holds anything but a dict, or
-            holds more than plain data and is not trusted.
+        ValueError: If the file is of another kind, is cut off, holds anything but a
+            dict, or holds more than plain data and is not trusted.
         ImportError: If it is a .safetensors file and the package is missing.
     """
     path = Path(path).expanduser()
@@ -81,7 +81,7 @@ def read_file(
             f'{error.name}. Unpickling it can run any code: only if you trust who made '
             f'this file, set {TRUST}=1 in the environment or give the command --trust'
         ) from None
-    except Exception as error:  # unpickling can raise anything
+    except Exception as error:  # unpickling can raise any error
         reason = str(error).split('\n')[0] or type(error).__name__
         raise ValueError(f'{name}={str(path)!r} cannot be read: {reason}') from error
     if not isinstance(loaded, dict):
@@ -93,7 +93,7 @@ def read_file(
 
 
 def check_format(path: Path, head: bytes, name: str) -> None:
-    """Refuse what torch.save did not write, before any of it is unpickled.
+    """Raise an error for a file that torch.save did not write, before unpickling it.
 
     Raises:
         ValueError: If the file is something else, or cut off.
@@ -115,7 +115,7 @@ def check_format(path: Path, head: bytes, name: str) -> None:
 
 
 def read_safetensors(path: Path, name: str, map_location) -> dict:
-    """Read a .safetensors file, which holds tensors alone.
+    """Read a .safetensors file, which holds only tensors.
 
     Raises:
         ValueError: If it is none.
@@ -137,7 +137,7 @@ def read_safetensors(path: Path, name: str, map_location) -> dict:
 
 
 def write_file(checkpoint: dict, path: Path, add_hash: bool = False) -> Path:
-    """Save a checkpoint; a killed run leaves no half of one under its name.
+    """Save a checkpoint. A killed run leaves no half-written file under its name.
 
     Args:
         checkpoint: What torch.save takes.

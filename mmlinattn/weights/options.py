@@ -1,7 +1,7 @@
-"""Options that leave no trace in the keys: those of a checkpoint against a model's.
+"""Compares a checkpoint's options that leave no trace in the keys with a model's.
 
-A checkpoint of a run has the run's config in its metadata. Building the backbone
-that it describes, without memory for its weights, tells every option, defaults
+A checkpoint of a run has the run's config in its metadata. The backbone that the config
+describes is built without memory for its weights, and shows every option, defaults
 included. The text is read as literals, and its types are looked up in our registry
 and in a list of layers: nothing in it is run.
 """
@@ -20,11 +20,11 @@ LAYERS = {
     *('BN', 'BN1d', 'BN2d', 'SyncBN', 'MMSyncBN', 'LN', 'LN2d', 'GN'),
     *('ReLU', 'GELU', 'SiLU', 'HSwish'),
 }
-# what training does, and what is resized or shown elsewhere
+# state of the training, and values that are resized or reported elsewhere
 NOT_COMPARED = {'training', 'momentum', 'track_running_stats', 'p', 'drop_prob'}
 UNCOMPARED_LAYERS = {'PositionTable', 'Dropout', 'DropPath'}
 NOT_BUILT = ('init_cfg', 'out_indices', 'out_type', 'frozen_stages', 'with_cp')
-# one operator each: how it is computed is no part of the model
+# solvers of the same operator: how it is computed is not part of the model
 SOLVERS = dict.fromkeys(('auto', 'newton', 'spectral'), 'newton')
 
 
@@ -126,7 +126,7 @@ def options_of(module: nn.Module) -> dict[str, Any]:
 
 
 def compare_options(model: nn.Module, meta: Any) -> list[str]:
-    """How a model differs from the one that a checkpoint was made for.
+    """Lists how a model differs from the model of a checkpoint.
 
     Args:
         model: One of our backbones.

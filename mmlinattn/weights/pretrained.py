@@ -1,4 +1,4 @@
-"""Loading of weights into one of our backbones, with an account of every key."""
+"""Loads weights into one of our backbones, and accounts for every key."""
 
 import logging
 from collections import Counter
@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
 
 def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
-    """Find a backbone's weights, whosever they are, and give them our names.
+    """Find a backbone's weights in any checkpoint, and give them our names.
 
     Args:
         checkpoint: What a file holds.
@@ -105,11 +105,11 @@ def load_pretrained(
     map_location: str = 'cpu',
     initialize: Optional[Callable[[], None]] = None,
 ) -> None:
-    """Load pretrained weights into a backbone, and say so.
+    """Load pretrained weights into a backbone, and log it.
 
-    Official weights are recognized and converted. Those of a plain model start one
-    whose attentions are others: what fits is taken, the rest keeps its initial values,
-    and a warning names both.
+    Official weights are recognized and converted. Weights of a plain
+    model start a model with other attentions: what fits is taken, the rest keeps its
+    initial values, and a warning names both.
 
     Args:
         model: One of our backbones.
@@ -170,7 +170,7 @@ def load_pretrained(
 
 
 def is_optional(key: str, model: nn.Module) -> bool:
-    """Whether a checkpoint may lack a parameter: it starts as the identity."""
+    """Whether a checkpoint may lack a parameter, which then starts as the identity."""
     return (
         is_scaling_vector(key)
         or is_early_norm(key, model.num_stages)
@@ -179,7 +179,7 @@ def is_optional(key: str, model: nn.Module) -> bool:
 
 
 def load_whole(model, found, shapes, checkpoint, prefix) -> None:
-    """Load weights that bring every parameter but those that may be missing.
+    """Load weights that have every parameter, except those that may be missing.
 
     Raises:
         KeyError: If others are missing or have other shapes.
@@ -229,7 +229,7 @@ def load_whole(model, found, shapes, checkpoint, prefix) -> None:
 
 
 def start_model(model, found, shapes, checkpoint, initialize) -> None:
-    """Load what fits of a plain model into one with other attentions, loudly.
+    """Load what fits of a plain model into one with other attentions, and warn.
 
     Raises:
         KeyError: If norms or FFNs have other shapes.
@@ -276,7 +276,7 @@ def summarize(names: Iterable[str]) -> list[str]:
 
 
 def log_to_file(lines: Iterable[str]) -> None:
-    """Write lines to the log's files alone: too many for a terminal."""
+    """Write lines to log files only: they are too many for a terminal."""
     logger = MMLogger.get_current_instance()
     record = logger.makeRecord(
         logger.name, logging.INFO, __file__, 0, '\n'.join(lines), (), None
@@ -287,7 +287,7 @@ def log_to_file(lines: Iterable[str]) -> None:
 
 
 def explain_unexpected(names: Iterable[str]) -> Optional[str]:
-    """A word about a raw official checkpoint that went to a whole model.
+    """Advice on a raw official checkpoint that was loaded into a whole model.
 
     Args:
         names: Keys that the model has no place for.

@@ -1,10 +1,10 @@
-"""What a plain model's weights can start a model with another attention with.
+"""Starts a model with another attention from a plain model's weights.
 
-Where an attention replaces a family's own, its modules are cut otherwise; norms, FFNs
-and the projections to queries, keys and values stay. Blocks go by their number: where
-depths differ, blocks past the plain model's last one keep their initial values, and
-the plain model's past ours are not used. An embedding of other kernels keeps its
-initial values.
+If another attention replaces a family's own, its modules differ; norms, FFNs and the
+projections to queries, keys and values stay. Blocks are matched by their number. If
+depths differ, blocks after the plain model's last one keep their initial values, and
+the plain model's blocks after our last one are not used. An embedding with other
+kernels keeps its initial values.
 
 ELFATT's CSWin takes more. Only what its attentions do with queries, keys and values,
 and the convolutions of LePE, are cut otherwise:
@@ -44,7 +44,7 @@ class Start(NamedTuple):
     Attributes:
         taken: Names of the tensors to join along their first axis, by our name.
         initial: Ours that keep their initial values.
-        unused: Names of tensors that nothing is made of.
+        unused: Names of tensors that are not used.
     """
 
     taken: dict[str, list[str]]
@@ -135,9 +135,9 @@ def is_scaling_vector(key: str) -> bool:
 
 
 def is_early_norm(key: str, num_stages: int) -> bool:
-    """Whether a parameter is of the norm of a map before the last one.
+    """Whether a parameter belongs to the norm of a map before the last one.
 
-    A classifier, and so its checkpoint, has the last one's alone.
+    A classifier, and so its checkpoint, has only the norm of the last map.
     """
     match = re.match(r'norm(\d+)\.', key)
     return bool(match) and int(match[1]) < num_stages - 1
@@ -146,7 +146,7 @@ def is_early_norm(key: str, num_stages: int) -> bool:
 def replaced_attentions(
     model: torch.nn.Module, local: Keys, attentions: Keys
 ) -> list[str]:
-    """Attentions of a model that are not those of the plain one.
+    """Attentions of a model that differ from those of the plain model.
 
     Args:
         model: The model.

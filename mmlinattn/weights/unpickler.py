@@ -1,9 +1,9 @@
 """Unpickling of checkpoints without running what is in them.
 
-torch.load(weights_only=True) does so for tensors and plain data, but cannot be told
-in torch 2.1 of the classes that MMEngine writes beside them. This module is given to
-torch.load as its ``pickle_module`` and is the same in every version: it looks a name
-up in a list of functions and classes that build data and do nothing else.
+torch.load(weights_only=True) does so for tensors and plain data, but torch 2.1 has no
+way to allow the classes that MMEngine writes beside them. torch.load takes this module
+as its ``pickle_module``. It is the same in every version: it looks up a name in a list
+of functions and classes that build data and do nothing else.
 """
 
 import pickle
@@ -18,7 +18,7 @@ REBUILDERS = (
     '_rebuild_meta_tensor_no_storage',
 )
 BUFFER = 'mmengine.logging.history_buffer.HistoryBuffer'
-# methods of its own that a HistoryBuffer is written with
+# methods that are part of a written HistoryBuffer
 STATISTICS = ('current', 'max', 'mean', 'min')
 GETATTR = ('builtins.getattr', '__builtin__.getattr')
 ALLOWED = {
@@ -71,7 +71,7 @@ def is_allowed(module: str, name: str) -> bool:
 
 
 def get_statistic(owner: type, name: str):
-    """What stands in for ``getattr``: a HistoryBuffer's methods and no others."""
+    """Replaces ``getattr``: gives the methods of a HistoryBuffer and no others."""
     full_name = (
         f'{getattr(owner, "__module__", "")}.{getattr(owner, "__name__", owner)}'
     )
@@ -81,7 +81,7 @@ def get_statistic(owner: type, name: str):
 
 
 class Unpickler(pickle.Unpickler):
-    """An unpickler that knows the names in ALLOWED, storages and types of tensors."""
+    """An unpickler of the names in ALLOWED, of storages and of types of tensors."""
 
     def find_class(self, module: str, name: str):
         if f'{module}.{name}' in GETATTR:
@@ -92,5 +92,5 @@ class Unpickler(pickle.Unpickler):
 
 
 def load(file, **options):
-    """What :func:`pickle.load` does, with :class:`Unpickler`."""
+    """Does what :func:`pickle.load` does, with :class:`Unpickler`."""
     return Unpickler(file, **options).load()

@@ -290,9 +290,9 @@ def test_cityscapes_with_mmdet(roots, name, metrics, tmp_path, monkeypatch):
 
 def test_cityscapes_labels_are_the_official_ones():
     labels = pytest.importorskip('cityscapesscripts.helpers.labels')
-    for name, id_, train_id, colour in make_shapes.CITYSCAPES_LABELS.values():
+    for name, id_, train_id, color in make_shapes.CITYSCAPES_LABELS.values():
         label = labels.name2label[name]
-        assert (label.id, label.trainId, label.color) == (id_, train_id, colour)
+        assert (label.id, label.trainId, label.color) == (id_, train_id, color)
     things = {
         label.name: label.id
         for label in labels.labels

@@ -4,16 +4,16 @@ CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn. One FLOP is one
 multiply-accumulate, as in the papers; the docstring of mmlinattn/analysis/flops.py
 lists what is counted. In short: convolutions and matrix products, the products
 of softmax attention, 5 per element of a LayerNorm, the Newton-Raphson steps of
-softmax-free attention as the model states them, whichever way they are computed.
+softmax-free attention as the model states them, however they are computed.
 
-Counted is what a prediction runs, one image at a time, up to the heads' outputs:
+The count covers a prediction of one image, up to the outputs of the heads:
 - auxiliary heads are left out;
 - a two-stage detector's RoI head sees as many proposals as its RPN may keep
   (test_cfg.rpn.max_per_img), and the mask head what mmdet's own counter gives it,
   for Mask R-CNN the first 100.
 
-Shapes are all that matters, so the model is run on torch's meta device at no cost,
-but for RoI heads and what else has no meta kernels, which run on the CPU.
+Only shapes matter, so the model runs on torch's meta device at no cost. RoI heads and
+other parts without meta kernels run on the CPU.
 
 example:
   python tools/analysis_tools/get_flops.py configs/soft/soft-t_in1k.py --shape 224
@@ -50,7 +50,7 @@ NOT_COUNTED = (
     'Not counted: activations, softmax and other element-wise functions, '
     "RoIAlign and mmcv's other operations."
 )
-# What a config that can't be built, or run at a size, raises in one of the libraries.
+# Errors of the libraries on a config that can't be built, or can't run at a size.
 INPUT_ERRORS = (
     AssertionError,
     AttributeError,
@@ -100,7 +100,7 @@ def default_shape(cfg):
     """Height and width of the largest image that a config's test pipeline makes.
 
     Raises:
-        ValueError: If the pipeline doesn't say.
+        ValueError: If the pipeline has no size.
     """
     dataset = cfg.get('test_dataloader', {}).get('dataset', {})
     while 'pipeline' not in dataset and 'dataset' in dataset:
@@ -122,7 +122,7 @@ def default_shape(cfg):
 
 
 def pair(value):
-    """One number, alone or in a list, as two; two as they are."""
+    """Turns one number, alone or in a list, into two; two stay as they are."""
     values = [value] if isinstance(value, int) else list(value)
     return tuple(values * 2)[:2]
 
@@ -185,7 +185,7 @@ def run_two_stage(detector, images):
     num_proposals = test_cfg.get('rpn', {}).get('max_per_img', 1000)
     height, width = images.shape[2:]
     boxes = torch.tensor([[0.0, 0.0, width, height]]).repeat(num_proposals, 1)
-    # RoIAlign has no meta kernel, and cares for values no more than the count does
+    # RoIAlign has no meta kernel, and its count does not depend on values
     maps = [torch.zeros(x.shape) for x in maps]
     detector.roi_head(maps, [InstanceData(bboxes=boxes)], [data_sample(images)])
 
@@ -282,7 +282,7 @@ def run(args):
 
 @contextmanager
 def quiet():
-    """Keeps back what the libraries say of training and of their own future."""
+    """Filters messages of the libraries about training and deprecations."""
     logger = MMLogger.get_current_instance()
     level = logger.level
     logger.setLevel('ERROR')

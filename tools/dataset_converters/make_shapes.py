@@ -2,7 +2,7 @@
 
 Folders, class list and file formats are those of the real dataset, so that its
 configs train and test on the shapes with only data_root and the image scale
-overridden. --out is the folder that data_root is to name.
+overridden. --out is the folder for data_root.
 
 layout      data_root of the configs       circle       square  triangle  background
 coco        data/coco/                     sports ball  book    kite      -
@@ -16,7 +16,7 @@ unlabeled where the dataset knows that (ade20k: 0, cityscapes: static). Image i 
 split depends only on --seed, --size, the split and i; the same command writes the
 same bytes as long as numpy, OpenCV and Pillow stay the same. make_shapes.json, next
 to the data, keeps the arguments and the list of files: a finished set is not written
-again, but for files that are missing.
+again, except for files that are missing.
 """
 
 import argparse
@@ -568,7 +568,7 @@ class Request:
 
 
 def make_shapes(root: Path, request: Request, overwrite: bool = False) -> int:
-    """Write the dataset; a killed run is done anew, a finished one is left alone.
+    """Write the dataset. A killed run starts again, a finished one is left alone.
 
     Files that are missing from a finished one are written again.
 

@@ -1,15 +1,15 @@
 """Writes resolved configs to files, and compares two such dumps.
 
-A resolved config is what is left when all of its bases are merged: what trains.
-Whoever refactors configs dumps them before and after, and compares:
+A resolved config has all of its bases merged; it is what trains. To refactor
+configs, dump them before and after, and compare:
 
     python tools/misc/dump_configs.py write before
     python tools/misc/dump_configs.py write after
     python tools/misc/dump_configs.py compare before after
 
-Values count, tuple or list included; the order of keys doesn't. A difference that
-several configs share is shown once. The exit code of a comparison is 0 where the
-dumps are alike, 1 where they differ.
+The comparison is by value, tuple or list included, and ignores the order of keys. A
+difference that several configs share is shown once. The exit code of a comparison is 0
+if the dumps are alike, 1 if they differ.
 """
 
 import ast
@@ -108,7 +108,7 @@ def read_dump(name, folder):
 
     Raises:
         FileNotFoundError: If the folder has no dump.
-        ValueError: If a file is none that :func:`write_dump` wrote.
+        ValueError: If :func:`write_dump` did not write one of the files.
     """
     files = sorted(folder.rglob('*.txt'))
     if not files:
@@ -134,7 +134,8 @@ def rename(dump, renames):
         dict[str, dict]: The same configs.
 
     Raises:
-        ValueError: If a pattern is none, or two configs get one name.
+        ValueError: If a pattern is not a regular expression, or two configs get the
+            same name.
     """
     renamed = {}
     for name, config in dump.items():

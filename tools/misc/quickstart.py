@@ -4,7 +4,7 @@ Writes a small dataset of shapes in COCO's layout, trains
 configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py on it from scratch with
 `mim train`, tests the checkpoint with `mim test`, prints box and mask AP on
 held-back images and keeps pictures of the predictions. Only the data folder,
-the image scale and the length of the schedule differ from the real thing.
+the image scale and the length of the schedule differ from a real training.
 """
 
 import json
@@ -24,7 +24,7 @@ CONFIG = 'configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py'
 # what is worth a line on the screen; the rest is in the log file
 SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'Saving checkpoint')
 RECORD = 'quickstart.json'
-# what it replaces; make_shapes.py sees to the data, in coco/
+# what it replaces; make_shapes.py replaces the data, in coco/
 RESULTS = ('train', 'test', 'predictions', 'data.log', 'train.log', 'test.log')
 MIN_SIZE, MAX_SIZE = 64, 2048
 
@@ -141,7 +141,7 @@ def run(title, command, log):
 
 
 def mim_name():
-    """mmdet's name in mim: onedl's mim knows the long one only."""
+    """The name of mmdet in mim; onedl's mim knows only the long one."""
     try:
         distribution('onedl-mmdetection')
     except PackageNotFoundError:

@@ -16,17 +16,17 @@ class PretrainedBackboneHook(Hook):
     ``pretrained`` is a variable of the config: a path or an address of a
     checkpoint, or None. MMEngine resolves variables when it reads a file, so
     one that an inheriting config or the command line sets would not reach
-    ``model.backbone.init_cfg``. This hook takes it there before MMEngine
-    initializes the model. None trains from scratch and says so, unless
-    weights come from ``load_from`` or ``init_cfg``. A run that goes on from
-    its own checkpoint, and a test, need neither: nothing happens.
+    ``model.backbone.init_cfg``. This hook puts it there before MMEngine
+    initializes the model. With None, the backbone trains from scratch, and the
+    log says so, unless weights come from ``load_from`` or ``init_cfg``. The hook
+    does nothing in a run that continues from its own checkpoint, and in a test.
 
-    It belongs into ``default_hooks``, a dictionary, which an inheriting config
-    adds to: ``custom_hooks``, a list, would be replaced.
+    It belongs in ``default_hooks``. That is a dictionary, to which an inheriting
+    config adds entries. An inheriting config would replace ``custom_hooks``, a list.
 
     Args:
-        warn (bool): Whether to say that a backbone trains from scratch.
-            ImageNet recipes mean it. Default: True.
+        warn (bool): Whether to warn that a backbone trains from scratch. In
+            ImageNet recipes it should. Default: True.
     """
 
     def __init__(self, warn=True):
@@ -36,7 +36,7 @@ class PretrainedBackboneHook(Hook):
         """Sets ``init_cfg`` of the backbone.
 
         Args:
-            runner (Runner): The runner, its weights not initialized yet.
+            runner (Runner): The runner, before its weights are initialized.
 
         Raises:
             FileNotFoundError: If ``pretrained`` is a path without a file.
@@ -65,10 +65,10 @@ class PretrainedBackboneHook(Hook):
 
 
 def check_pretrained(cfg):
-    """Refuses a ``pretrained`` that nothing would read.
+    """Raises an error for a ``pretrained`` that nothing reads.
 
-    Configs of others have variables of that name, too: one whose value
-    stands somewhere in ``model`` is in use.
+    Configs of others have variables of that name, too. Such a variable is in use if
+    its value is somewhere in ``model``.
 
     Args:
         cfg (Config): Config of a training.
@@ -107,7 +107,7 @@ def _is_our_hook(hook):
 
 
 def _contains(node, value):
-    """Whether a value stands somewhere in a nested config."""
+    """Whether a value is somewhere in a nested config."""
     if isinstance(node, dict):
         node = node.values()
     elif not isinstance(node, (list, tuple)):

@@ -15,11 +15,11 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     """Learning rates that shrink from a backbone's last layer to its first.
 
     A parameter of layer i of n trains with lr * layer_decay_rate^(n - 1 - i), as in
-    BEiT (arXiv 2106.08254); layers are what the backbone's ``get_layer_depth`` says,
-    so any model will do that has such a backbone. What is outside of it trains with
-    the full rate.
+    BEiT (arXiv 2106.08254). The backbone's method ``get_layer_depth`` gives the layers,
+    so any model with such a backbone works. Parameters outside of the backbone train
+    with the full rate.
 
-    Everything else is MMEngine's: ``bias_lr_mult``, ``bias_decay_mult``,
+    All other options are MMEngine's: ``bias_lr_mult``, ``bias_decay_mult``,
     ``norm_decay_mult``, ``flat_decay_mult``, ``dwconv_decay_mult`` and
     ``custom_keys``, whose ``lr_mult`` multiplies the decayed rate.
 
@@ -54,21 +54,21 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
             )
 
     def add_params(self, params, module, prefix='', **kwargs):
-        """Adds a group for every parameter that is trained.
+        """Adds a group for every trained parameter.
 
         Args:
             params (list[dict]): The groups, added to in place.
             module (nn.Module): The module whose parameters they are.
             prefix (str): Its name in the model.
-            **kwargs: What MMEngine hands down.
+            **kwargs: Arguments that MMEngine passes on.
         """
         super().add_params(params, module, prefix=prefix, **kwargs)
-        # MMEngine calls this for every child; the model itself comes last
+        # MMEngine calls this for every child, and for the model itself last
         if not prefix:
             self.decay(params, module)
 
     def decay(self, params, model):
-        """Multiplies the groups' learning rates, and says so."""
+        """Multiplies the groups' learning rates, and logs it."""
         backbones = find_backbones(model)
         rate = self.paramwise_cfg[OPTION]
         names = {id(param): name for name, param in model.named_parameters()}
@@ -93,7 +93,7 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
 
 
 def find_backbones(model):
-    """The parts of a model that say to which layers their parameters belong.
+    """The parts of a model that know to which layers their parameters belong.
 
     Args:
         model (nn.Module): A classifier, detector, segmentor or the like.

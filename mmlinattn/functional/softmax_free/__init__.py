@@ -1,10 +1,11 @@
-"""Softmax-free attention of SOFT and SOFT++, a room of its own.
+"""Softmax-free attention of SOFT and SOFT++.
 
-``attention`` is the whole of it. ``kernel`` is the Gaussian kernel as the papers
-write it, and products with it that never hold it; ``products`` is the interface
-of those products, ``streaming`` and ``triton`` are its implementations. ``inverse``
-is the landmarks' (pseudo-)inverse as a function of autograd, ``solvers`` are the
-ways to apply it, ``newton`` and ``lanczos`` their mathematics.
+``attention`` has the whole attention. ``kernel`` has the Gaussian kernel as the
+papers write it, and products with it that never hold it in memory; ``products`` is
+the interface of those products, ``streaming`` and ``triton`` are its
+implementations. ``inverse`` is the landmarks' (pseudo-)inverse as a function of
+autograd, ``solvers`` are the ways to apply it, ``newton`` and ``lanczos`` their
+mathematics.
 """
 
 from .attention import softmax_free_attention

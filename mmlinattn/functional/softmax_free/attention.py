@@ -16,7 +16,7 @@ from .kernel import gaussian_kernel
 from .products import pick_products
 from .solvers import check_solver, make_solver
 
-# Entries of P up to which it is rather kept than computed again.
+# Up to this many entries, P is kept in memory and not computed again.
 _KEPT_ENTRIES = 2**18
 
 
@@ -48,13 +48,13 @@ def softmax_free_attention(
         num_iters (int): Newton-Raphson steps.
         ridge (float): Added to A's diagonal before inversion; 0.01 in SOFT's
             official code.
-        solver (str): 'newton', 'spectral' and 'lanczos' are one operator
-            (:func:`newton_pinv`), 'auto' picks one of them by device and shape
-            only. 'cholesky' is another one, the inverse of A + ridge * I.
-        keep_kernel (bool, optional): Holds P in memory, as the equations have
-            it. Otherwise its products are computed in blocks, in memory
-            that grows with N + m^2 only. Default: where P of one image and
-            head is small enough for a cache.
+        solver (str): 'newton', 'spectral' and 'lanczos' compute the same operator
+            (:func:`newton_pinv`); 'auto' picks one of them by device and shape
+            only. 'cholesky' computes another one, the inverse of A + ridge * I.
+        keep_kernel (bool, optional): Holds P in memory, as in the equations.
+            Otherwise its products are computed in blocks, and memory grows
+            with N + m^2 only. Default: True if P of one image and head is
+            small enough for a cache.
 
     Returns:
         Tensor: (B, h, N, d), in the dtype of ``v``. The arithmetic is done in
@@ -83,7 +83,7 @@ def _attend(
     ridge: float,
     solver: str,
 ) -> Tensor:
-    """As the equations have it, all matrices in memory."""
+    """Computes the equations with all matrices in memory."""
     a, scale, alpha = _landmark_matrix(landmarks, normalize, ridge)
     p = gaussian_kernel(landmarks, q)  # (B, h, m, N)
     x = scale * (p @ v)  # (B, h, m, d)
@@ -106,14 +106,14 @@ def _landmark_matrix(
     if normalize:
         return a, degree.rsqrt(), None
     norm = degree.detach().amax(-2, keepdim=True)
-    # the second one keeps alpha * lambda_max^2 below 2 at any ridge
+    # the second bound keeps alpha * lambda_max^2 below 2 at any ridge
     alpha = torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge) ** 2)
     return a, torch.ones_like(degree), alpha
 
 
 class _AttendInBlocks(Function):
-    """The same without P in memory, and without A for the backward pass, where
-    the gradients of both products with P visit its blocks together."""
+    """Computes the same without P in memory. The backward pass needs no A, and
+    computes the gradients of both products with P in one pass over its blocks."""
 
     @staticmethod
     def forward(

@@ -34,9 +34,9 @@ def newton_pinv(
     alone (:func:`~.lanczos.deflate`), matrix by matrix.
 
     It is finite whatever A's rank, and at equal row sums too, where the literal
-    iteration stands still. But what rounding leaves in A's null space it
-    multiplies by up to :math:`\alpha 2^T`: in float32 the result of equal
-    landmarks (a constant image) has some three digits.
+    iteration stands still. But it multiplies rounding errors in A's null
+    space by up to :math:`\alpha 2^T`: in float32, the result for equal landmarks (a
+    constant image) has some three correct digits.
 
     The backward pass uses the differential of the inverse, with the forward
     result Y in its place: :math:`\nabla_A = -Y^T G Y^T` (*SOFT*, arXiv 2110.11945;
@@ -79,10 +79,10 @@ def newton_pinv(
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     """Solves A y = rhs for symmetric positive definite A, in float32 or more.
 
-    This is another operator than :func:`newton_pinv`, which cuts small
-    eigenvalues off; add the ridge that a model states to A first. It costs
-    m^3 / 3 multiply-accumulates, finite for landmarks of any rank as long as
-    the ridge is well above A's rounding errors, 1e-7 m.
+    The operator differs from :func:`newton_pinv`, which cuts off small eigenvalues;
+    add the model's ridge to A first. It costs m^3 / 3 multiply-accumulates. The result
+    is finite for landmarks of any rank if the ridge is well above A's rounding errors,
+    1e-7 m.
 
     Args:
         a (Tensor): Symmetric positive definite matrices, (..., m, m).
@@ -105,8 +105,8 @@ def _solve(
 
 
 class _Solve(Function):
-    """Keeps what it takes to solve again: a gradient through the steps or the
-    factorization would cost more than all else."""
+    """Keeps what the backward pass needs to solve again: a gradient through the
+    steps or the factorization would cost more than everything else."""
 
     @staticmethod
     def forward(

@@ -22,8 +22,8 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
 
     Args:
         q (Tensor): (..., M, d).
-        k (Tensor, optional): (..., N, d). Default: q itself, and a diagonal that
-            is exactly 1, which rounding would make anything below at large norms.
+        k (Tensor, optional): (..., N, d). Default: q itself, with a diagonal of
+            exactly 1; at large norms, rounding would make it less.
 
     Returns:
         Tensor: (..., M, N), values in [0, 1]. Half precision is computed and
@@ -37,7 +37,7 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
 
 
 def _kernel(q: Tensor, k: Tensor) -> Tensor:
-    """In place where PyTorch's own graph would keep a matrix for each step."""
+    """Works in place; PyTorch's own graph would keep a matrix for each step."""
     half_square_q = q.square().sum(-1, keepdim=True) / 2
     half_square_k = k.square().sum(-1).unsqueeze(-2) / 2
     exponents = (q @ k.mT).sub_(half_square_q).sub_(half_square_k)
@@ -81,12 +81,12 @@ class _OwnKernel(Function):
 
 
 def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """``gaussian_kernel(q, k) @ v`` without ever holding the kernel matrix.
+    """Computes ``gaussian_kernel(q, k) @ v`` without the kernel matrix in memory.
 
     It is computed in blocks, forward and backward: time grows with M * N,
     memory with M + N. The gradient can be taken once, not twice.
 
-    Triton kernels do it where they can run, plain PyTorch elsewhere; the
+    Triton kernels compute it where they can run, plain PyTorch elsewhere. The
     environment variable ``MMLINATTN_KERNELS`` forces ``triton`` or ``torch``.
 
     Args:
@@ -96,7 +96,7 @@ def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
     Returns:
         Tensor: (B, h, M, e), sums and result in float32 for half precision. The
-        kernels multiply it as it is, PyTorch as float32.
+        kernels multiply half precision as it is, PyTorch converts it to float32.
 
     Raises:
         ValueError: If the shapes do not fit, or ``MMLINATTN_KERNELS`` is none

@@ -1,4 +1,4 @@
-"""Newton-Raphson's pseudo-inverse by the large eigenvalues of A alone.
+"""Newton-Raphson's pseudo-inverse from the large eigenvalues of A only.
 
 Legend: m landmarks, k columns of a right-hand side, r eigenpairs.
 """
@@ -11,10 +11,10 @@ from torch import Tensor
 
 from .newton import newton_filter
 
-# How far the cut-off must be above the mean eigenvalue. Where it is not, too many
-# eigenvalues are large to be worth looking for.
+# The cut-off must be this many times the mean eigenvalue. Otherwise too many
+# eigenvalues are large, and the search for them does not pay off.
 _CUT_OFF_OVER_MEAN = 1.5
-# Columns of a Krylov block: few make the most of every product with A.
+# Columns of a Krylov block. A small block makes the most of every product with A.
 _BLOCK = 16
 # Size of the Krylov basis at the first look at its eigenpairs, by how much it grows
 # at least to the next, and its size for each eigenpair wanted when that pays off.
@@ -54,8 +54,8 @@ def deflate(a: Tensor, alpha: float, num_iters: int) -> Deflated:
     there are few eigenvalues in a natural image, and block Lanczos has them
     after some ten products with 16 columns.
 
-    That none is missed is tested on the rest: its norm is below the cut-off with
-    probability 1 - 1e-16 (Halko, Martinsson and Tropp, *Finding Structure with
+    A test of the rest makes sure that none is missed: its norm is below the cut-off
+    with probability 1 - 1e-16 (Halko, Martinsson and Tropp, *Finding Structure with
     Randomness*, arXiv 0909.4061, lemma 4.1). Otherwise, and where too many
     eigenvalues are large (some 90 of 1,050), all eigenpairs are computed.
 
@@ -101,7 +101,7 @@ def apply_deflated(deflated: Deflated, x: Tensor, num_iters: int) -> Tensor:
     leading = vectors @ x
     if rest is None:
         return vectors.mT @ (filtered * leading)
-    # what is left of the large components would be multiplied by c
+    # twice, as c multiplies what is left of the large components
     x = torch.addmm(x, vectors.mT, leading, alpha=-1)
     again = vectors @ x
     x = torch.addmm(x, vectors.mT, again, alpha=-1)
@@ -137,7 +137,7 @@ def _leading_eigenpairs(
         image.addmm_(image @ known.mT, known, alpha=-1)
         following, coupling = torch.linalg.qr(image.mT)
         following = following.mT
-        # what rounding left in them is no longer small next to a tiny image
+        # again: next to a tiny image, rounding errors are no longer small
         basis[size : size + _BLOCK] = following.addmm(
             following @ known.mT, known, alpha=-1
         )

@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def newton_alpha(a: Tensor, beta: float = 0.5, max_halvings: int = 10) -> Tensor:
-    r"""Step size of SOFT++ for every matrix by itself.
+    r"""Step size of SOFT++, for each matrix separately.
 
     :math:`\alpha = 2\beta^n/\|A\|_1^2` with the first n in 0...max_halvings
     for which :math:`\|I - \alpha A^2\|_1 \le 1.01`, and the last one if none
@@ -51,7 +51,7 @@ def newton_alpha(a: Tensor, beta: float = 0.5, max_halvings: int = 10) -> Tensor
 
 
 def newton_steps(a: Tensor, alpha: Tensor, num_iters: int) -> Tensor:
-    """The iteration as it is written, (..., m, m) to (..., m, m)."""
+    """Runs the iteration as it is written, (..., m, m) to (..., m, m)."""
     inverse = alpha * a
     for _ in range(num_iters):
         inverse = 2 * inverse - inverse @ a @ inverse
@@ -61,8 +61,8 @@ def newton_steps(a: Tensor, alpha: Tensor, num_iters: int) -> Tensor:
 def newton_filter(
     eigenvalues: Tensor, alpha: Union[Tensor, float], num_iters: int
 ) -> Tensor:
-    r""":math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`, what T
-    steps make of an eigenvalue; 0 of 0.
+    r""":math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`, to which
+    T steps take an eigenvalue; 0 for 0.
 
     Args:
         eigenvalues (Tensor): :math:`\lambda`.

@@ -1,4 +1,4 @@
-"""The one interface of products with a Gaussian kernel matrix never held whole.
+"""The interface of products with a Gaussian kernel matrix that is never held whole.
 
 Legend: B batch, h heads, M rows, N columns of the kernel matrix K, d head dim,
 e channels of values.
@@ -78,7 +78,7 @@ class Products(Protocol):
 
 
 def pick_products(*tensors: Tensor) -> Products:
-    """The implementation for some operands.
+    """Picks the implementation for some operands.
 
     Args:
         tensors (Tensor): The operands, (..., d).

@@ -1,7 +1,7 @@
 """Ways to apply the inverse of the landmarks' matrix A to a right-hand side.
 
-'newton', 'spectral' and 'lanczos' are one operator, T Newton-Raphson steps;
-'cholesky' is another one, the inverse itself.
+'newton', 'spectral' and 'lanczos' compute the same operator, T Newton-Raphson steps;
+'cholesky' computes another one, the inverse itself.
 
 Legend: ... batch and heads, m landmarks, k columns of a right-hand side.
 """
@@ -16,8 +16,8 @@ from torch import Tensor
 from .lanczos import Deflated, apply_deflated, deflate
 from .newton import newton_alpha, newton_filter, newton_steps
 
-# Steps past which nothing changes: in float64 the cut-off of small eigenvalues,
-# 2^(-T/2) of the norm of A, is below the rounding of large ones.
+# More steps change nothing: in float64, the cut-off of small eigenvalues, 2^(-T/2)
+# of the norm of A, is then below the rounding errors of large ones.
 MAX_ITERS = 100
 # From this size on, one eigendecomposition costs a CPU less than 40 products,
 _SPECTRAL_FROM = 96
@@ -33,7 +33,7 @@ class Solver(Protocol):
     """One way to apply one operator."""
 
     def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
-        """Does what depends on A alone.
+        """Does the work that depends on A only.
 
         Args:
             a (Tensor): Symmetric matrices in float32 or float64, (..., m, m).
@@ -41,18 +41,18 @@ class Solver(Protocol):
                 Default: :func:`~.newton.newton_alpha`.
 
         Returns:
-            tuple[Tensor | None]: What the two others need, whatever it is.
+            tuple[Tensor | None]: The argument ``prepared`` of the other methods.
         """
 
     def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
-        """The operator times x, (..., m, k) to (..., m, k)."""
+        """Multiplies x by the operator, (..., m, k) to (..., m, k)."""
 
     def apply_transposed(self, prepared: Prepared, x: Tensor) -> Tensor:
-        """Its transpose times x, (..., m, k) to (..., m, k)."""
+        """Multiplies x by its transpose, (..., m, k) to (..., m, k)."""
 
 
 class NewtonSolver(NamedTuple):
-    """The steps themselves, all matrices at once."""
+    """Runs the steps, for all matrices at once."""
 
     num_iters: int
 
@@ -63,12 +63,12 @@ class NewtonSolver(NamedTuple):
         return prepared[0] @ x
 
     def apply_transposed(self, prepared: Prepared, x: Tensor) -> Tensor:
-        # rounding makes the result of the steps not exactly symmetric
+        # rounding errors make the result not exactly symmetric
         return prepared[0].mT @ x
 
 
 class SpectralSolver(NamedTuple):
-    """What the steps make of each eigenvalue, of all of them."""
+    """Applies the effect of the steps to every eigenvalue."""
 
     num_iters: int
 
@@ -86,7 +86,7 @@ class SpectralSolver(NamedTuple):
 
 
 class LanczosSolver(NamedTuple):
-    """The same of the large eigenvalues, one matrix after the other."""
+    """Applies it to the large eigenvalues only, one matrix after the other."""
 
     num_iters: int
 
@@ -163,7 +163,7 @@ def check_solver(
     ridge: float = 0.0,
     solvers: tuple[str, ...] = SOLVERS,
 ) -> None:
-    """Refuses options of the inversion that make no sense.
+    """Raises an error for options of the inversion that make no sense.
 
     Raises:
         ValueError: If ``solver`` is unknown, ``num_iters`` is no integer in

@@ -1,7 +1,7 @@
-"""Products with a Gaussian kernel matrix that is only ever there in blocks.
+"""Products with a Gaussian kernel matrix that is computed block by block.
 
-They are plain PyTorch, for any device and floating-point type, and recompute
-the blocks where they are needed again: memory is that of the inputs and outputs.
+They are plain PyTorch, for any device and floating-point type, and compute blocks
+again where they need them again: memory is that of the inputs and outputs.
 
 Legend: ... batch and heads, M rows, N columns of the kernel matrix K, d channels of
 tokens, e channels of values.
@@ -16,9 +16,9 @@ from torch import Tensor
 
 from ..precision import at_least_float32
 
-# Entries of a block. On a CPU it should stay in the cache between the
-# operations on it, and below the 32 MiB from which on malloc asks the system for
-# new memory every time; a GPU needs more to be busy.
+# Entries of a block. On a CPU, a block should stay in the cache between operations,
+# and below 32 MiB, from which on malloc asks the system for new memory every time.
+# A GPU needs more entries to be busy.
 _BLOCK_ENTRIES = dict(cpu=2**22, cuda=2**25)
 
 
@@ -47,7 +47,7 @@ class StreamedProducts:
         grad_a, grad_b, grad_v = (torch.zeros_like(x) for x in (a, b, v))
         row_sums = torch.zeros_like(a[..., :1])
         room = _Room()
-        # two of three products read the blocks row by row, which is faster
+        # two of the three products read blocks row by row, which is faster
         if a.size(1) >= b.size(1):
             for heads, rows, kernel in _kernel_blocks(a, b, across=True):
                 s = room.like(kernel)
@@ -65,7 +65,7 @@ class StreamedProducts:
                 grad_b[heads, columns] = s @ a[heads]
                 grad_a[heads].baddbmm_(s.mT, b[heads, columns])
         grad_a -= row_sums * a
-        # the column sums of S are those of the channels of v * K^T G
+        # the column sums of S are sums over the channels of v * K^T G
         grad_b -= (v * grad_v).sum(-1, keepdim=True) * b
         of_a, of_b, of_v = shapes
         return grad_a.view(of_a), grad_b.view(of_b), grad_v.view(of_v)
@@ -84,7 +84,7 @@ class StreamedProducts:
         """As the interface says; N should be much greater than M."""
         a, b, v = at_least_float32(a, b, v)
         shapes = a.shape, b.shape, v.shape
-        # the row sums of S are those of the channels of two known products
+        # the row sums of S are sums over the channels of two known products
         row_sums = (grad_x * x + y * grad_y).sum(-1, keepdim=True).flatten(0, -3)
         weights = torch.cat((grad_x, y), dim=-1).flatten(0, -3)
         a, b, v, grad_x, grad_out = (
@@ -141,7 +141,7 @@ def _kernel_blocks(
 
 
 class _Room:
-    """Memory that one block after the other is written to."""
+    """Memory that every block is written to."""
 
     def __init__(self) -> None:
         self.memory: Optional[Tensor] = None

@@ -29,12 +29,12 @@ DEFAULT_INIT = [
 
 
 def resolve_arch(arch, arch_zoo, keys):
-    """Looks a named architecture up, or checks a given one.
+    """Looks up a named architecture, or checks a given one.
 
     Args:
         arch (str | dict): A key of ``arch_zoo``, or an architecture.
         arch_zoo (dict): Architectures by name.
-        keys (tuple[str]): What an architecture has to say.
+        keys (tuple[str]): Entries that an architecture must have.
 
     Returns:
         dict: The architecture.
@@ -59,14 +59,14 @@ def resolve_arch(arch, arch_zoo, keys):
 
 
 def check_config(cfg, name):
-    """Refuses what is no config of a part of a model.
+    """Raises an error if a value is not the config of a part of a model.
 
     Args:
-        cfg (dict): What was given.
-        name (str): As which argument.
+        cfg (dict): The value.
+        name (str): Name of the argument.
 
     Raises:
-        ValueError: If it is no dict with a 'type'.
+        ValueError: If the value is not a dict with a 'type'.
     """
     if not isinstance(cfg, dict) or 'type' not in cfg:
         raise ValueError(f"{name} must be a config, a dict with a 'type', got {cfg!r}")
@@ -84,7 +84,7 @@ def resolve_indices(out_indices, num_stages):
         tuple[int]: Stages, increasing.
 
     Raises:
-        ValueError: If there is no such stage, or the order is another one.
+        ValueError: If there is no such stage, or the stages are not increasing.
     """
     given = out_indices
     if isinstance(out_indices, int):
@@ -103,7 +103,7 @@ def resolve_indices(out_indices, num_stages):
 
 
 class BackboneMeta(ABCMeta):
-    """What every backbone gets however its constructor is written."""
+    """Checks the arguments of every backbone, and freezes it when it is built."""
 
     def __call__(cls, *args, **kwargs):
         names = _argument_names(cls)
@@ -116,14 +116,14 @@ class BackboneMeta(ABCMeta):
                     f'{sorted(names)}'
                 )
         model = super().__call__(*args, **kwargs)
-        # only now are all of its parameters there
+        # the constructor of a subclass may have added parameters
         model.freeze()
         return model
 
 
 def _argument_names(cls):
-    """Names of the arguments of a class, those of its parents where it hands
-    them on."""
+    """Names of the arguments of a class, with those of its parents if it passes
+    keyword arguments on to them."""
     names = set()
     for parent in cls.__mro__:
         if '__init__' not in vars(parent):
@@ -136,7 +136,7 @@ def _argument_names(cls):
 
 
 class BaseBackbone(BaseModule, metaclass=BackboneMeta):
-    """Options and services that all backbones have.
+    """Options and methods that all backbones have.
 
     A subclass builds ``stages``, says which parameters belong to stages
     (:meth:`stage_of`) and to layers (:meth:`layer_of`), and runs them.
@@ -152,7 +152,7 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
         frozen_stages (int): -1 trains all; 0 freezes what comes before the
             first block; i freezes the first i stages too.
         norm_eval (bool): Keeps BatchNorm in eval mode while training.
-        with_cp (bool): Recomputes blocks in the backward pass.
+        with_cp (bool): Recomputes blocks in the backward pass, to save memory.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
             'Pretrained' takes what :func:`mmlinattn.weights.load_pretrained`
             takes, and accounts for every parameter.
@@ -224,8 +224,8 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
         return self.layer_of(param_name[len(prefix) :] if inside else '')
 
     def freeze(self):
-        """Takes parameters out of training: frozen stages, and stages past
-        the last one returned, which would never see a gradient."""
+        """Freezes parameters: those of frozen stages, and those of stages after
+        the last returned one, which never get a gradient."""
         for name, param in self.named_parameters():
             stage = self.stage_of(name)
             unused = max(self.out_indices) < stage < self.num_stages
@@ -244,19 +244,19 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
         return self
 
     def run_block(self, block, x, hw_shape):
-        """Runs a block, recomputing it in the backward pass if asked to."""
+        """Runs a block; with ``with_cp``, the backward pass computes it again."""
         if self.with_cp and torch.is_grad_enabled():
             return checkpoint(block, x, hw_shape, use_reentrant=False)
         return block(x, hw_shape)
 
     def add_norm(self, index, dims, eps):
-        """Adds the LayerNorm of a returned map, under mm's name for it."""
+        """Adds the LayerNorm of a returned map, under the name that mm gives it."""
         self.add_module(f'norm{index}', nn.LayerNorm(dims, eps=eps))
 
     def returned(self):
         """For each stage up to the last that is returned: whether it is, and the
         norm of its map or None."""
-        # together: a compiler may take a number apart from its stage for a variable
+        # in one loop: a compiler may take a separate stage number for a variable
         return [
             (i in self.out_indices, getattr(self, f'norm{i}', None))
             for i in range(max(self.out_indices) + 1)
@@ -274,10 +274,10 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
         return x.mT.unflatten(-1, hw_shape).contiguous()
 
     def check_image(self, x):
-        """Refuses batches that no stage could work on.
+        """Raises an error for batches that no stage can work on.
 
-        Values are looked at on a CPU only: on a GPU that would stall every step.
-        The environment variable ``MMLINATTN_DEBUG=1`` has them looked at anywhere.
+        Values are checked on a CPU only, because on a GPU the check would stall every
+        step. The environment variable ``MMLINATTN_DEBUG=1`` turns it on everywhere.
 
         Raises:
             ValueError: If x is not (B, in_channels, H, W) with B >= 1 and
@@ -316,7 +316,7 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
             return
 
         def initialize():
-            # a checkpoint brings what it has: other entries are for what it lacks
+            # other entries initialize the parameters that the checkpoint lacks
             others = [cfg for cfg in cfgs if cfg not in pretrained]
             self.init_cfg = others or DEFAULT_INIT
             super(BaseBackbone, self).init_weights()
@@ -345,7 +345,7 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
     def _take_foreign_names(
         self, state_dict, prefix, metadata, strict, missing, unexpected, errors
     ):
-        """Converts official weights that a whole model is loaded from.
+        """Converts official weights when a whole model is loaded.
 
         Those under the backbone's prefix get our names; those under none never come
         here, and end with a word on what to do.

@@ -10,7 +10,7 @@ from .isotropic import ARCH_KEYS, IsotropicTransformer, resolve_plain_arch
 
 
 class ClassBlock(TransformerBlock):
-    """Updates the class token alone; (B, 1 + N, C) to (B, 1 + N, C)."""
+    """Updates only the class token: (B, 1 + N, C) to (B, 1 + N, C)."""
 
     def forward(self, x, hw_shape):
         token, rest = x[:, :1], x[:, 1:]
@@ -24,8 +24,8 @@ class CaiT(IsotropicTransformer):
     """Class-attention in image Transformers (*Going deeper with Image
     Transformers*, arXiv 2103.17239).
 
-    The class layers exist with ``out_type='cls_token'`` only: no map depends
-    on them.
+    The class layers exist with ``out_type='cls_token'`` only, because no map
+    depends on them.
 
     Args:
         arch (str | dict): 'xxs24', 's24', or a dict with ``embed_dims``,
@@ -77,7 +77,7 @@ class CaiT(IsotropicTransformer):
 
 
 class ClassLayers(BaseModule):
-    """Adds a class token to (B, N, C) and lets it attend to the rest.
+    """Adds a class token to (B, N, C). The class token attends to all tokens.
 
     Args:
         embed_dims (int): Channels C.

@@ -20,13 +20,13 @@ ARCH_KEYS = ('embed_dims', 'num_layers', 'num_heads')
 
 
 def resolve_plain_arch(arch, arch_zoo, keys=ARCH_KEYS, **changes):
-    """:func:`resolve_arch`, and the check that its entries are sizes.
+    """Calls :func:`resolve_arch`, and checks that its entries are sizes.
 
     Args:
         arch (str | dict): A key of ``arch_zoo``, or an architecture.
         arch_zoo (dict): Architectures by name.
-        keys (tuple[str]): What an architecture has to say.
-        **changes: Entries in place of the architecture's, None for none.
+        keys (tuple[str]): Entries that an architecture must have.
+        **changes: Entries that replace the architecture's, if they are not None.
 
     Raises:
         ValueError: If the name is unknown, a key is missing, or an entry is
@@ -52,7 +52,7 @@ class IsotropicTransformer(BaseBackbone):
     Args:
         arch (dict): ``embed_dims``, ``num_layers`` and ``num_heads``.
         attention (dict): Config of the attention.
-        img_size (int): Image side that the position table is made for.
+        img_size (int): Side of the images that the position table is made for.
         patch_size (int): Side of a patch; images are zero-padded to whole
             patches.
         in_channels (int): Channels of the input image.

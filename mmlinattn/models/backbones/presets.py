@@ -1,6 +1,6 @@
 """Whole models of the papers by name: attentions, stem and merging.
 
-What Swin and CSWin share.
+Swin and CSWin share this code.
 """
 
 from typing import Callable, NamedTuple
@@ -30,7 +30,7 @@ class Preset(NamedTuple):
 
     Attributes:
         attention (callable): Takes the name of the architecture, or None, its
-            depths and what options there are to each stage's attention.
+            depths and its options. Returns the attention of each stage.
         patch_embed (dict): Config of the first embedding.
         merging (dict): Config of the embeddings between stages.
     """
@@ -41,7 +41,7 @@ class Preset(NamedTuple):
 
 
 def stages(*attentions):
-    """Attentions of the first stages; the last one serves all that follow."""
+    """Attentions of the first stages; all later stages have the last one."""
 
     def repeat(arch, depths):
         last = len(attentions) - 1
@@ -91,10 +91,10 @@ def agents(num_agents, map_side):
 
 
 def resolve_preset(presets, attention, arch, depths, options):
-    """What an argument ``attention`` stands for.
+    """The preset that an argument ``attention`` stands for.
 
     Args:
-        presets (dict[str, Preset]): By name; 'local' is the family's own model.
+        presets (dict[str, Preset]): Presets by name; 'local' is the family's own model.
         attention (str | dict | list): A name, or what
             :class:`~.pyramid.PyramidTransformer` takes, in the family's own
             model.
@@ -103,7 +103,7 @@ def resolve_preset(presets, attention, arch, depths, options):
         options (dict): Options of the preset 'elfatt'; None if not given.
 
     Returns:
-        Preset: With the configs of the attentions in place of the callable.
+        Preset: A preset whose ``attention`` is configs in place of the callable.
 
     Raises:
         ValueError: If there is no such name, or ``attention`` is not 'elfatt'
@@ -128,10 +128,10 @@ def resolve_preset(presets, attention, arch, depths, options):
 
 
 class PresetTransformer(PyramidTransformer):
-    """A pyramid whose attention, stem and merging a word stands for.
+    """A pyramid whose attention, stem and merging have a common name.
 
-    A subclass says which architectures (``arch_zoo``) and which words
-    (``presets``) there are; 'local' is its own model.
+    A subclass has architectures (``arch_zoo``) and presets (``presets``); the preset
+    'local' is the subclass's own model.
 
     Args:
         arch (str | dict): One of ``arch_zoo``, or a dict with ``embed_dims``, an

@@ -24,7 +24,7 @@ ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
 
 
 def resolve_pyramid_arch(arch, arch_zoo):
-    """:func:`resolve_arch`, and the check that its lists go together.
+    """Calls :func:`resolve_arch`, and checks that its lists have one length.
 
     Raises:
         ValueError: If the name is unknown, a key is missing, or the lists
@@ -46,10 +46,10 @@ def resolve_pyramid_arch(arch, arch_zoo):
 
 
 def per_stage(value, num_stages, name):
-    """One entry for every stage: a list as it is, anything else repeated.
+    """One entry for every stage: a list stays as it is, another value is repeated.
 
     Raises:
-        ValueError: If a list has another length than there are stages.
+        ValueError: If the length of a list is not the number of stages.
     """
     if not isinstance(value, (list, tuple)):
         return [value] * num_stages
@@ -62,7 +62,7 @@ def per_stage(value, num_stages, name):
 
 
 def _stride(embedding):
-    """By how much an embedding shrinks a map."""
+    """The factor by which an embedding shrinks a map."""
     stride = getattr(embedding, 'stride', None)
     if not isinstance(stride, int) or stride < 1:
         raise ValueError(
@@ -107,18 +107,18 @@ class PyramidStage(BaseModule):
         self.blocks = ModuleList(blocks)
 
     def embed(self, x):
-        """Map (B, C', H', W') to tokens, extra ones first, and (H, W)."""
+        """Turns a map (B, C', H', W') into tokens, extra ones first, and (H, W)."""
         x, hw_shape = embed_tokens(self.embedding(x), self.pos_embed, self.cls_token)
         return self.drop(x), hw_shape
 
 
 @MODELS.register_module()
 class PyramidTransformer(BaseBackbone):
-    """A pyramid of any attention, all from config.
+    """A pyramid of any attention; a config says all of it.
 
     Args:
         arch (dict): ``embed_dims``, ``depths`` and ``num_heads``, lists with
-            one entry a stage.
+            one entry per stage.
         in_channels (int): Channels of the input image.
         stem (dict): Config of the first embedding.
         merging (dict): Config of the embeddings between stages.
@@ -128,20 +128,20 @@ class PyramidTransformer(BaseBackbone):
         block (dict | list[dict]): Options of
             :class:`~.blocks.TransformerBlock`, for all stages or for each.
         img_size (int, optional): Image side that learned position tables are made
-            for, one a stage; None leaves them out.
+            for, one per stage; None leaves them out.
         pos_shapes (list[tuple[int]], optional): Size of each stage's position
             table, in place of those that ``img_size`` gives.
         with_cls_token (bool): Whether a class token joins the last stage. It
             is not part of the maps that are returned.
-        out_norm (str): 'last', the last stage's map is normed; 'all', every
-            returned map is, by a LayerNorm of its own.
+        out_norm (str): 'last' normalizes the last stage's map; 'all' normalizes
+            every returned map by a LayerNorm of its own.
         norm_eps (float): Epsilon of these LayerNorms.
         drop_rate (float): Dropout rate after positions, projections and in
             the FFN.
         drop_path_rate (float): Largest rate of stochastic depth; it grows
             linearly from 0 over the blocks.
-        norm_cfg (dict, optional): Norm layer of the embeddings whose configs don't
-            say one. Default: BatchNorm.
+        norm_cfg (dict, optional): Norm layer of the embeddings whose configs have
+            none. Default: BatchNorm.
         attn_scale (bool): AttnScale in every attention.
         feat_scale (bool): FeatScale in every block.
         **kwargs: See :class:`~.base.BaseBackbone`.
@@ -150,7 +150,7 @@ class PyramidTransformer(BaseBackbone):
         feature_channels (tuple[int]): Channels of the returned maps.
 
     Raises:
-        ValueError: If an argument is wrong; it is named with its value.
+        ValueError: If an argument is wrong. The message has its name and value.
     """
 
     out_types = ('featmap', 'avg_featmap', 'cls_token')
@@ -262,7 +262,7 @@ class PyramidTransformer(BaseBackbone):
             ``out_type`` says.
         """
         self.check_image(x)
-        # convolutions are faster so on a CPU, and leave tokens contiguous
+        # on a CPU, convolutions are faster this way, and tokens are contiguous
         x = x.contiguous(memory_format=torch.channels_last)
         outs = []
         for stage, (is_returned, norm) in zip(self.stages, self.returned()):
@@ -271,7 +271,7 @@ class PyramidTransformer(BaseBackbone):
                 x = self.run_block(block, x, hw_shape)
             if is_returned:
                 outs.append(self.readout(x, hw_shape, norm))
-            # only the last stage has tokens that are not the map's
+            # only the last stage has extra tokens
             if stage is not self.stages[-1]:
                 x = x.mT.unflatten(-1, hw_shape)
         return tuple(outs)

@@ -11,7 +11,7 @@ from mmlinattn.registry import MODELS
 from .base import check_config
 from .pyramid import PyramidTransformer, per_stage, resolve_pyramid_arch
 
-# Stem and merging by a word.
+# Stem and merging by name.
 PATCH_EMBEDS = {
     'overlap': (dict(type='ConvStem'), dict(type='ConvEmbedding')),
     'patch': (
@@ -33,18 +33,18 @@ class SOFT(PyramidTransformer):
         attn_norm (bool): SOFT++'s normalized kernel in this pyramid.
         sampler (str): Landmarks by 'conv', 'pool', 'random' or 'biased'.
         sampling_ratios (Sequence[int]): Side of the map cell that a landmark
-            stands for, one entry a stage; 1 is standard attention with a
+            stands for, one entry per stage; 1 is standard attention with a
             class token, possible in the last stage.
         kernel_sizes (Sequence[int]): Side of the local branch's filters, one
-            entry a stage.
+            entry per stage.
         patch_embed (str | dict): 'overlap', 3 x 3 convolutions; 'patch', one
             convolution over disjoint patches; or the config of the first
             embedding, the others being those of 'overlap'.
         merging (dict, optional): Config of the embeddings between stages, in place
             of that of ``patch_embed``.
-        attention (dict | list, optional): Another attention in place of the
-            softmax-free one, wherever that stands; or a list with one for each
-            stage, the last one too, and None for the model's own.
+        attention (dict | list, optional): Another attention in every
+            softmax-free stage. Or a list with one entry per stage, the last one
+            included; None keeps the model's own attention.
         num_iters (int): Newton-Raphson steps.
         solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.
         ridge (float, optional): Added to the diagonal of the landmarks'

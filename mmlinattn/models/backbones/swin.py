@@ -30,8 +30,8 @@ PATCH_MERGING = dict(type='PatchMerging', norm_cfg=LAYER_NORM)
 def agent_swin(arch, depths):
     """Attentions of Agent-Swin (arXiv 2312.08874).
 
-    There are agents in the first two stages; in the tiny model in the third
-    one too, in the base model in its first two blocks.
+    The first two stages have agents. So has the third stage of the tiny model, and
+    so have the first two blocks of the base model's third stage.
     """
     third = agents(49, 14)
     if arch == 'small':

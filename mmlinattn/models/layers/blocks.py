@@ -26,7 +26,7 @@ def drop_path_rates(largest, num_blocks):
 
 
 class FeatScale(nn.Module):
-    """FeatScale as a layer (B, N, C) to (B, N, C), the identity at start.
+    """FeatScale as a layer, (B, N, C) to (B, N, C). It starts as the identity.
 
     Args:
         embed_dims (int): Channels C.
@@ -113,11 +113,11 @@ class TransformerBlock(BaseModule):
         return self.norm2(x + self.feed_forward(x))
 
     def attention(self, x, hw_shape):
-        """Attention, dropout, FeatScale, LayerScale, stochastic depth."""
+        """Applies attention, dropout, FeatScale, LayerScale and stochastic depth."""
         x = self.feat_scale(self.drop(self.attn(x, hw_shape)))
         return self.drop_path(self.scale1(x))
 
     def feed_forward(self, x):
-        """FFN, LayerScale, stochastic depth."""
-        # past FFN's own forward, whose decorators stop torch.compile in torch 2.1
+        """Applies FFN, LayerScale and stochastic depth."""
+        # not FFN's own forward: its decorators stop torch.compile in torch 2.1
         return self.drop_path(self.scale2(self.ffn.layers(x)))

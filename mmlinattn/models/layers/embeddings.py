@@ -1,7 +1,6 @@
 """Patch embeddings: from an image, or a map, to a smaller map.
 
-An embedding says by how much in its attribute ``stride``: a side becomes
-ceil(side / stride).
+An embedding has an attribute ``stride``: a side becomes ceil(side / stride).
 
 Legend: B batch, C channels, (H, W) map.
 """
@@ -21,7 +20,7 @@ class LayerNorm2d(nn.LayerNorm):
 
 
 def build_norm(norm_cfg, channels):
-    """A norm layer for maps; ``type='LN'`` norms each position's channels."""
+    """A norm layer for maps; ``type='LN'`` normalizes each position's channels."""
     if norm_cfg is None:
         return nn.Identity()
     if norm_cfg['type'] == 'LN':
@@ -32,8 +31,8 @@ def build_norm(norm_cfg, channels):
 def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
     """A convolution with bias, a norm layer and an activation.
 
-    mmcv's ConvModule takes the bias, which the official weights have, for a
-    mistake and warns of it every time.
+    The official weights have the bias. mmcv's ConvModule would warn of it every
+    time.
     """
     return nn.Sequential(
         nn.Conv2d(in_channels, out_channels, **conv),
@@ -84,24 +83,24 @@ class ConvStem(nn.Sequential):
 
 @MODELS.register_module()
 class ConvEmbedding(nn.Module):
-    """One Conv-BN-ReLU that takes a side to ceil(side / stride).
+    """One Conv-BN-ReLU; a side becomes ceil(side / stride).
 
-    With ``kernel_size`` above ``stride`` patches overlap; with both equal
-    they don't. The map is zero-padded to whole strides first.
+    Patches overlap if ``kernel_size`` is larger than ``stride``. The map is
+    zero-padded to whole strides first.
 
     Args:
         in_channels (int): Channels of the input map.
         embed_dims (int): Channels of the output map.
         kernel_size (int): Side of a patch.
-        stride (int): Distance of two patches.
+        stride (int): Distance between patches.
         norm_cfg (dict): Norm layer.
         act_cfg (dict): Activation layer.
         padding (int, optional): Zeros all around the map of whole strides.
-            Default: none, or what centres the kernel where patches overlap.
+            Default: what centers the kernel if patches overlap, otherwise none.
 
     Raises:
-        ValueError: If ``padding`` gives a map of whole strides another side
-            than side / stride.
+        ValueError: If, with ``padding``, the side of a map of whole strides does
+            not become side / stride.
     """
 
     def __init__(
@@ -143,8 +142,8 @@ class ConvEmbedding(nn.Module):
 
 @MODELS.register_module()
 class PatchMerging(nn.Module):
-    """Swin's merging: the channels of 2 x 2 neighbours are joined, normed and
-    projected (arXiv 2103.14030). Odd maps are zero-padded.
+    """Swin's merging: the channels of 2 x 2 neighbors are joined, normalized
+    and projected (arXiv 2103.14030). Odd maps are zero-padded.
 
     Args:
         in_channels (int): Channels of the input map.
@@ -162,7 +161,7 @@ class PatchMerging(nn.Module):
     def forward(self, x):
         pad_h, pad_w = [-side % 2 for side in x.shape[2:]]
         x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
-        # official order of the four: rows change first
-        neighbours = [x[:, :, i::2, j::2] for j in (0, 1) for i in (0, 1)]
-        x = self.norm(torch.cat(neighbours, dim=1))
+        # the official order of the four positions: rows change first
+        neighbors = [x[:, :, i::2, j::2] for j in (0, 1) for i in (0, 1)]
+        x = self.norm(torch.cat(neighbors, dim=1))
         return self.reduction(x.movedim(1, -1)).movedim(-1, 1)

@@ -8,11 +8,11 @@ from torch import nn
 
 
 def embed_tokens(x, pos_embed=None, cls_token=None):
-    """Turns a map into tokens that know where they are.
+    """Turns a map into tokens with positions.
 
     Args:
         x (Tensor): Map, (B, C, H, W).
-        pos_embed (PositionTable, optional): Positions, those of extra tokens first.
+        pos_embed (PositionTable, optional): Positions, extra tokens first.
         cls_token (Tensor, optional): Class token that comes first, (1, 1, C).
 
     Returns:
@@ -53,7 +53,7 @@ class PositionTable(nn.Module):
         self._register_load_state_dict_pre_hook(self._fit_stored_table)
 
     def resize(self, table, stored, wanted):
-        """A table for a map of size ``stored`` as one for size ``wanted``."""
+        """Resizes a table for a map of size ``stored`` to size ``wanted``."""
         if tuple(stored) == tuple(wanted):
             return table
         extra, maps = table.split(
@@ -72,7 +72,7 @@ class PositionTable(nn.Module):
         return self.resize(self.table, self.hw_shape, hw_shape)
 
     def _fit_stored_table(self, state_dict, prefix, *args):
-        """Fits a checkpoint's square table of another size to ours."""
+        """Resizes a checkpoint's square table to the size of ours."""
         table = state_dict.get(f'{prefix}table')
         if table is None or table.shape == self.table.shape:
             return

@@ -41,9 +41,9 @@ class Family(NamedTuple):
         marks: Whether keys, without the prefix of a backbone, are such a model's.
         read: From the official backbone's keys to their layout.
         ours: From our backbone's keys to the layout of the official repository.
-        rows: From a layout to rows. They are complete, so that they tell what the
-            keys lack.
-        arch: From our state dict to the sizes that it shows.
+        rows: From a layout to rows. Rows are complete, so that they show which keys
+            are missing.
+        arch: From our state dict to the sizes that can be read from it.
         attentions: Classes of our attentions that do what the official ones do.
         place: Where the official code looks for the state dict in its files.
         buffers: Last names of official buffers that a model computes itself.

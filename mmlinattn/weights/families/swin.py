@@ -20,10 +20,10 @@ MM_SWIN_BLOCK = (
 
 
 def from_unfold(tensor: Tensor) -> Tensor:
-    """Sorts the inputs of OpenMMLab's merging, (..., 4 * C), as the official one's.
+    """Sorts the inputs of OpenMMLab's merging, (..., 4 * C), in the official order.
 
-    The four pixels of a channel are neighbours there, in raster order; here all
-    channels of a pixel are, and pixels are in column order.
+    In OpenMMLab's order, the four pixels of a channel are neighbors, in raster order.
+    In the official order, all channels of a pixel are, and pixels are in column order.
     """
     return tensor.unflatten(-1, (-1, 2, 2)).transpose(-3, -1).flatten(-3)
 
@@ -48,8 +48,8 @@ def is_swin(keys: Keys) -> bool:
 def read_swin(keys: Keys) -> Layout:
     """Layout of a Swin of any of the code bases.
 
-    OpenMMLab numbers the norm of the last map; a detector, whoever's, has norms of
-    earlier maps too and numbers all of them.
+    OpenMMLab numbers the norm of the last map. A detector of any code base also has
+    norms of earlier maps, and numbers all of them.
     """
     stages = 'stages' if is_mm(keys) else 'layers'
     number = count_blocks(keys, f'{stages}.')

@@ -187,7 +187,7 @@ def test_gradcheck(options, keep_kernel):
 
 
 @pytest.mark.parametrize('normalize', (True, False))
-def test_an_image_does_not_see_its_neighbours(normalize):
+def test_an_image_does_not_see_its_neighbors(normalize):
     q, v = tokens(3, 2, 63, 5), tokens(3, 2, 63, 5)
     q[1] = q[1, :, :1]  # equal landmarks
     q[2] *= 5

@@ -248,7 +248,7 @@ def test_lanczos_on_singular_matrices(name):
 
 @pytest.mark.parametrize('solver', SOLVERS)
 @pytest.mark.parametrize('m', (7, 49))
-def test_a_matrix_does_not_see_its_neighbours(m, solver):
+def test_a_matrix_does_not_see_its_neighbors(m, solver):
     z = torch.cat((well_conditioned(2, m), smooth(1, m), torch.zeros(1, m, 16)))
     a = gaussian_kernel(z)
     x = torch.randn(4, m, 3, dtype=torch.float64)
@@ -258,7 +258,7 @@ def test_a_matrix_does_not_see_its_neighbours(m, solver):
         torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-12, atol=1e-12)
 
 
-def test_a_large_matrix_does_not_see_its_neighbours(large):
+def test_a_large_matrix_does_not_see_its_neighbors(large):
     a, x = large.float(), torch.randn(3, 1023, 3)
     together = newton_pinv(a, rhs=x, solver='lanczos')
     for i in range(3):

@@ -126,7 +126,7 @@ def test_every_parameter_learns(sampler, ratio, kernel_size):
 
 
 @pytest.mark.parametrize('sampler', SAMPLERS)
-def test_an_image_does_not_see_its_neighbours(sampler):
+def test_an_image_does_not_see_its_neighbors(sampler):
     module = build(sampler=sampler, sampling_ratio=2)
     x = torch.randn(3, 63, 24)
     x[1] = x[1, :1]  # a flat image

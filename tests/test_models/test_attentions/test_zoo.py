@@ -306,7 +306,7 @@ def test_convolutions_need_the_map(name, hw_shape):
 
 @pytest.mark.parametrize('hw_shape', SIZES, ids=str)
 @ALL
-def test_an_image_does_not_see_its_neighbours(name, hw_shape):
+def test_an_image_does_not_see_its_neighbors(name, hw_shape):
     module = build(name, attn_scale=True).double()
     x = tokens(hw_shape, batch=3)
     x[1] = x[1, :1]  # a flat image

@@ -341,7 +341,7 @@ def test_with_cp_changes_nothing(name):
     ids=('float64', 'float32'),
 )
 @BACKBONES
-def test_an_image_does_not_see_its_neighbours(name, dtype, tolerance):
+def test_an_image_does_not_see_its_neighbors(name, dtype, tolerance):
     model = build(name).to(dtype)
     x = images(3, 65, 97)
     x[1] = torch.linspace(-1, 1, 97).sin()  # smooth
@@ -692,7 +692,7 @@ def test_wrong_options(name, option, value):
 
 
 @BACKBONES
-def test_misspelt_options(name):
+def test_misspelled_options(name):
     with pytest.raises(
         TypeError, match=r"'drop_path_rates'.*'drop_path_rate'.*'arch'.*'out_indices'"
     ):

@@ -49,7 +49,7 @@ def test_structure(arch, dims, depths, heads):
         assert (type(stage.embedding) is PatchMerging) == (i > 0)
 
 
-def test_merging_joins_four_neighbours():
+def test_merging_joins_four_neighbors():
     merging = randomize(PatchMerging(3, 5))
     x = torch.randn(2, 3, 5, 7)
     padded = nn.functional.pad(x, (0, 1, 0, 1))

@@ -1,7 +1,7 @@
-"""Triton twins of the hot functions.
+"""Triton versions of the functions that take the most time.
 
-Whether they can run is known without importing Triton; the modules with the
-kernels import it, so they are to be imported after :func:`available` only.
+This module does not import Triton. The modules with the kernels do, so import them
+only if :func:`available` says that they can run.
 """
 
 import os
@@ -14,7 +14,7 @@ from torch import Tensor
 
 __all__ = ['available']
 
-# Beyond it the blocks would not fit registers.
+# Blocks of a larger head dim would not fit registers.
 MAX_DIM = 128
 
 
