@@ -17,7 +17,7 @@ typed-python := $(firstword $(wildcard .venv/bin/python .venv-modern/bin/python)
 # Threads that wait asleep: many times faster where cores are shared.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help env quickstart lint types format hooks test test-full test-openmmlab \
+.PHONY: help env quickstart gpu lint types format hooks test test-full test-openmmlab \
 	test-modern clean
 
 help:  ## show this
@@ -72,6 +72,9 @@ test-openmmlab:
 test-modern:  # its share: the tests marked so
 	@$(make-env) --stack modern
 	.venv-modern/bin/pytest $(tests) -m 'modern$(if $(FULL),, and not full)' $(ARGS)
+
+gpu:  ## measure all that a GPU is to tell, part by part; goes on where it was
+	@$(python) benchmarks/run.py --plan gpu $(ARGS)
 
 clean:  ## remove the environments and what builds leave; keeps data and results
 	rm -rf .venv .venv-modern .venv-lint build dist *.egg-info mmlinattn/.mim
