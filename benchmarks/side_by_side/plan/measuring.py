@@ -67,15 +67,18 @@ def case_units(cases, settings: Settings, batches, dtypes):
     Returns:
         list[Unit]: The units, batch by batch.
     """
+    if settings.small:
+        # one of those that differ in their large shapes only
+        cases = {(case.name, case.small): case for case in cases}.values()
+        batches, dtypes = batches[:1], dtypes[:1]
     return [
         Unit(
-            f'{case.at(batch, settings.small).title}, {dtype}'
-            + (f', case {i}' if settings.small else ''),
+            f'{case.at(batch, settings.small).title}, {dtype}',
             partial(measure_case, case, batch, dtype, settings),
         )
-        for batch in settings.pick(batches, batches[:1])
+        for batch in batches
         for dtype in dtypes
-        for i, case in enumerate(cases)
+        for case in cases
     ]
 
 
