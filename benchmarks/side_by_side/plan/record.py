@@ -15,7 +15,7 @@ from ..rates import machine
 
 ROOT = Path(__file__).resolve().parents[3]
 # A unit that failed so often is not tried again.
-MAX_ATTEMPTS = 2
+MAX_FAILURES = 2
 LIBRARIES = ('triton', 'mmengine', 'mmcv', 'mmcv-lite', 'mmdet', 'timm', 'numpy')
 
 
@@ -28,8 +28,8 @@ class Record:
     Attributes:
         data (dict): 'device', 'small', 'runs' (each with its machine and versions)
             and 'parts', by name the units by key. A unit has 'status' ('running',
-            'done', 'failed' or 'left out'), 'run', 'attempts', 'seconds', 'rows'
-            and, where it was not done, 'error'.
+            'done', 'failed', 'left out' or 'cut off'), 'run', 'failures', 'seconds',
+            'rows' and, where it was not done, 'error'.
 
     Raises:
         ValueError: If the file is no record of a plan.
@@ -83,22 +83,20 @@ class Record:
         unit = self.units(part).get(key)
         if unit is None:
             return True
-        finished = unit['status'] == 'done' or unit['attempts'] >= MAX_ATTEMPTS
+        finished = unit['status'] == 'done' or unit['failures'] >= MAX_FAILURES
         return not finished and unit['run'] != self.run
 
     def begin(self, part, key):
         """Notes that a unit runs: what ends its process leaves this behind."""
-        old = self.units(part).get(key, {})
-        attempts = old.get('attempts', 0)
-        # what was left out or cut off did not fail by itself
-        attempts += old.get('status') == 'failed'
-        self.units(part)[key] = dict(status='running', run=self.run, attempts=attempts)
+        failures = self.units(part).get(key, {}).get('failures', 0)
+        self.units(part)[key] = dict(status='running', run=self.run, failures=failures)
         self.save()
 
     def end(self, part, key, status, seconds, rows=(), error=None):
         """Notes what became of a unit."""
         unit = self.units(part)[key]
         unit.update(status=status, seconds=round(seconds, 2), rows=list(rows))
+        unit['failures'] += status == 'failed'
         if error:
             unit['error'] = error
         self.save()
@@ -116,6 +114,7 @@ class Record:
                 unit.update(
                     status='failed' if failed else 'cut off', rows=[], error=error
                 )
+                unit['failures'] += failed
         self.save()
 
     def save(self):
