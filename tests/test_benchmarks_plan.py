@@ -134,6 +134,7 @@ def test_results_of_another_device_are_refused(load, tmp_path, capsys):
     assert capsys.readouterr().err.count('\n') == 1
 
 
+@pytest.mark.full
 def test_plan_in_small(tmp_path):
     """As a user calls it, from anywhere; the second time nothing is left to do."""
     command = [sys.executable, BENCHMARKS / 'run.py', '--plan', 'gpu', '--small']

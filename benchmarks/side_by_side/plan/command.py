@@ -108,8 +108,6 @@ def default_out(device, small):
 
 def main(argv=None):
     args = parse_args(argv)
-    # ends as an exception does: a part's process must not outlive this one
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if args.list:
         for part in PARTS.values():
             print(f'{part.name:<12}{part.about}')
@@ -122,11 +120,14 @@ def main(argv=None):
     except (ValueError, OSError) as error:
         exit_with(error)
     end = time.monotonic() + args.budget
+    # ends as an exception does: a part's process must not outlive this one
+    handler = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for name in names:
         if end - time.monotonic() < SHORTEST:
             print(f'{name}: not begun, the budget is spent')
             continue
         run_part(name, out, args, end)
+    signal.signal(signal.SIGTERM, handler)
     record = Record(out / 'results.json')
     settings = Settings(args.device, args.small)
     totals = {name: len(PARTS[name].units(settings)) for name in PLANS[args.plan]}

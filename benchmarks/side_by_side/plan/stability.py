@@ -180,7 +180,8 @@ def train(name, cfg, settings: Settings):
     shape = settings.pick((2, 3, 800, 1344), (2, 3, 64, 96))
     steps = settings.pick(200, 4)
     torch.manual_seed(0)
-    model = DenseDetector(backbone(**cfg)()).to(device).train()
+    channels = settings.pick(256, 16)
+    model = DenseDetector(backbone(**cfg)(), channels).to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.05)
     scenes = [
         [x.to(device) for x in scene(shape, seed)]
