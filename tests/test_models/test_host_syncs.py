@@ -45,8 +45,12 @@ CASES = {
         for name in ATTENTIONS
     },
     **{
-        f'CSWin-{name}': dict(type='CSWinTransformer', arch=PYRAMID, attention=name)
-        for name in ATTENTIONS
+        f'CSWin-{name}': dict(
+            type='CSWinTransformer',
+            arch=dict(PYRAMID, num_heads=[2, 2, 2, 4]),
+            attention=name,
+        )
+        for name in ('local', 'elfatt')
     },
     'ViT': dict(type='VisionTransformer', arch=PLAIN, img_size=64, patch_size=8),
     'CaiT': dict(
