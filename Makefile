@@ -20,7 +20,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # One process per core, each with one thread: the tests' tensors are small.
 pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --dist loadgroup
 
-.PHONY: help env quickstart lint types format hooks test test-full test-openmmlab \
+.PHONY: help env quickstart gpu lint types format hooks test test-full test-openmmlab \
 	test-modern clean
 
 help:  ## show this
@@ -76,6 +76,9 @@ test-openmmlab:
 test-modern:  # its share: the tests marked so
 	@$(make-env) --stack modern
 	OMP_NUM_THREADS=1 .venv-modern/bin/pytest $(pytest-options) $(tests) -m 'modern$(if $(FULL),, and not full)' $(ARGS)
+
+gpu:  ## measure all that a GPU is to tell, part by part; goes on where it was
+	@$(python) benchmarks/run.py --plan gpu $(ARGS)
 
 clean:  ## remove the environments and what builds leave; keeps data and results
 	rm -rf .venv .venv-modern .venv-lint build dist *.egg-info mmlinattn/.mim

@@ -1,6 +1,15 @@
-"""Measures models or functions side by side; see ``--help``."""
+"""Measures models or functions side by side; see ``--help``, and ``--plan gpu
+--help`` for a whole plan."""
 
-from side_by_side.command import main
+import sys
+from pathlib import Path
+
+# It runs from the source tree as well as beside an installed package.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 if __name__ == '__main__':
+    if any(arg.split('=')[0] == '--plan' for arg in sys.argv[1:]):
+        from side_by_side.plan.command import main
+    else:
+        from side_by_side.command import main
     main()

@@ -140,6 +140,17 @@ def unfused():
     return sdpa_kernel(SDPBackend.MATH)
 
 
+def flash():
+    """Context in which softmax attention is FlashAttention or an error."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except ImportError:  # before torch 2.3
+        return torch.backends.cuda.sdp_kernel(
+            enable_math=False, enable_mem_efficient=False
+        )
+    return sdpa_kernel(SDPBackend.FLASH_ATTENTION)
+
+
 def features(shape):
     """Tokens (B, N, C) of a smooth image after a convolution, ReLU and LayerNorm,
     for a map (B, C, H, W)."""

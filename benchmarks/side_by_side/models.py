@@ -46,6 +46,22 @@ def backbone(type, context=None, **cfg):
     return build
 
 
+def timm_backbone(name, **options):
+    """A function that builds a backbone of timm without its weights.
+
+    Args:
+        name (str): As timm has it.
+        **options: Of ``timm.create_model``.
+    """
+
+    def build():
+        import timm
+
+        return timm.create_model(name, features_only=True, **options)
+
+    return build
+
+
 def initialized(model):
     """A model with the weights that training starts from."""
     if next(model.parameters()).is_meta:

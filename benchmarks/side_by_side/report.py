@@ -78,6 +78,7 @@ def times_faster(ratio):
 COLUMNS = (
     ('model', 'case', str),
     ('input', 'shape', size),
+    ('precision', 'dtype', str),
     ('step', 'step', str),
     ('variant', 'variant', str),
     ('over', 'baseline', str),
@@ -86,7 +87,7 @@ COLUMNS = (
     ('time ratio', 'ratio', '{:.3f}'.format),
     ('its quartiles', 'ratio_quartiles', span('{:.3f}'.format)),
     ('faster', 'ratio', times_faster),
-    ('paper', 'paper', lambda pair: f'{pair[0]}-{pair[1]}x'),
+    ('paper', 'paper', lambda pair: f'{"-".join(map(str, dict.fromkeys(pair)))}x'),
     ('memory, MiB', 'bytes', lambda count: f'{count / 2**20:.1f}'),
     ('memory ratio', 'memory_ratio', '{:.3f}'.format),
     ('of GEMM', 'gemm_share', '{:.0%}'.format),

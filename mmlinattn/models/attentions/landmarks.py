@@ -95,9 +95,12 @@ class RandomSampler(LandmarkSampler):
 
     def forward(self, q, hw_shape):
         num = self.num_landmarks(hw_shape)
-        generator = None if self.training else torch.Generator().manual_seed(0)
-        index = torch.randperm(q.size(2), generator=generator)[:num]
-        return q[:, :, index.to(q.device)]
+        if self.training:  # drawn where it is used: a copy would stall the step
+            index = torch.randperm(q.size(2), device=q.device)
+        else:
+            generator = torch.Generator().manual_seed(0)
+            index = torch.randperm(q.size(2), generator=generator).to(q.device)
+        return q[:, :, index[:num]]
 
 
 class BiasedSampler(LandmarkSampler):
