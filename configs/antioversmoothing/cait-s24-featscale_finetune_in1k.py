@@ -1,5 +1,5 @@
 """CaiT-S24 + FeatScale on ImageNet-1k, 60 epochs from a pretrained CaiT-S24.
-Paper: top-1 83.2 (82.6 without FeatScale), 46.916M + 18,432 parameters.
+Paper: top-1 82.9 (82.6 without FeatScale), 46.916M + 18,432 parameters.
 WEIGHTS: a classifier's checkpoint, with or without FeatScale. Its class layers and its head are needed, so it is
 `load_from` that names it.
     python tools/train.py configs/antioversmoothing/cait-s24-featscale_finetune_in1k.py --cfg-options load_from=WEIGHTS

@@ -1,4 +1,5 @@
 """Mask R-CNN with Swin-T with efficient attention on COCO, 1x (12 epochs).
+ELFATT paper: box AP 44.7, mask AP 41.1, 48M parameters.
     python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-efficient_fpn_1x_coco.py \
         --cfg-options pretrained=WEIGHTS
 """

@@ -1,5 +1,6 @@
 """FLatten-Swin-T on ImageNet-1k, 300 epochs at 224 x 224.
-python tools/train.py configs/attention_zoo/swin-t-flatten_in1k.py
+ELFATT paper: top-1 82.1, 29M parameters, 4.50 GFLOPs.
+    python tools/train.py configs/attention_zoo/swin-t-flatten_in1k.py
 """
 
 _base_ = ['../_base_/models/classifier_swin-t.py', '../_base_/settings/in1k-224_cswin-300e.py']

@@ -1,5 +1,5 @@
 """Swin-T on ImageNet-1k, 300 epochs at 224 x 224.
-This is Swin-T itself. No result of a paper is quoted for it.
+This is Swin-T itself. ELFATT paper, Swin-T-LOCAL: top-1 81.4, 28M parameters, 4.51 GFLOPs.
     python tools/train.py configs/attention_zoo/swin-t-local_in1k.py
 """
 

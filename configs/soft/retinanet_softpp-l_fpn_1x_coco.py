@@ -1,4 +1,4 @@
-"""RetinaNet with SOFT++-Large on COCO, 1x (12 epochs). Paper: AP 47.0, 98M parameters.
+"""RetinaNet with SOFT++-Large on COCO, 1x (12 epochs). Paper: box AP 47.0, 98M parameters.
 python tools/train.py configs/soft/retinanet_softpp-l_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 

@@ -1,4 +1,4 @@
-"""RetinaNet with SOFT++-Medium on COCO, 1x (12 epochs). Paper: AP 44.3, 59M parameters.
+"""RetinaNet with SOFT++-Medium on COCO, 1x (12 epochs). Paper: box AP 44.3, 59M parameters.
 python tools/train.py configs/soft/retinanet_softpp-m_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 

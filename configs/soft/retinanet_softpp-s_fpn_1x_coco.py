@@ -1,4 +1,4 @@
-"""RetinaNet with SOFT++-Small on COCO, 1x (12 epochs). Paper: AP 43.7, 38M parameters.
+"""RetinaNet with SOFT++-Small on COCO, 1x (12 epochs). Paper: box AP 43.7, 38M parameters.
 python tools/train.py configs/soft/retinanet_softpp-s_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 

@@ -1,4 +1,4 @@
-"""RetinaNet with SOFT++-Tiny on COCO, 1x (12 epochs). Paper: AP 41.9, 23M parameters.
+"""RetinaNet with SOFT++-Tiny on COCO, 1x (12 epochs). Paper: box AP 41.9, 23M parameters.
 python tools/train.py configs/soft/retinanet_softpp-t_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 

@@ -114,14 +114,18 @@ ELFATT = {
         'attention_zoo/cswin-t-global_in1k.py', ('20', '7.60', '4.09')
     ),
     'CSWin-T-LOCAL': Row('attention_zoo/cswin-t-local_in1k.py', ('20', '4.36', '4.09')),
-    'CSWin-T-EFFATT': Row('attention_zoo/cswin-t-efficient_in1k.py'),
-    'CSWin-T-FLATTEN': Row('attention_zoo/cswin-t-flatten_in1k.py'),
+    'CSWin-T-EFFATT': Row(
+        'attention_zoo/cswin-t-efficient_in1k.py', ('20', '4.35', '4.17')
+    ),
+    'CSWin-T-FLATTEN': Row(
+        'attention_zoo/cswin-t-flatten_in1k.py', ('21', '4.34', '4.16')
+    ),
     'Swin-T-GLOBAL': Row('attention_zoo/swin-t-global_in1k.py', ('28', '8.81', '4.38')),
-    'Swin-T-LOCAL': Row('attention_zoo/swin-t-local_in1k.py'),
+    'Swin-T-LOCAL': Row('attention_zoo/swin-t-local_in1k.py', ('28', '4.51', '')),
     'Swin-T-EFFATT': Row(
         'attention_zoo/swin-t-efficient_in1k.py', ('28', '4.55', '4.45')
     ),
-    'Swin-T-FLATTEN': Row('attention_zoo/swin-t-flatten_in1k.py'),
+    'Swin-T-FLATTEN': Row('attention_zoo/swin-t-flatten_in1k.py', ('29', '4.50', '')),
 }
 
 COCO, ADE20K = (800, 1280), (512, 2048)
@@ -149,40 +153,42 @@ DOWNSTREAM = {
 }
 
 
-def variant(**options):
+def variant(*printed, **options):
     """CSWin-T-ELFATT with other options, blocks of 196 tokens if not given."""
     options = {'block_sizes': 196, **options}
     return Row(
         'elfatt/cswin-t-elfatt_in1k.py',
-        (),
+        ('20', *printed),
         {f'backbone.{key}': value for key, value in options.items()},
     )
 
 
-def levels(*attention):
+def levels(printed, *attention):
     """CSWin-T with a list of attentions, one entry a stage."""
-    return variant(block_sizes=None, attention=list(attention))
+    return variant(*printed, block_sizes=None, attention=list(attention))
 
 
 LINEAR = dict(type='ELFATT', block_size=196)
 SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
 VARIANTS = {
-    'blocks of 196': variant(),
-    'blocks of 49': variant(block_sizes=49),
-    'blocks of 49, 49, 196': variant(block_sizes=(49, 49, 196)),
-    'no LePE': variant(lepe=False),
-    'c₁ : c₂ = 0 : 1': variant(split_ratio=0.0),
-    'c₁ : c₂ = 0.25 : 0.75': variant(split_ratio=0.25),
-    'c₁ : c₂ = 0.75 : 0.25': variant(split_ratio=0.75),
-    'c₁ : c₂ = 1 : 0': variant(split_ratio=1.0),
-    'in no level': levels(SOFTMAX, SOFTMAX, SOFTMAX, SOFTMAX),
-    'in level 1': levels(LINEAR, SOFTMAX, SOFTMAX, SOFTMAX),
-    'in levels 1, 2': levels(LINEAR, LINEAR, SOFTMAX, SOFTMAX),
+    'blocks of 196': variant('4.56', '4.13'),
+    'blocks of 49': variant('4.37', '4.13', block_sizes=49),
+    'blocks of 49, 49, 196': variant('4.44', '4.13', block_sizes=(49, 49, 196)),
+    'no LePE': variant('4.54', '4.12', lepe=False),
+    'c₁ : c₂ = 0 : 1': variant('4.76', '4.09', split_ratio=0.0),
+    'c₁ : c₂ = 0.25 : 0.75': variant('4.65', '4.10', split_ratio=0.25),
+    'c₁ : c₂ = 0.75 : 0.25': variant('4.48', '4.18', split_ratio=0.75),
+    'c₁ : c₂ = 1 : 0': variant('4.35', '4.17', split_ratio=1.0),
+    'in no level': levels(('7.60', '4.09'), SOFTMAX, SOFTMAX, SOFTMAX, SOFTMAX),
+    'in level 1': levels(('5.17', '4.10'), LINEAR, SOFTMAX, SOFTMAX, SOFTMAX),
+    'in levels 1, 2': levels(('4.63', '4.12'), LINEAR, LINEAR, SOFTMAX, SOFTMAX),
     'in levels 1-3, alternating in 3': levels(
-        LINEAR, LINEAR, [SOFTMAX, LINEAR], SOFTMAX
+        ('4.56', '4.13'), LINEAR, LINEAR, [SOFTMAX, LINEAR], SOFTMAX
     ),
-    'in levels 1-3': levels(LINEAR, LINEAR, LINEAR, SOFTMAX),
-    'in all levels': levels(LINEAR, LINEAR, LINEAR, dict(LINEAR, block_size=49)),
+    'in levels 1-3': levels(('4.48', '4.15'), LINEAR, LINEAR, LINEAR, SOFTMAX),
+    'in all levels': levels(
+        ('4.48', '4.15'), LINEAR, LINEAR, LINEAR, dict(LINEAR, block_size=49)
+    ),
 }
 
 AGENT_SWIN = 'attention_zoo/swin-t-agent_in1k.py'
@@ -215,10 +221,10 @@ SOFT = {
 }
 
 SOFT_PYRAMID = {
-    'Transformer': Row('attention_zoo/soft-t-softmax_in1k.py'),
-    'Linformer': Row('attention_zoo/soft-t-linformer_in1k.py'),
-    'Performer': Row('attention_zoo/soft-t-performer_in1k.py'),
-    'Nyströmformer': Row('attention_zoo/soft-t-nystrom_in1k.py'),
+    'Transformer': Row('attention_zoo/soft-t-softmax_in1k.py', ('13', '3.9', '', '')),
+    'Linformer': Row('attention_zoo/soft-t-linformer_in1k.py', ('13', '1.9', '', '')),
+    'Performer': Row('attention_zoo/soft-t-performer_in1k.py', ('13', '2.2', '', '')),
+    'Nyströmformer': Row('attention_zoo/soft-t-nystrom_in1k.py', ('13', '2.0', '', '')),
     'SOFT': Row('soft/soft-t_in1k.py', ('13', '', '', '1.9')),
 }
 
@@ -227,8 +233,8 @@ TABLES = {
         """\
 These are at 224², or 384² where the name says so, with a head of 1,000 classes. The
 printed values are from the paper (arXiv 2501.06098), Table I and others, and from its
-authors' README (github.com/Alicewithrabbit/ELFTEST). We have not seen printed values
-for the other rows.""",
+authors' README (github.com/Alicewithrabbit/ELFTEST). FLatten's models have a table of
+positions there, which ours lack.""",
         (PARAMS, FLOPS, NO_SOFTMAX),
         ELFATT,
     ),
@@ -243,10 +249,10 @@ its auxiliary head; its parameters include it.""",
     'ELFATT: variants': Table(
         """\
 The paper's Tables II-V vary block sizes, LePE, c₁ : c₂ (channels of the global and the
-local half), and the levels with ELFATT, here in CSWin-T at 224². We have not seen what
-those tables print beyond the values above. The tests check how the variants relate to
-each other. Levels are a list with one entry per stage, and an entry that is a list is a
-pattern over the blocks of its stage. The paper's own model is
+local half), and the levels with ELFATT, here in CSWin-T at 224². Table IV's marks of
+levels are taken from the order of its rows. The tests also check how the variants
+relate to each other. Levels are a list with one entry per stage, and an entry that is a
+list is a pattern over the blocks of its stage. The paper's own model is
 
 ```python
 linear = dict(type='ELFATT', block_size=196)
@@ -278,10 +284,11 @@ are rounded down.""",
     ),
     "Other attentions in SOFT-Tiny's pyramid": Table(
         """\
-These are the attentions of SOFT's Table 2, at 224², in the first three stages. The
-fourth has softmax attention with a class token. Of that table we have seen only what it
-prints for SOFT. Linformer is a spatial reduction by 8, 4 and 2, Nyströmformer has 49
-landmarks, and Performer has int(d ln d) random features.""",
+These are the attentions of Table 1 of the SOFT paper, at 224², in the first three
+stages. The fourth has softmax attention with a class token. The paper does not say how
+its Linformer and its softmax attention are built; ours are not exactly those rows.
+Linformer is a spatial reduction by 8, 4 and 2, Nyströmformer has 49 landmarks, and
+Performer has int(d ln d) random features.""",
         (PARAMS, FLOPS, NO_SOFTMAX, NO_INVERSE),
         SOFT_PYRAMID,
     ),

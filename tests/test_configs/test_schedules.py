@@ -116,6 +116,10 @@ TABLES = {
     'swin-t-flatten': 6 + 2,
     'swin-t-agent': 6 * (2 + 2 + 6) + 2,
     'cswin-t-agent': 6 * (2 + 4),
+    'swin-b-local': 24,
+    'swin-b-flatten': 18 + 2,
+    'swin-b-agent': 6 * (2 + 2 + 2) + 16 + 2,
+    'cswin-b-agent': 6 * (3 + 6),
 }
 
 
@@ -125,8 +129,10 @@ def number_undecayed(backbone, blocks):
         return 5  # positions of four stages, class token
     kind, _, technique = backbone.rpartition('-')
     if technique not in ('attnscale', 'featscale'):
-        return TABLES.get(backbone, 0)
-    vectors = blocks * {'attnscale': 1, 'featscale': 2}[technique]
+        if not re.match('deit|cait|swin-s', backbone):
+            return TABLES.get(backbone, 0)
+        kind = backbone
+    vectors = blocks * {'attnscale': 1, 'featscale': 2}.get(technique, 0)
     if kind.startswith('cait'):
         return vectors + 2 + 2 * (blocks + 2)  # two class layers
     return vectors + (blocks if kind.startswith('swin') else 2)

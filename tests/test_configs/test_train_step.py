@@ -16,7 +16,8 @@ SIDE = 64
 QUICK = (
     r'softpp-t|soft-t_|upernet_soft-s|deit-s12-attnscale.*(3x|in1k)|'
     r'swin-s-featscale.*(1x|in1k)|cait-xxs24-featscale_finetune|'
-    r'mask-rcnn_swin-t-elfatt_fpn_1x_coco|soft-t-nystrom'
+    r'mask-rcnn_swin-t-elfatt_fpn_1x_coco|soft-t-nystrom|'
+    r'(cascade-mask-rcnn|atss|gfl|sparse-rcnn)_soft-s'
 )
 
 
@@ -27,21 +28,24 @@ def shrink(cfg):
     model.backbone.drop_path_rate = 0.0
     if 'size' in model.get('data_preprocessor', {}):
         model.data_preprocessor.size = (SIDE, SIDE)
-    if 'roi_head' in model:
+    if model.get('train_cfg', {}).get('rpn_proposal'):
         model.train_cfg.rpn_proposal.max_per_img = 50
-        model.train_cfg.rcnn.sampler.num = 32
+        stages = model.train_cfg.rcnn
+        for stage in stages if isinstance(stages, list) else [stages]:
+            stage.sampler.num = 32
 
 
 def detection_batch(cfg):
     from mmdet.testing import demo_mm_inputs
 
     head = cfg.model.get('bbox_head') or cfg.model.roi_head.bbox_head
+    head = head[0] if isinstance(head, list) else head
     return demo_mm_inputs(
         2,
         [(3, SIDE, SIDE)] * 2,
         num_items=[3, 3],
         num_classes=head.num_classes,
-        with_mask='roi_head' in cfg.model,
+        with_mask='mask_head' in cfg.model.get('roi_head', {}),
     )
 
 

@@ -1,0 +1,6 @@
+"""Mask R-CNN with Swin-S on COCO, 1x (12 epochs).
+python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/mask-rcnn_swin-s-attnscale.py', '../_base_/settings/coco-instance_swin-1x.py']
+model = dict(backbone=dict(attn_scale=False))

@@ -1,0 +1,6 @@
+"""Swin-S on ImageNet-1k, 300 epochs at 224 x 224. Paper: top-1 83.0, 49.6M parameters.
+python tools/train.py configs/antioversmoothing/swin-s_in1k.py
+"""
+
+_base_ = ['../_base_/models/classifier_swin-t.py', '../_base_/settings/in1k-224_swin-300e.py']
+model = dict(backbone=dict(arch='small', drop_path_rate=0.3))

@@ -1,0 +1,6 @@
+"""UperNet with Swin-S on ADE20K, 1x (160k iterations).
+python tools/train.py configs/antioversmoothing/upernet_swin-s_1x_ade20k-512x512.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/upernet_swin-s-attnscale.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
+model = dict(backbone=dict(attn_scale=False))

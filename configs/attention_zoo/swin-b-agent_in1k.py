@@ -1,0 +1,6 @@
+"""Agent-Swin-B on ImageNet-1k, 300 epochs at 224 x 224. ELFATT paper: top-1 84.0, 88M parameters, 15.44 GFLOPs.
+python tools/train.py configs/attention_zoo/swin-b-agent_in1k.py
+"""
+
+_base_ = ['../_base_/models/classifier_swin-t.py', '../_base_/settings/in1k-224_cswin-base-300e.py']
+model = dict(backbone=dict(arch='base', attention='agent', drop_path_rate=0.5), head=dict(in_channels=1024))

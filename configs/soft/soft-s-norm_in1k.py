@@ -1,0 +1,8 @@
+"""SOFT-Small with the normalized kernel on ImageNet-1k, 300 epochs at 224 x 224.
+arXiv preprint of SOFT++: top-1 82.4, 24M parameters.
+Weights for the detection and segmentation configs, which have the normalized kernel too.
+    python tools/train.py configs/soft/soft-s-norm_in1k.py
+"""
+
+_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_300e.py']
+model = dict(backbone=dict(arch='small', attn_norm=True))

@@ -1,0 +1,7 @@
+"""Sparse R-CNN with SOFT-Small (normalized) on COCO, 3x (36 epochs, multi-scale).
+arXiv preprint of SOFT++: box AP 47.1, 106M parameters.
+The paper does not print the schedule of these rows. Those of ResNet-50 beside them are known from 3x.
+    python tools/train.py configs/soft/sparse-rcnn_soft-s_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/sparse-rcnn_soft-s.py', '../_base_/settings/coco-detection_3x.py']

@@ -1,0 +1,117 @@
+"""Tables, metafiles, configs and the papers' figures say the same."""
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+pytestmark = pytest.mark.modern
+
+ROOT = Path(__file__).parents[2]
+QUICK = r'^(softpp-t|deit-s12-featscale|swin-t-flatten|soft-t-linformer)_in1k$'
+
+
+def load_module(path):
+    spec = importlib.util.spec_from_file_location(path.stem, ROOT / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+zoo = load_module(Path('tools/misc/model_zoo.py'))
+PRINTED = zoo.read_printed(ROOT)
+METRICS = dict(top1='top-1', box_ap='box AP', mask_ap='mask AP', miou='mIoU')
+# Papers that cut, and models that are not exactly a paper's, in millions.
+OFF = {
+    r'softpp-[sml](-nonorm)?_in1k': 2.3,
+    r'soft-t-linformer_in1k': 2.4,
+    # without FLatten's table of positions
+    r'.*swin-[tb]-flatten.*': 2.1,
+}
+
+
+@pytest.fixture(scope='module')
+def entries(metafiles):
+    return {model['Name']: model for meta in metafiles for model in meta['Models']}
+
+
+def test_tables_are_those_of_the_metafiles():
+    for path, text in zoo.render_all(ROOT).items():
+        written = (ROOT / path).read_text('utf-8')
+        assert written == text, 'run python tools/misc/model_zoo.py'
+        assert '<!-- models: ' in text
+
+
+def test_every_entry_is_in_the_zoo(entries):
+    page = (ROOT / zoo.ZOO).read_text('utf-8')
+    assert re.findall(r'^\| \[([\w-]+)\]', page, re.M) == list(entries)
+
+
+def test_a_changed_figure_shows():
+    entry = dict(
+        Name='soft-t_in1k',
+        Config='configs/soft/soft-t_in1k.py',
+        Metadata={'Epochs': 300, 'Batch Size': 8, 'Parameters': 13000000},
+        Results=[dict(Metrics={'Paper Top 1 Accuracy': 79.3})],
+    )
+    page = '<!-- models: soft in1k X -->\n<!-- end of models -->'
+    entry['Metadata']['Training Data'] = 'X'
+    before = zoo.render_page(page, dict(soft=[entry]), {}, '')
+    assert '| 79.3 |' in before
+    assert 'no public weights' in before
+    assert zoo.render_page(before, dict(soft=[entry]), {}, '') == before
+    entry['Results'][0]['Metrics']['Paper Top 1 Accuracy'] = 79.4
+    assert zoo.render_page(before, dict(soft=[entry]), {}, '') != before
+    with pytest.raises(ValueError, match='no metafile has such models'):
+        zoo.render_page(page, {}, {}, '')
+
+
+def test_check_of_the_tool(tmp_path, monkeypatch, capsys):
+    zoo.main(['--check'])
+    assert not capsys.readouterr().out
+    pages = zoo.render_all(ROOT)
+    monkeypatch.setattr(zoo, 'render_all', lambda root: pages | {Path('new.md'): 'x\n'})
+    monkeypatch.setattr(zoo, 'ROOT', tmp_path)
+    with pytest.raises(SystemExit) as error:
+        zoo.main(['--check'])
+    assert error.value.code == 1
+    assert '+x' in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('printed', PRINTED.values(), ids=PRINTED)
+def test_printed_figures(printed, entries, config_path_of):
+    """A metafile and a config's docstring quote what the paper prints."""
+    name = printed['config']
+    entry = entries[name]
+    quoted = {METRICS[key]: printed[key] for key in METRICS if key in printed}
+    assert quoted
+    assert zoo.metrics_of(entry) == {key: float(x) for key, x in quoted.items()}
+    text = ' '.join(
+        ast.get_docstring(ast.parse(config_path_of(name).read_text())).split()
+    )
+    for metric, value in quoted.items():
+        assert f'{metric} {value}' in text
+    off = next((x for pattern, x in OFF.items() if re.fullmatch(pattern, name)), 1)
+    count = entry['Metadata']['Parameters'] / 1e6
+    assert count == pytest.approx(float(printed['params']), abs=off)
+
+
+def test_only_printed_results_are_quoted(entries):
+    quoted = {name for name, entry in entries.items() if 'Results' in entry}
+    assert quoted == set(PRINTED)
+
+
+def test_flops(name, entry, downstream, config, meta_model):
+    """Of classifiers, the metafiles have what get_flops counts."""
+    if downstream:
+        assert 'FLOPs' not in entry['Metadata']
+        return
+    get_flops = load_module(Path('tools/analysis_tools/get_flops.py'))
+    cfg = config(name)
+    with torch.device('meta'):
+        flops = get_flops.count(meta_model(name), get_flops.default_shape(cfg))
+    assert entry['Metadata']['FLOPs'] == flops.total()
