@@ -138,6 +138,9 @@ def test_waits_of_a_step(name, monkeypatch):
     assert len(waits) <= 1, waits
 
 
+@pytest.mark.skipif(
+    torch.__version__.startswith('2.1.'), reason='checkpoints no meta tensors'
+)
 @pytest.mark.parametrize('name', ('SOFTPlusPlus', 'Swin-elfatt', 'ViT'))
 def test_checkpointing_waits_no_more(name):
     assert not waits_of_step(name, 'meta', with_cp=True)

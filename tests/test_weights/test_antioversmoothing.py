@@ -147,7 +147,7 @@ def test_plain_checkpoint_starts_fine_tuning(
     assert len(blocks) == (4 if family == 'swin' else 2)
     assert len(vectors) == 3 * len(blocks)
     assert not any(scaled.get_parameter(key).any() for key in vectors)
-    assert 'not used: 0; start at zero: 0; ' in said[0]
+    assert 'not used: 1 (head (2 entries)); start at zero: 0; ' in said[0]
     assert f'start at zero: {len(vectors)} (' in said[1]
     assert said[1].endswith('start as fresh norms: 0')
     x = antioversmoothing.image(family)
