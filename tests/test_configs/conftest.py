@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 NAMES = {path.stem: path for path in sorted(ROOT.glob('configs/[!_]*/*.py'))}
 
 
-@pytest.fixture(scope='package', autouse=True)
+@pytest.fixture(scope='module', autouse=True)
 def fast_bases():
     with bases_read_once():
         yield
@@ -91,8 +91,18 @@ def build_model():
 
 @pytest.fixture(scope='session')
 def meta_model():
-    """The model of a config, without memory or time spent on weights."""
-    return lru_cache(None)(lambda name: build(load(name), 'meta'))
+    """The model of a config, without memory or time spent on weights; configs with
+    the same model, such as 1x and 3x, get the same one."""
+    built = {}
+
+    def get(name):
+        cfg = load(name)
+        key = repr((cfg.default_scope, cfg.model, cfg.get('data_preprocessor')))
+        if key not in built:
+            built[key] = build(cfg, 'meta')
+        return built[key]
+
+    return get
 
 
 def pytest_generate_tests(metafunc):

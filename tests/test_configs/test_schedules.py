@@ -1,6 +1,8 @@
 """How long every config trains, and by which optimizer."""
 
+import ast
 import re
+from functools import lru_cache
 
 import pytest
 from mmengine.optim import build_optim_wrapper
@@ -95,7 +97,12 @@ def is_norm(module):
 def weight_decays(model, optim_wrapper):
     """Weight decay of every parameter, by name."""
     # mixed precision needs a GPU
-    wrapper = build_optim_wrapper(model, dict(optim_wrapper, type='OptimWrapper'))
+    return decays_of(model, repr(dict(optim_wrapper.to_dict(), type='OptimWrapper')))
+
+
+@lru_cache(None)
+def decays_of(model, optim_wrapper):
+    wrapper = build_optim_wrapper(model, ast.literal_eval(optim_wrapper))
     decays = {
         id(param): group['weight_decay']
         for group in wrapper.optimizer.param_groups
