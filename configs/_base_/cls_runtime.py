@@ -3,7 +3,7 @@ otherwise."""
 
 _base_ = 'mmpretrain::_base_/default_runtime.py'
 
-pretrained = None
 default_hooks = dict(
-    checkpoint=dict(max_keep_ckpts=3), pretrained=dict(type='mmlinattn.PretrainedBackboneHook', warn=False)
+    checkpoint=dict(type='mmlinattn.AtomicCheckpointHook', max_keep_ckpts=3),
+    pretrained=dict(type='mmlinattn.PretrainedBackboneHook', warn=False),
 )

@@ -2,5 +2,7 @@
 
 _base_ = 'mmdet::_base_/default_runtime.py'
 
-pretrained = None
-default_hooks = dict(checkpoint=dict(max_keep_ckpts=3), pretrained=dict(type='mmlinattn.PretrainedBackboneHook'))
+default_hooks = dict(
+    checkpoint=dict(type='mmlinattn.AtomicCheckpointHook', max_keep_ckpts=3),
+    pretrained=dict(type='mmlinattn.PretrainedBackboneHook'),
+)

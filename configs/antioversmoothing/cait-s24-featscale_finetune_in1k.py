@@ -1,9 +1,8 @@
 """CaiT-S24 + FeatScale on ImageNet-1k, 60 epochs from a pretrained CaiT-S24.
 Paper: top-1 82.9 (82.6 without FeatScale), 46.916M + 18,432 parameters.
-WEIGHTS: a classifier's checkpoint, with or without FeatScale. Its class layers and its head are needed, so it is
-`load_from` that names it.
-    python tools/train.py configs/antioversmoothing/cait-s24-featscale_finetune_in1k.py --cfg-options load_from=WEIGHTS
+It starts from the official CaiT, its class layers and its head included.
+python tools/train.py configs/antioversmoothing/cait-s24-featscale_finetune_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_cait-s24-attnscale.py', '../_base_/settings/in1k-224_deit-finetune-60e.py']
+_base_ = ['../_base_/models/classifier_cait-s24_finetune.py', '../_base_/settings/in1k-224_deit-finetune-60e.py']
 model = dict(backbone=dict(attn_scale=False, feat_scale=True))

@@ -1,9 +1,7 @@
 """CaiT-XXS24 + AttnScale on ImageNet-1k, 60 epochs from a pretrained CaiT-XXS24.
 Paper: top-1 77.8 (77.5 without AttnScale), 11.956M + 96 parameters.
-WEIGHTS: a classifier's checkpoint, with or without AttnScale. Its class layers and its head are needed, so it is
-`load_from` that names it.
-    python tools/train.py configs/antioversmoothing/cait-xxs24-attnscale_finetune_in1k.py \
-        --cfg-options load_from=WEIGHTS
+It starts from the official CaiT, its class layers and its head included.
+python tools/train.py configs/antioversmoothing/cait-xxs24-attnscale_finetune_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_cait-xxs24-attnscale.py', '../_base_/settings/in1k-224_deit-finetune-60e.py']
+_base_ = ['../_base_/models/classifier_cait-xxs24_finetune.py', '../_base_/settings/in1k-224_deit-finetune-60e.py']

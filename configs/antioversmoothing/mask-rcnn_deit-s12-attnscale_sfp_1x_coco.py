@@ -1,6 +1,5 @@
 """Mask R-CNN with DeiT-S12 + AttnScale on COCO, 1x (12 epochs).
-    python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-attnscale_sfp_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-attnscale_sfp_1x_coco.py
 """
 
 _base_ = ['../_base_/models/mask-rcnn_deit-s12-attnscale.py', '../_base_/settings/coco-instance_swin-1x.py']

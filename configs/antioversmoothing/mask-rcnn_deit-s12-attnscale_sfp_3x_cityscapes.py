@@ -1,6 +1,5 @@
 """Mask R-CNN with DeiT-S12 + AttnScale on Cityscapes, 3x (24 epochs of 8 repetitions).
-    python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-attnscale_sfp_3x_cityscapes.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-attnscale_sfp_3x_cityscapes.py
 """
 
 _base_ = ['../_base_/models/mask-rcnn_deit-s12-attnscale.py', '../_base_/settings/cityscapes-instance_swin-3x.py']

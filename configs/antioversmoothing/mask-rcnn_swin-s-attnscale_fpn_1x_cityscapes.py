@@ -1,6 +1,5 @@
 """Mask R-CNN with Swin-S + AttnScale on Cityscapes, 1x (8 epochs of 8 repetitions).
-    python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s-attnscale_fpn_1x_cityscapes.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s-attnscale_fpn_1x_cityscapes.py
 """
 
 _base_ = ['../_base_/models/mask-rcnn_swin-s-attnscale.py', '../_base_/settings/cityscapes-instance_swin-1x.py']

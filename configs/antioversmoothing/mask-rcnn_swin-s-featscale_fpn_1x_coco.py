@@ -1,6 +1,5 @@
 """Mask R-CNN with Swin-S + FeatScale on COCO, 1x (12 epochs).
-    python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s-featscale_fpn_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s-featscale_fpn_1x_coco.py
 """
 
 _base_ = ['../_base_/models/mask-rcnn_swin-s-featscale.py', '../_base_/settings/coco-instance_swin-1x.py']

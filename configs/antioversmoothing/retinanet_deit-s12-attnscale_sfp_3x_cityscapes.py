@@ -1,6 +1,5 @@
 """RetinaNet with DeiT-S12 + AttnScale on Cityscapes, 3x (24 epochs of 8 repetitions).
-    python tools/train.py configs/antioversmoothing/retinanet_deit-s12-attnscale_sfp_3x_cityscapes.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/retinanet_deit-s12-attnscale_sfp_3x_cityscapes.py
 """
 
 _base_ = ['../_base_/models/retinanet_deit-s12-attnscale.py', '../_base_/settings/cityscapes-detection_swin-3x.py']

@@ -1,6 +1,5 @@
 """RetinaNet with DeiT-S12 + AttnScale on COCO, 3x (36 epochs, multi-scale).
-    python tools/train.py configs/antioversmoothing/retinanet_deit-s12-attnscale_sfp_3x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/retinanet_deit-s12-attnscale_sfp_3x_coco.py
 """
 
 _base_ = ['../_base_/models/retinanet_deit-s12-attnscale.py', '../_base_/settings/coco-detection_swin-3x.py']

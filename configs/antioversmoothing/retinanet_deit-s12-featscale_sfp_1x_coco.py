@@ -1,6 +1,5 @@
 """RetinaNet with DeiT-S12 + FeatScale on COCO, 1x (12 epochs).
-    python tools/train.py configs/antioversmoothing/retinanet_deit-s12-featscale_sfp_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/retinanet_deit-s12-featscale_sfp_1x_coco.py
 """
 
 _base_ = ['../_base_/models/retinanet_deit-s12-featscale.py', '../_base_/settings/coco-detection_swin-1x.py']

@@ -1,6 +1,5 @@
 """RetinaNet with Swin-S + FeatScale on COCO, 1x (12 epochs).
-    python tools/train.py configs/antioversmoothing/retinanet_swin-s-featscale_fpn_1x_coco.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/retinanet_swin-s-featscale_fpn_1x_coco.py
 """
 
 _base_ = ['../_base_/models/retinanet_swin-s-featscale.py', '../_base_/settings/coco-detection_swin-1x.py']

@@ -1,6 +1,5 @@
 """RetinaNet with Swin-S + FeatScale on Cityscapes, 3x (24 epochs of 8 repetitions).
-    python tools/train.py configs/antioversmoothing/retinanet_swin-s-featscale_fpn_3x_cityscapes.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/retinanet_swin-s-featscale_fpn_3x_cityscapes.py
 """
 
 _base_ = ['../_base_/models/retinanet_swin-s-featscale.py', '../_base_/settings/cityscapes-detection_swin-3x.py']

@@ -1,6 +1,5 @@
 """UperNet with DeiT-S12 + AttnScale on ADE20K, 1x (160k iterations).
-    python tools/train.py configs/antioversmoothing/upernet_deit-s12-attnscale_1x_ade20k-512x512.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/upernet_deit-s12-attnscale_1x_ade20k-512x512.py
 """
 
 _base_ = ['../_base_/models/upernet_deit-s12-attnscale.py', '../_base_/settings/ade20k-512x512_swin-1x.py']

@@ -1,6 +1,5 @@
 """UperNet with DeiT-S12 + AttnScale on Cityscapes, 3x (120k iterations).
-    python tools/train.py configs/antioversmoothing/upernet_deit-s12-attnscale_3x_cityscapes-768x768.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/upernet_deit-s12-attnscale_3x_cityscapes-768x768.py
 """
 
 _base_ = [

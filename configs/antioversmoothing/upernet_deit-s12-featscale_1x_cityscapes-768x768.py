@@ -1,6 +1,5 @@
 """UperNet with DeiT-S12 + FeatScale on Cityscapes, 1x (40k iterations).
-    python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_1x_cityscapes-768x768.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_1x_cityscapes-768x768.py
 """
 
 _base_ = [

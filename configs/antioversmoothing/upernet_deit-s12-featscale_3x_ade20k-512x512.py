@@ -1,6 +1,5 @@
 """UperNet with DeiT-S12 + FeatScale on ADE20K, 3x (480k iterations).
-    python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_3x_ade20k-512x512.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_3x_ade20k-512x512.py
 """
 
 _base_ = ['../_base_/models/upernet_deit-s12-featscale.py', '../_base_/settings/ade20k-512x512_swin-3x.py']

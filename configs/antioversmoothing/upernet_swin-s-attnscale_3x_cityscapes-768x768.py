@@ -1,6 +1,5 @@
 """UperNet with Swin-S + AttnScale on Cityscapes, 3x (120k iterations).
-    python tools/train.py configs/antioversmoothing/upernet_swin-s-attnscale_3x_cityscapes-768x768.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/upernet_swin-s-attnscale_3x_cityscapes-768x768.py
 """
 
 _base_ = ['../_base_/models/upernet_swin-s-attnscale_cityscapes.py', '../_base_/settings/cityscapes-768x768_swin-3x.py']

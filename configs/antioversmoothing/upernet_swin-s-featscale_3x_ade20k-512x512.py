@@ -1,6 +1,5 @@
 """UperNet with Swin-S + FeatScale on ADE20K, 3x (480k iterations).
-    python tools/train.py configs/antioversmoothing/upernet_swin-s-featscale_3x_ade20k-512x512.py \
-        --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/antioversmoothing/upernet_swin-s-featscale_3x_ade20k-512x512.py
 """
 
 _base_ = ['../_base_/models/upernet_swin-s-featscale.py', '../_base_/settings/ade20k-512x512_swin-3x.py']

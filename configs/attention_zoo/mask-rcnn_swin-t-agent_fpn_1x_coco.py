@@ -4,4 +4,4 @@ ELFATT paper: box AP 44.6, mask AP 40.7, 48M parameters.
 """
 
 _base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/coco-instance_swin-1x.py']
-model = dict(backbone=dict(attention='agent'))
+model = dict(backbone=dict(attention='agent', dense_agents=True))

@@ -1,6 +1,6 @@
 """Mask R-CNN with Swin-T on COCO, 1x (12 epochs).
 ELFATT paper: box AP 42.7, mask AP 39.3, 48M parameters.
-    python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-local_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
+    python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-local_fpn_1x_coco.py
 """
 
 _base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/coco-instance_swin-1x.py']

@@ -5,7 +5,7 @@ landmarks.
     python tools/train.py configs/attention_zoo/soft-t-linformer_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_300e.py']
+_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_soft-300e.py']
 model = dict(
     backbone=dict(
         attention=[

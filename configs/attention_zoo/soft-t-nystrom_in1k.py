@@ -4,5 +4,5 @@ It has as many landmarks as SOFT at 224 x 224, 49 in the first three stages.
     python tools/train.py configs/attention_zoo/soft-t-nystrom_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_300e.py']
+_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_soft-300e.py']
 model = dict(backbone=dict(attention=dict(type='mmlinattn.NystromAttention', num_landmarks=49)))

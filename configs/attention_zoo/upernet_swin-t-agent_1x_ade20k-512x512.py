@@ -5,4 +5,4 @@ ELFATT paper: mIoU 46.7, 61M parameters.
 """
 
 _base_ = ['../_base_/models/upernet_swin-t.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
-model = dict(backbone=dict(attention='agent'))
+model = dict(backbone=dict(attention='agent', dense_agents=True))

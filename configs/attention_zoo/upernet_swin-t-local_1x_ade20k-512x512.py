@@ -1,7 +1,6 @@
 """UperNet with Swin-T on ADE20K, 1x (160k iterations).
 ELFATT paper: mIoU 44.5, 60M parameters.
-    python tools/train.py configs/attention_zoo/upernet_swin-t-local_1x_ade20k-512x512.py \
-        --cfg-options pretrained=WEIGHTS
+    python tools/train.py configs/attention_zoo/upernet_swin-t-local_1x_ade20k-512x512.py
 """
 
 _base_ = ['../_base_/models/upernet_swin-t.py', '../_base_/settings/ade20k-512x512_swin-1x.py']

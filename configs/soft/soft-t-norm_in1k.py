@@ -4,5 +4,5 @@ Weights for the detection and segmentation configs, which have the normalized ke
     python tools/train.py configs/soft/soft-t-norm_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_300e.py']
+_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_soft-300e.py']
 model = dict(backbone=dict(attn_norm=True))

@@ -4,4 +4,4 @@ the normalized kernel: train soft-t-norm_in1k.py.
     python tools/train.py configs/soft/soft-t_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_300e.py']
+_base_ = ['../_base_/models/classifier_soft-t.py', '../_base_/settings/in1k-224_soft-300e.py']

@@ -1,6 +1,7 @@
 """SOFT++-Medium on ImageNet-1k, 300 epochs at 224 x 224. Paper: top-1 83.7, 48M parameters.
-python tools/train.py configs/soft/softpp-m_in1k.py
+The learning rate, 1e-3, is ours: the paper prints none, and its authors' code has no config of this size.
+    python tools/train.py configs/soft/softpp-m_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_softpp-t.py', '../_base_/settings/in1k-224_300e.py']
+_base_ = ['../_base_/models/classifier_softpp-t.py', '../_base_/settings/in1k-224_soft-300e.py']
 model = dict(backbone=dict(arch='medium'), head=dict(in_channels=768))

@@ -2,5 +2,5 @@
 python tools/train.py configs/soft/softpp-s_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_softpp-t.py', '../_base_/settings/in1k-224_300e.py']
+_base_ = ['../_base_/models/classifier_softpp-t.py', '../_base_/settings/in1k-224_soft-300e.py']
 model = dict(backbone=dict(arch='small'), head=dict(in_channels=768))

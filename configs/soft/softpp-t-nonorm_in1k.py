@@ -3,5 +3,5 @@ SOFT++'s architecture without its normalized kernel. Such weights suit no other 
     python tools/train.py configs/soft/softpp-t-nonorm_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_softpp-t.py', '../_base_/settings/in1k-224_300e.py']
+_base_ = ['../_base_/models/classifier_softpp-t.py', '../_base_/settings/in1k-224_soft-300e.py']
 model = dict(backbone=dict(attn_norm=False))

@@ -2,4 +2,4 @@
 python tools/train.py configs/soft/softpp-t_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_softpp-t.py', '../_base_/settings/in1k-224_300e.py']
+_base_ = ['../_base_/models/classifier_softpp-t.py', '../_base_/settings/in1k-224_soft-300e.py']

@@ -2,5 +2,5 @@
 python tools/train.py configs/soft/upernet_soft-l_1x_ade20k-512x512.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/upernet_soft-s.py', '../_base_/settings/ade20k-512x512_1x.py']
+_base_ = ['../_base_/models/upernet_soft-s.py', '../_base_/settings/ade20k-512x512_soft-1x.py']
 model = dict(backbone=dict(arch='large'))

@@ -1,4 +1,5 @@
 _base_ = 'mmdet::_base_/models/cascade-mask-rcnn_r50_fpn.py'
+pretrained = None
 model = dict(
     backbone=dict(
         _delete_=True,

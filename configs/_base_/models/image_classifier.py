@@ -3,6 +3,7 @@
 Source: the papers name mixup, cutmix and label smoothing; their strengths are DeiT's.
 """
 
+pretrained = None
 model = dict(
     type='ImageClassifier',
     head=dict(

@@ -1,4 +1,5 @@
 _base_ = './retinanet_fpn.py'
+pretrained = 'https://dl.fbaipublicfiles.com/deit/deit_small_patch16_224-cd65a155.pth'
 model = dict(
     backbone=dict(
         _delete_=True,

@@ -1,6 +1,6 @@
 """UperNet on Cityscapes, 40k iterations, batch 8 (4 GPUs x 2).
 
-Source: the SOFT++ paper (40k at 768 x 768); the batch, not printed, is MMSegmentation's.
+Source: the SOFT++ paper (40k at 768 x 768); the batch is MMSegmentation's.
 """
 
 _base_ = './ade20k_1x.py'

@@ -8,4 +8,4 @@ _base_ = './in1k_300e.py'
 optim_wrapper = dict(clip_grad=dict(max_norm=5.0))
 param_scheduler = _base_.param_scheduler
 param_scheduler[0].update(end=20)
-param_scheduler[1].update(eta_min=1e-5, begin=20)
+param_scheduler[1].update(begin=20)

@@ -1,7 +1,7 @@
 """ImageNet, 60 epochs from a pretrained classifier, batch 512 (8 GPUs x 64).
 
 Source: the AttnScale and FeatScale paper's code (AdamW, lr 5e-5 for 512 images, weight decay 5e-4, 1 epoch of warm-up,
-cosine to 1e-6).
+cosine to 1e-6, DeiT's moving average of weights).
 """
 
 _base_ = './in1k_300e_deit.py'

@@ -1,5 +1,5 @@
-"""No weight decay on norms, position tables, agents' biases, class tokens, scaling vectors, and LayerScale's factors
-(scale1, scale2)."""
+"""No weight decay on norms, position tables, agents' biases, class tokens, scaling vectors (focus_scale is FLatten's),
+and LayerScale's factors (scale1, scale2)."""
 
 optim_wrapper = dict(
     paramwise_cfg=dict(
@@ -9,6 +9,7 @@ optim_wrapper = dict(
             relative_position_bias_table=dict(decay_mult=0.0),
             agent_bias=dict(decay_mult=0.0),
             query_bias=dict(decay_mult=0.0),
+            focus_scale=dict(decay_mult=0.0),
             cls_token=dict(decay_mult=0.0),
             omega=dict(decay_mult=0.0),
             dc_scale=dict(decay_mult=0.0),

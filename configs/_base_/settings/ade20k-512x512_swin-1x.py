@@ -1,3 +1,3 @@
-_base_ = './ade20k-512x512_1x.py'
-# as Swin and VMamba train UperNet
-optim_wrapper = dict(optimizer=dict(lr=6e-5))
+_base_ = ['mmseg::_base_/datasets/ade20k.py', '../schedules/ade20k_1x.py', '../seg_runtime.py']
+# a checkpoint wherever there is a validation
+default_hooks = dict(checkpoint=dict(interval=16000))

@@ -1,3 +1,1 @@
-_base_ = './cityscapes-768x768_3x.py'
-# as Swin and VMamba train UperNet
-optim_wrapper = dict(optimizer=dict(lr=6e-5))
+_base_ = ['mmseg::_base_/datasets/cityscapes_768x768.py', '../schedules/cityscapes-seg_3x.py', '../seg_runtime.py']

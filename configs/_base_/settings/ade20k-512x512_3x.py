@@ -1,1 +1,0 @@
-_base_ = ['mmseg::_base_/datasets/ade20k.py', '../schedules/ade20k_3x.py', '../seg_runtime.py']

@@ -1,1 +1,0 @@
-_base_ = ['mmseg::_base_/datasets/cityscapes_768x768.py', '../schedules/cityscapes-seg_3x.py', '../seg_runtime.py']

@@ -1,0 +1,1 @@
+_base_ = ['../datasets/coco_instance_lsj.py', '../schedules/coco_100e.py', '../det_runtime.py']

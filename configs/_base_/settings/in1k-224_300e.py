@@ -1,1 +1,0 @@
-_base_ = ['../datasets/in1k_224.py', '../schedules/in1k_300e.py', '../cls_runtime.py']

@@ -1,0 +1,2 @@
+_base_ = ['../datasets/in1k_224.py', '../schedules/in1k_400e_cait.py', '../cls_runtime.py']
+train_dataloader = dict(sampler=dict(type='RepeatAugSampler'))

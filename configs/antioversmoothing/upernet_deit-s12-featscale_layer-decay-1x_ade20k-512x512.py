@@ -1,0 +1,5 @@
+"""UperNet with DeiT-S12 + FeatScale on ADE20K, 1x (160k iterations), with layer-wise learning rate decay.
+python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_layer-decay-1x_ade20k-512x512.py
+"""
+
+_base_ = ['../_base_/models/upernet_deit-s12-featscale.py', '../_base_/settings/ade20k-512x512_deit-layer-decay-1x.py']

@@ -1,0 +1,5 @@
+"""UperNet with Swin-S + FeatScale on ADE20K, 1x (160k iterations), with layer-wise learning rate decay.
+python tools/train.py configs/antioversmoothing/upernet_swin-s-featscale_layer-decay-1x_ade20k-512x512.py
+"""
+
+_base_ = ['../_base_/models/upernet_swin-s-featscale.py', '../_base_/settings/ade20k-512x512_swin-layer-decay-1x.py']

@@ -1,7 +1,0 @@
-"""Mask R-CNN with Agent-CSWin-T on COCO, 3x (36 epochs, multi-scale).
-ELFATT paper: box AP 49.3, mask AP 43.9, 40M parameters.
-    python tools/train.py configs/attention_zoo/mask-rcnn_cswin-t-agent_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
-"""
-
-_base_ = ['../_base_/models/mask-rcnn_cswin-t.py', '../_base_/settings/coco-instance_swin-3x.py']
-model = dict(backbone=dict(attention='agent'))

@@ -1,8 +1,0 @@
-"""Mask R-CNN with FLatten-CSWin-T on COCO, 3x (36 epochs, multi-scale).
-ELFATT paper: box AP 48.9, mask AP 43.9, 41M parameters.
-    python tools/train.py configs/attention_zoo/mask-rcnn_cswin-t-flatten_fpn_3x_coco.py \
-        --cfg-options pretrained=WEIGHTS
-"""
-
-_base_ = ['../_base_/models/mask-rcnn_cswin-t.py', '../_base_/settings/coco-instance_swin-3x.py']
-model = dict(backbone=dict(attention='flatten'))

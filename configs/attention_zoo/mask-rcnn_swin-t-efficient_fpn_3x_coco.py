@@ -1,8 +1,0 @@
-"""Mask R-CNN with Swin-T with efficient attention on COCO, 3x (36 epochs, multi-scale).
-ELFATT paper: box AP 47.6, mask AP 42.7, 48M parameters.
-    python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-efficient_fpn_3x_coco.py \
-        --cfg-options pretrained=WEIGHTS
-"""
-
-_base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/coco-instance_swin-3x.py']
-model = dict(backbone=dict(attention='efficient'))

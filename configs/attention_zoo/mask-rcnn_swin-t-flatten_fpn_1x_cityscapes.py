@@ -1,0 +1,9 @@
+"""Mask R-CNN with FLatten-Swin-T on Cityscapes, 1x (8 epochs of 8 repetitions).
+python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-flatten_fpn_1x_cityscapes.py \
+    --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
+model = dict(
+    backbone=dict(attention='flatten'), roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8))
+)

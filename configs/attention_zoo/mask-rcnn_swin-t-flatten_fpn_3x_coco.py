@@ -1,7 +1,0 @@
-"""Mask R-CNN with FLatten-Swin-T on COCO, 3x (36 epochs, multi-scale).
-ELFATT paper: box AP 46.5, mask AP 42.1, 49M parameters.
-    python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-flatten_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
-"""
-
-_base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/coco-instance_swin-3x.py']
-model = dict(backbone=dict(attention='flatten'))

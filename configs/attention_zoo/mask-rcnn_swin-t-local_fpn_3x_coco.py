@@ -1,6 +1,0 @@
-"""Mask R-CNN with Swin-T on COCO, 3x (36 epochs, multi-scale). ELFATT paper: box AP 46.0, mask AP 41.6, 48M parameters.
-python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-local_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
-"""
-
-_base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/coco-instance_swin-3x.py']
-model = dict(backbone=dict(attention='local'))

@@ -1,0 +1,6 @@
+"""RetinaNet with CSWin-T with efficient attention on COCO, 3x (36 epochs, multi-scale).
+python tools/train.py configs/attention_zoo/retinanet_cswin-t-efficient_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/retinanet_cswin-t.py', '../_base_/settings/coco-detection_swin-3x.py']
+model = dict(backbone=dict(attention='efficient'))

@@ -1,0 +1,7 @@
+"""RetinaNet with CSWin-T with softmax attention on Cityscapes, 1x (8 epochs of 8 repetitions).
+python tools/train.py configs/attention_zoo/retinanet_cswin-t-global_fpn_1x_cityscapes.py \
+    --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/retinanet_cswin-t.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
+model = dict(backbone=dict(attention='global'), bbox_head=dict(num_classes=8))

@@ -1,0 +1,7 @@
+"""RetinaNet with Swin-T with efficient attention on Cityscapes, 1x (8 epochs of 8 repetitions).
+python tools/train.py configs/attention_zoo/retinanet_swin-t-efficient_fpn_1x_cityscapes.py \
+    --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/retinanet_swin-t.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
+model = dict(backbone=dict(attention='efficient'), bbox_head=dict(num_classes=8))

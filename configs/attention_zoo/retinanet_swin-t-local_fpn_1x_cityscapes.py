@@ -1,0 +1,6 @@
+"""RetinaNet with Swin-T on Cityscapes, 1x (8 epochs of 8 repetitions).
+python tools/train.py configs/attention_zoo/retinanet_swin-t-local_fpn_1x_cityscapes.py
+"""
+
+_base_ = ['../_base_/models/retinanet_swin-t.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
+model = dict(backbone=dict(attention='local'), bbox_head=dict(num_classes=8))

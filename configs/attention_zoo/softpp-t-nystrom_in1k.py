@@ -1,0 +1,8 @@
+"""Nystroemformer in SOFT++-Tiny's pyramid on ImageNet-1k, 300 epochs at 224 x 224.
+SOFT++ paper, Table 2: top-1 80.1; it prints the sizes and speeds of SOFT-Tiny's pyramid beside it.
+It has as many landmarks as SOFT at 224 x 224, 49 in the first three stages.
+    python tools/train.py configs/attention_zoo/softpp-t-nystrom_in1k.py
+"""
+
+_base_ = ['../_base_/models/classifier_softpp-t.py', '../_base_/settings/in1k-224_soft-300e.py']
+model = dict(backbone=dict(attention=dict(type='mmlinattn.NystromAttention', num_landmarks=49)))

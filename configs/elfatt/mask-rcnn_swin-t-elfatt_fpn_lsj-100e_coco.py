@@ -1,0 +1,6 @@
+"""Mask R-CNN with Swin-T-ELFATT on COCO, 100 epochs of large-scale jittering.
+python tools/train.py configs/elfatt/mask-rcnn_swin-t-elfatt_fpn_lsj-100e_coco.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/mask-rcnn_swin-t-elfatt.py', '../_base_/settings/coco-instance_swin-lsj-100e.py']
+model = dict(data_preprocessor=dict(batch_augments=[dict(type='BatchFixedSizePad', size=(1024, 1024), pad_mask=True)]))

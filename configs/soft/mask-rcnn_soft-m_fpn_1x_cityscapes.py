@@ -1,0 +1,6 @@
+"""Mask R-CNN with SOFT-Medium (normalized) on Cityscapes, 1x (8 epochs of 8 repetitions).
+python tools/train.py configs/soft/mask-rcnn_soft-m_fpn_1x_cityscapes.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/mask-rcnn_soft-m.py', '../_base_/settings/cityscapes-instance_1x.py']
+model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))

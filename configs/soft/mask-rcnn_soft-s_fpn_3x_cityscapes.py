@@ -1,0 +1,6 @@
+"""Mask R-CNN with SOFT-Small (normalized) on Cityscapes, 3x (24 epochs of 8 repetitions).
+python tools/train.py configs/soft/mask-rcnn_soft-s_fpn_3x_cityscapes.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/mask-rcnn_soft-s.py', '../_base_/settings/cityscapes-instance_3x.py']
+model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))

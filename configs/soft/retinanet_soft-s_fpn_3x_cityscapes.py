@@ -1,0 +1,6 @@
+"""RetinaNet with SOFT-Small (normalized) on Cityscapes, 3x (24 epochs of 8 repetitions).
+python tools/train.py configs/soft/retinanet_soft-s_fpn_3x_cityscapes.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/retinanet_soft-s.py', '../_base_/settings/cityscapes-detection_3x.py']
+model = dict(bbox_head=dict(num_classes=8))

@@ -1,0 +1,6 @@
+"""RetinaNet with SOFT-Tiny (normalized) on Cityscapes, 1x (8 epochs of 8 repetitions).
+python tools/train.py configs/soft/retinanet_soft-t_fpn_1x_cityscapes.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/retinanet_soft-t.py', '../_base_/settings/cityscapes-detection_1x.py']
+model = dict(bbox_head=dict(num_classes=8))
