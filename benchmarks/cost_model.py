@@ -4,7 +4,8 @@ Nothing here is measured: no GPU was there. A step of a layer takes the longest 
 arithmetic, its memory traffic and its kernel launches; each at a share of the card's
 peak that large kernels usually reach. The model ranks the ways to apply A's inverse
 (the 20 Newton-Raphson steps of the papers, or the same operator by other means), and
-compares them with the rest of the model.
+compares them with the rest of the model. Deflation, the product form in float64 and one
+kernel for a parabola are modelled only: the package has none of them on a GPU.
 
 Legend: B batch, h heads, N tokens, m landmarks, d head dim, n = B h matrices, T steps.
 
@@ -21,11 +22,16 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from math import ceil
 from pathlib import Path
-from unittest.mock import patch
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
+
+from mmlinattn.analysis import count_flops
+from mmlinattn.functional.softmax_free.polynomial import KEPT, newton_polynomial
+from mmlinattn.models.attentions import SoftmaxFreeAttention
+from mmlinattn.models.backbones import SOFTPlusPlus
+from mmlinattn.registry import MODELS
 
 # Shares of the peak that a large product, a large copy and a sweep reach, seconds
 # that a launch takes where kernels are short, and that a wait for the GPU costs.
@@ -176,56 +182,77 @@ def elementwise(entries, reads, writes, launches=1):
 # the cut-off, and the number of times that the result is applied to (m, d) columns.
 
 
-def newton_fp32(m, n, d, eigenpairs, applications, fused=True):
-    """Literal steps in float32: two products of m x m each, with ``baddbmm``; or
-    with the two element-wise operations of ``2 * y - y @ a @ y``."""
-    step = 2 * product(m, m, m, n, 'fp32')
+def newton_fp32(m, n, d, eigenpairs, applications):
+    """Literal steps in float32: two products of m x m each, with ``baddbmm``."""
     # baddbmm reads what it adds to
-    step += (
-        elementwise(n * m * m, 4, 0, 0) if fused else elementwise(n * m * m, 12, 8, 2)
-    )
+    step = 2 * product(m, m, m, n, 'fp32') + elementwise(n * m * m, 4, 0, 0)
     return STEPS * step + applications * product(m, m, d, n, 'fp32')
 
 
-def newton_plain(*args):
-    return newton_fp32(*args, fused=False)
+# Bytes read and written for each entry, and kernels, by what makes float16 parts of a
+# matrix, and what puts them side by side three times.
+PARTS, CAT = (18, 12, 4), (6, 6, 1)
 
 
-def newton_thin_tail(m, n, d, eigenpairs, applications, levels=3):
-    """The last steps on (m, d) columns: each triples the products with them, and
-    saves two of m x m."""
-    step = 2 * product(m, m, m, n, 'fp32') + elementwise(n * m * m, 4, 0, 0)
-    return (STEPS - levels) * step + applications * _thin_products(m, n, d, levels)
+def newton_split(m, n, d, eigenpairs, applications):
+    """Every factor in two parts, three products of parts in one: inner size 3 m."""
+    step = 2 * product(m, 3 * m, m, n, 'fp16', 2)
+    for part in 3 * (PARTS, CAT):
+        step += elementwise(n * m * m, *part)
+    # both products and the iterate are scaled, and the new iterate is summed up
+    step += elementwise(n * m * m, 24, 20, 5)
+    return STEPS * step + applications * product(m, m, d, n, 'fp32')
 
 
-def _thin_products(m, n, d, levels):
-    """t(0) = 1 product, t(k) = 2 t(k - 1) + 1 for the one with A between."""
-    return (2 ** (levels + 1) - 1) * product(m, m, d, n, 'fp32')
+def polynomial(m, n, d, eigenpairs, applications, parabola):
+    """As :mod:`mmlinattn.functional.softmax_free.polynomial`: parabolas of m x m,
+    then products with the columns, with an element-wise operation on them for each
+    coefficient.
 
-
-def newton_split(m, n, d, eigenpairs, applications, precision, width, levels=0):
-    """Every factor in two parts, three products of parts in one: inner size 3 m.
-
-    A kernel of its own makes the parts of the step's two new matrices, in both
-    orders.
+    Args:
+        parabola (Cost): One.
     """
-    parts = 6 * width
-    step = 2 * product(m, 3 * m, m, n, precision, width)
-    step += elementwise(n * m * m, 4, 0, 0)  # what baddbmm adds to
-    step += elementwise(n * m * m, 4, parts) + elementwise(n * m * m, 4, parts / 2)
-    return (STEPS - levels) * step + applications * _thin_products(m, n, d, levels)
+    heights, coefficients = newton_polynomial(STEPS, torch.float32)
+    prepare = len(heights) * parabola + elementwise(n * m * m, 8, 8, 3)
+    thin, columns = product(m, m, d, n, 'fp32'), n * m * d
+
+    def times(k):
+        return thin if k % KEPT == 0 else factor(k - 1) + times(k - 1)
+
+    def factor(k):
+        if k % KEPT == 0:
+            return thin + elementwise(columns, 4, 0, 0)
+        return times(k) + elementwise(columns, 12, 8, 2)
+
+    apply = elementwise(columns, 4, 4)
+    for k in range(len(heights)):
+        apply += factor(k)
+    # Clenshaw's sums, what baddbmm adds to, and two first terms
+    terms = len(coefficients) - 1
+    apply += terms * (thin + elementwise(columns, 12, 4))
+    apply += elementwise(columns, 4, 8, 2)
+    return prepare + applications * apply
 
 
-def newton_split_fp16(*args):
-    return newton_split(*args, 'fp16', 2)
+def polynomial_fp32(m, n, *args):
+    parabola = product(m, m, m, n, 'fp32') + elementwise(n * m * m, 4, 0, 0)
+    return polynomial(m, n, *args, parabola=parabola)
 
 
-def newton_split_fp16_thin_tail(*args):
-    return newton_split(*args, 'fp16', 2, levels=3)
+def polynomial_split(m, n, *args):
+    """Two products of parts, as PyTorch runs it: sums of matrices in between."""
+    parabola = 2 * product(m, m, m, n, 'fp16', 2)
+    parabola += elementwise(n * m * m, *PARTS) + elementwise(n * m * m, 28, 16, 4)
+    return polynomial(m, n, *args, parabola=parabola)
 
 
-def newton_split_tf32(*args):
-    return newton_split(*args, 'tf32', 4)
+def polynomial_one_kernel(m, n, *args):
+    """With a kernel for a parabola, which keeps parts in registers and computes one
+    block of each pair next to the diagonal: three products of parts, of 128 x 128."""
+    blocks = ceil(m / 128)
+    pairs = (blocks + 1) / (2 * blocks)
+    parabola = Cost(Counter(fp16=3 * pairs * 2 * m**3 * n), 8 * n * m * m, 1)
+    return polynomial(m, n, *args, parabola=parabola)
 
 
 def fp64_product_form(m, n, d, eigenpairs, applications):
@@ -269,12 +296,11 @@ def deflation(m, n, d, eigenpairs, applications, precision='fp32', block=32):
 
 
 INVERSES = {
-    'newton-fp32, unfused': newton_plain,
     'newton-fp32': newton_fp32,
-    'newton-fp32, thin tail': newton_thin_tail,
-    'newton-split, tf32': newton_split_tf32,
-    'newton-split, fp16': newton_split_fp16,
-    'newton-split, fp16, thin tail': newton_split_fp16_thin_tail,
+    'newton-split': newton_split,
+    'polynomial-fp32': polynomial_fp32,
+    'polynomial-split': polynomial_split,
+    'polynomial-split, one kernel': polynomial_one_kernel,
     'fp64 product form': fp64_product_form,
     'deflation': deflation,
 }
@@ -385,28 +411,32 @@ class _Traffic(TorchDispatchMode):
         return out
 
 
+@MODELS.register_module()
+class LandmarksOnly(SoftmaxFreeAttention):
+    """All of softmax-free attention but the attention itself."""
+
+    def attend(self, q, k, v, hw_shape):
+        self.sampler(self.split_heads(q) / self.head_dims**0.25, hw_shape)
+        return v
+
+
 def rest_of_model(arch, shape, batch, half, training):
     """All of SOFT++ but its softmax-free attention: counted, on the meta device.
 
     A backward pass is taken to be twice a forward pass.
     """
-    from mmlinattn import functional
-    from mmlinattn.analysis import count_flops
-    from mmlinattn.models.backbones import SOFTPlusPlus
-
     with torch.device('meta'):
         model = SOFTPlusPlus(arch=arch).eval()
+        attention = [
+            dict(type='LandmarksOnly', sampling_ratio=ratio, kernel_size=size)
+            for ratio, size in ((8, 9), (4, 5), (2, 3))
+        ]
+        without = SOFTPlusPlus(arch=arch, attention=[*attention, None]).eval()
         image = torch.empty(1, 3, *shape)
     kinds = count_flops(model, image).by_kind()
     macs = sum(kinds.values()) - kinds['gaussian_kernel'] - kinds['pseudo_inverse']
-
-    def skip(q, landmarks, v, *args, **kwargs):
-        return torch.empty_like(v)
-
-    traffic = _Traffic()
-    skipped = patch.object(functional, 'softmax_free_attention', skip)
-    with torch.no_grad(), skipped, traffic:
-        model(image)
+    with torch.no_grad(), _Traffic() as traffic:
+        without(image)
     cost = traffic.cost
     # float32 is what PyTorch's default settings give products; convolutions are few
     cost.flops = Counter({'fp16' if half else 'fp32': 2 * macs * batch})
@@ -527,7 +557,8 @@ def render(args, layers, models):
     lines += [markdown(titles, cells), '', '## Whole models', '']
     lines += [
         'Milliseconds, and in brackets the inverses over all the rest of the model, '
-        'sweeps included. The fastest inverse is bold.',
+        'sweeps included. The fastest inverse is bold. The package has the first four; '
+        'the others are what could come next.',
         '',
     ]
     cells = []

@@ -31,6 +31,7 @@ DIMS = ((32, 32), (32, 64), (64, 64), (64, 128), (96, 96), (128, 128))
 OPERANDS = {
     'float32': ('fp32', 'fp32', 2),
     'half': ('bf16', 'bf16', 1),
+    'half tokens, two halves': ('bf16', 'fp32', 2),
     'half, float32 tokens': ('fp32', 'bf16', 1),
 }
 WANTED = {'out': (True, False), 'grad': (False, True), 'both': (True, True)}

@@ -6,9 +6,11 @@ from .convolution import depthwise_conv2d
 from .efficient import efficient_attention
 from .focused import focus, focused_linear_attention
 from .local import block_attention, local_attention
+from .maps import to_map, to_tokens, unflatten
 from .nystrom import iterative_pinv, nystrom_attention
 from .oversmoothing import attn_scale, dc_component, feat_scale
 from .performer import orthogonal_features, performer_attention
+from .pooling import adaptive_avg_pool2d, cell_avg_pool2d
 from .softmax_free import (
     check_solver,
     cholesky_solve,
@@ -20,10 +22,12 @@ from .softmax_free import (
 )
 
 __all__ = [
+    'adaptive_avg_pool2d',
     'agent_attention',
     'attn_scale',
     'block_attention',
     'blockify',
+    'cell_avg_pool2d',
     'check_solver',
     'cholesky_solve',
     'crop_map',
@@ -45,5 +49,8 @@ __all__ = [
     'performer_attention',
     'softmax_free_attention',
     'square_side',
+    'to_map',
+    'to_tokens',
     'unblockify',
+    'unflatten',
 ]

@@ -12,6 +12,9 @@ from torch.nn.functional import pad
 
 from mmlinattn.deprecation import renamed_argument
 
+from .maps import unflatten
+from .tracing import is_exported
+
 Shape = tuple[int, int]
 Side = Union[int, Shape]
 
@@ -55,12 +58,12 @@ def pad_map(
         size of that map.
     """
     padded_shape = _whole_blocks(hw_shape, side)
-    if padded_shape == tuple(hw_shape):
+    if not is_exported() and padded_shape == tuple(hw_shape):
         return x, padded_shape
     top, left = _offsets(padded_shape, hw_shape, centered)
     bottom = padded_shape[0] - hw_shape[0] - top
     right = padded_shape[1] - hw_shape[1] - left
-    x = pad(x.unflatten(-2, hw_shape), (0, 0, left, right, top, bottom))
+    x = pad(unflatten(x, -2, hw_shape), (0, 0, left, right, top, bottom))
     return x.flatten(-3, -2), padded_shape
 
 
@@ -69,11 +72,11 @@ def crop_map(
     x: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool = False
 ) -> Tensor:
     """Undoes :func:`pad_map`: (..., N', d) to (..., N, d)."""
-    if tuple(padded_shape) == tuple(hw_shape):
+    if not is_exported() and tuple(padded_shape) == tuple(hw_shape):
         return x
     top, left = _offsets(padded_shape, hw_shape, centered)
     height, width = hw_shape
-    x = x.unflatten(-2, padded_shape)
+    x = unflatten(x, -2, padded_shape)
     return x[..., top : top + height, left : left + width, :].flatten(-3, -2)
 
 
@@ -92,7 +95,7 @@ def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> 
     """
     x, (height, width) = pad_map(x, hw_shape, side, centered)
     rows, cols = _sides(side)
-    x = x.unflatten(-2, (height // rows, rows, width // cols, cols))
+    x = unflatten(x, -2, (height // rows, rows, width // cols, cols))
     return x.transpose(-4, -3).flatten(-5, -4).flatten(-3, -2)
 
 
@@ -103,7 +106,7 @@ def unblockify(
     """Undoes :func:`blockify`: (..., n, s * t, d) to (..., N, d)."""
     padded_shape = _whole_blocks(hw_shape, side)
     grid = [padded // s for padded, s in zip(padded_shape, _sides(side))]
-    x = x.unflatten(-2, _sides(side)).unflatten(-4, grid)
+    x = unflatten(unflatten(x, -2, _sides(side)), -4, grid)
     x = x.transpose(-4, -3).flatten(-5, -2)
     return crop_map(x, padded_shape, hw_shape, centered)
 
@@ -115,7 +118,7 @@ def _sides(side: Side) -> Shape:
 
 def _whole_blocks(hw_shape: Shape, side: Side) -> Shape:
     (height, width), (rows, cols) = hw_shape, _sides(side)
-    return math.ceil(height / rows) * rows, math.ceil(width / cols) * cols
+    return (height + rows - 1) // rows * rows, (width + cols - 1) // cols * cols
 
 
 def _offsets(padded_shape: Shape, hw_shape: Shape, centered: bool) -> Shape:

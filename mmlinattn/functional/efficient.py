@@ -29,5 +29,5 @@ def efficient_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """
     with autocast_disabled(q):
         k, v = at_least_float32(k, v)
-        context = k.softmax(-2).mT @ v  # (B, h, c, d)
+        context = k.softmax(-2).transpose(-2, -1) @ v  # (B, h, c, d)
         return q.softmax(-1) @ context.to(q.dtype)

@@ -3,15 +3,24 @@
 Legend: B batch, h heads, N tokens, d head dim.
 """
 
+from typing import Optional
+
+import torch
 from torch import Tensor
 
 from .precision import at_least_float32, autocast_disabled
 
-# gives a token without positive channels a direction
+# of the official code: it gives a token without positive channels a direction, and is
+# added to the normalizer, which is 0 for a head without any
 _EPS = 1e-6
 
 
-def focus(x: Tensor, factor: float = 3) -> Tensor:
+def focus(
+    x: Tensor,
+    factor: float = 3,
+    scale: Optional[Tensor] = None,
+    axes: tuple[int, ...] = (-1,),
+) -> Tensor:
     r"""Draws vectors to their largest axes and keeps their lengths.
 
     :math:`\phi_p(x) = f_p(ReLU(x))`,
@@ -21,23 +30,31 @@ def focus(x: Tensor, factor: float = 3) -> Tensor:
     Args:
         x (Tensor): (..., d), float32 or more.
         factor (float): p.
+        scale (Tensor, optional): Positive, broadcast to x: what ReLU(x) is divided
+            by, as in the official code.
+        axes (tuple[int]): Axes of x that a vector has.
 
     Returns:
-        Tensor: (..., d), nonnegative.
+        Tensor: As x, nonnegative.
     """
     x = x.relu() + _EPS
+    if scale is not None:
+        x = x / scale
     # f_p(x) is invariant to this, but powers of large numbers overflow
-    power = (x / x.detach().amax(-1, keepdim=True)) ** factor
-    return power * (x.norm(dim=-1, keepdim=True) / power.norm(dim=-1, keepdim=True))
+    power = (x / x.detach().amax(axes, keepdim=True)) ** factor
+    length = torch.linalg.vector_norm(x, dim=axes, keepdim=True)
+    return power * (length / torch.linalg.vector_norm(power, dim=axes, keepdim=True))
 
 
 def focused_linear_attention(
-    q: Tensor, k: Tensor, v: Tensor, factor: float = 3
+    q: Tensor, k: Tensor, v: Tensor, factor: float = 3, scale: Optional[Tensor] = None
 ) -> Tensor:
     r"""Linear attention with the feature map :func:`focus`.
 
     :math:`\phi_p(Q) (\phi_p(K)^T V)`, each row divided by
-    :math:`\phi_p(Q_i) \sum_j \phi_p(K_j)^T`.
+    :math:`\phi_p(Q_i) \sum_j \phi_p(K_j)^T`. As in the official code, a token is
+    focused once, in all its heads together, so that its length is that of h * d
+    channels, and 1e-6 N is added to the divisor.
 
     Args:
         q (Tensor): (B, h, N, d).
@@ -45,6 +62,7 @@ def focused_linear_attention(
         v (Tensor): (B, h, N, d). Half precision is computed in float32,
             with or without autocast.
         factor (float): p.
+        scale (Tensor, optional): (h, 1, d), positive. See :func:`focus`.
 
     Returns:
         Tensor: (B, h, N, d), in the dtype of ``v``.
@@ -52,6 +70,9 @@ def focused_linear_attention(
     dtype = v.dtype
     with autocast_disabled(q):
         q, k, v = at_least_float32(q, k, v)
-        q, k = focus(q, factor), focus(k, factor)
-        normalizer = q @ k.sum(-2, keepdim=True).mT  # (B, h, N, 1)
-        return (q @ (k.mT @ v) / normalizer).to(dtype)
+        if scale is not None:
+            scale = scale.to(q.dtype)
+        q, k = focus(q, factor, scale, (1, 3)), focus(k, factor, scale, (1, 3))
+        k = k / k.size(-2)
+        normalizer = q @ k.sum(-2, keepdim=True).transpose(-2, -1)  # (B, h, N, 1)
+        return (q @ (k.transpose(-2, -1) @ v) / (normalizer + _EPS)).to(dtype)

@@ -14,7 +14,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from mmlinattn.deprecation import renamed_argument
 
 from .blocks import Shape, blockify, square_side, unblockify
+from .maps import unflatten
 from .oversmoothing import attn_scale
+from .tracing import is_exported
 
 
 def block_attention(
@@ -87,8 +89,9 @@ def local_attention(
     heads = q.shape[:2]
     q, k, v = [blockify(x, hw_shape, block_shape, centered) for x in (q, k, v)]
     is_key = None
-    if mask_padding and any(
-        length % side for length, side in zip(hw_shape, block_shape)
+    if mask_padding and (
+        is_exported()
+        or any(length % side for length, side in zip(hw_shape, block_shape))
     ):
         is_key = torch.ones(math.prod(hw_shape), 1, device=q.device)
         is_key = blockify(is_key, hw_shape, block_shape, centered)  # (n, s * t, 1)
@@ -97,9 +100,12 @@ def local_attention(
         q.flatten(0, 1),
         k.flatten(0, 1),
         v.flatten(0, 1),
-        attn_mask=None if is_key is None else is_key.mT.bool().unsqueeze(0),
+        attn_mask=None
+        if is_key is None
+        else is_key.transpose(-2, -1).bool().unsqueeze(0),
         dropout_p=dropout_p,
-    ).unflatten(0, heads)
+    )
+    out = unflatten(out, 0, heads)
     if omega is not None:
         if is_key is not None:
             # padded values are zero: this makes the block's mean the keys' mean

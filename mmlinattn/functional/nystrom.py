@@ -28,7 +28,7 @@ def iterative_pinv(a: Tensor, num_iters: int = 6) -> Tensor:
     """
     norms = [a.abs().sum(dim, keepdim=True).amax((-2, -1), True) for dim in (-2, -1)]
     eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-    z = a.mT / (norms[0] * norms[1])
+    z = a.transpose(-2, -1) / (norms[0] * norms[1])
     for _ in range(num_iters):
         az = a @ z
         z = z @ (13 * eye - az @ (15 * eye - az @ (7 * eye - az))) / 4
@@ -66,7 +66,9 @@ def nystrom_attention(
         q, k, v, q_landmarks, k_landmarks = at_least_float32(
             q, k, v, q_landmarks, k_landmarks
         )
-        a = (q_landmarks * q.size(-1) ** -0.5 @ k_landmarks.mT).softmax(-1)
+        a = (q_landmarks * q.size(-1) ** -0.5 @ k_landmarks.transpose(-2, -1)).softmax(
+            -1
+        )
         x = scaled_dot_product_attention(q_landmarks, k, v)  # (B, h, m, d)
         y = iterative_pinv(a, num_iters) @ x
         return scaled_dot_product_attention(q, k_landmarks, y).to(dtype)

@@ -58,7 +58,7 @@ def performer_attention(q: Tensor, k: Tensor, v: Tensor, features: Tensor) -> Te
     dtype = v.dtype
     with autocast_disabled(q):
         q, k, v, features = at_least_float32(q, k, v, features)
-        features = features.mT * q.size(-1) ** -0.25
+        features = features.transpose(-2, -1) * q.size(-1) ** -0.25
         half_square = k.square().sum(-1, keepdim=True) / (2 * k.size(-1) ** 0.5)
         log_k = k @ features - half_square  # (B, h, N, m)
         log_q = q @ features + log_k.logsumexp(-2, keepdim=True)

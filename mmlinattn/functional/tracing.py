@@ -1,6 +1,16 @@
-"""Detects tracing, compiling and exporting."""
+"""Detects tracing, compiling and exporting, and does what they need.
+
+An exporter records one run of a model, in a file that serves for maps of other sizes.
+A size is a symbol there: an integer whose value is not known, of a type of the
+exporter's own. A branch on it would stay as the one run took it.
+"""
+
+from types import SimpleNamespace
+from typing import Any, Callable
 
 import torch
+from torch import Tensor
+from torch.autograd import Function
 
 
 def is_traced() -> bool:
@@ -14,3 +24,55 @@ def is_traced() -> bool:
     compiler = getattr(torch, 'compiler', None)
     is_compiling = getattr(compiler, 'is_compiling', None) or torch._dynamo.is_compiling
     return is_compiling()
+
+
+def constant_when_compiled(function: Callable) -> Callable:
+    """What ``torch.compiler.assume_constant_result`` makes of a function, without
+    the seconds that importing the compiler takes."""
+    vars(function)['_dynamo_marked_constant'] = True
+    return function
+
+
+def is_exported() -> bool:
+    """Whether what runs is recorded for maps of other sizes too.
+
+    That is so in a TorchScript trace, in an export to ONNX and in ``torch.export``,
+    but not in ``torch.compile``, which checks sizes and compiles again. Code that
+    branches on sizes does not belong in there.
+    """
+    if torch.jit.is_tracing():
+        return True
+    is_exporting = getattr(torch.compiler, 'is_exporting', None)
+    return is_exporting is not None and is_exporting()
+
+
+def apply(function: type[Function], *args: Any) -> Any:
+    """Calls an autograd function; where a model is exported, its forward pass only,
+    as what is written in Python can't be in a file.
+
+    Args:
+        function (type): A subclass of :class:`torch.autograd.Function`.
+        *args: Arguments of its ``forward``, without the context.
+    """
+    if is_exported():
+        context = SimpleNamespace(save_for_backward=lambda *tensors: None)
+        return function.forward(context, *args)
+    return function.apply(*args)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """The minimum of two sizes, which may be symbols."""
+    if not is_exported():
+        return min(a, b)
+    if isinstance(b, Tensor):  # the sizes of a tracer are tensors
+        a, b = b, a
+    return a.clamp(max=b) if isinstance(a, Tensor) else torch.sym_min(a, b)
+
+
+def larger(a: Any, b: Any) -> Any:
+    """The maximum of two sizes, which may be symbols."""
+    if not is_exported():
+        return max(a, b)
+    if isinstance(b, Tensor):
+        a, b = b, a
+    return a.clamp(min=b) if isinstance(a, Tensor) else torch.sym_max(a, b)

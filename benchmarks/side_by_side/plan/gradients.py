@@ -100,6 +100,14 @@ def functions():
             )
     found.update(
         {
+            'softmax_free_attention, SOFT++, P streamed, d=128': (
+                partial(attention_operands, 128),
+                partial(F.softmax_free_attention, keep_kernel=False),
+            ),
+            'softmax_free_attention, SOFT++, P streamed, two halves': (
+                attention_operands,
+                partial(F.softmax_free_attention, keep_kernel=False, halves=2),
+            ),
             'softmax_free_attention, cholesky': (
                 attention_operands,
                 partial(F.softmax_free_attention, ridge=0.01, solver='cholesky'),

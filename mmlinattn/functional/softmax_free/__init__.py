@@ -4,8 +4,9 @@
 papers write it, and products with it that never hold it in memory; ``products`` is
 the interface of those products, ``streaming`` and ``triton`` are its
 implementations. ``inverse`` is the landmarks' (pseudo-)inverse as a function of
-autograd, ``solvers`` are the ways to apply it, ``newton`` and ``lanczos`` their
-mathematics.
+autograd, ``solvers`` are the ways to apply it, ``newton``, ``polynomial`` and
+``lanczos`` their mathematics; ``halves`` multiplies float32 on half-precision tensor
+cores.
 """
 
 from .attention import softmax_free_attention

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from ..precision import at_least_float32, autocast_disabled
+from ..precision import at_least_float32, full_float32
+from ..tracing import apply, is_exported
 from .solvers import NEWTON_SOLVERS, CholeskySolver, Solver, check_solver, make_solver
 
 
@@ -28,10 +29,12 @@ def newton_pinv(
 
     In A's eigenbasis the result is
     :math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`: the
-    inverse of large eigenvalues, a smooth cut-off of small ones. Three solvers
-    compute this operator: ``'newton'`` by its steps, ``'spectral'`` by g and an
-    eigendecomposition, ``'lanczos'`` by g of the eigenvalues above the cut-off
-    alone (:func:`~.lanczos.deflate`), matrix by matrix.
+    inverse of large eigenvalues, a smooth cut-off of small ones. Four solvers
+    compute this operator: ``'newton'`` by its steps, ``'polynomial'`` by a
+    polynomial next to g in few products (:mod:`~.polynomial`; 18 to 24 steps),
+    ``'spectral'`` by g and an eigendecomposition, ``'lanczos'`` by g of the
+    eigenvalues above the cut-off alone (:func:`~.lanczos.deflate`), matrix by
+    matrix.
 
     It is finite whatever A's rank, and at equal row sums too, where the literal
     iteration stands still. But it multiplies rounding errors in A's null
@@ -43,15 +46,16 @@ def newton_pinv(
     exact where Newton has converged). It can be taken once, not twice.
 
     Args:
-        a (Tensor): Symmetric matrices, (..., m, m). Half precision is
-            computed in float32, autocast or not.
+        a (Tensor): Symmetric positive semi-definite matrices, as Gaussian kernels
+            are, (..., m, m). Half precision is computed in float32, autocast or
+            not.
         num_iters (int): Number T of steps.
         rhs (Tensor, optional): (..., m, k). With it the result is the
             operator times ``rhs`` and the gradient costs O(m(m + k)).
         alpha (Tensor, optional): Step size, (..., 1, 1), below
             :math:`2/\lambda_{max}^2`. Default: :func:`newton_alpha`.
-        solver (str): 'newton', 'spectral', 'lanczos', or 'auto', which picks
-            one of them by device and shape.
+        solver (str): 'newton', 'polynomial', 'spectral', 'lanczos', or 'auto',
+            which picks one of them by device, size and number of steps.
 
     Returns:
         Tensor: The pseudo-inverse, (..., m, m), or its product with ``rhs``,
@@ -59,18 +63,12 @@ def newton_pinv(
 
     Raises:
         ValueError: If ``a`` is not square, ``rhs`` has another number of rows,
-            ``num_iters`` is no integer in 1...100 or ``solver`` is unknown.
+            ``num_iters`` is no integer in 1...100 (18...24 for 'polynomial') or
+            ``solver`` is unknown.
     """
-    if a.dim() < 2 or a.size(-1) != a.size(-2):
-        raise ValueError(
-            f'a must be square, (..., m, m), but has shape {tuple(a.shape)}'
-        )
     check_solver(solver, num_iters, solvers=('auto', *NEWTON_SOLVERS))
-    if rhs is not None and rhs.shape[:-1] != a.shape[:-1]:
-        raise ValueError(
-            f'rhs must be (..., m, k) for a of shape {tuple(a.shape)}, got '
-            f'{tuple(rhs.shape)}'
-        )
+    if not is_exported():
+        _check_shapes(a, rhs)
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
     return _solve(a, rhs, make_solver(solver, num_iters, a), alpha)
@@ -95,13 +93,25 @@ def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     return _solve(a, rhs, CholeskySolver())
 
 
+def _check_shapes(a: Tensor, rhs: Optional[Tensor]) -> None:
+    if a.dim() < 2 or a.size(-1) != a.size(-2):
+        raise ValueError(
+            f'a must be square, (..., m, m), but has shape {tuple(a.shape)}'
+        )
+    if rhs is not None and rhs.shape[:-1] != a.shape[:-1]:
+        raise ValueError(
+            f'rhs must be (..., m, k) for a of shape {tuple(a.shape)}, got '
+            f'{tuple(rhs.shape)}'
+        )
+
+
 def _solve(
     a: Tensor, rhs: Tensor, solver: Solver, alpha: Optional[Tensor] = None
 ) -> Tensor:
     dtype = a.dtype
-    with autocast_disabled(a):
+    with full_float32(a):
         a, rhs = at_least_float32(a, rhs)
-        return _Solve.apply(a, rhs, solver, alpha).to(dtype)
+        return apply(_Solve, a, rhs, solver, alpha).to(dtype)
 
 
 class _Solve(Function):
@@ -122,7 +132,7 @@ class _Solve(Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], Tensor, None, None]:
         y, *prepared = ctx.saved_tensors
-        with autocast_disabled(grad):
+        with full_float32(grad):
             grad_rhs = ctx.solver.apply_transposed(prepared, grad)
             grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
         return grad_a, grad_rhs, None, None

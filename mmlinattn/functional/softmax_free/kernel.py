@@ -6,11 +6,13 @@ e channels of values.
 
 from typing import Any, Optional
 
+import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from ..precision import at_least_float32, autocast_disabled
+from ..precision import at_least_float32, full_float32
+from ..tracing import apply, is_exported
 from .products import Products, pick_products
 
 
@@ -30,17 +32,17 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         returned in float32: a squared norm overflows float16. The gradient can be
         taken once, not twice.
     """
-    with autocast_disabled(q):
+    with full_float32(q):
         if k is None:
-            return _OwnKernel.apply(*at_least_float32(q))
-        return _GaussianKernel.apply(*at_least_float32(q, k))
+            return apply(_OwnKernel, *at_least_float32(q))
+        return apply(_GaussianKernel, *at_least_float32(q, k))
 
 
 def _kernel(q: Tensor, k: Tensor) -> Tensor:
     """Works in place; PyTorch's own graph would keep a matrix for each step."""
     half_square_q = q.square().sum(-1, keepdim=True) / 2
     half_square_k = k.square().sum(-1).unsqueeze(-2) / 2
-    exponents = (q @ k.mT).sub_(half_square_q).sub_(half_square_k)
+    exponents = (q @ k.transpose(-2, -1)).sub_(half_square_q).sub_(half_square_k)
     # rounding can make a distance negative
     return exponents.clamp_(max=0).exp_()
 
@@ -56,7 +58,7 @@ class _GaussianKernel(Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
         q, k, kernel = ctx.saved_tensors
-        with autocast_disabled(grad):
+        with full_float32(grad):
             s = grad * kernel
             grad_q = s @ k - s.sum(-1, keepdim=True) * q
             grad_k = s.mT @ q - s.sum(-2).unsqueeze(-1) * k
@@ -67,7 +69,10 @@ class _OwnKernel(Function):
     @staticmethod
     def forward(ctx: Any, q: Tensor) -> Tensor:
         kernel = _kernel(q, q)
-        kernel.diagonal(dim1=-2, dim2=-1).fill_(1)
+        if is_exported():  # ONNX has no view of a diagonal
+            kernel = kernel.maximum(torch.eye(q.size(-2)).to(q))
+        else:
+            kernel.diagonal(dim1=-2, dim2=-1).fill_(1)
         ctx.save_for_backward(q, kernel)
         return kernel
 
@@ -75,7 +80,7 @@ class _OwnKernel(Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         q, kernel = ctx.saved_tensors
-        with autocast_disabled(grad):
+        with full_float32(grad):
             s = (grad + grad.mT) * kernel
             return s @ q - s.sum(-1, keepdim=True) * q
 
@@ -114,7 +119,7 @@ def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             'q, k and v must be (B, h, M, d), (B, h, N, d) and (B, h, N, e), '
             f'got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}'
         )
-    with autocast_disabled(q):
+    with full_float32(q):
         return _GaussianProduct.apply(q, k, v, pick_products(q, k, v))
 
 
@@ -131,6 +136,6 @@ class _GaussianProduct(Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], ...]:
         inputs = ctx.saved_tensors
-        with autocast_disabled(grad):
+        with full_float32(grad):
             grads = ctx.products.product_grad(*inputs, grad)
         return (*(g.to(x.dtype) for g, x in zip(grads, inputs)), None)

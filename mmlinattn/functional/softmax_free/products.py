@@ -5,10 +5,11 @@ e channels of values.
 """
 
 import os
-from typing import Protocol
+from typing import Optional, Protocol
 
 from torch import Tensor
 
+from ..tracing import constant_when_compiled
 from . import triton
 from .streaming import StreamedProducts
 
@@ -77,11 +78,14 @@ class Products(Protocol):
         """
 
 
-def pick_products(*tensors: Tensor) -> Products:
+def pick_products(*tensors: Tensor, parts: Optional[int] = None) -> Products:
     """Picks the implementation for some operands.
 
     Args:
         tensors (Tensor): The operands, (..., d).
+        parts (int, optional): Float16 numbers that the kernels round an entry of K
+            to the sum of, 1 or 2. Default: 1 for half precision, 2 for float32. Plain
+            PyTorch computes in float32 or more.
 
     Returns:
         Products: The Triton kernels where they can run, plain PyTorch elsewhere;
@@ -92,15 +96,11 @@ def pick_products(*tensors: Tensor) -> Products:
             'torch'.
         RuntimeError: If it is 'triton' and the kernels can't run.
     """
-    choice = os.environ.get('MMLINATTN_KERNELS', 'auto')
-    if choice not in ('auto', 'triton', 'torch'):
-        raise ValueError(
-            f"MMLINATTN_KERNELS must be 'auto', 'triton' or 'torch', got {choice!r}"
-        )
+    choice = _choice()
     if choice != 'torch' and triton.available(*tensors):
         from .triton.sweep import TritonProducts  # imports Triton
 
-        return TritonProducts()
+        return TritonProducts(parts)
     if choice == 'triton':
         raise RuntimeError(
             'MMLINATTN_KERNELS is triton, but the kernels need Triton 3, an '
@@ -110,3 +110,13 @@ def pick_products(*tensors: Tensor) -> Products:
             f'{[tuple(x.shape) for x in tensors]}'
         )
     return StreamedProducts()
+
+
+@constant_when_compiled
+def _choice() -> str:
+    choice = os.environ.get('MMLINATTN_KERNELS', 'auto')
+    if choice not in ('auto', 'triton', 'torch'):
+        raise ValueError(
+            f"MMLINATTN_KERNELS must be 'auto', 'triton' or 'torch', got {choice!r}"
+        )
+    return choice

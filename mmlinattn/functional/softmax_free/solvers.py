@@ -1,9 +1,9 @@
 """Ways to apply the inverse of the landmarks' matrix A to a right-hand side.
 
-'newton', 'spectral' and 'lanczos' compute the same operator, T Newton-Raphson steps;
-'cholesky' computes another one, the inverse itself.
+'newton', 'polynomial', 'spectral' and 'lanczos' compute the same operator, T
+Newton-Raphson steps; 'cholesky' computes another one, the inverse itself.
 
-Legend: ... batch and heads, m landmarks, k columns of a right-hand side.
+Legend: ... batch and heads, m landmarks, k columns of a right-hand side, T steps.
 """
 
 import math
@@ -13,8 +13,11 @@ from typing import Any, Callable, NamedTuple, Optional, Protocol
 import torch
 from torch import Tensor
 
+from ..tracing import is_exported
+from . import polynomial
+from .halves import halves_pay, parabola_of_halves
 from .lanczos import Deflated, apply_deflated, deflate
-from .newton import newton_alpha, newton_filter, newton_steps
+from .newton import newton_alpha, newton_filter, newton_steps, newton_steps_of_halves
 
 # More steps change nothing: in float64, the cut-off of small eigenvalues, 2^(-T/2)
 # of the norm of A, is then below the rounding errors of large ones.
@@ -23,6 +26,8 @@ MAX_ITERS = 100
 _SPECTRAL_FROM = 96
 # and from this one on, its largest eigenpairs cost less than all.
 _LANCZOS_FROM = 640
+# From this one on, a GPU has less to do for five products than for 40.
+_POLYNOMIAL_FROM = 256
 
 
 # What a solver keeps of a matrix: tensors, and None where one is missing.
@@ -52,12 +57,14 @@ class Solver(Protocol):
 
 
 class NewtonSolver(NamedTuple):
-    """Runs the steps, for all matrices at once."""
+    """Runs the steps, for all matrices at once; where that is faster, on tensor cores
+    that multiply half precision (:mod:`.halves`)."""
 
     num_iters: int
 
     def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
-        return (newton_steps(a, _step_size(a, alpha), self.num_iters),)
+        steps = newton_steps_of_halves if halves_pay(a) else newton_steps
+        return (steps(a, _step_size(a, alpha), self.num_iters),)
 
     def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
         return prepared[0] @ x
@@ -65,6 +72,33 @@ class NewtonSolver(NamedTuple):
     def apply_transposed(self, prepared: Prepared, x: Tensor) -> Tensor:
         # rounding errors make the result not exactly symmetric
         return prepared[0].mT @ x
+
+
+class PolynomialSolver(NamedTuple):
+    """Applies the operator as a polynomial in A, which has to be positive
+    semi-definite, for all matrices at once: five products instead of 40."""
+
+    num_iters: int
+
+    def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
+        scale = (_step_size(a, alpha) / 2).sqrt().expand(*a.shape[:-2], 1, 1)
+        a, scale = _one_by_one(a), _one_by_one(scale)
+        step = parabola_of_halves if halves_pay(a) else polynomial.parabola
+        found = self._polynomial(a)
+        return scale, *polynomial.polynomial_powers(found, scale * a, step)
+
+    def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
+        scale, *powers = prepared
+        y = polynomial.apply_polynomial(
+            self._polynomial(x), scale, powers, _one_by_one(x)
+        )
+        return y.view(x.shape)
+
+    def apply_transposed(self, prepared: Prepared, x: Tensor) -> Tensor:
+        return self.apply(prepared, x)
+
+    def _polynomial(self, x: Tensor) -> polynomial.Polynomial:
+        return polynomial.newton_polynomial(self.num_iters, x.dtype)
 
 
 class SpectralSolver(NamedTuple):
@@ -125,6 +159,7 @@ class CholeskySolver(NamedTuple):
 # Solvers of the operator of Newton-Raphson, made for a number of steps.
 NEWTON_SOLVERS: dict[str, Callable[[int], Solver]] = {
     'newton': NewtonSolver,
+    'polynomial': PolynomialSolver,
     'spectral': SpectralSolver,
     'lanczos': LanczosSolver,
 }
@@ -145,14 +180,25 @@ def make_solver(name: str, num_iters: int, a: Tensor) -> Solver:
     """
     if name == 'cholesky':
         return CholeskySolver()
-    if name == 'auto':
-        name = pick_solver(a.device.type, a.size(-1))
+    if is_exported():  # its steps are the one way without a branch on values
+        name = 'newton'
+    elif name == 'auto':
+        name = pick_solver(a.device.type, a.size(-1), num_iters)
     return NEWTON_SOLVERS[name](num_iters)
 
 
-def pick_solver(device_type: str, num_landmarks: int) -> str:
-    """Name of the solver that 'auto' stands for on a device at a size."""
-    if device_type != 'cpu' or num_landmarks < _SPECTRAL_FROM:
+def pick_solver(device_type: str, num_landmarks: int, num_iters: int) -> str:
+    """Name of the solver that 'auto' stands for on a device at a size.
+
+    On a CPU it is the fastest by measurement, elsewhere by the model of
+    ``benchmarks/cost_model.py``.
+    """
+    if device_type != 'cpu':
+        in_range = polynomial.MIN_ITERS <= num_iters <= polynomial.MAX_ITERS
+        return (
+            'polynomial' if in_range and num_landmarks >= _POLYNOMIAL_FROM else 'newton'
+        )
+    if num_landmarks < _SPECTRAL_FROM:
         return 'newton'
     return 'spectral' if num_landmarks < _LANCZOS_FROM else 'lanczos'
 
@@ -168,13 +214,20 @@ def check_solver(
     Raises:
         ValueError: If ``solver`` is unknown, ``num_iters`` is no integer in
             1...100, ``ridge`` is negative or not finite, or 'cholesky' is asked
-            for without a positive ``ridge``.
+            for without a positive ``ridge``, or 'polynomial' for fewer than 18 or
+            more than 24 steps.
     """
     if solver not in solvers:
         raise ValueError(f'solver must be one of {solvers}, got {solver!r}')
     if not isinstance(num_iters, int) or not 1 <= num_iters <= MAX_ITERS:
         raise ValueError(
             f'num_iters must be an integer in 1...{MAX_ITERS}, got {num_iters!r}'
+        )
+    fewest, most = polynomial.MIN_ITERS, polynomial.MAX_ITERS
+    if solver == 'polynomial' and not fewest <= num_iters <= most:
+        raise ValueError(
+            f"solver='polynomial' takes num_iters in {fewest}...{most}, got "
+            f"{num_iters}; solver='newton' takes any"
         )
     if not (ridge >= 0 and math.isfinite(ridge)):
         raise ValueError(f'ridge must be finite and not negative, got {ridge}')

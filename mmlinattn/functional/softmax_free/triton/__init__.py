@@ -7,10 +7,11 @@ only if :func:`available` says that they can run.
 import os
 import warnings
 from functools import cache
-from typing import Callable
 
 import torch
 from torch import Tensor
+
+from ...tracing import constant_when_compiled
 
 __all__ = ['available']
 
@@ -40,24 +41,22 @@ def _fits(x: Tensor) -> bool:
         return False
     if x.size(-1) > MAX_DIM:
         return False
-    if os.environ.get('TRITON_INTERPRET') == '1':
+    if _interpreted():
         return x.device.type == 'cpu'
     return x.is_cuda and torch.version.cuda is not None and _new_enough(x.device.index)
 
 
-def _constant(function: Callable) -> Callable:
-    """What ``torch.compiler.assume_constant_result`` makes of a function, without
-    the seconds that importing the compiler takes."""
-    vars(function)['_dynamo_marked_constant'] = True
-    return function
+@constant_when_compiled
+def _interpreted() -> bool:
+    return os.environ.get('TRITON_INTERPRET') == '1'
 
 
-@_constant
+@constant_when_compiled
 def _new_enough(index: int) -> bool:
     return torch.cuda.get_device_capability(index) >= (8, 0)
 
 
-@_constant
+@constant_when_compiled
 def _has_triton() -> bool:
     return _find_triton()
 

@@ -29,7 +29,8 @@ Legend: B batch, h heads, M rows, N columns, d head dim, e value dim.
 """
 
 import os
-from functools import cache
+from functools import cache, reduce
+from operator import add
 
 import torch
 import triton
@@ -75,103 +76,72 @@ _BOTH_UP_TO = 96
 
 # Opaque to torch.compile, which need not see into them to keep a graph whole.
 _LIBRARY = torch.library.Library('mmlinattn', 'FRAGMENT')
-_LIBRARY.define('gaussian_product(Tensor a, Tensor b, Tensor v, int parts) -> Tensor')
+_LIBRARY.define('kernel_product(Tensor a, Tensor b, Tensor v, int parts) -> Tensor')
 _LIBRARY.define(
-    'gaussian_product_grad(Tensor a, Tensor b, Tensor v, Tensor grad, int parts) '
+    'kernel_product_grad(Tensor a, Tensor b, Tensor v, Tensor grad, int parts) '
     '-> (Tensor, Tensor, Tensor)'
 )
 
 
-def gaussian_product(a, b, v, parts=None):
-    r"""Product :math:`K v` with :math:`K_{ij} = \exp(-\|a_i - b_j\|^2 / 2)`.
+class TritonProducts:
+    """:class:`~mmlinattn.functional.softmax_free.products.Products` on a GPU.
 
-    Memory is linear in M and N. Every operand may be float32 or half precision.
-
-    Args:
-        a (Tensor): (B, h, M, d).
-        b (Tensor): (B, h, N, d).
-        v (Tensor): (B, h, N, e).
-        parts (int, optional): Float16 numbers that entries of K and v are rounded
-            to the sum of: 1 keeps 11 bits, 2 keep 22. Default: 1 where all operands
-            are half precision, 2 elsewhere.
-
-    Returns:
-        Tensor: (B, h, M, e), float32: a sum of many may overflow float16.
-    """
-    parts = parts or _parts(a, b, v)
-    return torch.ops.mmlinattn.gaussian_product(a, b, v, parts)
-
-
-def gaussian_product_grad(a, b, v, grad, parts=None):
-    r"""Gradients of :func:`gaussian_product`.
-
-    With G = ``grad`` and :math:`S = K \circ G v^T`: :math:`\nabla_a = S b -
-    S1 \circ a`, :math:`\nabla_b = S^T a - S^T 1 \circ b` and :math:`\nabla_v =
-    K^T G`. K is computed again.
+    Every operand may be float32 or half precision. Results are float32: a sum of
+    many may overflow float16. The gradients compute K again.
 
     Args:
-        a (Tensor): (B, h, M, d).
-        b (Tensor): (B, h, N, d).
-        v (Tensor): (B, h, N, e).
-        grad (Tensor): Gradient of the product, (B, h, M, e).
-        parts (int, optional): As in :func:`gaussian_product`, of entries of K,
-            S, v and G. Default: 1 where a, b and v are half precision, 2 elsewhere.
-
-    Returns:
-        tuple[Tensor]: Gradients of a, b and v, float32.
+        parts (int, optional): Float16 numbers that entries of K, S and all weights
+            are rounded to the sum of: 1 keeps 11 bits, 2 keep 22. Tokens always have
+            as many as they need. Default: 1 where a, b and v are half precision, 2
+            elsewhere.
     """
-    parts = parts or _parts(a, b, v)
-    return torch.ops.mmlinattn.gaussian_product_grad(a, b, v, grad, parts)
 
+    def __init__(self, parts=None):
+        self.parts = parts
 
-def both_products_grad(a, b, v, y, grad_x, grad_out, x, grad_y, parts=None):
-    r"""Gradients of the products :math:`x = K v` and :math:`out = K^T y` together.
+    def product(self, a, b, v):
+        """As the interface says."""
+        parts = self.parts or _parts(a, b, v)
+        return torch.ops.mmlinattn.kernel_product(a, b, v, parts)
 
-    Args:
-        a (Tensor): (B, h, M, d).
-        b (Tensor): (B, h, N, d).
-        v (Tensor): (B, h, N, e).
-        y (Tensor): (B, h, M, e).
-        grad_x (Tensor): Gradient of x, (B, h, M, e).
-        grad_out (Tensor): Gradient of out, (B, h, N, e).
-        x (Tensor): Not needed here.
-        grad_y (Tensor): Not needed here.
-        parts (int, optional): As in :func:`gaussian_product_grad`.
+    def product_grad(self, a, b, v, grad):
+        """As the interface says."""
+        parts = self.parts or _parts(a, b, v)
+        return torch.ops.mmlinattn.kernel_product_grad(a, b, v, grad, parts)
 
-    Returns:
-        tuple[Tensor]: Gradients of a, b and v, float32.
-    """
-    parts = parts or _parts(a, b, v)
-    if 2 * v.size(-1) <= MAX_DIM:
+    def joint_grad(self, a, b, v, y, grad_x, grad_out, x, grad_y):
+        """As the interface says; the products x and grad_y are not needed."""
+        parts = self.parts or _parts(a, b, v)
         # S of the product of K with both is the sum of their S
-        grad_a, grad_b, grad_v = gaussian_product_grad(
-            a, b, _beside(v, grad_out), _beside(grad_x, y), parts
+        v_and_grad_out, grad_x_and_y = _beside(v, grad_out), _beside(grad_x, y)
+        grad_a, grad_b, grad_v = torch.ops.mmlinattn.kernel_product_grad(
+            a, b, v_and_grad_out, grad_x_and_y, parts
         )
         return grad_a, grad_b, grad_v[..., : v.size(-1)]
-    grad_a, grad_b, grad_v = gaussian_product_grad(a, b, v, grad_x, parts)
-    grad_b_of_out, grad_a_of_out, _ = gaussian_product_grad(b, a, y, grad_out, parts)
-    return grad_a + grad_a_of_out, grad_b + grad_b_of_out, grad_v
 
 
-class TritonProducts:
-    """:class:`~mmlinattn.functional.softmax_free.products.Products` on a GPU."""
-
-    product = staticmethod(gaussian_product)
-    product_grad = staticmethod(gaussian_product_grad)
-    joint_grad = staticmethod(both_products_grad)
-
-
-def _product_op(a, b, v, parts):
-    return _sweep(a, _Columns(b, v, parts), parts=parts)[0]
+def _product(a, b, v, parts):
+    pieces = [
+        _sweep(a, _Columns(b, channels, parts), parts=parts)[0]
+        for channels in v.split(MAX_DIM, dim=-1)
+    ]
+    return _joined(pieces)
 
 
 def _product_shape(a, b, v, parts):
     return a.new_empty(*a.shape[:-1], v.size(-1), dtype=torch.float32)
 
 
-def _product_grad_op(a, b, v, grad, parts):
-    columns = _Columns(b, v, parts)
-    _, grad_a = _sweep(a, columns, grad, want_out=False, parts=parts)
+def _product_grad(a, b, v, grad, parts):
+    # S is a sum over channels, of which a block has so many
+    channels = zip(v.split(MAX_DIM, dim=-1), grad.split(MAX_DIM, dim=-1))
+    pieces = [_piece_of_grad(a, b, *pair, parts) for pair in channels]
+    grads_a, grads_b, grads_v = zip(*pieces)
+    return reduce(add, grads_a), reduce(add, grads_b), _joined(grads_v)
+
+
+def _piece_of_grad(a, b, v, grad, parts):
+    _, grad_a = _sweep(a, _Columns(b, v, parts), grad, want_out=False, parts=parts)
     grad_v, grad_b = _sweep(b, _Columns(a, grad, parts), v, parts=parts)
     return grad_a, grad_b, grad_v
 
@@ -181,10 +151,15 @@ def _product_grad_shapes(a, b, v, grad, parts):
 
 
 for _device in ('CPU', 'CUDA'):
-    _LIBRARY.impl('gaussian_product', _product_op, _device)
-    _LIBRARY.impl('gaussian_product_grad', _product_grad_op, _device)
-_LIBRARY.impl('gaussian_product', _product_shape, 'Meta')
-_LIBRARY.impl('gaussian_product_grad', _product_grad_shapes, 'Meta')
+    _LIBRARY.impl('kernel_product', _product, _device)
+    _LIBRARY.impl('kernel_product_grad', _product_grad, _device)
+_LIBRARY.impl('kernel_product', _product_shape, 'Meta')
+_LIBRARY.impl('kernel_product_grad', _product_grad_shapes, 'Meta')
+
+
+def _joined(pieces):
+    """Channels of all pieces in one tensor."""
+    return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=-1)
 
 
 def _beside(x, y):
@@ -521,7 +496,7 @@ def _sweep_kernel(
             c_low = tl.load(cols + part * PADDED_DIM)
         if WEIGHT_PARTS == 2:
             w_low = tl.load(w + part * PADDED_VALUE_DIM)
-        exponent = _product(
+        exponent = _dot(
             r_high, r_low, tl.trans(c_high), tl.trans(c_low), ROW_PARTS, COLUMN_PARTS
         )
         half_square_c = tl.load(half_squares)
@@ -531,9 +506,9 @@ def _sweep_kernel(
         k = _exp2(tl.minimum(exponent, K_BITS, propagate_nan=tl.PropagateNan.ALL))
         if WANT_OUT:
             k_high, k_low = _split(k)
-            out_sum += _product(k_high, k_low, w_high, w_low, PARTS, WEIGHT_PARTS)
+            out_sum += _dot(k_high, k_low, w_high, w_low, PARTS, WEIGHT_PARTS)
         if WANT_GRAD:
-            s = k * _product(
+            s = k * _dot(
                 u_high,
                 u_low,
                 tl.trans(w_high),
@@ -542,7 +517,7 @@ def _sweep_kernel(
                 WEIGHT_PARTS,
             )
             s_high, s_low = _split(s)
-            s_c += _product(s_high, s_low, c_high, c_low, PARTS, COLUMN_PARTS)
+            s_c += _dot(s_high, s_low, c_high, c_low, PARTS, COLUMN_PARTS)
             # both sums of S from the same rounded values: their errors cancel
             s_sum += tl.sum(s_high.to(tl.float32) if PARTS == 1 else s, 1)
         cols += COLS * PADDED_DIM
@@ -564,9 +539,7 @@ def _sweep_kernel(
 
 
 @triton.jit
-def _product(
-    x_high, x_low, y_high, y_low, X_PARTS: tl.constexpr, Y_PARTS: tl.constexpr
-):
+def _dot(x_high, x_low, y_high, y_low, X_PARTS: tl.constexpr, Y_PARTS: tl.constexpr):
     """x y without the product of the low parts."""
     if X_PARTS == 1 and Y_PARTS == 1:
         return tl.dot(x_high, y_high)

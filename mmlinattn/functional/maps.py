@@ -1,0 +1,36 @@
+"""Tokens as a map, and a map as tokens.
+
+Legend: ... batch and heads, (H, W) map, N = H * W tokens, d channels.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+
+def unflatten(x: Tensor, dim: int, sizes: Sequence[Any]) -> Tensor:
+    """A view with one axis split into several, as :meth:`torch.Tensor.unflatten`.
+
+    The export of that method to ONNX takes the sizes of what follows for constants.
+
+    Args:
+        x (Tensor): Any tensor.
+        dim (int): The axis.
+        sizes (Sequence[int]): Its new sizes; one may be -1.
+
+    Returns:
+        Tensor: The view.
+    """
+    dim %= x.dim()
+    return x.view(*x.shape[:dim], *sizes, *x.shape[dim + 1 :])
+
+
+def to_map(tokens: Tensor, hw_shape: Sequence[Any]) -> Tensor:
+    """(..., N, d) as a map (..., d, H, W)."""
+    return unflatten(tokens.transpose(-2, -1), -1, hw_shape)
+
+
+def to_tokens(maps: Tensor) -> Tensor:
+    """A map (..., d, H, W) as (..., N, d)."""
+    return maps.flatten(-2).transpose(-2, -1)
