@@ -1,3 +1,36 @@
 from .flops import KINDS, FlopCount, count_flops
+from .probing import attention_rows
+from .pseudo_inverse import (
+    newton_bound,
+    newton_cutoff,
+    newton_residuals,
+    normalize_by_degree,
+    pinv_residual,
+    spectral_norm,
+)
+from .recording import AttentionCall, BlockCall, attentions_of, blocks_of, watch
+from .similarity import attention_similarity, hc_proportion, token_similarity
+from .spectrum import attention_spectrum, frequency_gain
 
-__all__ = ['KINDS', 'FlopCount', 'count_flops']
+__all__ = [
+    'KINDS',
+    'AttentionCall',
+    'BlockCall',
+    'FlopCount',
+    'attention_rows',
+    'attention_similarity',
+    'attention_spectrum',
+    'attentions_of',
+    'blocks_of',
+    'count_flops',
+    'frequency_gain',
+    'hc_proportion',
+    'newton_bound',
+    'newton_cutoff',
+    'newton_residuals',
+    'normalize_by_degree',
+    'pinv_residual',
+    'spectral_norm',
+    'token_similarity',
+    'watch',
+]

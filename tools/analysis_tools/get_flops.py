@@ -23,23 +23,20 @@ import argparse
 import copy
 import json
 import os.path as osp
-import warnings
-from contextlib import contextmanager
 
 import torch
-from mmengine.logging import MMLogger
-from mmengine.registry import MODELS, DefaultScope
 from mmengine.structures import BaseDataElement, InstanceData
 from rich.console import Console
 from rich.table import Table
 from torch import nn
 
 from mmlinattn.analysis import count_flops
+from mmlinattn.engine.part_errors import LIBRARY_ERRORS, likely_argument, quiet, reason
+from mmlinattn.engine.preflight import build_model, check_kernels
 from mmlinattn.utils import load_config
 from mmlinattn.utils.cli import (
     Parser,
     add_cfg_options,
-    check_cfg_options,
     errors_in_one_line,
     one_line,
     output_file,
@@ -49,19 +46,6 @@ ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 NOT_COUNTED = (
     'Not counted: activations, softmax and other element-wise functions, '
     "RoIAlign and mmcv's other operations."
-)
-# Errors of the libraries on a config that can't be built, or can't run at a size.
-INPUT_ERRORS = (
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
 )
 
 
@@ -125,12 +109,6 @@ def pair(value):
     """Turns one number, alone or in a list, into two; two stay as they are."""
     values = [value] if isinstance(value, int) else list(value)
     return tuple(values * 2)[:2]
-
-
-def build_model(cfg):
-    """The model of a config, without its pretrained weights."""
-    with DefaultScope.overwrite_default_scope(cfg.get('default_scope', 'mmengine')):
-        return MODELS.build(cfg.model)
 
 
 def count(model, shape):
@@ -253,9 +231,8 @@ def write_json(path, config, shape, parts):
 
 
 def run(args):
-    cfg = load_config(args.config)
-    check_cfg_options(cfg, args.cfg_options)
-    cfg.merge_from_dict(args.cfg_options or {})
+    check_kernels()
+    cfg = load_config(args.config, args.cfg_options)
     if 'model' not in cfg:
         raise ValueError('it has no model')
     shape = pair(args.shape) if args.shape else default_shape(cfg)
@@ -280,27 +257,13 @@ def run(args):
     print(NOT_COUNTED)
 
 
-@contextmanager
-def quiet():
-    """Filters messages of the libraries about training and deprecations."""
-    logger = MMLogger.get_current_instance()
-    level = logger.level
-    logger.setLevel('ERROR')
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            yield
-    finally:
-        logger.setLevel(level)
-
-
 def main(argv=None):
     args = parse_args(argv)
     with errors_in_one_line(ValueError), quiet():
         try:
             run(args)
-        except INPUT_ERRORS as error:
-            message = one_line(error.args[0] if isinstance(error, KeyError) else error)
+        except LIBRARY_ERRORS as error:
+            message = one_line(reason(error) + likely_argument(error))
             if args.config not in message:
                 message = f'{args.config}: {message or type(error).__name__}'
             raise ValueError(message) from error

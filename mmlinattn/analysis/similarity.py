@@ -1,0 +1,93 @@
+"""How alike tokens, and columns of attention maps, have become.
+
+Legend: ... batch or more, h heads, N tokens or queries, M keys, C channels.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+# Cosines that are in memory at a time, per image.
+_ENTRIES = 2**24
+
+
+def hc_proportion(x: Tensor) -> Tensor:
+    r"""High-frequency proportion of a token sequence.
+
+    .. math:: \|HC[X]\|_F / \|DC[X]\|_F, \quad DC[X] = \frac{1}{N} 1 1^T X,
+        \quad HC[X] = X - DC[X]
+
+    A low-pass filter takes it to 0 when it is repeated (*Anti-Oversmoothing in Deep
+    Vision Transformers via the Fourier Domain Analysis*, arXiv 2203.05962,
+    Definition 1). With r for it, the share of the whole norm,
+    :math:`\|HC[X]\|_F / \|X\|_F`, is :math:`r / \sqrt{1 + r^2}`.
+
+    Args:
+        x (Tensor): Tokens, (..., N, C).
+
+    Returns:
+        Tensor: (...), infinite if the mean token is zero and others are not.
+
+    Raises:
+        ValueError: If there are no tokens.
+    """
+    _check(x, 1)
+    mean = x.mean(-2, keepdim=True)
+    # DC[X] has the mean token in each of its N rows
+    dc_norm = mean.norm(dim=(-2, -1)) * x.size(-2) ** 0.5
+    return (x - mean).norm(dim=(-2, -1)) / dc_norm
+
+
+def token_similarity(x: Tensor) -> Tensor:
+    r"""Mean cosine similarity of pairs of tokens.
+
+    .. math:: \frac{2}{N (N - 1)} \sum_{i < j}
+        \frac{|x_i^T x_j|}{\|x_i\| \|x_j\|}
+
+    1 means that all tokens point in one direction (arXiv 2203.05962). A token that
+    is zero has similarity 0 with all others. Time grows with N^2, memory does not.
+
+    Args:
+        x (Tensor): Tokens, (..., N, C).
+
+    Returns:
+        Tensor: (...), values in [0, 1].
+
+    Raises:
+        ValueError: If there are fewer than two tokens.
+    """
+    _check(x, 2)
+    x = normalize(x, dim=-1)
+    num = x.size(-2)
+    sums = sum(
+        (rows @ x.transpose(-2, -1)).abs().sum((-2, -1))
+        for rows in x.split(max(_ENTRIES // num, 1), -2)
+    )
+    own = x.square().sum((-2, -1))  # 1 each, 0 for a zero token
+    return (torch.as_tensor(sums) - own) / (num * (num - 1))
+
+
+def attention_similarity(attn: Tensor) -> Tensor:
+    r"""Mean cosine similarity of pairs of columns of an attention map.
+
+    It is :func:`token_similarity` of :math:`A^T`, averaged over heads: 1 where all
+    keys get their weights from the same queries (arXiv 2203.05962).
+
+    Args:
+        attn (Tensor): Attention matrices, (..., h, N, M). Some of the rows are an
+            estimate for all.
+
+    Returns:
+        Tensor: (...).
+
+    Raises:
+        ValueError: If there are fewer than two keys.
+    """
+    return token_similarity(attn.transpose(-2, -1)).mean(-1)
+
+
+def _check(x: Tensor, least: int) -> None:
+    if x.dim() < 2 or x.size(-2) < least:
+        raise ValueError(
+            f'tokens must be (..., N, C) with N >= {least}, got {tuple(x.shape)}'
+        )

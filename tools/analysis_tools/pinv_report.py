@@ -1,0 +1,272 @@
+"""Draw how the pseudo-inverse of softmax-free attention behaves on real landmarks.
+
+For each model with softmax-free attention (SOFT, SOFT++), on the first image, of the
+matrix A of the landmarks of each layer and head:
+- the residual ||A A_k A - A|| / ||A|| after k Newton-Raphson steps, the mean over the
+  heads, and the bound of the proof of convergence, the largest of all;
+- the eigenvalues of A, and the cut-off: the eigenvalue of which the model's steps
+  invert one half;
+- the spectral norms of A+, as the steps give it, and of D^(-1/2) A+ D^(-1/2) by the
+  number of landmarks, in evenly spread subsets of them.
+A table of the stages is printed. Numbers are those of float64.
+
+Written to --out: pinv_report.png, and pinv_report.json with the numbers drawn.
+
+example:
+  python tools/analysis_tools/pinv_report.py configs/soft/soft-t_in1k.py \\
+      configs/soft/softpp-t_in1k.py --image demo.jpg --shape 512
+"""
+
+import numpy as np
+import torch
+from mmengine.utils import ProgressBar
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from mmlinattn.analysis import (
+    attentions_of,
+    newton_bound,
+    newton_cutoff,
+    newton_residuals,
+    normalize_by_degree,
+    spectral_norm,
+    watch,
+)
+from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
+from mmlinattn.models import SoftmaxFreeAttention
+from mmlinattn.utils.cli import Parser
+from mmlinattn.visualization import (
+    add_arguments,
+    feature_extractor,
+    input_errors,
+    line_style,
+    load_subjects,
+    new_figure,
+    save,
+    save_numbers,
+    tidy,
+)
+
+SMALLEST = 8  # landmarks of a subset
+
+
+def parse_args(argv=None):
+    parser = Parser(description=__doc__)
+    add_arguments(parser, 'pinv_report')
+    return parser.parse_args(argv)
+
+
+def landmark_kernel(call):
+    """A of the first image, (h, m, m) in float64, with the model's ridge."""
+    attention = call.module
+    q = attention.split_heads(call.q[:1]) / attention.head_dims**0.25
+    return gaussian_kernel(attention.sampler(q, call.hw_shape)[0].double())
+
+
+def step_size(a, attention):
+    """The step size of a model, (h, 1, 1), as the attention states it."""
+    if attention.attn_norm:
+        return newton_alpha(a)
+    norm = a.sum(-1).amax(-1)[:, None, None]
+    ridge = attention.ridge
+    return torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge) ** 2)
+
+
+def measure(call):
+    """Convergence, eigenvalues and norms of one layer."""
+    attention, kernel = call.module, landmark_kernel(call)
+    alpha = step_size(kernel, attention)
+    a = kernel + attention.ridge * torch.eye(kernel.size(-1), dtype=kernel.dtype)
+    eigenvalues = torch.linalg.eigvalsh(a)
+    steps = attention.num_iters
+    cutoff = newton_cutoff(alpha.flatten(), steps)
+    return dict(
+        landmarks=a.size(-1),
+        heads=len(a),
+        residuals=newton_residuals(eigenvalues, alpha[..., 0], steps).mean(0).tolist(),
+        bound=newton_bound(eigenvalues, alpha[..., 0], steps).amax(0).tolist(),
+        eigenvalues=eigenvalues.flip(-1).mean(0).tolist(),
+        cutoff=cutoff.mean().item(),
+        above_cutoff=(eigenvalues > cutoff[:, None]).double().mean().item(),
+        norms=norms_by_count(kernel, attention),
+    )
+
+
+def norms_by_count(kernel, attention):
+    """Spectral norms of subsets of the landmarks, means over the heads."""
+    num = kernel.size(-1)
+    # not the power of two next to the whole number
+    counts = [SMALLEST * 2**i for i in range(16) if 1.4 * SMALLEST * 2**i < num]
+    norms = dict(landmarks=[*counts, num], plain=[], normalized=[])
+    for size in norms['landmarks']:
+        index = torch.linspace(0, num - 1, size).round().long()
+        subset = kernel[:, index[:, None], index]
+        eye = torch.eye(size, dtype=kernel.dtype)
+        inverse = newton_pinv(
+            subset + attention.ridge * eye,
+            attention.num_iters,
+            alpha=step_size(subset, attention),
+            solver='spectral',
+        )
+        normalized = normalize_by_degree(inverse, subset)
+        norms['plain'].append(spectral_norm(inverse, symmetric=True).mean().item())
+        norm = spectral_norm(normalized, symmetric=True)
+        norms['normalized'].append(norm.mean().item())
+    return norms
+
+
+@torch.no_grad()
+def measure_model(model, inputs, tick):
+    layers = {}
+
+    def look(call):
+        if isinstance(call.module, SoftmaxFreeAttention):
+            name = call.name.rpartition('.attn')[0] or call.name
+            layers[name] = measure(call)
+            tick()
+
+    with watch(model, look):
+        model(inputs)
+    return layers
+
+
+def softmax_free_layers(subject):
+    """Number of softmax-free attentions of a model.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    attentions = attentions_of(feature_extractor(subject.model)).values()
+    kinds = {type(attention).__name__ for attention in attentions}
+    num = sum(isinstance(x, SoftmaxFreeAttention) for x in attentions)
+    if not num:
+        raise ValueError(
+            f'{subject.config}: the model has no SoftmaxFreeAttention, only '
+            f'{", ".join(sorted(kinds))}: give a config of SOFT or SOFTPlusPlus'
+        )
+    return num
+
+
+def draw(models):
+    figure = new_figure(5 * len(models), 10.5)
+    grid = figure.subplots(3, len(models), squeeze=False)
+    for column, model in zip(grid.T, models):
+        layers = model['layers']
+        for i, (name, layer) in enumerate(layers.items()):
+            style = dict(line_style(i), label=name)
+            column[0].plot(layer['residuals'], **style)
+            eigenvalues = np.clip(layer['eigenvalues'], 1e-12, None)
+            place = np.linspace(0, 1, len(eigenvalues)) if len(eigenvalues) > 1 else [0]
+            style['marker'] = ''
+            column[1].plot(place, eigenvalues, **style)
+            column[1].axhline(
+                layer['cutoff'], color=style['color'], linewidth=0.8, linestyle=':'
+            )
+        bound = np.max([layer['bound'] for layer in layers.values()], axis=0)
+        column[0].plot(bound, color='gray', label='bound, largest')
+        draw_norms(column[2], layers)
+        column[0].set_yscale('log')
+        column[0].xaxis.get_major_locator().set_params(integer=True)
+        column[1].set_yscale('log')
+        tidy(
+            column[0],
+            f'{model["label"]}\nconvergence',
+            'Newton-Raphson steps',
+            '||A A_k A - A|| / ||A||',
+        )
+        tidy(
+            column[1],
+            'eigenvalues of A (dotted: cut-off)',
+            'rank, from largest (0) to smallest (1)',
+            'eigenvalue',
+        )
+        column[0].legend(fontsize=7)
+    return figure
+
+
+def draw_norms(axes, layers):
+    """Two curves: the largest over the layers at each count that they share."""
+    for i, (key, name) in enumerate(
+        dict(plain='A+', normalized='D^(-1/2) A+ D^(-1/2)').items()
+    ):
+        by_count = {}
+        for layer in layers.values():
+            norms = layer['norms']
+            for count, norm in zip(norms['landmarks'], norms[key]):
+                by_count.setdefault(count, []).append(norm)
+        counts = sorted(by_count)
+        style = line_style(i)
+        axes.plot(counts, [np.mean(by_count[x]) for x in counts], label=name, **style)
+        low, high = ([edge(by_count[x]) for x in counts] for edge in (min, max))
+        axes.fill_between(counts, low, high, color=style['color'], alpha=0.2, lw=0)
+    axes.set_xscale('log', base=2)
+    axes.set_yscale('log')
+    tidy(axes, 'spectral norms: mean and range of layers', 'landmarks', 'norm')
+    axes.legend(fontsize=8)
+
+
+def print_table(model):
+    table = Table(
+        title=model['label'], box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False
+    )
+    table.add_column('stage')
+    for title in (
+        'landmarks',
+        'residual',
+        'bound',
+        'cut-off',
+        'above it',
+        '|A+|',
+        'normalized',
+    ):
+        table.add_column(title, justify='right')
+    stages = {}
+    for name, layer in model['layers'].items():
+        stages.setdefault(name.rpartition('.blocks')[0] or name, []).append(layer)
+    for stage, layers in stages.items():
+
+        def mean(value, layers=layers):
+            return float(np.mean([value(layer) for layer in layers]))
+
+        table.add_row(
+            stage,
+            f'{mean(lambda x: x["landmarks"]):.0f}',
+            f'{mean(lambda x: x["residuals"][-1]):.1e}',
+            f'{mean(lambda x: x["bound"][-1]):.1e}',
+            f'{mean(lambda x: x["cutoff"]):.1e}',
+            f'{mean(lambda x: x["above_cutoff"]):.1%}',
+            f'{mean(lambda x: x["norms"]["plain"][-1]):.3g}',
+            f'{mean(lambda x: x["norms"]["normalized"][-1]):.3g}',
+        )
+    Console().print(table)
+
+
+def run(args):
+    subjects, files = load_subjects(args)
+    bar = ProgressBar(sum(map(softmax_free_layers, subjects)))
+    models = []
+    for subject in subjects:
+        picture = subject.read(files[0])
+        layers = measure_model(
+            feature_extractor(subject.model), picture.inputs, bar.update
+        )
+        models.append(dict(subject.describe(), layers=layers))
+    print()
+    for model in models:
+        print_table(model)
+    out = args.out / 'pinv_report.png'
+    for written in save(draw(models), out, args.svg):
+        print(written)
+    numbers = dict(image=files[0].name, models=models)
+    print(save_numbers(numbers, out.with_suffix('.json')))
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    with input_errors():
+        run(args)
+
+
+if __name__ == '__main__':
+    main()
