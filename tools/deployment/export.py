@@ -1,0 +1,205 @@
+"""Export a model to ONNX, TorchScript or torch.export's format.
+
+CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn, CHECKPOINT its weights. The
+file takes normalized images (B, C, H, W) and gives a classifier's or segmentor's
+logits, or a one-stage detector's maps of scores and boxes, before boxes are decoded.
+Of other models, only the backbone can be exported (--backbone-only). ONNX files and
+TorchScript programs are for batches and images of any size from 32 x 32 on, those of
+torch.export for one image of --shape.
+
+examples:
+  python tools/deployment/export.py configs/soft/softpp-t_in1k.py softpp-t.pth --verify
+  python tools/deployment/export.py CONFIG CHECKPOINT --format torchscript
+"""
+
+import argparse
+import copy
+import os.path as osp
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+from mmengine.logging import MMLogger
+from mmengine.registry import MODELS, DefaultScope
+
+from mmlinattn.deployment import FORMATS, ExportedModel, export, parity, quantize
+from mmlinattn.utils import load_config
+from mmlinattn.utils.cli import Parser, add_cfg_options, exit_with, output_file
+from mmlinattn.weights import find_state_dict, read_file
+
+# what a data preprocessor does to images
+NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
+
+
+def parse_args(argv=None):
+    parser = Parser(description=__doc__)
+    parser.add_argument('config', metavar='CONFIG', help='path of the config')
+    parser.add_argument('checkpoint', metavar='CHECKPOINT', help='path of the weights')
+    parser.add_argument(
+        '--format', choices=FORMATS, default='onnx', help='default: onnx'
+    )
+    parser.add_argument(
+        '--out',
+        type=output_file,
+        metavar='FILE',
+        help="file to write; default: the config's name with the format's ending, "
+        'in the current folder',
+    )
+    parser.add_argument(
+        '--shape',
+        nargs=2,
+        type=side,
+        metavar=('H', 'W'),
+        default=[224, 224],
+        help='size of the image that the exporter runs the model on; default: 224 224',
+    )
+    parser.add_argument(
+        '--verify',
+        nargs='*',
+        type=side,
+        metavar='SIDE',
+        help='compare the outputs of the file and of the model, on random images of '
+        'the size H W; default: 33 and 65 pixels more than --shape, or that size for '
+        '--format export',
+    )
+    parser.add_argument(
+        '--tolerance',
+        type=float,
+        default=1e-4,
+        help='largest difference that --verify allows, relative to the largest '
+        'entry of an output; default: 1e-4',
+    )
+    parser.add_argument(
+        '--backbone-only', action='store_true', help='leave neck and heads out'
+    )
+    parser.add_argument(
+        '--int8',
+        action='store_true',
+        help='quantize the weights of linear layers (ONNX only); --verify then '
+        'reports the error, whatever it is',
+    )
+    parser.add_argument(
+        '--trust',
+        action='store_true',
+        help='unpickle all that is in CHECKPOINT, which can run any code',
+    )
+    add_cfg_options(parser, 'model.backbone.num_iters=10')
+    args = parser.parse_args(argv)
+    if args.verify is not None and len(args.verify) not in (0, 2):
+        parser.error(f'--verify takes H and W or nothing, got {len(args.verify)} sides')
+    any_size = FORMATS[args.format].any_size
+    if not args.verify and args.verify is not None:
+        height, width = args.shape
+        args.verify = [height + 33, width + 65] if any_size else args.shape
+    if args.verify not in (None, args.shape) and not any_size:
+        parser.error(f'--format {args.format} is for the one size {args.shape}')
+    if args.int8 and args.format != 'onnx':
+        parser.error(f'--int8 needs --format onnx, got {args.format}')
+    return args
+
+
+def side(text):
+    if not text.isdecimal() or int(text) < 32:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a number of pixels from 32')
+    return int(text)
+
+
+def read_model(args):
+    """The model of a config with the weights of a checkpoint, and its config.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        ValueError: If the checkpoint does not have exactly the model's weights.
+    """
+    cfg = load_config(args.config, args.cfg_options)
+    if 'model' not in cfg:
+        raise ValueError(f'{args.config} has no model')
+    state_dict, _ = find_state_dict(read_file(args.checkpoint, trust=args.trust))
+    with DefaultScope.overwrite_default_scope(cfg.get('default_scope', 'mmengine')):
+        model = MODELS.build(cfg.model)
+    load(model, state_dict, args.checkpoint)
+    if args.backbone_only:
+        model = getattr(model, 'backbone', model)
+    return cfg, model
+
+
+def load(model, state_dict, path):
+    try:
+        wrong = model.load_state_dict(copy.copy(state_dict), strict=False)
+    except RuntimeError as error:  # shapes that do not fit
+        raise ValueError(f'checkpoint={path!r} is of another model: {error}') from error
+    lists = dict(lacks=wrong.missing_keys, has=wrong.unexpected_keys)
+    faults = [
+        f'{verb} {len(keys)} {"more " * (verb == "has")}keys, such as {keys[0]!r}'
+        for verb, keys in lists.items()
+        if keys
+    ]
+    if faults:
+        raise ValueError(
+            f'checkpoint={path!r} is of another model: it {" and ".join(faults)}'
+        )
+
+
+def notes_of(cfg):
+    """What the file says of how to prepare images."""
+    preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
+    found = {key: (preprocessor or {}).get(key) for key in NOTED}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def verify(model, run, args):
+    """Prints the parity at a second size; whether it is within the tolerance."""
+    torch.manual_seed(0)
+    differences = parity(model, run, torch.randn(1, model.in_channels, *args.verify))
+    height, width = args.verify
+    print(f'parity at {height} x {width}, relative to the largest entry:')
+    for name, difference in differences.items():
+        print(f'  {name}: {difference:.1e}')
+    return max(differences.values()) <= args.tolerance
+
+
+def run(args):
+    path = args.out or Path(
+        osp.splitext(osp.basename(args.config))[0] + FORMATS[args.format].suffix
+    )
+    cfg, model = read_model(args)
+    model = ExportedModel(model)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    runner = export(model, path, args.format, tuple(args.shape), notes=notes_of(cfg))
+    if args.int8:
+        whole = path.with_suffix('.float32.onnx')
+        path.replace(whole)
+        quantize(whole, path)
+        whole.unlink()
+        runner = FORMATS['onnx'].open(path)
+    print(f'{path}: {path.stat().st_size / 1e6:.1f} MB')
+    return args.verify is None or verify(model, runner, args) or args.int8
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    MMLogger.get_current_instance().setLevel('ERROR')
+    warnings.simplefilter('ignore')
+    try:
+        is_right = run(args)
+    except (
+        ImportError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        exit_with(error)
+    if not is_right:
+        print(
+            f'{osp.basename(sys.argv[0])}: error: the file differs from the model by '
+            f'more than --tolerance {args.tolerance:g}',
+            file=sys.stderr,
+        )
+        sys.exit(1)
+
+
+if __name__ == '__main__':
+    main()
