@@ -75,7 +75,17 @@ EXTRAS = {
     'pretrain': [MMENGINE, 'mmpretrain>=1.2.0,<2.0.0'],
 }
 EXTRAS['all'] = sorted({req for reqs in EXTRAS.values() for req in reqs})
-EXTRAS['tests'] = ['cityscapesscripts', 'pytest', 'pytest-xdist', 'safetensors', 'timm']
+# from 1.5.5 on, grad-cam brings an OpenCV of its own
+EXTRAS['cam'] = ['grad-cam==1.5.4', 'matplotlib']
+EXTRAS['deploy'] = ['onnx>=1.15', 'onnxruntime>=1.16']
+EXTRAS['tests'] = [
+    *EXTRAS['deploy'],
+    'cityscapesscripts',
+    'pytest',
+    'pytest-xdist',
+    'safetensors',
+    'timm',
+]
 
 setup(
     name='mmlinattn',

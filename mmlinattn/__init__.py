@@ -11,7 +11,14 @@ from importlib.util import find_spec
 
 from .version import __version__, version_info
 
-__all__ = ['__version__', 'version_info']
+__all__ = ['__version__', 'register', 'version_info']
+
+
+def register() -> None:
+    """Make our configs and weights known: see :func:`mmlinattn.hub.register`."""
+    from . import hub
+
+    hub.register()
 
 
 def _check_version(module, distributions, minimum, below, pip_hint, required):

@@ -1,13 +1,19 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
 import os.path as osp
+from copy import deepcopy
 
 from mmengine.config import ConfigDict
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
+from mmlinattn.engine import check_run
 from mmlinattn.utils import check_data, check_file
-from mmlinattn.utils.cli import exit_with, run_config, run_parser
+from mmlinattn.utils.cli import INPUT_ERRORS, exit_with, run_config, run_parser, tell
+from mmlinattn.weights import cover, load_safely, read_checkpoint
+
+# of mmdet's own tool for tests
+MERGED = dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)
 
 
 def parse_args():
@@ -46,7 +52,8 @@ def parse_args():
     parser.add_argument(
         '--tta',
         action='store_true',
-        help='test-time augmentation as tta_model and tta_pipeline of the config say',
+        help='test-time augmentation as tta_model and tta_pipeline of the config say; '
+        'boxes of mmdet without them: images and their mirror images',
     )
     return parser.parse_args()
 
@@ -86,8 +93,27 @@ def save_predictions(cfg, path):
     cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=path)]
 
 
+def add_flips(cfg):
+    """Gives a detector's config the augmentation that mmdet's own tool has."""
+    heads = [cfg.model, cfg.model.get('roi_head') or {}]
+    if any(head.get('mask_head') for head in heads):
+        raise ValueError(
+            '--tta: mmdet merges boxes only, and this model has masks; for boxes, give '
+            '--cfg-options model.roi_head.mask_head=None test_evaluator.metric=bbox'
+        )
+    cfg.tta_model = dict(type='DetTTAModel', tta_cfg=MERGED)
+    *loading, packing = deepcopy(cfg.test_dataloader.dataset.pipeline)
+    if 'meta_keys' in packing:
+        packing.meta_keys = (*packing.meta_keys, 'flip', 'flip_direction')
+    flips = [dict(type='RandomFlip', prob=prob) for prob in (1.0, 0.0)]
+    both = dict(type='TestTimeAug', transforms=[flips, [packing]])
+    cfg.tta_pipeline = [*loading, both]
+
+
 def augment_test(cfg, args):
     """Wraps the model for test-time augmentation."""
+    if cfg.default_scope == 'mmdet' and 'tta_model' not in cfg:
+        add_flips(cfg)
     missing = [key for key in ('tta_model', 'tta_pipeline') if key not in cfg]
     if missing:
         raise KeyError(
@@ -98,8 +124,30 @@ def augment_test(cfg, args):
     cfg.test_dataloader.dataset.pipeline = cfg.tta_pipeline
 
 
+def check_weights(path, model, allow_mismatch):
+    """Raises an error for a checkpoint that doesn't cover the model.
+
+    Args:
+        path (str): Path or address of the checkpoint.
+        model (nn.Module): The model of the run, or its wrapper for augmented tests.
+        allow_mismatch (bool): Only says what differs.
+    """
+    checkpoint = read_checkpoint(path)
+    try:
+        found = cover(getattr(model, 'module', model), checkpoint)
+    except ValueError as error:
+        raise ValueError(f'checkpoint={path!r}: {error}') from error
+    if not found.whole:
+        text = f'checkpoint={path!r} is not one of this model: {found.describe()}'
+        if not allow_mismatch:
+            advice = found.advice or 'to test it all the same, give --allow-mismatch'
+            raise ValueError(f'{text}; {advice}')
+        tell(text)
+
+
 def prepare(args):
     """The config of the run, and a check that its inputs are there."""
+    load_safely()
     cfg = run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
@@ -110,6 +158,8 @@ def prepare(args):
     if args.tta:
         augment_test(cfg, args)
     check_data(cfg, 'test_dataloader', 'test_evaluator')
+    model = check_run(cfg, args.config, 'test')
+    check_weights(args.checkpoint, model, args.allow_mismatch)
     return cfg
 
 
@@ -117,7 +167,7 @@ def main():
     args = parse_args()
     try:
         cfg = prepare(args)
-    except (FileNotFoundError, ImportError, KeyError, ValueError) as error:
+    except INPUT_ERRORS as error:
         exit_with(error)
     runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
     runner.test()

@@ -1,14 +1,31 @@
 """Trains a model of mmdet, mmseg or mmpretrain."""
 
-import os
-import sys
+import os.path as osp
 
+from mmengine.device import get_device
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
-from mmlinattn.engine import check_pretrained, checkpoint_fault, find_checkpoint
+from mmlinattn.engine import (
+    check_pretrained,
+    check_run,
+    checkpoint_fault,
+    find_checkpoint,
+)
+from mmlinattn.engine.hooks.pretrained_backbone_hook import other_start
+from mmlinattn.engine.part_errors import quiet
+from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.utils import check_data, check_file
-from mmlinattn.utils.cli import exit_with, run_config, run_parser
+from mmlinattn.utils.cli import (
+    INPUT_ERRORS,
+    errors_in_one_line,
+    exit_with,
+    run_config,
+    run_parser,
+    tell,
+)
+from mmlinattn.weights import cover, load_pretrained, load_safely, read_checkpoint
+from mmlinattn.weights.conversion import some
 
 
 def parse_args():
@@ -16,7 +33,9 @@ def parse_args():
         'Train a model from a config of mmdet, mmseg, mmpretrain or '
         'mmlinattn; the config may inherit from mmlinattn::.'
     )
-    parser.add_argument('--amp', action='store_true', help='automatic mixed precision')
+    parser.add_argument(
+        '--amp', action='store_true', help='automatic mixed precision, on a GPU'
+    )
     parser.add_argument(
         '--resume',
         nargs='?',
@@ -60,18 +79,89 @@ def resume(cfg, checkpoint):
     cfg.load_from = checkpoint
 
 
-def tell(text):
-    """Prints a line in the first process only."""
-    if os.environ.get('RANK', os.environ.get('SLURM_PROCID', '0')) == '0':
-        print(f'train.py: {text}', file=sys.stderr)
+def check_weights(cfg, model, allow_mismatch):
+    """Raises an error for a checkpoint that can't be what is meant.
+
+    A training that goes on needs all of its model. One that starts from `load_from` may
+    have another head, or other parts; what they are is said in a line.
+
+    Args:
+        cfg (Config): The config of the run.
+        model (nn.Module): Its model.
+        allow_mismatch (bool): Whether any checkpoint will do.
+    """
+    path = cfg.load_from
+    checkpoint = read_checkpoint(path, 'load_from')
+    try:
+        found = cover(model, checkpoint)
+        if cfg.get('resume') and 'optimizer' not in checkpoint:
+            raise ValueError(
+                'it has no state of a training: start from its weights with '
+                f'--cfg-options load_from={path}'
+            )
+    except ValueError as error:
+        raise ValueError(f'load_from={path!r}: {error}') from error
+    fatal = found.broken or not found.taken or (cfg.get('resume') and not found.whole)
+    if fatal and not allow_mismatch:
+        raise ValueError(
+            f'load_from={path!r} does not fit the model: {found.describe()}; '
+            + (found.advice or 'name another one, or give --allow-mismatch')
+        )
+    if not found.whole:
+        tell(
+            f'load_from={path}: {found.taken} of the {found.total} entries of the '
+            f'model are loaded; {found.describe()}'
+        )
+
+
+def check_start(cfg, model):
+    """Raises an error for weights that the backbone can't start from.
+
+    Args:
+        cfg (Config): The config of the run.
+        model (nn.Module): Its model.
+    """
+    backbone, path = getattr(model, 'backbone', None), cfg.pretrained
+    if backbone is None or other_start(model, None):
+        return
+    with quiet():
+        try:
+            if isinstance(backbone, BaseBackbone):
+                load_pretrained(backbone, path)
+            else:
+                read_checkpoint(path, 'pretrained')
+        except (KeyError, ValueError) as error:
+            raise ValueError(f'pretrained={path!r}: {error.args[0]}') from error
+    broken = [k for k, x in backbone.state_dict().items() if x.isnan().any()]
+    if broken:
+        raise ValueError(f'pretrained={path!r} has NaN in {some(broken)}')
+
+
+def check_precision(cfg):
+    """Refuses mixed precision where MMEngine has none.
+
+    Raises:
+        ValueError: If there is no GPU.
+    """
+    wrapper = cfg.get('optim_wrapper')
+    if not isinstance(wrapper, dict) or wrapper.get('type') != 'AmpOptimWrapper':
+        return
+    if get_device() == 'cpu':
+        raise ValueError(
+            'mixed precision (optim_wrapper.type=AmpOptimWrapper) needs a GPU, and '
+            'there is none; --cfg-options optim_wrapper.type=OptimWrapper trains in '
+            'single precision'
+        )
 
 
 def prepare(args):
     """The config of the run, and a check that its inputs are there."""
+    load_safely()
     cfg = run_config(args)
-    if args.amp:
+    if args.amp and isinstance(cfg.get('optim_wrapper'), dict):
         cfg.optim_wrapper.type = 'AmpOptimWrapper'
         cfg.optim_wrapper.setdefault('loss_scale', 'dynamic')
+    check_precision(cfg)
     if args.auto_scale_lr:
         if 'base_batch_size' not in cfg.get('auto_scale_lr', {}):
             raise KeyError(
@@ -89,6 +179,11 @@ def prepare(args):
     if not cfg.get('resume'):
         check_pretrained(cfg)
     check_data(cfg, 'train_dataloader', 'val_dataloader', 'val_evaluator')
+    model = check_run(cfg, args.config, 'train')
+    if cfg.get('load_from') and not osp.isdir(cfg.load_from):
+        check_weights(cfg, model, args.allow_mismatch)
+    elif cfg.get('pretrained') and not cfg.get('resume'):
+        check_start(cfg, model)
     return cfg
 
 
@@ -96,10 +191,12 @@ def main():
     args = parse_args()
     try:
         cfg = prepare(args)
-    except (FileNotFoundError, ImportError, KeyError, ValueError) as error:
+    except INPUT_ERRORS as error:
         exit_with(error)
     runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
-    runner.train()
+    # pretrained weights may be at an address that can't be reached
+    with errors_in_one_line(ConnectionError):
+        runner.train()
 
 
 if __name__ == '__main__':

@@ -1,11 +1,20 @@
-from .hooks import PretrainedBackboneHook, check_pretrained
+from .hooks import (
+    AtomicCheckpointHook,
+    OversmoothingHook,
+    PretrainedBackboneHook,
+    check_pretrained,
+)
 from .optimizers import LayerDecayOptimWrapperConstructor
+from .preflight import check_run
 from .resume import checkpoint_fault, find_checkpoint
 
 __all__ = [
+    'AtomicCheckpointHook',
     'LayerDecayOptimWrapperConstructor',
+    'OversmoothingHook',
     'PretrainedBackboneHook',
     'check_pretrained',
+    'check_run',
     'checkpoint_fault',
     'find_checkpoint',
 ]

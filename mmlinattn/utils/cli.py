@@ -1,8 +1,6 @@
 """What the command-line tools share."""
 
 import argparse
-import difflib
-import inspect
 import os
 import os.path as osp
 import sys
@@ -16,20 +14,8 @@ from mmengine.config import Config, DictAction
 
 from .config import load_config
 
-# Optional keys of a config that MMEngine and the tools read, besides the arguments
-# of a runner.
-_OPTIONAL_KEYS = (
-    'activation_checkpointing',
-    'compile',
-    'efficient_conv_bn_eval',
-    'find_unused_parameters',
-    'model_wrapper_cfg',
-    'runner_type',
-    'strategy',
-    'sync_bn',
-    'tta_model',
-    'tta_pipeline',
-)
+# What our checks raise; other errors are not the user's.
+INPUT_ERRORS = (ImportError, KeyError, OSError, ValueError)
 
 
 class Parser(argparse.ArgumentParser):
@@ -164,6 +150,18 @@ def run_parser(description: str) -> Parser:
     )
     add_cfg_options(parser, 'train_dataloader.batch_size=4')
     parser.add_argument(
+        '--allow-mismatch',
+        action='store_true',
+        help='go on where a checkpoint does not cover the model: say what differs, '
+        'and load what fits',
+    )
+    parser.add_argument(
+        '--trust',
+        action='store_true',
+        help='unpickle all that checkpoints hold, whatever its classes; this can run '
+        'any code that is in them',
+    )
+    parser.add_argument(
         '--launcher',
         choices=['none', 'pytorch', 'slurm', 'mpi'],
         default='none',
@@ -174,6 +172,12 @@ def run_parser(description: str) -> Parser:
         '--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS
     )
     return parser
+
+
+def tell(text: str) -> None:
+    """Prints a line on stderr, in the first process of a run only."""
+    if os.environ.get('RANK', os.environ.get('SLURM_PROCID', '0')) == '0':
+        print(f'{osp.basename(sys.argv[0])}: {one_line(text)}', file=sys.stderr)
 
 
 def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
@@ -201,31 +205,6 @@ def _key_value(text: str) -> str:
     return text
 
 
-def check_cfg_options(cfg: Config, cfg_options: Optional[dict[str, Any]]) -> None:
-    """Raises an error for overrides that nothing would read.
-
-    Args:
-        cfg (Config): The config, before anything is overridden.
-        cfg_options (dict, optional): What to override, by dotted key.
-
-    Raises:
-        KeyError: If a key's first part is neither in the config nor known to
-            MMEngine, with the likely one.
-    """
-    from mmengine.runner import Runner  # it imports torch, which few tools need
-
-    known = {*cfg, *_OPTIONAL_KEYS, *inspect.signature(Runner).parameters}
-    for key in cfg_options or {}:
-        first = key.partition('.')[0]
-        if first not in known:
-            likely = difflib.get_close_matches(first, known, 1)
-            hint = f'; did you mean {likely[0]!r}?' if likely else ''
-            raise KeyError(
-                f'--cfg-options {key}: the config has no {first!r}, and nothing '
-                f'would read it{hint}'
-            )
-
-
 def run_config(args: argparse.Namespace) -> Config:
     """Reads the config of a run from its arguments.
 
@@ -240,11 +219,14 @@ def run_config(args: argparse.Namespace) -> Config:
 
     Raises:
         FileNotFoundError: If the config or one that it inherits is missing.
-        ValueError: If the launcher does not work here.
+        KeyError: If a top-level key is misspelled.
+        ValueError: If the config can't be read, or the launcher does not work here.
     """
     from .distributed import run_on_cpus  # it imports torch, which few tools need
 
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
+    if args.trust:
+        os.environ['MMLINATTN_TRUST'] = '1'
     cfg = load_config(args.config, args.cfg_options)
     cfg.launcher = args.launcher
     if args.work_dir is not None:

@@ -15,6 +15,8 @@ from mmengine.utils import get_installed_path
 
 import mmlinattn
 
+from .config_keys import check_cfg_options, check_keys
+
 SCOPE = 'mmlinattn'
 
 
@@ -55,13 +57,47 @@ def load_config(path: str, cfg_options: Optional[dict[str, Any]] = None) -> Conf
 
     Raises:
         FileNotFoundError: If the config or one that it inherits is missing.
+        KeyError: If a top-level key is misspelled.
+        ValueError: If the config can't be read, or can't take the overrides.
     """
     check_file('config', path)
     register_config_scopes()
-    cfg = Config.fromfile(path)
+    cfg = _read(path)
     _drop_scope(cfg._cfg_dict)
-    cfg.merge_from_dict(cfg_options or {})
+    check_keys(cfg, path)
+    check_cfg_options(cfg, cfg_options)
+    try:
+        cfg.merge_from_dict(cfg_options or {})
+    except (AssertionError, AttributeError, LookupError, TypeError) as error:
+        raise ValueError(
+            f'--cfg-options do not fit config={path!r}: {_reason(error)}'
+        ) from error
     return cfg
+
+
+def _read(path: str) -> Config:
+    """MMEngine's reader. A config is a program: reading it can raise any error."""
+    try:
+        return Config.fromfile(path)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f'config={path!r} inherits what is missing: {_reason(error)}'
+        ) from error
+    except RecursionError as error:
+        raise ValueError(f'config={path!r} inherits itself') from error
+    except SyntaxError as error:
+        place = f'{error.filename}, line {error.lineno}' if error.lineno else path
+        raise ValueError(
+            f'config={path!r} is no valid Python: {error.msg} ({place})'
+        ) from error
+    except Exception as error:
+        raise ValueError(
+            f'config={path!r} can not be read: {type(error).__name__}: {_reason(error)}'
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error.args[0] if len(error.args) == 1 else error)
 
 
 @contextmanager

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Optional, Union
 
+from .files import whole_file
+
 
 class OwnFolder:
     """A folder in which a tool may replace what it wrote itself, and nothing else.
@@ -54,10 +56,8 @@ class OwnFolder:
         Args:
             record (dict): Values that JSON can hold.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        draft = self.file.with_name(f'.{self.file.name}')
-        draft.write_text(json.dumps(record))
-        draft.replace(self.file)
+        with whole_file(self.file) as draft:
+            draft.write_text(json.dumps(record))
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """Finds out which files are missing.

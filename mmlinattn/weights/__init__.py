@@ -7,18 +7,23 @@ backbones import it. It asks a model for what it needs to know of it.
 Rooms: `files` and `addresses` read and write, `unpickler` makes sure that reading runs
 no code; `families` says what official models are made of, in `rows`; `conversion` takes
 a state dict to ours and back; `start` finds what a plain model's weights can start
-another attention with; `options` compares what keys don't show; `pretrained` loads.
+another attention with; `options` compares what keys don't show; `pretrained` loads;
+`coverage` compares a checkpoint with a whole model.
 """
 
-from .addresses import add_file_scheme, load_safely, read_checkpoint
+from .addresses import add_file_scheme, fetch, load_safely, read_checkpoint
 from .conversion import convert, convert_back, find_state_dict, recognize
+from .coverage import cover
 from .files import read_file, write_file
-from .pretrained import load_pretrained
+from .pretrained import load_head, load_pretrained
 
 __all__ = [
     'convert',
     'convert_back',
+    'cover',
+    'fetch',
     'find_state_dict',
+    'load_head',
     'load_pretrained',
     'load_safely',
     'read_checkpoint',

@@ -13,12 +13,28 @@ import torch
 from mmengine.dist import barrier, get_dist_info, is_distributed
 from mmengine.fileio import get_local_path
 from mmengine.runner import CheckpointLoader
+from mmengine.runner.checkpoint import (
+    get_deprecated_model_names,
+    get_external_models,
+    get_mmcls_models,
+    get_torchvision_models,
+)
 
 from .files import read_file
 
 FILE = 'file://'
 TIMM = 'timm://'
 WEB = ('http://', 'https://')
+# names of models, which MMEngine looks up in tables of addresses
+TABLES = {
+    'torchvision://': get_torchvision_models,
+    'modelzoo://': get_torchvision_models,
+    'open-mmlab://': get_external_models,
+    'openmmlab://': get_external_models,
+    'mmcls://': get_mmcls_models,
+}
+# of file systems that MMEngine reads; patterns
+REMOTE = (r'(\S+\:)?s3://', r'(\S+\:)?petrel://', 'pavi://')
 # how torchvision, timm and OpenMMLab end a name; digits alone may be a date
 NAME_WITH_HASH = re.compile(r'-(?=\d*[a-f])([0-9a-f]{8,})\.')
 
@@ -66,11 +82,22 @@ def read_checkpoint(
         return read_file(path, name, trust, map_location)
 
 
+def fetch(address: str, name: str) -> None:
+    """Download what :func:`read_checkpoint` would, if it is at a web address.
+
+    Raises:
+        ConnectionError: If the download fails.
+    """
+    if address.startswith(WEB):
+        download(address, name)
+
+
 def no_way(address: str, name: str, reason: str) -> ConnectionError:
     """The error for what can't be downloaded, with the ways out."""
+    scratch = ', or set pretrained=None to train from scratch'
     return ConnectionError(
         f'{name}={address!r} cannot be downloaded ({reason}): fetch it on another '
-        f'machine and give its path, or set {name}=None to train from scratch'
+        f'machine and give its path{scratch if name == "pretrained" else ""}'
     )
 
 
@@ -161,12 +188,39 @@ def add_file_scheme() -> None:
         CheckpointLoader.register_scheme(FILE, load_from_file)
 
 
+def load_by_name(address: str, map_location=None) -> dict:
+    """MMEngine's loaders of models by name with :func:`read_checkpoint`.
+
+    Raises:
+        ValueError: If there is no such model.
+    """
+    scheme, separator, model = address.partition('://')
+    names = TABLES[scheme + separator]()
+    model = get_deprecated_model_names().get(model, model)
+    if model not in names:
+        raise ValueError(f'checkpoint={address!r}: {scheme} has no such model')
+    checkpoint = read_checkpoint(names[model], map_location=map_location)
+    if scheme != 'mmcls':
+        return checkpoint
+    # a classifier's backbone
+    weights = checkpoint.get('state_dict', checkpoint)
+    prefix = 'backbone.'
+    return dict(
+        state_dict={
+            key[len(prefix) :]: value
+            for key, value in weights.items()
+            if key.startswith(prefix)
+        }
+    )
+
+
 def load_safely() -> None:
     """Let every checkpoint of this process go through :func:`read_checkpoint`.
 
     This is for programs, not for libraries: it takes the place of MMEngine's own
-    loaders of paths and web addresses, so load_from, resume and 'Pretrained' of any
-    module run no code that is hidden in a file.
+    loaders, so load_from, resume and 'Pretrained' of any module run no code that is
+    hidden in a file.
     """
-    schemes = ['', FILE, *WEB]
+    schemes = ['', FILE, TIMM, *WEB, *REMOTE]
     CheckpointLoader.register_scheme(schemes, load_from_file, force=True)
+    CheckpointLoader.register_scheme(list(TABLES), load_by_name, force=True)

@@ -20,12 +20,16 @@ LAYERS = {
     *('BN', 'BN1d', 'BN2d', 'SyncBN', 'MMSyncBN', 'LN', 'LN2d', 'GN'),
     *('ReLU', 'GELU', 'SiLU', 'HSwish'),
 }
-# state of the training, and values that are resized or reported elsewhere
-NOT_COMPARED = {'training', 'momentum', 'track_running_stats', 'p', 'drop_prob'}
+# state and arithmetic of the training, and values that are resized or reported
+# elsewhere
+NOT_COMPARED = {'training', 'halves', 'momentum', 'track_running_stats'}
+NOT_COMPARED |= {'p', 'drop_prob'}
 UNCOMPARED_LAYERS = {'PositionTable', 'Dropout', 'DropPath'}
 NOT_BUILT = ('init_cfg', 'out_indices', 'out_type', 'frozen_stages', 'with_cp')
 # solvers of the same operator: how it is computed is not part of the model
-SOLVERS = dict.fromkeys(('auto', 'newton', 'spectral'), 'newton')
+SOLVERS = dict.fromkeys(
+    ('auto', 'newton', 'polynomial', 'spectral', 'lanczos'), 'newton'
+)
 
 
 def read_literal(node: ast.expr) -> Any:

@@ -14,6 +14,7 @@ from .conversion import (
     PREFIX,
     STATE_DICTS,
     apply,
+    convert,
     find_state_dict,
     known_models,
     plan_conversion,
@@ -24,7 +25,7 @@ from .families import FAMILIES
 from .options import compare_options
 from .rows import StateDict, inside
 from .start import (
-    TABLE,
+    TABLES,
     is_early_norm,
     is_scaling_vector,
     plan_start,
@@ -139,7 +140,7 @@ def load_pretrained(
         replaced = replaced_attentions(model, found.weights, attentions)
     fits = all(
         key in found.weights
-        and (key.endswith(TABLE) or found.weights[key].shape == shape)
+        and (key.endswith(TABLES) or found.weights[key].shape == shape)
         for key, shape in shapes.items()
         if not is_optional(key, model)
     )
@@ -167,6 +168,32 @@ def load_pretrained(
             f'{averages[0]}; to take that: {COMMAND} FAMILY SRC DST --ema',
             logging.INFO,
         )
+
+
+def load_head(head: nn.Module, checkpoint: str) -> None:
+    """Load the last layer of a classifier, `fc`, from a classifier's checkpoint.
+
+    Args:
+        head: The head, as mmpretrain's LinearClsHead has its layer.
+        checkpoint: See :func:`load_pretrained`.
+
+    Raises:
+        KeyError: If the checkpoint has no such layer, or of another shape.
+        Exception: See :func:`load_pretrained`.
+    """
+    state_dict, _ = find_state_dict(read_checkpoint(checkpoint, 'pretrained'))
+    family = recognize(state_dict)
+    if family in FAMILIES:
+        state_dict = convert(state_dict, family)
+    try:
+        head.load_state_dict(inside(state_dict, 'head.'))
+    except RuntimeError as error:
+        raise KeyError(
+            f'pretrained={checkpoint!r} has no head for this {type(head).__name__}: '
+            f'{str(error).splitlines()[-1].strip()}; default_hooks.pretrained.head='
+            'False starts the backbone alone'
+        ) from None
+    say(f'{type(head).__name__}: loaded from {checkpoint}', logging.INFO)
 
 
 def is_optional(key: str, model: nn.Module) -> bool:

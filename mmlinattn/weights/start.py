@@ -34,7 +34,12 @@ from .rows import Keys, StateDict, inside, stacked
 BLOCK = re.compile(r'(?:stages\.\d+\.)?blocks\.\d+\.')
 EMBEDDING = re.compile(r'stages\.\d+\.embedding\.')
 # resized when loaded
-TABLE = 'pos_embed.table'
+TABLES = (
+    'pos_embed.table',
+    'relative_position_bias_table',
+    '_bias.rows',
+    '_bias.columns',
+)
 SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
 
 
@@ -96,7 +101,7 @@ def plan_start(shapes: Mapping[str, Size], local: StateDict) -> Start:
     sources = find_sources(shapes, local)
     unfit = {}
     for key, names in sources.items():
-        if names and not key.endswith(TABLE):
+        if names and not key.endswith(TABLES):
             found = [tuple(local[name].shape) for name in names]
             height = sum(shape[0] for shape in found) if len(found) > 1 else None
             shape = (height, *found[0][1:]) if height else found[0]

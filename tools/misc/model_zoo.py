@@ -126,11 +126,10 @@ def render_table(entries, printed, folder):
     """
     titles = [x for x in METRICS.values() if any(x in metrics_of(e) for e in entries)]
     flops = any('FLOPs' in entry['Metadata'] for entry in entries)
-    weights = any('Weights' in entry for entry in entries)
+    weights = [f'[{x["Name"]}]({x["Weights"]})' for x in entries if 'Weights' in x]
     head = ['config', 'length', 'batch', 'parameters, M (paper)']
     head += ['GFLOPs (paper)'] * flops + [f'{x} (paper)' for x in titles]
     head += ['source of the figures'] * any(e['Name'] in printed for e in entries)
-    head += ['weights'] * weights
     lines = [head, ['---'] * len(head)]
     for entry in entries:
         name, meta = entry['Name'], entry['Metadata']
@@ -148,14 +147,11 @@ def render_table(entries, printed, folder):
         cells += [found.get(title, '') for title in titles]
         if 'source of the figures' in head:
             cells.append(f'[Table {row["table"]}]({row["address"]})' if row else '')
-        if weights:
-            link = entry.get('Weights')
-            cells.append(f'[weights]({link})' if link else '')
         lines.append(cells)
     table = '\n'.join(f'| {" | ".join(map(str, cells))} |' for cells in lines)
-    if not weights:
-        table += '\n\nThere are no public weights for these.'
-    return table
+    public = f'Public weights: {", ".join(weights)}.'
+    none = 'There are no public weights for these.'
+    return f'{table}\n\n{public if weights else none}'
 
 
 def render_page(text, metafiles, printed, folder):

@@ -7,6 +7,7 @@ from mmengine.runner import find_latest_checkpoint
 
 from mmlinattn.registry import HOOKS
 from mmlinattn.utils import check_file
+from mmlinattn.weights import fetch, load_head
 
 
 @HOOKS.register_module()
@@ -17,9 +18,9 @@ class PretrainedBackboneHook(Hook):
     checkpoint, or None. MMEngine resolves variables when it reads a file, so
     one that an inheriting config or the command line sets would not reach
     ``model.backbone.init_cfg``. This hook puts it there before MMEngine
-    initializes the model. With None, the backbone trains from scratch, and the
-    log says so, unless weights come from ``load_from`` or ``init_cfg``. The hook
-    does nothing in a run that continues from its own checkpoint, and in a test.
+    initializes the model. Weights that ``load_from`` or an ``init_cfg`` names take
+    its place. With None, the backbone trains from scratch, and the log says so. The
+    hook does nothing in a run that continues from its own checkpoint, and in a test.
 
     It belongs in ``default_hooks``. That is a dictionary, to which an inheriting
     config adds entries. An inheriting config would replace ``custom_hooks``, a list.
@@ -27,10 +28,13 @@ class PretrainedBackboneHook(Hook):
     Args:
         warn (bool): Whether to warn that a backbone trains from scratch. In
             ImageNet recipes it should. Default: True.
+        head (bool): Whether the weights have the last layer of a classifier, too,
+            and it starts from it, as in fine-tuning. Default: False.
     """
 
-    def __init__(self, warn=True):
+    def __init__(self, warn=True, head=False):
         self.warn = warn
+        self.head = head
 
     def before_run(self, runner):
         """Sets ``init_cfg`` of the backbone.
@@ -40,6 +44,7 @@ class PretrainedBackboneHook(Hook):
 
         Raises:
             FileNotFoundError: If ``pretrained`` is a path without a file.
+            ConnectionError: If it is an address, and cannot be downloaded.
         """
         # only training builds the optimizer
         if not isinstance(runner.optim_wrapper, OptimWrapper):
@@ -50,18 +55,53 @@ class PretrainedBackboneHook(Hook):
             return
         model = runner.model
         model = model.module if is_model_wrapper(model) else model
-        pretrained = cfg.get('pretrained')
-        if pretrained:
+        pretrained, other = cfg.get('pretrained'), other_start(model, load_from)
+        if other and pretrained:
+            runner.logger.info(f'{other} takes the place of pretrained={pretrained!r}')
+        elif pretrained:
             check_file('pretrained', pretrained)
+            fetch(pretrained, 'pretrained')
             model.backbone.init_cfg = dict(type='Pretrained', checkpoint=pretrained)
-            return
-        has_weights = load_from or loads_weights(model) or loads_weights(model.backbone)
-        if self.warn and not has_weights:
+            if self.head:
+                model.head.init_cfg = dict(type=PretrainedHead, checkpoint=pretrained)
+        elif self.warn and not other:
             runner.logger.warning(
                 'The backbone trains FROM SCRATCH: pretrained=None. To start '
                 'from ImageNet weights, set pretrained in the config or on the '
                 'command line: --cfg-options pretrained=CHECKPOINT'
             )
+
+
+def other_start(model, load_from):
+    """What a backbone starts from if it isn't `pretrained`.
+
+    Args:
+        model (nn.Module): The whole model.
+        load_from (str, optional): Of the config.
+
+    Returns:
+        str, optional: The setting that names the weights, or None.
+    """
+    if load_from:
+        return 'load_from'
+    if loads_weights(model.backbone):
+        return 'model.backbone.init_cfg'
+    return 'model.init_cfg' if loads_weights(model) else None
+
+
+class PretrainedHead:
+    """An initializer of MMEngine's kind: a classifier's head from its checkpoint.
+
+    Args:
+        checkpoint (str): See :func:`mmlinattn.weights.load_head`.
+    """
+
+    def __init__(self, checkpoint):
+        self.checkpoint = checkpoint
+
+    def __call__(self, module):
+        """Loads the head."""
+        load_head(module, self.checkpoint)
 
 
 def check_pretrained(cfg):

@@ -5,6 +5,7 @@ from torch import nn
 from torch.nn.functional import interpolate
 
 from mmlinattn import functional as F
+from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
 from .base import ProjectedAttention
@@ -14,20 +15,31 @@ from .landmarks import pool_map
 _TABLE_SIDE = 7
 
 
+def resize(maps, hw_shape):
+    """Maps (B, C, H', W') to (B, C, H, W), bilinearly."""
+    if not is_exported() and tuple(maps.shape[2:]) == tuple(hw_shape):
+        return maps
+    return interpolate(maps, hw_shape, mode='bilinear', align_corners=False)
+
+
 class AgentBias(nn.Module):
     """Bias between agents and the tokens of a map.
 
     It is the sum of a coarse table, one entry per row and one entry per column, all
-    resized to the map.
+    resized to the map. If more or fewer agents are in use than it is stored for, it is
+    resized over the grid of agents too.
 
     Args:
         num_heads (int): Heads h.
-        num_agents (int): Agents n.
+        num_agents (int): Agents that it is stored for, a square number.
         map_side (int): Number of rows and columns that have entries.
+        used_side (int): Side of the grid of agents in use, n agents.
     """
 
-    def __init__(self, num_heads, num_agents, map_side):
+    def __init__(self, num_heads, num_agents, map_side, used_side):
         super().__init__()
+        self.stored_side = F.square_side(num_agents, 'num_agents')
+        self.used_side = used_side
         shapes = ((_TABLE_SIDE, _TABLE_SIDE), (map_side, 1), (1, map_side))
         self.table, self.rows, self.columns = (
             nn.Parameter(
@@ -38,13 +50,26 @@ class AgentBias(nn.Module):
             for shape in shapes
         )
 
+        self._register_load_state_dict_pre_hook(self._fit_stored_map)
+
     def forward(self, hw_shape):
         """Biases for a map (H, W): (1, h, n, N)."""
-        bias = sum(
-            interpolate(part, hw_shape, mode='bilinear', align_corners=False)
-            for part in (self.table, self.rows, self.columns)
-        )
-        return bias.flatten(2).unsqueeze(0)
+        bias = resize(self.table, hw_shape) + resize(self.rows + self.columns, hw_shape)
+        bias = bias.flatten(2)  # (h, stored agents, N)
+        if self.used_side != self.stored_side:
+            grids = F.unflatten(
+                bias.transpose(1, 2), -1, (self.stored_side, self.stored_side)
+            )
+            bias = resize(grids, (self.used_side, self.used_side))
+            bias = bias.flatten(2).transpose(1, 2)
+        return bias.unsqueeze(0)
+
+    def _fit_stored_map(self, state_dict, prefix, *args):
+        """Resizes a checkpoint's rows and columns to the number of ours."""
+        for name in ('rows', 'columns'):
+            stored, own = state_dict.get(f'{prefix}{name}'), getattr(self, name)
+            if stored is not None and stored.shape[:2] == own.shape[:2]:
+                state_dict[f'{prefix}{name}'] = resize(stored, own.shape[2:])
 
 
 @MODELS.register_module()
@@ -57,18 +82,20 @@ class AgentAttention(ProjectedAttention):
     Args:
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
-        num_agents (int): Agents n, a square number.
+        num_agents (int): Agents that the biases are stored for, a square number.
         map_side (int): Rows and columns of the map that the biases are stored
             for. They are resized for other maps.
+        used_agents (int, optional): Agents n in use, a square number. The biases are
+            resized to it, as in the paper's detectors. Default: ``num_agents``.
         qkv_bias (bool): Biases of the three projections.
         attn_scale (bool): Learns one AttnScale factor per head. The mean is
             taken over all tokens.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``num_agents`` is not a square number or ``map_side`` is
-            not a positive integer; in ``forward`` if the map is empty or there
-            are tokens besides the map's.
+        ValueError: If ``num_agents`` or ``used_agents`` is not a square number or
+            ``map_side`` is not a positive integer; in ``forward`` if the map is empty
+            or there are tokens besides the map's.
     """
 
     bound_to_map = True
@@ -79,6 +106,7 @@ class AgentAttention(ProjectedAttention):
         num_heads,
         num_agents=49,
         map_side=14,
+        used_agents=None,
         qkv_bias=True,
         attn_scale=False,
         init_cfg=None,
@@ -87,8 +115,12 @@ class AgentAttention(ProjectedAttention):
         if not isinstance(map_side, int) or map_side < 1:
             raise ValueError(f'map_side must be a positive integer, got {map_side!r}')
         self.agent_side = F.square_side(num_agents, 'num_agents')
-        self.agent_bias = AgentBias(num_heads, num_agents, map_side)
-        self.query_bias = AgentBias(num_heads, num_agents, map_side)
+        if used_agents is not None:
+            self.agent_side = F.square_side(used_agents, 'used_agents')
+        self.agent_bias, self.query_bias = (
+            AgentBias(num_heads, num_agents, map_side, self.agent_side)
+            for _ in range(2)
+        )
 
     def attend(self, q, k, v, hw_shape):
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
@@ -98,6 +130,6 @@ class AgentAttention(ProjectedAttention):
             v,
             pool_map(q, hw_shape, self.agent_side),
             self.agent_bias(hw_shape).to(q.dtype),
-            self.query_bias(hw_shape).mT.to(q.dtype),
+            self.query_bias(hw_shape).transpose(-2, -1).to(q.dtype),
         )
         return self.merge_heads(self.scale(out, v))

@@ -5,6 +5,7 @@ from mmengine.model import BaseModule
 from torch import nn
 
 from mmlinattn import functional as F
+from mmlinattn.functional.tracing import is_exported
 
 from ..layers import LePE
 
@@ -26,6 +27,9 @@ class BaseAttention(BaseModule):
         ValueError: If ``num_heads`` does not divide ``embed_dims``.
     """
 
+    # whether all channels of a head have one attention matrix
+    one_matrix_per_head = True
+
     def __init__(self, embed_dims, num_heads, attn_scale=False, init_cfg=None):
         super().__init__(init_cfg)
         if num_heads < 1 or embed_dims % num_heads:
@@ -37,6 +41,15 @@ class BaseAttention(BaseModule):
         self.num_heads = num_heads
         self.head_dims = embed_dims // num_heads
         self.omega = nn.Parameter(torch.zeros(num_heads)) if attn_scale else None
+
+    @property
+    def dims_of_heads(self):
+        """Channels of each head, in the order of the channels."""
+        return (self.head_dims,) * self.num_heads
+
+    def key_shape(self, hw_shape):
+        """Size of the map that the keys are on, of one with (H, W) queries."""
+        return tuple(hw_shape)
 
     def attend(self, q, k, v, hw_shape):
         """What queries make of keys and values: linear in the values.
@@ -52,9 +65,14 @@ class BaseAttention(BaseModule):
         """
         raise NotImplementedError
 
+    def project(self, x):
+        """Queries, keys and values by ``self.qkv``, (B, N, C) each."""
+        *q, k, v = self.qkv(x).split(self.embed_dims, -1)
+        return q[0] if q else k, k, v
+
     def split_heads(self, x, num_heads=None):
         """(B, N, C) as (B, h, N, d)."""
-        return x.unflatten(-1, (num_heads or self.num_heads, -1)).transpose(1, 2)
+        return F.unflatten(x, -1, (num_heads or self.num_heads, -1)).transpose(1, 2)
 
     @staticmethod
     def merge_heads(x):
@@ -73,6 +91,8 @@ class BaseAttention(BaseModule):
         Raises:
             ValueError: If x does not have N = H * W > 0 tokens.
         """
+        if is_exported():
+            return
         height, width = hw_shape
         if not height * width:
             raise ValueError(
@@ -85,6 +105,15 @@ class BaseAttention(BaseModule):
                 f'N = H * W tokens, got N={x.size(1)} for hw_shape='
                 f'{(height, width)}'
             )
+
+
+def qkv_layer(embed_dims, bias, shared_qk=False):
+    """The projections to queries, keys and values as one layer.
+
+    With ``shared_qk`` one projection serves queries and keys, as in softmax-free
+    attention and in Table 8 of *Softmax-free Linear Transformers* (arXiv 2207.03341).
+    """
+    return nn.Linear(embed_dims, (2 if shared_qk else 3) * embed_dims, bias=bias)
 
 
 class ProjectedAttention(BaseAttention):
@@ -100,6 +129,7 @@ class ProjectedAttention(BaseAttention):
         lepe (bool): Adds :class:`LePE` of the values, to the map's tokens only.
         attn_scale (bool): Learns one AttnScale factor per head.
         init_cfg (dict, optional): Initialization of MMEngine.
+        shared_qk (bool): One projection serves queries and keys.
     """
 
     bound_to_map = False
@@ -112,9 +142,10 @@ class ProjectedAttention(BaseAttention):
         lepe=False,
         attn_scale=False,
         init_cfg=None,
+        shared_qk=False,
     ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
-        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        self.qkv = qkv_layer(embed_dims, qkv_bias, shared_qk)
         self.with_lepe = lepe
         self.lepe = LePE(embed_dims) if lepe else None
         self.proj = nn.Linear(embed_dims, embed_dims)
@@ -122,7 +153,7 @@ class ProjectedAttention(BaseAttention):
     def forward(self, x, hw_shape):
         if self.bound_to_map:
             self.check_map(x, hw_shape)
-        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        q, k, v = self.project(x)
         out = self.attend(q, k, v, hw_shape)
         if self.with_lepe:
             out = out + self.encode_positions(v, hw_shape)

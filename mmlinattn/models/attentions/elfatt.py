@@ -92,6 +92,14 @@ class ELFATT(ProjectedAttention):
             )
         return dims, heads
 
+    @property
+    def dims_of_heads(self):
+        return tuple(
+            dims // heads
+            for dims, heads in zip(self.half_dims, self.half_heads)
+            for _ in range(heads)
+        )
+
     def attend(self, q, k, v, hw_shape):
         omegas = (None, None)
         if self.omega is not None:

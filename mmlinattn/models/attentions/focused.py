@@ -1,9 +1,13 @@
 """Focused linear attention as a module."""
 
+import torch
+from torch import nn
+from torch.nn.functional import pad, softplus
+
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
 
-from ..layers import LePE
+from ..layers import LePE, PositionTable
 from .base import ProjectedAttention
 
 
@@ -13,9 +17,8 @@ class FocusedLinearAttention(ProjectedAttention):
     Focused Linear Attention* (arXiv 2308.00442).
 
     A depthwise convolution of the values is added to the product. All heads share
-    its d filters. This module leaves out what the official code has beyond the
-    paper's equations: a learned scale, and a position table of the training map's
-    size.
+    its d filters. As in the official code, a learned factor per channel divides what is
+    focused, and keys have positions.
 
     Args:
         embed_dims (int): Channels C.
@@ -23,6 +26,9 @@ class FocusedLinearAttention(ProjectedAttention):
         focusing_factor (float): Power p of the feature map, positive.
         kernel_size (int): Side of the convolution's filters, odd. Extra tokens
             are not convolved.
+        map_side (int, optional): Rows and columns of the map that the keys'
+            positions are stored for. They are resized for other maps; extra tokens
+            have none. Default: no positions.
         qkv_bias (bool): Biases of the three projections.
         lepe (bool): Adds CSWin's 3 x 3 depthwise convolution of the values
             too, as FLatten-CSWin does.
@@ -31,9 +37,11 @@ class FocusedLinearAttention(ProjectedAttention):
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``focusing_factor`` is not positive or ``kernel_size``
-            is even.
+        ValueError: If ``focusing_factor`` is not positive, ``kernel_size``
+            is even, or ``map_side`` is not a positive integer.
     """
+
+    one_matrix_per_head = False  # each channel has its own filter
 
     def __init__(
         self,
@@ -41,6 +49,7 @@ class FocusedLinearAttention(ProjectedAttention):
         num_heads,
         focusing_factor=3,
         kernel_size=5,
+        map_side=None,
         qkv_bias=True,
         lepe=False,
         attn_scale=False,
@@ -49,12 +58,26 @@ class FocusedLinearAttention(ProjectedAttention):
         super().__init__(embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
         if not focusing_factor > 0:
             raise ValueError(f'focusing_factor must be positive, got {focusing_factor}')
+        if map_side is not None and (not isinstance(map_side, int) or map_side < 1):
+            raise ValueError(f'map_side must be a positive integer, got {map_side!r}')
         self.focusing_factor = focusing_factor
         self.local_conv = LePE(self.head_dims, kernel_size)
+        # softplus of it is the factor
+        self.focus_scale = nn.Parameter(torch.zeros(embed_dims))
+        self.pos_embed = None
+        if map_side is not None:
+            self.pos_embed = PositionTable(
+                embed_dims, (map_side, map_side), mode='bicubic'
+            )
 
     def attend(self, q, k, v, hw_shape):
+        if self.pos_embed is not None:
+            positions = self.pos_embed(hw_shape)
+            num_extra = k.size(1) - positions.size(1)
+            k = k + pad(positions, (0, 0, num_extra, 0)).to(k.dtype)
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = F.focused_linear_attention(q, k, v, self.focusing_factor)
+        scale = softplus(self.focus_scale).view(self.num_heads, 1, -1)
+        out = F.focused_linear_attention(q, k, v, self.focusing_factor, scale)
         local = self.local_conv(v.flatten(0, 1), hw_shape)  # (B * h, N, d)
-        out = self.scale(out, v) + local.unflatten(0, v.shape[:2])
+        out = self.scale(out, v) + F.unflatten(local, 0, v.shape[:2])
         return self.merge_heads(out)

@@ -2,14 +2,18 @@
 
 Legend: B batch, h heads, N = H * W tokens, m landmarks, d head dim. A ratio r
 gives m = floor(H / r) * floor(W / r) landmarks. A side shorter than r counts
-as one cell.
+as one cell. A fixed number of landmarks, a square, does not grow with the map.
 """
+
+import math
 
 import torch
 from torch import nn
-from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, pad
+from torch.nn.functional import pad
 
+from mmlinattn import functional as F
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
+from mmlinattn.functional.tracing import is_exported, larger, smaller
 
 
 def pool_map(x, hw_shape, side):
@@ -23,11 +27,11 @@ def pool_map(x, hw_shape, side):
     Returns:
         Tensor: (B, h, cells, d).
     """
-    maps = x.flatten(0, 1).mT.unflatten(-1, hw_shape)  # (B * h, d, H, W)
+    maps = F.to_map(x.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
     with autocast_disabled(x):
         (maps,) = at_least_float32(maps)
-        pooled = adaptive_avg_pool2d(maps, side).to(x.dtype)
-    return pooled.flatten(2).mT.unflatten(0, x.shape[:2])
+        pooled = F.adaptive_avg_pool2d(maps, side).to(x.dtype)
+    return F.unflatten(F.to_tokens(pooled), 0, x.shape[:2])
 
 
 class LandmarkSampler(nn.Module):
@@ -36,12 +40,14 @@ class LandmarkSampler(nn.Module):
     Args:
         head_dims (int): Channels d of a head.
         ratio (int): Sampling ratio r.
+        fixed (int, optional): m in place of what r gives; no more than N are taken.
 
     Raises:
-        ValueError: If ``ratio`` is not a positive integer.
+        ValueError: If ``ratio`` is not a positive integer, or ``fixed`` not a square
+            number.
     """
 
-    def __init__(self, head_dims, ratio):
+    def __init__(self, head_dims, ratio, fixed=None):
         super().__init__()
         if not isinstance(ratio, int) or ratio < 1:
             raise ValueError(
@@ -49,41 +55,64 @@ class LandmarkSampler(nn.Module):
             )
         self.head_dims = head_dims
         self.ratio = ratio
+        self.fixed_side = None
+        if fixed is not None:
+            self.fixed_side = F.square_side(fixed, 'num_landmarks')
+
+    def grid(self, hw_shape):
+        """Rows and columns of landmarks on a map of size (H, W)."""
+        if self.fixed_side:
+            return tuple(smaller(self.fixed_side, side) for side in hw_shape)
+        return tuple(larger(side // self.ratio, 1) for side in hw_shape)
 
     def num_landmarks(self, hw_shape):
         """m on a map of size (H, W)."""
-        height, width = hw_shape
-        return max(height // self.ratio, 1) * max(width // self.ratio, 1)
+        return math.prod(self.grid(hw_shape))
 
     def extra_repr(self):
-        return f'head_dims={self.head_dims}, ratio={self.ratio}'
+        size = (
+            f'num_landmarks={self.fixed_side**2}'
+            if self.fixed_side
+            else f'ratio={self.ratio}'
+        )
+        return f'head_dims={self.head_dims}, {size}'
 
 
 class ConvSampler(LandmarkSampler):
-    """r x r convolution of stride r shared by all heads, LayerNorm, GELU."""
+    """r x r convolution of stride r shared by all heads, LayerNorm, GELU.
 
-    def __init__(self, head_dims, ratio):
+    Raises:
+        ValueError: If a number of landmarks is given: the stride says how many.
+    """
+
+    def __init__(self, head_dims, ratio, fixed=None):
+        if fixed is not None:
+            raise ValueError(
+                f'num_landmarks={fixed} needs a sampler without strides: '
+                "'pool', 'random' or 'biased', got 'conv'"
+            )
         super().__init__(head_dims, ratio)
         self.conv = nn.Conv2d(head_dims, head_dims, ratio, stride=ratio, bias=False)
         self.norm = nn.LayerNorm(head_dims)
         self.act = nn.GELU()
 
     def forward(self, q, hw_shape):
-        maps = q.flatten(0, 1).mT.unflatten(-1, hw_shape)  # (B * h, d, H, W)
-        missing = [max(self.ratio - side, 0) for side in hw_shape]
+        maps = F.to_map(q.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
+        missing = [larger(self.ratio - side, 0) for side in hw_shape]
         maps = pad(maps, (0, missing[1], 0, missing[0]))
-        landmarks = self.conv(maps).flatten(2).mT
-        return self.act(self.norm(landmarks)).unflatten(0, q.shape[:2])
+        landmarks = F.to_tokens(self.conv(maps))
+        return F.unflatten(self.act(self.norm(landmarks)), 0, q.shape[:2])
 
 
 class PoolingSampler(LandmarkSampler):
-    """The average of each r x r cell."""
+    """The average of each r x r cell, or of each cell of a grid."""
 
     def forward(self, q, hw_shape):
-        maps = q.flatten(0, 1).mT.unflatten(-1, hw_shape)  # (B * h, d, H, W)
-        cell = [min(self.ratio, side) for side in hw_shape]
-        landmarks = avg_pool2d(maps, cell)
-        return landmarks.flatten(2).mT.unflatten(0, q.shape[:2])
+        if self.fixed_side:
+            return pool_map(q, hw_shape, self.grid(hw_shape))
+        maps = F.to_map(q.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
+        landmarks = F.cell_avg_pool2d(maps, self.ratio)
+        return F.unflatten(F.to_tokens(landmarks), 0, q.shape[:2])
 
 
 class RandomSampler(LandmarkSampler):
@@ -94,6 +123,11 @@ class RandomSampler(LandmarkSampler):
     """
 
     def forward(self, q, hw_shape):
+        if is_exported():
+            raise ValueError(
+                "sampler='random' draws for each size of a map, which a file for all "
+                "sizes can't hold: export with the sampler 'conv', 'pool' or 'biased'"
+            )
         num = self.num_landmarks(hw_shape)
         if self.training:  # drawn where it is used: a copy would stall the step
             index = torch.randperm(q.size(2), device=q.device)

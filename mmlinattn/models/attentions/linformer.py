@@ -64,6 +64,9 @@ class LinformerAttention(BaseAttention):
         k, v = self.kv(self.reduce(x, hw_shape)).chunk(2, dim=-1)
         return self.proj(self.attend(self.q(x), k, v, hw_shape))
 
+    def key_shape(self, hw_shape):
+        return tuple(-(-length // self.sr_ratio) for length in hw_shape)
+
     def attend(self, q, k, v, hw_shape):
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         out = nn.functional.scaled_dot_product_attention(
@@ -77,5 +80,5 @@ class LinformerAttention(BaseAttention):
             return x
         self.check_map(x, hw_shape)
         x, padded_shape = F.pad_map(x, hw_shape, self.sr_ratio)
-        x = self.reduction(x.mT.unflatten(-1, padded_shape))
-        return self.norm(x.flatten(2).mT)
+        x = self.reduction(F.to_map(x, padded_shape))
+        return self.norm(F.to_tokens(x))

@@ -1,6 +1,7 @@
 """Nystroemformer attention on maps."""
 
 from mmlinattn import functional as F
+from mmlinattn.functional.tracing import smaller
 from mmlinattn.registry import MODELS
 
 from .base import ProjectedAttention
@@ -55,7 +56,7 @@ class NystromAttention(ProjectedAttention):
 
     def attend(self, q, k, v, hw_shape):
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        grid = tuple(min(self.landmark_side, length) for length in hw_shape)
+        grid = tuple(smaller(self.landmark_side, length) for length in hw_shape)
         q_landmarks, k_landmarks = [pool_map(x, hw_shape, grid) for x in (q, k)]
         out = F.nystrom_attention(q, k, v, q_landmarks, k_landmarks, self.num_iters)
         return self.merge_heads(self.scale(out, v))

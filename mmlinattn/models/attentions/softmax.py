@@ -19,6 +19,8 @@ class SoftmaxAttention(ProjectedAttention):
         lepe (bool): Adds a 3 x 3 depthwise convolution of the values, as
             CSWin's last stage and *ELFATT*'s VaniATT do. Extra tokens are
             not convolved.
+        shared_qk (bool): One projection serves queries and keys, as in the ablation
+            of *Softmax-free Linear Transformers*.
         attn_scale (bool): Learns one AttnScale factor per head. With
             attention dropout, it scales the product of the dropped weights,
             which has the same mean as dropping scaled weights.
@@ -32,10 +34,13 @@ class SoftmaxAttention(ProjectedAttention):
         qkv_bias=True,
         attn_drop=0.0,
         lepe=False,
+        shared_qk=False,
         attn_scale=False,
         init_cfg=None,
     ):
-        super().__init__(embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
+        super().__init__(
+            embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg, shared_qk
+        )
         self.attn_drop = attn_drop
 
     def attend(self, q, k, v, hw_shape):

@@ -25,6 +25,8 @@ class SoftmaxFreeAttention(BaseAttention):
         sampler (str): 'conv', 'pool', 'random' or 'biased'.
         kernel_size (int): Side of the local branch's filters, odd. 0 leaves out
             the branch.
+        num_landmarks (int, optional): A square number of landmarks in place of what
+            the ratio gives, for every map. Not with 'conv'.
         attn_norm (bool): SOFT++'s symmetric normalization. Without it, A gets
             the ridge 0.01 of SOFT's official code.
         num_iters (int): Newton-Raphson steps.
@@ -32,12 +34,14 @@ class SoftmaxFreeAttention(BaseAttention):
         ridge (float, optional): Added to A's diagonal. Default: 0 with
             ``attn_norm``, 0.01 without.
         attn_scale (bool): Learns one AttnScale factor per head.
+        halves (int, optional): See :func:`mmlinattn.functional.softmax_free_attention`.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
         ValueError: If ``sampler`` or ``solver`` is unknown, ``kernel_size``
-            is even, ``num_heads`` does not divide ``embed_dims`` or a number
-            is out of range; in ``forward`` if the map is empty or there are
+            is even, ``num_heads`` does not divide ``embed_dims``, ``num_landmarks`` is
+            not a square number or does not go with the sampler, or a number is out of
+            range; in ``forward`` if the map is empty or there are
             tokens besides the map's.
     """
 
@@ -48,11 +52,13 @@ class SoftmaxFreeAttention(BaseAttention):
         sampling_ratio=8,
         sampler='conv',
         kernel_size=9,
+        num_landmarks=None,
         attn_norm=True,
         num_iters=20,
         solver='auto',
         ridge=None,
         attn_scale=False,
+        halves=None,
         init_cfg=None,
     ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
@@ -69,9 +75,10 @@ class SoftmaxFreeAttention(BaseAttention):
         self.num_iters = num_iters
         self.solver = solver
         self.ridge = ridge
+        self.halves = halves
         self.q = nn.Linear(embed_dims, embed_dims)
         self.v = nn.Linear(embed_dims, embed_dims)
-        self.sampler = SAMPLERS[sampler](self.head_dims, sampling_ratio)
+        self.sampler = SAMPLERS[sampler](self.head_dims, sampling_ratio, num_landmarks)
         self.local_conv = None
         if kernel_size:
             self.local_conv = nn.Conv2d(
@@ -117,5 +124,5 @@ class SoftmaxFreeAttention(BaseAttention):
         """Depthwise convolution of the value map, (B, N, C) to (B, N, C)."""
         # the d channels of a head share its filter
         weight = self.local_conv.weight.repeat_interleave(self.head_dims, 0)
-        maps = values.mT.unflatten(-1, hw_shape)
-        return F.depthwise_conv2d(maps, weight).flatten(2).mT
+        maps = F.to_map(values, hw_shape)
+        return F.to_tokens(F.depthwise_conv2d(maps, weight))

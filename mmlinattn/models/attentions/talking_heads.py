@@ -46,7 +46,7 @@ class TalkingHeadsAttention(BaseAttention):
 
     def attend(self, q, k, v, hw_shape):
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        weights = (q * self.head_dims**-0.5) @ k.mT  # (B, h, N, N)
+        weights = (q * self.head_dims**-0.5) @ k.transpose(-2, -1)  # (B, h, N, N)
         weights = mix_heads(self.mix_logits, weights).softmax(-1)
         weights = self.attn_drop(mix_heads(self.mix_weights, weights))
         return self.merge_heads(self.scale(weights @ v, v))
@@ -54,7 +54,7 @@ class TalkingHeadsAttention(BaseAttention):
 
 def mix_heads(linear, x):
     """Applies a linear layer along the heads of x, (B, h, N, M)."""
-    return linear(x.movedim(1, -1)).movedim(-1, 1)
+    return linear(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
 @MODELS.register_module()

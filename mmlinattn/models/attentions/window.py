@@ -4,9 +4,10 @@ import torch
 from torch import nn
 
 from mmlinattn import functional as F
+from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from .base import BaseAttention
+from .base import BaseAttention, qkv_layer
 
 
 def shift_mask(hw_shape, window_size, shift_size, device):
@@ -28,7 +29,7 @@ def shift_mask(hw_shape, window_size, shift_size, device):
     ]
     labels = 3 * rows[:, None] + columns
     labels = F.blockify(labels.flatten()[:, None], hw_shape, window_size)
-    return (labels != labels.mT) * -100.0
+    return (labels != labels.transpose(-2, -1)) * -100.0
 
 
 @MODELS.register_module()
@@ -48,6 +49,7 @@ class WindowAttention(BaseAttention):
             longer than a window is not shifted, as in the official classifier.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
+        shared_qk (bool): One projection serves queries and keys.
         attn_scale (bool): Learns one AttnScale factor per head. The mean is
             taken over a window.
         init_cfg (dict, optional): Initialization of MMEngine.
@@ -65,6 +67,7 @@ class WindowAttention(BaseAttention):
         shift_size=0,
         qkv_bias=True,
         attn_drop=0.0,
+        shared_qk=False,
         attn_scale=False,
         init_cfg=None,
     ):
@@ -76,7 +79,7 @@ class WindowAttention(BaseAttention):
             )
         self.window_size = window_size
         self.shift_size = shift_size
-        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+        self.qkv = qkv_layer(embed_dims, qkv_bias, shared_qk)
         self.attn_drop = attn_drop
         self.proj = nn.Linear(embed_dims, embed_dims)
         table = torch.zeros((2 * window_size - 1) ** 2, num_heads)
@@ -92,17 +95,34 @@ class WindowAttention(BaseAttention):
             cols[:, None] - cols + span
         )
         self.register_buffer('relative_position_index', index, persistent=False)
+        self._register_load_state_dict_pre_hook(self._fit_stored_table)
+
+    def _fit_stored_table(self, state_dict, prefix, *args):
+        """Resizes a checkpoint's table of another window to ours, as Swin does."""
+        key = f'{prefix}relative_position_bias_table'
+        stored, own = state_dict.get(key), self.relative_position_bias_table
+        if stored is None or stored.shape == own.shape:
+            return
+        side, heads = round(len(stored) ** 0.5), stored.size(1)
+        if side**2 == len(stored) and heads == own.size(1):
+            maps = stored.T.view(1, heads, side, side)
+            span = 2 * self.window_size - 1
+            maps = nn.functional.interpolate(
+                maps, (span, span), mode='bicubic', align_corners=False
+            )
+            state_dict[key] = maps.view(heads, -1).T
 
     def forward(self, x, hw_shape):
         self.check_map(x, hw_shape)
         x, padded_shape = F.pad_map(x, hw_shape, self.window_size)
-        q, k, v = self.qkv(x).chunk(3, dim=-1)
-        out = self.attend(q, k, v, padded_shape)
+        out = self.attend(*self.project(x), padded_shape)
         return self.proj(F.crop_map(out, padded_shape, hw_shape))
 
     def attend(self, q, k, v, hw_shape):
         """As every attention, on a map of whole windows."""
-        shift = self.shift_size if min(hw_shape) > self.window_size else 0
+        shift = self.shift_size
+        for length in hw_shape:  # no branch: 1 // n is 0 for several windows
+            shift = shift * (1 - 1 // (length // self.window_size))
         q, k, v = [
             F.blockify(
                 self.split_heads(self.roll(x, hw_shape, -shift)),
@@ -114,11 +134,11 @@ class WindowAttention(BaseAttention):
         bias = self.relative_position_bias_table[self.relative_position_index]
         bias = bias.permute(2, 0, 1).unsqueeze(1)  # (h, 1, s * s, s * s)
         # fused kernels take four axes; all images share the mask of a window
-        if shift:
+        if self.shift_size and (is_exported() or shift):
             mask = shift_mask(hw_shape, self.window_size, shift, q.device)
             bias, joined = (bias + mask).flatten(0, 1), (1, 2)
         else:
-            bias, joined = bias.repeat(len(q), 1, 1, 1), (0, 1)
+            bias, joined = bias.repeat(q.size(0), 1, 1, 1), (0, 1)
         out = nn.functional.scaled_dot_product_attention(
             *(x.flatten(*joined) for x in (q, k, v)),
             attn_mask=bias.to(q.dtype),
@@ -131,6 +151,13 @@ class WindowAttention(BaseAttention):
     @staticmethod
     def roll(x, hw_shape, shift):
         """Shifts a token map (B, N, C) cyclically along both sides."""
+        if is_exported():
+            rows, columns = (
+                (torch.arange(length, device=x.device) - shift) % length
+                for length in hw_shape
+            )
+            maps = F.unflatten(x, 1, hw_shape)
+            return maps.index_select(1, rows).index_select(2, columns).flatten(1, 2)
         if not shift:
             return x
-        return x.unflatten(1, hw_shape).roll((shift, shift), (1, 2)).flatten(1, 2)
+        return F.unflatten(x, 1, hw_shape).roll((shift, shift), (1, 2)).flatten(1, 2)

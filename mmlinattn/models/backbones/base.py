@@ -13,7 +13,8 @@ from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from mmlinattn.functional.tracing import is_traced
+from mmlinattn import functional as F
+from mmlinattn.functional.tracing import is_exported, is_traced
 from mmlinattn.weights.pretrained import (
     explain_unexpected,
     load_pretrained,
@@ -271,7 +272,7 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
         x = x[:, x.size(1) - math.prod(hw_shape) :]  # without extra tokens
         if self.out_type == 'avg_featmap':
             return x.mean(1)
-        return x.mT.unflatten(-1, hw_shape).contiguous()
+        return F.to_map(x, hw_shape).contiguous()
 
     def check_image(self, x):
         """Raises an error for batches that no stage can work on.
@@ -283,6 +284,8 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
             ValueError: If x is not (B, in_channels, H, W) with B >= 1 and
                 H, W >= 32, or has values that are not finite.
         """
+        if is_exported():
+            return
         if x.dim() != 4 or x.size(1) != self.in_channels or not x.size(0):
             raise ValueError(
                 f'x must be (B, {self.in_channels}, H, W) with B >= 1, got '

@@ -100,7 +100,7 @@ class ClassLayers(BaseModule):
         )
 
     def forward(self, x, hw_shape):
-        x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), dim=1)
+        x = torch.cat((self.cls_token.expand(x.size(0), -1, -1), x), dim=1)
         for block in self.blocks:
             x = block(x, hw_shape)
         return x

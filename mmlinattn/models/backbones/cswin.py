@@ -3,20 +3,43 @@
 from mmlinattn.registry import MODELS
 
 from .presets import (
+    ELFATT_OPTIONS,
     SOFTMAX,
     Preset,
     PresetTransformer,
     agents,
     efficient,
     elfatt,
-    stages,
+    focused,
+    repeat_last,
+    softmax,
 )
 
-# stripes widen as the map shrinks; the last stage sees the whole map
-STRIPES = [
-    dict(type='CrossShapedWindowAttention', stripe_width=width) for width in (1, 2, 7)
-]
-FOCUSED = dict(type='FocusedLinearAttention', lepe=True)
+
+def stripes(img_size=224):
+    """Attentions of the first three stages: stripes widen as the map shrinks."""
+    return [
+        dict(type='CrossShapedWindowAttention', stripe_width=width)
+        for width in (1, 2, img_size // 32)
+    ]
+
+
+def local(arch, depths, img_size=224):
+    """Attentions of CSWin itself; the last stage sees the whole map."""
+    return repeat_last([*stripes(img_size), SOFTMAX], len(depths))
+
+
+def flatten(arch, depths, img_size=224):
+    """Attentions of FLatten-CSWin (arXiv 2308.00442): focused in the first two
+    stages."""
+    first = focused(len(depths), img_size, lepe=True)
+    return repeat_last([*first, stripes(img_size)[2], SOFTMAX], len(depths))
+
+
+def agent(arch, depths, img_size=224):
+    """Attentions of Agent-CSWin (arXiv 2312.08874): agents in the first two stages."""
+    first = agents(2, img_size)
+    return repeat_last([*first, stripes(img_size)[2], SOFTMAX], len(depths))
 
 
 @MODELS.register_module()
@@ -35,12 +58,12 @@ class CSWinTransformer(PresetTransformer):
             attention; 'elfatt'; 'efficient'; 'agent'; 'flatten'. Or configs,
             as :class:`~.presets.PresetTransformer` takes.
         **kwargs: See :class:`~.presets.PresetTransformer`: ``patch_embed``,
-            ``merging``, ``block_sizes``, ``split_ratio``, ``lepe``, and what
-            all pyramids share.
+            ``merging``, ``block_sizes``, ``split_ratio``, ``lepe``, ``img_size``,
+            and what all pyramids share.
 
     Raises:
-        ValueError: If ``arch`` or ``attention`` is unknown, or options of
-            'elfatt' come without it.
+        ValueError: If ``arch`` or ``attention`` is unknown, or does not have an
+            option.
     """
 
     arch_zoo = {
@@ -52,14 +75,12 @@ class CSWinTransformer(PresetTransformer):
         'b36292': dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local': Preset(stages(*STRIPES, SOFTMAX)),
-        'global': Preset(stages(SOFTMAX)),
-        'elfatt': Preset(elfatt),
+        'local': Preset(local, options=('img_size',)),
+        'global': Preset(softmax),
+        'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
         'efficient': Preset(efficient),
-        # Agent-CSWin (arXiv 2312.08874)
-        'agent': Preset(stages(agents(9, 56), agents(16, 28), STRIPES[2], SOFTMAX)),
-        # FLatten-CSWin (arXiv 2308.00442)
-        'flatten': Preset(stages(FOCUSED, FOCUSED, STRIPES[2], SOFTMAX)),
+        'agent': Preset(agent, options=('img_size',)),
+        'flatten': Preset(flatten, options=('img_size',)),
     }
 
     def __init__(self, arch='tiny', attention='local', **kwargs):

@@ -3,6 +3,7 @@
 Swin and CSWin share this code.
 """
 
+import math
 from typing import Callable, NamedTuple
 
 from .base import resolve_arch
@@ -23,6 +24,7 @@ OVERLAPPING_MERGING = dict(
 )
 # VaniATT in the ELFATT paper's tables
 SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
+ELFATT_OPTIONS = ('block_sizes', 'split_ratio', 'lepe')
 
 
 class Preset(NamedTuple):
@@ -30,24 +32,32 @@ class Preset(NamedTuple):
 
     Attributes:
         attention (callable): Takes the name of the architecture, or None, its
-            depths and its options. Returns the attention of each stage.
+            depths and the options below. Returns the attention of each stage.
         patch_embed (dict): Config of the first embedding.
         merging (dict): Config of the embeddings between stages.
+        options (tuple[str]): Arguments of the backbone that ``attention`` takes.
     """
 
     attention: Callable
     patch_embed: dict = OVERLAPPING_STEM
     merging: dict = OVERLAPPING_MERGING
+    options: tuple = ()
 
 
-def stages(*attentions):
+def repeat_last(attentions, num_stages):
     """Attentions of the first stages; all later stages have the last one."""
+    last = len(attentions) - 1
+    return [attentions[min(i, last)] for i in range(num_stages)]
 
-    def repeat(arch, depths):
-        last = len(attentions) - 1
-        return [attentions[min(i, last)] for i in range(len(depths))]
 
-    return repeat
+def softmax(arch, depths):
+    """Softmax attention in all stages, of the GLOBAL models."""
+    return [SOFTMAX] * len(depths)
+
+
+def map_sides(img_size, num_stages):
+    """Sides of the maps of an image's stages."""
+    return [math.ceil(img_size / (4 * 2**i)) for i in range(num_stages)]
 
 
 def mixed(linear, softmax=SOFTMAX):
@@ -85,9 +95,28 @@ def efficient(arch, depths):
     return mixed([linear] * (len(depths) - 1))
 
 
-def agents(num_agents, map_side):
-    """Agent attention of one stage."""
-    return dict(type='AgentAttention', num_agents=num_agents, map_side=map_side)
+# agents of the first three stages on ImageNet, and in the paper's detectors and
+# segmentors
+NUM_AGENTS = (9, 16, 49)
+DENSE_AGENTS = (81, 144, 196)
+
+
+def agents(num_stages, img_size=224, dense_agents=False):
+    """Agent attentions of the first stages, three at most."""
+    num_stages = min(num_stages, 3)
+    used = DENSE_AGENTS if dense_agents else (None,) * 3
+    return [
+        dict(type='AgentAttention', num_agents=n, map_side=side, used_agents=more)
+        for n, side, more in zip(NUM_AGENTS, map_sides(img_size, num_stages), used)
+    ]
+
+
+def focused(num_stages, img_size=224, **options):
+    """Focused linear attentions of the first stages, two at most."""
+    return [
+        dict(type='FocusedLinearAttention', map_side=side, **options)
+        for side in map_sides(img_size, min(num_stages, 2))
+    ]
 
 
 def resolve_preset(presets, attention, arch, depths, options):
@@ -100,29 +129,31 @@ def resolve_preset(presets, attention, arch, depths, options):
             model.
         arch (str | None): Name of the architecture, if it has one.
         depths (Sequence[int]): Its depths.
-        options (dict): Options of the preset 'elfatt'; None if not given.
+        options (dict): Options of presets; None if not given.
 
     Returns:
         Preset: A preset whose ``attention`` is configs in place of the callable.
 
     Raises:
-        ValueError: If there is no such name, or ``attention`` is not 'elfatt'
-            and there are options.
+        ValueError: If there is no such name, or it has no such options.
     """
     options = {key: x for key, x in options.items() if x is not None}
-    if options and attention != 'elfatt':
-        raise ValueError(
-            f"{', '.join(options)} can only be given with attention='elfatt'; "
-            'the configs of attentions have options of their own; got '
-            f'attention={attention!r}'
-        )
-    if not isinstance(attention, str):
-        return presets['local']._replace(attention=attention)
-    if attention not in presets:
+    is_name = isinstance(attention, str)
+    if is_name and attention not in presets:
         raise ValueError(
             f'attention must be one of {sorted(presets)}, a config or a list of '
             f'configs, got {attention!r}'
         )
+    allowed = presets[attention].options if is_name else ()
+    for key in options:
+        if key not in allowed:
+            names = [name for name, preset in presets.items() if key in preset.options]
+            raise ValueError(
+                f'{key} can only be given with attention in {names}; the configs of '
+                f'attentions have options of their own; got attention={attention!r}'
+            )
+    if not is_name:
+        return presets['local']._replace(attention=attention)
     preset = presets[attention]
     return preset._replace(attention=preset.attention(arch, depths, **options))
 
@@ -149,11 +180,16 @@ class PresetTransformer(PyramidTransformer):
             the global half. Default: 0.5.
         lepe (bool, optional): Of 'elfatt': whether there is positional
             encoding. Default: True.
+        img_size (int, optional): Of 'local', 'agent' and 'flatten': side of the images
+            that windows and stripes, stored biases and positions are made for. Stored
+            ones are resized for other images. Default: 224.
+        dense_agents (bool, optional): Of Swin's 'agent': the more agents of the
+            paper's detectors and segmentors. Default: False.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`.
 
     Raises:
-        ValueError: If ``arch`` or ``attention`` is unknown, or options of
-            'elfatt' come without it.
+        ValueError: If ``arch`` or ``attention`` is unknown, or does not have an
+            option.
     """
 
     arch_zoo = {}
@@ -168,8 +204,14 @@ class PresetTransformer(PyramidTransformer):
         block_sizes=None,
         split_ratio=None,
         lepe=None,
+        img_size=None,
+        dense_agents=None,
         **kwargs,
     ):
+        if img_size is not None and (not isinstance(img_size, int) or img_size < 32):
+            raise ValueError(
+                f'img_size must be an integer of at least 32, got {img_size!r}'
+            )
         name = arch if isinstance(arch, str) else None
         arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
         dims, depths = arch['embed_dims'], arch['depths']
@@ -181,7 +223,13 @@ class PresetTransformer(PyramidTransformer):
             attention,
             name,
             arch['depths'],
-            dict(block_sizes=block_sizes, split_ratio=split_ratio, lepe=lepe),
+            dict(
+                block_sizes=block_sizes,
+                split_ratio=split_ratio,
+                lepe=lepe,
+                img_size=img_size,
+                dense_agents=dense_agents,
+            ),
         )
         super().__init__(
             arch,

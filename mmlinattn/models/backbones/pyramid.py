@@ -9,6 +9,7 @@ import torch
 from mmengine.model import BaseModule, ModuleList
 from torch.nn import Dropout
 
+from mmlinattn import functional as F
 from mmlinattn.registry import MODELS, build_model
 
 from ..layers import (
@@ -273,7 +274,7 @@ class PyramidTransformer(BaseBackbone):
                 outs.append(self.readout(x, hw_shape, norm))
             # only the last stage has extra tokens
             if stage is not self.stages[-1]:
-                x = x.mT.unflatten(-1, hw_shape)
+                x = F.to_map(x, hw_shape)
         return tuple(outs)
 
     def stage_of(self, param_name):

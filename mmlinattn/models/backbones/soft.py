@@ -35,6 +35,9 @@ class SOFT(PyramidTransformer):
         sampling_ratios (Sequence[int]): Side of the map cell that a landmark
             stands for, one entry per stage; 1 is standard attention with a
             class token, possible in the last stage.
+        num_landmarks (int, optional): A square number of landmarks in every
+            softmax-free stage, for maps of any size, in place of what
+            ``sampling_ratios`` give. Not with the sampler 'conv'.
         kernel_sizes (Sequence[int]): Side of the local branch's filters, one
             entry per stage.
         patch_embed (str | dict): 'overlap', 3 x 3 convolutions; 'patch', one
@@ -49,6 +52,7 @@ class SOFT(PyramidTransformer):
         solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.
         ridge (float, optional): Added to the diagonal of the landmarks'
             matrix. Default: 0 with ``attn_norm``, 0.01 without.
+        halves (int, optional): See :func:`mmlinattn.functional.softmax_free_attention`.
         img_size (int): Image side that the position tables are made for.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`: ``in_channels``,
             ``out_indices``, ``out_type``, ``drop_path_rate``,
@@ -90,6 +94,7 @@ class SOFT(PyramidTransformer):
         attn_norm=False,
         sampler='conv',
         sampling_ratios=(8, 4, 2, 1),
+        num_landmarks=None,
         kernel_sizes=(9, 5, 3, 3),
         patch_embed='overlap',
         merging=None,
@@ -97,6 +102,7 @@ class SOFT(PyramidTransformer):
         num_iters=20,
         solver='auto',
         ridge=None,
+        halves=None,
         img_size=224,
         **kwargs,
     ):
@@ -135,10 +141,12 @@ class SOFT(PyramidTransformer):
                 sampling_ratio=ratio,
                 sampler=sampler,
                 kernel_size=kernel,
+                num_landmarks=num_landmarks,
                 attn_norm=attn_norm,
                 num_iters=num_iters,
                 solver=solver,
                 ridge=ridge,
+                halves=halves,
             )
             for ratio, kernel in zip(ratios, kernels)
         ]

@@ -3,43 +3,61 @@
 from mmlinattn.registry import MODELS
 
 from .presets import (
+    ELFATT_OPTIONS,
     LAYER_NORM,
-    SOFTMAX,
     Preset,
     PresetTransformer,
     agents,
     efficient,
     elfatt,
-    stages,
+    focused,
+    repeat_last,
+    softmax,
 )
 
-WINDOW_SIZE = 7
-
-# every other block shifts its windows by half a window
-SHIFTED_WINDOWS = [
-    dict(type='WindowAttention', window_size=WINDOW_SIZE),
-    dict(type='WindowAttention', window_size=WINDOW_SIZE, shift_size=WINDOW_SIZE // 2),
-]
-FOCUSED = dict(type='FocusedLinearAttention')
 PATCH_EMBED = dict(
     type='ConvEmbedding', kernel_size=4, stride=4, norm_cfg=LAYER_NORM, act_cfg=None
 )
 PATCH_MERGING = dict(type='PatchMerging', norm_cfg=LAYER_NORM)
 
 
-def agent_swin(arch, depths):
+def shifted_windows(img_size=224):
+    """Attentions of two blocks: the second one's windows are shifted by half of one.
+
+    A window is the last stage's map.
+    """
+    side = img_size // 32
+    return [
+        dict(type='WindowAttention', window_size=side),
+        dict(type='WindowAttention', window_size=side, shift_size=side // 2),
+    ]
+
+
+def local(arch, depths, img_size=224):
+    """Attentions of Swin itself."""
+    return [shifted_windows(img_size)] * len(depths)
+
+
+def flatten(arch, depths, img_size=224):
+    """Attentions of FLatten-Swin (arXiv 2308.00442): focused in the first two
+    stages."""
+    attentions = [*focused(len(depths), img_size), shifted_windows(img_size)]
+    return repeat_last(attentions, len(depths))
+
+
+def agent(arch, depths, img_size=224, dense_agents=False):
     """Attentions of Agent-Swin (arXiv 2312.08874).
 
     The first two stages have agents. So has the third stage of the tiny model, and
     so have the first two blocks of the base model's third stage.
     """
-    third = agents(49, 14)
+    windows = shifted_windows(img_size)
+    attentions = agents(3, img_size, dense_agents)
     if arch == 'small':
-        third = SHIFTED_WINDOWS
+        attentions[2] = windows
     elif arch == 'base':
-        third = [third] * 2 + SHIFTED_WINDOWS * 8
-    attentions = stages(agents(9, 56), agents(16, 28), third, SHIFTED_WINDOWS)
-    return attentions(arch, depths)
+        attentions[2] = [attentions[2]] * 2 + windows * 8
+    return repeat_last([*attentions, windows], len(depths))
 
 
 @MODELS.register_module()
@@ -55,12 +73,12 @@ class SwinTransformer(PresetTransformer):
             'elfatt', with CSWin's embeddings; 'efficient'; 'agent'; 'flatten'. Or
             configs, as :class:`~.presets.PresetTransformer` takes.
         **kwargs: See :class:`~.presets.PresetTransformer`: ``patch_embed``,
-            ``merging``, ``block_sizes``, ``split_ratio``, ``lepe``, and what
-            all pyramids share.
+            ``merging``, ``block_sizes``, ``split_ratio``, ``lepe``, ``img_size``,
+            ``dense_agents``, and what all pyramids share.
 
     Raises:
-        ValueError: If ``arch`` or ``attention`` is unknown, or options of
-            'elfatt' come without it.
+        ValueError: If ``arch`` or ``attention`` is unknown, or does not have an
+            option.
     """
 
     arch_zoo = {
@@ -69,15 +87,14 @@ class SwinTransformer(PresetTransformer):
         'base': dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local': Preset(stages(SHIFTED_WINDOWS), PATCH_EMBED, PATCH_MERGING),
-        'global': Preset(stages(SOFTMAX), PATCH_EMBED, PATCH_MERGING),
-        'elfatt': Preset(elfatt),
+        'local': Preset(local, PATCH_EMBED, PATCH_MERGING, ('img_size',)),
+        'global': Preset(softmax, PATCH_EMBED, PATCH_MERGING),
+        'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
         'efficient': Preset(efficient, PATCH_EMBED, PATCH_MERGING),
-        'agent': Preset(agent_swin, PATCH_EMBED, PATCH_MERGING),
-        # FLatten-Swin (arXiv 2308.00442)
-        'flatten': Preset(
-            stages(FOCUSED, FOCUSED, SHIFTED_WINDOWS), PATCH_EMBED, PATCH_MERGING
+        'agent': Preset(
+            agent, PATCH_EMBED, PATCH_MERGING, ('img_size', 'dense_agents')
         ),
+        'flatten': Preset(flatten, PATCH_EMBED, PATCH_MERGING, ('img_size',)),
     }
 
     def __init__(self, arch='tiny', attention='local', **kwargs):

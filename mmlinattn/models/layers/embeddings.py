@@ -9,6 +9,7 @@ import torch
 from mmcv.cnn import build_activation_layer, build_norm_layer
 from torch import nn
 
+from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
 
@@ -16,7 +17,7 @@ class LayerNorm2d(nn.LayerNorm):
     """LayerNorm over the channels of a map (B, C, H, W)."""
 
     def forward(self, x):
-        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
 def build_norm(norm_cfg, channels):
@@ -135,7 +136,7 @@ class ConvEmbedding(nn.Module):
 
     def forward(self, x):
         pad_h, pad_w = [-side % self.stride for side in x.shape[2:]]
-        if pad_h or pad_w:
+        if is_exported() or pad_h or pad_w:
             x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
         return self.layer(x)
 
@@ -164,4 +165,4 @@ class PatchMerging(nn.Module):
         # the official order of the four positions: rows change first
         neighbors = [x[:, :, i::2, j::2] for j in (0, 1) for i in (0, 1)]
         x = self.norm(torch.cat(neighbors, dim=1))
-        return self.reduction(x.movedim(1, -1)).movedim(-1, 1)
+        return self.reduction(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)

@@ -7,6 +7,7 @@ from torch.nn.functional import pad
 
 from mmlinattn import functional as F
 from mmlinattn.deprecation import renamed_argument
+from mmlinattn.functional.tracing import is_exported
 
 
 class LePE(nn.Conv2d):
@@ -52,7 +53,7 @@ class LePE(nn.Conv2d):
             ValueError: If the map is empty or has more than N tokens.
         """
         num_extra = v.size(1) - math.prod(hw_shape)
-        if num_extra < 0 or not math.prod(hw_shape):
+        if not is_exported() and (num_extra < 0 or not math.prod(hw_shape)):
             raise ValueError(
                 f'hw_shape must be a map of 1...N tokens, got {tuple(hw_shape)} '
                 f'for N={v.size(1)}'
@@ -60,13 +61,15 @@ class LePE(nn.Conv2d):
         if block_shape is not None:
             blocks = F.blockify(v, hw_shape, block_shape, centered)
             out = self.convolve(blocks.flatten(0, 1), block_shape)
-            out = out.unflatten(0, blocks.shape[:2])
+            out = F.unflatten(out, 0, blocks.shape[:2])
             return F.unblockify(out, hw_shape, block_shape, centered)
         out = self.convolve(v[:, num_extra:], hw_shape)
-        return pad(out, (0, 0, num_extra, 0)) if num_extra else out
+        if is_exported() or num_extra:
+            out = pad(out, (0, 0, num_extra, 0))
+        return out
 
     def convolve(self, v, hw_shape):
         """Values (B, H * W, C) to values (B, H * W, C)."""
-        maps = F.depthwise_conv2d(v.mT.unflatten(-1, hw_shape), self.weight)
-        out = maps.flatten(2).mT
+        maps = F.depthwise_conv2d(F.to_map(v, hw_shape), self.weight)
+        out = F.to_tokens(maps)
         return out + self.bias.to(out.dtype)

@@ -6,6 +6,9 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 import torch
 from torch import nn
 
+from mmlinattn import functional as F
+from mmlinattn.functional.tracing import is_exported
+
 
 def embed_tokens(x, pos_embed=None, cls_token=None):
     """Turns a map into tokens with positions.
@@ -19,9 +22,9 @@ def embed_tokens(x, pos_embed=None, cls_token=None):
         tuple[Tensor, tuple[int]]: Tokens, (B, N, C) or (B, 1 + N, C), and (H, W).
     """
     hw_shape = tuple(x.shape[2:])
-    x = x.flatten(2).mT
+    x = F.to_tokens(x)
     if cls_token is not None:
-        x = torch.cat((cls_token.expand(len(x), -1, -1), x), dim=1)
+        x = torch.cat((cls_token.expand(x.size(0), -1, -1), x), dim=1)
     if pos_embed is not None:
         x = x + pos_embed(hw_shape)
     return x, hw_shape
@@ -54,18 +57,15 @@ class PositionTable(nn.Module):
 
     def resize(self, table, stored, wanted):
         """Resizes a table for a map of size ``stored`` to size ``wanted``."""
-        if tuple(stored) == tuple(wanted):
+        if not is_exported() and tuple(stored) == tuple(wanted):
             return table
         extra, maps = table.split(
             [self.num_extra, table.size(1) - self.num_extra], dim=1
         )
         maps = nn.functional.interpolate(
-            maps.mT.unflatten(-1, stored),
-            size=wanted,
-            mode=self.mode,
-            align_corners=False,
+            F.to_map(maps, stored), size=wanted, mode=self.mode, align_corners=False
         )
-        return torch.cat((extra, maps.flatten(2).mT), dim=1)
+        return torch.cat((extra, F.to_tokens(maps)), dim=1)
 
     def forward(self, hw_shape):
         """Positions for a map (H, W): (1, num_extra + N, C)."""

@@ -1,0 +1,203 @@
+"""Checkpoints that survive a killed training."""
+
+import difflib
+import inspect
+from pathlib import Path
+
+from mmengine.dist import get_rank, is_main_process
+from mmengine.fileio import LocalBackend, register_backend
+from mmengine.hooks import CheckpointHook
+
+from mmlinattn.engine.random_state import (
+    gather_random_states,
+    get_random_state,
+    set_random_state,
+)
+from mmlinattn.registry import HOOKS
+from mmlinattn.utils.files import whole_file
+
+BACKEND = 'mmlinattn_whole_file'
+KEY = 'random_states'
+
+
+@register_backend(BACKEND)
+class WholeFileBackend(LocalBackend):
+    """MMEngine's local files, written whole or not at all."""
+
+    def put(self, obj, filepath):
+        """Writes a file.
+
+        Args:
+            obj (bytes): Its content.
+            filepath (str | Path): Its path.
+        """
+        with whole_file(filepath) as draft:
+            draft.write_bytes(obj)
+
+
+class _ThenRestore:
+    """A loop's iterator that sets the random state before the batch to go on with.
+
+    A loop over iterations that goes on from a checkpoint first passes over the data
+    that was used before: by drawing it again, or, in newer MMEngine, by ``skip_iter``.
+    Only then is the random state the checkpoint's.
+
+    Args:
+        iterator (Iterator): Yields batches.
+        count (int): How many come before.
+        state (dict): The random state.
+    """
+
+    def __init__(self, iterator, count, state):
+        self.iterator = iterator
+        self.count = count
+        self.state = state
+
+    def __iter__(self):
+        return self
+
+    def skip_iter(self, count):
+        self.iterator.skip_iter(count)
+        self.count -= count
+
+    def __next__(self):
+        if self.count == 0:
+            # its creation draws a number
+            getattr(self.iterator, '_ensure_iterator', bool)()
+            set_random_state(self.state)
+        self.count -= 1
+        return next(self.iterator)
+
+
+@HOOKS.register_module()
+class AtomicCheckpointHook(CheckpointHook):
+    """MMEngine's hook, for trainings that may be killed at any moment.
+
+    - A checkpoint is written whole or not at all, as is the file ``last_checkpoint``.
+    - An outdated checkpoint is removed after the new one is on the disk.
+    - The state of the random generators of all processes is saved and restored, so
+      that a training that goes on computes what it would have computed.
+    - Validation leaves the random state as it was: it is not repeated when a training
+      goes on.
+
+    Files on other than local file systems, and the folders of DeepSpeed, are written
+    as MMEngine does it. A training that goes on with another number of processes, or
+    from a checkpoint of another hook, has new random numbers, and the log says so.
+
+    Workers of a data loader have generators of their own, which start anew. Where each
+    bit counts, set ``num_workers=0``.
+
+    Args:
+        **kwargs: Arguments of MMEngine's CheckpointHook, which takes unknown ones, too.
+
+    Raises:
+        TypeError: If an argument is unknown.
+    """
+
+    def __init__(self, **kwargs):
+        known = inspect.signature(CheckpointHook.__init__).parameters
+        for name in kwargs.keys() - known.keys():
+            likely = difflib.get_close_matches(name, known, 1)
+            hint = f'; did you mean {likely[0]!r}?' if likely else ''
+            raise TypeError(f'{type(self).__name__} has no argument {name!r}{hint}')
+        super().__init__(**kwargs)
+        self._saved = None  # random states of all processes, to be saved
+        self._loaded = None  # of this process, to be restored
+        self._before_val = None
+
+    def before_train(self, runner):
+        """Chooses how files are written."""
+        super().before_train(runner)
+        if self.file_client_args is None and type(self.file_backend) is LocalBackend:
+            self.backend_args = dict(backend=BACKEND)
+            self.file_backend = WholeFileBackend()
+
+    def after_load_checkpoint(self, runner, checkpoint):
+        """Keeps the random state of a checkpoint to go on from."""
+        if not runner._resume:
+            return
+        states = checkpoint.get(KEY)
+        if states and len(states) == runner.world_size:
+            self._loaded = states[get_rank()]
+            return
+        found = f'{len(states)} processes' if states else 'none'
+        runner.logger.warning(
+            f'The checkpoint has the random state of {found}, not of '
+            f'{runner.world_size}: random numbers are new ones'
+        )
+
+    def before_train_epoch(self, runner):
+        """Restores the random state."""
+        if self._loaded is None:
+            return
+        loop = runner.train_loop
+        if hasattr(loop, 'dataloader_iterator'):
+            loop.dataloader_iterator = _ThenRestore(
+                loop.dataloader_iterator, loop.iter, self._loaded
+            )
+        else:
+            set_random_state(self._loaded)
+        self._loaded = None
+
+    def before_val(self, runner):
+        """Remembers the random state."""
+        self._before_val = get_random_state()
+
+    def after_val(self, runner):
+        """Sets the random state to what it was before the validation."""
+        set_random_state(self._before_val)
+
+    def after_val_epoch(self, runner, metrics):
+        """Saves the best checkpoint, with the random state before the validation."""
+        if self._before_val is not None:
+            set_random_state(self._before_val)
+        super().after_val_epoch(runner, metrics)
+
+    def _save_best_checkpoint(self, runner, metrics):
+        self._saved = gather_random_states()
+        super()._save_best_checkpoint(runner, metrics)
+
+    def before_save_checkpoint(self, runner, checkpoint):
+        """Adds the random states to a checkpoint."""
+        checkpoint[KEY] = self._saved
+
+    def _save_checkpoint_with_step(self, runner, step, meta):
+        self._saved = gather_random_states()
+        outdated = self._outdated(runner, step)
+        name = self.filename_tmpl.format(step)
+        self.last_ckpt = self.file_backend.join_path(self.out_dir, name)
+        runner.message_hub.update_info('last_ckpt', self.last_ckpt)
+        runner.save_checkpoint(
+            self.out_dir,
+            name,
+            self.file_client_args,
+            save_optimizer=self.save_optimizer,
+            save_param_scheduler=self.save_param_scheduler,
+            meta=meta,
+            by_epoch=self.by_epoch,
+            backend_args=self.backend_args,
+            **self.args,
+        )
+        if not is_main_process():
+            return
+        with whole_file(Path(runner.work_dir, 'last_checkpoint')) as draft:
+            draft.write_text(self.last_ckpt)
+        if outdated is not None:
+            self._remove(self.filename_tmpl.format(outdated))
+
+    def _outdated(self, runner, step):
+        """The step whose checkpoint gives way to that of another one, or None."""
+        kept = getattr(self, 'keep_ckpt_ids', None)
+        if kept is None or (kept and kept[-1] == step):
+            return None
+        outdated = kept[0] if len(kept) == self.max_keep_ckpts else None
+        kept.append(step)  # a deque of max_keep_ckpts entries
+        runner.message_hub.update_info('keep_ckpt_ids', list(kept))
+        return outdated
+
+    def _remove(self, name):
+        path = self.file_backend.join_path(self.out_dir, name)
+        if self.file_backend.isfile(path):
+            self.file_backend.remove(path)
+        elif self.file_backend.isdir(path):  # DeepSpeed's
+            self.file_backend.rmtree(path)

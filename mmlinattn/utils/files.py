@@ -1,0 +1,40 @@
+"""Writes files whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Union
+
+
+@contextmanager
+def whole_file(path: Union[str, Path]) -> Iterator[Path]:
+    """Lets a file appear under its name only when it is whole and on the disk.
+
+    The caller writes a draft in the same folder. At the end of the context, the draft
+    takes the file's name in one step. A process that is killed before leaves what was
+    there, and perhaps a draft, which the next one overwrites.
+
+    Args:
+        path (str | Path): The file. Its folder is made if need be.
+
+    Yields:
+        Path: The draft, to be written and closed in the context.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f'.{path.name}.part')
+    try:
+        yield draft
+        with draft.open('rb+') as file:
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    # the new name must be on the disk too
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
