@@ -5,6 +5,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mmlinattn.functional.softmax_free.solvers import PolynomialSolver
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / 'benchmarks'
 
@@ -27,11 +31,40 @@ def test_newton_is_forty_products_of_a_matrix(model):
     assert cost.flops == Counter(fp32=20 * 2 * 2 * 1050**3)
     assert cost.launches == 40
     # in two parts: three products of parts each, on half-precision tensor cores
-    split = model.newton_split_fp16(1050, 1, 32, 100, 0)
+    split = model.newton_split(1050, 1, 32, 100, 0)
     assert split.flops == Counter(fp16=3 * cost.flops['fp32'])
-    # the last three steps on 32 columns
-    tail = model.newton_thin_tail(1050, 1, 32, 100, 1)
-    assert tail.flops['fp32'] == 34 * 2 * 1050**3 + 15 * 2 * 1050**2 * 32
+
+
+class Kernels(TorchDispatchMode):
+    """Counts operators that are no views, and products' FLOPs."""
+
+    def __init__(self):
+        super().__init__()
+        self.launches = self.flops = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        view = any(x.alias_info for x in func._schema.returns)
+        self.launches += func._schema.is_mutable or not view
+        if 'bmm' in func.__name__:
+            left, right = args[-2:]
+            self.flops += 2 * left.numel() * right.size(-1)
+        return out
+
+
+def test_polynomial_is_counted_as_it_runs(model):
+    n, m, d = 2, 50, 4
+    alpha, a, x = torch.ones(n, 1, 1), torch.rand(n, m, m), torch.rand(n, m, d)
+    solver = PolynomialSolver(20)
+    for applications in (0, 1, 2):
+        with Kernels() as kernels:
+            prepared = solver.prepare(a, alpha)
+            for _ in range(applications):
+                solver.apply(prepared, x)
+        cost = model.polynomial_fp32(m, n, d, 100, applications)
+        assert cost.flops['fp32'] == kernels.flops
+        # the step size has two more, of one number for each matrix
+        assert cost.launches == kernels.launches - 2
 
 
 def test_deflation_needs_few_eigenpairs(model):
@@ -66,7 +99,7 @@ def test_page(model, tmp_path, capsys):
     page = (tmp_path / 'cost_model.md').read_text()
     assert page == capsys.readouterr().out.rstrip('\n') + '\n'
     assert 'Modelled, not measured' in page
-    assert '| newton-split, fp16 |' in page
+    assert '| polynomial-split |' in page
 
 
 @pytest.mark.parametrize(

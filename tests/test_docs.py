@@ -14,6 +14,7 @@ PAGES = [
     ROOT / 'README.md',
     ROOT / 'CONTRIBUTING.md',
     ROOT / 'CHANGELOG.md',
+    ROOT / 'SECURITY.md',
     *sorted(ROOT.glob('docs/*.md')),
     ROOT / 'docs/benchmarks/README.md',
     *sorted(ROOT.glob('configs/*/README.md')),
@@ -32,7 +33,9 @@ BLOCKS = {
         re.findall(r'^```python\n(.*?)^```$', page.read_text('utf-8'), re.M | re.S)
     )
 }
-CONFIGS = [name for name, block in BLOCKS.items() if 'model = dict(' in block]
+CONFIGS = [
+    name for name, x in BLOCKS.items() if re.search(r'model = dict\(|read_base', x)
+]
 SCRIPTS = [name for name in BLOCKS if name not in CONFIGS]
 # One interpreter for all scripts: most of the time goes into imports.
 RUN_ALL = """

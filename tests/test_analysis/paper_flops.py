@@ -27,6 +27,7 @@ def load_module(path):
 
 
 get_flops = load_module(ROOT / 'tools/analysis_tools/get_flops.py')
+zoo = load_module(ROOT / 'tools/misc/model_zoo.py')
 
 
 class Column(NamedTuple):
@@ -94,62 +95,42 @@ NO_NORM = Column(
     'without normalization and resizing', 3, gflops_without('norm', 'resampling')
 )
 
+COCO, ADE20K = (800, 1280), (512, 2048)
+
+
+def elfatt_rows(table, title, shape=None, ending=''):
+    """Rows of a table of the ELFATT paper, from docs/printed.
+
+    Args:
+        table (str): Its number.
+        title (str): What the name of a row begins with.
+        shape (tuple[int], optional): Height and width of the image.
+        ending (str): How the configs' names end.
+    """
+    rows = {}
+    for name, row in zoo.read_printed(ROOT).items():
+        if row['table'] != table or not name.endswith(ending):
+            continue
+        printed = [row.get(key, '') for key in ('params', 'flops', 'flops_fused')]
+        (path,) = ROOT.glob(f'configs/*/{name}.py')
+        larger = ', 384²' if name.endswith('-384px') else ''
+        rows[f'{title}{row["row"]}{larger}'] = Row(
+            str(path.relative_to(ROOT / 'configs')), tuple(printed), shape=shape
+        )
+    return rows
+
+
 ELFATT = {
-    'CSWin-T-ELFATT': Row('elfatt/cswin-t-elfatt_in1k.py', ('20', '4.44', '4.13')),
-    'CSWin-T-ELFATT, blocks of 196': Row(
+    **elfatt_rows('I', ''),
+    'CSWin-T24181-ELFATT, blocks of 196': Row(
         'elfatt/cswin-t-elfatt_in1k.py',
         ('20', '4.56', '4.13'),
         {'backbone.block_sizes': 196},
     ),
-    'CSWin-B-ELFATT': Row('elfatt/cswin-b-elfatt_in1k.py', ('73', '15.47', '14.46')),
-    'CSWin-B-ELFATT, 384²': Row(
-        'elfatt/cswin-b-elfatt_finetune_in1k-384px.py', ('73', '51.21', '42.48')
-    ),
-    'Swin-T-ELFATT': Row('elfatt/swin-t-elfatt_in1k.py', ('30', '4.99', '4.67')),
-    'Swin-B-ELFATT': Row('elfatt/swin-b-elfatt_in1k.py', ('91', '16.46', '15.68')),
-    'Swin-B-ELFATT, 384²': Row(
-        'elfatt/swin-b-elfatt_finetune_in1k-384px.py', ('91', '52.79', '46.08')
-    ),
-    'CSWin-T-GLOBAL': Row(
-        'attention_zoo/cswin-t-global_in1k.py', ('20', '7.60', '4.09')
-    ),
-    'CSWin-T-LOCAL': Row('attention_zoo/cswin-t-local_in1k.py', ('20', '4.36', '4.09')),
-    'CSWin-T-EFFATT': Row(
-        'attention_zoo/cswin-t-efficient_in1k.py', ('20', '4.35', '4.17')
-    ),
-    'CSWin-T-FLATTEN': Row(
-        'attention_zoo/cswin-t-flatten_in1k.py', ('21', '4.34', '4.16')
-    ),
-    'Swin-T-GLOBAL': Row('attention_zoo/swin-t-global_in1k.py', ('28', '8.81', '4.38')),
-    'Swin-T-LOCAL': Row('attention_zoo/swin-t-local_in1k.py', ('28', '4.51', '')),
-    'Swin-T-EFFATT': Row(
-        'attention_zoo/swin-t-efficient_in1k.py', ('28', '4.55', '4.45')
-    ),
-    'Swin-T-FLATTEN': Row('attention_zoo/swin-t-flatten_in1k.py', ('29', '4.50', '')),
 }
-
-COCO, ADE20K = (800, 1280), (512, 2048)
 DOWNSTREAM = {
-    'Mask R-CNN, CSWin-T-ELFATT': Row(
-        'elfatt/mask-rcnn_cswin-t-elfatt_fpn_1x_coco.py',
-        ('40', '334.86', '254.40'),
-        shape=COCO,
-    ),
-    'Mask R-CNN, Swin-T-ELFATT': Row(
-        'elfatt/mask-rcnn_swin-t-elfatt_fpn_1x_coco.py',
-        ('50', '311.39', '266.43'),
-        shape=COCO,
-    ),
-    'UperNet, CSWin-T-ELFATT': Row(
-        'elfatt/upernet_cswin-t-elfatt_1x_ade20k-512x512.py',
-        ('50', '1014.26', '929.53'),
-        shape=ADE20K,
-    ),
-    'UperNet, Swin-T-ELFATT': Row(
-        'elfatt/upernet_swin-t-elfatt_1x_ade20k-512x512.py',
-        ('62', '991.27', '943.94'),
-        shape=ADE20K,
-    ),
+    **elfatt_rows('VI', 'Mask R-CNN, ', COCO, '_1x_coco'),
+    **elfatt_rows('VII', 'UperNet, ', ADE20K),
 }
 
 
@@ -233,16 +214,23 @@ TABLES = {
         """\
 These are at 224², or 384² where the name says so, with a head of 1,000 classes. The
 printed values are from the paper (arXiv 2501.06098), Table I and others, and from its
-authors' README (github.com/Alicewithrabbit/ELFTEST). FLatten's models have a table of
-positions there, which ours lack.""",
+authors' README (github.com/Alicewithrabbit/ELFTEST). Without softmax-attention
+products, the paper still counts those with agents, whose biases FlashAttention does not
+take; ours are left out with the others.""",
         (PARAMS, FLOPS, NO_SOFTMAX),
         ELFATT,
     ),
     'ELFATT: detectors and segmentors': Table(
         """\
 Mask R-CNN is counted at 1280 × 800, UperNet at 512 × 2048. The printed values are from
-the same README. Mask R-CNN has 1,000 proposals and 100 masks. UperNet's FLOPs leave out
-its auxiliary head; its parameters include it.""",
+the paper's Tables VI and VII. Mask R-CNN has 1,000 proposals and 100 masks. UperNet's
+FLOPs leave out its auxiliary head; its parameters include it.
+
+Where Swin has windows, ours are 0.8 to 2 GFLOPs below the printed ones: maps are padded
+to whole windows, and ours project the map's tokens back, theirs the padded ones too,
+which are cut off then. Swin-T-Agent's biases are resized to the grid of agents as one
+sum, where agent attention's own code resizes its two parts. Neither changes a
+result.""",
         (PARAMS, FLOPS, NO_SOFTMAX),
         DOWNSTREAM,
     ),

@@ -76,7 +76,7 @@ def config():
 
 
 def build(cfg, device='cpu'):
-    model = dict(cfg.model)
+    model = copy.deepcopy(cfg.model)  # some models change it
     model.setdefault('data_preprocessor', cfg.get('data_preprocessor'))
     scope = DefaultScope.overwrite_default_scope(cfg.default_scope)
     with scope, torch.device(device):
@@ -106,15 +106,26 @@ def meta_model():
 
 
 def pytest_generate_tests(metafunc):
-    """Tests with a `name` run for all configs; a module's QUICK says for which
-    ones they run in the normal test run, too."""
+    """Tests with a `name` run for all configs, or, if their module has a `kind_of`, for
+    the smallest config of each kind; a module's QUICK says for which ones they run in
+    the normal test run, too."""
     if 'name' not in metafunc.fixturenames:
         return
     quick = getattr(metafunc.module, 'QUICK', '')
+    names = list(NAMES)
+    if kind_of := getattr(metafunc.module, 'kind_of', None):
+        by_size = sorted(names, key=lambda name: (size_rank(name), name))
+        names = {kind_of(name): name for name in reversed(by_size)}.values()
     metafunc.parametrize(
         'name',
         [
             pytest.param(name, marks=() if re.search(quick, name) else pytest.mark.full)
-            for name in NAMES
+            for name in sorted(names)
         ],
     )
+
+
+def size_rank(name):
+    """How large a config's backbone is, by the letter in its name."""
+    letter = re.search(r'(?:soft|softpp|swin|deit|cait|vit)-(xxs|[tsmlhb])', name)
+    return ('xxs', 't', 's', 'm', 'l', 'h', 'b').index(letter[1])

@@ -1,24 +1,48 @@
 """Images and classes of every config."""
 
+import re
+
 import pytest
 
 pytestmark = pytest.mark.modern
+
+
+SHORTER_SIDES = list(range(480, 801, 32))
 
 
 def test_coco_images(name, config):
     if not name.endswith('_coco'):
         return
     dataset = config(name).train_dataloader.dataset
+    schedule = name.split('_')[-2]
+    if schedule == 'lsj-100e':
+        assert (dataset.type, dataset.times) == ('RepeatDataset', 4)
+        dataset = dataset.dataset
     assert dataset.type == 'CocoDataset'
     steps = {step.type: step for step in dataset.pipeline}
-    assert not [kind for kind in steps if 'Crop' in kind]
-    if '_1x_' in name:
-        assert steps['Resize'].scale == (1333, 800)
+    if schedule.startswith('lsj'):
+        assert steps['RandomResize'].scale == steps['RandomCrop'].crop_size
+        assert steps['RandomResize'].scale == (1024, 1024)
+        assert steps['RandomResize'].ratio_range == (0.1, 2.0)
+        (padding,) = config(name).model.data_preprocessor.batch_augments
+        assert padding.size == (1024, 1024)
+    elif schedule == 'ms-crop-3x' or name.startswith('dino'):
+        assert steps['RandomFlip'].prob == 0.5
+        (whole,), (small, crop, resized) = steps['RandomChoice'].transforms
+        assert crop.crop_size == (384, 600)
+        assert [min(scale) for scale in small.scales] == [400, 500, 600]
+        for step in (whole, resized):
+            assert [min(scale) for scale in step.scales] == SHORTER_SIDES
     else:
-        scales = steps['RandomChoiceResize'].scales
-        assert [max(scale) for scale in scales] == [1333] * 11
-        assert [min(scale) for scale in scales] == list(range(480, 801, 32))
-    assert steps['LoadAnnotations'].get('with_mask', False) == ('mask-rcnn' in name)
+        assert not [kind for kind in steps if 'Crop' in kind]
+        if schedule.endswith('1x'):
+            assert steps['Resize'].scale == (1333, 800)
+        else:
+            scales = steps['RandomChoiceResize'].scales
+            assert [max(scale) for scale in scales] == [1333] * 11
+            assert [min(scale) for scale in scales] == SHORTER_SIDES
+    with_mask = 'mask' in name.partition('_')[0]
+    assert steps['LoadAnnotations'].get('with_mask', False) == with_mask
 
 
 def test_cityscapes_instances(name, config):
@@ -39,7 +63,7 @@ def test_cityscapes_instances(name, config):
 
 
 def test_segmentation_crop(name, config):
-    if not name.startswith('upernet_'):
+    if not name.startswith(('upernet_', 'mask2former_')) or 'coco' in name:
         return
     cfg = config(name)
     side = int(name.rpartition('x')[2])
@@ -52,7 +76,8 @@ def test_segmentation_crop(name, config):
     assert crops == [(side, side)]
     classes = 150 if 'ade20k' in name else 19
     assert cfg.model.decode_head.num_classes == classes
-    assert cfg.model.auxiliary_head.num_classes == classes
+    if name.startswith('upernet_'):
+        assert cfg.model.auxiliary_head.num_classes == classes
 
 
 def test_imagenet_images(name, downstream, config):
@@ -68,3 +93,8 @@ def test_imagenet_images(name, downstream, config):
     ]
     assert sizes == [('RandomResizedCrop', side)] + 2 * [('CenterCrop', side)]
     assert cfg.auto_scale_lr.base_batch_size == 8 * cfg.train_dataloader.batch_size
+    # CSWin's recipe tests on a crop of 0.9, others on one of 0.875
+    by_cswin = re.match('c?swin-[tb]-(?!sharedqk)', name)
+    shorter = 384 if side == 384 else 248 if by_cswin else 256
+    for loader in (cfg.val_dataloader, cfg.test_dataloader):
+        assert loader.dataset.pipeline[1].scale == shorter

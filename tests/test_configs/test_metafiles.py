@@ -9,10 +9,14 @@ import pytest
 pytestmark = pytest.mark.modern
 
 ROOT = Path(__file__).parents[2]
+BACKBONE = '[a-z0-9-]+'
 PATTERN = re.compile(
-    r'(retinanet|(?:cascade-)?mask-rcnn|atss|gfl|sparse-rcnn)_([a-z0-9-]+)_(fpn|sfp)_[13]x_(coco|cityscapes)'
-    r'|(upernet)_([a-z0-9-]+)_[13]x_(ade20k-512x512|cityscapes-768x768)'
-    r'|([a-z0-9-]+)_in1k|([a-z0-9-]+)_finetune_in1k(-384px)?'
+    r'(retinanet|(?:cascade-)?mask-rcnn|atss|gfl|sparse-rcnn)_'
+    rf'{BACKBONE}_(fpn|sfp)_((?:layer-decay-)?[13]x|ms-crop-3x|lsj-100e)_(coco|cityscapes)'
+    rf'|dino-4scale_{BACKBONE}_1x_coco'
+    rf'|mask2former_{BACKBONE}_(lsj-50e_coco|1x_ade20k-512x512)'
+    rf'|upernet_{BACKBONE}(_lr6e-4)?_(?:layer-decay-)?[13]x_(ade20k-512x512|cityscapes-768x768)'
+    rf'|{BACKBONE}_in1k|{BACKBONE}_finetune_in1k(-384px)?'
 )
 
 

@@ -11,7 +11,7 @@ import torch
 pytestmark = pytest.mark.modern
 
 ROOT = Path(__file__).parents[2]
-QUICK = r'^(softpp-t|deit-s12-featscale|swin-t-flatten|soft-t-linformer)_in1k$'
+QUICK = r'^(softpp-t|deit-s12-featscale|swin-t-(flatten|agent)|soft-t-linformer)_in1k$'
 
 
 def load_module(path):
@@ -25,12 +25,7 @@ zoo = load_module(Path('tools/misc/model_zoo.py'))
 PRINTED = zoo.read_printed(ROOT)
 METRICS = dict(top1='top-1', box_ap='box AP', mask_ap='mask AP', miou='mIoU')
 # Papers that cut, and models that are not exactly a paper's, in millions.
-OFF = {
-    r'softpp-[sml](-nonorm)?_in1k': 2.3,
-    r'soft-t-linformer_in1k': 2.4,
-    # without FLatten's table of positions
-    r'.*swin-[tb]-flatten.*': 2.1,
-}
+OFF = {r'softpp-[sml](-nonorm)?_in1k': 2.3, r'soft(pp)?-t-linformer_in1k': 2.7}
 
 
 @pytest.fixture(scope='module')
@@ -97,8 +92,9 @@ def test_printed_figures(printed, entries, config_path_of):
     for metric, value in quoted.items():
         assert f'{metric} {value}' in text
     off = next((x for pattern, x in OFF.items() if re.fullmatch(pattern, name)), 1)
-    count = entry['Metadata']['Parameters'] / 1e6
-    assert count == pytest.approx(float(printed['params']), abs=off)
+    if 'params' in printed:
+        count = entry['Metadata']['Parameters'] / 1e6
+        assert count == pytest.approx(float(printed['params']), abs=off)
 
 
 def test_only_printed_results_are_quoted(entries):

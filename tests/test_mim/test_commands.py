@@ -1,6 +1,7 @@
 """What mim says about us, and a tool of ours that it runs."""
 
 import json
+import sys
 
 import pytest
 
@@ -23,6 +24,29 @@ def test_search(user, configs):
     found = [line.split()[-1] for line in lines if line.startswith('config id:')]
     families = configs.glob('[!_]*/*.py')
     assert sorted(found) == sorted(config.stem for config in families)
+
+
+def test_search_for_weights(user):
+    command = 'search', 'mmlinattn', '--model', 'swin-s', '--field', 'weight'
+    output = user.mim(*command, '--display-width', 200)
+    assert 'config id: swin-s_in1k' in output
+    assert 'swin_small_224_b16x64_300e_imagenet_20210615_110219-7f9d988b.pth' in output
+    assert 'no public weights of this config: train it first' in output
+
+
+def test_download_of_what_there_is_not(user):
+    command = 'download', 'mmlinattn', '--config', 'softpp-t_in1k', '--dest', '.'
+    output = user.mim(*command, fails=True)
+    assert 'no public weights of this config: train it first' in output
+
+
+def test_gridsearch(user):
+    """It reads a config that inherits from ours, and only then looks at its keys."""
+    child = user.folder / 'child.py'
+    child.write_text("_base_ = 'mmlinattn::soft/softpp-t_in1k.py'\n")
+    command = sys.executable, '-m', 'mmlinattn', 'gridsearch', 'mmpretrain', child
+    output = user.run(*command, '--search-args', '--missing 1 2', fails=True)
+    assert 'Arg missing not in the config file' in output
 
 
 def test_run(user, configs):

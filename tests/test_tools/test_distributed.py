@@ -1,10 +1,13 @@
-"""tools/dist_train.sh and dist_test.sh where no GPU is: two processes over gloo."""
+"""tools/dist_train.sh and dist_test.sh where no GPU is: processes over gloo."""
 
 import json
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -61,6 +64,23 @@ default_hooks = dict(
 log_processor = dict(by_epoch=False)
 env_cfg = dict(dist_cfg=dict(backend='nccl'))
 randomness = dict(seed=0)
+custom_imports = dict(imports=['mean_loss'])
+custom_hooks = [dict(type='MeanLoss')]
+"""
+# MMEngine logs the loss of the first process's share of the batch
+HOOK = """
+from mmengine import dist
+from mmengine.hooks import Hook
+from mmengine.registry import HOOKS
+
+
+@HOOKS.register_module()
+class MeanLoss(Hook):
+    def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
+        losses = dist.all_gather(outputs['loss'].detach())
+        if dist.is_main_process():
+            with open(f'{runner.work_dir}/losses.txt', 'a') as file:
+                print(float(sum(losses)) / len(losses), file=file)
 """
 
 
@@ -76,6 +96,7 @@ def run(tmp_path):
         PORT=str(port),
         CUDA_VISIBLE_DEVICES='',
         OMP_NUM_THREADS='1',
+        PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]),
     )
 
     def call(*command, fails=False):
@@ -92,23 +113,35 @@ def run(tmp_path):
     shapes = TOOLS / 'dataset_converters' / 'make_shapes.py'
     sizes = '--num-train', 8, '--num-val', 6, '--size', 48, 48
     call(sys.executable, shapes, '--layout', 'imagenet', '--out', 'imagenet', *sizes)
-    for name, batch in (('one', 4), ('two', 2)):
+    (tmp_path / 'mean_loss.py').write_text(HOOK)
+    for name, batch in (('one', 4), ('two', 2), ('four', 1)):
         (tmp_path / f'{name}.py').write_text(CONFIG.replace('{batch}', str(batch)))
+    call.env = env
     return call
 
 
-def test_two_processes_without_gpus(run, tmp_path):
+def losses_of(folder):
+    """What MeanLoss wrote of a training."""
+    return list(map(float, (folder / 'losses.txt').read_text().split()))
+
+
+def test_processes_without_gpus(run, tmp_path):
     pytest.importorskip('mmpretrain')
     run(sys.executable, TOOLS / 'train.py', 'one.py')
-    out = run(TOOLS / 'dist_train.sh', 'two.py', 2)
-    assert 'No GPU: 2 processes run on CPUs, over gloo' in out
-    one, two = (
-        torch.load(tmp_path / f'work_dirs/{name}/iter_2.pth', weights_only=False)
-        for name in ('one', 'two')
-    )
-    assert one['state_dict'].keys() == two['state_dict'].keys()
-    for key, value in one['state_dict'].items():
-        torch.testing.assert_close(two['state_dict'][key], value, rtol=1e-4, atol=1e-6)
+    one = torch.load(tmp_path / 'work_dirs/one/iter_2.pth', weights_only=False)
+    losses = losses_of(tmp_path / 'work_dirs/one')
+    assert len(losses) == 2
+    for name, count in (('two', 2), ('four', 4)):
+        out = run(TOOLS / 'dist_train.sh', f'{name}.py', count)
+        assert f'No GPU: {count} processes run on CPUs, over gloo' in out
+        folder = tmp_path / 'work_dirs' / name
+        assert losses_of(folder) == pytest.approx(losses, rel=1e-4)
+        other = torch.load(folder / 'iter_2.pth', weights_only=False)
+        assert one['state_dict'].keys() == other['state_dict'].keys()
+        for key, value in one['state_dict'].items():
+            torch.testing.assert_close(
+                other['state_dict'][key], value, rtol=1e-4, atol=1e-6
+            )
 
     checkpoint = 'work_dirs/two/iter_2.pth'
     run(sys.executable, TOOLS / 'test.py', 'one.py', checkpoint, '--work-dir', 'test1')
@@ -122,3 +155,84 @@ def test_two_processes_without_gpus(run, tmp_path):
 
     error = run(TOOLS / 'dist_train.sh', 'missing.py', 2, fails=True)
     assert "train.py: error: config='missing.py': there is no such file" in error
+
+
+@pytest.mark.parametrize(
+    'options',
+    [
+        ['model.backbone.out_indices=(2,)', 'model.head.in_channels=24'],
+        ['model.backbone.out_indices=(0,3)'],
+        ['model.backbone.frozen_stages=2'],
+        ['model.backbone.frozen_stages=4'],
+    ],
+)
+def test_no_process_waits_for_unused_parameters(run, tmp_path, options):
+    pytest.importorskip('mmpretrain')
+    run(TOOLS / 'dist_train.sh', 'two.py', 2, '--cfg-options', *options)
+    assert len(losses_of(tmp_path / 'work_dirs/two')) == 2
+
+
+def test_two_nodes(run, tmp_path):
+    """Two launchers, as on two machines, with a process each."""
+    pytest.importorskip('mmpretrain')
+    run(sys.executable, TOOLS / 'train.py', 'one.py')
+    launchers = [
+        subprocess.Popen(
+            [TOOLS / 'dist_train.sh', 'two.py', '1', '--work-dir', 'nodes'],
+            cwd=tmp_path,
+            env=dict(run.env, NNODES='2', NODE_RANK=str(rank)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    outputs = [launcher.communicate()[0] for launcher in launchers]
+    assert [launcher.returncode for launcher in launchers] == [0, 0], outputs
+    assert 'No GPU: 2 processes run on CPUs, over gloo' in outputs[0]
+    one, two = (
+        torch.load(tmp_path / folder / 'iter_2.pth', weights_only=False)['state_dict']
+        for folder in ('work_dirs/one', 'nodes')
+    )
+    for key, value in one.items():
+        torch.testing.assert_close(two[key], value, rtol=1e-4, atol=1e-6)
+
+
+def test_killed_worker_ends_the_job(run, tmp_path):
+    """Others wait for its gradients; torch's launcher stops them and names the rank."""
+    pytest.importorskip('mmpretrain')
+    text = (tmp_path / 'two.py').read_text().replace('max_iters=2', 'max_iters=10**6')
+    (tmp_path / 'two.py').write_text(text)
+    log = tmp_path / 'log'
+    with log.open('w') as file:
+        job = subprocess.Popen(
+            [TOOLS / 'dist_train.sh', 'two.py', '2'],
+            cwd=tmp_path,
+            env=run.env,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+        )
+    try:
+        while 'Iter(train)' not in log.read_text():
+            assert job.poll() is None, log.read_text()[-3000:]
+            time.sleep(0.2)
+        os.kill(worker_of(job.pid, rank=1), signal.SIGKILL)
+        assert job.wait(timeout=60) != 0
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+    output = log.read_text()
+    assert re.search(r'rank\s*: 1 \(local_rank: 1\)', output), output[-3000:]
+    assert 'Signal 9 (SIGKILL)' in output
+
+
+def worker_of(launcher, rank):
+    """The process that torch's launcher started for a rank."""
+    children = Path(f'/proc/{launcher}/task/{launcher}/children').read_text().split()
+    for child in children:
+        environment = Path(f'/proc/{child}/environ').read_bytes().split(b'\0')
+        if f'RANK={rank}'.encode() in environment:
+            return int(child)
+    raise AssertionError(f'no process of rank {rank} among {children}')

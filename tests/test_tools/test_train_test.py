@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from mmengine.runner import Runner
+from mmengine.runner import CheckpointLoader, Runner
 
 from mmlinattn.utils import distributed
 
@@ -36,13 +36,21 @@ def run(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('LOCAL_RANK', '0')
     monkeypatch.setattr(distributed, 'run_on_cpus', lambda cfg: None)
+    schemes = dict(CheckpointLoader._schemes)
+    monkeypatch.setattr(CheckpointLoader, '_schemes', schemes)
 
-    def call(name, *args):
+    def call(name, *args, train=lambda: None, device='cpu'):
         runs = []
-        done = Namespace(train=lambda: None, test=lambda: None)
+        done = Namespace(train=train, test=lambda: None)
         monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: runs.append(cfg) or done)
         monkeypatch.setattr(sys, 'argv', [f'{name}.py', *map(str, args)])
-        load_tool(name).main()
+        tool = load_tool(name)
+        # its parts are no real ones; see test_bad_input.py
+        monkeypatch.setattr(tool, 'check_run', lambda *args: None)
+        monkeypatch.setattr(tool, 'check_weights', lambda *args: None)
+        monkeypatch.setattr(tool, 'check_start', lambda *args: None, raising=False)
+        monkeypatch.setattr(tool, 'get_device', lambda: device, raising=False)
+        tool.main()
         return runs[0]
 
     return call
@@ -97,13 +105,29 @@ def test_train_options(run, config, checkpoint):
         '1',
         '--cfg-options',
         'model.width=3',
+        device='cuda',
     )
     assert cfg.work_dir == 'here'
     assert cfg.optim_wrapper.type == 'AmpOptimWrapper'
+    assert cfg.optim_wrapper.loss_scale == 'dynamic'
     assert cfg.auto_scale_lr.enable
     assert cfg.resume and cfg.load_from == str(checkpoint)
     assert cfg.launcher == 'pytorch'
     assert cfg.model.width == 3
+
+
+@pytest.mark.parametrize('by_config', [False, True])
+def test_mixed_precision_needs_a_gpu(run, config, capsys, by_config):
+    amp = 'optim_wrapper.type=AmpOptimWrapper'
+    args = ['--cfg-options', amp] if by_config else ['--amp']
+    assert run('train', config, *args, device='cuda').optim_wrapper.type in amp
+    with pytest.raises(SystemExit) as error:
+        run('train', config, *args)
+    assert error.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert 'needs a GPU' in line and 'optim_wrapper.type=OptimWrapper' in line
+    single = 'optim_wrapper.type=OptimWrapper'
+    run('train', config, '--cfg-options', single)
 
 
 RESUMING = ['--cfg-options', 'load_from=other.pth', 'pretrained=gone.pth']
@@ -170,8 +194,13 @@ def test_train_resume_from_nothing(run, config, checkpoint, capsys):
         ),
         (
             'test',
-            ['mine.py', 'epoch_1.pth', '--tta'],
+            ['mine.py', 'epoch_1.pth', '--tta', '--cfg-options', 'default_scope=x'],
             'lacks tta_model and tta_pipeline',
+        ),
+        (
+            'test',
+            [SOFT / 'mask-rcnn_softpp-t_fpn_1x_coco.py', 'epoch_1.pth', '--tta'],
+            '--cfg-options model.roi_head.mask_head=None test_evaluator.metric=bbox',
         ),
         (
             'test',
@@ -192,6 +221,17 @@ def test_bad_input(
     *trace, line = capsys.readouterr().err.splitlines()
     assert line.startswith(f'{tool}.py: error: ') and message in line
     assert bool(trace) == debug
+
+
+def test_no_network(run, config, capsys):
+    def train():
+        raise ConnectionError("pretrained='https://host/x.pth' cannot be downloaded")
+
+    with pytest.raises(SystemExit) as exit_info:
+        run('train', config, train=train)
+    assert exit_info.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("train.py: error: pretrained='https://host/x.pth'")
 
 
 def test_bad_option(run, config, capsys):
@@ -251,6 +291,21 @@ def test_tta(run, config, checkpoint):
     cfg = run('test', config, checkpoint, '--tta')
     assert cfg.model == dict(type='TTA', module=dict(type='Model'))
     assert cfg.test_dataloader.dataset.pipeline == [dict()]
+
+
+def test_tta_of_boxes(run, config, checkpoint):
+    with config.open('a') as file:
+        file.write("""
+packing = dict(type='PackDetInputs', meta_keys=('img_id', ))
+test_dataloader = dict(dataset=dict(pipeline=[dict(type='Load'), packing]))
+""")
+    cfg = run('test', config, checkpoint, '--tta')
+    assert cfg.model.type == 'DetTTAModel' and cfg.model.module.type == 'Model'
+    loading, both = cfg.test_dataloader.dataset.pipeline
+    assert loading.type == 'Load' and both.type == 'TestTimeAug'
+    (first, second), (packing,) = both.transforms
+    assert (first.prob, second.prob) == (1, 0)
+    assert packing.meta_keys == ('img_id', 'flip', 'flip_direction')
 
 
 @pytest.mark.parametrize('tool', ['train', 'test'])

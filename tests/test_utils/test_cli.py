@@ -1,13 +1,16 @@
 import argparse
 import os
+import re
 import subprocess
 import sys
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
 from mmengine.config import Config
 
 from mmlinattn.utils import cli, distributed
+from mmlinattn.utils.config_keys import check_cfg_options, check_keys
 
 pytestmark = pytest.mark.modern
 
@@ -129,15 +132,48 @@ def test_output_that_can_not_be_written(
 def test_misspelled_key(key, likely):
     cfg = Config(dict(model=dict(type='SOFT')))
     with pytest.raises(KeyError, match=key) as error:
-        cli.check_cfg_options(cfg, {key: 1})
+        check_cfg_options(cfg, {key: 1})
     assert likely in error.value.args[0]
+
+
+@pytest.mark.parametrize(
+    'key, right',
+    [
+        ('pretraned', 'pretrained'),
+        ('train_dataloadr', 'train_dataloader'),
+        ('load_form', 'load_from'),
+        ('optim_wraper', 'optim_wrapper'),
+    ],
+)
+def test_misspelled_key_of_a_config(key, right):
+    with pytest.raises(KeyError, match=f"has '{key}'.*did you mean '{right}'"):
+        check_keys(['model', key], 'x.py')
+
+
+def test_variables_of_a_config():
+    """Configs have variables of their own, as those of the libraries do."""
+    names = 'train_pipeline', 'val_pipeline', 'test_pipeline', 'models', 'norm_cfg'
+    others = 'val_evaluator_abs', 'train_dataloader2', 'gallery_dataloader', 'num_gpus'
+    check_keys([*names, *others], 'x.py')
+
+
+@pytest.mark.parametrize('library', ['mmdet', 'mmseg', 'mmpretrain'])
+def test_no_key_of_the_libraries_is_misspelled(library):
+    package = pytest.importorskip(library)
+    folder = Path(package.__file__).parent / '.mim' / 'configs'
+    paths = list(folder.rglob('*.py'))
+    assert paths
+    names = set()
+    for path in paths:
+        names.update(re.findall(r'^(\w+) *=(?!=)', path.read_text(), re.M))
+    check_keys(names, library)
 
 
 def test_known_keys():
     cfg = Config(dict(model=dict(type='SOFT'), mine=1))
-    cli.check_cfg_options(cfg, None)
+    check_cfg_options(cfg, None)
     options = {'mine': 2, 'model.x.y': 1, 'randomness.seed': 1, 'compile': True}
-    cli.check_cfg_options(cfg, options)
+    check_cfg_options(cfg, options)
 
 
 # ------------------------------------------------------------ processes on CPUs

@@ -1,17 +1,19 @@
 """Weights from a path, file://, http://, timm:// and elsewhere."""
 
 import hashlib
+import shutil
 import sys
 import threading
 from fractions import Fraction
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 import torch
 from mmengine.runner import CheckpointLoader, load_checkpoint
 
-from mmlinattn.weights import load_safely, read_checkpoint
+from mmlinattn.weights import addresses, load_safely, read_checkpoint
 
 pytestmark = pytest.mark.modern
 
@@ -114,6 +116,34 @@ def test_load_from_takes_file_addresses(path):
     model.a = torch.nn.Parameter(torch.zeros(6))
     load_checkpoint(model, path.as_uri(), strict=True)
     assert model.a.equal(WEIGHTS['a'])
+
+
+@pytest.mark.parametrize('scheme', ['torchvision', 'open-mmlab', 'openmmlab', 'mmcls'])
+def test_models_by_name_are_loaded_safely(path, server, monkeypatch, scheme):
+    monkeypatch.setattr(CheckpointLoader, '_schemes', CheckpointLoader._schemes.copy())
+    monkeypatch.setitem(
+        addresses.TABLES, f'{scheme}://', lambda: dict(model=f'{server}/x.pth')
+    )
+    model = torch.nn.Linear(1, 1)
+    prefix = 'backbone.' if scheme == 'mmcls' else ''
+    weights = {f'{prefix}{key}': value for key, value in model.state_dict().items()}
+    torch.save(dict(state_dict=weights), path)
+    load_safely()
+    load_checkpoint(model, f'{scheme}://model', strict=True)
+    with pytest.raises(ValueError, match=f"'{scheme}://other': .* no such model"):
+        load_checkpoint(model, f'{scheme}://other')
+    torch.save(dict(weights, hidden=Fraction(1, 3)), path)
+    shutil.rmtree(Path(torch.hub.get_dir()))
+    with pytest.raises(ValueError, match=r'a fractions\.Fraction'):
+        load_checkpoint(model, f'{scheme}://model')
+
+
+def test_every_loader_of_mmengine_is_replaced(monkeypatch):
+    monkeypatch.setattr(CheckpointLoader, '_schemes', CheckpointLoader._schemes.copy())
+    load_safely()
+    assert {loader.__module__ for loader in CheckpointLoader._schemes.values()} == {
+        'mmlinattn.weights.addresses'
+    }
 
 
 def test_load_safely(path, server, monkeypatch):

@@ -11,6 +11,7 @@ import torch
 from mmengine.config import ConfigDict
 from mmengine.logging import HistoryBuffer, MessageHub
 from mmengine.optim import OptimWrapper
+from mmengine.registry import PARAM_SCHEDULERS
 
 from mmlinattn.weights import read_file, write_file
 
@@ -90,6 +91,31 @@ def test_metadata_of_training(path):
     assert read['message_hub']['runtime_info']['accuracy'] == 0.75
     assert read['meta']['model'].type == 'X' and read['meta']['seen'] == {1, 2}
     assert read['optimizer']['state'][0]['exp_avg'].shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    'schedule',
+    [
+        dict(type='MultiStepLR', milestones=[8, 11]),
+        dict(type='StepLR', step_size=2),
+        dict(type='LinearLR', start_factor=0.1),
+        dict(type='ConstantLR', factor=0.5),
+        dict(type='ExponentialLR', gamma=0.9),
+        dict(type='CosineAnnealingLR', T_max=3),
+        dict(type='CosineRestartLR', periods=[2], eta_min=0),
+        dict(type='PolyLR', power=2.0),
+        dict(type='ReduceOnPlateauLR', monitor='loss'),
+    ],
+    ids=lambda schedule: schedule['type'],
+)
+def test_state_of_a_schedule(path, schedule):
+    parameter = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([parameter], lr=0.1)
+    scheduler = PARAM_SCHEDULERS.build(dict(schedule, optimizer=optimizer))
+    torch.save(dict(param_schedulers=[scheduler.state_dict()]), path)
+    (state,) = read_file(str(path))['param_schedulers']
+    scheduler.load_state_dict(state)
+    assert state.keys() == scheduler.state_dict().keys()
 
 
 @pytest.mark.parametrize('legacy', [False, True])

@@ -5,7 +5,12 @@ import torch
 from mmengine.config import Config
 from mmengine.evaluator import BaseMetric
 from mmengine.hooks import Hook
-from mmengine.model import BaseModel, MMDistributedDataParallel, PretrainedInit
+from mmengine.model import (
+    BaseModel,
+    BaseModule,
+    MMDistributedDataParallel,
+    PretrainedInit,
+)
 from mmengine.runner import Runner
 from torch import nn
 
@@ -193,12 +198,69 @@ def test_other_init_cfg_warns(make_runner, warnings):
     assert warnings() == 1
 
 
-def test_load_from_wins(make_runner, weights, tmp_path):
-    path = str(tmp_path / 'detector.pth')
-    torch.save(dict(state_dict=Model().state_dict()), path)
-    runner = make_runner(pretrained=weights, load_from=path)
+NOWHERE = 'http://127.0.0.1:9/weights.pth'
+
+
+@pytest.mark.parametrize('winner', ['load_from', 'model.init_cfg', 'backbone.init_cfg'])
+def test_other_weights_win(make_runner, weights, caplog, winner):
+    """The address that a config has by default is not even asked."""
+    pretrained = dict(init_cfg=dict(type='Pretrained', checkpoint=weights))
+    options = {
+        'load_from': dict(load_from=weights),
+        'model.init_cfg': pretrained,
+        'backbone.init_cfg': dict(backbone=pretrained),
+    }
+    runner = make_runner(pretrained=NOWHERE, **options[winner])
+    caplog.set_level('INFO')
+    runner.train()
+    assert same_backbone(runner, weights)
+    assert f'{winner} takes the place of pretrained={NOWHERE!r}' in caplog.text
+
+
+def test_no_network(make_runner, monkeypatch, tmp_path):
+    monkeypatch.setenv('no_proxy', '*')
+    monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
+    runner = make_runner(pretrained=NOWHERE)
+    with pytest.raises(ConnectionError) as error:
+        runner.train()
+    (line,) = str(error.value).splitlines()
+    assert line.startswith(f'pretrained={NOWHERE!r} cannot be downloaded')
+    assert 'give its path, or set pretrained=None to train from scratch' in line
+    assert not runner.model.backbone.is_init
+
+
+class Classifier(Model):
+    """With a head as mmpretrain's LinearClsHead has it."""
+
+    def __init__(self, *args, num_classes=1):
+        super().__init__(*args)
+        self.head = BaseModule()
+        self.head.fc = nn.Linear(16, num_classes)
+
+    def forward(self, inputs, mode='tensor'):
+        maps = self.backbone(torch.stack(inputs))[0]
+        out = self.head.fc(maps.mean((2, 3))).mean()
+        return dict(loss=out) if mode == 'loss' else [out]
+
+
+@pytest.mark.parametrize('head', [False, True])
+def test_head_of_a_classifier(make_runner, tmp_path, monkeypatch, head):
+    monkeypatch.setitem(globals(), 'Model', Classifier)
+    state_dict, path = Classifier().state_dict(), str(tmp_path / 'classifier.pth')
+    torch.save(dict(state_dict=state_dict), path)
+    runner = make_runner(pretrained=path, hook=dict(head=head))
     runner.train()
     assert same_backbone(runner, path)
+    weight = runner.model.head.fc.weight
+    assert torch.equal(weight, state_dict['head.fc.weight']) == head
+
+
+def test_head_of_another_classifier(make_runner, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), 'Model', Classifier)
+    path = str(tmp_path / 'classifier.pth')
+    torch.save(dict(state_dict=Classifier(num_classes=3).state_dict()), path)
+    with pytest.raises(KeyError, match='has no head for this BaseModule.*fc.bias'):
+        make_runner(pretrained=path, hook=dict(head=True)).train()
 
 
 def test_missing_file(make_runner, tmp_path):

@@ -3,8 +3,10 @@
 import pytest
 import torch
 from torch.autograd import gradcheck
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from mmlinattn.functional import newton_alpha, softmax_free_attention
+from mmlinattn.functional import newton_alpha, precision, softmax_free_attention
+from mmlinattn.functional.precision import full_float32
 
 pytestmark = pytest.mark.modern
 
@@ -21,12 +23,13 @@ OPTIONS = pytest.mark.parametrize(
     'options',
     (
         dict(solver='newton'),
+        dict(solver='polynomial'),
         dict(solver='spectral'),
         dict(solver='lanczos'),
         dict(normalize=False, ridge=0.01),
         dict(solver='cholesky', ridge=0.01),
     ),
-    ids=('newton', 'spectral', 'lanczos', 'soft', 'cholesky'),
+    ids=('newton', 'polynomial', 'spectral', 'lanczos', 'soft', 'cholesky'),
 )
 
 
@@ -63,7 +66,7 @@ def relative_error(result, expected):
 
 
 @pytest.mark.parametrize('keep_kernel', (True, False), ids=('kept', 'streamed'))
-@pytest.mark.parametrize('solver', ('auto', 'newton', 'spectral'))
+@pytest.mark.parametrize('solver', ('auto', 'newton', 'polynomial', 'spectral'))
 @pytest.mark.parametrize(
     'normalize, ridge',
     ((True, 0.0), (False, 0.01), (True, 0.1)),
@@ -87,7 +90,7 @@ def test_matches_the_papers(shape, normalize, ridge, solver, keep_kernel):
     assert relative_error(result, expected) < 1e-8
 
 
-@pytest.mark.parametrize('solver', ('newton', 'spectral'))
+@pytest.mark.parametrize('solver', ('newton', 'polynomial', 'spectral'))
 def test_float32_on_smooth_tokens(solver):
     """As on a photograph: landmarks that are almost equal."""
     t = torch.linspace(0, 3, 130, dtype=torch.float64)[:, None]
@@ -137,7 +140,7 @@ def test_finite_on_degenerate_tokens(name, keep_kernel, options):
     assert all(x.grad.isfinite().all() for x in inputs)
 
 
-@pytest.mark.parametrize('solver', ('newton', 'spectral'))
+@pytest.mark.parametrize('solver', ('newton', 'polynomial', 'spectral'))
 def test_constant_image(solver):
     """All kernels are 1: every token gets the sum of values over m."""
     q, v = torch.ones(1, 2, 50, 8), tokens(1, 2, 50, 8, dtype=torch.float32)
@@ -215,13 +218,57 @@ def test_float32_inside_autocast(solver):
         assert result.equal(expected)
 
 
+@pytest.mark.parametrize('keep_kernel', (True, False), ids=('kept', 'streamed'))
 @pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
-def test_half_inputs_are_computed_in_float32(dtype):
-    inputs = [tokens(2, 2, n, 8, dtype=dtype) for n in (63, 9, 63)]
-    result = softmax_free_attention(*inputs)
-    expected = softmax_free_attention(*(x.float() for x in inputs))
-    assert result.dtype == dtype
-    assert result.equal(expected.to(dtype))
+def test_half_inputs_are_computed_in_float32(dtype, keep_kernel):
+    inputs = [tokens(2, 2, n, 8, dtype=dtype).requires_grad_() for n in (63, 9, 63)]
+    result = softmax_free_attention(*inputs, keep_kernel=keep_kernel)
+    grad = torch.randn_like(result)
+    results = (result, *torch.autograd.grad(result, inputs, grad))
+    inputs = [x.detach().float().requires_grad_() for x in inputs]
+    expected = softmax_free_attention(*inputs, keep_kernel=keep_kernel)
+    expected = (expected, *torch.autograd.grad(expected, inputs, grad.float()))
+    for x, right in zip(results, expected):
+        assert x.dtype == dtype
+        assert x.equal(right.to(dtype))
+
+
+class Precisions(TorchDispatchMode):
+    """What matrix products of float32 are allowed to be rounded to."""
+
+    def __init__(self):
+        self.found = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.bmm):
+            self.found.add(precision._precision())
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize('solver', ('newton', 'spectral'))
+@pytest.mark.parametrize('keep_kernel', (True, False), ids=('kept', 'streamed'))
+def test_tf32_does_not_reach_it(keep_kernel, solver):
+    """Neither forward nor backward, and the setting stays the caller's."""
+    inputs = [tokens(1, 2, n, 8, dtype=torch.float32) for n in (63, 9, 63)]
+    inputs = [x.requires_grad_() for x in inputs]
+    before = precision._precision()
+    torch.set_float32_matmul_precision('high')
+    try:
+        allowed = precision._precision()
+        with Precisions() as seen:
+            out = softmax_free_attention(
+                *inputs, solver=solver, keep_kernel=keep_kernel
+            )
+            out.square().sum().backward()
+        assert precision._precision() == allowed
+        with pytest.raises(ValueError, match='a cat'), full_float32(out):
+            raise ValueError('a cat')
+        assert precision._precision() == allowed
+    finally:
+        torch.set_float32_matmul_precision('highest')
+        precision._set_precision(before)
+    assert seen.found == {precision._FULL}
+    assert allowed != precision._FULL
 
 
 Q = torch.ones(2, 3, 8, 5)
@@ -243,6 +290,7 @@ Q = torch.ones(2, 3, 8, 5)
         ((Q, Q, Q), dict(ridge=float('inf')), 'ridge.*inf'),
         ((Q, Q, Q), dict(num_iters=1024), 'num_iters.*100.*1024'),
         ((Q, Q, Q), dict(num_iters=0), 'num_iters.*0'),
+        ((Q, Q, Q), dict(halves=3), 'halves.*1, 2 or None.*3'),
     ),
 )
 def test_wrong_input(inputs, options, message):

@@ -1,17 +1,20 @@
 """Legend: B batch, m landmarks, k columns of a right-hand side."""
 
+from itertools import product
+
 import pytest
 import torch
 from torch import nn
 from torch.autograd import gradcheck
 
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
+from mmlinattn.functional.softmax_free import solvers
 from mmlinattn.functional.softmax_free.lanczos import deflate
 
 pytestmark = pytest.mark.modern
 
 SIZES = (1, 2, 7, 49, 130)
-SOLVERS = ('newton', 'spectral', 'lanczos')
+SOLVERS = ('newton', 'polynomial', 'spectral', 'lanczos')
 
 
 def one_norm(a):
@@ -99,8 +102,13 @@ def test_matches_the_iteration(landmarks, m, solver):
     assert relative_error(applied, expected @ x) < 1e-10
 
 
-@pytest.mark.parametrize('num_iters', (1, 2, 5, 30))
-@pytest.mark.parametrize('solver', SOLVERS)
+@pytest.mark.parametrize(
+    'solver, num_iters',
+    (
+        *product(('newton', 'spectral', 'lanczos'), (1, 2, 5, 30)),
+        *product(('polynomial',), range(18, 25)),
+    ),
+)
 def test_num_iters(solver, num_iters):
     z = well_conditioned(2, 9)
     a = gaussian_kernel(z)
@@ -184,17 +192,26 @@ def few_are_large(a):
     return deflate(a, newton_alpha(a).item(), 20).rest is not None
 
 
+def test_few_eigenvalues_are_large(large):
+    assert [few_are_large(matrix) for matrix in large] == [True, True, False]
+
+
 @pytest.mark.parametrize(
     'dtype, tolerance', ((torch.float64, 1e-10), (torch.float32, 3e-5))
 )
-def test_lanczos_on_large_matrices(large, dtype, tolerance):
-    a = large.to(dtype)
-    assert [few_are_large(matrix) for matrix in a] == [True, True, False]
+@pytest.mark.parametrize('solver', ('lanczos', 'polynomial', 'polynomial-halves'))
+def test_large_matrices(large, solver, dtype, tolerance, monkeypatch):
+    solver, _, halves = solver.partition('-')
+    if halves:
+        if dtype == torch.float64:
+            pytest.skip('has no halves')
+        monkeypatch.setattr(solvers, 'halves_pay', lambda a: True)
+    a = large.to(dtype, copy=True)
     inverse = truncated_inverse(large, newton_alpha(large))
     # in the range of A
     x, g = large @ torch.randn(2, 3, 1023, 5, dtype=torch.float64)
     leaves = a.requires_grad_(), x.to(dtype).requires_grad_()
-    y = newton_pinv(leaves[0], rhs=leaves[1], solver='lanczos')
+    y = newton_pinv(leaves[0], rhs=leaves[1], solver=solver)
     grad_a, grad_x = torch.autograd.grad(y, leaves, g.to(dtype))
     expected = inverse @ x
     assert relative_error(y.double(), expected) < tolerance
@@ -258,11 +275,12 @@ def test_a_matrix_does_not_see_its_neighbors(m, solver):
         torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-12, atol=1e-12)
 
 
-def test_a_large_matrix_does_not_see_its_neighbors(large):
+@pytest.mark.parametrize('solver', ('lanczos', 'polynomial'))
+def test_a_large_matrix_does_not_see_its_neighbors(large, solver):
     a, x = large.float(), torch.randn(3, 1023, 3)
-    together = newton_pinv(a, rhs=x, solver='lanczos')
+    together = newton_pinv(a, rhs=x, solver=solver)
     for i in range(3):
-        assert newton_pinv(a[i], rhs=x[i], solver='lanczos').equal(together[i])
+        assert newton_pinv(a[i], rhs=x[i], solver=solver).equal(together[i])
 
 
 @pytest.mark.parametrize('explicit', (True, False))
@@ -372,6 +390,10 @@ def test_half_inputs_are_computed_in_float32(solver, dtype):
         (dict(a=torch.eye(3), solver='lu'), "solver.*newton.*'lu'"),
         (dict(a=torch.eye(3), solver='cholesky'), "solver.*'cholesky'"),
         (dict(a=torch.eye(3), num_iters=0), 'num_iters.*0'),
+        (
+            dict(a=torch.eye(3), num_iters=15, solver='polynomial'),
+            r"'polynomial'.*18\.\.\.24.*15",
+        ),
     ),
 )
 def test_wrong_input(kwargs, message):

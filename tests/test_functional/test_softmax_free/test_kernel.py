@@ -24,7 +24,7 @@ IDS = [f'B{b}-h{h}-M{m}-N{n}-d{d}-e{e}' for b, h, m, n, d, e in SHAPES]
 @pytest.fixture(params=(1, 40, 2**19))
 def block_entries(request, monkeypatch):
     """Blocks of a row each, of a few rows, and of the whole matrix."""
-    monkeypatch.setitem(streaming._BLOCK_ENTRIES, 'cpu', request.param)
+    monkeypatch.setattr(streaming, '_BLOCK_ENTRIES', request.param)
 
 
 def paper_kernel(q, k):
@@ -163,7 +163,7 @@ class Largest(TorchDispatchMode):
 @pytest.mark.parametrize('rows, columns', ((3000, 20), (20, 3000)))
 def test_memory(rows, columns, monkeypatch):
     """Nothing is as large as the kernel matrix, neither forward nor backward."""
-    monkeypatch.setitem(streaming._BLOCK_ENTRIES, 'cpu', 1000)
+    monkeypatch.setattr(streaming, '_BLOCK_ENTRIES', 1000)
     q, k, v = (x.requires_grad_() for x in inputs((1, 1, rows, columns, 4, 4)))
     with Largest() as largest:
         gaussian_product(q, k, v).sum().backward()

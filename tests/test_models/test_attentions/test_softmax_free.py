@@ -125,6 +125,22 @@ def test_every_parameter_learns(sampler, ratio, kernel_size):
         assert parameter.grad.any(), name
 
 
+@pytest.mark.parametrize('sampler', ('pool', 'random', 'biased'))
+@pytest.mark.parametrize('hw_shape', ((9, 11), (6, 6), (2, 7)))
+def test_a_fixed_number_of_landmarks(sampler, hw_shape):
+    """It does not grow with the map; a map with fewer tokens has fewer."""
+    module = build(sampler=sampler, num_landmarks=9)
+    q = torch.randn(2, 3, hw_shape[0] * hw_shape[1], 8)
+    landmarks = module.sampler(q, hw_shape)
+    assert landmarks.shape == (2, 3, min(hw_shape[0], 3) * 3, 8)
+    if sampler == 'biased':
+        assert landmarks.equal(q[:, :, : landmarks.size(2)])
+    if sampler == 'pool' and hw_shape == (6, 6):
+        same = build(sampler='pool', sampling_ratio=2).sampler(q, hw_shape)
+        torch.testing.assert_close(landmarks, same)
+    assert module(torch.randn(1, q.size(2), 24), hw_shape).isfinite().all()
+
+
 @pytest.mark.parametrize('sampler', SAMPLERS)
 def test_an_image_does_not_see_its_neighbors(sampler):
     module = build(sampler=sampler, sampling_ratio=2)

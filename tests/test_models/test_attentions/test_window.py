@@ -43,9 +43,9 @@ def dense_attention(module, x, hw_shape):
     entry = (distance[0] + side - 1) * (2 * side - 1) + distance[1] + side - 1
     bias = module.relative_position_bias_table[entry.where(inside, 0)]
 
-    q, k, v = (
-        module.split_heads(part) for part in module.qkv(maps.flatten(1, 2)).chunk(3, -1)
-    )
+    parts = module.qkv(maps.flatten(1, 2)).split(12, -1)
+    # one projection for queries and keys comes first
+    q, k, v = (module.split_heads(part) for part in (parts[0], parts[-2], parts[-1]))
     logits = q @ k.mT / module.head_dims**0.5 + bias.permute(2, 0, 1)
     logits = (logits - 100 * torn).where(inside, logits.new_tensor(-torch.inf))
     weights = logits.softmax(-1)
@@ -61,11 +61,13 @@ def assert_close(result, expected):
 
 
 @pytest.mark.parametrize('attn_scale', (False, True))
-@pytest.mark.parametrize('qkv_bias', (False, True))
+@pytest.mark.parametrize(
+    'options', (dict(), dict(qkv_bias=False), dict(shared_qk=True)), ids=str
+)
 @pytest.mark.parametrize('shift_size', (0, 1, 2))
 @pytest.mark.parametrize('hw_shape', ((8, 12), (9, 5), (4, 4), (4, 11), (3, 2), (1, 9)))
-def test_matches_the_dense_form(hw_shape, shift_size, qkv_bias, attn_scale):
-    module = build(shift_size=shift_size, qkv_bias=qkv_bias, attn_scale=attn_scale)
+def test_matches_the_dense_form(hw_shape, shift_size, options, attn_scale):
+    module = build(shift_size=shift_size, attn_scale=attn_scale, **options)
     x = torch.randn(2, math.prod(hw_shape), 12, dtype=torch.float64)
     x.requires_grad = True
     inputs = [x, *module.parameters()]

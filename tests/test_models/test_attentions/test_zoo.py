@@ -26,7 +26,10 @@ CASES = {
     'focused-lepe': dict(
         type='FocusedLinearAttention', focusing_factor=2, kernel_size=3, lepe=True
     ),
+    'focused-table': dict(type='FocusedLinearAttention', map_side=5),
+    'softmax-shared': dict(type='SoftmaxAttention', shared_qk=True),
     'agent': dict(type='AgentAttention', num_agents=4, map_side=5),
+    'agent-dense': dict(type='AgentAttention', num_agents=4, map_side=5, used_agents=9),
     'nystrom': dict(type='NystromAttention', num_landmarks=9),
     'nystrom-plain': dict(type='NystromAttention', num_landmarks=4, lepe=False),
     'linformer': dict(type='LinformerAttention', sr_ratio=2),
@@ -51,6 +54,8 @@ TAKE_EXTRA_TOKENS = (
     'performer-plain',
     'focused',
     'focused-lepe',
+    'focused-table',
+    'softmax-shared',
     'linformer-1',
 )
 SIZES = ((5, 7), (1, 1), (1, 6), (9, 3))
@@ -140,7 +145,33 @@ def paper_agent_bias(bias, hw_shape):
     table = nn.functional.interpolate(
         bias.table, hw_shape, mode='bilinear', align_corners=False
     )
-    return (table + rows + columns).flatten(2)
+    out = (table + rows + columns).flatten(2)
+    if bias.used_side != bias.stored_side:  # of every token, over the grid of agents
+        used = (bias.used_side, bias.used_side)
+        grids = [
+            nn.functional.interpolate(
+                out[..., i].unflatten(-1, (bias.stored_side,) * 2)[None],
+                used,
+                mode='bilinear',
+                align_corners=False,
+            )[0]
+            for i in range(out.size(-1))
+        ]
+        out = torch.stack(grids, -1).flatten(1, 2)
+    return out
+
+
+def with_positions(module, k, hw_shape):
+    """Keys with focused linear attention's table; extra tokens have no positions."""
+    table = nn.functional.interpolate(
+        module.pos_embed.table.transpose(1, 2).unflatten(-1, module.pos_embed.hw_shape),
+        hw_shape,
+        mode='bicubic',
+        align_corners=False,
+    )
+    k = k.clone()
+    k[:, k.size(1) - math.prod(hw_shape) :] += table.flatten(2).transpose(1, 2)
+    return k
 
 
 def paper_attention(module, x, hw_shape):
@@ -168,7 +199,11 @@ def paper_attention(module, x, hw_shape):
         out = nn.functional.scaled_dot_product_attention(q, k, v)
         return module.proj(merge(scale(out, v)))
 
-    q, k, v = module.qkv(x).chunk(3, -1)
+    if module.qkv.out_features == 2 * module.embed_dims:
+        q, v = module.qkv(x).chunk(2, -1)
+        k = q
+    else:
+        q, k, v = module.qkv(x).chunk(3, -1)
     if kind == 'CrossShapedWindowAttention':
         outs = []
         for half, stripe in enumerate(
@@ -223,6 +258,8 @@ def paper_attention(module, x, hw_shape):
         return module.proj(torch.cat(outs, -1))
 
     values = v
+    if kind == 'FocusedLinearAttention' and module.pos_embed is not None:
+        k = with_positions(module, k, hw_shape)
     q, k, v = (split(t, 4) for t in (q, k, v))
     if kind == 'SoftmaxAttention':
         out = nn.functional.scaled_dot_product_attention(q, k, v)
@@ -231,7 +268,8 @@ def paper_attention(module, x, hw_shape):
     elif kind == 'PerformerAttention':
         out = F.performer_attention(q, k, v, module.features)
     elif kind == 'FocusedLinearAttention':
-        out = F.focused_linear_attention(q, k, v, module.focusing_factor)
+        factors = nn.functional.softplus(module.focus_scale).view(4, 1, 6)
+        out = F.focused_linear_attention(q, k, v, module.focusing_factor, factors)
     elif kind == 'AgentAttention':
         out = F.agent_attention(
             q,
@@ -513,6 +551,8 @@ def test_nystrom_of_a_map_no_larger_than_its_grid_is_softmax_attention():
         ('performer', dict(num_features=0), 'num_features.*0'),
         ('focused', dict(focusing_factor=0), 'focusing_factor.*0'),
         ('focused', dict(kernel_size=4), 'kernel_size.*odd.*4'),
+        ('focused', dict(map_side=0), 'map_side.*0'),
+        ('agent', dict(used_agents=8), 'used_agents.*square.*8'),
     ),
 )
 def test_wrong_options(name, options, message):

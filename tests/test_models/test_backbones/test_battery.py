@@ -13,6 +13,7 @@ from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from mmlinattn.deployment import ExportedModel, export, parity
 from mmlinattn.models.layers import PositionTable
 from mmlinattn.registry import MODELS
 
@@ -397,6 +398,43 @@ def test_trained_compiled(name):
         grads.append([p.grad for p in model.parameters()])
     for result, expected in zip(*grads):
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-9)
+
+
+SHIPPED = ((2, 96, 129), (1, 32, 32), (1, 33, 257), (3, 257, 33), (1, 200, 333))
+
+
+@BACKBONES
+def test_onnx_at_any_size(name, tmp_path):
+    pytest.importorskip('onnxruntime')
+    model = ExportedModel(build(name, out_indices=ALL))
+    run = export(model, tmp_path / 'model.onnx', 'onnx', (96, 129))
+    for size in SHIPPED:
+        assert max(parity(model, run, images(*size)).values()) <= 1e-4
+
+
+@BACKBONES
+def test_traced_at_any_size(name, tmp_path):
+    model = ExportedModel(build(name, out_indices=ALL))
+    run = export(model, tmp_path / 'model.pt', 'torchscript', (96, 129))
+    for size in SHIPPED:
+        assert max(parity(model, run, images(*size)).values()) <= 1e-4
+
+
+@pytest.mark.filterwarnings('error::torch.jit.TracerWarning')
+@BACKBONES
+def test_a_trace_takes_no_size_for_a_constant(name):
+    with torch.no_grad():
+        torch.jit.trace(build(name, out_indices=ALL), images(), check_trace=False)
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.compiler, 'is_exporting'), reason='torch.export needs torch 2.7'
+)
+@BACKBONES
+def test_torch_export(name, tmp_path):
+    model = ExportedModel(build(name, out_indices=ALL))
+    run = export(model, tmp_path / 'model.pt2', 'export', (65, 97))
+    assert max(parity(model, run, images(1, 65, 97)).values()) <= 1e-4
 
 
 @BACKBONES

@@ -172,6 +172,68 @@ def test_agents_grow_with_the_stage(family):
     assert len(found) == (3 if family is SwinTransformer else 2)
 
 
+@pytest.mark.parametrize('attention', ('local', 'agent', 'flatten'))
+@BOTH
+def test_img_size(family, attention):
+    """Windows are the last stage's map, stripes of the third stage as wide; biases and
+    positions are stored for the maps."""
+    model = from_config(family, attention=attention, img_size=96)
+    sides = [24, 12, 6, 3]
+    for i, stage in enumerate(attentions(model)):
+        for attn in stage:
+            if isinstance(attn, WindowAttention):
+                assert attn.window_size == 3 and attn.shift_size in (0, 1)
+            elif isinstance(attn, CrossShapedWindowAttention):
+                assert attn.stripe_width == [1, 2, 3][i]
+            elif isinstance(attn, AgentAttention):
+                assert attn.agent_bias.rows.shape[2:] == (sides[i], 1)
+                assert attn.query_bias.columns.shape[2:] == (1, sides[i])
+            elif isinstance(attn, FocusedLinearAttention):
+                assert attn.pos_embed.hw_shape == (sides[i], sides[i])
+            else:
+                assert isinstance(attn, SoftmaxAttention)
+
+
+@pytest.mark.parametrize('attention', ('local', 'agent', 'flatten'))
+@BOTH
+def test_weights_for_other_images(family, attention):
+    """Tables of windows, rows and columns of biases, and positions are resized."""
+    small = from_config(family, attention=attention, img_size=64).eval()
+    large = from_config(family, attention=attention, img_size=96).eval()
+    large.load_state_dict(small.state_dict())
+    same = from_config(family, attention=attention, img_size=64).eval()
+    same.load_state_dict(large.state_dict())
+    images = torch.randn(1, 3, 96, 96)
+    for model in (small, large, same):
+        assert model(images)[-1].isfinite().all()
+    for key, value in large.state_dict().items():
+        if not key.endswith(('_table', 'pos_embed.table', 'rows', 'columns')):
+            assert value.equal(small.state_dict()[key]), key
+
+
+def test_resized_table_of_windows():
+    """As Swin's own code does: bicubic, over the differences of positions."""
+    small, large = (WindowAttention(8, 2, window_size=side) for side in (2, 3))
+    large.load_state_dict(small.state_dict())
+    maps = small.relative_position_bias_table.detach().T.view(1, 2, 3, 3)
+    expected = nn.functional.interpolate(maps, (5, 5), mode='bicubic')
+    assert large.relative_position_bias_table.equal(expected.view(2, 25).T)
+    table = dict(relative_position_bias_table=torch.zeros(9, 3))
+    with pytest.raises(RuntimeError, match='relative_position_bias_table'):
+        large.load_state_dict({**small.state_dict(), **table})
+
+
+def test_more_agents_in_dense_models():
+    options = dict(attention='agent', arch=ARCH)
+    model = SwinTransformer(dense_agents=True, **options).eval()
+    plain = SwinTransformer(**options).eval()
+    model.load_state_dict(plain.state_dict())
+    sides = [attn.agent_side for attn, *_ in attentions(model)[:3]]
+    assert sides == [9, 12, 14]
+    images = torch.randn(1, 3, 64, 96)
+    assert not model(images)[0].equal(plain(images)[0])
+
+
 @pytest.mark.parametrize('arch, num_agents', (('tiny', 6), ('small', 0), ('base', 2)))
 def test_agents_in_the_third_stage_of_swin(arch, num_agents):
     with torch.device('meta'):
@@ -304,6 +366,9 @@ def test_soft_pyramid_takes_any_attention(attention):
         (dict(attention='global', block_sizes=49), "block_sizes.*elfatt.*'global'"),
         (dict(attention=dict(type='ELFATT'), split_ratio=0.5), 'split_ratio.*elfatt'),
         (dict(attention='local', lepe=False), "lepe.*elfatt.*'local'"),
+        (dict(attention='global', img_size=96), "img_size.*'flatten'.*'global'"),
+        (dict(attention='flatten', dense_agents=True), "dense_agents.*'flatten'"),
+        (dict(img_size=31), 'img_size.*31'),
         (dict(attention='elfatt', block_sizes=(49, 49)), 'block_sizes.*3 stages.*2'),
         (dict(attention='elfatt', block_sizes=50), 'block_size.*square.*50'),
         (dict(attention='elfatt', split_ratio=2), 'split_ratio.*2'),

@@ -137,22 +137,22 @@ def test_sampling_ratios(ratios):
 
 
 @pytest.mark.parametrize(
-    'patch_embed, kernels',
+    'options, kernels',
     (
-        ('overlap', [3, 3, 3, 3]),
-        ('patch', [4, 2, 2, 2]),
+        (dict(patch_embed='overlap'), [3, 3, 3, 3]),
+        (dict(patch_embed='patch'), [4, 2, 2, 2]),
         (
-            (
-                dict(type='ConvEmbedding', kernel_size=7, stride=4),
-                dict(type='ConvEmbedding', kernel_size=5),
+            dict(
+                patch_embed=dict(type='ConvEmbedding', kernel_size=7, stride=4),
+                merging=dict(type='ConvEmbedding', kernel_size=5),
             ),
             [7, 5, 5, 5],
         ),
     ),
     ids=('overlap', 'patch', 'configs'),
 )
-def test_patch_embedding(patch_embed, kernels):
-    model = SOFTPlusPlus(ARCH, patch_embed=patch_embed)
+def test_patch_embedding(options, kernels):
+    model = SOFTPlusPlus(ARCH, **options)
     convs = [
         next(m for m in stage.embedding.modules() if isinstance(m, nn.Conv2d))
         for stage in model.stages
@@ -228,6 +228,8 @@ def test_position_tables_of_another_size_are_resized(tmp_path):
     (
         (dict(arch='base'), r"arch.*'huge'.*'base'"),
         (dict(sampler='max'), "sampler.*'max'"),
+        (dict(num_landmarks=36), "num_landmarks=36.*'pool'.*'conv'"),
+        (dict(sampler='pool', num_landmarks=35), 'num_landmarks.*square.*35'),
         (dict(sampling_ratios=(8, 4, 2)), 'sampling_ratios.*4 stages.*3'),
         (dict(sampling_ratios=(8, 1, 2, 1)), r'sampling_ratios.*\(8, 1, 2, 1\)'),
         (dict(sampling_ratios=(8, 0, 2, 1)), 'sampling_ratio.*0'),

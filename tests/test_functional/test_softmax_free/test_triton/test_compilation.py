@@ -46,6 +46,7 @@ def cache(tmp_path, monkeypatch):
         ('float32', 128, 128, 'grad'),
         ('half', 32, 64, 'both'),
         ('half, float32 tokens', 7, 20, 'grad'),
+        ('half tokens, two halves', 32, 64, 'both'),
     ],
 )
 def test_sweep(compiled, operands, dim, value_dim, wanted, capability):

@@ -1,0 +1,93 @@
+import math
+
+import pytest
+import torch
+
+from mmlinattn.analysis import attention_similarity, hc_proportion, token_similarity
+from mmlinattn.analysis import similarity as module
+
+pytestmark = pytest.mark.modern
+
+
+def tokens(*shape):
+    return torch.randn(shape, dtype=torch.float64)
+
+
+def test_proportion_by_hand():
+    # mean token (2, 0); differences (-1, 1), (1, -1)
+    x = torch.tensor([[1.0, 1.0], [3.0, -1.0]])
+    assert hc_proportion(x).item() == pytest.approx(2 / math.sqrt(8))
+
+
+@pytest.mark.parametrize('num', (2, 5, 16))
+def test_proportion_of_a_wave(num):
+    """A cosine of amplitude a on a constant c: a / (sqrt(2) c), by Parseval."""
+    time = torch.arange(num, dtype=torch.float64)
+    wave = 3 * torch.cos(2 * math.pi * time / num)
+    expected = 3 / (math.sqrt(2) * 4) if num > 2 else 3 / 4
+    assert hc_proportion((wave + 4)[:, None]).item() == pytest.approx(expected)
+
+
+def test_proportion_in_the_fourier_domain():
+    x = tokens(2, 3, 7, 5)
+    power = torch.fft.fft(x, dim=-2, norm='ortho').abs().square().sum(-1)
+    expected = (power[..., 1:].sum(-1) / power[..., 0]).sqrt()
+    torch.testing.assert_close(hc_proportion(x), expected)
+
+
+def test_proportion_at_its_ends():
+    x = tokens(4)
+    assert hc_proportion(x.expand(6, 4)).item() == pytest.approx(0, abs=1e-12)
+    assert hc_proportion(torch.stack((x, -x))).isinf()
+    assert hc_proportion(tokens(1, 3)).item() == 0
+
+
+def test_similarity_pair_by_pair(monkeypatch):
+    x = tokens(2, 9, 3)
+    expected = torch.stack(
+        [
+            torch.stack(
+                [
+                    torch.cosine_similarity(image[i], image[j], 0).abs()
+                    for i in range(9)
+                    for j in range(i)
+                ]
+            ).mean()
+            for image in x
+        ]
+    )
+    torch.testing.assert_close(token_similarity(x), expected)
+    monkeypatch.setattr(module, '_ENTRIES', 20)  # in pieces of two tokens
+    torch.testing.assert_close(token_similarity(x), expected)
+
+
+@pytest.mark.parametrize(
+    'x, expected',
+    (
+        (torch.eye(4), 0.0),
+        (torch.tensor([[1.0, 0], [-2, 0], [3, 0]]), 1.0),
+        # 60 degrees from each other
+        (torch.tensor([[1.0, 0], [0.5, 0.75**0.5], [-0.5, 0.75**0.5]]), 0.5),
+        # a zero token is like none
+        (torch.tensor([[1.0, 0], [1, 0], [0, 0]]), 1 / 3),
+    ),
+)
+def test_similarity_by_hand(x, expected):
+    assert token_similarity(x).item() == pytest.approx(expected)
+
+
+def test_similarity_of_attention_maps():
+    """Of uniform attention 1, of the identity 0, of both heads the mean."""
+    uniform, identity = torch.full((5, 5), 0.2), torch.eye(5)
+    attn = torch.stack((uniform, identity))[None]
+    torch.testing.assert_close(attention_similarity(attn), torch.tensor([0.5]))
+    # equal rows are not equal columns
+    rows = torch.eye(5)[:1].expand(5, 5)
+    assert attention_similarity(rows[None, None]).item() == 0
+
+
+def test_too_few_tokens():
+    with pytest.raises(ValueError, match=r'N >= 2, got \(1, 3\)'):
+        token_similarity(torch.ones(1, 3))
+    with pytest.raises(ValueError, match=r'N >= 1, got \(0, 3\)'):
+        hc_proportion(torch.ones(0, 3))

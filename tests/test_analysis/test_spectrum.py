@@ -1,0 +1,52 @@
+import pytest
+import torch
+
+from mmlinattn.analysis import attention_spectrum, frequency_gain
+
+pytestmark = pytest.mark.modern
+
+
+def circulant(column):
+    """Row i is the column, shifted by i: A_ij = c_(i - j)."""
+    num = len(column)
+    index = torch.arange(num)
+    return column[(index[:, None] - index) % num]
+
+
+def test_circulant_by_hand():
+    """c = (1/2, 1/4, 0, 1/4) has the transform (1, 1/2, 0, 1/2)."""
+    attn = circulant(torch.tensor([0.5, 0.25, 0, 0.25], dtype=torch.float64))
+    gains = torch.tensor([1, 0.5, 0, 0.5], dtype=torch.float64)
+    torch.testing.assert_close(attention_spectrum(attn), gains.diag())
+    torch.testing.assert_close(frequency_gain(attn), gains)
+
+
+@pytest.mark.parametrize('num', (1, 5, 8))
+def test_any_circulant(num):
+    column = torch.rand(num, dtype=torch.float64)
+    angles = -2 * torch.pi * torch.arange(num, dtype=torch.float64) / num
+    transform = torch.stack(
+        [(column * torch.exp(1j * k * angles)).sum() for k in range(num)]
+    ).abs()
+    spectrum = attention_spectrum(circulant(column))
+    torch.testing.assert_close(spectrum, transform.diag())
+
+
+def test_any_matrix():
+    attn = torch.rand(2, 3, 7, 7, dtype=torch.float64)
+    index = torch.arange(7, dtype=torch.float64)
+    basis = torch.exp(-2j * torch.pi / 7 * index[:, None] * index) / 7**0.5
+    expected = (basis @ attn.cdouble() @ basis.conj().T).abs()
+    torch.testing.assert_close(attention_spectrum(attn), expected)
+    torch.testing.assert_close(frequency_gain(attn), expected.norm(dim=-2))
+
+
+def test_uniform_attention_keeps_the_mean_only():
+    gains = frequency_gain(torch.full((6, 6), 1 / 6))
+    torch.testing.assert_close(gains, torch.eye(6)[0], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize('measure', (attention_spectrum, frequency_gain))
+def test_not_square(measure):
+    with pytest.raises(ValueError, match=r'\(\.\.\., N, N\), got \(2, 3\)'):
+        measure(torch.ones(2, 3))

@@ -1,0 +1,267 @@
+"""Trainings that are killed and go on. Real ones are in test_killed.py; here is a model
+of a few numbers, in one process."""
+
+import itertools
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from mmengine.config import Config
+from mmengine.evaluator import BaseMetric, Evaluator
+from mmengine.hooks import Hook
+from mmengine.model import BaseModel
+from mmengine.runner import Runner
+from torch import nn
+
+from mmlinattn.engine import AtomicCheckpointHook
+from mmlinattn.engine.random_state import get_random_state, set_random_state
+from mmlinattn.utils import files
+
+pytestmark = pytest.mark.modern
+
+RUNS = itertools.count()
+
+
+class Noise(torch.utils.data.Dataset):
+    """Images that are augmented with all generators that transforms use."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        noise = random.random() + np.random.rand() + torch.rand(()).item()  # noqa: NPY002
+        return dict(inputs=torch.full((4,), index + noise))
+
+
+class Model(BaseModel):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 1))
+
+    def forward(self, inputs, mode='tensor'):
+        out = self.layer(torch.stack(inputs)).square().mean()
+        return dict(loss=out) if mode == 'loss' else [out.detach()]
+
+
+class Score(BaseMetric):
+    """Better each time, and drawn by the way."""
+
+    calls = itertools.count()
+
+    def process(self, data_batch, data_samples):
+        self.results.append(torch.rand(()).item())
+
+    def compute_metrics(self, results):
+        return dict(score=next(self.calls))
+
+
+class Killed(Exception):
+    pass
+
+
+class Kill(Hook):
+    """Ends the process, as far as a test can, in an iteration."""
+
+    priority = 'LOWEST'
+
+    def __init__(self, iteration):
+        self.iteration = iteration
+
+    def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
+        if runner.iter + 1 == self.iteration:
+            raise Killed
+
+
+@pytest.fixture
+def make_runner(tmp_path):
+    """Builds a runner, for epochs of three iterations or for iterations."""
+
+    def make(name, by_epoch, hooks=(), resume=False, **options):
+        torch.manual_seed(0)
+        loader = dict(
+            batch_size=2,
+            num_workers=0,
+            dataset=Noise(),
+            sampler=dict(
+                type='DefaultSampler' if by_epoch else 'InfiniteSampler', shuffle=True
+            ),
+        )
+        val_loader = dict(
+            loader, num_workers=0, sampler=dict(type='DefaultSampler', shuffle=False)
+        )
+        length = dict(max_epochs=4) if by_epoch else dict(max_iters=12)
+        hook = dict(
+            type='mmlinattn.AtomicCheckpointHook',
+            by_epoch=by_epoch,
+            interval=1 if by_epoch else 3,
+            **options,
+        )
+        work_dir = tmp_path / name
+        return Runner(
+            Model(),
+            work_dir=str(work_dir),
+            train_dataloader=loader,
+            val_dataloader=val_loader,
+            train_cfg=dict(
+                by_epoch=by_epoch, val_interval=1 if by_epoch else 3, **length
+            ),
+            val_cfg=dict(),
+            val_evaluator=Evaluator(Score()),
+            optim_wrapper=dict(
+                type='OptimWrapper', optimizer=dict(type='Adam', lr=0.01)
+            ),
+            default_hooks=dict(checkpoint=hook),
+            custom_hooks=list(hooks),
+            resume=resume,
+            randomness=dict(seed=0),
+            log_level='WARNING',
+            default_scope=None,
+            experiment_name=f'run{next(RUNS)}',
+            cfg=Config(dict(train_cfg=dict())),
+        )
+
+    return make
+
+
+def last(folder):
+    return torch.load((folder / 'last_checkpoint').read_text(), weights_only=False)
+
+
+def assert_equal(one, other):
+    for key, value in one['state_dict'].items():
+        assert torch.equal(other['state_dict'][key], value), key
+    for a, b in zip(one['random_states'], other['random_states']):
+        assert a['python'] == b['python'] and torch.equal(a['torch'], b['torch'])
+
+
+@pytest.mark.parametrize('by_epoch', [True, False])
+@pytest.mark.parametrize('iteration', [4, 7, 9])
+@pytest.mark.parametrize('options', [{}, dict(save_best='score', rule='greater')])
+def test_killed_training_equals_undisturbed_one(
+    make_runner, tmp_path, by_epoch, iteration, options
+):
+    make_runner('whole', by_epoch, **options).train()
+    with pytest.raises(Killed):
+        make_runner('killed', by_epoch, [Kill(iteration)], **options).train()
+    random.seed(9), np.random.seed(9), torch.manual_seed(9)  # noqa: NPY002
+    make_runner('killed', by_epoch, resume=True, **options).train()
+    assert_equal(last(tmp_path / 'whole'), last(tmp_path / 'killed'))
+
+
+def test_without_the_state_it_differs(make_runner, tmp_path):
+    """So the tests above can fail."""
+    make_runner('whole', True).train()
+    with pytest.raises(Killed):
+        make_runner('killed', True, [Kill(7)]).train()
+    path = (tmp_path / 'killed' / 'last_checkpoint').read_text()
+    checkpoint = torch.load(path, weights_only=False)
+    del checkpoint['random_states']
+    torch.save(checkpoint, path)
+    make_runner('killed', True, resume=True).train()
+    one, other = (last(tmp_path / name)['state_dict'] for name in ('whole', 'killed'))
+    assert not all(torch.equal(one[key], other[key]) for key in one)
+
+
+def test_other_number_of_processes(make_runner, tmp_path, capsys):
+    make_runner('run', True).train()
+    path = (tmp_path / 'run' / 'last_checkpoint').read_text()
+    checkpoint = torch.load(path, weights_only=False)
+    checkpoint['random_states'] *= 2
+    torch.save(checkpoint, path)
+    hook = AtomicCheckpointHook()
+    runner = make_runner('run', True, resume=True)
+    hook.after_load_checkpoint(runner, checkpoint)
+    assert 'random state of 2 processes, not of 1' in capsys.readouterr().out
+    assert hook._loaded is None
+
+
+class Full(OSError):
+    """The disk is full, or the process is gone."""
+
+
+@pytest.fixture
+def broken_disk(monkeypatch):
+    """Lets some of the files that are written end in the middle, from now on."""
+
+    def break_(matches):
+        write = Path.write_bytes
+
+        def write_half(self, data):
+            if matches(self.name):
+                write(self, data[: len(data) // 2])
+                raise Full
+            return write(self, data)
+
+        monkeypatch.setattr(Path, 'write_bytes', write_half)
+
+    return break_
+
+
+@pytest.mark.parametrize('keep', [-1, 1, 2])
+def test_interrupted_write_leaves_whole_ones(make_runner, tmp_path, broken_disk, keep):
+    broken_disk(lambda name: 'epoch_3' in name)
+    with pytest.raises(Full):
+        make_runner('run', True, max_keep_ckpts=keep).train()
+    folder = tmp_path / 'run'
+    kept = {path.name for path in folder.glob('epoch_*.pth')}
+    expected = {'epoch_1.pth', 'epoch_2.pth'} if keep != 1 else {'epoch_2.pth'}
+    assert kept == expected
+    assert (folder / 'last_checkpoint').read_text().endswith('epoch_2.pth')
+    assert last(folder)['meta']['epoch'] == 2
+
+
+def test_old_ones_give_way(make_runner, tmp_path):
+    make_runner('run', True, max_keep_ckpts=2).train()
+    assert {path.name for path in (tmp_path / 'run').glob('epoch_*.pth')} == {
+        'epoch_3.pth',
+        'epoch_4.pth',
+    }
+
+
+def test_files_are_on_the_disk_before_they_have_their_name(
+    make_runner, tmp_path, monkeypatch
+):
+    synced, named = [], []
+    fsync, replace = os.fsync, Path.replace
+
+    def sync(number):
+        synced.append(number)
+        fsync(number)
+
+    def rename(self, target):
+        named.append((Path(target).name, len(synced)))
+        return replace(self, target)
+
+    monkeypatch.setattr(files.os, 'fsync', sync)
+    monkeypatch.setattr(Path, 'replace', rename)
+    make_runner('run', True).train()
+    names = [name for name, _ in named]
+    assert names[:2] == ['epoch_1.pth', 'last_checkpoint']
+    # each has one of its own before, and the folder's after
+    assert [count for _, count in named] == list(range(1, 2 * len(named), 2))
+    assert not list(tmp_path.rglob('*.part'))
+
+
+def test_random_state():
+    state = get_random_state()
+
+    def draw():
+        return random.random(), np.random.randn(), torch.rand(2).tolist()  # noqa: NPY002
+
+    random.gauss(0, 1)
+    np.random.randn()  # noqa: NPY002
+    state = get_random_state()
+    first = draw()
+    assert draw() != first
+    set_random_state(state)
+    assert draw() == first
+
+
+def test_state_needs_no_trust(tmp_path):
+    """torch reads it without running code."""
+    torch.save(get_random_state(), tmp_path / 'x.pth')
+    state = torch.load(tmp_path / 'x.pth', weights_only=True)
+    set_random_state(state)

@@ -1,0 +1,184 @@
+"""Our models by their names, as other libraries look models up."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+import torch
+import yaml
+from mmengine.hub import get_config
+from mmengine.infer import BaseInferencer
+from mmengine.registry import MODELS, DefaultScope
+from mmengine.runner import load_checkpoint
+
+import mmlinattn
+from mmlinattn import hub
+from mmlinattn.utils import load_config
+from mmlinattn.weights import convert_back
+
+pytestmark = pytest.mark.modern
+
+ROOT = Path(__file__).parents[1]
+INSTALLED = (Path(mmlinattn.__file__).parent / '.mim').is_dir()
+ENTRIES = hub.read_models(ROOT)
+WITH_WEIGHTS = [name for name, entry in ENTRIES.items() if 'Weights' in entry]
+ARCH = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """As after mmlinattn.register(), for one test."""
+    model_hub = pytest.importorskip('mmpretrain.apis.model').ModelHub
+    model_hub._register_mmpretrain_models()
+    models = dict(model_hub._models_dict)
+    monkeypatch.setattr(model_hub, '_models_dict', models)
+    method = '_load_model_from_metafile'
+    monkeypatch.setattr(BaseInferencer, method, getattr(BaseInferencer, method))
+    hub.register.cache_clear()
+    mmlinattn.register()
+    mmlinattn.register()
+
+
+def test_list_models(registered):
+    from mmpretrain import list_models
+
+    assert list_models('softpp-t_*') == ['softpp-t_in1k']
+    assert 'swin-tiny_16xb64_in1k' in list_models('swin')
+    # those of MMDetection and MMSegmentation it could not build
+    assert not [name for name in list_models() if name.startswith('mask-rcnn')]
+
+
+def classifier(library):
+    """A small Swin of mmpretrain's or, of the same sizes, the options of ours."""
+    arch = dict(ARCH, _delete_=True)
+    backbone = dict(type=f'{library}.SwinTransformer', arch=arch)
+    return dict(backbone=backbone, head=dict(in_channels=64, num_classes=5))
+
+
+def test_get_model_with_weights(registered, tmp_path):
+    """It loads the very file of mmpretrain, by the address of the metafile."""
+    from mmpretrain import get_model
+
+    entry = ENTRIES['swin-s_in1k']
+    theirs = get_model('swin-small_16xb64_in1k', **classifier('mmpretrain')).eval()
+    path = tmp_path / 'swin.pth'
+    torch.save(dict(state_dict=theirs.state_dict()), path)
+    ours = get_model(
+        'swin-s_in1k',
+        pretrained=True,
+        url_mapping=(entry['Weights'], str(path)),
+        **classifier('mmlinattn'),
+    )
+    x = torch.randn(1, 3, 224, 224)
+    with torch.no_grad():
+        torch.testing.assert_close(ours(x), theirs(x), rtol=1e-4, atol=1e-5)
+
+
+def test_get_model_without_weights(registered):
+    from mmpretrain import get_model
+
+    with pytest.raises(FileNotFoundError, match='weights of softpp-t_in1k.*are none'):
+        get_model('softpp-t_in1k', pretrained=True)
+
+
+class Inferencer(BaseInferencer):
+    """The part that is the same in every library's."""
+
+    scope = 'mmdet'
+
+    def __init__(self):
+        pass
+
+    preprocess = visualize = postprocess = _init_pipeline = None
+
+
+@pytest.mark.parametrize('name', ['Mask-RCNN_swin-t-local_fpn_1x_coco', 'soft-s_in1k'])
+def test_name_in_an_inferencer(registered, name):
+    pytest.importorskip('mmdet')
+    cfg, weights = Inferencer()._load_model_from_metafile(name)
+    entry = ENTRIES[name.lower()]
+    expected = load_config(str(ROOT / entry['Config']))
+    assert cfg.model.backbone == expected.model.backbone
+    none = 'public weights of soft-s_in1k (there are none: train it)'
+    assert weights == entry.get('Weights', none)
+
+
+def test_names_of_others_in_an_inferencer(registered):
+    pytest.importorskip('mmdet')
+    name = 'mask-rcnn_swin-t-p4-w7_fpn_1x_coco'
+    cfg, weights = Inferencer()._load_model_from_metafile(name)
+    assert cfg.model.backbone.type == 'SwinTransformer'
+    assert weights == ENTRIES['mask-rcnn_swin-t-local_fpn_1x_coco']['Weights']
+    with pytest.raises(ValueError, match='Cannot find model: nothing'):
+        Inferencer()._load_model_from_metafile('nothing')
+
+
+@pytest.mark.full
+def test_inferencer_of_mmdet(registered, tmp_path):
+    """From a name and mmdet's own weights, without training, to boxes and masks."""
+    apis = pytest.importorskip('mmdet.apis')
+    theirs = build('mmdet::swin/mask-rcnn_swin-t-p4-w7_fpn_1x_coco.py', 'cpu')
+    path = str(tmp_path / 'mmdet.pth')
+    meta = dict(dataset_meta=dict(classes=[str(i) for i in range(80)]))
+    torch.save(dict(state_dict=theirs.state_dict(), meta=meta), path)
+    inferencer = apis.DetInferencer('mask-rcnn_swin-t-local_fpn_1x_coco', path)
+    image = torch.randint(256, (64, 96, 3), dtype=torch.uint8).numpy()
+    (found,) = inferencer(image, no_save_pred=True)['predictions']
+    assert {'bboxes', 'labels', 'masks', 'scores'} <= found.keys()
+
+
+@pytest.mark.skipif(not INSTALLED, reason='mmengine.hub reads installed packages')
+def test_hub_of_mmengine(registered):
+    cfg = get_config('mmlinattn::antioversmoothing/swin-s_in1k.py', pretrained=True)
+    assert cfg.model.backbone.type == 'mmlinattn.SwinTransformer'
+    assert cfg.model_path == ENTRIES['swin-s_in1k']['Weights']
+    with pytest.raises(AssertionError, match='Cannot find `Weights`'):
+        get_config('mmlinattn::soft/softpp-t_in1k.py', pretrained=True)
+
+
+# ------------------------------------------------------------- public weights
+def build(config, device='meta'):
+    cfg = load_config(config) if '::' not in config else get_config(config)
+    model = dict(cfg.model, data_preprocessor=cfg.model.get('data_preprocessor'))
+    with DefaultScope.overwrite_default_scope(cfg.default_scope), torch.device(device):
+        return MODELS.build(model)
+
+
+THEIRS = {
+    'swin-s_in1k': 'mmpretrain::swin_transformer/swin-small_16xb64_in1k.py',
+    'swin-b-local_in1k': 'mmpretrain::swin_transformer/swin-base_16xb64_in1k.py',
+    'mask-rcnn_swin-t-local_fpn_1x_coco': (
+        'mmdet::swin/mask-rcnn_swin-t-p4-w7_fpn_1x_coco.py'
+    ),
+    'mask-rcnn_swin-t-local_fpn_ms-crop-3x_coco': (
+        'mmdet::swin/mask-rcnn_swin-t-p4-w7_fpn_ms-crop-3x_coco.py'
+    ),
+}
+
+
+@pytest.mark.parametrize('name', WITH_WEIGHTS)
+def test_weights_fit(name, tmp_path):
+    """A file of the library's model, or of the official code, is one of ours."""
+    ours = build(str(ROOT / ENTRIES[name]['Config']))
+    path = str(tmp_path / 'weights.pth')
+    if name in THEIRS:
+        # it reads numbers when it is built, which nothing on meta has
+        theirs = build(THEIRS[name], 'cpu').state_dict()
+        state_dict = {key: x.to('meta') for key, x in theirs.items()}
+    else:
+        state_dict, _ = convert_back(ours.state_dict(), 'swin')
+        assert 'backbone.layers.0.blocks.0.mlp.fc1.weight' in state_dict
+    torch.save(dict(state_dict=state_dict), path)
+    load_checkpoint(ours, path, map_location='meta', strict=True)
+
+
+def test_addresses_are_the_libraries(registered):
+    """Where it is another library's file, that library has it under the same path."""
+    for name, config in THEIRS.items():
+        library, _, path = config.partition('::')
+        folder = Path(find_spec(library).origin).parent / '.mim'
+        metafile = folder / 'configs' / Path(path).parent / 'metafile.yml'
+        entries = yaml.safe_load(metafile.read_text())['Models']
+        paths = {urlparse(entry.get('Weights')).path for entry in entries}
+        assert urlparse(ENTRIES[name]['Weights']).path in paths

@@ -1,0 +1,86 @@
+"""Focused linear attention beside that of the official code."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from mmlinattn.models import FocusedLinearAttention
+
+pytestmark = pytest.mark.modern
+
+PATH = Path(__file__).parents[2] / 'data/official/flatten_fixture.py'
+NAMES = {
+    'dwc': 'local_conv',
+    'get_v': 'lepe',
+    'scale': 'focus_scale',
+    'positional_encoding': 'pos_embed.table',
+}
+
+
+@pytest.fixture(scope='module')
+def official():
+    spec = importlib.util.spec_from_file_location('flatten_fixture', PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def build(official, family):
+    """Our module with the official weights, all of them used."""
+    module = FocusedLinearAttention(
+        official.DIMS, official.HEADS, map_side=official.SIDE, lepe=family == 'cswin'
+    )
+    state_dict = {}
+    for key, value in official.weights().items():
+        first, dot, rest = key.partition('.')
+        state_dict[NAMES.get(first, first) + dot + rest] = value
+    state_dict['focus_scale'] = state_dict['focus_scale'].flatten()
+    missing, unexpected = module.load_state_dict(state_dict, strict=False)
+    assert not missing
+    assert unexpected == ['lepe.weight', 'lepe.bias'] * (family == 'swin')
+    if family == 'cswin':
+        module.proj = nn.Identity()
+    return module.eval()
+
+
+@pytest.mark.parametrize('family', ['swin', 'cswin'])
+def test_outputs_are_the_official_ones(family, official):
+    module = build(official, family)
+    hw_shape = (official.SIDE, official.SIDE)
+    out, expected = module(official.tokens(), hw_shape), official.outputs()[family]
+    assert (out - expected).norm() < 1e-5 * expected.norm()
+    # each of what the paper's equations lack has its part in that
+    module.pos_embed.table.data.zero_()
+    assert (module(official.tokens(), hw_shape) - expected).norm() > (
+        1e-2 * expected.norm()
+    )
+    module = build(official, family)
+    module.focus_scale.data[0] += 1
+    assert (module(official.tokens(), hw_shape) - expected).norm() > (
+        1e-4 * expected.norm()
+    )
+
+
+def test_positions_are_resized_and_extra_tokens_have_none(official):
+    module = build(official, 'swin')
+    x = torch.randn(1, 2 + 5 * 9, official.DIMS)
+    table = nn.functional.interpolate(
+        module.pos_embed.table.transpose(1, 2).unflatten(-1, (official.SIDE,) * 2),
+        (5, 9),
+        mode='bicubic',
+        align_corners=False,
+    )
+    expected = nn.functional.pad(table.flatten(2).transpose(1, 2), (0, 0, 2, 0))
+    seen = []
+    module.pos_embed.register_forward_hook(lambda *args: seen.append(args[2]))
+    q, k, v = module.project(x)
+    plain = FocusedLinearAttention(official.DIMS, official.HEADS)
+    state = {k: v for k, v in module.state_dict().items() if 'pos_embed' not in k}
+    plain.load_state_dict(state)
+    torch.testing.assert_close(
+        module.attend(q, k, v, (5, 9)), plain.attend(q, k + expected, v, (5, 9))
+    )
+    assert [x.shape for x in seen] == [(1, 45, official.DIMS)]

@@ -1,0 +1,151 @@
+"""Miniatures that the tests of the analysis tools look at."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+TOOLS = Path(__file__).resolve().parents[2] / 'tools/analysis_tools'
+
+ARCH = 'dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])'
+PLAIN = 'dict(embed_dims=16, num_layers=3, num_heads=2)'
+SOFT = (
+    f"dict(type='mmlinattn.SOFTPlusPlus', arch={ARCH}, sampling_ratios=(4, 2), "
+    'kernel_sizes=(3, 3)'
+)
+VIT = (
+    f"dict(type='mmlinattn.VisionTransformer', arch={PLAIN}, img_size=64, "
+    "patch_size=16, out_type='cls_token'"
+)
+PIPELINE = """
+test_dataloader = dict(
+    dataset=dict(
+        type='{dataset}',
+        pipeline=[
+            dict(type='LoadImageFromFile'),
+            dict(type='Resize', scale=(96, 64), keep_ratio=False),
+            {annotations}
+            dict(type='{pack}'),
+        ],
+    )
+)
+"""
+CLASSIFIER = """
+default_scope = 'mmpretrain'
+model = dict(
+    type='ImageClassifier',
+    backbone={backbone}),
+    head=dict(type='LinearClsHead', num_classes=3, in_channels=16),
+)
+data_preprocessor = dict(num_classes=3, mean=[120] * 3, std=[60] * 3, to_rgb=True)
+""" + PIPELINE.format(dataset='ImageNet', annotations='', pack='PackInputs')
+SEGMENTOR = """
+default_scope = 'mmseg'
+model = dict(
+    type='EncoderDecoder',
+    data_preprocessor=dict(
+        type='SegDataPreProcessor', mean=[120] * 3, std=[60] * 3, bgr_to_rgb=True,
+        size_divisor=32,
+    ),
+    backbone={backbone}),
+    decode_head=dict(
+        type='FCNHead', in_channels=16, in_index=1, channels=8, num_convs=1,
+        num_classes=4, concat_input=False, norm_cfg=dict(type='BN'),
+    ),
+    test_cfg=dict(mode='whole'),
+)
+""" + PIPELINE.format(
+    dataset='BaseSegDataset',
+    annotations="dict(type='LoadAnnotations'),",
+    pack='PackSegInputs',
+).replace(
+    "type='BaseSegDataset',",
+    "type='BaseSegDataset', metainfo=dict(classes=list('abcd'), palette="
+    '[[200, 0, 0], [0, 200, 0], [0, 0, 200], [90, 90, 90]]),',
+)
+RETINANET = """
+default_scope = 'mmdet'
+model = dict(
+    type='RetinaNet',
+    data_preprocessor=dict(
+        type='DetDataPreprocessor', mean=[120] * 3, std=[60] * 3, bgr_to_rgb=True,
+        pad_size_divisor=32,
+    ),
+    backbone={backbone}),
+    neck=dict(type='FPN', in_channels=[8, 16], out_channels=8, num_outs=2),
+    bbox_head=dict(
+        type='RetinaHead', num_classes=3, in_channels=8, feat_channels=8,
+        stacked_convs=1,
+        anchor_generator=dict(
+            type='AnchorGenerator', octave_base_scale=4, scales_per_octave=1,
+            ratios=[1.0], strides=[4, 8],
+        ),
+    ),
+    test_cfg=dict(
+        nms_pre=50, min_bbox_size=0, score_thr=0.0,
+        nms=dict(type='nms', iou_threshold=0.5), max_per_img=5,
+    ),
+)
+""" + PIPELINE.format(
+    dataset='CocoDataset',
+    annotations="dict(type='LoadAnnotations', with_bbox=True),",
+    pack='PackDetInputs',
+).replace(
+    "type='CocoDataset',", "type='CocoDataset', metainfo=dict(classes=('x', 'y', 'z')),"
+)
+TWO_STAGE = """
+_base_ = 'mmdet::_base_/models/faster-rcnn_r50_fpn.py'
+default_scope = 'mmdet'
+model = dict(
+    backbone=dict(
+        _delete_=True, **{backbone})
+    ),
+    neck=dict(in_channels=[8, 16], out_channels=8, num_outs=3),
+    rpn_head=dict(
+        in_channels=8, feat_channels=8,
+        anchor_generator=dict(strides=[4, 8, 16], ratios=[1.0]),
+    ),
+    roi_head=dict(
+        bbox_roi_extractor=dict(out_channels=8, featmap_strides=[4, 8]),
+        bbox_head=dict(in_channels=8, fc_out_channels=8, num_classes=3),
+    ),
+    test_cfg=dict(rpn=dict(nms_pre=20, max_per_img=6)),
+)
+""" + RETINANET[RETINANET.index('test_dataloader') - 1 :]
+KINDS = dict(
+    classifier=CLASSIFIER, segmentor=SEGMENTOR, retinanet=RETINANET, faster=TWO_STAGE
+)
+
+
+def write_config(folder, name, kind='classifier', backbone=SOFT, options=''):
+    """Writes a config, and returns its path."""
+    if kind == 'classifier' and 'out_type' not in backbone:
+        options += ", out_type='avg_featmap'"
+    path = Path(folder, f'{name}.py')
+    path.write_text(KINDS[kind].replace('{backbone}', backbone + options))
+    return str(path)
+
+
+def write_image(path, height=60, width=90):
+    """Writes an image of noise and a square."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.random.default_rng(0).integers(0, 255, (height, width, 3))
+    pixels[10:30, 20:50] = (220, 30, 30)
+    Image.fromarray(pixels.astype(np.uint8)).save(path)
+    return str(path)
+
+
+def load_tool(name):
+    """A tool as a module."""
+    path = TOOLS / f'{name}.py'
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def read_json(path):
+    return json.loads(Path(path).read_text())
