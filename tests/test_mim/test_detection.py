@@ -1,9 +1,12 @@
 """mmdet's RetinaNet and Mask R-CNN on COCO and on Cityscapes."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from mmengine.runner import save_checkpoint
 
+import mmlinattn.configs
 from mmlinattn.models import SwinTransformer
 from mmlinattn.weights import convert_back, read_checkpoint
 
@@ -46,6 +49,14 @@ def test_mask_rcnn_on_coco(user, configs, quick):
         configs / 'soft/mask-rcnn_softpp-t_fpn_1x_coco.py',
         quick('coco', **MASK_RCNN),
     )
+    assert {'coco/bbox_mAP', 'coco/segm_mAP'} <= set(metrics)
+
+
+@pytest.mark.full
+@pytest.mark.modern
+def test_new_style_config(user, quick):
+    (config,) = Path(mmlinattn.configs.__path__[0]).glob('soft/mask_rcnn_*.py')
+    metrics = train_and_test(user, config, quick('coco', **MASK_RCNN))
     assert {'coco/bbox_mAP', 'coco/segm_mAP'} <= set(metrics)
 
 
