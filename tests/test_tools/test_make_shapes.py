@@ -1,3 +1,4 @@
+import hashlib
 import importlib.util
 import itertools
 import json
@@ -418,7 +419,7 @@ def test_scenes_are_varied():
             if region.kind in make_shapes.SHAPES:
                 full = make_shapes.fill(blank, region.polygon, 1).sum()
                 visible = (scene.index == i).sum()
-                assert make_shapes.MIN_VISIBLE * full <= visible <= full
+                assert (1 - make_shapes.EASY.occlusion) * full <= visible <= full
                 hidden += visible < full
     assert hidden > 20
 
@@ -434,6 +435,120 @@ def test_any_size(tmp_path, size):
             if path.suffix in ('.jpg', '.png', '.JPEG')
         ]
         assert {Image.open(path).size for path in images} == {size}
+
+
+# ---------------------------------------------------------------- harder settings
+HARDER = {
+    'texture': 1.0,
+    'clutter': 3.0,
+    'occlusion': 0.6,
+    'occluders': 12,
+    'scale': (0.1, 0.2),
+}
+
+
+def harder(layout='coco', num_images=20, **options):
+    return list(
+        make_shapes.draw_split(
+            make_shapes.LAYOUTS[layout],
+            'train',
+            num_images,
+            0,
+            make_shapes.Difficulty(**options),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    'layout,regions,means',
+    [
+        ('coco', '6501ae8b3ba7b1ba', [145.01, 134.01, 139.50]),
+        ('cityscapes', 'a624772f940e6865', [146.72, 143.22, 146.54]),
+        ('imagenet', '89713cb166f0bd57', [138.38, 144.46, 150.65]),
+    ],
+)
+def test_defaults_are_the_easy_set(layout, regions, means):
+    """Recorded with the version that had no settings."""
+    found = list(make_shapes.draw_split(make_shapes.LAYOUTS[layout], 'val', 3, seed=5))
+    text = json.dumps([scene.regions for scene in found])
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == regions
+    assert [scene.image.mean() for scene in found] == pytest.approx(means, abs=0.2)
+
+
+def test_record_of_the_easy_set_has_no_new_entries(roots):
+    record = json.loads((roots['coco'] / 'make_shapes.json').read_text())
+    assert set(record) == {
+        'layout',
+        'num_train',
+        'num_val',
+        'seed',
+        'size',
+        'generator',
+        'complete',
+        'files',
+    }
+
+
+def test_texture_stripes_every_region():
+    easy, striped = harder(), harder(texture=1.0)
+    for before, after in zip(easy, striped):
+        assert before.regions == after.regions
+        change = np.abs(after.image.astype(int) - before.image).mean(-1)
+        for i in set(after.index.ravel()):
+            if (after.index == i).sum() > 100:
+                assert change[after.index == i].mean() > 8
+
+
+def test_clutter_multiplies_blobs():
+    def counts(**options):
+        return {
+            sum(region.kind == 'clutter' for region in scene.regions)
+            for scene in harder(**options)
+        }
+
+    few = set(range(5, 13))  # as the tool draws them
+    assert counts() <= few and counts(clutter=3.0) <= {3 * num for num in few}
+    assert counts(clutter=0.0) == {0}
+
+
+def test_scale_sets_the_shapes_sizes():
+    sides = [
+        mask.sum() ** 0.5 / 192
+        for scene in harder(scale=(0.1, 0.2))
+        for _, mask in scene.shapes()
+    ]
+    assert 0.08 < min(sides) < 0.13 and 0.16 < max(sides) < 0.21
+
+
+@pytest.mark.parametrize('occlusion', [0.2, 0.6])
+def test_occluders_hide_as_much_as_they_may(occlusion):
+    shares = []
+    for scene in harder('imagenet', occlusion=occlusion, occluders=12):
+        ((kind, mask),) = scene.shapes()
+        (whole,) = (x for x in scene.regions if x.kind == kind)
+        canvas = make_shapes.fill(np.zeros_like(scene.index), whole.polygon, 1)
+        shares.append(1 - mask.sum() / canvas.sum())
+        assert make_shapes.is_solid(mask)
+    assert occlusion / 2 < max(shares) <= occlusion
+
+
+def test_harder_set_of_every_layout(tmp_path):
+    options = [
+        text
+        for name, value in HARDER.items()
+        for text in (f'--{name}', *map(str, np.atleast_1d(value)))
+    ]
+    for layout in SCALES:
+        root = run(layout, tmp_path / layout, *options)
+        record = json.loads((root / 'make_shapes.json').read_text())
+        assert {key: record[key] for key in HARDER} == dict(HARDER, scale=[0.1, 0.2])
+        before = contents(root)
+        run(layout, root, *options)  # it is recognized
+        assert contents(root) == before
+    content = json.loads(
+        (tmp_path / 'coco/annotations/instances_train2017.json').read_text()
+    )
+    assert all(x['area'] > 0 and x['segmentation'] for x in content['annotations'])
 
 
 # ------------------------------------------------------------------ determinism
@@ -565,6 +680,13 @@ def check_error(capsys, words, *arguments):
         (['--num-tran', '3'], ['unrecognized', '--num-tran']),
         (['--overwrit'], ['unrecognized', '--overwrit']),
         (['more'], ['unrecognized', 'more']),
+        (['--texture', '2'], ['texture', '[0, 1]', '2']),
+        (['--texture', 'nan'], ['texture', '[0, 1]', 'nan']),
+        (['--clutter', '-1'], ['clutter', '[0, 20]', '-1']),
+        (['--occlusion', '0.9'], ['occlusion', '[0, 0.8]', '0.9']),
+        (['--occluders', '21'], ['occluders', '0 to 20', '21']),
+        (['--scale', '0.4', '0.2'], ['scale', 'increasing', '0.4 0.2']),
+        (['--scale', '0.4'], ['--scale', 'expected 2 arguments']),
     ],
 )
 def test_bad_arguments(capsys, tmp_path, options, words):

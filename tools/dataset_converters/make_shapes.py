@@ -11,12 +11,13 @@ cityscapes  data/cityscapes/               bicycle      car     person    sky, r
 imagenet    data/imagenet                  soccer ball  crate   volcano   -
 
 Each image has 1 to 4 shapes (imagenet: one) that may hide parts of each other, on
-noise, lines and small blobs; every annotation describes the visible part. Blobs are
+noise, lines and small blobs; every annotation describes the visible part. --texture,
+--clutter, --scale, --occlusion and --occluders make them harder to tell. Blobs are
 unlabeled where the dataset knows that (ade20k: 0, cityscapes: static). Image i of a
-split depends only on --seed, --size, the split and i; the same command writes the
-same bytes as long as numpy, OpenCV and Pillow stay the same. make_shapes.json, next
-to the data, keeps the arguments and the list of files: a finished set is not written
-again, except for files that are missing.
+split depends only on --seed, --size, the split, i and what makes it harder; the same
+command writes the same bytes as long as numpy, OpenCV and Pillow stay the same.
+make_shapes.json, next to the data, keeps the arguments and the list of files: a
+finished set is not written again, except for files that are missing.
 """
 
 import argparse
@@ -46,8 +47,10 @@ MIN_SIDE = 32  # mmdet's base configs drop smaller images
 MAX_SIDE = 8192  # 4 bytes a pixel, in several copies
 RECORD = 'make_shapes.json'
 DRAFT = '.make_shapes-'
-MIN_VISIBLE = 0.8  # of a shape's area
+MAX_SHADE = 70  # of 255, of a texture's stripes
 MAX_TURN = np.pi / 12  # either way from upright
+MIN_SCALE, MAX_SCALE = 0.08, 0.62  # every shape up to the latter fits
+MAX_OCCLUDERS = 20
 
 
 # --------------------------------------------------------------------- scenes
@@ -63,6 +66,47 @@ SHAPES = {
     'square': Shape(4, 0.707),
     'triangle': Shape(3, 0.877),
 }
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """What makes shapes harder to tell; the defaults are the easy set.
+
+    Attributes:
+        texture: Strength of the stripes on every region, 0 to 1. With 1 they are up
+            to MAX_SHADE lighter and darker than the region's color. 0 draws none.
+        clutter: Factor on the number of lines and blobs in the background.
+        occlusion: Largest share of a shape's area that others may hide.
+        occluders: Blobs painted in front of the shapes, where ``occlusion`` allows it.
+        scale: Least and greatest square root of a shape's area, relative to the
+            image's shorter side; None for those of the layout.
+    """
+
+    texture: float = 0.0
+    clutter: float = 1.0
+    occlusion: float = 0.2
+    occluders: int = 0
+    scale: Optional[tuple[float, float]] = None
+
+    def __post_init__(self) -> None:
+        for name, most in (('texture', 1), ('clutter', 20), ('occlusion', 0.8)):
+            value = getattr(self, name)
+            if not 0 <= value <= most:
+                raise ValueError(f'{name} must be in [0, {most}], got {value}')
+        if not 0 <= self.occluders <= MAX_OCCLUDERS:
+            raise ValueError(
+                f'occluders must be 0 to {MAX_OCCLUDERS}, got {self.occluders}'
+            )
+        if self.scale is not None and not (
+            MIN_SCALE <= self.scale[0] <= self.scale[1] <= MAX_SCALE
+        ):
+            raise ValueError(
+                f'scale must be two increasing numbers in [{MIN_SCALE}, {MAX_SCALE}], '
+                f'got {self.scale[0]} {self.scale[1]}'
+            )
+
+
+EASY = Difficulty()
 
 
 class Region(NamedTuple):
@@ -153,16 +197,18 @@ def is_solid(mask: np.ndarray) -> bool:
     return len(contours) == 1
 
 
-def still_visible(index: np.ndarray, areas: dict[int, int]) -> bool:
-    """Whether each shape shows most of its area, in one piece."""
+def still_visible(index: np.ndarray, areas: dict[int, int], occlusion: float) -> bool:
+    """Whether each shape shows enough of its area, in one piece."""
     masks = {i: (index == i).astype(np.uint8) for i in areas}
     return all(
-        mask.sum() >= MIN_VISIBLE * areas[i] and is_solid(mask)
+        mask.sum() >= (1 - occlusion) * areas[i] and is_solid(mask)
         for i, mask in masks.items()
     )
 
 
-def draw_background(rng: np.random.Generator, size: Size) -> tuple[Scene, list[Color]]:
+def draw_background(
+    rng: np.random.Generator, size: Size, clutter: float
+) -> tuple[Scene, list[Color]]:
     """A sky over the ground, with lines and small blobs; the colors of the two."""
     (width, height), side = size, min(size)
     right, bottom = width - 1, height - 1
@@ -176,15 +222,49 @@ def draw_background(rng: np.random.Generator, size: Size) -> tuple[Scene, list[C
     scene.paint(Region('ground', whole), ground)
     scene.paint(Region('sky', [(0, 0), (right, 0), (right, right_y), (0, left_y)]), sky)
 
-    for _ in range(rng.integers(4, 9)):
+    for _ in range(round(clutter * rng.integers(4, 9))):
         ends = rng.integers(0, size, (2, 2)).tolist()
         color = rng.integers(0, 256, 3).tolist()
         cv2.line(scene.image, *ends, color, thickness=int(rng.integers(1, 3)))
-    for _ in range(rng.integers(5, 13)):
+    for _ in range(round(clutter * rng.integers(5, 13))):
         radii = rng.uniform(0.02, 0.06) * rng.uniform(0.5, 1, rng.integers(5, 10))
         blob = Region('clutter', place(rng, ring(side * radii), size))
         scene.paint(blob, vivid_color(rng, [sky, ground]))
     return scene, [sky, ground]
+
+
+def draw_occluders(
+    rng: np.random.Generator,
+    scene: Scene,
+    areas: dict[int, int],
+    colors: Sequence[Color],
+    difficulty: Difficulty,
+) -> None:
+    """Paint blobs over the shapes, each where it leaves enough of them visible."""
+    for _ in range(difficulty.occluders):
+        for _ in range(10):
+            radii = rng.uniform(0.04, 0.12) * rng.uniform(0.5, 1, rng.integers(5, 10))
+            places = np.argwhere(np.isin(scene.index, list(areas)))[:, ::-1]
+            corners = rng.choice(places) + ring(min(scene.size) * radii)
+            corners = np.clip(np.round(corners), 0, np.subtract(scene.size, 1))
+            polygon = [tuple(c) for c in corners.astype(int).tolist()]
+            index = fill(scene.index, polygon, len(scene.regions))
+            if still_visible(index, areas, difficulty.occlusion):
+                scene.paint(Region('clutter', polygon), vivid_color(rng, colors))
+                break
+
+
+def stripes(rng: np.random.Generator, scene: Scene, texture: float) -> np.ndarray:
+    """(H, W, 3) to add to the image: stripes of their own on every region."""
+    width, height = scene.size
+    num = len(scene.regions)
+    period = min(scene.size) * rng.uniform(0.03, 0.12, num)
+    angle, phase = rng.uniform(0, np.pi, num), rng.uniform(0, 2 * np.pi, num)
+    tint = MAX_SHADE * texture * rng.uniform(0.4, 1, (num, 3))
+    y, x = np.mgrid[:height, :width]
+    at = scene.index
+    across = (x * np.cos(angle)[at] + y * np.sin(angle)[at]) / period[at]
+    return np.sin(2 * np.pi * across + phase[at])[..., None] * tint[at]
 
 
 def draw_scene(
@@ -192,6 +272,7 @@ def draw_scene(
     size: Size,
     kinds: Sequence[str],
     scale: tuple[float, float],
+    difficulty: Difficulty = EASY,
 ) -> Scene:
     """Draw shapes on a cluttered background.
 
@@ -202,8 +283,9 @@ def draw_scene(
             are left out where they would hide too much.
         scale: Least and greatest square root of a shape's area, relative to the
             image's shorter side. Up to 0.62 every shape fits.
+        difficulty: What else makes shapes harder to tell.
     """
-    scene, colors = draw_background(rng, size)
+    scene, colors = draw_background(rng, size, difficulty.clutter)
     areas = {}
     for kind in kinds:
         corners, unit = SHAPES[kind]
@@ -212,7 +294,7 @@ def draw_scene(
             outer = ring(radii, rng.uniform(-MAX_TURN, MAX_TURN), rng.uniform(0.8, 1))
             shape, position = Region(kind, place(rng, outer, size)), len(scene.regions)
             index = fill(scene.index, shape.polygon, position)
-            if still_visible(index, areas):
+            if still_visible(index, areas, difficulty.occlusion):
                 break
         else:
             continue
@@ -223,10 +305,13 @@ def draw_scene(
         # A dark rim keeps shapes of like colors apart where they overlap.
         scene.image[mask > cv2.erode(mask, np.ones((3, 3)), borderValue=0)] //= 2
 
+    draw_occluders(rng, scene, areas, colors, difficulty)
     width, height = size
     noise = rng.normal(0, 12, (height // 16 + 2, width // 16 + 2, 3))
     noise = cv2.resize(noise, size, interpolation=cv2.INTER_CUBIC)
     noise += rng.normal(0, 8, noise.shape)
+    if difficulty.texture:  # 0 must leave the random numbers as they are
+        noise += stripes(rng, scene, difficulty.texture)
     scene.image = np.clip(scene.image + noise, 0, 255).astype(np.uint8)
     return scene
 
@@ -523,9 +608,14 @@ LAYOUTS = dict(
 
 # --------------------------------------------------------------- command line
 def draw_split(
-    layout: Layout, split: str, num_images: int, seed: int
+    layout: Layout,
+    split: str,
+    num_images: int,
+    seed: int,
+    difficulty: Difficulty = EASY,
 ) -> Iterator[Scene]:
     """Draw the scenes of one split one by one, with a progress bar."""
+    scale = difficulty.scale or layout.scale
     for i in track(range(num_images), description=split):
         # A stream of its own for each image: the counts change nothing else.
         rng = np.random.default_rng([seed, SPLITS.index(split), i])
@@ -533,7 +623,7 @@ def draw_split(
         num_shapes = rng.integers(1, layout.max_shapes + 1)
         # The first shapes take turns, so that even a tiny set has every class.
         kinds = [names[i % len(names)]] + rng.choice(names, num_shapes - 1).tolist()
-        yield draw_scene(rng, layout.size, kinds, layout.scale)
+        yield draw_scene(rng, layout.size, kinds, scale, difficulty)
 
 
 @dataclass(frozen=True)
@@ -545,6 +635,7 @@ class Request:
     num_val: int
     seed: int
     size: Size
+    difficulty: Difficulty = EASY
     generator: str = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
 
     def __post_init__(self) -> None:
@@ -563,8 +654,12 @@ class Request:
             )
 
     def record(self, complete: bool) -> dict:
-        """The content of make_shapes.json."""
-        return json.loads(json.dumps(dict(asdict(self), complete=complete)))
+        """The content of make_shapes.json; what is at its default is left out."""
+        content = dict(asdict(self), complete=complete)
+        chosen = content.pop('difficulty')
+        easy = asdict(EASY)
+        content.update({key: x for key, x in chosen.items() if x != easy[key]})
+        return json.loads(json.dumps(content))
 
 
 def make_shapes(root: Path, request: Request, overwrite: bool = False) -> int:
@@ -629,7 +724,9 @@ def write_files(folder: OwnFolder, request: Request, names: Optional[list[str]])
         layout.write(
             Path(draft),
             {
-                split: draw_split(layout, split, count, request.seed)
+                split: draw_split(
+                    layout, split, count, request.seed, request.difficulty
+                )
                 for split, count in counts.items()
             },
         )
@@ -669,6 +766,45 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
         help='width and height of every image in pixels (default: 256 128 for '
         'cityscapes, else 192 192)',
     )
+    group = parser.add_argument_group('what makes shapes harder to tell')
+    group.add_argument(
+        '--texture',
+        type=float,
+        default=EASY.texture,
+        metavar='STRENGTH',
+        help='stripes on shapes and background, 0 (none) to 1 (default: %(default)s)',
+    )
+    group.add_argument(
+        '--clutter',
+        type=float,
+        default=EASY.clutter,
+        metavar='FACTOR',
+        help='on the number of lines and blobs behind the shapes '
+        '(default: %(default)s)',
+    )
+    group.add_argument(
+        '--scale',
+        type=float,
+        nargs=2,
+        metavar=('MIN', 'MAX'),
+        help="square root of a shape's area over the image's shorter side "
+        '(default: 0.45 0.62 for imagenet, else 0.25 0.42)',
+    )
+    group.add_argument(
+        '--occlusion',
+        type=float,
+        default=EASY.occlusion,
+        metavar='SHARE',
+        help='the most of a shape that others may hide (default: %(default)s)',
+    )
+    group.add_argument(
+        '--occluders',
+        type=int,
+        default=EASY.occluders,
+        metavar='N',
+        help='blobs in front of the shapes, as far as --occlusion allows '
+        '(default: %(default)s)',
+    )
     parser.add_argument(
         '--overwrite',
         action='store_true',
@@ -682,7 +818,16 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     args = parse_args(argv)
     size = tuple(args.size or LAYOUTS[args.layout].size)
     with errors_in_one_line(ValueError, OSError):
-        request = Request(args.layout, args.num_train, args.num_val, args.seed, size)
+        difficulty = Difficulty(
+            args.texture,
+            args.clutter,
+            args.occlusion,
+            args.occluders,
+            args.scale and tuple(args.scale),
+        )
+        request = Request(
+            args.layout, args.num_train, args.num_val, args.seed, size, difficulty
+        )
         written = make_shapes(args.out, request, args.overwrite)
         files = OwnFolder(args.out, RECORD).read()['files']
     done = 'wrote' if written else 'already there:'
