@@ -1,0 +1,153 @@
+"""Trains small classifiers: a backbone of the project, a linear head, a plain loop."""
+
+import copy
+import math
+
+import torch
+from mmengine.registry import MODELS
+from side_by_side.models import initialized
+from torch import nn
+from torch.nn.functional import cross_entropy, pad
+
+from mmlinattn.utils.files import whole_file
+
+from .data import key_of
+
+MEAN = (123.675, 116.28, 103.53)
+STD = (58.395, 57.12, 57.375)
+SHIFT = 4  # pixels, of a 64 pixel image
+# The recipe of the papers' ImageNet trainings (AdamW, cosine, warm-up, lr 1e-3,
+# weight decay 0.05) without what needs hundreds of epochs: mixup, cutmix, erasing.
+RECIPE = dict(side=64, batch=32, steps=400, lr=1e-3, weight_decay=0.05, warmup=0.1)
+
+
+class Classifier(nn.Module):
+    """A backbone and a linear layer on its mean features or class token.
+
+    Args:
+        backbone (dict): Config, its type with the scope 'mmlinattn'.
+        num_classes (int): Outputs.
+    """
+
+    def __init__(self, backbone, num_classes):
+        super().__init__()
+        import mmlinattn.models  # noqa: F401 (registers the backbones)
+
+        self.backbone = initialized(MODELS.build(copy.deepcopy(backbone)))
+        self.head = nn.Linear(self.backbone.feature_channels[-1], num_classes)
+        nn.init.trunc_normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, images):
+        """(B, 3, H, W) uint8 to (B, classes)."""
+        out = self.backbone(normalized(images))[-1]
+        return self.head(out.mean((2, 3)) if out.dim() == 4 else out)
+
+
+def normalized(images):
+    """(B, 3, H, W) uint8 as float32 with ImageNet's statistics."""
+    mean, std = (images.new_tensor(x, dtype=torch.float32) for x in (MEAN, STD))
+    return (images.float() - mean[:, None, None]) / std[:, None, None]
+
+
+def trained(backbone, context):
+    """A classifier trained as the settings' recipe says, or the same from the disk.
+
+    Args:
+        backbone (dict): Config.
+        context (Context): ``settings['recipe']`` is the recipe.
+
+    Returns:
+        Classifier: In eval mode.
+    """
+    recipe = context.settings['recipe']
+    key = key_of(
+        [
+            backbone,
+            recipe,
+            context.seed,
+            context.device.type,
+            torch.__version__,
+            torch.get_num_threads(),
+            context.data.describe('classification'),
+        ]
+    )
+    path = context.work_dir / 'weights' / f'{key}.pth'
+    torch.manual_seed(context.seed)
+    model = Classifier(backbone, context.data.num_classes()).to(context.device)
+    if path.is_file():
+        model.load_state_dict(torch.load(path, weights_only=True))
+    else:
+        train(model, recipe, context)
+        with whole_file(path) as draft:
+            torch.save(model.state_dict(), draft)
+    return model.eval()
+
+
+def train(model, recipe, context):
+    """Trains a model; see :data:`RECIPE`."""
+    images, labels = context.data.tensors('train', recipe['side'])
+    decayed = [x for x in model.parameters() if x.dim() > 1]
+    others = [x for x in model.parameters() if x.dim() <= 1]
+    optimizer = torch.optim.AdamW(
+        [dict(params=decayed), dict(params=others, weight_decay=0.0)],
+        lr=recipe['lr'],
+        weight_decay=recipe['weight_decay'],
+    )
+    steps = recipe['steps']
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: factor(step, steps, recipe['warmup'])
+    )
+    generator = torch.Generator().manual_seed(context.seed)
+    torch.manual_seed(context.seed + 1)  # of dropout, the same for every model
+    model.train()
+    order = torch.empty(0, dtype=torch.long)
+    for _ in context.track(range(steps), description='steps'):
+        while len(order) < recipe['batch']:
+            order = torch.cat([order, torch.randperm(len(images), generator=generator)])
+        index, order = order[: recipe['batch']], order[recipe['batch'] :]
+        batch = augmented(images[index], generator).to(context.device)
+        loss = cross_entropy(model(batch), labels[index].to(context.device))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        scheduler.step()
+
+
+def factor(step, steps, warmup):
+    """Of the learning rate: linear warm-up, then half a cosine."""
+    first = max(round(warmup * steps), 1)
+    if step < first:
+        return (step + 1) / first
+    return 0.5 * (1 + math.cos(math.pi * (step - first) / max(steps - first, 1)))
+
+
+def augmented(images, generator):
+    """A batch, half of it mirrored, all shifted alike by a few pixels."""
+    flip = torch.rand(len(images), generator=generator) < 0.5
+    images = torch.where(flip[:, None, None, None], images.flip(-1), images)
+    side = images.size(-1)
+    shift = SHIFT * side // 64
+    x, y = torch.randint(0, 2 * shift + 1, (2,), generator=generator).tolist()
+    padded = pad(images, (shift,) * 4)
+    return padded[:, :, y : y + side, x : x + side]
+
+
+@torch.no_grad()
+def accuracy(model, context, side, batch=50):
+    """Share of held-back images that are classified right at a size.
+
+    Args:
+        model (Classifier): In eval mode.
+        context (Context): With the data.
+        side (int): Of the images, pixels.
+        batch (int): Images at a time.
+    """
+    images, labels = context.data.tensors('val', side)
+    torch.manual_seed(0)  # of samplers that draw landmarks
+    right = 0
+    for part, target in zip(images.split(batch), labels.split(batch)):
+        logits = model(part.to(context.device))
+        right += int((logits.argmax(-1).cpu() == target).sum())
+    return right / len(labels)

@@ -1,0 +1,163 @@
+"""Pages of the claims: every word about a result is computed from its numbers."""
+
+from side_by_side.report import markdown
+
+from .claim import CANT_TELL, NOT_RUN, NOT_SHOWN, SHOWN, judge, overall
+
+HEAD = """# The papers' claims in miniature
+
+Does it do what the papers say, in this code, on one machine? Each claim here is a small
+experiment with fixed seeds: tiny models, small images, hundreds of steps on a CPU.
+Settings were fixed before the first run, from the papers, and nothing was tuned until a
+claim came true. A small experiment can contradict a paper because it is small: each
+section says what its setting can not tell.
+
+`python benchmarks/claims/run.py --out docs` writes this page and the files beside it,
+`--claim NAME` runs one claim, `--data FOLDER` runs it on your own images in COCO's
+layout. The same seeds give the same scores on the same machine; times differ.
+
+## How a verdict is made
+
+Each part of a claim is one number a seed, its *effect*, positive the further the claim
+holds. Over n seeds with mean e and standard deviation s, the interval is e ± t s / √n
+with the one-sided 95 % quantile t of Student's distribution with n - 1 degrees of
+freedom. A part is **{SHOWN}** if the whole interval is above its margin, and
+**{NOT_SHOWN}** if no part of the interval is. It **{CANT_TELL}** otherwise, with one
+seed, or for a reason that is given. A claim is shown if all of its parts are, and not
+shown if one is not.
+
+## Verdicts
+
+{verdicts}
+
+The images, if not a user's own, are shapes of
+`tools/dataset_converters/make_shapes.py`: circles, squares and triangles with stripes
+on every region, among three times the usual lines and blobs, up to half hidden by each
+other and by blobs. They are 0.2 to 0.5 (classification) or 0.14 to 0.42 (detection) of
+the image's side. Training and held-back images differ; all scores are of held-back
+ones.
+"""
+
+
+def verdict_of(claim, runs):
+    """Verdict and findings of a claim."""
+    if not runs:
+        return NOT_RUN, []
+    findings = [judge(part, runs) for part in claim.parts]
+    return overall(findings), findings
+
+
+def number(value):
+    return f'{value:+.3g}'
+
+
+def interval_text(interval):
+    return '-' if interval is None else ' to '.join(map(number, interval))
+
+
+def findings_table(findings):
+    """Parts as a Markdown table."""
+    titles = ['part', 'effect', 'interval', 'must exceed', 'verdict']
+    rows = []
+    for finding in findings:
+        verdict = f'**{finding.verdict}**'
+        if finding.reason:
+            verdict += f': {finding.reason}'
+        rows.append(
+            [
+                finding.text,
+                number(finding.mean),
+                interval_text(finding.interval),
+                f'{finding.margin:g}',
+                verdict,
+            ]
+        )
+    return markdown(titles, rows)
+
+
+def section(claim, content, runs, level=2):
+    """Markdown of one claim, with a heading of a level.
+
+    Args:
+        claim (Claim): The claim.
+        content (dict | None): Its record; None if it was never run.
+        runs (dict): Its finished seeds.
+        level (int): 1 for a page of its own, which lies beside its plot.
+
+    Returns:
+        str: Markdown.
+    """
+    verdict, findings = verdict_of(claim, runs)
+    lines = [
+        f'{"#" * level} {claim.title}',
+        '',
+        f'**The claim.** {claim.claim}',
+        '',
+        f'**In the paper.** {claim.paper}',
+        '',
+        f'**Here.** {claim.setting}',
+        '',
+        f'**What it can not tell.** {claim.limits}',
+        '',
+        f'**Verdict: {verdict}.**',
+        '',
+    ]
+    if not runs:
+        lines += [
+            'What will be judged:',
+            '',
+            *(f'- {part.text} (must exceed {part.margin:g})' for part in claim.parts),
+            '',
+            f'Estimated {claim.minutes:.0f} minutes for three seeds on two cores:',
+            f'`python benchmarks/claims/run.py --claim {claim.name} --out docs`.',
+            '',
+        ]
+        return '\n'.join(lines)
+    if content['smoke']:
+        lines += ['This is a smoke test: the figures mean nothing.', '']
+    lines += [findings_table(findings), '']
+    for caption, titles, rows in claim.tables(runs):
+        lines += [f'{caption}:', '', markdown(titles, rows), '']
+    folder = '' if level == 1 else 'claims/'
+    seconds = sum(sum(x.values()) for x in content['seconds'].values())
+    count = len(runs)
+    lines += [
+        f'![{claim.title}]({folder}{claim.name}.png)',
+        '',
+        f'{count} seed{"s" * (count != 1)}, {seconds / 60:.0f} minutes. '
+        f'{content["machine"]}. Numbers of every seed: '
+        f'[{claim.name}.json]({folder}{claim.name}.json).',
+        '',
+    ]
+    return '\n'.join(lines)
+
+
+def page(entries):
+    """The page of all claims.
+
+    Args:
+        entries (list[tuple]): Arguments of :func:`section` of each claim.
+
+    Returns:
+        str: Markdown.
+    """
+    rows = []
+    for claim, _, runs in entries:
+        verdict, findings = verdict_of(claim, runs)
+        shown = sum(finding.verdict == SHOWN for finding in findings)
+        parts = f'{shown} of {len(findings)} parts shown' if findings else '-'
+        rows.append([f'[{claim.title}](#{anchor(claim.title)})', verdict, parts])
+    head = HEAD.format(
+        verdicts=markdown(['claim', 'verdict', 'parts'], rows), **names()
+    )
+    return '\n'.join([head, *(section(*entry) for entry in entries)])
+
+
+def names():
+    return dict(SHOWN=SHOWN, NOT_SHOWN=NOT_SHOWN, CANT_TELL=CANT_TELL)
+
+
+def anchor(title):
+    """GitHub's anchor of a heading."""
+    kept = ''.join(x for x in title.lower() if x.isalnum() or x in ' -')
+    return kept.replace(' ', '-')
