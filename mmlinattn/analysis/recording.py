@@ -6,6 +6,8 @@ Legend: B batch, (H, W) map, N tokens, C channels.
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Callable, NamedTuple, Optional
 
 import torch
@@ -16,10 +18,11 @@ from mmlinattn.models.attentions.base import BaseAttention
 from mmlinattn.models.attentions.talking_heads import ClassAttention
 from mmlinattn.models.layers import TransformerBlock
 
-from .probing import attention_rows
+from .probing import AttentionProbe
 
 
-class AttentionCall(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class AttentionCall:
     """One call of an attention.
 
     Attributes:
@@ -40,6 +43,11 @@ class AttentionCall(NamedTuple):
     v: Tensor
     hw_shape: tuple[int, int]
     map_shape: tuple[int, int]
+
+    @cached_property
+    def probe(self) -> AttentionProbe:
+        """The attention, computed once for whatever rows are asked for."""
+        return AttentionProbe(self.module, self.q, self.k, self.v, self.hw_shape)
 
     @property
     def num_extra(self) -> int:
@@ -94,9 +102,7 @@ class AttentionCall(NamedTuple):
         Returns:
             Tensor: (B, h, number of queries, keys of ``key_shape``).
         """
-        rows = attention_rows(
-            self.module, self.q, self.k, self.v, self.hw_shape, queries
-        )[..., self.num_extra :]
+        rows = self.probe.rows(queries)[..., self.num_extra :]
         padded_shape = self.module.key_shape(self.hw_shape)
         cropped = crop_map(rows.unsqueeze(-1), padded_shape, self.key_shape)
         return cropped.squeeze(-1)
@@ -199,10 +205,13 @@ def _watch_attention(
         map_shape = tuple(shapes.pop())
         # whoever looks at the call may run the attention again
         del own['attend']
+        call = AttentionCall(name, module, q, k, v, tuple(hw_shape), map_shape)
         try:
-            visit(AttentionCall(name, module, q, k, v, tuple(hw_shape), map_shape))
+            visit(call)
         finally:
             own['attend'] = watched
+        if 'probe' in vars(call) and not torch.is_grad_enabled():
+            return call.probe.out  # it has been computed for its rows
         return attend(q, k, v, hw_shape)
 
     handle = module.register_forward_pre_hook(before, with_kwargs=True)

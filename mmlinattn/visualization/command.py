@@ -2,7 +2,7 @@
 
 import argparse
 import os.path as osp
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -81,6 +81,17 @@ def side(text: str) -> int:
     return int(text)
 
 
+def position(text: str) -> tuple[float, float]:
+    """Type of an argument that is a place in an image, as parts of its sides."""
+    try:
+        x, y = map(float, text.split(','))
+    except ValueError:
+        x = y = -1
+    if not (0 <= x <= 1 and 0 <= y <= 1):
+        raise argparse.ArgumentTypeError(f'{text!r} is not X,Y with both in 0...1')
+    return x, y
+
+
 class Subject(NamedTuple):
     """A model that a tool looks at.
 
@@ -119,7 +130,7 @@ def input_errors() -> Iterator[None]:
         try:
             yield
         except LIBRARY_ERRORS as error:
-            message = _message(error)
+            message = error_text(error)
             raise ValueError(message or type(error).__name__) from error
 
 
@@ -144,31 +155,81 @@ def load_subjects(
     num = len(args.configs)
     checkpoints = _one_each('--checkpoint', args.checkpoint, num) or ['none'] * num
     labels = _one_each('--label', args.label, num) or _names(args.configs)
-    if args.shape and len(args.shape) > 2:
-        raise ValueError(f'--shape takes one or two numbers, got {len(args.shape)}')
-    shape = tuple(args.shape * 2)[:2] if args.shape else None
-    try:
-        torch.zeros(1, device=args.device)
-    except (AssertionError, RuntimeError) as error:
-        raise ValueError(f'--device {args.device}: {error}') from error
+    shape = check_shape(args.shape)
+    check_device(args.device)
     files = find_images(args.image)
     for path in (x for x in checkpoints if x != 'none'):
         check_file('checkpoint', path)
-    subjects = []
-    for config, checkpoint, label in zip(args.configs, checkpoints, labels):
-        weights = None if checkpoint == 'none' else checkpoint
-        try:
-            cfg = read_model_config(config)
-            model = load_model(cfg, weights, whole).to(args.device)
-            pipeline = image_pipeline(cfg, shape)
-        except LIBRARY_ERRORS as error:
-            message = _message(error)
-            named = message if config in message else f'{config}: {message}'
-            raise ValueError(named) from error
-        subjects.append(
-            Subject(label, config, weights, cfg, model, pipeline, args.device)
+    subjects = [
+        load_subject(
+            config,
+            None if checkpoint == 'none' else checkpoint,
+            label,
+            shape,
+            args.device,
+            whole,
         )
+        for config, checkpoint, label in zip(args.configs, checkpoints, labels)
+    ]
     return subjects, files
+
+
+def check_shape(sides: Optional[Sequence[int]]) -> Optional[tuple[int, int]]:
+    """(H, W) of the values of ``--shape``.
+
+    Raises:
+        ValueError: If there are more than two.
+    """
+    if not sides:
+        return None
+    if len(sides) > 2:
+        raise ValueError(f'--shape takes one or two numbers, got {len(sides)}')
+    return sides[0], sides[-1]
+
+
+def check_device(device: str) -> None:
+    """Refuses a device that can't be used.
+
+    Raises:
+        ValueError: If it can't.
+    """
+    try:
+        torch.zeros(1, device=device)
+    except (AssertionError, RuntimeError) as error:
+        raise ValueError(f'--device {device}: {error}') from error
+
+
+def load_subject(
+    config: str,
+    checkpoint: Optional[str],
+    label: str,
+    shape: Optional[tuple[int, int]] = None,
+    device: str = 'cpu',
+    whole: bool = False,
+) -> Subject:
+    """A model from its files.
+
+    Args:
+        config (str): Path of the config.
+        checkpoint (str, optional): Path of the weights. Default: random ones.
+        label (str): Name of the model in figures.
+        shape (tuple[int], optional): See :func:`.images.image_pipeline`.
+        device (str): Where it is to run.
+        whole (bool): See :func:`.models.load_model`.
+
+    Raises:
+        ValueError: If it can't be built or doesn't fit its checkpoint; the message
+            names the config.
+    """
+    try:
+        cfg = read_model_config(config)
+        model = load_model(cfg, checkpoint, whole).to(device)
+        pipeline = image_pipeline(cfg, shape)
+    except LIBRARY_ERRORS as error:
+        message = error_text(error)
+        named = message if config in message else f'{config}: {message}'
+        raise ValueError(named) from error
+    return Subject(label, config, checkpoint, cfg, model, pipeline, device)
 
 
 def _one_each(
@@ -190,7 +251,7 @@ def _names(configs: list[str]) -> list[str]:
     ]
 
 
-def _message(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """An error's text in one line; a KeyError's own would be in quotes."""
     keyed = isinstance(error, KeyError) and error.args
     return one_line(error.args[0] if keyed else error)

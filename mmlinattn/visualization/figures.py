@@ -9,7 +9,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 COLORS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
@@ -69,6 +71,14 @@ def save(figure: Figure, path: Path, svg: bool = False) -> list[Path]:
     for place in paths:
         figure.savefig(place, dpi=DPI)
     return paths
+
+
+def figure_pixels(figure: Figure) -> np.ndarray:
+    """A figure as (H, W, 3), uint8, RGB."""
+    canvas = FigureCanvasAgg(figure)
+    figure.set_dpi(DPI)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
 
 def save_numbers(numbers: dict[str, Any], path: Path) -> Path:

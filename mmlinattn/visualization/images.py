@@ -120,6 +120,20 @@ def read_picture(
     return Picture(path.name, ready['inputs'], ready['data_samples'], pixels)
 
 
+def read_pixels(path: Path) -> np.ndarray:
+    """An image file as it is, (H, W, 3), uint8, RGB."""
+    return cv2.cvtColor(cv2.imread(str(path)), cv2.COLOR_BGR2RGB)
+
+
+def thumbnail(image: np.ndarray, longest: int) -> np.ndarray:
+    """An image (H, W, 3), made smaller if its longer side is above a limit."""
+    scale = longest / max(image.shape[:2])
+    if scale >= 1:
+        return image
+    height, width = (max(round(x * scale), 1) for x in image.shape[:2])
+    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+
+
 def _pixels(preprocessor: Any, image: Tensor) -> np.ndarray:
     """Undoes normalization, (3, H, W) to (H, W, 3)."""
     if getattr(preprocessor, '_enable_normalize', False):

@@ -288,6 +288,10 @@ def test_cam(run, tmp_path, image, kind):
     )
     (model,) = models.read_json(written['square_cam.json'])['models']
     assert model['layer'] == layer and model['category'] == category
+    names = dict(segmentor='abcd', retinanet='xyz', faster='xyz')
+    # those of ImageNet, of which the miniature has three
+    names = names.get(kind, ('tench, Tinca tinca', 'goldfish, Carassius auratus'))
+    assert category >= len(names) or model['class_name'] == names[category]
     check_brightest(model['maps']['grad-cam'], cams[category])
     assert np.shape(model['maps']['score-cam']) == (64, 96)
 
@@ -340,6 +344,11 @@ def test_bad_input(fails, tmp_path, image, name):
     weights = save_weights(other, tmp_path / 'vit.pth')
     line = fails(name, config, '--checkpoint', weights)
     assert weights in line and 'it lacks backbone.stages' in line
+
+    text = tmp_path / 'text.pth'
+    text.write_text('no weights')
+    line = fails(name, config, '--checkpoint', text)
+    assert f"checkpoint='{text}'" in line
 
     if name != 'compare_predictions':
         resnet = Path(models.write_config(tmp_path, 'resnet'))

@@ -22,6 +22,7 @@ example:
 """
 
 import argparse
+from textwrap import shorten
 
 import torch
 from mmengine.utils import ProgressBar
@@ -31,6 +32,8 @@ from mmlinattn.analysis import blocks_of, watch
 from mmlinattn.utils.cli import Parser
 from mmlinattn.visualization import (
     add_arguments,
+    class_name,
+    dataset_meta,
     input_errors,
     load_subjects,
     new_figure,
@@ -251,7 +254,7 @@ def to_maps(shape, name):
 
 
 def activation_maps(subject, path, args):
-    """The picture, the class, and a map (H, W) for each method."""
+    """The picture, the class and the layer, and a map (H, W) for each method."""
     package = import_grad_cam()
     picture = subject.read(path)
     name, layer = target_layer(subject, args.layer)
@@ -272,23 +275,25 @@ def activation_maps(subject, path, args):
         with kind(scores, [layer], reshape_transform=transform) as cam:
             cam.batch_size = args.batch_size
             maps[method] = cam(picture.inputs, [target])[0]
-    return picture, category, name, maps
+    found = class_name(dataset_meta(subject), category)
+    return picture, dict(category=category, class_name=found, layer=name), maps
 
 
 def draw(rows):
     columns = 1 + len(rows[0][3])
     height, width = rows[0][1].pixels.shape[:2]
     figure = new_figure(
-        PANEL * columns + 0.6, (PANEL * height / width + 0.5) * len(rows)
+        PANEL * columns + 0.6, (PANEL * height / width + 0.65) * len(rows)
     )
     grid = figure.subplots(len(rows), columns, squeeze=False)
-    for line, (label, picture, category, maps) in zip(grid, rows):
+    for line, (label, picture, name, maps) in zip(grid, rows):
         line[0].imshow(picture.pixels)
         line[0].set_title(label, fontsize=9)
         for axes, (method, weights) in zip(line[1:], maps.items()):
             axes.imshow(picture.pixels.mean(-1), cmap='gray')
             image = axes.imshow(weights, cmap='viridis', alpha=0.6, vmin=0, vmax=1)
-            axes.set_title(f'{method}, class {category}', fontsize=9)
+            title = shorten(name, 36, placeholder='...')
+            axes.set_title(f'{method}\n{title}', fontsize=9)
     for axes in grid.flat:
         axes.axis('off')
     bar = figure.colorbar(image, ax=grid, shrink=0.6, pad=0.02)
@@ -304,12 +309,10 @@ def run(args):
     for path in files:
         rows, models = [], []
         for subject in subjects:
-            picture, category, layer, maps = activation_maps(subject, path, args)
-            rows.append((subject.label, picture, category, maps))
+            picture, about, maps = activation_maps(subject, path, args)
+            rows.append((subject.label, picture, about['class_name'], maps))
             numbers = {method: weights.tolist() for method, weights in maps.items()}
-            models.append(
-                dict(subject.describe(), category=category, layer=layer, maps=numbers)
-            )
+            models.append(dict(subject.describe(), **about, maps=numbers))
             bar.update()
         results.append((path, draw(rows), models))
     print()

@@ -26,38 +26,23 @@ example:
 import argparse
 
 import numpy as np
-import torch
 from mmengine.utils import ProgressBar
 
-from mmlinattn.analysis import (
-    attention_similarity,
-    frequency_gain,
-    hc_proportion,
-    token_similarity,
-    watch,
-)
 from mmlinattn.utils.cli import Parser
 from mmlinattn.visualization import (
     add_arguments,
+    average_reports,
+    draw_frequencies,
     feature_extractor,
     input_errors,
     line_style,
     load_subjects,
+    measure_frequencies,
     new_figure,
     save,
     save_numbers,
     tidy,
 )
-
-MEASURES = {
-    'hc_proportion': ('High-frequency proportion', '||HC[X]|| / ||DC[X]||'),
-    'token_similarity': ('Similarity of tokens', 'mean |cosine|'),
-    'attention_similarity': ('Similarity of attention columns', 'mean cosine'),
-    'relative_gain': ('Attention as a filter', 'largest gain / gain at 0'),
-}
-
-# Weights that are looked at per head, where there are more than --tokens keys.
-ENTRIES = 2**20
 
 
 def parse_args(argv=None):
@@ -79,70 +64,6 @@ def count(text):
     return int(text)
 
 
-def spread(x, limit):
-    """Up to a limit of evenly spread tokens of (B, N, C)."""
-    places = torch.linspace(0, x.size(1) - 1, min(x.size(1), limit))
-    return x[:, places.round().long()]
-
-
-def measure_attention(call, limit):
-    """Measures of one attention's maps, of the first image."""
-    num_keys = call.k.size(1)
-    most = limit if num_keys <= limit else max(ENTRIES // num_keys, 16)
-    rows = call.rows(call.queries(min(limit, most)))  # (B, h, Q, M)
-    whole = rows.size(2) == rows.size(3) > 1
-    return dict(
-        attention_similarity=attention_similarity(
-            spread(rows[0].mT, limit).mT.unsqueeze(0)
-        ).item(),
-        relative_gain=relative_gain(rows) if whole else float('nan'),
-    )
-
-
-def relative_gain(attn):
-    """Over heads, the mean of the largest gain of a frequency but 0 over that of 0."""
-    gain = frequency_gain(attn)[0]
-    return (gain[:, 1:].amax(-1) / gain[:, 0]).mean().item()
-
-
-@torch.no_grad()
-def measure(model, inputs, limit):
-    """Measures by block, of one image.
-
-    Returns:
-        dict[str, dict[str, float]]: By name of the block, then of the measure.
-    """
-    found = {}
-
-    def look(call):
-        name = call.name.rpartition('.attn')[0] or call.name
-        if call.q.size(1) > 1:  # not of class attention
-            found.setdefault(name, {}).update(measure_attention(call, limit))
-
-    def look_at_block(block):
-        tokens = block.tokens
-        found.setdefault(block.name, {}).update(
-            hc_proportion=hc_proportion(tokens).item(),
-            token_similarity=token_similarity(spread(tokens, limit)).item(),
-        )
-
-    with watch(model, look, look_at_block):
-        model(inputs)
-    return found
-
-
-def average(reports):
-    """Mean over images, by block and measure."""
-    return {
-        block: {
-            name: float(np.mean([report[block][name] for report in reports]))
-            for name in MEASURES
-            if name in reports[0][block]
-        }
-        for block in reports[0]
-    }
-
-
 def scaling_vectors(model):
     """Learned vectors by block: AttnScale's omega, FeatScale's s and t."""
     vectors = {}
@@ -156,32 +77,6 @@ def scaling_vectors(model):
             continue
         vectors.setdefault(key, {})[block] = parameter.detach().cpu().tolist()
     return vectors
-
-
-def draw_measures(models):
-    figure = new_figure(9, 6.5)
-    for axes, (key, (title, label)) in zip(
-        figure.subplots(2, 2).flat, MEASURES.items()
-    ):
-        for i, model in enumerate(models):
-            values = [block.get(key, np.nan) for block in model['blocks'].values()]
-            depth = np.arange(1, len(values) + 1)
-            axes.plot(depth, values, label=model['label'], **line_style(i))
-        tidy(axes, title, 'block', label)
-        axes.set_xlim(0.5, max(len(model['blocks']) for model in models) + 0.5)
-        if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
-            note = 'every map has more than --tokens tokens'
-            axes.text(0.5, 0.5, note, transform=axes.transAxes, ha='center', fontsize=9)
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        if key == 'relative_gain':
-            axes.axhline(1, color='gray', linewidth=0.8)
-        if key.endswith('similarity'):
-            axes.set_ylim(-0.02, 1.02)
-        else:
-            axes.set_ylim(0, max(1.05 * axes.dataLim.ymax, 1e-6))
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc='outside lower center', ncols=2, fontsize=9)
-    return figure
 
 
 def draw_vectors(models):
@@ -247,19 +142,21 @@ def run(args):
     for subject in subjects:
         backbone, reports = feature_extractor(subject.model), []
         for path in files:
-            reports.append(measure(backbone, subject.read(path).inputs, args.tokens))
+            inputs = subject.read(path).inputs
+            reports.append(measure_frequencies(backbone, inputs, args.tokens))
             bar.update()
         models.append(
             dict(
                 subject.describe(),
-                blocks=average(reports),
+                blocks=average_reports(reports),
                 vectors=scaling_vectors(backbone),
             )
         )
     print()
     numbers = dict(images=[path.name for path in files], tokens=args.tokens)
     figures = dict(
-        frequency_report=draw_measures(models), frequency_vectors=draw_vectors(models)
+        frequency_report=draw_frequencies(models),
+        frequency_vectors=draw_vectors(models),
     )
     for name, figure in figures.items():
         for written in (
