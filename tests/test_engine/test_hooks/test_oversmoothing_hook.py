@@ -1,6 +1,8 @@
 import itertools
 import json
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -42,7 +44,7 @@ class Model(BaseModel):
         return dict(loss=self.backbone(self.inputs)[0].square().mean())
 
 
-def train(folder, model, hook=None, iters=5):
+def train(folder, model, hook=None, iters=5, backends=()):
     runner = Runner(
         model=model,
         work_dir=str(folder),
@@ -54,7 +56,9 @@ def train(folder, model, hook=None, iters=5):
         train_cfg=dict(by_epoch=False, max_iters=iters),
         optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.1)),
         custom_hooks=[] if hook is None else [hook],
-        visualizer=dict(type='Visualizer', vis_backends=[dict(type='LocalVisBackend')]),
+        visualizer=dict(
+            type='Visualizer', vis_backends=[dict(type='LocalVisBackend'), *backends]
+        ),
         default_hooks=dict(logger=None, checkpoint=None),
         experiment_name=f'oversmoothing{next(RUNS)}',
         randomness=dict(seed=0),
@@ -106,6 +110,53 @@ def test_what_it_logs(tmp_path):
     omega = model.backbone.blocks[0].attn.omega
     key = 'oversmoothing/scale_norm/backbone.blocks.0.attn.omega'
     assert line[key] == pytest.approx(omega.norm().item(), rel=1e-4) and omega.any()
+
+
+def ours(scalars):
+    return {x: scalars[x] for x in scalars if x.startswith('oversmoothing/')}
+
+
+def log_with(folder, backend):
+    """What the local backend has of the turns of iterations 2 and 4, beside another."""
+    lines = train(
+        folder, Model(attn_scale=True), hook(interval=2), backends=[dict(type=backend)]
+    )
+    second, fourth = (x for x in lines if ours(x))
+    assert (second['step'], fourth['step']) == (2, 4)
+    assert len(ours(second)) == 6
+    return ours(second), ours(fourth)
+
+
+def test_tensorboard(tmp_path):
+    """What TensorBoard itself reads has the local backend's values and steps."""
+    pytest.importorskip('tensorboard')
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    second, fourth = log_with(tmp_path, 'TensorboardVisBackend')
+    (file,) = tmp_path.rglob('events.out.tfevents.*')
+    events = EventAccumulator(str(file))
+    events.Reload()
+    assert set(second) == set(ours(dict.fromkeys(events.Tags()['scalars'])))
+    for name in second:
+        found = [
+            (x.step, pytest.approx(x.value, rel=1e-5)) for x in events.Scalars(name)
+        ]
+        assert found == [(2, second[name]), (4, fourth[name])]
+
+
+def test_wandb(tmp_path, monkeypatch):
+    """MMEngine's backend for W&B, with a stand-in for the package that keeps what it is
+    given."""
+    logged = []
+    package = ModuleType('wandb')
+    package.init = lambda **options: package
+    package.log = lambda scalars, commit: logged.append(scalars)
+    package.config = SimpleNamespace(update=lambda *args, **options: None)
+    package.run = SimpleNamespace(log_code=lambda **options: None)
+    package.join = lambda: None
+    monkeypatch.setitem(sys.modules, 'wandb', package)
+    turns = log_with(tmp_path, 'WandbVisBackend')
+    assert [x for x in map(ours, logged) if x] == [pytest.approx(x) for x in turns]
 
 
 @pytest.mark.parametrize('with_cp', (False, True))
