@@ -3,6 +3,7 @@
 Legend: h heads, (H, W) map of keys.
 """
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -20,7 +21,13 @@ from .figures import new_figure
 from .models import feature_extractor
 
 PANEL = 2.2  # inches
-COLUMNS = 8  # the most maps beside a picture
+LINE = 0.16  # inches of a line of a title
+LABEL = 30  # letters that fit above a panel
+COLUMNS = 6  # the most maps beside a picture
+# Where the scale of a map is.
+SCALE: dict[str, Any] = dict(
+    orientation='horizontal', fraction=0.05, pad=0.02, shrink=0.9
+)
 
 Point = tuple[float, float]
 
@@ -221,17 +228,21 @@ def draw_heatmaps(rows: Sequence[HeatmapRow]) -> Figure:
     columns = min(max(len(row.maps) for row in rows), COLUMNS)
     lines = [max(-(-len(row.maps) // columns), 1) for row in rows]
     height, width = rows[0].pixels.shape[:2]
+    labels = [_in_lines(row.label) for row in rows]
+    room = 0.55 + LINE * max(label.count('\n') + 1 for label in [*labels, '\n'])
     figure = new_figure(
-        PANEL * (1 + columns), (PANEL * height / width + 0.75) * sum(lines)
+        PANEL * (1 + columns), (PANEL * height / width + room) * sum(lines)
     )
     grid = figure.subplots(sum(lines), 1 + columns, squeeze=False)
     for axes in grid.flat:
         axes.axis('off')
-    for row, first, num in zip(rows, np.cumsum([0, *lines]), lines):
+    for row, label, first, num in zip(rows, labels, np.cumsum([0, *lines]), lines):
         gray = row.pixels.mean(-1)
         picture = grid[first, 0]
-        picture.imshow(row.pixels)
-        picture.set_title(row.label, fontsize=8, wrap=True)
+        # an unseen scale, as the maps have one, keeps the picture in line with them
+        scale = figure.colorbar(picture.imshow(row.pixels), ax=picture, **SCALE)
+        scale.ax.set_visible(False)
+        picture.set_title(label, fontsize=8)
         _mark(picture, row)
         for axes, (layer, heads, weights) in zip(
             grid[first : first + num, 1:].flat, row.maps
@@ -241,6 +252,13 @@ def draw_heatmaps(rows: Sequence[HeatmapRow]) -> Figure:
             axes.set_title(f'{layer}\n{heads}', fontsize=8)
             _mark(axes, row)
     return figure
+
+
+def _in_lines(label: str) -> str:
+    """A label in lines that fit above a panel."""
+    return '\n'.join(
+        part for line in label.splitlines() for part in textwrap.wrap(line, LABEL)
+    )
 
 
 def _draw_map(
@@ -258,9 +276,7 @@ def _draw_map(
         vmin=least,
         vmax=bound,
     )
-    bar = figure.colorbar(
-        image, ax=axes, orientation='horizontal', fraction=0.05, pad=0.02, shrink=0.9
-    )
+    bar = figure.colorbar(image, ax=axes, **SCALE)
     bar.set_ticks([least, bound])
     bar.set_ticklabels([f'{least:.2g}', f'{bound:.2g}'])
     bar.ax.tick_params(labelsize=7)

@@ -23,6 +23,7 @@ from .figures import COLORS, new_figure, tidy
 from .images import read_pixels
 
 PANEL = 4.0  # inches
+LINE = 0.18  # inches of a line of a title
 SHOWN = 5  # classes of a classifier's prediction
 
 
@@ -203,11 +204,12 @@ def draw_predictions(image: np.ndarray, predictions: Sequence[Prediction]) -> Fi
     """
     height, width = image.shape[:2]
     columns = 1 + len(predictions)
-    figure = new_figure(PANEL * columns, max(PANEL * height / width, 2.0) + 0.6)
+    titles = [f'{x.label}\n{summary(x.numbers)}' for x in predictions]
+    room = 0.3 + LINE * max(title.count('\n') + 1 for title in titles)
+    figure = new_figure(PANEL * columns, max(PANEL * height / width, 2.0) + room)
     first, *others = figure.subplots(1, columns, squeeze=False)[0]
     _show(first, image, 'image')
-    for axes, prediction in zip(others, predictions):
-        title = f'{prediction.label}\n{summary(prediction.numbers)}'
+    for axes, prediction, title in zip(others, predictions, titles):
         if prediction.pixels is None:
             _draw_probabilities(axes, prediction.numbers['probabilities'], title)
         else:
