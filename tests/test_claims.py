@@ -300,13 +300,16 @@ ALL = (
     [
         ('detection', 'elfatt', 'inverse', 'oversmoothing'),
         pytest.param(ALL, marks=pytest.mark.full),
+        pytest.param(('detection', 'landmarks'), marks=pytest.mark.full, id='own data'),
     ],
 )
-def test_smoke(tmp_path, names):
+def test_smoke(load, tmp_path, names, request):
     """Claims from data to page, with models too small to tell anything."""
     pytest.importorskip('mmdet')
     command = [sys.executable, str(BENCHMARKS / 'claims/run.py'), '--smoke']
     options = ['--seeds', '1', '--threads', '1', '--work-dir', str(tmp_path)]
+    if 'own data' in request.node.name:
+        options += ['--data', str(coco_folder(load, tmp_path / 'coco'))]
     done = subprocess.run(
         [*command, *options, '--claim', *names], capture_output=True, text=True
     )

@@ -230,17 +230,16 @@ CLAIM = Claim(
     title='Linear attentions cost linear time and memory',
     claim="SOFT's time and memory grow linearly with the number of tokens N, softmax "
     "attention's with N². ELFATT makes models 4 to 7 times as fast as softmax "
-    'attention '
-    'without fused kernels.',
+    'attention without fused kernels.',
     paper='SOFT, Figure 1b; ELFATT, abstract and Tables VI and VII: at 800 × 1280 and '
     '512 × 2048 pixels, in mixed precision on a GPU.',
-    setting='One attention alone (64 channels, 2 heads, 49 landmarks, agents or tokens '
-    'in a block) on square maps of 784 to 12,544 tokens, float32, with the timing and '
-    'memory of `benchmarks/side_by_side`: in each round all attentions take turns. '
-    'An exponent is the slope of log time over log N; a seed has its own weights. '
-    'Exponents up to 1.1 count as linear, for caches make large maps slower, and above '
-    '1.5 as more than linear. Swin-T with ELFATT and with softmax attention are '
-    'compared at 224 and 320 pixels.',
+    setting='One attention alone (64 channels, 2 heads, 49 landmarks, agents or '
+    'tokens in a block) on square maps of 784 to 12,544 tokens, float32, with the '
+    'timing and memory of `benchmarks/side_by_side`: in each round all attentions '
+    'take turns. An exponent is the slope of log time over log N; a seed has its own '
+    'weights. Exponents up to 1.1 count as linear, for caches make large maps slower, '
+    'and above 1.5 as more than linear. Swin-T with ELFATT and with softmax attention '
+    'are compared at 224 and 320 pixels.',
     limits='On a CPU nothing is said about GPUs. Models of whole detection size take '
     'minutes a pass here; `docs/benchmarks/attentions_cpu.md` has them.',
     settings=dict(

@@ -35,11 +35,9 @@ CLAIM = Claim(
     'without it detects less.',
     paper='SOFT++, Tables 4 and 5: RetinaNet 1x with SOFT++-Tiny, 41.9 AP.',
     setting='SOFT++-Tiny with and without its normalization (without it, with the '
-    'ridge '
-    "0.01 of SOFT's code) in the project's RetinaNet, from scratch: 400 steps of 4 "
-    'images of 96 pixels, FPN and heads with 64 channels and two convolutions, the '
-    'same '
-    'order of the same images. AdamW, lr 6e-4, weight decay 0.05, cosine.',
+    "ridge 0.01 of SOFT's code) in the project's RetinaNet, from scratch: 400 steps "
+    'of 4 images of 96 pixels, FPN and heads with 64 channels and two convolutions, '
+    'the same order of the same images. AdamW, lr 6e-4, weight decay 0.05, cosine.',
     limits='The papers start from ImageNet weights and have 67,000 tokens in stage 1; '
     'here there are 576, where sums without normalization are a hundred times smaller.',
     settings=dict(detectors.SETTINGS, images=dict(detection=detectors.IMAGES)),

@@ -78,15 +78,13 @@ CLAIM = Claim(
     claim='A model trained at one size and tested at a larger one keeps its accuracy '
     "with SOFT++'s normalization, and loses it without.",
     paper='SOFT++, Table 6: trained at 224 pixels, tested at 224, 384 and 512, '
-    'SOFT-Small '
-    'has 82.5, 33.7 and 0.14, SOFT++-Small 82.6, 82.6 and 80.2.',
+    'SOFT-Small has 82.5, 33.7 and 0.14, SOFT++-Small 82.6, 82.6 and 80.2.',
     setting='SOFT and SOFT++ with 32 to 128 channels are trained for 400 steps at 64 '
     'pixels and tested at 64, 110 and 146, the same ratios. RetinaNets with '
-    'SOFT++-Tiny, normalized or not, are trained for 400 steps at 96 pixels and tested '
-    'at '
-    '96, 165 and 219. What counts is the share of the score above chance that is left. '
-    'SOFT++ holds with at least 0.9 at 1.7x and 0.8 at 2.3x, SOFT falls apart with at '
-    'most 0.5 at either, the papers having 1.00, 0.97, 0.41 and 0.00.',
+    'SOFT++-Tiny, normalized or not, are trained for 400 steps at 96 pixels and '
+    'tested at 96, 165 and 219. What counts is the share of the score above chance '
+    'that is left. SOFT++ holds with at least 0.9 at 1.7x and 0.8 at 2.3x, SOFT falls '
+    'apart with at most 0.5 at either, the papers having 1.00, 0.97, 0.41 and 0.00.',
     limits='256 tokens grow to 1,369 in stage 1, where the papers go from 3,136 to '
     '16,384: the ratio is the same, but the sums that lack normalization are smaller.',
     settings=dict(
