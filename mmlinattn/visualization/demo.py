@@ -98,6 +98,8 @@ class Demo:
         configs (dict[str, Path]): Configs by name.
         checkpoints (dict[str, Path]): Weights by name.
         images (dict[str, Path]): Pictures by name.
+        uploads (Path, optional): Folder that the page keeps uploads in. Default: none;
+            there are no uploads.
         limits (Limits): The largest picture that is taken.
         shape (tuple[int], optional): (H, W) to which pictures are resized. Default:
             as the test pipeline of each config does.
@@ -113,6 +115,7 @@ class Demo:
         configs: dict[str, Path],
         checkpoints: dict[str, Path],
         images: dict[str, Path],
+        uploads: Optional[Path] = None,
         limits: Limits = Limits(),  # noqa: B008
         shape: Optional[tuple[int, int]] = None,
         score: float = 0.3,
@@ -123,6 +126,7 @@ class Demo:
         self.configs = configs
         self.checkpoints = checkpoints
         self.images = images
+        self.uploads = uploads
         self.limits = limits
         self.shape = shape
         self.score = score
@@ -134,13 +138,22 @@ class Demo:
         """A picture that the page hands in, (H, W, 3), uint8, RGB.
 
         Raises:
-            ValueError: If it is none, or one beyond the limits.
+            ValueError: If it is none, is beyond the limits, or is not in the folder of
+                uploads.
         """
-        return np.asarray(read_upload(Path(path), self.limits))
+        file = Path(path).resolve()
+        if self.uploads is None or self.uploads.resolve() not in file.parents:
+            raise ValueError(f'image={file.name!r} is no upload: upload one')
+        return np.asarray(read_upload(file, self.limits))
 
     def open_image(self, name: str) -> np.ndarray:
-        """A picture that was named at the start, as :meth:`open_upload`."""
-        return self.open_upload(str(_named('image', name, self.images)))
+        """A picture that was named at the start, (H, W, 3), uint8, RGB.
+
+        Raises:
+            ValueError: If it was not, is no picture, or is beyond the limits.
+        """
+        path = _named('image', name, self.images)
+        return np.asarray(read_upload(path, self.limits))
 
     def predict(self, image: np.ndarray, choices: Sequence[Choice]) -> list[Prediction]:
         """What models say of an image.

@@ -58,6 +58,7 @@ def make(tmp_path, image):
             {kind: Path(path) for kind, path in configs.items()},
             {},
             {'square': Path(image)},
+            uploads=tmp_path,
             **options,
         )
         return demo, [Choice(kind) for kind in kinds]
@@ -244,6 +245,13 @@ def test_only_what_was_named(make, tmp_path):
         demo.predict(image, [choice._replace(checkpoint=weights)])
     with pytest.raises(ValueError, match='image=.* is not offered'):
         demo.open_image(str(demo.images['square']))
+    demo.uploads = tmp_path / 'uploads'
+    demo.uploads.mkdir()
+    link = demo.uploads / 'link.png'
+    link.symlink_to(demo.images['square'])
+    for place in (tmp_path / 'square.png', link, demo.uploads / '../square.png'):
+        with pytest.raises(ValueError, match="image='square.png' is no upload"):
+            demo.open_upload(str(place))
 
 
 class Evil:

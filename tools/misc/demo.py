@@ -205,6 +205,7 @@ def serve(args):
             find_files('--configs', args.configs, ['.py']),
             find_files('--checkpoints', args.checkpoints, WEIGHTS),
             find_files('--images', args.images, PICTURES),
+            uploads=Path(folder),
             **options(args),
         )
         page = make_page(gradio, demo)
