@@ -159,6 +159,20 @@ def test_wandb(tmp_path, monkeypatch):
     assert [x for x in map(ours, logged) if x] == [pytest.approx(x) for x in turns]
 
 
+@pytest.mark.full
+def test_wandb_itself(tmp_path, monkeypatch):
+    """Offline; its own process keeps the last values, and writes a file."""
+    reason = 'pip install -r requirements/tracking.txt'
+    wandb = pytest.importorskip('wandb', reason=reason)
+    monkeypatch.setenv('WANDB_MODE', 'offline')
+    monkeypatch.setenv('WANDB_SILENT', 'true')
+    _, fourth = log_with(tmp_path, 'WandbVisBackend')
+    last = ours(dict(wandb.run.summary))
+    wandb.finish()
+    assert last == pytest.approx(fourth)
+    assert list(tmp_path.rglob('run-*.wandb'))
+
+
 @pytest.mark.parametrize('with_cp', (False, True))
 def test_training_is_the_same(tmp_path, with_cp):
     states = []
