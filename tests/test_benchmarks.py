@@ -72,6 +72,7 @@ def test_stages_are_those_of_the_model(load):
         'detectors',
         'attentions',
         'memory',
+        'large',
         'antioversmoothing',
     ],
 )

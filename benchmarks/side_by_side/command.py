@@ -13,6 +13,7 @@ suites:
   detectors         training steps and predictions of RetinaNet and Mask R-CNN
   attentions        Swin-T and CSWin-T with every attention of the ELFATT paper
   memory            memory of every attention against the number of tokens
+  large             memory of the smaller models on an image of 1333×2000 pixels
   antioversmoothing AttnScale and FeatScale beside the plain models
 
 examples:

@@ -282,6 +282,44 @@ def memory() -> list[Case]:
     return cases
 
 
+def large() -> list[Case]:
+    """Memory that an image of 1333×2000 pixels takes, in the smaller models of each
+    family. CaiT's talking heads hold a matrix of tokens by tokens in every layer: its
+    training does not fit."""
+    models = {
+        'tiny backbones': {
+            'SOFT++-T': dict(type='SOFTPlusPlus', arch='tiny'),
+            'SOFT-T': dict(type='SOFT', arch='tiny'),
+            'Swin-T': dict(type='SwinTransformer', arch='tiny'),
+            'Swin-T ELFATT': dict(
+                type='SwinTransformer', arch='tiny', attention='elfatt'
+            ),
+            'CSWin-T': dict(type='CSWinTransformer', arch='t24181'),
+            'CSWin-T ELFATT': dict(
+                type='CSWinTransformer', arch='t24181', attention='elfatt'
+            ),
+            'DeiT-S': dict(type='VisionTransformer', arch='deit-small'),
+        },
+        'CaiT': {'CaiT-XXS24': dict(type='CaiT', arch='xxs24')},
+        'small backbones': {
+            'SOFT++-S': dict(type='SOFTPlusPlus', arch='small'),
+            'SOFT-S': dict(type='SOFT', arch='small'),
+            'Swin-S': dict(type='SwinTransformer', arch='small'),
+        },
+    }
+    return [
+        Case(
+            name,
+            {variant: backbone(**cfg) for variant, cfg in variants.items()},
+            (1, 3, 1333, 2000),
+            steps=('forward',) if name == 'CaiT' else ('forward', 'forward+backward'),
+            timed=False,
+            counted=False,
+        )
+        for name, variants in models.items()
+    ]
+
+
 def antioversmoothing() -> list[Case]:
     """The paper's models without and with each technique.
 
@@ -316,6 +354,7 @@ SUITES = {
         detectors,
         attentions,
         memory,
+        large,
         antioversmoothing,
     )
 }
