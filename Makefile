@@ -18,10 +18,11 @@ typed-python := $(firstword $(wildcard .venv/bin/python .venv-modern/bin/python)
 export OMP_WAIT_POLICY ?= PASSIVE
 
 # One process per core, each with one thread: the tests' tensors are small.
+RUN := pytest
 pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --dist loadgroup
 
 .PHONY: help env quickstart gpu lint types format hooks test test-full test-openmmlab \
-	test-modern clean
+	test-modern coverage clean
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -71,16 +72,26 @@ test-full:  ## the same with the long tests
 
 test-openmmlab:
 	@$(make-env) --stack openmmlab
-	OMP_NUM_THREADS=1 .venv/bin/pytest $(pytest-options) $(tests) -m '$(if $(FULL),,not full)' $(ARGS)
+	OMP_NUM_THREADS=1 .venv/bin/$(RUN) $(pytest-options) $(tests) -m '$(if $(FULL),,not full)' $(ARGS)
 
 test-modern:  # its share: the tests marked so
 	@$(make-env) --stack modern
-	OMP_NUM_THREADS=1 .venv-modern/bin/pytest $(pytest-options) $(tests) -m 'modern$(if $(FULL),, and not full)' $(ARGS)
+	OMP_NUM_THREADS=1 .venv-modern/bin/$(RUN) $(pytest-options) $(tests) -m 'modern$(if $(FULL),, and not full)' $(ARGS)
+
+coverage: export COVERAGE_FILE = $(CURDIR)/.coverage
+coverage:  ## which lines the tests run, on all stacks together; fails below 95 %
+	@rm -f .coverage .coverage.*
+	@stacks=$(or $(STACK),$$($(make-env) --print-stacks)) && \
+	for stack in $$stacks; do \
+		$(MAKE) --no-print-directory test-$$stack RUN='coverage run -m pytest' || exit; \
+	done
+	@coverage=$$(ls .venv/bin/coverage .venv-modern/bin/coverage 2>/dev/null | head -1) && \
+	$$coverage combine --quiet && $$coverage report
 
 gpu:  ## measure all that a GPU is to tell, part by part; goes on where it was
 	@$(python) benchmarks/run.py --plan gpu $(ARGS)
 
 clean:  ## remove the environments and what builds leave; keeps data and results
 	rm -rf .venv .venv-modern .venv-lint build dist *.egg-info mmlinattn/.mim
-	rm -rf .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find mmlinattn tools tests -name __pycache__ -prune -exec rm -rf {} +
