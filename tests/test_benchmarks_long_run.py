@@ -1,0 +1,110 @@
+"""What benchmarks/long_run.py makes of a record, and a short run of it."""
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / 'benchmarks'
+
+
+@pytest.fixture
+def long_run(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module('long_run')
+
+
+def record(memory, new=(0,), **changes):
+    """Lines of a record with such values of memory."""
+    line = dict(loss=1.0, seconds=2.0, cpu_seconds=1.0)
+    return [
+        dict(line, iter=20 * i + 20, memory=value, new=i in new, **changes)
+        for i, value in enumerate(memory)
+    ]
+
+
+def test_growth_is_seen(long_run):
+    flat = [50, *[100] * 49]
+    for sizes, memory, grown, kept in (
+        ('fixed', flat, 0, True),
+        ('random', flat, 0, True),
+        ('fixed', [100 + i / 10 for i in range(50)], 0.04, False),
+        ('fixed', [*[100] * 20, *[103] * 30], 0.03, False),
+        ('random', [*[100] * 20, *[103] * 30], 0.03, True),
+        ('random', [*[100] * 40, *[103] * 10], 0.03, False),
+        ('fixed', [100] * 45 + [90] * 5, -0.1, True),
+    ):
+        found = long_run.summarize(record(memory))
+        assert found['growth'] == pytest.approx(grown, abs=0.005)
+        assert long_run.holds(sizes, found) == kept
+    assert found['memory_peak'] == 100
+
+
+def test_a_new_process_warms_up_again(long_run):
+    memory = [50] * 5 + [100] * 20 + [50] * 5 + [101] * 20
+    found = long_run.summarize(record(memory, new=(0, 25)))
+    assert found['processes'] == 2 and found['growth'] == pytest.approx(0.01)
+
+
+def test_a_loss_that_is_not_finite(long_run):
+    lines = record([100] * 20)
+    lines[3]['loss'] = None
+    found = long_run.summarize(lines)
+    assert not found['finite'] and not long_run.holds('fixed', found)
+
+
+def test_the_hook_goes_on_with_a_record(long_run, tmp_path):
+    hook = long_run.LongRunHook()
+    runner = SimpleNamespace(work_dir=tmp_path, iter=0)
+    for first, losses in ((0, {}), (20, {25: float('nan')})):
+        runner.iter = first
+        hook.before_train(runner)
+        for runner.iter in range(first, first + 40):
+            hook.before_train_iter(runner, 0)
+            loss = torch.tensor(losses.get(runner.iter, runner.iter))
+            hook.after_train_iter(runner, 0, outputs=dict(loss=loss))
+    lines = long_run.read_record(tmp_path / long_run.RECORD)
+    assert [line['iter'] for line in lines] == [20, 40, 60]
+    assert [line['new'] for line in lines] == [True, True, False]
+    assert [line['loss'] for line in lines] == [19, None, 59]
+    assert all(line['memory'] > 2**20 for line in lines)
+
+
+def test_short_runs_are_refused(long_run, capsys):
+    with pytest.raises(SystemExit) as stop:
+        long_run.main(['--iterations', '199'])
+    assert stop.value.code == 2
+    assert '--iterations must be at least 200, got 199' in capsys.readouterr().err
+
+
+@pytest.mark.full
+@pytest.mark.modern
+def test_a_run_that_was_stopped(tmp_path):
+    """It goes on, and ends with a report and curves."""
+    pytest.importorskip('mmdet')
+    command = [sys.executable, BENCHMARKS / 'long_run.py', '--iterations', '200']
+    command += ['--sizes', 'random', '--work-dir', tmp_path / 'runs']
+    command += ['--out', tmp_path / 'report.json']
+    lines = tmp_path / 'runs' / 'random' / 'long_run.jsonl'
+    first = subprocess.Popen(list(map(str, command)), start_new_session=True)
+    try:
+        while not lines.exists() or len(lines.read_text().splitlines()) < 3:
+            assert first.poll() is None
+            time.sleep(0.1)
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+    done = subprocess.run(list(map(str, command)))
+    assert done.returncode in (0, 1)  # too short to be judged
+    report = json.loads((tmp_path / 'report.json').read_text())
+    assert [line['iter'] for line in report['random']] == list(range(20, 201, 20))
+    assert report['summaries']['random']['finite']
+    assert (tmp_path / 'report.png').stat().st_size < 100_000
