@@ -1,5 +1,6 @@
 """Softmax-free attention as a module."""
 
+import torch
 from torch import nn
 
 from mmlinattn import functional as F
@@ -99,8 +100,11 @@ class SoftmaxFreeAttention(BaseAttention):
             out = out + self.local_branch(v, hw_shape)
         if self.attn_norm:
             return self.proj(out)
+        # a quantized layer has a method of this name, and wants float32
+        weight = self.proj.weight
+        dtype = weight.dtype if isinstance(weight, torch.Tensor) else torch.float32
         with autocast_disabled(out):
-            return self.proj(out.to(self.proj.weight.dtype))
+            return self.proj(out.to(dtype))
 
     def attend(self, q, k, v, hw_shape):
         """As every attention; the queries are the keys too, so k is q."""
