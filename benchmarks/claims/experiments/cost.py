@@ -8,9 +8,18 @@ import torch
 from side_by_side.cases import Within, image, place
 from side_by_side.command import timed
 from side_by_side.memory import peak_bytes
-from side_by_side.models import LINEAR, SOFTMAX, attention_stack, backbone, unfused
+from side_by_side.models import (
+    LINEAR,
+    SOFTMAX,
+    TokenModel,
+    attention_stack,
+    backbone,
+    unfused,
+)
 from side_by_side.report import exponent
 from side_by_side.timing import measure as take_turns
+
+from mmlinattn.registry import build_model
 
 from ..claim import Claim, Part, spread, values_of
 from ..plots import Panel, plot_lines
@@ -18,7 +27,15 @@ from ..plots import Panel, plot_lines
 NUM_LANDMARKS, CHANNELS, HEADS = 49, 64, 2
 # Their share of the models' speed-up is measured on whole Swin-T's.
 MODELS = 'Swin-T'
-ALL = [*SOFTMAX, *LINEAR]
+# The rest of the zoo but class attention, which has a single query. Stripes grow with
+# the side of the map.
+OTHERS = {
+    'talking heads': dict(type='TalkingHeadsAttention'),
+    'windows of 7 × 7': dict(type='WindowAttention', window_size=7),
+    'stripes of 7': dict(type='CrossShapedWindowAttention', stripe_width=7),
+}
+ALL = [*SOFTMAX, *LINEAR, *OTHERS]
+WRITE_MATRIX = ('softmax, unfused', 'talking heads')
 OWN = ('SOFT', 'SOFT++', 'ELFATT')
 
 
@@ -46,11 +63,10 @@ def measure_attentions(context):
             place(image(x, torch.float32), context.device) for x in (shape, fast)
         )
         for name in ALL:
-            if name == 'softmax, unfused' and side > context.settings['most_unfused']:
+            if name in WRITE_MATRIX and side > context.settings['most_unfused']:
                 continue
             torch.manual_seed(context.seed)
-            module = attention_stack(name, shape, NUM_LANDMARKS, HEADS)()
-            module = module.to(context.device).eval()
+            module = build(name, shape).to(context.device).eval()
             arguments = (module, warm_up, 'forward', context.device, torch.float32)
             timed(*arguments)[0]()
             runs[name] = timed(module, inputs, 'forward', context.device, torch.float32)
@@ -75,6 +91,14 @@ def measure_attentions(context):
             for name in seconds
         },
     )
+
+
+def build(name, shape):
+    """One attention of the zoo on a map."""
+    if name not in OTHERS:
+        return attention_stack(name, shape, NUM_LANDMARKS, HEADS)()
+    cfg = OTHERS[name]
+    return TokenModel([build_model(cfg, embed_dims=shape[1], num_heads=HEADS)])
 
 
 def fit(values):
