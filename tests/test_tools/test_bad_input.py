@@ -837,6 +837,7 @@ OTHERS = [
     ('quickstart', ['--epochs', '0'], '--epochs'),
     ('quickstart', ['--size', '9'], '--size'),
     ('quickstart', ['--sizes', '9'], '--sizes'),
+    ('quickstart', ['--cfg-options', 'model.backbone.arch'], 'KEY=VALUE'),
 ]
 
 

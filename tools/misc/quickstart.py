@@ -47,7 +47,17 @@ def parse_args(argv=None):
     parser.add_argument(
         '--size', type=int, default=192, help='longer image side, pixels (192)'
     )
+    parser.add_argument(
+        '--cfg-options',
+        nargs='+',
+        default=[],
+        metavar='KEY=VALUE',
+        help='other settings of the config, such as model.backbone.attn_scale=True',
+    )
     args = parser.parse_args(argv)
+    for option in args.cfg_options:
+        if '=' not in option:
+            parser.error(f'--cfg-options takes KEY=VALUE, got {option!r}')
     for name in ('num_train', 'num_val', 'epochs'):
         if getattr(args, name) < 1:
             parser.error(
@@ -115,7 +125,7 @@ def cfg_options(data, args):
                 f'{split}_evaluator.ann_file': annotations,
             }
         )
-    return [f'{key}={value}' for key, value in options.items()]
+    return [f'{key}={value}' for key, value in options.items()] + args.cfg_options
 
 
 def run(title, command, log):
