@@ -167,6 +167,8 @@ def draw(models):
         column[0].plot(bound, color='gray', label='bound, largest')
         draw_norms(column[2], layers)
         column[0].set_yscale('log')
+        # below the last digit of float64, all is one
+        column[0].set_ylim(1e-17, 10)
         column[0].xaxis.get_major_locator().set_params(integer=True)
         column[1].set_yscale('log')
         tidy(
