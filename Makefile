@@ -21,8 +21,8 @@ export OMP_WAIT_POLICY ?= PASSIVE
 RUN := pytest
 pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --dist loadgroup
 
-.PHONY: help env quickstart gpu lint types format hooks test test-full test-openmmlab \
-	test-modern coverage clean
+.PHONY: help env quickstart gpu lint types format hooks docs test test-full \
+	test-openmmlab test-modern coverage clean
 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -53,15 +53,28 @@ format: .venv-lint/installed.txt  ## format the code, fix what ruff can
 hooks: .venv-lint/installed.txt  ## check every commit of this clone (pre-commit)
 	@$(lint) pre_commit install
 
-.venv-lint/installed.txt: requirements/lint.txt
+# MkDocs reads the docstrings, and imports nothing of the package.
+docs: .venv-docs/installed.txt  ## build the documentation in site/, links checked
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
+	@echo 'Open site/index.html through a server: python -m http.server -d site'
+
+# $(call tool-env,FOLDER,OLDEST,TARGET): an environment with what $< lists.
+define tool-env
 	@for python in $(lint-pythons); do \
-		$$python -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null \
-			&& $$python -m venv --clear .venv-lint >/dev/null 2>&1 && break; \
+		$$python -c 'import sys; sys.exit(sys.version_info < (3, $(2)))' 2>/dev/null \
+			&& $$python -m venv --clear $(1) >/dev/null 2>&1 && break; \
 	done; \
-	test -x .venv-lint/bin/pip || \
-		{ echo 'make lint needs a Python 3.9 or newer that has venv' >&2; exit 1; }
-	@$(lint) pip install --quiet --disable-pip-version-check -r $<
+	test -x $(1)/bin/pip || \
+		{ echo 'make $(3) needs a Python 3.$(2) or newer that has venv' >&2; exit 1; }
+	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@cp $< $@
+endef
+
+.venv-lint/installed.txt: requirements/lint.txt
+	$(call tool-env,.venv-lint,9,lint)
+
+.venv-docs/installed.txt: requirements/docs.txt
+	$(call tool-env,.venv-docs,10,docs)
 
 test: lint  ## check the code, then run the tests on every stack that has its Python
 	@stacks=$(or $(STACK),$$($(make-env) --print-stacks)) && \
@@ -92,6 +105,6 @@ gpu:  ## measure all that a GPU is to tell, part by part; goes on where it was
 	@$(python) benchmarks/run.py --plan gpu $(ARGS)
 
 clean:  ## remove the environments and what builds leave; keeps data and results
-	rm -rf .venv .venv-modern .venv-lint build dist *.egg-info mmlinattn/.mim
+	rm -rf .venv .venv-modern .venv-lint .venv-docs site build dist *.egg-info mmlinattn/.mim
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	find mmlinattn tools tests -name __pycache__ -prune -exec rm -rf {} +

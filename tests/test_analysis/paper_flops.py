@@ -291,7 +291,7 @@ one differs from our count, the last column says by how much. Every row is a con
 options of its `model`. This command counts it:
 
 ```bash
-python tools/analysis_tools/get_flops.py CONFIG --cfg-options "model.OPTION"
+python tools/analysis_tools/get_flops.py CONFIG --cfg-options model.OPTION=VALUE
 ```
 
 Detectors need `--shape 800 1280`, segmentors `--shape 512 2048`.

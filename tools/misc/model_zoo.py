@@ -1,4 +1,4 @@
-"""Write the tables of the README files and docs/model_zoo.md from the metafiles.
+"""Write the tables of configs/*/README.md and docs/model_zoo.md from the metafiles.
 
 A table stands between two comments, of which the first says what is in it:
 
@@ -212,7 +212,7 @@ def render_all(root):
     """
     metafiles, printed = read_metafiles(root), read_printed(root)
     pages = {ZOO: zoo_page(metafiles)}
-    for path in [root / 'README.md', *sorted(root.glob('configs/*/README.md'))]:
+    for path in sorted(root.glob('configs/*/README.md')):
         pages[path.relative_to(root)] = path.read_text('utf-8')
     return {
         path: render_page(text, metafiles, printed, '../' * (len(path.parts) - 1))

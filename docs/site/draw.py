@@ -1,0 +1,91 @@
+"""Draw the pictures of the documentation from the model of quickstart.
+
+Each picture is made by one command, which docs/methods.md shows below it, from what
+`make quickstart` leaves in work_dirs/. Pictures get fewer colors and pixels until they
+are small enough for the repository.
+
+example:
+  python docs/site/draw.py --only pinv_report
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+from mmlinattn.utils.cli import Parser, exit_with
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / 'docs' / 'methods.md'
+PICTURES = ROOT / 'docs' / 'pictures'
+MAX_BYTES = 120_000
+# A picture, and the command below it.
+SHOWN = re.compile(
+    r'!\[[^\]]*\]\(pictures/(\w+)\.png\)\n.*?```bash\n(python .*?)```', re.S
+)
+
+
+def parse_args(argv=None):
+    parser = Parser(description=__doc__)
+    parser.add_argument('--only', metavar='NAME', help='one picture, such as attention')
+    parser.add_argument(
+        '--runs',
+        type=Path,
+        default=ROOT / 'work_dirs',
+        help='where the folders of quickstart are (default: %(default)s)',
+    )
+    args = parser.parse_args(argv)
+    args.shown = dict(SHOWN.findall(PAGE.read_text('utf-8')))
+    if args.only and args.only not in args.shown:
+        parser.error(
+            f'--only must be one of {", ".join(args.shown)}, got {args.only!r}'
+        )
+    return args
+
+
+def draw(name, command, runs):
+    """Runs a command of the page, and stores the one picture that it makes.
+
+    Args:
+        name (str): Of the picture.
+        command (str): As the page shows it, without --out.
+        runs (Path): What work_dirs/ of the command stands for.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        words = shlex.split(command.replace('\\\n', ' '))[1:]
+        words = [x.replace('work_dirs/', f'{runs}/') for x in words]
+        subprocess.run([sys.executable, *words, '--out', folder], cwd=ROOT, check=True)
+        pictures = sorted(Path(folder).glob('*.png'))
+        wanted = [path for path in pictures if name in path.stem] or pictures
+        picture = Image.open(wanted[0]).convert('RGB')
+    store(picture, PICTURES / f'{name}.png')
+
+
+def store(picture, path):
+    """Stores a picture in MAX_BYTES or less."""
+    for width in range(1200, 0, -100):
+        small = picture.copy()
+        small.thumbnail((width, 10 * width), Image.Resampling.LANCZOS)
+        small.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+        if path.stat().st_size <= MAX_BYTES:
+            break
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    PICTURES.mkdir(exist_ok=True)
+    for name, command in args.shown.items():
+        if args.only in (None, name):
+            print(name, flush=True)
+            try:
+                draw(name, command, args.runs.resolve())
+            except subprocess.CalledProcessError as error:
+                exit_with(f'{name}.png is not drawn, exit code {error.returncode}')
+
+
+if __name__ == '__main__':
+    main()

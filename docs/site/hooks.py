@@ -1,0 +1,102 @@
+"""What `make docs` does besides MkDocs: one text serves the repository and the site.
+
+Pages outside docs/ become pages of the site. Links that leave docs/ are those of the
+repository: they are turned to the page of the file, or to a copy of its text. Blocks
+of LaTeX, which are ```math as GitHub shows it, become MathML, which browsers draw
+without a script.
+"""
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[2]
+# Pages of the site that lie elsewhere in the repository.
+OUTSIDE = {
+    'index.md': 'README.md',
+    'contributing.md': 'CONTRIBUTING.md',
+    'changelog.md': 'CHANGELOG.md',
+    'security.md': 'SECURITY.md',
+    **{
+        f'configs/{path.parent.name}/README.md': path.relative_to(ROOT).as_posix()
+        for path in sorted(ROOT.glob('configs/*/README.md'))
+    },
+}
+FENCE = re.compile(r'^( *)(```+)(.*?)^\1\2 *$', re.M | re.S)
+LINK = re.compile(r'(\]\(|\bsrc="|\bhref=")(?!\w+:|#|/)([^\s)#"]+)')
+FOLDER = re.compile(r'\[([^\]]*)\]\((?!\w+:|#|/)([^\s)#]+)\)')
+
+
+def on_files(files, config):
+    """Adds the pages that lie outside docs/."""
+    for uri, path in OUTSIDE.items():
+        files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Turns links of the repository and LaTeX to what the site has."""
+    parts, start = [], 0
+    for fence in FENCE.finditer(markdown):
+        parts.append(turn_links(markdown[start : fence.start()], page, config, files))
+        parts.append(draw(fence))
+        start = fence.end()
+    parts.append(turn_links(markdown[start:], page, config, files))
+    return ''.join(parts)
+
+
+def draw(fence):
+    """A block of LaTeX as MathML; other blocks as they are."""
+    language, _, text = fence[3].partition('\n')
+    if language.strip() != 'math':
+        return fence[0]
+    return f'<div class="math">{convert(text.strip(), display="block")}</div>'
+
+
+def turn_links(text, page, config, files):
+    """Links of a part of a page.
+
+    Args:
+        text (str): Markdown without blocks of code.
+        page (Page): The page.
+        config (MkDocsConfig): The site.
+        files (Files): Files of the site; texts that are linked are added.
+
+    Returns:
+        str: The text with the links that the site needs.
+    """
+    uri = page.file.src_uri
+    here = PurePosixPath(OUTSIDE.get(uri, f'docs/{uri}')).parent
+    pages = {path: uri for uri, path in OUTSIDE.items()}
+
+    def place(link):
+        return os.path.normpath(here / link)
+
+    def unlink(match):
+        """A folder without a page is a name."""
+        path = ROOT / place(match[2])
+        bare = path.is_dir() and not (path / 'README.md').is_file()
+        return match[1] if bare else match[0]
+
+    def turn(match):
+        start, link = match.groups()
+        target = place(link)
+        if (ROOT / target).is_dir():
+            target += '/README.md'
+        if target in pages:
+            to = pages[target]
+        elif target.startswith('docs/') and files.get_file_from_path(target[5:]):
+            to = target[5:]
+        elif (ROOT / target).is_file():
+            to = f'source/{target}.txt'  # shown by the browser, not downloaded
+            if files.get_file_from_path(to) is None:
+                path = str(ROOT / target)
+                files.append(File.generated(config, to, abs_src_path=path))
+        else:
+            return match[0]  # MkDocs reports it
+        return start + os.path.relpath(to, PurePosixPath(uri).parent)
+
+    return LINK.sub(turn, FOLDER.sub(unlink, text))
