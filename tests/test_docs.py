@@ -38,7 +38,9 @@ BLOCKS = {
     )
 }
 CONFIGS = [
-    name for name, x in BLOCKS.items() if re.search(r'model = dict\(|read_base', x)
+    name
+    for name, x in BLOCKS.items()
+    if re.search(r'model = dict\(|_base_ =|read_base', x)
 ]
 # Configs of projects with a library of OpenMMLab: a whole model and its backbone.
 OF_LIBRARIES = [

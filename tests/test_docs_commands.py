@@ -118,6 +118,8 @@ def python_command(words, tmp_path):
             i for i, x in enumerate(words) if x.endswith(('train.py', 'test.py'))
         ]
         return words[start:]
+    if words[0] == 'torchrun':
+        return words[words.index('tools/train.py') :]
     if words[0].rpartition('/')[2] == 'python':
         words = words[1:]
         if words[:2] == ['-m', 'mim'] or words[:2] == ['-m', 'mmlinattn']:
@@ -159,7 +161,9 @@ def test_other_commands_are_there():
             paths = [x for x in words[1:] if x.startswith('tests/')]
             assert paths and all((ROOT / x).exists() for x in paths), name
         else:
-            assert program in ('python', 'bash', 'mim') or program.endswith('.sh'), name
+            assert program in ('python', 'bash', 'mim', 'torchrun') or program.endswith(
+                '.sh'
+            ), name
 
 
 def test_files_of_commands_are_there():
