@@ -4,8 +4,8 @@ Nothing here is measured: no GPU was there. A step of a layer takes the longest 
 arithmetic, its memory traffic and its kernel launches; each at a share of the card's
 peak that large kernels usually reach. The model ranks the ways to apply A's inverse
 (the 20 Newton-Raphson steps of the papers, or the same operator by other means), and
-compares them with the rest of the model. Deflation, the product form in float64 and one
-kernel for a parabola are modelled only: the package has none of them on a GPU.
+compares them with the rest of the model. Deflation and the product form in float64 are
+modelled only: the package has neither on a GPU.
 
 Legend: B batch, h heads, N tokens, m landmarks, d head dim, n = B h matrices, T steps.
 
@@ -20,6 +20,7 @@ import json
 import sys
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from math import ceil
 from pathlib import Path
 
@@ -28,7 +29,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
 from mmlinattn.analysis import count_flops
-from mmlinattn.functional.softmax_free.polynomial import KEPT, newton_polynomial
+from mmlinattn.functional.softmax_free.polynomial import (
+    ACCURACIES,
+    KEPT,
+    newton_polynomial,
+    polynomial_within,
+)
 from mmlinattn.models.attentions import SoftmaxFreeAttention
 from mmlinattn.models.backbones import SOFTPlusPlus
 from mmlinattn.registry import MODELS
@@ -246,13 +252,36 @@ def polynomial_split(m, n, *args):
     return polynomial(m, n, *args, parabola=parabola)
 
 
-def polynomial_one_kernel(m, n, *args):
-    """With a kernel for a parabola, which keeps parts in registers and computes one
-    block of each pair next to the diagonal: three products of parts, of 128 x 128."""
+def polynomial_kernels(m, n, d, eigenpairs, applications, halves):
+    """As :mod:`mmlinattn.functional.softmax_free.triton.polynomial` runs it.
+
+    Both factors of a parabola, and what it is added to, are one matrix, which is read
+    once; the blocks on one side of the diagonal are computed. Columns are written in
+    halves, and read once for all rows.
+
+    Args:
+        halves (int): 1 or 2.
+    """
+    accuracy = ACCURACIES[halves]
+    heights, coefficients = polynomial_within(STEPS, accuracy.tolerance)
+    size = 64 * ceil(m / 64)
     blocks = ceil(m / 128)
-    pairs = (blocks + 1) / (2 * blocks)
-    parabola = Cost(Counter(fp16=3 * pairs * 2 * m**3 * n), 8 * n * m * m, 1)
-    return polynomial(m, n, *args, parabola=parabola)
+    pairs = blocks * (blocks + 1) // 2
+    cost = elementwise(n * m * m, 4, 0) + elementwise(n * size**2, 0, 4, 0)
+    flops = 3 * 2 * 128 * 128 * size * pairs * n
+    cost += len(heights) * Cost(Counter(fp16=flops), 8 * n * size**2, 1)
+
+    def columns(exact, others):
+        flops = (3 if exact else 2) * 2 * size * size * d * n
+        moved = n * size * (size * (4 if exact else 2) + 4 * d * (2 + others))
+        return Cost(Counter(fp16=flops), moved, 1)
+
+    # norms and halves of the columns, and the way back
+    apply = elementwise(n * m * d, 32, 16, 10)
+    apply += len(heights) * columns(True, 0)
+    for i in range(len(coefficients) - 1):
+        apply += columns(i >= accuracy.terms, 2 if i else 0)
+    return cost + applications * apply
 
 
 def fp64_product_form(m, n, d, eigenpairs, applications):
@@ -300,7 +329,8 @@ INVERSES = {
     'newton-split': newton_split,
     'polynomial-fp32': polynomial_fp32,
     'polynomial-split': polynomial_split,
-    'polynomial-split, one kernel': polynomial_one_kernel,
+    'polynomial, two halves': partial(polynomial_kernels, halves=2),
+    'polynomial, one half': partial(polynomial_kernels, halves=1),
     'fp64 product form': fp64_product_form,
     'deflation': deflation,
 }
@@ -386,8 +416,9 @@ def inverse(name, layers, eigenpairs, training):
     cost = INVERSES[name](m, n, DIM, min(eigenpairs, m), 2 if training else 1)
     if cost is None:
         return None
-    # A, its row sums and the step size
-    return cost + product(m, DIM, m, n, 'fp32') + elementwise(n * m * m, 16, 8, 8)
+    # A by differences of tokens, two row sums, and two more for the step size
+    distances = Cost(Counter(fp32=4 * m * m * DIM * n))
+    return cost + distances + elementwise(n * m * m, 16, 4, 20)
 
 
 class _Traffic(TorchDispatchMode):
@@ -557,8 +588,9 @@ def render(args, layers, models):
     lines += [markdown(titles, cells), '', '## Whole models', '']
     lines += [
         'Milliseconds, and in brackets the inverses over all the rest of the model, '
-        'sweeps included. The fastest inverse is bold. The package has the first four; '
-        'the others are what could come next.',
+        'sweeps included. The fastest inverse is bold. On a GPU the package '
+        "has neither the product form nor deflation. `solver='auto'` takes one half "
+        'with half precision, two with float32.',
         '',
     ]
     cells = []

@@ -67,6 +67,35 @@ def test_polynomial_is_counted_as_it_runs(model):
         assert cost.launches == kernels.launches - 2
 
 
+@pytest.mark.modern
+@pytest.mark.parametrize('halves', (1, 2))
+def test_kernels_of_the_polynomial_are_counted_as_they_run(halves, model, monkeypatch):
+    pytest.importorskip('triton', minversion='3.0')
+    kernels = import_module('mmlinattn.functional.softmax_free.triton.polynomial')
+    launches = []
+
+    def parabola(high, low, height):
+        launches.append('parabola')
+        return high, low
+
+    def multiply(w, b, *args):
+        launches.append('columns' if w[1] is None else 'columns, both')
+        return b
+
+    monkeypatch.setattr(kernels, '_split_parts', lambda *args: None)
+    monkeypatch.setattr(kernels, '_parabola', parabola)
+    monkeypatch.setattr(kernels, '_multiply', multiply)
+    n, m, d = 2, 128, 16
+    a, x, scale = torch.zeros(n, m, m), torch.zeros(n, m, d), torch.ones(n, 1, 1)
+    powers = kernels._powers(a, scale, model.STEPS, halves)
+    kernels._apply(x, scale, powers, model.STEPS, halves)
+    cost = model.polynomial_kernels(m, n, d, 100, 1, halves)
+    products = {'parabola': 3 * m, 'columns': 2 * d, 'columns, both': 3 * d}
+    assert cost.flops['fp16'] == sum(2 * n * m * m * products[x] for x in launches)
+    # with 11 for norms, halves and the way back
+    assert cost.launches == len(launches) + 11
+
+
 def test_deflation_needs_few_eigenpairs(model):
     few, none = (model.deflation(1050, 8, 32, x, 2) for x in (50, 300))
     assert none is None
@@ -99,7 +128,7 @@ def test_page(model, tmp_path, capsys):
     page = (tmp_path / 'cost_model.md').read_text()
     assert page == capsys.readouterr().out.rstrip('\n') + '\n'
     assert 'Modelled, not measured' in page
-    assert '| polynomial-split |' in page
+    assert '| polynomial, one half |' in page
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
-"""Compiles the sweeps' kernels for GPUs that need not be there, and counts.
+"""Compiles the kernels for GPUs that need not be there, and counts.
 
 What ptxas says of registers, stack (spilled registers) and shared memory, and how many
-instructions the inner loop issues for each entry of the kernel matrix that a thread
-computes. Needs Triton 3.4 or later, which brings the compiler and the disassembler.
+instructions the inner loop of a sweep issues for each entry of the kernel matrix that
+a thread computes. Needs Triton 3.4 or later, which brings the compiler and the
+disassembler.
 
 example:
   python benchmarks/kernels/compiled.py --out docs/benchmarks
@@ -23,6 +24,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler import compile as triton_compile
 
+from mmlinattn.functional.softmax_free.triton import polynomial
 from mmlinattn.functional.softmax_free.triton import sweep as gaussian
 
 CAPABILITIES = (80, 89, 90, 100)
@@ -88,12 +90,51 @@ def compile_sweep(capability, operands, dim, value_dim, wanted):
         for i, (name, kind) in enumerate(signature.items())
         if kind != 'constexpr' and name not in _NOT_SPECIALIZED
     }
-    compiled = triton_compile(
+    return _compile(kernel, signature, constants, aligned, capability, options), config
+
+
+def compile_parabola(capability):
+    """Compiles the inverse's parabola; arguments as for :func:`compile_sweep`."""
+    return _compile_of_halves(
+        polynomial._parabola_kernel,
+        capability,
+        ('height',),
+        **polynomial._PARABOLA_BLOCK,
+    )
+
+
+def compile_columns(capability, parts, cols):
+    """Compiles the product of the inverse's matrices with so many padded columns."""
+    return _compile_of_halves(
+        polynomial._columns_kernel,
+        capability,
+        ('of_product', 'of_b', 'of_previous', 'of_x'),
+        PARTS=parts,
+        MORE=True,
+        COLS=cols,
+        **polynomial._COLUMN_BLOCK,
+    )
+
+
+def _compile_of_halves(kernel, capability, numbers, **config):
+    options = {x: config.pop(x) for x in ('num_warps', 'num_stages')}
+    types = dict.fromkeys(config, 'constexpr')
+    types.update(dict.fromkeys(numbers, 'fp32'), size='i32', matrices='i32')
+    signature = {name: types.get(name, '*fp16') for name in kernel.arg_names}
+    aligned = {
+        (i,): [['tt.divisibility', 16]]
+        for i, (name, kind) in enumerate(signature.items())
+        if kind not in ('constexpr', 'fp32') and name not in _NOT_SPECIALIZED
+    }
+    return _compile(kernel, signature, config, aligned, capability, options)
+
+
+def _compile(kernel, signature, constants, aligned, capability, options):
+    return triton_compile(
         ASTSource(kernel, signature, constants, aligned),
         target=GPUTarget('cuda', capability, 32),
         options=options,
     )
-    return compiled, config
 
 
 def resources(compiled):
@@ -177,8 +218,23 @@ def measure(capabilities):
     return rows
 
 
-def render(rows):
-    """The page, one table for each capability."""
+def measure_inverse(capabilities):
+    """The kernels of the inverse, one dict each."""
+    rows = []
+    for capability in capabilities:
+        kernels = {('parabola', 2): compile_parabola(capability)}
+        for parts, cols in product((1, 2), (32, 64, 128)):
+            kernels[f'{cols} columns', parts] = compile_columns(capability, parts, cols)
+        for (name, parts), compiled in kernels.items():
+            row = dict(capability=capability, kernel=name, halves=parts)
+            row.update(resources(compiled))
+            rows.append(row)
+            print(*row.values(), file=sys.stderr)
+    return rows
+
+
+def render(rows, inverse):
+    """The page, tables of sweeps and of the inverse's kernels."""
     lines = [
         '# What the kernels compile to',
         '',
@@ -215,7 +271,21 @@ def render(rows):
             for x in table
         ]
         lines.append('')
-    return '\n'.join(lines)
+    lines += [
+        '## The inverse',
+        '',
+        'Kernels of the polynomial: a parabola of matrices, and products of matrices '
+        'with columns, where `halves` is how many of a matrix they multiply.',
+        '',
+        '| capability | kernel | halves | registers | stack, B | shared, KiB |',
+        '| --- | --- | --- | --- | --- | --- |',
+    ]
+    lines += [
+        f'| sm{x["capability"]} | {x["kernel"]} | {x["halves"]} | {x["registers"]} | '
+        f'{x["stack"]} | {x["shared"] / 1024:.1f} |'
+        for x in inverse
+    ]
+    return '\n'.join([*lines, ''])
 
 
 def main(argv=None):
@@ -236,12 +306,12 @@ def main(argv=None):
         help='folder for kernels_compiled.json and kernels_compiled.md',
     )
     args = parser.parse_args(argv)
-    rows = measure(args.capability)
-    page = render(rows)
+    rows, inverse = measure(args.capability), measure_inverse(args.capability)
+    page = render(rows, inverse)
     print(page)
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
-        record = dict(triton=triton.__version__, kernels=rows)
+        record = dict(triton=triton.__version__, kernels=rows, inverse=inverse)
         (args.out / 'kernels_compiled.json').write_text(json.dumps(record, indent=1))
         (args.out / 'kernels_compiled.md').write_text(page)
 

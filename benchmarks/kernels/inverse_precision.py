@@ -14,6 +14,7 @@ example:
 import argparse
 import sys
 from functools import partial
+from math import ceil, log2
 from pathlib import Path
 
 import torch
@@ -25,9 +26,11 @@ from cases import natural_map
 from mmlinattn import functional as F
 from mmlinattn.functional.softmax_free.newton import newton_filter
 from mmlinattn.functional.softmax_free.polynomial import (
+    ACCURACIES,
     apply_polynomial,
     newton_polynomial,
     polynomial_powers,
+    polynomial_within,
 )
 from mmlinattn.models.attentions import SoftmaxFreeAttention
 from mmlinattn.models.backbones import SOFTPlusPlus
@@ -117,7 +120,46 @@ def polynomial(a, x, alpha, multiply):
     return apply_polynomial(found, scale, powers, x)
 
 
+def kernels(a, x, alpha, halves):
+    """The polynomial as the Triton kernels compute it: matrices and columns are kept as
+    the sum of two float16 numbers, and multiplied as so many.
+
+    Args:
+        halves (int): 1 or 2.
+    """
+    accuracy = ACCURACIES[halves]
+    heights, coefficients = polynomial_within(STEPS, accuracy.tolerance)
+
+    def parts(x):
+        return [part / 2.0**15 for part in split(2.0**15 * x, 'fp16', 2)]
+
+    def times(w, b, exact):
+        high, low = parts(b)
+        out = w[0] @ low + w[0] @ high
+        return out + w[1] @ high if exact else out
+
+    powers = [parts((alpha / 2) ** 0.5 * a)]
+    for h in heights:
+        high, low = powers[-1]
+        square = low @ high + high @ low + high @ high
+        powers.append(parts(4 * h * (high + low - h * square)))
+    norm = x.norm(dim=-2, keepdim=True)
+    y = sum(parts(x / norm))
+    for power, h in zip(powers, heights):
+        y = sum(parts(y - h * times(power, y, True)))
+        norm = 4 * h * norm
+    lowest, *others, highest = coefficients
+    unit = 2.0 ** -ceil(log2(sum(abs(c) * (i + 1) for i, c in enumerate(coefficients))))
+    b, following = unit * highest * y, torch.zeros_like(y)
+    for i, c in enumerate(reversed(others)):
+        product = 4 * times(powers[-1], b, i >= accuracy.terms)
+        b, following = sum(parts(product - 2 * b - following + unit * c * y)), b
+    y = 2 * times(powers[-1], b, True) - b - following + unit * lowest * y
+    return (alpha / 2) ** 0.5 * norm / unit * sum(parts(y))
+
+
 WAYS = {'newton': newton, 'polynomial': polynomial}
+KERNELS = {'one half': 1, 'two halves': 2}
 
 
 @MODELS.register_module()
@@ -154,7 +196,7 @@ def measure(truncate, count, shape):
         for stage, (a, x) in enumerate(matrices(training, shape), 1):
             for i in range(min(count, len(a))):
                 rows += list(errors(a[i : i + 1], x[i : i + 1], truncate, stage))
-                for row in rows[-len(WAYS) * len(PRODUCTS) :]:
+                for row in rows[-len(WAYS) * len(PRODUCTS) - len(KERNELS) :]:
                     row['training'] = training
     return rows
 
@@ -167,15 +209,21 @@ def errors(a, x, truncate, stage):
     filtered = newton_filter(eigenvalues.unsqueeze(-1), alpha.double(), STEPS)
     right = vectors @ (filtered * (vectors.mT @ x.double()))
     above = int((eigenvalues > (alpha[0, 0] * 2.0**STEPS) ** -0.5).sum())
-    for way, apply in WAYS.items():
-        for name, method in PRODUCTS.items():
-            found = apply(
-                a, x, alpha, partial(product, method=method, truncate=truncate)
-            )
-            error = ((found.double() - right).norm() / right.norm()).item()
-            row = dict(stage=stage, eigenvalues=above, way=way, products=name)
-            print(*row.values(), error, file=sys.stderr)
-            yield dict(row, error=error)
+    found = {
+        (way, name): partial(
+            apply, multiply=partial(product, method=method, truncate=truncate)
+        )
+        for way, apply in WAYS.items()
+        for name, method in PRODUCTS.items()
+    }
+    for name, halves in KERNELS.items():
+        found['kernels', name] = partial(kernels, halves=halves)
+    for (way, name), apply in found.items():
+        y = apply(a, x, alpha).double()
+        row = dict(stage=stage, eigenvalues=above, way=way, products=name)
+        row['error'] = ((y - right).norm() / right.norm()).item()
+        print(*row.values(), file=sys.stderr)
+        yield row
 
 
 def render(rows, truncate, shape):
@@ -186,9 +234,11 @@ def render(rows, truncate, shape):
         '',
         '**Emulated on a CPU**, by `benchmarks/kernels/inverse_precision.py`: 20 '
         f"steps of Newton-Raphson, and the polynomial for them; products' sums in "
-        f'float32, {sums}. Matrices of SOFT++-Tiny with random weights on a smooth '
-        f'image of {shape[0]}×{shape[1]}, in the last layer of each stage. Relative '
-        "error of y, what the inverse makes of its right-hand side, against the steps' "
+        f'float32, {sums}. `kernels` is the polynomial as the Triton kernels compute '
+        f'it, with sums rounded. Matrices of SOFT++-Tiny with random weights on a '
+        f'smooth image of {shape[0]}×{shape[1]}, in the last layer of each stage. '
+        'Relative error of y, what the inverse makes of its right-hand side, against '
+        "the steps' "
         'operator in float64; the largest of the matrices.',
         '',
     ]
@@ -199,19 +249,19 @@ def render(rows, truncate, shape):
         for training, stage in places
     ]
     lines += [f'| {" | ".join(titles)} |', '| --- ' * len(titles) + '|']
-    for way in WAYS:
-        for name in PRODUCTS:
-            cells = [
-                max(
-                    x['error']
-                    for x in rows
-                    if (x['way'], x['products']) == (way, name)
-                    and (x['training'], x['stage']) == place
-                )
-                for place in places
-            ]
-            cells = ' | '.join(f'{x:.1e}' for x in cells)
-            lines.append(f'| {way} | {name} | {cells} |')
+    names = [(way, name) for way in WAYS for name in PRODUCTS]
+    for way, name in [*names, *(('kernels', name) for name in KERNELS)]:
+        cells = [
+            max(
+                x['error']
+                for x in rows
+                if (x['way'], x['products']) == (way, name)
+                and (x['training'], x['stage']) == place
+            )
+            for place in places
+        ]
+        cells = ' | '.join(f'{x:.1e}' for x in cells)
+        lines.append(f'| {way} | {name} | {cells} |')
     counts = [
         sorted({x['eigenvalues'] for x in rows if (x['training'], x['stage']) == place})
         for place in places

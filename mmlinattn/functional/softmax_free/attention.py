@@ -15,7 +15,7 @@ from ..tracing import apply, is_exported
 from .inverse import cholesky_solve, newton_pinv
 from .kernel import gaussian_kernel
 from .products import pick_products
-from .solvers import check_solver, make_solver
+from .solvers import check_solver, make_solver, pick_solver
 from .streaming import StreamedProducts
 
 # Up to this many entries, P is kept in memory and not computed again.
@@ -60,25 +60,28 @@ def softmax_free_attention(
             with N + m^2 only. Default: True without the Triton kernels, if P of
             one image and head is small enough for a cache.
         halves (int, optional): Float16 numbers, 1 or 2, whose sum the Triton kernels
-            take for an entry of P, and of what it is multiplied by. Default: 1 for
-            SOFT++ where q and v are half precision, 2 elsewhere. See below.
+            take for an entry of P, and of what it is multiplied by; with 1 those of
+            'polynomial' are accurate to 5e-5, not to float32. Default: 1 for SOFT++
+            where q and v are half precision, 2 elsewhere. See below.
 
     Returns:
-        Tensor: (B, h, N, d), in the dtype of ``v``. The inverse and all sums are
-        in float32 or more, autocast and TF32 switched on or not.
+        Tensor: (B, h, N, d), in the dtype of ``v``. All sums are in float32 or more,
+        autocast and TF32 switched on or not.
 
     Raises:
         ValueError: If shapes do not fit, ``halves`` is none of 1, 2 and None, or as
             :func:`check_solver` says.
 
-    The exponents of half-precision tokens are exact, and A and its inverse float32
-    in any case: ``halves`` is about products with P alone. On tokens from smooth to
-    noise and nearly equal ones (docs/benchmarks/half_precision.md), one half costs
-    SOFT++ 2e-4 of the output and 3e-4 to 6e-4 of gradients by the norm, at most 1.2e-3.
-    Rounding the same results to bfloat16 costs 1.7e-3, to float16 2e-4; rounding the
-    inputs costs 3e-3 to 9e-3 or 4e-4 to 1.3e-3. SOFT loses up to 2.6e-2 of the
-    landmarks' gradient, more than by rounding. Two halves cost at most 8e-6. Entries
-    of P below 1e-5 lose digits in the kernels either way.
+    The exponents of half-precision tokens are exact, and A is float32 in any case:
+    ``halves`` is about products with P, and about those that 'polynomial' takes for
+    A's inverse, whose errors are smaller (docs/benchmarks/inverse_precision.md). On
+    tokens from smooth to noise and nearly equal ones
+    (docs/benchmarks/half_precision.md), one half costs SOFT++ 2e-4 of the output and
+    3e-4 to 6e-4 of gradients by the norm, at most 1.2e-3. Rounding the same results to
+    bfloat16 costs 1.7e-3, to float16 2e-4; rounding the inputs costs 3e-3 to 9e-3 or
+    4e-4 to 1.3e-3. SOFT loses up to 2.6e-2 of the landmarks' gradient, more than by
+    rounding. Two halves cost at most 8e-6. Entries of P below 1e-5 lose digits in the
+    kernels either way.
     """
     _check_shapes(q, landmarks, v)
     check_solver(solver, num_iters, ridge)
@@ -119,6 +122,8 @@ def _attend(
     if solver == 'cholesky':
         y = cholesky_solve(a, x)
     else:
+        if solver == 'auto':  # A is known to be positive semi-definite
+            solver = pick_solver(a.device.type, a.size(-1), num_iters)
         y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
     return apply(_Product, p.transpose(-2, -1), scale * y)
 
@@ -174,7 +179,7 @@ class _AttendInBlocks(Function):
     ) -> Tensor:
         products = pick_products(q, landmarks, v, parts=halves)
         a, scale, alpha = _landmark_matrix(landmarks, normalize, ridge)
-        inverse = make_solver(solver, num_iters, a)
+        inverse = make_solver(solver, num_iters, a, halves)
         prepared = inverse.prepare(a, alpha)
         x = products.product(landmarks, q, v)
         y = inverse.apply(prepared, scale * x)

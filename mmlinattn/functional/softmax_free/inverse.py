@@ -55,7 +55,9 @@ def newton_pinv(
         alpha (Tensor, optional): Step size, (..., 1, 1), below
             :math:`2/\lambda_{max}^2`. Default: :func:`newton_alpha`.
         solver (str): 'newton', 'polynomial', 'spectral', 'lanczos', or 'auto',
-            which picks one of them by device, size and number of steps.
+            which picks one of them by device, size and number of steps. The result of
+            'polynomial' is worthless where an eigenvalue is negative, beyond rounding
+            errors; nobody looks, so 'auto' leaves it to callers who know their matrix.
 
     Returns:
         Tensor: The pseudo-inverse, (..., m, m), or its product with ``rhs``,
@@ -71,7 +73,7 @@ def newton_pinv(
         _check_shapes(a, rhs)
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
-    return _solve(a, rhs, make_solver(solver, num_iters, a), alpha)
+    return _solve(a, rhs, make_solver(solver, num_iters, a, semidefinite=False), alpha)
 
 
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:

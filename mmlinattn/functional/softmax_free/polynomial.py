@@ -25,6 +25,23 @@ _TOLERANCES = {torch.float32: 5e-7, torch.float64: 1e-13}
 # Fewer steps don't end at the step size's bound, after more of them rounding errors
 # of float32 are above the cut-off.
 MIN_ITERS, MAX_ITERS = 18, 24
+
+
+class Accuracy(NamedTuple):
+    """What the Triton kernels compute how exactly.
+
+    Attributes:
+        tolerance (float): Of the polynomial.
+        terms (int): Of its terms in the last matrix, the first so many, which are
+            small, are products with the large half of that matrix alone.
+    """
+
+    tolerance: float
+    terms: int
+
+
+# By ``halves``: docs/benchmarks/inverse_precision.md has the errors of y.
+ACCURACIES = {1: Accuracy(3e-5, 6), 2: Accuracy(_TOLERANCES[torch.float32], 4)}
 # One of so many powers is kept for products with columns, as training holds them for
 # its backward pass. The others cost two products each with the one before.
 KEPT = 3
@@ -66,11 +83,12 @@ def newton_polynomial(num_iters: int, dtype: torch.dtype) -> Polynomial:
     Returns:
         Polynomial: The same whatever the matrix.
     """
-    return _newton_polynomial(num_iters, _TOLERANCES[dtype])
+    return polynomial_within(num_iters, _TOLERANCES[dtype])
 
 
 @cache
-def _newton_polynomial(num_iters: int, tolerance: float) -> Polynomial:
+def polynomial_within(num_iters: int, tolerance: float) -> Polynomial:
+    """The same to a tolerance: of r anywhere, and below which r counts as 0."""
     reach = 2 ** ((num_iters + 1) / 2)
     # the value of w from which on r is negligible
     edge = math.sqrt(-math.log(tolerance)) / reach

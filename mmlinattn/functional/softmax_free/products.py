@@ -96,12 +96,11 @@ def pick_products(*tensors: Tensor, parts: Optional[int] = None) -> Products:
             'torch'.
         RuntimeError: If it is 'triton' and the kernels can't run.
     """
-    choice = _choice()
-    if choice != 'torch' and triton.available(*tensors):
+    if kernels_run(*tensors):
         from .triton.sweep import TritonProducts  # imports Triton
 
         return TritonProducts(parts)
-    if choice == 'triton':
+    if _choice() == 'triton':
         raise RuntimeError(
             'MMLINATTN_KERNELS is triton, but the kernels need Triton 3, an '
             'NVIDIA GPU of compute capability 8.0, float32 or less and a head '
@@ -110,6 +109,12 @@ def pick_products(*tensors: Tensor, parts: Optional[int] = None) -> Products:
             f'{[tuple(x.shape) for x in tensors]}'
         )
     return StreamedProducts()
+
+
+def kernels_run(*tensors: Tensor, max_dim: float = triton.MAX_DIM) -> bool:
+    """Whether Triton kernels compute with these operands, as
+    :func:`~.triton.available` and ``MMLINATTN_KERNELS`` say."""
+    return _choice() != 'torch' and triton.available(*tensors, max_dim=max_dim)
 
 
 @constant_when_compiled

@@ -18,6 +18,7 @@ from . import polynomial
 from .halves import halves_pay, parabola_of_halves
 from .lanczos import Deflated, apply_deflated, deflate
 from .newton import newton_alpha, newton_filter, newton_steps, newton_steps_of_halves
+from .products import kernels_run
 
 # More steps change nothing: in float64, the cut-off of small eigenvalues, 2^(-T/2)
 # of the norm of A, is then below the rounding errors of large ones.
@@ -76,19 +77,35 @@ class NewtonSolver(NamedTuple):
 
 class PolynomialSolver(NamedTuple):
     """Applies the operator as a polynomial in A, which has to be positive
-    semi-definite, for all matrices at once: five products instead of 40."""
+    semi-definite, for all matrices at once: five products instead of 40.
+
+    Attributes:
+        num_iters (int): T.
+        halves (int): Float16 numbers that the Triton kernels round a factor's entries
+            to the sum of where errors count less, 1 or 2.
+    """
 
     num_iters: int
+    halves: int = 2
 
     def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
         scale = (_step_size(a, alpha) / 2).sqrt().expand(*a.shape[:-2], 1, 1)
         a, scale = _one_by_one(a), _one_by_one(scale)
+        if a.dtype == torch.float32 and kernels_run(a, max_dim=math.inf):
+            from .triton.polynomial import polynomial_powers  # imports Triton
+
+            return scale, *polynomial_powers(a, scale, self.num_iters, self.halves)
         step = parabola_of_halves if halves_pay(a) else polynomial.parabola
         found = self._polynomial(a)
         return scale, *polynomial.polynomial_powers(found, scale * a, step)
 
     def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
         scale, *powers = prepared
+        if powers[0].dtype == torch.float16:
+            from .triton.polynomial import apply_polynomial  # imports Triton
+
+            args = scale, powers, self.num_iters, self.halves
+            return apply_polynomial(_one_by_one(x), *args).view(x.shape)
         y = polynomial.apply_polynomial(
             self._polynomial(x), scale, powers, _one_by_one(x)
         )
@@ -166,7 +183,9 @@ NEWTON_SOLVERS: dict[str, Callable[[int], Solver]] = {
 SOLVERS = ('auto', *NEWTON_SOLVERS, 'cholesky')
 
 
-def make_solver(name: str, num_iters: int, a: Tensor) -> Solver:
+def make_solver(
+    name: str, num_iters: int, a: Tensor, halves: int = 2, semidefinite: bool = True
+) -> Solver:
     """The solver that a name stands for.
 
     Args:
@@ -174,6 +193,9 @@ def make_solver(name: str, num_iters: int, a: Tensor) -> Solver:
             of Newton-Raphson on a device at a size, whatever the values.
         num_iters (int): Newton-Raphson steps; 'cholesky' has none.
         a (Tensor): Matrices of the device and size, (..., m, m).
+        halves (int): As for :class:`PolynomialSolver`.
+        semidefinite (bool): Whether the matrices are known to be positive
+            semi-definite; 'auto' takes 'polynomial' for no others.
 
     Returns:
         Solver: The solver.
@@ -184,6 +206,10 @@ def make_solver(name: str, num_iters: int, a: Tensor) -> Solver:
         name = 'newton'
     elif name == 'auto':
         name = pick_solver(a.device.type, a.size(-1), num_iters)
+        if name == 'polynomial' and not semidefinite:
+            name = 'newton'
+    if name == 'polynomial':
+        return PolynomialSolver(num_iters, halves)
     return NEWTON_SOLVERS[name](num_iters)
 
 

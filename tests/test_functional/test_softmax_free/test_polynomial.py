@@ -188,6 +188,23 @@ def test_gradcheck_of_the_polynomial():
     assert gradcheck(function, (z.requires_grad_(), x.requires_grad_()))
 
 
+def test_auto_of_an_indefinite_matrix(monkeypatch):
+    """The polynomial would be wrong by orders of magnitude, and no GPU says so."""
+    monkeypatch.setattr(solvers, 'pick_solver', lambda *args: 'polynomial')
+    x = torch.randn(6, 6, dtype=torch.float64)
+    x = torch.linalg.qr(x)[0]
+    a = x @ torch.diag(torch.tensor([3.0, 2.0, 1.0, -1.0, -2.0, 0.5])).double() @ x.mT
+    alpha = torch.full((1, 1), 0.1, dtype=torch.float64)
+    results = {
+        solver: newton_pinv(a, alpha=alpha, solver=solver)
+        for solver in ('auto', 'newton', 'spectral', 'polynomial')
+    }
+    assert torch.equal(results['auto'], results['newton'])
+    torch.testing.assert_close(results['auto'], results['spectral'])
+    # or NaN
+    assert not relative_error(results['polynomial'], results['spectral']) < 1
+
+
 def test_what_auto_stands_for():
     pick = solvers.pick_solver
     assert pick('cuda', 1050, 20) == 'polynomial'

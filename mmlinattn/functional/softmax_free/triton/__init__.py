@@ -19,7 +19,7 @@ __all__ = ['available']
 MAX_DIM = 128
 
 
-def available(*tensors: Tensor) -> bool:
+def available(*tensors: Tensor, max_dim: float = MAX_DIM) -> bool:
     """Whether the kernels can run on these tensors.
 
     They need Triton 3, an NVIDIA GPU of compute capability 8.0 (Triton's own
@@ -29,17 +29,17 @@ def available(*tensors: Tensor) -> bool:
 
     Args:
         tensors (Tensor): The operands, (..., d).
+        max_dim (float): Largest d.
 
     Returns:
         bool: True if they can.
     """
-    return all(map(_fits, tensors)) and _has_triton()
+    fit = all(_fits(x) and x.size(-1) <= max_dim for x in tensors)
+    return fit and _has_triton()
 
 
 def _fits(x: Tensor) -> bool:
     if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
-        return False
-    if x.size(-1) > MAX_DIM:
         return False
     if _interpreted():
         return x.device.type == 'cpu'

@@ -46,6 +46,7 @@ def cache(tmp_path, monkeypatch):
         ('float32', 128, 128, 'grad'),
         ('half', 32, 64, 'both'),
         ('half, float32 tokens', 7, 20, 'grad'),
+        ('half, float32 tokens', 128, 128, 'grad'),
         ('half tokens, two halves', 32, 64, 'both'),
     ],
 )
@@ -65,6 +66,24 @@ def test_sweep(compiled, operands, dim, value_dim, wanted, capability):
     # consumer cards run the same kernel with less shared memory
     limit = compiled.SHARED[89 if capability == 80 else capability]
     assert used['shared'] <= limit * 1024
+
+
+@pytest.mark.parametrize('capability', [80, 90])
+def test_inverse(compiled, capability):
+    """Parabolas, and products with the most columns."""
+    limit = compiled.SHARED[89 if capability == 80 else capability]
+    for kernel in (
+        compiled.compile_parabola(capability),
+        compiled.compile_columns(capability, 1, 128),
+        compiled.compile_columns(capability, 2, 128),
+    ):
+        ptx = kernel.asm['ptx']
+        assert ('wgmma' if capability == 90 else 'mma.sync') in ptx
+        assert 'cp.async.c' in ptx
+        assert not hazards.overwritten_operands(ptx)
+        used = compiled.resources(kernel)
+        assert used['stack'] <= 64
+        assert used['shared'] <= limit * 1024
 
 
 def test_an_overwritten_operand_is_found():

@@ -8,7 +8,7 @@ import pytest
 pytestmark = pytest.mark.modern
 
 
-@pytest.mark.parametrize('name', ['sweep'])
+@pytest.mark.parametrize('name', ['sweep', 'inverse'])
 def test_kernels_in_the_interpreter(name):
     """Runs a file of this folder again, with Triton as an interpreter.
 
