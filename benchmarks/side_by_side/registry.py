@@ -146,6 +146,7 @@ def solver(stage) -> Case:
         f'solver, stage {stage + 1}',
         {
             'newton': partial(Op, partial(inverse_times, solver='newton')),
+            'polynomial': partial(Op, partial(inverse_times, solver='polynomial')),
             'spectral': partial(Op, partial(inverse_times, solver='spectral')),
             'lanczos': partial(Op, partial(inverse_times, solver='lanczos')),
             'cholesky, ridge 0.01': partial(Op, ridge_inverse_times),

@@ -108,6 +108,12 @@ def functions():
                 attention_operands,
                 partial(F.softmax_free_attention, keep_kernel=False, halves=2),
             ),
+            'softmax_free_attention, SOFT++, P streamed, polynomial': (
+                attention_operands,
+                partial(
+                    F.softmax_free_attention, keep_kernel=False, solver='polynomial'
+                ),
+            ),
             'softmax_free_attention, cholesky': (
                 attention_operands,
                 partial(F.softmax_free_attention, ridge=0.01, solver='cholesky'),
@@ -119,6 +125,10 @@ def functions():
             'newton_pinv': (
                 landmark_matrix,
                 half_float32(lambda a, x: F.newton_pinv(a, rhs=x)),
+            ),
+            'newton_pinv, polynomial': (
+                landmark_matrix,
+                half_float32(lambda a, x: F.newton_pinv(a, rhs=x, solver='polynomial')),
             ),
             'cholesky_solve': (landmark_matrix, half_float32(F.cholesky_solve)),
             'efficient_attention': (qkv, F.efficient_attention),
