@@ -111,8 +111,7 @@ def compile_columns(capability, parts, cols):
         ('of_product', 'of_b', 'of_previous', 'of_x'),
         PARTS=parts,
         MORE=True,
-        COLS=cols,
-        **polynomial._COLUMN_BLOCK,
+        **polynomial._column_config(cols),
     )
 
 

@@ -140,7 +140,7 @@ def solvers() -> list[Case]:
 
 def solver(stage) -> Case:
     """Ways to the inverse of A, times a thin matrix; Cholesky's is another
-    operator than the three before it."""
+    operator than those before it."""
     _, ratio, num_heads = STAGES[stage]
     return Case(
         f'solver, stage {stage + 1}',

@@ -28,7 +28,7 @@ _PADDING = 64
 # Rows and columns of a block of a parabola, and how deep its products are at a time;
 # rows of a block of columns. The padding is a multiple of depths and of these rows.
 _PARABOLA_BLOCK = dict(BLOCK=128, DEPTH=32, num_warps=8, num_stages=3)
-_COLUMN_BLOCK = dict(ROWS=64, DEPTH=64, num_warps=4, num_stages=3)
+_COLUMN_BLOCK = dict(ROWS=64, DEPTH=64, num_stages=3)
 
 _LIBRARY = torch.library.Library('mmlinattn', 'FRAGMENT')
 _LIBRARY.define(
@@ -335,10 +335,13 @@ def _multiply(w, b, of_product, of_b, previous=None, of_previous=0.0, x=None, of
             of_x,
             PARTS=1 if low is None else 2,
             MORE=x is not None,
-            COLS=cols,
-            **_COLUMN_BLOCK,
+            **_column_config(cols),
         )
     return out
+
+
+def _column_config(cols):
+    return dict(_COLUMN_BLOCK, COLS=cols, num_warps=4 if cols <= 64 else 8)
 
 
 def _half(x, *shape):
