@@ -276,6 +276,34 @@ def test_the_page_follows_from_the_numbers(load):
         assert record.file.with_suffix('.md').read_text('utf-8') == text
 
 
+def test_a_seed_gives_the_same_weights(load, tmp_path):
+    claim, data = load('claim'), load('data')
+    train = load('classification').trained
+    soft = load('experiments.soft_models')
+
+    def weights(folder, seed):
+        made = data.Data(folder, None, dict(classification=6), dict(classification=3))
+        context = claim.Context(
+            soft.SMOKE,
+            seed,
+            torch.device('cpu'),
+            folder,
+            made,
+            lambda sequence, description='': sequence,
+        )
+        model = train(soft.backbone(soft.SMOKE), context)
+        kept = train(soft.backbone(soft.SMOKE), context)  # from the disk
+        states = [x.state_dict() for x in (model, kept)]
+        assert all(torch.equal(x, states[1][key]) for key, x in states[0].items())
+        assert len(list((folder / 'weights').iterdir())) == 1
+        return torch.cat([x.flatten().double() for x in states[0].values()])
+
+    first, again, other = (
+        weights(tmp_path / name, seed) for name, seed in (('a', 0), ('b', 0), ('c', 1))
+    )
+    assert torch.equal(first, again) and not torch.equal(first, other)
+
+
 def test_powers_of_n(load):
     found = load('experiments.cost').fit({10: 1.0, 20: 4.0, 40: 16.0, 80: 64.0})
     assert [found[key] for key in ('exponent', 'low', 'high')] == pytest.approx([2] * 3)
