@@ -116,8 +116,12 @@ def forms_of(backbone, folder, shape):
         dict[str, tuple[nn.Module, int]]: By form, a module and the bytes of its file.
     """
     forms = {FLOAT32: (backbone, bytes_of(backbone))}
+    integers = copy.deepcopy(backbone)
+    for module in integers.modules():
+        if isinstance(module, nn.Linear):
+            module.__class__ = nn.Linear  # PyTorch leaves out subclasses, as mmcv's
     integers = torch.ao.quantization.quantize_dynamic(
-        copy.deepcopy(backbone), {nn.Linear}, torch.qint8
+        integers, {nn.Linear}, torch.qint8
     )
     forms['PyTorch, int8'] = integers, bytes_of(integers)
     path = folder / 'float32.onnx'

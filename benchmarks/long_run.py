@@ -22,7 +22,6 @@ import platform
 import subprocess
 import sys
 import time
-from argparse import Namespace
 from pathlib import Path
 from statistics import median
 
@@ -31,7 +30,7 @@ from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from side_by_side.memory import resident
 
-from mmlinattn.utils.cli import Parser, output_file, output_folder
+from mmlinattn.utils.cli import Parser, exit_with, output_file, output_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / 'configs' / 'soft' / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
@@ -123,6 +122,11 @@ def parse_args(argv=None):
         metavar='FILE',
         help='JSON file to write; the curves go to a PNG file beside it',
     )
+    parser.add_argument(
+        '--report-only',
+        action='store_true',
+        help='train nothing: report what is recorded so far',
+    )
     args = parser.parse_args(argv)
     if args.iterations < 10 * INTERVAL:
         parser.error(
@@ -136,7 +140,8 @@ def quickstart_options(data):
     spec = importlib.util.spec_from_file_location('quickstart', QUICKSTART)
     quickstart = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(quickstart)
-    return quickstart.cfg_options(data, Namespace(epochs=1, size=SIDE))
+    args = quickstart.parse_args(['--epochs', '1', '--size', str(SIDE)])
+    return quickstart.cfg_options(data, args)
 
 
 def write_config(path, sizes, iterations):
@@ -291,13 +296,20 @@ def plot(records, path):
 def main(argv=None):
     args = parse_args(argv)
     folder = args.work_dir.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
+    if not args.report_only:
+        folder.mkdir(parents=True, exist_ok=True)
     records, summaries = {}, {}
     for sizes in args.sizes:
-        records[sizes] = train(folder, sizes, args.iterations)
+        if args.report_only:
+            record = read_record(folder / sizes / RECORD)
+        else:
+            record = train(folder, sizes, args.iterations)
+        if not record:
+            continue
+        records[sizes] = record
         found = summaries[sizes] = summarize(records[sizes])
         print(
-            f'{sizes} sizes, {args.iterations} iterations: '
+            f'{sizes} sizes, {record[-1]["iter"]} iterations: '
             f'{found["memory_first"] / 2**20:.0f} MiB after the warm-up, '
             f'{found["memory_last"] / 2**20:.0f} MiB at the end '
             f'({found["growth"]:+.1%}; {found["growth_of_second_half"]:+.1%} in the '
@@ -306,12 +318,13 @@ def main(argv=None):
             + ('all finite' if found['finite'] else 'NOT ALL FINITE'),
             flush=True,
         )
+    if not records:
+        exit_with(FileNotFoundError(f'--work-dir {folder}: nothing is recorded there'))
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)
         report = dict(
             torch=torch.__version__,
             python=platform.python_version(),
-            iterations=args.iterations,
             batch=BATCH,
             sides=dict(fixed=SIDE, random=RANDOM_SIDES),
             summaries=summaries,

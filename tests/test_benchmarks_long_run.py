@@ -85,6 +85,26 @@ def test_short_runs_are_refused(long_run, capsys):
     assert '--iterations must be at least 200, got 199' in capsys.readouterr().err
 
 
+def test_report_of_what_is_there(long_run, tmp_path, capsys):
+    options = ['--report-only', '--work-dir', str(tmp_path / 'runs')]
+    options += ['--out', str(tmp_path / 'report.json')]
+    with pytest.raises(SystemExit) as stop:
+        long_run.main(options)
+    assert stop.value.code == 2 and not list(tmp_path.iterdir())
+    assert 'nothing is recorded' in capsys.readouterr().err
+    (tmp_path / 'runs' / 'fixed').mkdir(parents=True)
+    lines = record([2**20 * 100] * 30)
+    (tmp_path / 'runs' / 'fixed' / long_run.RECORD).write_text(
+        '\n'.join(map(json.dumps, lines))
+    )
+    with pytest.raises(SystemExit) as stop:
+        long_run.main(options)
+    assert stop.value.code == 0
+    assert 'fixed sizes, 600 iterations: 100 MiB' in capsys.readouterr().out
+    assert json.loads((tmp_path / 'report.json').read_text())['fixed'] == lines
+    assert (tmp_path / 'report.png').stat().st_size < 100_000
+
+
 @pytest.mark.full
 @pytest.mark.modern
 def test_a_run_that_was_stopped(tmp_path):
