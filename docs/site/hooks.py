@@ -99,4 +99,5 @@ def turn_links(text, page, config, files):
             return match[0]  # MkDocs reports it
         return start + os.path.relpath(to, PurePosixPath(uri).parent)
 
+    text = text.replace('\\\n', '  \n')  # GitHub's line break, as Markdown's own
     return LINK.sub(turn, FOLDER.sub(unlink, text))
