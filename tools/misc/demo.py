@@ -276,7 +276,12 @@ def make_page(gradio, demo):
     theme = gradio.themes.Default(  # with fonts that are not asked for elsewhere
         font=['system-ui', 'sans-serif'], font_mono=['ui-monospace', 'monospace']
     )
-    with gradio.Blocks(title='mmlinattn', theme=theme, analytics_enabled=False) as page:
+    with gradio.Blocks(
+        title='mmlinattn',
+        theme=theme,
+        css='footer {display: none !important}',  # a link to an API that is closed
+        analytics_enabled=False,
+    ) as page:
         gradio.Markdown(
             '# What models predict, and what their attentions look at\n'
             'Choose models, then a picture. Click the picture to see what the '
@@ -286,7 +291,7 @@ def make_page(gradio, demo):
         with gradio.Row():
             with gradio.Column():
                 picture = gradio.Image(
-                    label='Picture (click a pixel)',
+                    show_label=False,  # it would hide a corner
                     interactive=False,
                     format='png',
                     show_download_button=False,
@@ -295,13 +300,13 @@ def make_page(gradio, demo):
                 upload = gradio.UploadButton('Upload a picture', elem_id='upload')
                 gradio.Markdown(f'{demo.limits}.')
                 chosen = gradio.Dropdown(
-                    list(demo.images),
+                    entries(demo.images),
                     value=None,
                     label='or choose one',
                     visible=bool(demo.images),
                     elem_id='chosen',
                 )
-            with gradio.Column():
+            with gradio.Column(scale=2):
                 slots = [model_slot(gradio, demo, i) for i in range(MODELS)]
                 every_layer = gradio.Checkbox(
                     label='Attention of every layer, not of the last of each stage',
@@ -319,10 +324,8 @@ def make_page(gradio, demo):
                     elem_id='message',
                 )
         results = [
-            gradio.Image(
-                label=label, interactive=False, format='png', elem_id=label.lower()
-            )
-            for label in ('Predictions', 'Attention', 'Frequencies')
+            figure_slot(gradio, name)
+            for name in ('Predictions', 'Attention', 'Frequencies')
         ]
         models = [part for slot in slots for part in slot]
         answers = Answers(demo)
@@ -410,20 +413,37 @@ class Answers:
         return f'{what}: {time.perf_counter() - start:.1f} s', pixels
 
 
+def entries(files):
+    """Entries of a list: file names where they differ, or else paths."""
+    names = [path.name for path in files.values()]
+    return [
+        (name if names.count(name) == 1 else key, key)
+        for name, key in zip(names, files)
+    ]
+
+
+def figure_slot(gradio, name):
+    """A heading, and the figure below it."""
+    gradio.Markdown(f'### {name}')
+    return gradio.Image(
+        show_label=False, interactive=False, format='png', elem_id=name.lower()
+    )
+
+
 def model_slot(gradio, demo, index):
     """The two lists that a model is chosen in."""
-    configs, weights = list(demo.configs), [RANDOM, *demo.checkpoints]
+    configs, weights = entries(demo.configs), [RANDOM, *entries(demo.checkpoints)]
     with gradio.Row():
         return (
             gradio.Dropdown(
                 [NO_MODEL, *configs],
-                value=NO_MODEL if index else configs[0],
+                value=NO_MODEL if index else next(iter(demo.configs)),
                 label=f'Model {index + 1}',
                 elem_id=f'config{index + 1}',
             ),
             gradio.Dropdown(
                 weights,
-                value=weights[-1] if index == 0 else RANDOM,
+                value=RANDOM if index else next(iter(demo.checkpoints), RANDOM),
                 label='Checkpoint',
                 elem_id=f'checkpoint{index + 1}',
             ),
