@@ -10,6 +10,7 @@ from mmengine.registry import MODELS as MMENGINE_MODELS
 from mmengine.registry import (
     OPTIM_WRAPPER_CONSTRUCTORS as MMENGINE_OPTIM_WRAPPER_CONSTRUCTORS,
 )
+from mmengine.registry import OPTIM_WRAPPERS as MMENGINE_OPTIM_WRAPPERS
 from mmengine.registry import Registry
 
 MODELS = Registry(
@@ -17,6 +18,12 @@ MODELS = Registry(
 )
 HOOKS = Registry(
     'hook', parent=MMENGINE_HOOKS, scope='mmlinattn', locations=['mmlinattn.engine']
+)
+OPTIM_WRAPPERS = Registry(
+    'optimizer wrapper',
+    parent=MMENGINE_OPTIM_WRAPPERS,
+    scope='mmlinattn',
+    locations=['mmlinattn.engine'],
 )
 OPTIM_WRAPPER_CONSTRUCTORS = Registry(
     'optimizer wrapper constructor',

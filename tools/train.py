@@ -2,6 +2,7 @@
 
 import os.path as osp
 
+import torch
 from mmengine.device import get_device
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
@@ -34,7 +35,9 @@ def parse_args():
         'mmlinattn; the config may inherit from mmlinattn::.'
     )
     parser.add_argument(
-        '--amp', action='store_true', help='automatic mixed precision, on a GPU'
+        '--amp',
+        action='store_true',
+        help='automatic mixed precision; on a CPU in bfloat16',
     )
     parser.add_argument(
         '--resume',
@@ -137,21 +140,30 @@ def check_start(cfg, model):
         raise ValueError(f'pretrained={path!r} has NaN in {some(broken)}')
 
 
-def check_precision(cfg):
-    """Refuses mixed precision where MMEngine has none.
+def choose_precision(cfg):
+    """Lets mixed precision run where torch has it: on a CPU in bfloat16.
+
+    Args:
+        cfg (Config): The config of the run.
 
     Raises:
-        ValueError: If there is no GPU.
+        ValueError: If there is no GPU, and another type of numbers is asked for.
     """
     wrapper = cfg.get('optim_wrapper')
     if not isinstance(wrapper, dict) or wrapper.get('type') != 'AmpOptimWrapper':
         return
-    if get_device() == 'cpu':
+    if get_device() != 'cpu':
+        return
+    dtype = wrapper.get('dtype')
+    if dtype not in (None, 'bfloat16', torch.bfloat16):
         raise ValueError(
-            'mixed precision (optim_wrapper.type=AmpOptimWrapper) needs a GPU, and '
-            'there is none; --cfg-options optim_wrapper.type=OptimWrapper trains in '
-            'single precision'
+            f'mixed precision in optim_wrapper.dtype={dtype!r} needs a GPU, and there '
+            'is none; --cfg-options optim_wrapper.dtype=bfloat16 runs on a CPU'
         )
+    # they belong to float16
+    for option in ('dtype', 'loss_scale', 'use_fsdp'):
+        wrapper.pop(option, None)
+    wrapper.type = 'mmlinattn.CPUAmpOptimWrapper'
 
 
 def prepare(args):
@@ -161,7 +173,7 @@ def prepare(args):
     if args.amp and isinstance(cfg.get('optim_wrapper'), dict):
         cfg.optim_wrapper.type = 'AmpOptimWrapper'
         cfg.optim_wrapper.setdefault('loss_scale', 'dynamic')
-    check_precision(cfg)
+    choose_precision(cfg)
     if args.auto_scale_lr:
         if 'base_batch_size' not in cfg.get('auto_scale_lr', {}):
             raise KeyError(

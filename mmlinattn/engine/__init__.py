@@ -4,12 +4,13 @@ from .hooks import (
     PretrainedBackboneHook,
     check_pretrained,
 )
-from .optimizers import LayerDecayOptimWrapperConstructor
+from .optimizers import CPUAmpOptimWrapper, LayerDecayOptimWrapperConstructor
 from .preflight import check_run
 from .resume import checkpoint_fault, find_checkpoint
 
 __all__ = [
     'AtomicCheckpointHook',
+    'CPUAmpOptimWrapper',
     'LayerDecayOptimWrapperConstructor',
     'OversmoothingHook',
     'PretrainedBackboneHook',

@@ -12,6 +12,8 @@ from mmengine.structures import PixelData
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
 
+from mmlinattn.functional.precision import Float32Convolutions
+
 pytestmark = pytest.mark.modern
 
 SIDE = 64
@@ -147,7 +149,7 @@ def test_step(name, config, build_model):
     cfg = config(name)
     shrink(cfg)
     model = revert_sync_batchnorm(build_model(cfg))
-    # mixed precision needs a GPU
+    # MMEngine's mixed precision needs a GPU
     optim_wrapper = dict(cfg.optim_wrapper.to_dict(), type='OptimWrapper')
     with DefaultScope.overwrite_default_scope(cfg.default_scope):
         model.init_weights()
@@ -173,7 +175,6 @@ def test_step(name, config, build_model):
 @pytest.mark.parametrize(
     'config_name',
     [
-        # mmcv has no RoIAlign in half precision on a CPU
         'retinanet_softpp-t_fpn_1x_coco',
         'retinanet_swin-t-elfatt_fpn_1x_coco',
         'upernet_deit-s12-featscale_1x_ade20k-512x512',
@@ -209,8 +210,7 @@ def test_mixed_precision(config_name, config, build_model):
             model.zero_grad()
             torch.manual_seed(1)
             batch = model.data_preprocessor(copy.deepcopy(data), True)
-            # oneDNN's convolutions of small maps in bfloat16 write beside their memory
-            with torch.backends.mkldnn.flags(enabled=not enabled):
+            with Float32Convolutions():
                 with torch.autocast('cpu', torch.bfloat16, enabled=enabled):
                     loss, _ = model.parse_losses(model(**batch, mode='loss'))
                 loss.backward()
@@ -222,3 +222,51 @@ def test_mixed_precision(config_name, config, build_model):
     # bfloat16 has 8 bits; UperNet's BatchNorm over two pooled pixels amplifies rounding
     if cfg.default_scope != 'mmseg':
         assert torch.cosine_similarity(half_grad, grad, dim=0) > 0.8
+
+
+def extreme_images():
+    """Constant, zero, saturated, far too bright, one pixel, checkerboard."""
+    pixel = torch.zeros(3, SIDE, SIDE)
+    pixel[:, SIDE // 2, SIDE // 2] = 255
+    odd = (torch.arange(SIDE)[:, None] + torch.arange(SIDE)) % 2
+    constant = torch.full_like(pixel, 255)
+    noise = 1e4 * 255 * torch.rand(3, SIDE, SIDE)
+    board = 255.0 * odd.expand(3, -1, -1)
+    return constant / 2, torch.zeros_like(pixel), constant, noise, pixel, board
+
+
+@pytest.mark.parametrize(
+    'config_name',
+    [
+        'retinanet_softpp-t_fpn_1x_coco',
+        'soft-t_in1k',
+        pytest.param('mask-rcnn_softpp-t_fpn_1x_coco', marks=pytest.mark.full),
+        pytest.param('upernet_soft-s_1x_ade20k-512x512', marks=pytest.mark.full),
+    ],
+)
+def test_cpu_amp_trains_on_extreme_images(config_name, config, build_model):
+    """One model of every task, with what --amp stands for on a CPU."""
+    cfg = config(config_name)
+    shrink(cfg)
+    cfg.model.get('train_cfg', {}).pop('augments', None)
+    torch.manual_seed(0)
+    model = revert_sync_batchnorm(build_model(cfg))
+    wrapper = dict(
+        type='mmlinattn.CPUAmpOptimWrapper', optimizer=dict(type='SGD', lr=1e-5)
+    )
+    with DefaultScope.overwrite_default_scope(cfg.default_scope):
+        model.init_weights()
+        optim_wrapper = build_optim_wrapper(model, wrapper)
+        model.train()
+        for image in extreme_images():
+            data = BATCHES[cfg.default_scope](cfg)
+            data['inputs'] = [image.clone(), image.clone()]
+            optim_wrapper.zero_grad()
+            with optim_wrapper.optim_context(model):
+                batch = model.data_preprocessor(data, True)
+                loss, _ = model.parse_losses(model(**batch, mode='loss'))
+            assert loss.isfinite()
+            optim_wrapper.backward(loss)
+            for key, param in model.named_parameters():
+                assert param.grad is None or param.grad.isfinite().all(), key
+            optim_wrapper.step()

@@ -117,17 +117,20 @@ def test_train_options(run, config, checkpoint):
 
 
 @pytest.mark.parametrize('by_config', [False, True])
-def test_mixed_precision_needs_a_gpu(run, config, capsys, by_config):
+def test_mixed_precision(run, config, capsys, by_config):
     amp = 'optim_wrapper.type=AmpOptimWrapper'
-    args = ['--cfg-options', amp] if by_config else ['--amp']
-    assert run('train', config, *args, device='cuda').optim_wrapper.type in amp
+    args = ['--cfg-options', amp] if by_config else ['--amp', '--cfg-options']
+    wrapper = run('train', config, *args, 'model.width=3', device='cuda').optim_wrapper
+    assert wrapper.type in amp
+    scale = [] if by_config else ['optim_wrapper.loss_scale=512.0']
+    for dtype in ([], ['optim_wrapper.dtype=bfloat16']):
+        cfg = run('train', config, *args, 'model.width=3', *dtype, *scale)
+        assert cfg.optim_wrapper == dict(type='mmlinattn.CPUAmpOptimWrapper')
     with pytest.raises(SystemExit) as error:
-        run('train', config, *args)
+        run('train', config, *args, 'optim_wrapper.dtype=float16')
     assert error.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert 'needs a GPU' in line and 'optim_wrapper.type=OptimWrapper' in line
-    single = 'optim_wrapper.type=OptimWrapper'
-    run('train', config, '--cfg-options', single)
+    assert "dtype='float16' needs a GPU" in line and 'dtype=bfloat16' in line
 
 
 RESUMING = ['--cfg-options', 'load_from=other.pth', 'pretrained=gone.pth']

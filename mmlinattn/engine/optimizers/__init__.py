@@ -1,3 +1,4 @@
+from .cpu_amp import CPUAmpOptimWrapper
 from .layer_decay import LayerDecayOptimWrapperConstructor
 
-__all__ = ['LayerDecayOptimWrapperConstructor']
+__all__ = ['CPUAmpOptimWrapper', 'LayerDecayOptimWrapperConstructor']

@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from mmlinattn import functional as F
+from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.functional.tracing import is_exported, is_traced
 from mmlinattn.weights.pretrained import (
     explain_unexpected,
@@ -247,7 +248,8 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
     def run_block(self, block, x, hw_shape):
         """Runs a block; with ``with_cp``, the backward pass computes it again."""
         if self.with_cp and torch.is_grad_enabled():
-            return checkpoint(block, x, hw_shape, use_reentrant=False)
+            options = Float32Convolutions.checkpoint_options()
+            return checkpoint(block, x, hw_shape, use_reentrant=False, **options)
         return block(x, hw_shape)
 
     def add_norm(self, index, dims, eps):

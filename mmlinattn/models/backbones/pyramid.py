@@ -10,6 +10,7 @@ from mmengine.model import BaseModule, ModuleList
 from torch.nn import Dropout
 
 from mmlinattn import functional as F
+from mmlinattn.functional.precision import is_autocast_to_float16
 from mmlinattn.registry import MODELS, build_model
 
 from ..layers import (
@@ -22,6 +23,9 @@ from ..layers import (
 from .base import BaseBackbone, check_config, resolve_arch
 
 ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
+# What a projection to float16 may read; with trained weights, larger tokens leave
+# float16's range, 65504.
+_LARGEST = 2.0**13
 
 
 def resolve_pyramid_arch(arch, arch_zoo):
@@ -106,10 +110,17 @@ class PyramidStage(BaseModule):
             self.cls_token = learned_tokens(1, embed_dims)
         self.drop = Dropout(drop)
         self.blocks = ModuleList(blocks)
+        # no norm is between the embedding and the first projection
+        self.reads_embedding = not all(
+            getattr(block, 'pre_norm', True) for block in self.blocks[:1]
+        )
 
     def embed(self, x):
         """Turns a map (B, C', H', W') into tokens, extra ones first, and (H, W)."""
-        x, hw_shape = embed_tokens(self.embedding(x), self.pos_embed, self.cls_token)
+        x = self.embedding(x)
+        if self.reads_embedding and is_autocast_to_float16(x):
+            x = x.clamp(-_LARGEST, _LARGEST)
+        x, hw_shape = embed_tokens(x, self.pos_embed, self.cls_token)
         return self.drop(x), hw_shape
 
 

@@ -9,6 +9,7 @@ import torch
 from mmcv.cnn import build_activation_layer, build_norm_layer
 from torch import nn
 
+from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
@@ -42,10 +43,32 @@ def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
     )
 
 
+def in_own_dtype(layer, x, weight):
+    """Runs an embedding in the dtype of its weights, autocast or not.
+
+    What it reads is not normed: an image, or a sum over all blocks so far, beyond
+    float16 in extreme images. Where BatchNorm follows, it takes most of the gradient
+    out again, and what is left has the rounding errors of all: with bfloat16
+    convolutions, half of an unnormalized SOFT's gradient.
+
+    Args:
+        layer (Callable): The embedding, from a map to a map.
+        x (Tensor): The map, (B, C, H, W).
+        weight (Tensor): One of its weights.
+
+    Returns:
+        Tensor: The embedded map.
+    """
+    with autocast_disabled(x):
+        return layer(x.to(weight.dtype))
+
+
 @MODELS.register_module()
 class ConvStem(nn.Sequential):
     """Overlapping patch embedding of SOFT: three 3 x 3 Conv-BN-ReLU with
     strides 2, 1, 2, so a side becomes ceil(side / 4).
+
+    Under autocast, it computes in the dtype of its weights.
 
     Args:
         in_channels (int): Channels of the image.
@@ -81,13 +104,17 @@ class ConvStem(nn.Sequential):
             )
         )
 
+    def forward(self, x):
+        return in_own_dtype(super().forward, x, self[0][0].weight)
+
 
 @MODELS.register_module()
 class ConvEmbedding(nn.Module):
     """One Conv-BN-ReLU; a side becomes ceil(side / stride).
 
     Patches overlap if ``kernel_size`` is larger than ``stride``. The map is
-    zero-padded to whole strides first.
+    zero-padded to whole strides first. Under autocast, it computes in the dtype of its
+    weights.
 
     Args:
         in_channels (int): Channels of the input map.
@@ -138,7 +165,7 @@ class ConvEmbedding(nn.Module):
         pad_h, pad_w = [-side % self.stride for side in x.shape[2:]]
         if is_exported() or pad_h or pad_w:
             x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
-        return self.layer(x)
+        return in_own_dtype(self.layer, x, self.layer[0].weight)
 
 
 @MODELS.register_module()

@@ -14,6 +14,7 @@ from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from mmlinattn.deployment import ExportedModel, export, parity
+from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.models.layers import PositionTable
 from mmlinattn.registry import MODELS
 
@@ -494,33 +495,80 @@ def test_a_copy_has_its_own_position_tables():
     copied.load_state_dict(small.state_dict())
 
 
-@pytest.mark.parametrize('scale', (1, 100))
-@BACKBONES
-def test_half_precision_under_autocast(name, scale):
-    model = build(name).train()
-    x = scale * images(2, 96, 129)
-    with torch.autocast('cpu', torch.bfloat16):
-        outs = model(x)
-    assert all(out.isfinite().all() for out in outs)
-    random_loss(outs).backward()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
+# torch 2.1 has no float16 on a CPU
+HALVES = (torch.bfloat16,) if OLD_COMPILER else (torch.bfloat16, torch.float16)
 
 
-@BACKBONES
-def test_half_precision_is_close(name):
-    model = build(name)
-    x = images(1)
-    with torch.no_grad():
-        maps = model(x)
-        # oneDNN's bfloat16 convolutions are wrong on CPUs with AMX where
-        # channels are few and strides long (pytorch/pytorch issue 169688).
-        with (
-            torch.autocast('cpu', torch.bfloat16),
-            torch.backends.mkldnn.flags(enabled=False),
-        ):
+def extreme_images(height=64, width=96):
+    """Six kinds of them, (1, 3, H, W) each."""
+    pixel = torch.zeros(1, 3, height, width)
+    pixel[..., height // 2, width // 2] = 1
+    odd = (torch.arange(height)[:, None] + torch.arange(width)) % 2
+    return dict(
+        constant=torch.full_like(pixel, 0.7),
+        zero=torch.zeros_like(pixel),
+        saturated=torch.full_like(pixel, 2.64),
+        scaled=1e4 * images(1, height, width),
+        pixel=pixel,
+        checkerboard=(2.0 * odd - 1).expand_as(pixel),
+    )
+
+
+def run_half(model, x, dtype):
+    """Outputs and gradients under autocast, convolutions as on a GPU."""
+    model.zero_grad()
+    with Float32Convolutions(round_to=dtype):
+        with torch.autocast('cpu', dtype):
             outs = model(x)
-    for out, expected in zip(outs, maps):
-        assert (out - expected).norm() < 0.1 * expected.norm()
+        random_loss(outs).backward()
+    return outs, {key: p.grad for key, p in model.named_parameters()}
+
+
+@pytest.mark.parametrize('dtype', HALVES, ids=str)
+@BACKBONES
+def test_half_precision_of_extreme_images(name, dtype):
+    model = build(name)
+    batches = extreme_images()
+    # in training, BatchNorm would take the others for one image
+    runs = [(False, torch.cat(list(batches.values())))]
+    runs += [(True, x.expand(2, -1, -1, -1)) for x in batches.values()]
+    for training, x in runs:
+        model.train(training)
+        outs, grads = run_half(model, x, dtype)
+        assert all(out.isfinite().all() for out in outs)
+        for key, grad in grads.items():
+            assert grad.isfinite().all(), (key, training)
+
+
+@pytest.mark.parametrize('dtype', HALVES, ids=str)
+@pytest.mark.parametrize('training', (False, True), ids=('eval', 'train'))
+@BACKBONES
+def test_half_precision_is_close(name, training, dtype):
+    model = build(name).train(training)
+    x = torch.nn.functional.interpolate(images(2, 16, 24), (64, 96), mode='bicubic')
+    torch.manual_seed(1)
+    single = model(x)
+    random_loss(single).backward()
+    expected = [p.grad for p in model.parameters()]
+    torch.manual_seed(1)
+    outs, grads = run_half(model, x, dtype)
+    bound = {torch.bfloat16: 1, torch.float16: 1 / 4}[dtype]
+    for out, want in zip(outs, single):
+        assert (out - want).norm() < 0.05 * bound * want.norm()
+    error = torch.cat([(a - b).flatten() for a, b in zip(grads.values(), expected)])
+    norm = torch.cat([b.flatten() for b in expected]).norm()
+    assert error.norm() < 0.2 * bound * norm
+
+
+def test_embeddings_keep_their_dtype_under_autocast():
+    """Half-precision convolutions cost half of an unnormalized SOFT's gradient."""
+    model = build('SOFT')
+    seen = []
+    for stage in model.stages:
+        stage.embedding.register_forward_hook(lambda m, x, out: seen.append(out.dtype))
+    with torch.autocast('cpu', torch.bfloat16):
+        model(images(1))
+    assert seen == 4 * [torch.float32]
 
 
 @pytest.mark.parametrize(
