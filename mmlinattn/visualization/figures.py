@@ -50,7 +50,7 @@ def tidy(axes: Axes, title: str, xlabel: str, ylabel: str) -> None:
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(xlabel, fontsize=9)
     axes.set_ylabel(ylabel, fontsize=9)
-    axes.tick_params(labelsize=8)
+    axes.tick_params(which='both', labelsize=8)
     axes.grid(alpha=0.3, linewidth=0.5)
     axes.spines[['top', 'right']].set_visible(False)
 

@@ -132,7 +132,7 @@ def draw_frequencies(models: Sequence[dict[str, Any]]) -> Figure:
         tidy(axes, title, 'block', label)
         axes.set_xlim(0.5, max(len(model['blocks']) for model in models) + 0.5)
         if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
-            note = 'every map has more than --tokens tokens'
+            note = 'every map has more tokens than are compared'
             axes.text(0.5, 0.5, note, transform=axes.transAxes, ha='center', fontsize=9)
         axes.xaxis.get_major_locator().set_params(integer=True)
         if key == 'relative_gain':

@@ -19,6 +19,7 @@ example:
 
 import numpy as np
 import torch
+from matplotlib.ticker import LogFormatter
 from mmengine.utils import ProgressBar
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -49,6 +50,7 @@ from mmlinattn.visualization import (
 )
 
 SMALLEST = 8  # landmarks of a subset
+ROUNDING = 1e-16  # no smaller residuals are drawn, which float64 would not reach
 
 
 def parse_args(argv=None):
@@ -204,6 +206,8 @@ def draw_norms(axes, layers):
         axes.fill_between(counts, low, high, color=style['color'], alpha=0.2, lw=0)
     axes.set_xscale('log', base=2)
     axes.set_yscale('log')
+    for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        formatter(LogFormatter())
     tidy(axes, 'spectral norms: mean and range of layers', 'landmarks', 'norm')
     axes.legend(fontsize=8)
 
