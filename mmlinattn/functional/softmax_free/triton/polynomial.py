@@ -21,10 +21,11 @@ import triton.language as tl
 
 from ..polynomial import ACCURACIES, polynomial_within
 from . import MAX_DIM
-from .sweep import _padded
+from .sweep import _capability, _padded
 
 _UNIT = tl.constexpr(2.0**15)
 _PADDING = 64
+_SAFE_STAGES = tuple(map(int, triton.__version__.split('.')[:2])) >= (3, 7)
 # Rows and columns of a block of a parabola, and how deep its products are at a time;
 # rows of a block of columns. The padding is a multiple of depths and of these rows.
 _PARABOLA_BLOCK = dict(BLOCK=128, DEPTH=32, num_warps=8, num_stages=3)
@@ -308,7 +309,7 @@ def _parabola(high, low, height):
     blocks = triton.cdiv(size, _PARABOLA_BLOCK['BLOCK'])
     with torch.cuda.device_of(high):
         _parabola_kernel[triton.cdiv(blocks, 2) * (blocks + 1), matrices](
-            high, low, *out, size, height, **_PARABOLA_BLOCK
+            high, low, *out, size, height, **_pipelined(_PARABOLA_BLOCK, high)
         )
     return out
 
@@ -335,13 +336,19 @@ def _multiply(w, b, of_product, of_b, previous=None, of_previous=0.0, x=None, of
             of_x,
             PARTS=1 if low is None else 2,
             MORE=x is not None,
-            **_column_config(cols),
+            **_pipelined(_column_config(cols), b),
         )
     return out
 
 
 def _column_config(cols):
     return dict(_COLUMN_BLOCK, COLS=cols, num_warps=4 if cols <= 64 else 8)
+
+
+def _pipelined(config, x):
+    """Without stages where Triton's own may overwrite what a product still reads: in
+    the PTX of 3.4 for compute capability 9.0 they do, in that of 3.7 they don't."""
+    return config if _SAFE_STAGES or _capability(x) < 90 else dict(config, num_stages=1)
 
 
 def _half(x, *shape):
