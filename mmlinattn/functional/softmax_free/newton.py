@@ -33,7 +33,7 @@ def newton_alpha(a: Tensor, beta: float = 0.5, max_halvings: int = 10) -> Tensor
     row_sum = a.sum(-1, keepdim=True)
     # columns of A^2: their sums and their diagonal entries, (..., m)
     square_sum = (a @ row_sum).squeeze(-1)
-    square_diag = torch.linalg.vector_norm(a, dim=-1).square()
+    square_diag = a.square().sum(-1)
     norm = row_sum.amax((-2, -1))
     exponents = torch.arange(max_halvings + 1, device=a.device, dtype=a.dtype)
     candidates = 2 * beta**exponents / norm.square().unsqueeze(-1)
