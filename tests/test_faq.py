@@ -304,7 +304,8 @@ def prefix(tmp_path):
 def amp(tmp_path, monkeypatch):
     config = ROOT / 'configs/soft/softpp-t_in1k.py'
     command = [sys.executable, ROOT / 'tools/train.py', config, '--amp']
-    return run(*command, cwd=tmp_path).strip()
+    options = '--cfg-options', 'optim_wrapper.dtype=float16'
+    return run(*command, *options, cwd=tmp_path).strip()
 
 
 def test_every_error_is_reproduced():

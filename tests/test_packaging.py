@@ -138,7 +138,7 @@ def test_metadata(built):
     assert metadata['Version'] == mmlinattn.__version__
     assert metadata['Home-page'].startswith('https://')
     assert 'Apache' in metadata['License']
-    assert {'det', 'seg', 'pretrain', 'all', 'cam', 'deploy', 'tests'} == set(
+    assert {'det', 'seg', 'pretrain', 'all', 'cam', 'demo', 'deploy', 'tests'} == set(
         metadata.get_all('Provides-Extra')
     )
     license_files = [n for n in files_of(built[0]) if n.endswith('/LICENSE')]

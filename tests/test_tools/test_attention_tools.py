@@ -62,8 +62,9 @@ def fails(run, tmp_path, capsys):
             run(name, *arguments)
         assert stop.value.code == 2
         assert not (tmp_path / 'out').exists()
-        (line,) = capsys.readouterr().err.splitlines()
-        return line
+        line = capsys.readouterr().err
+        assert line.count('\n') == 1
+        return line.rstrip()
 
     return call
 

@@ -84,8 +84,9 @@ def fails(tmp_path, capsys, monkeypatch):
         with pytest.raises(SystemExit) as stop:
             tool.main([*map(str, arguments), '--out', str(out)])
         assert stop.value.code == 2 and not out.exists()
-        (line,) = capsys.readouterr().err.splitlines()
-        return line.partition('error: ')[2]
+        line = capsys.readouterr().err
+        assert line.count('\n') == 1
+        return line.rstrip().partition('error: ')[2]
 
     return call
 

@@ -122,7 +122,8 @@ def _attend(
     if solver == 'cholesky':
         y = cholesky_solve(a, x)
     else:
-        if solver == 'auto':  # A is known to be positive semi-definite
+        # A is known to be positive semi-definite; an exported size is not known
+        if solver == 'auto' and not is_exported():
             solver = pick_solver(a.device.type, a.size(-1), num_iters)
         y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
     return apply(_Product, p.transpose(-2, -1), scale * y)
