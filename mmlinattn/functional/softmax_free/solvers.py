@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple, Optional, Protocol
 import torch
 from torch import Tensor
 
+from ..threads import one_thread
 from ..tracing import is_exported
 from . import polynomial
 from .halves import halves_pay, parabola_of_halves
@@ -65,7 +66,8 @@ class NewtonSolver(NamedTuple):
 
     def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
         steps = newton_steps_of_halves if halves_pay(a) else newton_steps
-        return (steps(a, _step_size(a, alpha), self.num_iters),)
+        with one_thread(a, below=_SPECTRAL_FROM):
+            return (steps(a, _step_size(a, alpha), self.num_iters),)
 
     def apply(self, prepared: Prepared, x: Tensor) -> Tensor:
         return prepared[0] @ x
@@ -124,7 +126,8 @@ class SpectralSolver(NamedTuple):
     num_iters: int
 
     def prepare(self, a: Tensor, alpha: Optional[Tensor] = None) -> Prepared:
-        eigenvalues, vectors = torch.linalg.eigh(a)
+        with one_thread(a, below=_LANCZOS_FROM):
+            eigenvalues, vectors = torch.linalg.eigh(a)
         alpha = _step_size(a, alpha)
         return vectors, newton_filter(eigenvalues.unsqueeze(-1), alpha, self.num_iters)
 
