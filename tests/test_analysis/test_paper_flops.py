@@ -55,6 +55,7 @@ def test_printed(title, name):
     assert wrong == NOT_REPRODUCED.get(name, set())
 
 
+@pytest.mark.full
 def test_page():
     written = paper.PAGE.read_text(encoding='utf-8')
     assert written == paper.render(), 'run python tests/test_analysis/paper_flops.py'

@@ -99,13 +99,8 @@ def test_3x_of_older_family(user, configs, quick):
     assert metrics['coco/bbox_mAP_50'] > 0
 
 
-@pytest.mark.parametrize(
-    'backbone',
-    [
-        'swin-s-featscale_fpn',
-        pytest.param('deit-s12-attnscale_sfp', marks=pytest.mark.full),
-    ],
-)
+@pytest.mark.full
+@pytest.mark.parametrize('backbone', ['swin-s-featscale_fpn', 'deit-s12-attnscale_sfp'])
 def test_mask_rcnn_against_oversmoothing(user, configs, quick, backbone):
     config = configs / f'antioversmoothing/mask-rcnn_{backbone}_1x_coco.py'
     metrics = train_and_test(user, config, quick('coco', **MASK_RCNN))

@@ -38,10 +38,8 @@ def test_upernet_against_oversmoothing(user, configs, quick, mmseg, backbone):
     check_train_and_test(user, mmseg, configs / config, quick('ade20k', **SHORT))
 
 
-@pytest.mark.parametrize(
-    'backbone',
-    ['cswin-t-elfatt', pytest.param('swin-b-elfatt', marks=pytest.mark.full)],
-)
+@pytest.mark.full
+@pytest.mark.parametrize('backbone', ['cswin-t-elfatt', 'swin-b-elfatt'])
 def test_upernet_with_elfatt(user, configs, quick, mmseg, backbone):
     config = f'elfatt/upernet_{backbone}_1x_ade20k-512x512.py'
     check_train_and_test(user, mmseg, configs / config, quick('ade20k', **SHORT))
@@ -65,6 +63,7 @@ def check_train_and_test(user, mmseg, config, options):
     assert metrics == training.metrics
 
 
+@pytest.mark.full
 @pytest.mark.modern
 def test_killed_training_goes_on(user, configs, quick):
     config = configs / 'soft/upernet_softpp-t_1x_ade20k-512x512.py'
