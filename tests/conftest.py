@@ -75,6 +75,15 @@ def quiet():
     MMLogger.get_current_instance().setLevel(logging.WARNING)
 
 
+@pytest.fixture(autouse=True)
+def no_loggers_of_others(quiet):
+    """A logger writes to the output of the test that made it, which ends with it."""
+    loggers = MMLogger._instance_dict.copy()
+    yield
+    MMLogger._instance_dict.clear()
+    MMLogger._instance_dict.update(loggers)
+
+
 @pytest.fixture
 def run_python(tmp_path):
     """Runs code in an interpreter that has imported nothing yet."""
