@@ -15,7 +15,7 @@ from ..tracing import apply, is_exported
 from .inverse import cholesky_solve, newton_pinv
 from .kernel import gaussian_kernel
 from .products import pick_products
-from .solvers import check_solver, make_solver, pick_solver
+from .solvers import check_solver, make_solver
 from .streaming import StreamedProducts
 
 # Up to this many entries, P is kept in memory and not computed again.
@@ -122,10 +122,7 @@ def _attend(
     if solver == 'cholesky':
         y = cholesky_solve(a, x)
     else:
-        # A is known to be positive semi-definite; an exported size is not known
-        if solver == 'auto' and not is_exported():
-            solver = pick_solver(a.device.type, a.size(-1), num_iters)
-        y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
+        y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver, semidefinite=True)
     return apply(_Product, p.transpose(-2, -1), scale * y)
 
 

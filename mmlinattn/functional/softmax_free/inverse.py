@@ -22,6 +22,7 @@ def newton_pinv(
     *,
     alpha: Optional[Tensor] = None,
     solver: str = 'auto',
+    semidefinite: bool = False,
 ) -> Tensor:
     r"""Applies ``num_iters`` Newton-Raphson steps towards the inverse of A.
 
@@ -57,7 +58,9 @@ def newton_pinv(
         solver (str): 'newton', 'polynomial', 'spectral', 'lanczos', or 'auto',
             which picks one of them by device, size and number of steps. The result of
             'polynomial' is worthless where an eigenvalue is negative, beyond rounding
-            errors; nobody looks, so 'auto' leaves it to callers who know their matrix.
+            errors; nobody looks.
+        semidefinite (bool): Whether ``a`` is known to have no such eigenvalue, so that
+            'auto' may pick 'polynomial'.
 
     Returns:
         Tensor: The pseudo-inverse, (..., m, m), or its product with ``rhs``,
@@ -73,7 +76,8 @@ def newton_pinv(
         _check_shapes(a, rhs)
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
-    return _solve(a, rhs, make_solver(solver, num_iters, a, semidefinite=False), alpha)
+    chosen = make_solver(solver, num_iters, a, semidefinite=semidefinite)
+    return _solve(a, rhs, chosen, alpha)
 
 
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
