@@ -12,4 +12,5 @@ default_hooks = dict(
     sampler_seed=dict(type='DistSamplerSeedHook'),
     visualization=dict(type='SegVisualizationHook'),
     pretrained=dict(type='mmlinattn.PretrainedBackboneHook'),
+    release_memory=dict(type='mmlinattn.ReleaseMemoryHook'),
 )

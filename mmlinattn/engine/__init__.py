@@ -2,6 +2,7 @@ from .hooks import (
     AtomicCheckpointHook,
     OversmoothingHook,
     PretrainedBackboneHook,
+    ReleaseMemoryHook,
     check_pretrained,
 )
 from .optimizers import CPUAmpOptimWrapper, LayerDecayOptimWrapperConstructor
@@ -14,6 +15,7 @@ __all__ = [
     'LayerDecayOptimWrapperConstructor',
     'OversmoothingHook',
     'PretrainedBackboneHook',
+    'ReleaseMemoryHook',
     'check_pretrained',
     'check_run',
     'checkpoint_fault',

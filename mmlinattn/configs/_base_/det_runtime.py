@@ -11,7 +11,11 @@ from mmengine.hooks import (
 from mmengine.runner import LogProcessor
 from mmengine.visualization import LocalVisBackend
 
-from mmlinattn.engine import AtomicCheckpointHook, PretrainedBackboneHook
+from mmlinattn.engine import (
+    AtomicCheckpointHook,
+    PretrainedBackboneHook,
+    ReleaseMemoryHook,
+)
 
 default_scope = 'mmdet'
 default_hooks = dict(
@@ -22,6 +26,7 @@ default_hooks = dict(
     sampler_seed=dict(type=DistSamplerSeedHook),
     visualization=dict(type=DetVisualizationHook),
     pretrained=dict(type=PretrainedBackboneHook),
+    release_memory=dict(type=ReleaseMemoryHook),
 )
 env_cfg = dict(
     cudnn_benchmark=False,
