@@ -89,7 +89,7 @@ test-openmmlab:
 
 test-modern:  # its share: the tests marked so
 	@$(make-env) --stack modern
-	OMP_NUM_THREADS=1 .venv-modern/bin/$(RUN) $(pytest-options) $(tests) -m 'modern$(if $(FULL),, and not full)' $(ARGS)
+	OMP_NUM_THREADS=1 .venv-modern/bin/$(RUN) $(pytest-options) $(tests) -m 'modern$(if $(FULL),, and not full and not modern_full)' $(ARGS)
 
 coverage: export COVERAGE_FILE = $(CURDIR)/.coverage
 coverage:  ## which lines the tests run, on all stacks together; fails below 95 %

@@ -157,8 +157,11 @@ def test_a_stopped_run_goes_on(load, tmp_path, tiny, monkeypatch):
     for ending in ('md', 'png'):
         assert (tmp_path / f'out/claims/tiny.{ending}').is_file()
     tiny.clear()
+    (tmp_path / 'out/claims/tiny.txt').write_text('New is twice old.\n')
     run(load, tmp_path, '--seeds', '2')
     assert not tiny  # all is done
+    for page in ('claims.md', 'claims/tiny.md'):
+        assert 'by hand: New is twice old.\n' in (tmp_path / 'out' / page).read_text()
     run(load, tmp_path, '--seeds', '3')
     assert tiny == [(2, 'old'), (2, 'new')]
 
@@ -263,7 +266,9 @@ def test_the_page_follows_from_the_numbers(load):
     """Verdicts of the documentation are computed, never written by hand."""
     command, report = load('command'), load('report')
     records = {x: command.Record(claim, DOCS) for x, claim in command.CLAIMS.items()}
-    entries = [(x.claim, x.content, x.complete()) for x in records.values()]
+    entries = [
+        (x.claim, x.content, x.complete(), x.notes()) for x in records.values()
+    ]
     assert (DOCS / 'claims.md').read_text('utf-8') == report.page(entries)
     for record in records.values():
         if record.content is None:
@@ -272,7 +277,9 @@ def test_the_page_follows_from_the_numbers(load):
         assert record.content['settings'] == json.loads(
             json.dumps(record.claim.settings)
         )
-        text = report.section(record.claim, record.content, record.complete(), 1)
+        text = report.section(
+            record.claim, record.content, record.complete(), record.notes(), level=1
+        )
         assert record.file.with_suffix('.md').read_text('utf-8') == text
 
 

@@ -6,7 +6,8 @@ finished of a seed is kept in the claim's JSON file, as long as settings, data a
 machine are the same. Weights and shapes are kept in --work-dir.
 
 Written to --out: claims.md, all claims on one page, and of each claim NAME that has a
-finished seed claims/NAME.json, claims/NAME.md and claims/NAME.png.
+finished seed claims/NAME.json, claims/NAME.md and claims/NAME.png. Notes of yours in
+claims/NAME.txt, beside the results, become a part of the pages; --overwrite keeps them.
 
 claims (minutes are estimates for three seeds on two cores):
 {claims}
@@ -169,6 +170,11 @@ class Record:
         self.content['seconds'].setdefault(str(seed), {})[unit] = round(seconds, 1)
         self.write()
 
+    def notes(self):
+        """What a person wrote of these results, '' if nothing."""
+        file = self.file.with_suffix('.txt')
+        return file.read_text('utf-8').strip() if file.is_file() else ''
+
     def write(self):
         with whole_file(self.file) as draft:
             draft.write_text(json.dumps(self.content, indent=1) + '\n', 'utf-8')
@@ -297,13 +303,13 @@ def write_pages(out, records):
         if not runs:
             continue
         record.claim.plot(runs, record.file.with_suffix('.png'))
-        text = section(record.claim, record.content, runs, level=1)
+        text = section(record.claim, record.content, runs, record.notes(), level=1)
         record.file.with_suffix('.md').write_text(text, 'utf-8')
     out.mkdir(parents=True, exist_ok=True)
     (out / 'claims.md').write_text(
         page(
             [
-                (record.claim, record.content, record.complete())
+                (record.claim, record.content, record.complete(), record.notes())
                 for record in records.values()
             ]
         ),

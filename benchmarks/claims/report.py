@@ -1,4 +1,5 @@
-"""Pages of the claims: every word about a result is computed from its numbers."""
+"""Pages of the claims: every word about a result is computed from its numbers, but for
+notes that a person wrote beside them."""
 
 from side_by_side.report import markdown
 
@@ -76,13 +77,14 @@ def findings_table(findings):
     return markdown(titles, rows)
 
 
-def section(claim, content, runs, level=2):
+def section(claim, content, runs, notes='', level=2):
     """Markdown of one claim, with a heading of a level.
 
     Args:
         claim (Claim): The claim.
         content (dict | None): Its record; None if it was never run.
         runs (dict): Its finished seeds.
+        notes (str): What a person has to say of these results; Markdown.
         level (int): 1 for a page of its own, which lies beside its plot.
 
     Returns:
@@ -119,6 +121,8 @@ def section(claim, content, runs, level=2):
     lines += [findings_table(findings), '']
     for caption, titles, rows in claim.tables(runs):
         lines += [f'{caption}:', '', markdown(titles, rows), '']
+    if notes:
+        lines += [f'**Notes**, written by hand: {notes}', '']
     folder = '' if level == 1 else 'claims/'
     seconds = sum(sum(x.values()) for x in content['seconds'].values())
     count = len(runs)
@@ -143,14 +147,14 @@ def page(entries):
         str: Markdown.
     """
     rows = []
-    for claim, _, runs in entries:
+    for claim, _, runs, _ in entries:
         verdict, findings = verdict_of(claim, runs)
         shown = sum(finding.verdict == SHOWN for finding in findings)
         parts = f'{shown} of {len(findings)} parts shown' if findings else '-'
         rows.append([f'[{claim.title}](#{anchor(claim.title)})', verdict, parts])
     head = HEAD.format(
         verdicts=markdown(['claim', 'verdict', 'parts'], rows),
-        minutes=sum(claim.minutes for claim, _, _ in entries),
+        minutes=sum(entry[0].minutes for entry in entries),
         **names(),
     )
     return '\n'.join([head, *(section(*entry) for entry in entries)])
