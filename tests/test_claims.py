@@ -266,9 +266,7 @@ def test_the_page_follows_from_the_numbers(load):
     """Verdicts of the documentation are computed, never written by hand."""
     command, report = load('command'), load('report')
     records = {x: command.Record(claim, DOCS) for x, claim in command.CLAIMS.items()}
-    entries = [
-        (x.claim, x.content, x.complete(), x.notes()) for x in records.values()
-    ]
+    entries = [(x.claim, x.content, x.complete(), x.notes()) for x in records.values()]
     assert (DOCS / 'claims.md').read_text('utf-8') == report.page(entries)
     for record in records.values():
         if record.content is None:

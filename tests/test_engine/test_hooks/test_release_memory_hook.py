@@ -18,9 +18,7 @@ def resident():
     return 1024 * int(status.partition('VmRSS:')[2].split()[0])
 
 
-@pytest.mark.skipif(
-    not hasattr(ctypes.CDLL(None), 'malloc_trim'), reason='needs glibc'
-)
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), 'malloc_trim'), reason='needs glibc')
 def test_gaps_between_what_is_kept_return_to_the_system():
     pieces = [bytes([i % 251]) * SIZE for i in range(600)]
     kept = pieces[::2]
