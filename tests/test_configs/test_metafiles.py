@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.modern
+pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 ROOT = Path(__file__).parents[2]
 BACKBONE = '[a-z0-9-]+'

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-pytestmark = pytest.mark.modern
+pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 # those for Cityscapes differ from others in the number of classes
 QUICK = r'^(?!.*cityscapes)'

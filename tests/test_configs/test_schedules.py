@@ -9,7 +9,7 @@ from mmengine.optim import build_optim_wrapper
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
 
-pytestmark = pytest.mark.modern
+pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 
 def test_schedule_ends_with_training(name, config):

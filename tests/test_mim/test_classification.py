@@ -17,7 +17,7 @@ SHORT = {
 # mixed precision needs a GPU
 FLOAT32 = {'optim_wrapper.type': 'OptimWrapper'}
 
-pytestmark = pytest.mark.modern
+pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 
 @pytest.fixture(scope='module')

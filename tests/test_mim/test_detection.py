@@ -70,6 +70,7 @@ def test_retinanet_on_coco(user, configs, quick):
     assert metrics['coco/bbox_mAP_50'] > 0
 
 
+@pytest.mark.full
 def test_mask_rcnn_on_cityscapes(user, configs, quick):
     metrics = train_and_test(
         user,

@@ -17,6 +17,7 @@ def mmseg(modern):
     return 'tools' if modern else 'mmsegmentation'
 
 
+@pytest.mark.modern_full
 @pytest.mark.modern
 def test_upernet_on_ade20k(user, configs, quick, mmseg):
     config = configs / 'soft/upernet_softpp-t_1x_ade20k-512x512.py'
@@ -29,10 +30,8 @@ def test_upernet_on_cityscapes(user, configs, quick, mmseg):
     check_train_and_test(user, mmseg, config, quick('cityscapes', **SHORT))
 
 
-@pytest.mark.parametrize(
-    'backbone',
-    ['deit-s12-featscale', pytest.param('swin-s-attnscale', marks=pytest.mark.full)],
-)
+@pytest.mark.full
+@pytest.mark.parametrize('backbone', ['deit-s12-featscale', 'swin-s-attnscale'])
 def test_upernet_against_oversmoothing(user, configs, quick, mmseg, backbone):
     config = f'antioversmoothing/upernet_{backbone}_1x_ade20k-512x512.py'
     check_train_and_test(user, mmseg, configs / config, quick('ade20k', **SHORT))

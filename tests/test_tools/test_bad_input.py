@@ -317,6 +317,7 @@ UNREADABLE = {
 }
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize('tool', ['train', 'test', 'get_flops'])
 @pytest.mark.parametrize('name', UNREADABLE)
 def test_config_that_can_not_be_read(use, world, tool, name):
@@ -464,6 +465,7 @@ ARGUMENTS = [
 ]
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize(
     'tool, option, words',
     [
@@ -535,6 +537,7 @@ FINE = {
 }
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize('how', USES)
 @pytest.mark.parametrize('name', [*UNREADABLE_FILES, *WRONG_MODELS, 'weights_only'])
 def test_checkpoint(use, how, name):
@@ -555,6 +558,7 @@ def test_code_in_a_checkpoint(use, how):
     assert not Path('executed').exists()
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize('name', ['nan', 'head', 'wider', 'deeper', 'shallow'])
 @pytest.mark.parametrize('how', ['test', 'resume', 'load_from'])
 def test_mismatch_that_is_asked_for(begin, how, name):
@@ -682,6 +686,7 @@ def copied(world, tmp_path_factory):
     return copy
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize('tool', ['train', 'test'])
 @pytest.mark.parametrize('name', DATA)
 def test_data(use, copied, tool, name):
@@ -709,6 +714,7 @@ def test_no_data(use, tool, kind):
     check(use(tool, *args, '--cfg-options', option), tool, *words)
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize('tool', ['train', 'test'])
 @pytest.mark.parametrize(
     'kind, option',

@@ -12,7 +12,7 @@ from mmlinattn.analysis import count_flops
 from mmlinattn.models import SOFT, SOFTPlusPlus
 from mmlinattn.utils import load_config
 
-pytestmark = pytest.mark.modern
+pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / 'tools/analysis_tools/get_flops.py'
 CONFIGS = ROOT / 'configs/soft'

@@ -404,6 +404,7 @@ def test_trained_compiled(name):
 SHIPPED = ((2, 96, 129), (1, 32, 32), (1, 33, 257), (3, 257, 33), (1, 200, 333))
 
 
+@pytest.mark.modern_full
 @BACKBONES
 def test_onnx_at_any_size(name, tmp_path):
     pytest.importorskip('onnxruntime')
@@ -413,6 +414,7 @@ def test_onnx_at_any_size(name, tmp_path):
         assert max(parity(model, run, images(*size)).values()) <= 1e-4
 
 
+@pytest.mark.modern_full
 @BACKBONES
 def test_traced_at_any_size(name, tmp_path):
     model = ExportedModel(build(name, out_indices=ALL))
