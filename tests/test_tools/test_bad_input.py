@@ -7,6 +7,7 @@ for a folder with data and good configs, `mine.py` for a config that inherits on
 them and says what is wrong.
 """
 
+import gc
 import importlib.util
 import json
 import os
@@ -223,6 +224,7 @@ def world(tmp_path_factory):
 
     torch.manual_seed(0)
     save_checkpoints(folder, build_model(load_config(str(folder / 'cls.py'))))
+    gc.freeze()  # as quick_collections does: the libraries are imported only now
     return folder
 
 
