@@ -4,8 +4,8 @@ configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py trains on small images of shapes,
 one size ('fixed') or of new sizes in every batch ('random'), with quickstart's settings
 and without workers of the data loader. Every 20 iterations, the resident memory of the
 process is recorded, the largest loss, and the seconds of an iteration. The exit code is
-1 if a loss was not finite, or if memory grew by more than 2 %: after the warm-up with
-one size, in the second half with new ones.
+1 if a loss was not finite, or if memory grew by more than 2 %: with one size, after the
+first quarter, in which every part has run once; with new ones, in the second half.
 
 The command may be stopped: the next one with the same --work-dir goes on.
 
@@ -39,7 +39,7 @@ MAKE_SHAPES = ROOT / 'tools' / 'dataset_converters' / 'make_shapes.py'
 QUICKSTART = ROOT / 'tools' / 'misc' / 'quickstart.py'
 RECORD = 'long_run.jsonl'
 INTERVAL = 20
-WARM_UP = 0.1  # of the iterations
+WARM_UP = 0.25  # of the iterations, the first evaluation's among them
 GROWTH = 0.02  # of memory
 NUM_TRAIN, NUM_VAL, BATCH = 200, 16, 2
 # pixels of a side; a batch of two sizes is padded to the larger ones
@@ -234,7 +234,7 @@ def summarize(record):
 
     Args:
         record (list[dict]): Lines of :class:`LongRunHook`. The warm-up is their first
-            tenth, and that of every process that went on.
+            quarter, and that of every process that went on.
 
     Returns:
         dict: Memory in bytes, as medians of the first and last tenth after the
@@ -242,12 +242,12 @@ def summarize(record):
         second half; seconds of an iteration in the same tenths; the number of
         processes; whether all losses are finite.
     """
-    tenth = max(round(WARM_UP * len(record)), 1)
+    warm_up = max(round(WARM_UP * len(record)), 1)
     starts = [i for i, line in enumerate(record) if line['new']]
     warm = [
         line
         for i, line in enumerate(record)
-        if not any(start <= i < start + tenth for start in starts)
+        if not any(start <= i < start + warm_up for start in starts)
     ]
     tenth = max(len(warm) // 10, 1)
 
@@ -288,7 +288,7 @@ def plot(records, path):
             steps = [line['iter'] for line in record]
             axis.plot(steps, list(map(value, record)), label=f'{name} sizes', lw=1)
         axis.set(title=title, xlabel='iteration', ylim=(0, None))
-    axes[0].legend()
+    axes[0].legend(loc='lower right')
     figure.savefig(path, dpi=80)
     plt.close(figure)
 

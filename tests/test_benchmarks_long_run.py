@@ -36,7 +36,7 @@ def test_growth_is_seen(long_run):
     for sizes, memory, grown, kept in (
         ('fixed', flat, 0, True),
         ('random', flat, 0, True),
-        ('fixed', [100 + i / 10 for i in range(50)], 0.04, False),
+        ('fixed', [100 + i / 10 for i in range(50)], 0.033, False),
         ('fixed', [*[100] * 20, *[103] * 30], 0.03, False),
         ('random', [*[100] * 20, *[103] * 30], 0.03, True),
         ('random', [*[100] * 40, *[103] * 10], 0.03, False),

@@ -3,12 +3,12 @@
 import contextlib
 import copy
 import io
-import statistics
 import time
 import warnings
 
 import torch
 from mmengine.hooks import Hook
+from side_by_side.timing import synchronize
 
 from mmlinattn.utils.files import whole_file
 
@@ -24,21 +24,15 @@ BN = dict(type='BN', requires_grad=True)
 
 
 class Watch(Hook):
-    """Keeps AP by step and seconds of every step, and moves a progress bar."""
+    """Keeps AP by step, and moves a progress bar."""
 
     priority = 'VERY_LOW'
 
     def __init__(self, bar):
         self.bar = bar
-        self.aps, self.seconds = {}, []
-
-    def before_train_iter(self, runner, batch_idx, data_batch=None):
-        self.start = time.perf_counter()
+        self.aps = {}
 
     def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
-        if runner.model.data_preprocessor.device.type == 'cuda':
-            torch.cuda.synchronize()
-        self.seconds.append(time.perf_counter() - self.start)
         next(self.bar, None)
 
     def after_val_epoch(self, runner, metrics=None):
@@ -159,7 +153,7 @@ def trained(backbone, channels, context):
         context (Context): ``settings['recipe']`` is the recipe.
 
     Returns:
-        tuple[Runner, dict]: And 'aps' by step and the median 'seconds' of a step.
+        tuple[Runner, dict[int, float]]: And AP by step.
     """
     import_mmdet()
     from mmengine.runner import Runner
@@ -181,16 +175,38 @@ def trained(backbone, channels, context):
     if path.is_file():
         kept = torch.load(path, map_location='cpu', weights_only=True)
         runner.model.load_state_dict(kept['model'])
-        return runner, kept['history']
+        return runner, kept['aps']
     steps = range(context.settings['recipe']['steps'])
     watch = Watch(iter(context.track(steps, description='steps')))
     runner.register_hook(watch)
     runner.train()
     list(watch.bar)
-    history = dict(aps=watch.aps, seconds=statistics.median(watch.seconds))
     with whole_file(path) as draft:
-        torch.save(dict(model=runner.model.state_dict(), history=history), draft)
-    return runner, history
+        torch.save(dict(model=runner.model.state_dict(), aps=watch.aps), draft)
+    return runner, watch.aps
+
+
+@quiet()
+def training_step(backbone, channels, context):
+    """A training step on one batch, as often as it is called; see :func:`trained`.
+
+    Returns:
+        callable: Takes nothing, and waits for the device.
+    """
+    import_mmdet()
+    from mmengine.runner import Runner
+
+    cfg = make_config(backbone, channels, context, context.work_dir / 'runs' / 'steps')
+    runner = Runner.from_cfg(cfg)
+    optim_wrapper = runner.build_optim_wrapper(cfg.optim_wrapper)
+    batch = next(iter(runner.build_dataloader(cfg.train_dataloader)))
+    runner.model.train()
+
+    def step():
+        runner.model.train_step(copy.deepcopy(batch), optim_wrapper)
+        synchronize(context.device)
+
+    return step
 
 
 def import_mmdet():

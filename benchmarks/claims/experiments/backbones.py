@@ -1,7 +1,12 @@
 """Backbones side by side in one RetinaNet, from scratch."""
 
+import statistics
+from functools import partial
+
+from side_by_side.timing import measure as take_turns
+
 from ..claim import Claim, Part, scores_doubt, spread, values_of
-from ..detection import BN, RECIPE, average_precision, trained
+from ..detection import BN, RECIPE, average_precision, trained, training_step
 from ..plots import Panel, plot_lines
 from . import detectors
 
@@ -41,29 +46,49 @@ ORDER = (
 )
 
 
+NAMES = (OURS, *BACKBONES)
+PACE = 'seconds of a step'
+
+
 def units(settings):
-    return [OURS, *BACKBONES]
+    return [*NAMES, PACE]
 
 
 def measure(unit, context):
-    if unit == OURS:
-        cfg, channels = detectors.soft(context.settings, True)
-    elif context.settings['arch'] != 'tiny':  # a smoke test
-        cfg = dict(
-            type='mmlinattn.SwinTransformer',
-            arch=dict(embed_dims=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 1, 1]),
-            **OUT,
-        )
-        channels = [16, 32, 64]
-    else:
-        cfg, channels = BACKBONES[unit]
-    runner, history = trained(cfg, channels, context)
+    if unit == PACE:
+        return measure_pace(context)
+    runner, aps = trained(*backbone_of(unit, context.settings), context)
     side = context.settings['recipe']['side']
     return dict(
         ap=average_precision(runner, side),
-        aps={str(step): ap for step, ap in history['aps'].items()},
-        seconds=history['seconds'],
+        aps={str(step): ap for step, ap in aps.items()},
     )
+
+
+def backbone_of(name, settings):
+    """Config and channels of a backbone."""
+    if name == OURS:
+        return detectors.soft(settings, True)
+    if settings['arch'] == 'tiny':
+        return BACKBONES[name]
+    arch = dict(embed_dims=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 1, 1])
+    cfg = dict(type='mmlinattn.SwinTransformer', arch=arch, **OUT)
+    return cfg, [16, 32, 64]  # a smoke test
+
+
+def measure_pace(context):
+    """Training steps of all in turns, so that they see the same machine."""
+    runs = {}
+    for name in NAMES:
+        step = training_step(*backbone_of(name, context.settings), context)
+        step()
+        runs[name] = (step, lambda: None)
+    times = take_turns(
+        runs,
+        dict.fromkeys(runs, context.settings['rounds']),
+        partial(context.track, description='rounds'),
+    )
+    return dict(seconds={x: statistics.median(times[x].values()) for x in NAMES})
 
 
 def better(of_seed, name, other):
@@ -75,22 +100,23 @@ DETECTS = scores_doubt('ap', 0.02)
 
 def tables(runs):
     rows = []
-    for unit in next(iter(runs.values())):
-        milliseconds = [1e3 * x for x in values_of(runs, unit, 'seconds')]
-        cells = [spread(values_of(runs, unit, 'ap')), spread(milliseconds, 0)]
-        rows.append([unit, *cells])
+    for name in NAMES:
+        milliseconds = [1e3 * x for x in values_of(runs, PACE, 'seconds', name)]
+        cells = [spread(values_of(runs, name, 'ap')), spread(milliseconds, 0)]
+        rows.append([name, *cells])
     titles = ['backbone', 'AP after the last step', 'median of a step, ms']
     return [('On held-back images', titles, rows)]
 
 
 def plot(runs, path):
     steps, seconds = {}, {}
-    for unit, numbers in next(iter(runs.values())).items():
-        xs = sorted(map(int, numbers['aps']))
-        ys = [[x['aps'][str(step)] for step in xs] for x in values_of(runs, unit)]
-        pace = values_of(runs, unit, 'seconds')
-        steps[unit] = (xs, ys)
-        seconds[unit] = ([x * sum(pace) / len(pace) for x in xs], ys)
+    for name in NAMES:
+        numbers = values_of(runs, name, 'aps')
+        xs = sorted(map(int, numbers[0]))
+        ys = [[x[str(step)] for step in xs] for x in numbers]
+        pace = statistics.fmean(values_of(runs, PACE, 'seconds', name))
+        steps[name] = (xs, ys)
+        seconds[name] = ([x * pace for x in xs], ys)
     plot_lines(
         [
             Panel('AP against steps', 'steps', 'box AP', steps),
@@ -111,19 +137,21 @@ CLAIM = Claim(
     setting="All six in the project's RetinaNet, at their full width, from scratch: "
     '400 steps of 4 images of 96 pixels in the same order; FPN and heads with 64 '
     'channels and two convolutions; AdamW, lr 6e-4, weight decay 0.05, cosine, for '
-    'all. AP is taken four times on the way. Seconds are medians of a step times '
-    'steps.',
+    'all. AP is taken four times on the way. Seconds are medians of 15 steps, which '
+    'all take in turns, times steps.',
     limits='400 steps from scratch may favor convolutions, which pretrained weights '
     'would not. ResNet-18 is usually trained with SGD. FeatScale has little time to '
     'learn.',
     settings=dict(
         detectors.SETTINGS,
         recipe=dict(RECIPE, evaluations=4),
+        rounds=15,
         images=dict(detection=detectors.IMAGES),
     ),
     smoke=dict(
         arch=detectors.TINY,
         recipe=detectors.SMOKE_RECIPE,
+        rounds=1,
         images=dict(detection=(4, 2)),
     ),
     minutes=60,
