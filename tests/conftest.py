@@ -49,6 +49,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
+def pytest_sessionfinish():
+    """Keeps what coverage saw: a process with many libraries may not end in peace."""
+    coverage = sys.modules.get('coverage')
+    measured = coverage and coverage.Coverage.current()
+    if measured:
+        measured.save()
+
+
 @pytest.fixture(autouse=True)
 def no_files_from_beside():
     """Tests read nothing outside the project but what they made or was installed."""

@@ -15,8 +15,8 @@ section says what its setting can not tell.
 
 `python benchmarks/claims/run.py --out docs` writes this page and the files beside it,
 `--claim NAME` runs one claim, `--data FOLDER` runs it on your own images in COCO's
-layout. The same seeds give the same scores on the same machine; times differ. Three
-seeds of all claims are estimated at {minutes:.0f} minutes of two cores.
+layout. The same seeds give the same scores on the same machine; times differ. What is
+below took {minutes:.0f} minutes; `--help` estimates how long a run takes.
 
 ## How a verdict is made
 
@@ -124,12 +124,11 @@ def section(claim, content, runs, notes='', level=2):
     if notes:
         lines += [f'**Notes**, written by hand: {notes}', '']
     folder = '' if level == 1 else 'claims/'
-    seconds = sum(sum(x.values()) for x in content['seconds'].values())
     count = len(runs)
     lines += [
         f'![{claim.title}]({folder}{claim.name}.png)',
         '',
-        f'{count} seed{"s" * (count != 1)}, {seconds / 60:.0f} minutes. '
+        f'{count} seed{"s" * (count != 1)}, {minutes_of(content):.0f} minutes. '
         f'{content["machine"]}. Numbers of every seed: '
         f'[{claim.name}.json]({folder}{claim.name}.json).',
         '',
@@ -154,10 +153,15 @@ def page(entries):
         rows.append([f'[{claim.title}](#{anchor(claim.title)})', verdict, parts])
     head = HEAD.format(
         verdicts=markdown(['claim', 'verdict', 'parts'], rows),
-        minutes=sum(entry[0].minutes for entry in entries),
+        minutes=sum(minutes_of(content) for _, content, _, _ in entries if content),
         **names(),
     )
     return '\n'.join([head, *(section(*entry) for entry in entries)])
+
+
+def minutes_of(content):
+    """How long the measurements of a record took."""
+    return sum(sum(x.values()) for x in content['seconds'].values()) / 60
 
 
 def names():
