@@ -169,6 +169,7 @@ def test_the_site_has_every_page():
     outside = ['index.md', 'contributing.md', 'changelog.md', 'security.md']
     outside += [str(x.relative_to(ROOT)) for x in ROOT.glob('configs/*/README.md')]
     pages = [x.relative_to(ROOT / 'docs').as_posix() for x in ROOT.glob('docs/**/*.md')]
+    pages = [x for x in pages if not x.startswith('claims/')]  # all in claims.md
     assert sorted(nav) == sorted(pages + outside)
 
 

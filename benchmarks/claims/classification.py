@@ -7,7 +7,8 @@ import torch
 from mmengine.registry import MODELS
 from side_by_side.models import initialized
 from torch import nn
-from torch.nn.functional import cross_entropy, pad
+from torch.nn.functional import cross_entropy
+from torchvision import transforms
 
 from mmlinattn.utils.files import whole_file
 
@@ -15,10 +16,18 @@ from .data import key_of
 
 MEAN = (123.675, 116.28, 103.53)
 STD = (58.395, 57.12, 57.375)
-SHIFT = 4  # pixels, of a 64 pixel image
 # The recipe of the papers' ImageNet trainings (AdamW, cosine, warm-up, lr 1e-3,
-# weight decay 0.05) without what needs hundreds of epochs: mixup, cutmix, erasing.
-RECIPE = dict(side=64, batch=32, steps=400, lr=1e-3, weight_decay=0.05, warmup=0.1)
+# weight decay 0.05, random crops, here a quarter of the image or more) without what
+# needs hundreds of epochs: mixup, cutmix, erasing.
+RECIPE = dict(
+    side=64,
+    batch=32,
+    steps=800,
+    lr=1e-3,
+    weight_decay=0.05,
+    warmup=0.1,
+    crop=[0.25, 1.0],
+)
 
 
 class Classifier(nn.Module):
@@ -86,7 +95,7 @@ def trained(backbone, context):
 
 def train(model, recipe, context):
     """Trains a model; see :data:`RECIPE`."""
-    images, labels = context.data.tensors('train', recipe['side'])
+    images, labels = context.data.tensors('train', None)
     decayed = [x for x in model.parameters() if x.dim() > 1]
     others = [x for x in model.parameters() if x.dim() <= 1]
     optimizer = torch.optim.AdamW(
@@ -102,11 +111,12 @@ def train(model, recipe, context):
     torch.manual_seed(context.seed + 1)  # of dropout, the same for every model
     model.train()
     order = torch.empty(0, dtype=torch.long)
-    for _ in context.track(range(steps), description='steps'):
+    for step in context.track(range(steps), description='steps'):
         while len(order) < recipe['batch']:
             order = torch.cat([order, torch.randperm(len(images), generator=generator)])
         index, order = order[: recipe['batch']], order[recipe['batch'] :]
-        batch = augmented(images[index], generator).to(context.device)
+        batch = augmented(images[index], recipe, seed=context.seed * steps + step)
+        batch = batch.to(context.device)
         loss = cross_entropy(model(batch), labels[index].to(context.device))
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -123,15 +133,20 @@ def factor(step, steps, warmup):
     return 0.5 * (1 + math.cos(math.pi * (step - first) / max(steps - first, 1)))
 
 
-def augmented(images, generator):
-    """A batch, half of it mirrored, all shifted alike by a few pixels."""
-    flip = torch.rand(len(images), generator=generator) < 0.5
-    images = torch.where(flip[:, None, None, None], images.flip(-1), images)
-    side = images.size(-1)
-    shift = SHIFT * side // 64
-    x, y = torch.randint(0, 2 * shift + 1, (2,), generator=generator).tolist()
-    padded = pad(images, (shift,) * 4)
-    return padded[:, :, y : y + side, x : x + side]
+def augmented(images, recipe, seed):
+    """A random part of every image, of the recipe's size; half of them mirrored."""
+    augment = transforms.Compose(
+        [
+            transforms.RandomResizedCrop(
+                recipe['side'], recipe['crop'], antialias=True
+            ),
+            transforms.RandomHorizontalFlip(),
+        ]
+    )
+    # the same for every model, however many random numbers that takes
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return torch.stack([augment(x) for x in images])
 
 
 @torch.no_grad()

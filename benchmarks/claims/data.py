@@ -150,8 +150,13 @@ class Data:
 
     @cache  # noqa: B019
     def tensors(self, split, side):
-        """(N, 3, side, side) uint8 and (N,), resized with antialiasing."""
+        """(N, 3, side, side) uint8 and (N,), resized with antialiasing; as they are if
+        the side is None."""
         images, labels = self.labeled(split)
+        if side is None:
+            return torch.from_numpy(images).permute(0, 3, 1, 2), torch.from_numpy(
+                labels
+            )
         resized = [
             interpolate(
                 torch.from_numpy(part).permute(0, 3, 1, 2).float(),

@@ -178,13 +178,13 @@ CLAIM = Claim(
     "landmarks' matrix A. Its spectral norm grows with the number of landmarks; "
     "SOFT++'s normalization keeps it small.",
     paper='SOFT, Figure 5 and Table 12 (convergence); SOFT++, Figure 6 (norms).',
-    setting='SOFT and SOFT++ with 32 to 128 channels are trained for 400 steps on '
+    setting='SOFT and SOFT++ with 32 to 128 channels are trained for 800 steps on '
     'images of 64 pixels, and looked at with the measures of '
     '`tools/analysis_tools/pinv_report.py`, in float64, on held-back images of 64 '
     'pixels (16, 16, 4 landmarks) and 224 pixels (196, 196, 49). A residual of 0.01 '
     'counts as close. Training mode is measured too, where batch normalization uses '
     'the statistics of the batch.',
-    limits='Models this small, trained for 400 steps, may have other landmarks than '
+    limits='Models this small, trained for 800 steps, may have other landmarks than '
     'those of 300 epochs of ImageNet.',
     settings=dict(soft_models.SETTINGS, sides=[64, 224], batch=16, looks=4),
     smoke=dict(soft_models.SMOKE, sides=[32, 64], batch=2, looks=1),

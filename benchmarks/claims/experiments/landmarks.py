@@ -53,7 +53,7 @@ CLAIM = Claim(
     paper='SOFT++, Tables 9 and 10 (SOFT, Tables 4a and 4b): convolution 80.9, '
     'average pooling 80.8, random 80.8, biased 79.9; 36, 49, 64 and 81 landmarks: '
     '80.5, 80.9, 80.9, 80.4.',
-    setting='SOFT++ with 32 to 128 channels, 400 steps on images of 64 pixels. One '
+    setting='SOFT++ with 32 to 128 channels, 800 steps on images of 64 pixels. One '
     'landmark for each cell of 4, 2 and 2 tokens a side: 16, 16 and 4 landmarks, '
     "fewer than the papers' 49, which a map of 16 × 16 has no room for. Coarser cells "
     'have 4, 4 and 4, finer ones 64, 16 and 4. Differences of 0.02 count as nothing: '

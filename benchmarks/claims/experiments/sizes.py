@@ -79,7 +79,7 @@ CLAIM = Claim(
     "with SOFT++'s normalization, and loses it without.",
     paper='SOFT++, Table 6: trained at 224 pixels, tested at 224, 384 and 512, '
     'SOFT-Small has 82.5, 33.7 and 0.14, SOFT++-Small 82.6, 82.6 and 80.2.',
-    setting='SOFT and SOFT++ with 32 to 128 channels are trained for 400 steps at 64 '
+    setting='SOFT and SOFT++ with 32 to 128 channels are trained for 800 steps at 64 '
     'pixels and tested at 64, 110 and 146, the same ratios. RetinaNets with '
     'SOFT++-Tiny, normalized or not, are trained for 400 steps at 96 pixels and '
     'tested at 96, 165 and 219. What counts is the share of the score above chance '
