@@ -19,7 +19,9 @@ export OMP_WAIT_POLICY ?= PASSIVE
 
 # One process per core, each with one thread: the tests' tensors are small.
 RUN := pytest
-pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --dist loadgroup
+# After a crash, the others would wait for ever for the tests of the lost process.
+pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --dist loadgroup \
+	--max-worker-restart 0
 
 .PHONY: help env quickstart gpu lint types format hooks docs test test-full \
 	test-openmmlab test-modern coverage clean
