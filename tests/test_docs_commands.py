@@ -191,15 +191,14 @@ def test_configs_by_name_are_ours():
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda x: str(x.relative_to(ROOT)))
 def test_pictures_have_a_command(page):
-    """A picture is one of the benchmarks', or the page says what draws it."""
+    """A picture is one of the measurements', or the page says what draws it."""
     text = page.read_text('utf-8')
     for picture in re.findall(r'!\[[^\]]*\]\(([^)]+)\)', text):
         path = (page.parent / picture).resolve()
         assert path.is_file() and path.stat().st_size < 150_000, picture
         drawn = (ROOT / 'docs/methods.md').read_text('utf-8')
-        measured = (
-            path.with_suffix('.json').is_file() and path.parent.name == 'benchmarks'
-        )
+        measured = path.with_suffix('.json').is_file()
+        measured = measured and path.parent.name in ('benchmarks', 'claims')
         shown = f'(pictures/{path.name})\n\n```bash\npython ' in drawn
         assert measured or shown or 'demo' in path.name, picture
         if page.name == 'README.md' and page.parent == ROOT:
