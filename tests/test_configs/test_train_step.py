@@ -9,6 +9,7 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import DefaultScope
 from mmengine.structures import PixelData
+from mmengine.utils import digit_version
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
 
@@ -172,6 +173,12 @@ def test_step(name, config, build_model):
         check_predictions(cfg, model.test_step(BATCHES[cfg.default_scope](cfg)))
 
 
+# torch 2.1 aborted in a backward pass here, in two of three processes that had run
+# thousands of tests before; alone it never did, and newer ones never.
+OLD_TORCH = digit_version(torch.__version__) < digit_version('2.2')
+
+
+@(pytest.mark.full if OLD_TORCH else pytest.mark.modern)
 @pytest.mark.parametrize(
     'config_name',
     [
