@@ -107,6 +107,14 @@ def train(model, recipe, context):
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: factor(step, steps, recipe['warmup'])
     )
+    augment = transforms.Compose(
+        [
+            transforms.RandomResizedCrop(
+                recipe['side'], recipe['crop'], antialias=True
+            ),
+            transforms.RandomHorizontalFlip(),
+        ]
+    )
     generator = torch.Generator().manual_seed(context.seed)
     torch.manual_seed(context.seed + 1)  # of dropout, the same for every model
     model.train()
@@ -115,7 +123,7 @@ def train(model, recipe, context):
         while len(order) < recipe['batch']:
             order = torch.cat([order, torch.randperm(len(images), generator=generator)])
         index, order = order[: recipe['batch']], order[recipe['batch'] :]
-        batch = augmented(images[index], recipe, seed=context.seed * steps + step)
+        batch = augmented(images[index], augment, seed=context.seed * steps + step)
         batch = batch.to(context.device)
         loss = cross_entropy(model(batch), labels[index].to(context.device))
         optimizer.zero_grad(set_to_none=True)
@@ -133,16 +141,8 @@ def factor(step, steps, warmup):
     return 0.5 * (1 + math.cos(math.pi * (step - first) / max(steps - first, 1)))
 
 
-def augmented(images, recipe, seed):
-    """A random part of every image, of the recipe's size; half of them mirrored."""
-    augment = transforms.Compose(
-        [
-            transforms.RandomResizedCrop(
-                recipe['side'], recipe['crop'], antialias=True
-            ),
-            transforms.RandomHorizontalFlip(),
-        ]
-    )
+def augmented(images, augment, seed):
+    """A batch, each image changed at random."""
     # the same for every model, however many random numbers that takes
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 # got beyond half of the images in 400 steps.
 SHAPES = dict(
     imagenet=dict(
-        side=160, scale=(0.3, 0.6), texture=1.0, clutter=1.0, occlusion=0.0, occluders=0
+        side=160, scale=[0.3, 0.6], texture=1.0, clutter=1.0, occlusion=0.0, occluders=0
     ),
     coco=dict(
         side=192,
-        scale=(0.14, 0.42),
+        scale=[0.14, 0.42],
         texture=1.0,
         clutter=3.0,
         occlusion=0.5,
@@ -102,8 +102,7 @@ class Data:
                 counts=self.counts[kind],
             )
         layout = LAYOUTS[kind]
-        shapes = dict(SHAPES[layout], scale=list(SHAPES[layout]['scale']))
-        return dict(layout=layout, **shapes, **self.counts[kind])
+        return dict(layout=layout, **SHAPES[layout], **self.counts[kind])
 
     def prepare(self, kind):
         """Writes the shapes, if they are not there.
@@ -152,24 +151,18 @@ class Data:
     def tensors(self, split, side):
         """(N, 3, side, side) uint8 and (N,), resized with antialiasing; as they are if
         the side is None."""
-        images, labels = self.labeled(split)
+        images, labels = map(torch.from_numpy, self.labeled(split))
+        images = images.permute(0, 3, 1, 2)
         if side is None:
-            return torch.from_numpy(images).permute(0, 3, 1, 2), torch.from_numpy(
-                labels
-            )
+            return images, labels
         resized = [
-            interpolate(
-                torch.from_numpy(part).permute(0, 3, 1, 2).float(),
-                (side, side),
-                mode='bilinear',
-                antialias=True,
-            )
+            interpolate(part.float(), (side, side), mode='bilinear', antialias=True)
             .round()
             .clamp(0, 255)
             .byte()
-            for part in np.array_split(images, max(len(images) // 64, 1))
+            for part in images.split(64)
         ]
-        return torch.cat(resized), torch.from_numpy(labels)
+        return torch.cat(resized), labels
 
     def num_classes(self):
         """Classes of the classification."""

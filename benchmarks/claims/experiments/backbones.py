@@ -59,10 +59,7 @@ def measure(unit, context):
         return measure_pace(context)
     runner, aps = trained(*backbone_of(unit, context.settings), context)
     side = context.settings['recipe']['side']
-    return dict(
-        ap=average_precision(runner, side),
-        aps={str(step): ap for step, ap in aps.items()},
-    )
+    return dict(ap=average_precision(runner, side), aps=aps)
 
 
 def backbone_of(name, settings):
