@@ -2,17 +2,22 @@
 
 Each picture is made by one command, which docs/methods.md shows below it, from what
 `make quickstart` leaves in work_dirs/. Pictures get fewer colors and pixels until they
-are small enough for the repository.
+are small enough for the repository. `--only demo` takes the screenshot of docs/demo.md,
+for which requirements/demo.txt and Chromium must be installed.
 
-example:
+examples:
   python docs/site/draw.py --only pinv_report
+  python docs/site/draw.py --only demo
 """
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
@@ -23,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / 'docs' / 'methods.md'
 PICTURES = ROOT / 'docs' / 'pictures'
 MAX_BYTES = 120_000
+DEMO = ROOT / 'docs' / 'images' / 'demo.png'
+BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
 # A picture, and the command below it.
 SHOWN = re.compile(
     r'!\[[^\]]*\]\(pictures/(\w+)\.png\)\n.*?```bash\n(python .*?)```', re.S
@@ -40,10 +47,9 @@ def parse_args(argv=None):
     )
     args = parser.parse_args(argv)
     args.shown = dict(SHOWN.findall(PAGE.read_text('utf-8')))
-    if args.only and args.only not in args.shown:
-        parser.error(
-            f'--only must be one of {", ".join(args.shown)}, got {args.only!r}'
-        )
+    names = [*args.shown, DEMO.stem]
+    if args.only and args.only not in names:
+        parser.error(f'--only must be one of {", ".join(names)}, got {args.only!r}')
     return args
 
 
@@ -75,9 +81,74 @@ def store(picture, path):
             break
 
 
+@contextmanager
+def demo_page(data):
+    """Serves the demo page.
+
+    Args:
+        data (Path): Folder of quickstart.
+
+    Yields:
+        str: The page's address.
+    """
+    command = [sys.executable, '-u', ROOT / 'tools/misc/demo.py', '--port', '0']
+    command += ['--configs', data / 'train', '--checkpoints', data / 'train']
+    command += ['--images', data / 'coco/val2017']
+    with tempfile.TemporaryFile('w+') as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            found = None
+            while found is None and server.poll() is None:
+                time.sleep(0.5)
+                log.seek(0)
+                found = re.search(r'http://127\.0\.0\.1:\d+', log.read())
+            if found is None:
+                exit_with('the demo page does not start: run tools/misc/demo.py')
+            yield found[0]
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def take_screenshot(data, path):
+    """The demo page with predictions, attention and frequencies of a picture."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        exit_with('playwright is missing: pip install -r requirements/demo.txt')
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        exit_with(f'none of {", ".join(BROWSERS)} is installed')
+    with demo_page(data) as address, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=browser, args=['--no-sandbox']
+        )
+        page = chromium.new_page(viewport=dict(width=1000, height=1000))
+        page.set_default_timeout(120_000)
+        page.goto(address)
+        for choice, name in (('checkpoint1', 'epoch_4'), ('chosen', '000000000003')):
+            page.locator(f'#{choice} input').fill(name)
+            page.get_by_role('option', name=name).first.click()
+        image = page.locator('#picture img')
+        image.wait_for()
+        for click, shown in (
+            (page.locator('#predict').click, 'predictions'),
+            (image.click, 'attention'),
+            (page.locator('#curves').click, 'frequencies'),
+        ):
+            click()
+            page.locator(f'#{shown} img').wait_for()
+        with tempfile.NamedTemporaryFile(suffix='.png') as file:
+            page.screenshot(path=file.name, full_page=True)
+            store(Image.open(file.name).convert('RGB'), path)
+        chromium.close()
+
+
 def main(argv=None):
     args = parse_args(argv)
     PICTURES.mkdir(exist_ok=True)
+    if args.only == DEMO.stem:
+        return take_screenshot(args.runs.resolve() / 'quickstart', DEMO)
     for name, command in args.shown.items():
         if args.only in (None, name):
             print(name, flush=True)

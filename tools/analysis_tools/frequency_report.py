@@ -132,7 +132,8 @@ def draw_feat_scale(axes, label, vectors):
         axes.fill_between(depth, low, high, color=style['color'], alpha=0.2, lw=0)
     tidy(axes, f'FeatScale of {label}', 'block', 'median and range over channels')
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(fontsize=8)
+    # the ranges leave no room inside
+    axes.legend(fontsize=8, loc='upper center', bbox_to_anchor=(0.5, -0.15), ncols=2)
 
 
 def run(args):

@@ -169,8 +169,9 @@ def draw(models):
         column[0].plot(bound, color='gray', label='bound, largest')
         draw_norms(column[2], layers)
         column[0].set_yscale('log')
-        # below the last digit of float64, all is one
-        column[0].set_ylim(1e-17, 10)
+        # what is below the last digit of float64 is all the same; room for the legend
+        smallest = min(min(layer['residuals']) for layer in layers.values())
+        column[0].set_ylim(np.clip(smallest / 10, 1e-17, 1e-6), 10)
         column[0].xaxis.get_major_locator().set_params(integer=True)
         column[1].set_yscale('log')
         tidy(
@@ -190,7 +191,7 @@ def draw(models):
 
 
 def draw_norms(axes, layers):
-    """Two curves: the largest over the layers at each count that they share."""
+    """Two curves: mean and range over the layers that have a count of landmarks."""
     for i, (key, name) in enumerate(
         dict(plain='A+', normalized='D^(-1/2) A+ D^(-1/2)').items()
     ):
@@ -205,6 +206,7 @@ def draw_norms(axes, layers):
         low, high = ([edge(by_count[x]) for x in counts] for edge in (min, max))
         axes.fill_between(counts, low, high, color=style['color'], alpha=0.2, lw=0)
     axes.set_xscale('log', base=2)
+    axes.set_xticks(counts, labels=counts)
     axes.set_yscale('log')
     for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         formatter(LogFormatter())
