@@ -52,6 +52,10 @@ MODELS = 3
 LARGEST_VIEW = 1600  # pixels of the longer side of the picture in the page
 PICTURES = ('.bmp', '.jpeg', '.jpg', '.png', '.webp')
 GRADIO = 'gradio==5.38.2'
+STYLE = '''
+footer {display: none !important}  /* a link to an API that is closed */
+input[role=listbox] {text-overflow: ellipsis; margin-right: 1.5em}  /* its arrow's room */
+'''
 
 
 def parse_args(argv=None):
@@ -279,7 +283,7 @@ def make_page(gradio, demo):
     with gradio.Blocks(
         title='mmlinattn',
         theme=theme,
-        css='footer {display: none !important}',  # a link to an API that is closed
+        css=STYLE,
         analytics_enabled=False,
     ) as page:
         gradio.Markdown(
