@@ -2,12 +2,10 @@
 
 from typing import NamedTuple
 
-import matplotlib
-
-matplotlib.use('Agg')
-from matplotlib import pyplot as plt
+from mmlinattn.visualization import line_style, new_figure, tidy
 
 DPI = 90
+LEGEND_ROWS = 5  # of a legend beside the curves; longer ones are below
 
 
 class Panel(NamedTuple):
@@ -39,25 +37,19 @@ def plot_lines(panels, path):
         panels (list[Panel]): From left to right.
         path (Path): PNG to write.
     """
-    figure, axes = subplots(len(panels))
+    rows = max(len(panel.curves) for panel in panels)
+    figure, axes = subplots(len(panels), 0.11 * rows if rows > LEGEND_ROWS else 0)
     for axis, panel in zip(axes, panels):
         for i, (name, (xs, seeds)) in enumerate(panel.curves.items()):
-            color = plt.get_cmap('tab10' if len(panel.curves) <= 10 else 'tab20')(i)
-            columns = list(zip(*seeds))
-            axis.plot(
-                xs,
-                [sum(x) / len(x) for x in columns],
-                'o-',
-                markersize=3,
-                color=color,
-                label=name,
-            )
-            low, high = map(min, columns), map(max, columns)
-            axis.fill_between(xs, list(low), list(high), color=color, alpha=0.2, lw=0)
+            columns, style = list(zip(*seeds)), line_style(i)
+            axis.plot(xs, [sum(x) / len(x) for x in columns], label=name, **style)
+            low, high = list(map(min, columns)), list(map(max, columns))
+            axis.fill_between(xs, low, high, color=style['color'], alpha=0.2, lw=0)
         axis.set_xscale(panel.xscale)
         axis.set_yscale(panel.yscale)
         decorate(axis, panel)
-        axis.legend(fontsize=7)
+        below = dict(loc='upper center', bbox_to_anchor=(0.5, -0.16), ncols=2)
+        axis.legend(fontsize=7, **below if len(panel.curves) > LEGEND_ROWS else {})
     finish(figure, path)
 
 
@@ -71,7 +63,9 @@ def plot_bars(panels, path):
     figure, axes = subplots(len(panels))
     for axis, panel in zip(axes, panels):
         for i, values in enumerate(panel.curves.values()):
-            axis.barh(i, sum(values) / len(values), color='tab:blue', alpha=0.6)
+            axis.barh(
+                i, sum(values) / len(values), color=line_style(0)['color'], alpha=0.6
+            )
             axis.plot(values, [i] * len(values), 'k.', markersize=5)
         axis.set_yticks(range(len(panel.curves)), list(panel.curves), fontsize=8)
         axis.invert_yaxis()
@@ -80,24 +74,18 @@ def plot_bars(panels, path):
     finish(figure, path)
 
 
-def subplots(count):
-    figure, axes = plt.subplots(
-        1, count, squeeze=False, figsize=(4.4 * count, 3.6), layout='constrained'
-    )
-    return figure, axes[0]
+def subplots(count, room=0):
+    """Axes beside each other, with room for legends below them, in inches."""
+    figure = new_figure(4.4 * count, 3.6 + room)
+    return figure, figure.subplots(1, count, squeeze=False)[0]
 
 
 def decorate(axis, panel):
     if panel.level is not None:
         axis.axhline(panel.level, color='black', linewidth=0.8, linestyle='--')
-    axis.set_title(panel.title, fontsize=9)
-    axis.set_xlabel(panel.xlabel, fontsize=9)
-    axis.set_ylabel(panel.ylabel, fontsize=9)
-    axis.tick_params(labelsize=8)
-    axis.grid(alpha=0.3, linewidth=0.5)
+    tidy(axis, panel.title, panel.xlabel, panel.ylabel)
 
 
 def finish(figure, path):
     # no date and version: the same numbers give the same file
     figure.savefig(path, dpi=DPI, metadata=dict(Software=None))
-    plt.close(figure)
