@@ -127,7 +127,8 @@ def product_floor(inputs, rates):
 
 def machine(device):
     """One line that says what the figures were measured on."""
-    name = f'{processor()}, {torch.get_num_threads()} threads'
+    threads = torch.get_num_threads()
+    name = f'{processor()}, {threads} thread{"s" if threads > 1 else ""}'
     if device.type == 'cuda':
         name = (
             f'{torch.cuda.get_device_name(device)}, driver {driver()}, CUDA '

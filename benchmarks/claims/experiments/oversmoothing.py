@@ -54,12 +54,19 @@ def measure(unit, context):
 
 
 def vectors(model):
-    """Means over heads or channels of what the techniques learned, by block."""
+    """What the techniques learned: over heads or channels, mean and size by block.
+
+    Returns:
+        dict[str, dict[str, list[float]]]: By name, 'mean' and 'size', which is the
+        root mean square.
+    """
     found = {}
     for name, parameter in model.named_parameters():
         last = name.rpartition('.')[2]
         if last in ('omega', 'dc_scale', 'hc_scale'):
-            found.setdefault(last, []).append(parameter.mean().item())
+            of_name = found.setdefault(last, dict(mean=[], size=[]))
+            of_name['mean'].append(parameter.mean().item())
+            of_name['size'].append(parameter.square().mean().sqrt().item())
     return found
 
 
@@ -95,12 +102,12 @@ def tables(runs):
             values = values_of(runs, unit, key)
             for place in (0, -1):
                 cells.append(spread([x[place] for x in values]))
-        learned = values_of(runs, unit, 'vectors')
         text = [
-            f'{name} {spread([sum(x[name]) / len(x[name]) for x in learned])}'
-            for name in learned[0]
+            f'{name} {of_blocks(runs, unit, name, "mean")}, size '
+            f'{of_blocks(runs, unit, name, "size")}'
+            for name in next(iter(runs.values()))[unit]['vectors']
         ]
-        rows.append([*cells, ', '.join(text) or '-'])
+        rows.append([*cells, '; '.join(text) or '-'])
     titles = [
         'layers, technique',
         'accuracy',
@@ -108,9 +115,14 @@ def tables(runs):
         'after the last',
         'similarity after block 1',
         'after the last',
-        'learned, mean over blocks',
+        'learned, mean over blocks of mean and root mean square',
     ]
     return [('Means and standard deviations over seeds', titles, rows)]
+
+
+def of_blocks(runs, unit, name, key):
+    values = values_of(runs, unit, 'vectors', name, key)
+    return spread([sum(x) / len(x) for x in values], digits=4)
 
 
 def plot(runs, path):
@@ -125,13 +137,13 @@ def plot(runs, path):
             values = values_of(runs, unit, key)
             curves[unit] = (list(range(1, len(values[0]) + 1)), values)
         panels.append(Panel(label, 'block', label, curves))
-    curves = {}
-    for unit in first:
-        for name in first[unit]['vectors']:
-            values = values_of(runs, unit, 'vectors', name)
-            xs = list(range(1, len(values[0]) + 1))
-            curves[f'{unit}: {name}'] = (xs, values)
-    panels.append(Panel('learned, 0 at the start', 'block', 'mean', curves, level=0))
+    for key, title in (('mean', 'mean'), ('size', 'root mean square')):
+        curves = {}
+        for unit in first:
+            for name in first[unit]['vectors']:
+                values = values_of(runs, unit, 'vectors', name, key)
+                curves[f'{unit}: {name}'] = (list(range(1, len(values[0]) + 1)), values)
+        panels.append(Panel('learned, 0 at the start', 'block', title, curves, level=0))
     plot_lines(panels, path)
 
 
