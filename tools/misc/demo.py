@@ -54,7 +54,8 @@ PICTURES = ('.bmp', '.jpeg', '.jpg', '.png', '.webp')
 GRADIO = 'gradio==5.38.2'
 STYLE = '''
 footer {display: none !important}  /* a link to an API that is closed */
-input[role=listbox] {text-overflow: ellipsis; margin-right: 1.5em}  /* its arrow's room */
+/* a long name ends before the arrow */
+input[role=listbox] {text-overflow: ellipsis; margin-right: 1.5em}
 '''
 
 
