@@ -52,11 +52,11 @@ MODELS = 3
 LARGEST_VIEW = 1600  # pixels of the longer side of the picture in the page
 PICTURES = ('.bmp', '.jpeg', '.jpg', '.png', '.webp')
 GRADIO = 'gradio==5.38.2'
-STYLE = '''
+STYLE = """
 footer {display: none !important}  /* a link to an API that is closed */
 /* a long name ends before the arrow */
 input[role=listbox] {text-overflow: ellipsis; margin-right: 1.5em}
-'''
+"""
 
 
 def parse_args(argv=None):
@@ -282,10 +282,7 @@ def make_page(gradio, demo):
         font=['system-ui', 'sans-serif'], font_mono=['ui-monospace', 'monospace']
     )
     with gradio.Blocks(
-        title='mmlinattn',
-        theme=theme,
-        css=STYLE,
-        analytics_enabled=False,
+        title='mmlinattn', theme=theme, css=STYLE, analytics_enabled=False
     ) as page:
         gradio.Markdown(
             '# What models predict, and what their attentions look at\n'
