@@ -204,6 +204,7 @@ CLAIM = Claim(
             'that '
             "of ELFATT's",
             closer,
+            doubt=SPREAD,
         ),
         Part(
             'accuracy with ELFATT less that with softmax attention',
