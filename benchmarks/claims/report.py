@@ -42,8 +42,9 @@ differ; all scores are of held-back ones.
 After a first run, three settings of classification were changed for all models alike.
 Images had been as hard as those of detection, and training 400 steps long: no model
 got beyond half of them, chance being a third. Now the default SOFT++ gets nine of ten,
-after 800 steps. And training had no random crops, without which no model has seen an
-object of another size, whatever its attention does with more tokens.
+after 800 steps; Swins and ViTs still learn hardly anything. And training had no random
+crops, without which no model has seen an object of another size, whatever its attention
+does with more tokens.
 """
 
 
