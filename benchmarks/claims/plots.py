@@ -1,10 +1,14 @@
 """Small plots: lines with the range over seeds, and bars with a dot for each seed."""
 
+from io import BytesIO
 from typing import NamedTuple
+
+from PIL import Image
 
 from mmlinattn.visualization import line_style, new_figure, tidy
 
 DPI = 90
+COLORS = 128
 LEGEND_ROWS = 5  # of a legend beside the curves; longer ones are below
 
 
@@ -87,5 +91,8 @@ def decorate(axis, panel):
 
 
 def finish(figure, path):
-    # no date and version: the same numbers give the same file
-    figure.savefig(path, dpi=DPI, metadata=dict(Software=None))
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=DPI)
+    # a palette makes it small, and without date and version equal numbers give one file
+    with Image.open(drawn) as picture:
+        picture.convert('RGB').quantize(COLORS).save(path, optimize=True)
