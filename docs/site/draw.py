@@ -12,24 +12,21 @@ examples:
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
+from demo_browser import demo_page, launch
 from PIL import Image
 
-from mmlinattn.utils.cli import Parser, exit_with
+from mmlinattn.utils.cli import Parser, errors_in_one_line, exit_with
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / 'docs' / 'methods.md'
 PICTURES = ROOT / 'docs' / 'pictures'
 MAX_BYTES = 120_000
 DEMO = ROOT / 'docs' / 'images' / 'demo.png'
-BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
 # A picture, and the command below it.
 SHOWN = re.compile(
     r'!\[[^\]]*\]\(pictures/(\w+)\.png\)\n.*?```bash\n(python .*?)```', re.S
@@ -81,48 +78,18 @@ def store(picture, path):
             break
 
 
-@contextmanager
-def demo_page(data):
-    """Serves the demo page.
-
-    Args:
-        data (Path): Folder of quickstart.
-
-    Yields:
-        str: The page's address.
-    """
-    command = [sys.executable, '-u', ROOT / 'tools/misc/demo.py', '--port', '0']
-    command += ['--configs', data / 'train', '--checkpoints', data / 'train']
-    command += ['--images', data / 'coco/val2017']
-    with tempfile.TemporaryFile('w+') as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            found = None
-            while found is None and server.poll() is None:
-                time.sleep(0.5)
-                log.seek(0)
-                found = re.search(r'http://127\.0\.0\.1:\d+', log.read())
-            if found is None:
-                exit_with('the demo page does not start: run tools/misc/demo.py')
-            yield found[0]
-        finally:
-            server.terminate()
-            server.wait()
-
-
 def take_screenshot(data, path):
     """The demo page with predictions, attention and frequencies of a picture."""
     try:
         from playwright.sync_api import sync_playwright
-    except ImportError:
-        exit_with('playwright is missing: pip install -r requirements/demo.txt')
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        exit_with(f'none of {", ".join(BROWSERS)} is installed')
-    with demo_page(data) as address, sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=browser, args=['--no-sandbox']
-        )
+    except ImportError as error:
+        raise RuntimeError(
+            'playwright is missing: pip install -r requirements/demo.txt'
+        ) from error
+    folders = ['--configs', data / 'train', '--checkpoints', data / 'train']
+    folders += ['--images', data / 'coco/val2017']
+    with demo_page(*folders) as address, sync_playwright() as playwright:
+        chromium = launch(playwright)
         page = chromium.new_page(viewport=dict(width=1000, height=1000))
         page.set_default_timeout(120_000)
         page.goto(address)
@@ -148,7 +115,8 @@ def main(argv=None):
     args = parse_args(argv)
     PICTURES.mkdir(exist_ok=True)
     if args.only == DEMO.stem:
-        return take_screenshot(args.runs.resolve() / 'quickstart', DEMO)
+        with errors_in_one_line(RuntimeError, FileNotFoundError):
+            return take_screenshot(args.runs.resolve() / 'quickstart', DEMO)
     for name, command in args.shown.items():
         if args.only in (None, name):
             print(name, flush=True)

@@ -2,10 +2,6 @@
 
 import importlib.util
 import re
-import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,13 +17,18 @@ sync_api = pytest.importorskip(
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / 'tools/misc/demo.py'
-BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
 LIMIT = 60_000  # ms that an answer may take
-spec = importlib.util.spec_from_file_location(
-    'models', Path(__file__).parent / 'analysis_models.py'
-)
-models = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(models)
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+models = load(Path(__file__).parent / 'analysis_models.py')
+demo_browser = load(ROOT / 'docs/site/demo_browser.py')
 
 
 @pytest.fixture(scope='module')
@@ -52,38 +53,20 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope='module')
 def address(folder):
     """Where the page is served, by a process that ends with the tests."""
-    command = [sys.executable, '-u', str(TOOL), '--port', '0', '--max-megapixels', '2']
-    command += ['--configs', str(folder / 'configs'), '--images']
-    log = folder / 'log.txt'
-    with log.open('w') as file:
-        server = subprocess.Popen(
-            [*command, str(folder / 'images')],
-            cwd=folder,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        for _ in range(600):
-            found = re.search(r'http://127\.0\.0\.1:\d+', log.read_text())
-            if found or server.poll() is not None:
-                break
-            time.sleep(0.5)
-        assert found, log.read_text()
-        yield found[0]
-    finally:
-        server.terminate()
-        server.wait(30)
+    folders = ['--configs', folder / 'configs', '--images', folder / 'images']
+    with demo_browser.demo_page(
+        '--max-megapixels', '2', *folders, cwd=folder
+    ) as address:
+        yield address
 
 
 @pytest.fixture(scope='module')
 def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f'none of {", ".join(BROWSERS)} is installed')
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=['--no-sandbox']
-        )
+        try:
+            browser = demo_browser.launch(playwright)
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
         yield browser
         browser.close()
 

@@ -1,0 +1,66 @@
+"""The demo page and a browser for it, of draw.py and of the page's test."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+DEMO = Path(__file__).resolve().parents[2] / 'tools/misc/demo.py'
+BROWSERS = ('chromium', 'chromium-browser', 'google-chrome')
+LIMIT = 300  # seconds that the page may take to start
+
+
+@contextmanager
+def demo_page(*arguments, cwd=None):
+    """Serves the demo page at a free port, by a process that ends with the block.
+
+    Args:
+        *arguments (str | Path): Of tools/misc/demo.py.
+        cwd (Path, optional): Folder that it runs in.
+
+    Yields:
+        str: The page's address.
+
+    Raises:
+        RuntimeError: With what it printed, if it does not start.
+    """
+    command = [sys.executable, '-u', DEMO, '--port', '0', *arguments]
+    with tempfile.NamedTemporaryFile() as log:
+        server = subprocess.Popen(command, cwd=cwd, stdout=log, stderr=log)
+        try:
+            yield address_of(server, Path(log.name))
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def address_of(server, log):
+    """Waits until the address is in the log, a file, of a process."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        found = re.search(r'http://127\.0\.0\.1:\d+', log.read_text())
+        if found:
+            return found[0]
+        if server.poll() is not None:
+            break
+        time.sleep(0.5)
+    raise RuntimeError(f'the demo page does not start: {log.read_text()}')
+
+
+def launch(playwright):
+    """Starts an installed Chromium.
+
+    Args:
+        playwright (playwright.sync_api.Playwright): What drives it.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        raise FileNotFoundError(f'none of {", ".join(BROWSERS)} is installed')
+    return playwright.chromium.launch(executable_path=path, args=['--no-sandbox'])
