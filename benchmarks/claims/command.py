@@ -207,6 +207,7 @@ def make_data(claim, args, settings):
         args.data,
         {kind: settings['images'][kind][0] for kind in claim.data},
         {kind: settings['images'][kind][1] for kind in claim.data},
+        settings.get('shapes'),
     )
 
 

@@ -70,14 +70,16 @@ class Data:
         num_train (dict[str, int]): Images of each kind, 'classification' and
             'detection'; of a user's folder, the most that are read.
         num_val (dict[str, int]): Held-back images likewise.
+        shapes (dict, optional): What differs from :data:`SHAPES`, for each kind.
 
     Raises:
         FileNotFoundError: If the folder lacks annotations or images.
     """
 
-    def __init__(self, work_dir, folder, num_train, num_val):
+    def __init__(self, work_dir, folder, num_train, num_val, shapes=None):
         self.work_dir = work_dir
         self.folder = folder
+        self.shapes = shapes or {}
         self.counts = {
             kind: dict(train=num_train[kind], val=num_val[kind]) for kind in num_train
         }
@@ -102,7 +104,8 @@ class Data:
                 counts=self.counts[kind],
             )
         layout = LAYOUTS[kind]
-        return dict(layout=layout, **SHAPES[layout], **self.counts[kind])
+        shapes = {**SHAPES[layout], **self.shapes.get(kind, {})}
+        return dict(layout=layout, **shapes, **self.counts[kind])
 
     def prepare(self, kind):
         """Writes the shapes, if they are not there.
