@@ -27,5 +27,9 @@ class ReleaseMemoryHook(Hook):
 
     def after_val(self, runner):
         """Returns the memory."""
+        self.release()
+
+    def release(self):
+        """Returns the memory, at any time."""
         if self._trim is not None:
             self._trim(0)
