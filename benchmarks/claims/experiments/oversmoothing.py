@@ -5,7 +5,7 @@ import torch
 from mmlinattn.analysis import hc_proportion, token_similarity, watch
 
 from ..claim import Claim, Part, scores_doubt, spread, values_of
-from ..classification import RECIPE, accuracy, normalized, trained
+from ..classification import EASY_RECIPE, EASY_SHAPES, accuracy, normalized, trained
 from ..plots import Panel, plot_lines
 
 TECHNIQUES = {
@@ -168,7 +168,8 @@ CLAIM = Claim(
         arch=dict(embed_dims=64, num_heads=4),
         patch=8,
         looks=64,
-        recipe=dict(RECIPE, side=48),
+        recipe=dict(EASY_RECIPE, side=48, steps=1200),
+        shapes=dict(classification=EASY_SHAPES),
         images=dict(classification=(2000, 600)),
     ),
     smoke=dict(
@@ -176,7 +177,7 @@ CLAIM = Claim(
         arch=dict(embed_dims=8, num_heads=2),
         patch=16,
         looks=2,
-        recipe=dict(RECIPE, side=32, batch=4, steps=2),
+        recipe=dict(EASY_RECIPE, side=32, batch=4, steps=2),
         images=dict(classification=(6, 3)),
     ),
     minutes=20,
