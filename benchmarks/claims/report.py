@@ -45,9 +45,9 @@ alike. What decided was whether models learn at all with one seed, not the parts
 had been as hard as those of detection, and training 400 steps long: no model got beyond
 half of them, chance being a third. With easier ones and 800 steps the default SOFT++
 gets nine of ten. Swins and ViTs still learned hardly anything, so theirs are easier yet,
-Swins have a fifth of the papers' learning rate, and ViTs 1,200 steps. And training had
-no random crops, without which no model has seen an object of another size, whatever its
-attention does with more tokens.
+and Swins have a fifth of the papers' learning rate. And training had no random crops,
+without which no model has seen an object of another size, whatever its attention does
+with more tokens.
 """
 
 
