@@ -300,7 +300,7 @@ def plot(records, path):
         for name, record in records.items():
             steps = [line['iter'] for line in record]
             axis.plot(steps, list(map(value, record)), label=f'{name} sizes', lw=1)
-        axis.set(title=title, xlabel='iteration', ylim=(0, None))
+        axis.set(title=title, xlabel='iteration')
     for name, record in records.items():
         freed = [line for line in record if 'before_release' in line]
         if freed:
@@ -308,6 +308,8 @@ def plot(records, path):
             values = [line['before_release'] / 2**20 for line in freed]
             label = f'{name}, with what is free'
             axes[0].plot(steps, values, 'k:', label=label, lw=1)
+    for axis in axes:
+        axis.set_ylim(0)
     axes[0].legend(loc='lower right')
     figure.savefig(path, dpi=80)
     plt.close(figure)
