@@ -35,19 +35,19 @@ shown if one is not.
 The images, if not a user's own, are shapes of
 `tools/dataset_converters/make_shapes.py`: circles, squares and triangles. In
 classification they are 0.3 to 0.6 of the image's side, with stripes on every region,
-among the usual lines and blobs; for ELFATT's parts and oversmoothing 0.4 to 0.6, without
-stripes, lines and blobs. In detection they are 0.14 to 0.42 of it, striped, among three
-times as many lines and blobs, up to half hidden by each other and by blobs. Training and
-held-back images differ; all scores are of held-back ones.
+among the usual lines and blobs; for ELFATT's parts and oversmoothing 0.4 to 0.6,
+without stripes, lines and blobs. In detection they are 0.14 to 0.42 of it, striped,
+among three times as many lines and blobs, up to half hidden by each other and by blobs.
+Training and held-back images differ; all scores are of held-back ones.
 
 After first runs, settings of classification were changed, for all models of a claim
 alike. What decided was whether models learn at all with one seed, not the parts. Images
 had been as hard as those of detection, and training 400 steps long: no model got beyond
 half of them, chance being a third. With easier ones and 800 steps the default SOFT++
-gets nine of ten. Swins and ViTs still learned hardly anything, so theirs are easier yet,
-and Swins have a fifth of the papers' learning rate. And training had no random crops,
-without which no model has seen an object of another size, whatever its attention does
-with more tokens.
+gets nine of ten. Swins and ViTs still learned hardly anything, so theirs are easier
+yet, and Swins have a fifth of the papers' learning rate. And training had no random
+crops, without which no model has seen an object of another size, whatever its attention
+does with more tokens.
 """
 
 
