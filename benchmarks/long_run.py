@@ -32,8 +32,8 @@ from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from side_by_side.memory import resident
 
-from mmlinattn.engine import ReleaseMemoryHook
 from mmlinattn.utils.cli import Parser, exit_with, output_file, output_folder
+from mmlinattn.utils.memory import release_memory
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / 'configs' / 'soft' / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
@@ -74,7 +74,7 @@ class LongRunHook(Hook):
     priority = 'VERY_LOW'
 
     def __init__(self, release=False):
-        self.release = ReleaseMemoryHook().release if release else None
+        self.release = release
 
     def before_train(self, runner):
         self.path = Path(runner.work_dir, RECORD)
@@ -94,9 +94,9 @@ class LongRunHook(Hook):
             return
         wall, cpu = (median(values) for values in zip(*self.seconds))
         before = {}
-        if self.release is not None:
+        if self.release:
             before = dict(before_release=resident('VmRSS'))
-            self.release()
+            release_memory()
         line = dict(
             iter=runner.iter + 1,
             memory=resident('VmRSS'),

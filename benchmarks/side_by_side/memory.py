@@ -9,8 +9,6 @@ and not counted; the gradients of inputs and outputs are.
 """
 
 import argparse
-import contextlib
-import ctypes
 import gc
 import json
 import os
@@ -21,6 +19,8 @@ from functools import partial
 from pathlib import Path
 
 import torch
+
+from mmlinattn.utils.memory import release_memory
 
 from .cases import place
 from .timing import STEPS, autocast, drop_gradients, synchronize
@@ -100,9 +100,7 @@ def peak_bytes(step, device):
 
 def reset_high_water_mark():
     """Makes VmHWM start from what is resident; False where it can't."""
-    # without glibc, what it keeps is resident before the step too
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)  # freed blocks go back to the system
+    release_memory()  # without glibc, what it keeps is resident before the step too
     try:
         Path('/proc/self/clear_refs').write_text('5')
     except OSError:

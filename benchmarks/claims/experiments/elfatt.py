@@ -10,8 +10,8 @@ from ..classification import EASY_RECIPE, EASY_SHAPES, accuracy, normalized, tra
 from ..plots import Panel, plot_bars
 
 BLOCK = 16
-# The papers' learning rate is for batches of 1,024. Softmax attention and ELFATT learn
-# with this one, which goes with the square root of the batch, and do not with theirs.
+# The papers' learning rate is for batches of 1,024. ELFATT learned with this one, which
+# goes with the square root of the batch, and not with theirs.
 SWIN_RECIPE = dict(EASY_RECIPE, lr=2e-4)
 SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
 EFFICIENT = dict(type='EfficientAttention', lepe=True)

@@ -1,11 +1,9 @@
 """Memory that evaluations leave behind."""
 
-import ctypes
-import os
-
 from mmengine.hooks import Hook
 
 from mmlinattn.registry import HOOKS
+from mmlinattn.utils.memory import release_memory
 
 
 @HOOKS.register_module()
@@ -21,15 +19,6 @@ class ReleaseMemoryHook(Hook):
 
     priority = 'LOWEST'
 
-    def __init__(self):
-        library = ctypes.CDLL(None) if os.name == 'posix' else None
-        self._trim = getattr(library, 'malloc_trim', None)
-
     def after_val(self, runner):
         """Returns the memory."""
-        self.release()
-
-    def release(self):
-        """Returns the memory, at any time."""
-        if self._trim is not None:
-            self._trim(0)
+        release_memory()
