@@ -112,7 +112,7 @@ setup(
     python_requires='>=3.9',
     # mmengine is needed too, but can't be named here: on the modern stack it
     # comes as onedl-mmengine, and pip, which can't say "one or the other", would
-    # unpack openmmlab's over it. `import mmlinattn` checks for both instead and
+    # unpack openmmlab's over it. `mmlinattn.registry` checks for both instead and
     # says what to install; the extras name openmmlab's. mmcv, whose build must
     # match torch, is left to mim, and a torch that fits is never replaced.
     install_requires=['torch>=2.1'],

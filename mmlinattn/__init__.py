@@ -1,8 +1,8 @@
 """Linear attention for vision: backbones for the OpenMMLab libraries.
 
-Importing the package costs nothing: it looks at the installed versions and
-leaves torch, mmengine and mmcv alone. MMEngine imports ``mmlinattn.registry``
-by itself when a config says ``type='mmlinattn.X'``.
+Importing the package costs nothing: it leaves torch, mmengine and mmcv alone.
+MMEngine imports ``mmlinattn.registry`` by itself when a config says
+``type='mmlinattn.X'``.
 """
 
 import re
@@ -62,22 +62,28 @@ def _check_version(module, distributions, minimum, below, pip_hint, required):
         )
 
 
-_check_version(
-    'mmengine',
-    ('mmengine', 'onedl-mmengine'),
-    '0.10.0',
-    '1.0.0',
-    "pip install 'mmengine>=0.10.0,<1.0.0' "
-    "(with the onedl packages: 'onedl-mmengine>=0.10.8,<1.0.0')",
-    required=True,
-)
-# Only the models need mmcv, and any of its builds will do for them.
-_check_version(
-    'mmcv',
-    ('mmcv', 'mmcv-lite', 'onedl-mmcv'),
-    '2.0.0',
-    '3.0.0',
-    "mim install 'mmcv>=2.0.0,<2.2.0' "
-    "(with the onedl packages: mim install 'onedl-mmcv>=2.3.0,<3.0.0')",
-    required=False,
-)
+def check_versions() -> None:
+    """Compares the installed MMEngine and mmcv with those that the package works with.
+
+    Raises:
+        ImportError: If MMEngine is missing, or either has a version that doesn't fit.
+    """
+    _check_version(
+        'mmengine',
+        ('mmengine', 'onedl-mmengine'),
+        '0.10.0',
+        '1.0.0',
+        "pip install 'mmengine>=0.10.0,<1.0.0' "
+        "(with the onedl packages: 'onedl-mmengine>=0.10.8,<1.0.0')",
+        required=True,
+    )
+    # Only the models need mmcv, and any of its builds will do for them.
+    _check_version(
+        'mmcv',
+        ('mmcv', 'mmcv-lite', 'onedl-mmcv'),
+        '2.0.0',
+        '3.0.0',
+        "mim install 'mmcv>=2.0.0,<2.2.0' "
+        "(with the onedl packages: mim install 'onedl-mmcv>=2.3.0,<3.0.0')",
+        required=False,
+    )

@@ -4,36 +4,33 @@ MMEngine imports ``<scope>.registry`` by itself, so ``type='mmlinattn.X'`` is
 found from mmengine, mmdet, mmseg and mmpretrain without any import.
 """
 
-from mmengine.registry import HOOKS as MMENGINE_HOOKS
-from mmengine.registry import MODEL_WRAPPERS as MMENGINE_MODEL_WRAPPERS
-from mmengine.registry import MODELS as MMENGINE_MODELS
-from mmengine.registry import (
-    OPTIM_WRAPPER_CONSTRUCTORS as MMENGINE_OPTIM_WRAPPER_CONSTRUCTORS,
-)
-from mmengine.registry import OPTIM_WRAPPERS as MMENGINE_OPTIM_WRAPPERS
-from mmengine.registry import Registry
+import mmlinattn
 
-MODELS = Registry(
-    'model', parent=MMENGINE_MODELS, scope='mmlinattn', locations=['mmlinattn.models']
+mmlinattn.check_versions()
+
+from mmengine import registry as roots  # noqa: E402
+
+MODELS = roots.Registry(
+    'model', parent=roots.MODELS, scope='mmlinattn', locations=['mmlinattn.models']
 )
-HOOKS = Registry(
-    'hook', parent=MMENGINE_HOOKS, scope='mmlinattn', locations=['mmlinattn.engine']
+HOOKS = roots.Registry(
+    'hook', parent=roots.HOOKS, scope='mmlinattn', locations=['mmlinattn.engine']
 )
-OPTIM_WRAPPERS = Registry(
+OPTIM_WRAPPERS = roots.Registry(
     'optimizer wrapper',
-    parent=MMENGINE_OPTIM_WRAPPERS,
+    parent=roots.OPTIM_WRAPPERS,
     scope='mmlinattn',
     locations=['mmlinattn.engine'],
 )
-OPTIM_WRAPPER_CONSTRUCTORS = Registry(
+OPTIM_WRAPPER_CONSTRUCTORS = roots.Registry(
     'optimizer wrapper constructor',
-    parent=MMENGINE_OPTIM_WRAPPER_CONSTRUCTORS,
+    parent=roots.OPTIM_WRAPPER_CONSTRUCTORS,
     scope='mmlinattn',
     locations=['mmlinattn.engine'],
 )
-MODEL_WRAPPERS = Registry(
+MODEL_WRAPPERS = roots.Registry(
     'model_wrapper',
-    parent=MMENGINE_MODEL_WRAPPERS,
+    parent=roots.MODEL_WRAPPERS,
     scope='mmlinattn',
     locations=['mmlinattn.utils.distributed'],
 )

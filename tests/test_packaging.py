@@ -7,6 +7,7 @@ import sys
 import sysconfig
 import zipfile
 from email.parser import Parser
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -213,16 +214,19 @@ def fake_distribution(folder, name, version):
     )
 
 
-def import_with(folder):
-    """Imports the package where only ``folder`` and the tree are on the path."""
-    return run(
-        sys.executable,
-        '-S',
-        '-c',
-        'import mmlinattn',
-        cwd='/',
-        PYTHONPATH=os.pathsep.join([str(folder), str(ROOT)]),
-    )
+@pytest.fixture
+def installed(monkeypatch):
+    """The only versions of libraries that there are, by distribution."""
+    versions = {}
+
+    def version(name):
+        if name not in versions:
+            raise PackageNotFoundError(name)
+        return versions[name]
+
+    monkeypatch.setattr(mmlinattn.metadata, 'version', version)
+    monkeypatch.setattr(mmlinattn, 'find_spec', lambda name: None)
+    return versions
 
 
 @pytest.mark.parametrize(
@@ -235,28 +239,27 @@ def import_with(folder):
         ('onedl-mmcv', '1.99', 'mmcv>=2.0.0,<3.0.0', 'onedl-mmcv'),
     ],
 )
-def test_import_names_the_version_that_does_not_fit(
-    tmp_path, name, version, fits, hint
-):
-    if 'mmcv' in name:
-        fake_distribution(tmp_path, 'mmengine', '0.10.7')
-    fake_distribution(tmp_path, name, version)
-    done = import_with(tmp_path)
-    assert done.returncode != 0
-    message = done.stdout.strip().splitlines()[-1]
-    assert message.startswith('ImportError')
-    assert f'{name} {version} is installed' in message
-    assert fits in message and hint in message
+def test_versions_that_do_not_fit_are_named(installed, name, version, fits, hint):
+    installed.update({'mmengine': '0.10.7', name: version})
+    with pytest.raises(ImportError, match=f'{name} {version} is installed') as caught:
+        mmlinattn.check_versions()
+    assert fits in str(caught.value) and hint in str(caught.value)
 
 
-def test_import_names_missing_mmengine(tmp_path):
-    done = import_with(tmp_path)
-    assert done.returncode != 0
-    assert 'none of mmengine, onedl-mmengine is installed' in done.stdout
+def test_missing_mmengine_is_named(installed):
+    with pytest.raises(ImportError, match='none of mmengine, onedl-mmengine is'):
+        mmlinattn.check_versions()
 
 
 @pytest.mark.parametrize('mmengine', ['mmengine', 'onedl-mmengine'])
-def test_import_does_without_mmcv(tmp_path, mmengine):
-    fake_distribution(tmp_path, mmengine, '0.10.12')
-    done = import_with(tmp_path)
-    assert done.returncode == 0, done.stdout
+def test_mmcv_is_not_asked_for(installed, mmengine):
+    installed[mmengine] = '0.10.12'
+    mmlinattn.check_versions()
+
+
+def test_the_registry_checks_versions(tmp_path):
+    fake_distribution(tmp_path, 'mmengine', '0.9.1')
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    command = sys.executable, '-S', '-c', 'import mmlinattn; import mmlinattn.registry'
+    done = run(*command, cwd='/', PYTHONPATH=path)
+    assert 'mmengine 0.9.1 is installed' in done.stdout.splitlines()[-1]

@@ -3,12 +3,16 @@
 Legend: B batch, h heads, N queries, M keys, C channels, d channels of a head.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from mmlinattn.models.attentions.base import BaseAttention
+if TYPE_CHECKING:
+    from mmlinattn.models.attentions.base import BaseAttention
 
 
 class AttentionProbe:

@@ -3,22 +3,33 @@
 Legend: B batch, (H, W) map, N tokens, C channels.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Callable, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 import torch
 from torch import Tensor, nn
 
 from mmlinattn.functional import crop_map
-from mmlinattn.models.attentions.base import BaseAttention
-from mmlinattn.models.attentions.talking_heads import ClassAttention
-from mmlinattn.models.layers import TransformerBlock
 
 from .probing import AttentionProbe
+
+# Functions import what they ask for: the measures beside them need torch alone.
+if TYPE_CHECKING:
+    from mmlinattn.models.attentions.base import BaseAttention
+    from mmlinattn.models.layers import TransformerBlock
+
+
+def is_class_attention(module: nn.Module) -> bool:
+    """Whether the class token is the only query."""
+    from mmlinattn.models.attentions import ClassAttention
+
+    return isinstance(module, ClassAttention)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +81,7 @@ class AttentionCall:
             int: The index; 0 for the class token of class attention, which is the
             only query.
         """
-        if isinstance(self.module, ClassAttention):
+        if is_class_attention(self.module):
             return 0
         height, width = self.map_shape
         row = min(int(y * height), height - 1)
@@ -83,7 +94,7 @@ class AttentionCall:
         Args:
             limit (int): The most that are wanted.
         """
-        if isinstance(self.module, ClassAttention):
+        if is_class_attention(self.module):
             return [0]
         num = math.prod(self.map_shape)
         tokens = torch.linspace(0, num - 1, min(num, limit)).round().long().tolist()
@@ -164,6 +175,8 @@ def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
     Raises:
         ValueError: If it has none.
     """
+    from mmlinattn.models.attentions import BaseAttention
+
     found = {
         name: module
         for name, module in model.named_modules()
@@ -179,11 +192,13 @@ def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
 
 def blocks_of(model: nn.Module) -> dict[str, TransformerBlock]:
     """Transformer blocks that update all tokens, by name, in their order."""
+    from mmlinattn.models.layers import TransformerBlock
+
     return {
         name: module
         for name, module in model.named_modules()
         if isinstance(module, TransformerBlock)
-        and not isinstance(module.attn, ClassAttention)
+        and not is_class_attention(module.attn)
     }
 
 

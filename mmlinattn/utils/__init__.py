@@ -1,3 +1,5 @@
+from mmlinattn import registry as registry  # says first which versions do not fit
+
 from .config import (
     bases_read_once,
     check_data,

@@ -2,19 +2,22 @@ import pytest
 
 pytestmark = pytest.mark.modern
 
-BARE = """
+BLOCK = """
 import sys
+from importlib import metadata
 
 
 class Blocker:
-    blocked = ('mmdet', 'mmseg', 'mmpretrain', 'mmcv.ops')
+    blocked = {blocked}
 
     def find_spec(self, name, path=None, target=None):
         if any(name == b or name.startswith(b + '.') for b in self.blocked):
-            raise ModuleNotFoundError(f'No module named {name!r}', name=name)
+            raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
 
 
 sys.meta_path.insert(0, Blocker())
+"""
+MODELS = """
 import torch
 
 import mmlinattn.models
@@ -25,22 +28,33 @@ small = dict(
 model = MODELS.build(dict(type='SOFTPlusPlus', arch=small))
 model.init_weights()
 sum(out.sum() for out in model(torch.rand(1, 3, 64, 64))).backward()
-assert not any(name.split('.')[0] in Blocker.blocked for name in sys.modules)
+"""
+MEASURES = """
+def version(name, installed=metadata.version):
+    if 'mm' in name:
+        raise metadata.PackageNotFoundError(name)
+    return installed(name)
+
+
+metadata.version = version
+import torch
+
+from mmlinattn.analysis import attention_spectrum, count_flops, hc_proportion, watch
+from mmlinattn.functional import softmax_free_attention
+
+x = torch.rand(1, 1, 16, 4)
+assert 0 < hc_proportion(softmax_free_attention(x, x[:, :, ::4], x)) < 1
 """
 
 
-def test_backbones_need_torch_mmengine_and_mmcv_cnn_only(run_python):
-    """mmcv-lite has no mmcv.ops."""
-    run_python(BARE)
-
-
-def test_functional_needs_torch_only(run_python):
-    loaded = run_python("""
-import sys
-
-import mmlinattn.functional
-
-print(*{name.split('.')[0] for name in sys.modules})
-""").split()
-    assert 'torch' in loaded
-    assert not [name for name in loaded if name in ('mmengine', 'mmcv', 'mmdet')]
+@pytest.mark.parametrize(
+    'blocked, code',
+    [
+        # mmcv-lite has no mmcv.ops
+        (('mmdet', 'mmseg', 'mmpretrain', 'mmcv.ops'), MODELS),
+        (('mmdet', 'mmseg', 'mmpretrain', 'mmcv', 'mmengine', 'mim'), MEASURES),
+    ],
+    ids=['models need MMEngine and mmcv.cnn', 'functional and analysis need torch'],
+)
+def test_what_the_rooms_need(run_python, blocked, code):
+    run_python(BLOCK.format(blocked=blocked) + code)
