@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,8 +70,19 @@ for name, script in {scripts}.items():
 """
 
 
+@pytest.fixture
+def my_attention(tmp_path, monkeypatch):
+    """The module that a page says to save, where Python finds it."""
+    (script,) = (x for x in BLOCKS.values() if 'class LinearAttention' in x)
+    (tmp_path / 'my_attention.py').write_text(script)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    sys.modules.pop('my_attention', None)
+    MODELS.module_dict.pop('LinearAttention', None)
+
+
 @pytest.mark.parametrize('name', CONFIGS)
-def test_configs_load(name, tmp_path):
+def test_configs_load(name, tmp_path, my_attention):
     path = tmp_path / 'config.py'
     path.write_text(BLOCKS[name])
     backbone = load_config(str(path)).model.backbone
@@ -112,17 +124,16 @@ def test_scripts_run(run_python):
     assert printed.splitlines() == promised
 
 
-def test_own_attention_learns():
+def test_own_attention_learns(tmp_path, my_attention):
     """The page's attention has no parameter that training leaves out."""
-    (script,) = (x for x in BLOCKS.values() if 'class LinearAttention' in x)
-    namespace = dict(__name__='readme')
-    try:
-        exec(script, namespace)  # noqa: S102
-        backbone = namespace['backbone']
-        outs = backbone(torch.randn(2, 3, 64, 64))
-        sum((out * torch.randn_like(out)).sum() for out in outs).backward()
-    finally:
-        MODELS.module_dict.pop('LinearAttention', None)
+    (config,) = (x for x in BLOCKS.values() if 'mmlinattn.LinearAttention' in x)
+    path = tmp_path / 'mine.py'
+    path.write_text(config)
+    backbone = MODELS.build(load_config(str(path)).model.backbone)
+    outs = backbone(torch.randn(2, 3, 64, 64))
+    sum((out * torch.randn_like(out)).sum() for out in outs).backward()
+    types = [type(stage.blocks[0].attn).__name__ for stage in backbone.stages]
+    assert types == ['LinearAttention'] * 3 + ['SoftmaxAttention']
     attns = [stage.blocks[0].attn for stage in backbone.stages]
     for name, parameter in attns[0].named_parameters():
         assert parameter.grad.abs().max() > 0, name

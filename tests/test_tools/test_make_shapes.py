@@ -185,6 +185,25 @@ def test_coco_categories(roots):
         assert len({category['supercategory'] for category in categories}) == 12
 
 
+def test_shapes_are_coco_with_classes_of_their_own(roots, tmp_path):
+    coco = contents(roots['coco'])
+    shapes = contents(run('shapes', tmp_path))
+    assert coco.keys() == shapes.keys()
+    names = {'sports ball': 'circle', 'book': 'square', 'kite': 'triangle'}
+    for name in coco:
+        if name.endswith('.jpg'):
+            assert shapes[name] == coco[name]
+        elif 'instances' in name:
+            theirs, ours = json.loads(coco[name]), json.loads(shapes[name])
+            kinds = {x['id']: x['name'] for x in ours['categories']}
+            assert kinds == {1: 'circle', 2: 'square', 3: 'triangle'}
+            by_id = {x['id']: x['name'] for x in theirs['categories']}
+            for their, our in zip(theirs['annotations'], ours['annotations']):
+                kind = kinds[our.pop('category_id')]
+                assert kind == names[by_id[their.pop('category_id')]]
+                assert our == their
+
+
 @pytest.mark.parametrize('split,num_images', [('train', NUM_TRAIN), ('val', NUM_VAL)])
 def test_coco_annotations_describe_the_scenes(roots, split, num_images):
     content = json.loads(

@@ -2,10 +2,11 @@
 
 Folders, class list and file formats are those of the real dataset, so that its
 configs train and test on the shapes with only data_root and the image scale
-overridden. --out is the folder for data_root.
+overridden; 'shapes' has three classes of its own in COCO's files. --out is the folder for data_root.
 
 layout      data_root of the configs       circle       square  triangle  background
 coco        data/coco/                     sports ball  book    kite      -
+shapes      yours; COCO's files            circle       square  triangle  -
 ade20k      data/ade/ADEChallengeData2016  ball         box     tent      sky, grass
 cityscapes  data/cityscapes/               bicycle      car     person    sky, road
 imagenet    data/imagenet                  soccer ball  crate   volcano   -
@@ -27,6 +28,7 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional
 
@@ -422,15 +424,20 @@ def annotation(mask: np.ndarray, **fields) -> dict:
     )
 
 
-def write_coco(root: Path, splits: Splits) -> None:
+def write_coco(root: Path, splits: Splits, own_classes: bool = False) -> None:
     """Write {train,val}2017/*.jpg and annotations/instances_{train,val}2017.json."""
-    categories = []
-    for supercategory, entries in COCO_CATEGORIES.items():
-        for entry in entries.split(', '):
-            number, name = entry.split(' ', 1)
-            categories.append(
-                dict(supercategory=supercategory, id=int(number), name=name)
-            )
+    if own_classes:
+        ids = {kind: i for i, kind in enumerate(SHAPES, 1)}
+        categories = [
+            dict(supercategory='shape', id=i, name=kind) for kind, i in ids.items()
+        ]
+    else:
+        ids = COCO_IDS
+        categories = [
+            dict(supercategory=supercategory, id=int(number), name=name)
+            for supercategory, entries in COCO_CATEGORIES.items()
+            for number, name in (x.split(' ', 1) for x in entries.split(', '))
+        ]
     for split, scenes in splits.items():
         images, annotations = [], []
         for image_id, scene in enumerate(scenes, 1):
@@ -453,7 +460,7 @@ def write_coco(root: Path, splits: Splits) -> None:
                         mask,
                         segmentation=[outline(mask)],
                         image_id=image_id,
-                        category_id=COCO_IDS[kind],
+                        category_id=ids[kind],
                         id=len(annotations) + 1,
                     )
                 )
@@ -591,8 +598,10 @@ class Layout(NamedTuple):
     scale: tuple[float, float] = (0.25, 0.42)
 
 
+COCO_PATHS = ('annotations', 'train2017', 'val2017')
 LAYOUTS = dict(
-    coco=Layout(write_coco, ('annotations', 'train2017', 'val2017')),
+    coco=Layout(write_coco, COCO_PATHS),
+    shapes=Layout(partial(write_coco, own_classes=True), COCO_PATHS),
     ade20k=Layout(
         write_ade20k,
         ('annotations', 'images', 'objectInfo150.txt', 'sceneCategories.txt'),

@@ -27,6 +27,8 @@ RECORD = 'quickstart.json'
 # what it replaces; make_shapes.py replaces the data, in coco/
 RESULTS = ('train', 'test', 'predictions', 'data.log', 'train.log', 'test.log')
 MIN_SIZE, MAX_SIZE = 64, 2048
+# with the colors that they are drawn in
+CLASSES = dict(circle=(220, 20, 60), square=(0, 114, 240), triangle=(60, 180, 75))
 
 
 def parse_args(argv=None):
@@ -45,7 +47,7 @@ def parse_args(argv=None):
         '--epochs', type=int, default=4, help='passes over the images (4)'
     )
     parser.add_argument(
-        '--size', type=int, default=192, help='longer image side, pixels (192)'
+        '--size', type=int, default=128, help='side of an image, pixels (128)'
     )
     parser.add_argument(
         '--cfg-options',
@@ -96,8 +98,6 @@ def cfg_options(data, args):
     """What differs from the real training, as --cfg-options."""
     options = {
         'train_dataloader.batch_size': 4,
-        'train_dataloader.num_workers': 1,
-        'train_dataloader.dataset.data_root': f'{data}/',
         'train_cfg.max_epochs': args.epochs,
         'train_cfg.val_interval': args.epochs,
         'param_scheduler.0.end': 30,
@@ -106,25 +106,28 @@ def cfg_options(data, args):
         'optim_wrapper.optimizer.lr': 6e-4,
         'optim_wrapper.clip_grad.max_norm': 1.0,
         'default_hooks.logger.interval': 10,
+        'randomness.seed': 0,
+        'model.roi_head.bbox_head.num_classes': len(CLASSES),
+        'model.roi_head.mask_head.num_classes': len(CLASSES),
         # regions of interest dominate on a CPU: take fewer of them
         'model.train_cfg.rpn_proposal.nms_pre': 200,
         'model.train_cfg.rpn_proposal.max_per_img': 100,
-        'model.train_cfg.rcnn.sampler.num': 64,
+        'model.train_cfg.rcnn.sampler.num': 32,
         'model.test_cfg.rpn.nms_pre': 200,
         'model.test_cfg.rpn.max_per_img': 100,
     }
     scale = f'({args.size},{args.size})'
-    options['train_dataloader.dataset.pipeline.2.scale'] = scale
     annotations = f'{data}/annotations/instances_val2017.json'
-    for split in ('val', 'test'):
-        options.update(
-            {
-                f'{split}_dataloader.num_workers': 1,
-                f'{split}_dataloader.dataset.data_root': f'{data}/',
-                f'{split}_dataloader.dataset.pipeline.1.scale': scale,
-                f'{split}_evaluator.ann_file': annotations,
-            }
-        )
+    for split, resize in (('train', 2), ('val', 1), ('test', 1)):
+        dataset = f'{split}_dataloader.dataset'
+        options[f'{split}_dataloader.num_workers'] = 1
+        options[f'{dataset}.data_root'] = f'{data}/'
+        options[f'{dataset}.pipeline.{resize}.scale'] = scale
+        options[f'{dataset}.metainfo.classes'] = f'[{",".join(CLASSES)}]'
+        palette = ','.join(map(str, CLASSES.values())).replace(' ', '')
+        options[f'{dataset}.metainfo.palette'] = f'[{palette}]'
+        if split != 'train':
+            options[f'{split}_evaluator.ann_file'] = annotations
     return [f'{key}={value}' for key, value in options.items()] + args.cfg_options
 
 
@@ -175,13 +178,16 @@ def main(argv=None):
             sys.executable,
             'tools/dataset_converters/make_shapes.py',
             '--layout',
-            'coco',
+            'shapes',
             '--out',
             data,
             '--num-train',
             args.num_train,
             '--num-val',
             args.num_val,
+            '--size',
+            args.size,
+            args.size,
             '--overwrite',
         ],
         out / 'data.log',

@@ -1,0 +1,117 @@
+"""The first config of each page for users trains as it stands there, by our tool and by
+mim."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.runner import CheckpointLoader
+
+from mmlinattn.registry import MODELS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ['README.md', *(f'docs/use/{x.name}' for x in ROOT.glob('docs/use/[a-z]*.md'))]
+# the name in mim and the kind of data, by the scope that a config inherits from
+LIBRARIES = {
+    'mmdet': ('mmdet', 'coco'),
+    'mmlinattn': ('mmlinattn', 'coco'),
+    'mmpretrain': ('mmpretrain', 'imagenet'),
+    'mmseg': ('mmsegmentation', 'ade20k'),
+}
+TWO_STEPS = {
+    'train_cfg.max_epochs': 1,
+    'train_cfg.val_interval': 2,
+    'train_dataloader.dataset.indices': 4,
+}
+TWO_ITERATIONS = {
+    'train_cfg.max_iters': 2,
+    'train_cfg.val_interval': 3,
+    'default_hooks.checkpoint.interval': 2,
+}
+
+
+def blocks_of(page):
+    text = (ROOT / page).read_text('utf-8')
+    return re.findall(r'^```(?:python|bash)\n(.*?)^```$', text, re.M | re.S)
+
+
+def first_config(page):
+    """The config that a page shows first, or one that inherits what its first command
+    trains."""
+    for block in blocks_of(page):
+        trained = re.match(r'python tools/train\.py (configs/\S+)', block)
+        if trained:
+            return f'_base_ = {str(ROOT / trained[1])!r}\n'
+        if '_base_ =' in block:
+            return block
+    raise AssertionError(f'{page} trains nothing')
+
+
+@pytest.fixture
+def example(request, user, quick, monkeypatch):
+    """A page's first config as a file, its library, and options of a short training."""
+    text = first_config(request.param)
+    config = user.folder / 'mine.py'
+    config.write_text(text)
+    for module in re.findall(r"custom_imports = dict\(imports=\['(\w+)'\]\)", text):
+        (script,) = (x for x in blocks_of(request.param) if 'class Linear' in x)
+        (user.folder / f'{module}.py').write_text(script)
+        monkeypatch.syspath_prepend(str(user.folder))
+        user.env['PYTHONPATH'] = str(user.folder)
+    scope = re.search(r"_base_ = '(\w+)::", text)
+    library, kind = LIBRARIES[scope[1] if scope else 'mmdet']
+    options = quick(kind, **(TWO_ITERATIONS if kind == 'ade20k' else TWO_STEPS))
+    if scope and scope[1] != 'mmlinattn':
+        del options['pretrained']  # a variable of our configs
+    yield config, library, options
+    sys.modules.pop('my_attention', None)
+    MODELS.module_dict.pop('LinearAttention', None)
+
+
+def assert_two_steps(work_dir):
+    """They were made by AdamW, as transformers are trained."""
+    path = Path((work_dir / 'last_checkpoint').read_text())
+    optimizer = torch.load(path, map_location='cpu', weights_only=False)['optimizer']
+    assert {int(entry['step']) for entry in optimizer['state'].values()} == {2}
+    rates = {group['initial_lr'] for group in optimizer['param_groups']}
+    assert max(rates) < 0.002
+
+
+def parametrize(quick):
+    """All pages; what is not among the quick ones takes minutes together."""
+    return pytest.mark.parametrize(
+        'example',
+        [
+            pytest.param(page, marks=[] if page in quick else pytest.mark.full)
+            for page in PAGES
+        ],
+        ids=PAGES,
+        indirect=True,
+    )
+
+
+@parametrize(quick=PAGES)
+def test_our_tool_trains_it(example, user, monkeypatch):
+    config, _, options = example
+    monkeypatch.chdir(user.folder)
+    monkeypatch.setattr(CheckpointLoader, '_schemes', dict(CheckpointLoader._schemes))
+    path = ROOT / 'tools' / 'train.py'
+    spec = importlib.util.spec_from_file_location('tool_train', path)
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    # a process has one visualizer of a name, which writes to one folder
+    options['visualizer.name'] = user.folder.name
+    words = [f'{key}={value}' for key, value in options.items()]
+    argv = ['train.py', str(config), '--work-dir', 'train', '--cfg-options', *words]
+    monkeypatch.setattr(sys, 'argv', argv)
+    tool.main()
+    assert_two_steps(user.folder / 'train')
+
+
+@parametrize(quick=['README.md'])
+def test_mim_trains_it(example, user):
+    config, library, options = example
+    assert_two_steps(user.train(library, config, options).work_dir)
