@@ -14,9 +14,6 @@ lint-pythons := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.
 # mypy reads torch's types where a stack's environment has them.
 typed-python := $(firstword $(wildcard .venv/bin/python .venv-modern/bin/python))
 
-# Threads that wait asleep: many times faster where cores are shared.
-export OMP_WAIT_POLICY ?= PASSIVE
-
 # One process per core, each with one thread: the tests' tensors are small.
 RUN := pytest
 # After a crash, the others would wait for ever for the tests of the lost process.
@@ -84,6 +81,9 @@ test: lint  ## check the code, then run the tests on every stack that has its Py
 
 test-full:  ## the same with the long tests
 	@$(MAKE) --no-print-directory test FULL=1
+
+# Threads that wait asleep: many times faster where cores are shared.
+test-openmmlab test-modern: export OMP_WAIT_POLICY ?= PASSIVE
 
 test-openmmlab:
 	@$(make-env) --stack openmmlab

@@ -209,7 +209,7 @@ def train(folder, sizes, iterations):
     if not done or done[-1]['iter'] < iterations // INTERVAL * INTERVAL:
         data = folder / 'coco'
         numbers = '--num-train', NUM_TRAIN, '--num-val', NUM_VAL, '--size', 128, 128
-        run([MAKE_SHAPES, '--layout', 'coco', '--out', data, *numbers])
+        run([MAKE_SHAPES, '--layout', 'shapes', '--out', data, *numbers])
         work_dir.mkdir(parents=True, exist_ok=True)
         config = folder / f'{sizes}.py'
         write_config(config, sizes, iterations)
@@ -228,7 +228,9 @@ def train(folder, sizes, iterations):
 def is_changed(option):
     """Whether an option of quickstart is of what the config here has anew."""
     key = option.partition('=')[0]
-    return key.startswith(('train_cfg', 'param_scheduler.1')) or key.endswith(
+    return key.startswith(
+        ('train_cfg', 'param_scheduler.1', 'default_hooks.checkpoint')
+    ) or key.endswith(
         ('num_workers', 'batch_size', 'pipeline.2.scale', 'rcnn.sampler.num')
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -138,8 +138,8 @@ class BlockCall(NamedTuple):
 @contextmanager
 def watch(
     model: nn.Module,
-    on_attention: Optional[Callable[[AttentionCall], Any]] = None,
-    on_block: Optional[Callable[[BlockCall], Any]] = None,
+    on_attention: Callable[[AttentionCall], Any] | None = None,
+    on_block: Callable[[BlockCall], Any] | None = None,
 ) -> Iterator[None]:
     """Context in which functions see what attentions and blocks of a model do.
 
@@ -197,8 +197,7 @@ def blocks_of(model: nn.Module) -> dict[str, TransformerBlock]:
     return {
         name: module
         for name, module in model.named_modules()
-        if isinstance(module, TransformerBlock)
-        and not is_class_attention(module.attn)
+        if isinstance(module, TransformerBlock) and not is_class_attention(module.attn)
     }
 
 

@@ -2,7 +2,8 @@
 
 Folders, class list and file formats are those of the real dataset, so that its
 configs train and test on the shapes with only data_root and the image scale
-overridden; 'shapes' has three classes of its own in COCO's files. --out is the folder for data_root.
+overridden; 'shapes' has three classes of its own in COCO's files. --out is the folder
+for data_root.
 
 layout      data_root of the configs       circle       square  triangle  background
 coco        data/coco/                     sports ball  book    kite      -

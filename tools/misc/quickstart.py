@@ -1,13 +1,15 @@
 """Trains, tests and draws: a Mask R-CNN with a SOFT++ backbone on real files.
 
-Writes a small dataset of shapes in COCO's layout, trains
-configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py on it from scratch with
-`mim train`, tests the checkpoint with `mim test`, prints box and mask AP on
-held-back images and keeps pictures of the predictions. Only the data folder,
-the image scale and the length of the schedule differ from a real training.
+Writes a small dataset of circles, squares and triangles in COCO's layout, trains
+configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py on it from scratch with `mim train`,
+tests the checkpoint with `mim test`, prints box and mask AP on held-back images and
+keeps pictures of the predictions. The options that it prints are what differs from a
+real training: data and classes, the size of the images, fewer proposals, a shorter
+schedule with a higher learning rate.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -44,10 +46,10 @@ def parse_args(argv=None):
     )
     parser.add_argument('--num-val', type=int, default=48, help='held-back images (48)')
     parser.add_argument(
-        '--epochs', type=int, default=4, help='passes over the images (4)'
+        '--epochs', type=int, default=5, help='passes over the images (5)'
     )
     parser.add_argument(
-        '--size', type=int, default=128, help='side of an image, pixels (128)'
+        '--size', type=int, default=128, help='longer image side, pixels (128)'
     )
     parser.add_argument(
         '--cfg-options',
@@ -99,13 +101,15 @@ def cfg_options(data, args):
     options = {
         'train_dataloader.batch_size': 4,
         'train_cfg.max_epochs': args.epochs,
-        'train_cfg.val_interval': args.epochs,
+        'train_cfg.val_interval': args.epochs + 1,  # the test comes next
+        'default_hooks.checkpoint.interval': args.epochs,
         'param_scheduler.0.end': 30,
         'param_scheduler.1.end': args.epochs,
         'param_scheduler.1.milestones': f'[{max(args.epochs - 1, 1)}]',
         'optim_wrapper.optimizer.lr': 6e-4,
         'optim_wrapper.clip_grad.max_norm': 1.0,
         'default_hooks.logger.interval': 10,
+        'default_hooks.visualization.score_thr': 0.5,
         'randomness.seed': 0,
         'model.roi_head.bbox_head.num_classes': len(CLASSES),
         'model.roi_head.mask_head.num_classes': len(CLASSES),
@@ -135,10 +139,13 @@ def run(title, command, log):
     """Runs a command, shows its progress, keeps everything in a log file."""
     print(f'\n== {title}\n$ {" ".join(map(str, command))}', flush=True)
     start = time.time()
+    # threads that wait asleep: many times faster where cores are shared
+    env = {'OMP_WAIT_POLICY': 'PASSIVE', **os.environ}
     with open(log, 'w') as file:
         process = subprocess.Popen(
             list(map(str, command)),
             cwd=ROOT,
+            env=env,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -185,9 +192,6 @@ def main(argv=None):
             args.num_train,
             '--num-val',
             args.num_val,
-            '--size',
-            args.size,
-            args.size,
             '--overwrite',
         ],
         out / 'data.log',
