@@ -21,15 +21,19 @@ LIBRARIES = {
     'mmpretrain': ('mmpretrain', 'imagenet'),
     'mmseg': ('mmsegmentation', 'ade20k'),
 }
-TWO_STEPS = {
+EPOCH = {
     'train_cfg.max_epochs': 1,
     'train_cfg.val_interval': 2,
     'train_dataloader.dataset.indices': 4,
 }
-TWO_ITERATIONS = {
-    'train_cfg.max_iters': 2,
-    'train_cfg.val_interval': 3,
-    'default_hooks.checkpoint.interval': 2,
+TWO_STEPS = {
+    'coco': EPOCH,
+    'imagenet': {**EPOCH, 'param_scheduler.1.begin': 0},
+    'ade20k': {
+        'train_cfg.max_iters': 2,
+        'train_cfg.val_interval': 3,
+        'default_hooks.checkpoint.interval': 2,
+    },
 }
 
 
@@ -63,7 +67,7 @@ def example(request, user, quick, monkeypatch):
         user.env['PYTHONPATH'] = str(user.folder)
     scope = re.search(r"_base_ = '(\w+)::", text)
     library, kind = LIBRARIES[scope[1] if scope else 'mmdet']
-    options = quick(kind, **(TWO_ITERATIONS if kind == 'ade20k' else TWO_STEPS))
+    options = quick(kind, **TWO_STEPS[kind])
     if scope and scope[1] != 'mmlinattn':
         del options['pretrained']  # a variable of our configs
     yield config, library, options
