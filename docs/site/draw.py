@@ -93,7 +93,7 @@ def take_screenshot(data, path):
         page = chromium.new_page(viewport=dict(width=1000, height=1000))
         page.set_default_timeout(120_000)
         page.goto(address)
-        for choice, name in (('checkpoint1', 'epoch_4'), ('chosen', '000000000003')):
+        for choice, name in (('checkpoint1', 'epoch_5'), ('chosen', '000000000003')):
             page.locator(f'#{choice} input').fill(name)
             page.get_by_role('option', name=name).first.click()
         image = page.locator('#picture img')

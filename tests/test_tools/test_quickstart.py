@@ -1,8 +1,13 @@
 import importlib.util
 import json
+import sys
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
+from mmengine.config import DictAction
+
+from mmlinattn.utils import load_config
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,6 +79,32 @@ def test_second_run_replaces_the_first(quickstart, commands, tmp_path, capsys):
         *quickstart.RESULTS,
     }
     assert not (out / 'train' / 'epoch_1.pth').exists()
+
+
+def test_shapes_have_their_own_names(quickstart, tmp_path):
+    """Wherever mmdet looks for names and colors of classes."""
+    args = quickstart.parse_args([])
+    parser = ArgumentParser()
+    parser.add_argument('--cfg-options', nargs='+', action=DictAction)
+    words = ['--cfg-options', *quickstart.cfg_options(tmp_path, args)]
+    options = parser.parse_args(words).cfg_options
+    cfg = load_config(str(ROOT / quickstart.CONFIG), options)
+    for split in ('train', 'val', 'test'):
+        metainfo = cfg[f'{split}_dataloader'].dataset.metainfo
+        assert metainfo.classes == ['circle', 'square', 'triangle']
+        assert len({tuple(color) for color in metainfo.palette}) == 3
+    heads = cfg.model.roi_head
+    assert heads.bbox_head.num_classes == heads.mask_head.num_classes == 3
+
+
+@pytest.mark.parametrize('chosen, used', [(None, 'PASSIVE'), ('ACTIVE', 'ACTIVE')])
+def test_threads_wait_asleep(quickstart, monkeypatch, tmp_path, chosen, used):
+    monkeypatch.delenv('OMP_WAIT_POLICY', raising=False)
+    if chosen:
+        monkeypatch.setenv('OMP_WAIT_POLICY', chosen)
+    code = 'import os; print(os.environ["OMP_WAIT_POLICY"])'
+    quickstart.run('', [sys.executable, '-c', code], tmp_path / 'log')
+    assert (tmp_path / 'log').read_text().strip() == used
 
 
 @pytest.mark.parametrize(
