@@ -21,19 +21,11 @@ LIBRARIES = {
     'mmpretrain': ('mmpretrain', 'imagenet'),
     'mmseg': ('mmsegmentation', 'ade20k'),
 }
-EPOCH = {
-    'train_cfg.max_epochs': 1,
-    'train_cfg.val_interval': 2,
-    'train_dataloader.dataset.indices': 4,
-}
+EPOCH = {'train_cfg.max_epochs': 1, 'train_dataloader.dataset.indices': 4}
 TWO_STEPS = {
     'coco': EPOCH,
     'imagenet': {**EPOCH, 'param_scheduler.1.begin': 0},
-    'ade20k': {
-        'train_cfg.max_iters': 2,
-        'train_cfg.val_interval': 3,
-        'default_hooks.checkpoint.interval': 2,
-    },
+    'ade20k': {'train_cfg.max_iters': 2, 'default_hooks.checkpoint.interval': 2},
 }
 
 

@@ -101,7 +101,7 @@ def cfg_options(data, args):
     options = {
         'train_dataloader.batch_size': 4,
         'train_cfg.max_epochs': args.epochs,
-        'train_cfg.val_interval': args.epochs + 1,  # the test comes next
+        'train_cfg.val_interval': args.epochs,
         'default_hooks.checkpoint.interval': args.epochs,
         'param_scheduler.0.end': 30,
         'param_scheduler.1.end': args.epochs,
