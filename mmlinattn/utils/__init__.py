@@ -1,15 +1,3 @@
-from .config import (
-    bases_read_once,
-    check_data,
-    check_file,
-    load_config,
-    register_config_scopes,
-)
+from .config import bases_read_once, check_file, load_config, register_config_scopes
 
-__all__ = [
-    'bases_read_once',
-    'check_data',
-    'check_file',
-    'load_config',
-    'register_config_scopes',
-]
+__all__ = ['bases_read_once', 'check_file', 'load_config', 'register_config_scopes']
