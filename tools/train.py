@@ -26,6 +26,7 @@ from mmlinattn.utils.cli import (
     run_config,
     run_parser,
     tell,
+    warn,
 )
 from mmlinattn.weights import cover, load_pretrained, load_safely, read_checkpoint
 from mmlinattn.weights.conversion import some
@@ -191,7 +192,10 @@ def prepare(args):
         check_file('load_from', cfg.load_from)
     # a run that continues no longer needs its pretrained weights
     if not cfg.get('resume'):
-        check_pretrained(cfg)
+        # a base may have a variable of that name
+        check_pretrained(
+            cfg, None if 'pretrained' in (args.cfg_options or {}) else warn
+        )
     if is_first_process() and not args.no_preflight:
         preflight(cfg, args)
     begin_run(cfg)

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +61,10 @@ def reason(error: Exception, cfg: Any = None) -> str:
     Returns:
         str: The text.
     """
-    text = str(error) or type(error).__name__
+    text = str(error)
+    if not text:  # an assertion, seldom more
+        place = traceback.extract_tb(error.__traceback__)[-1:]
+        text = ''.join([type(error).__name__, *(f' in {x.line!r}' for x in place)])
     if isinstance(error, KeyError) and error.args:
         text = str(error.args[0])
         # that of a plain KeyError is a name without a word

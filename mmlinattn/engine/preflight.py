@@ -25,7 +25,7 @@ from torch import nn
 
 from mmlinattn.analysis import attentions_of
 from mmlinattn.engine.hooks.oversmoothing_hook import OversmoothingHook
-from mmlinattn.engine.part_errors import has_own_code, quiet, reason
+from mmlinattn.engine.part_errors import find_class, has_own_code, quiet, reason
 from mmlinattn.engine.preflight_data import (
     Problem,
     annotations,
@@ -282,7 +282,8 @@ class Preflight:
             setattr(self.runner, f'_{evaluator}', built)
             if built is None:
                 return
-        if loader is not None and not has_own_code(self.cfg[loop]):
+        cfg = self.cfg.get(loop)
+        if loader is not None and cfg is not None and not has_own_code(cfg):
             self.check_loop(name, loop)
 
     def check_labels(self, section: str, loader: Any) -> None:
@@ -415,7 +416,7 @@ class Preflight:
     def build_optim_wrapper(self, cfg: Any) -> Any:
         """Builds an optimizer; MMEngine has no words for one that does not exist."""
         kind = (cfg.get('optimizer') or {}).get('type')
-        if isinstance(kind, str) and OPTIMIZERS.get(kind) is None:
+        if isinstance(kind, str) and find_class(kind) is None:
             likely = did_you_mean(kind, OPTIMIZERS.module_dict)
             raise KeyError(f'{kind} is not in the registry of optimizers{likely}')
         return self.runner.build_optim_wrapper(cfg)

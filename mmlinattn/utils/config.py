@@ -137,14 +137,17 @@ def bases_read_once() -> Iterator[None]:
 
 
 def _drop_scope(node: Any) -> None:
-    """Removes our scope from nodes inherited through ``mmlinattn::``.
+    """Removes scopes of inherited nodes that MMEngine would stumble over.
 
     Our configs name our own classes in full; all others belong to the config's
-    default scope, where MMEngine would not look for them.
+    default scope, where MMEngine would not look for them. Whatever is in
+    ``collate_fn`` MMEngine passes to the function.
     """
     if isinstance(node, dict):
         if node.get('_scope_') == SCOPE:
             del node['_scope_']
+        if isinstance(node.get('collate_fn'), dict):
+            node['collate_fn'].pop('_scope_', None)
         node = node.values()
     elif not isinstance(node, (list, tuple)):
         return

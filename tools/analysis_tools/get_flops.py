@@ -25,6 +25,7 @@ import json
 import os.path as osp
 
 import torch
+from mmengine.registry import DefaultScope
 from mmengine.structures import BaseDataElement, InstanceData
 from rich.console import Console
 from rich.table import Table
@@ -239,7 +240,8 @@ def run(args):
     try:
         model = build_model(cfg)
     except LIBRARY_ERRORS as error:
-        raise ValueError(f'model: {reason(error, cfg.model)}') from error
+        with DefaultScope.overwrite_default_scope(cfg.get('default_scope')):
+            raise ValueError(f'model: {reason(error, cfg.model)}') from error
     if args.backbone_only:
         if not hasattr(model, 'backbone'):
             raise ValueError('its model has no backbone')
