@@ -20,6 +20,7 @@ from mmengine.logging import MessageHub, MMLogger
 from mmengine.model import BaseModule, PretrainedInit
 from mmengine.registry import MODELS, OPTIMIZERS, WEIGHT_INITIALIZERS, DefaultScope
 from mmengine.runner import Runner
+from mmengine.utils import is_list_of
 from mmengine.visualization import Visualizer
 from torch import nn
 
@@ -379,16 +380,14 @@ class Preflight:
 
     def check_init(self, module: nn.Module, name: str, sure: bool = True) -> None:
         """Builds what initializes a model's weights, and reads what they start from."""
-        cfgs, kind = getattr(module, 'init_cfg', None) or [], type(module)
+        key, kind = f'{name}.init_cfg', type(module)
         sure = sure and kind.init_weights is BaseModule.init_weights
-        for cfg in [cfgs] if isinstance(cfgs, dict) else cfgs:
-            known = {k: x for k, x in cfg.items() if k != 'override'}
-            init = self.build(
-                f'{name}.init_cfg', WEIGHT_INITIALIZERS.build, known, sure
-            )
-            if isinstance(init, PretrainedInit) and '://' not in init.checkpoint:
+        cfgs = self.build(key, listed, getattr(module, 'init_cfg', None), sure)
+        for cfg in cfgs or []:
+            init = self.build(key, WEIGHT_INITIALIZERS.build, cfg, sure)
+            if isinstance(init, PretrainedInit):
                 source = dict(type=kind, checkpoint=init.checkpoint)
-                self.build(f'{name}.init_cfg', read_source, source)
+                self.build(key, read_source, source)
         for child_name, child in module.named_children():
             if hasattr(child, 'init_weights'):
                 self.check_init(child, f'{name}.{child_name}', sure)
@@ -449,9 +448,19 @@ class Preflight:
             )
 
 
+def listed(init_cfg: Any) -> list[dict]:
+    """What initializes a part, one thing each."""
+    cfgs = init_cfg or []
+    cfgs = [cfgs] if isinstance(cfgs, dict) else cfgs
+    if not is_list_of(cfgs, dict):
+        raise TypeError(f'it must be a dict or a list of them, got {init_cfg!r}')
+    return [{k: x for k, x in cfg.items() if k != 'override'} for cfg in cfgs]
+
+
 def read_source(cfg: dict) -> None:
-    """Reads the file that the weights of a part start from."""
-    read_checkpoint(cfg['checkpoint'], 'checkpoint')
+    """Reads the file that a part starts from; one at an address is left to the run."""
+    if '://' not in cfg['checkpoint']:
+        read_checkpoint(cfg['checkpoint'], 'checkpoint')
 
 
 def gives(metric: Any, key: str) -> bool:
