@@ -723,9 +723,10 @@ def use(data, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv('LOCAL_RANK', '0')
     monkeypatch.setattr(CheckpointLoader, '_schemes', dict(CheckpointLoader._schemes))
     # neat configs take most of the time
-    monkeypatch.setattr(
-        'mmengine.config.config.FormatCode', lambda text, **options: (text, True)
-    )
+    for module in ('mmengine.config.config', 'yapf.yapflib.yapf_api'):
+        monkeypatch.setattr(
+            f'{module}.FormatCode', lambda text, **options: (text, True), raising=False
+        )
     monkeypatch.setattr(cifar, 'download_and_extract_archive', download_cifar)
     monkeypatch.setattr(cifar, 'check_md5', lambda *args: True)
     monkeypatch.setattr(mnist, 'download_and_extract_archive', download_mnist)
