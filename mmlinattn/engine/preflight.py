@@ -28,7 +28,6 @@ from mmlinattn.analysis import attentions_of
 from mmlinattn.engine.hooks.oversmoothing_hook import OversmoothingHook
 from mmlinattn.engine.part_errors import find_class, has_own_code, quiet, reason
 from mmlinattn.engine.preflight_data import (
-    Problem,
     annotations,
     build_loader,
     first_sample,
@@ -48,24 +47,18 @@ GROUPS = dict(
 # The loops that a runner makes of a dictionary without a type.
 LOOPS = dict(val='ValLoop', test='TestLoop')
 TRAIN_LOOPS = {True: 'EpochBasedTrainLoop', False: 'IterBasedTrainLoop'}
-PARAMWISE = (
-    'bias_decay_mult',
-    'bias_lr_mult',
-    'bypass_duplicate',
-    'custom_keys',
-    'dcn_offset_lr_mult',
-    'dwconv_decay_mult',
-    'flat_decay_mult',
-    'norm_decay_mult',
-)
+PARAMWISE = {
+    *('custom_keys', 'bypass_duplicate', 'bias_lr_mult', 'dcn_offset_lr_mult'),
+    *(f'{kind}_decay_mult' for kind in ('bias', 'norm', 'dwconv', 'flat')),
+}
 CONSTRUCTORS = {
     'DefaultOptimWrapperConstructor': PARAMWISE,
-    'mmlinattn.LayerDecayOptimWrapperConstructor': (*PARAMWISE, 'layer_decay_rate'),
+    'mmlinattn.LayerDecayOptimWrapperConstructor': {*PARAMWISE, 'layer_decay_rate'},
 }
-# What may be another in the run itself: its devices and its group of processes.
-NOT_YET = re.compile('cuda|gpu|process group', re.IGNORECASE)
-# What no run builds, whatever its state is.
-NEVER = re.compile('unexpected keyword argument|is not in the')
+# What is another in the run itself: devices, the group of processes, the runner.
+NOT_YET = re.compile('cuda|gpu|process group|DryRunner', re.IGNORECASE)
+# What no run builds, whoever wrote it.
+NEVER = re.compile('unexpected keyword argument|is not in the .*registry')
 KERNELS = ('auto', 'triton', 'torch')
 
 
@@ -113,9 +106,8 @@ def check_run(cfg: Config, path: str, task: str) -> Optional[nn.Module]:
     """
     check_kernels()
     state, visualizers = get_random_state(), Visualizer._instance_dict.copy()
-    within = DefaultScope.overwrite_default_scope(
-        cfg.get('default_scope') or 'mmengine'
-    )
+    scope = cfg.get('default_scope') or 'mmengine'
+    within = DefaultScope.overwrite_default_scope(scope)
     flight = Preflight(cfg, task)
     try:
         # datasets print
@@ -129,6 +121,8 @@ def check_run(cfg: Config, path: str, task: str) -> Optional[nn.Module]:
         set_random_state(state)
         Visualizer._instance_dict.clear()
         Visualizer._instance_dict.update(visualizers)
+        if flight.runner is not None:
+            vars(flight.runner).clear()  # its loops hold it, and so the data
     for doubt in flight.doubts:
         warn(f'config={path!r}, {doubt}')
     return flight.model
@@ -225,29 +219,18 @@ class Preflight:
     def build(
         self, name: str, build: Callable, cfg: Any, sure: Optional[bool] = None
     ) -> Any:
-        """Builds a part.
+        """Builds a part from a copy of its config; None if that is in doubt.
 
-        Args:
-            name (str): Its key.
-            build (Callable): What builds it.
-            cfg (dict): Its config, of which a copy is given.
-            sure (bool, optional): Whether the run does the same, so that it can't but
-                fail. Default: if no code of the user's own is part of it.
-
-        Returns:
-            The part, or None if it is in doubt.
-
-        Raises:
-            Refusal: If it can't be built.
+        Whether it is sure to fail in the run, too, is by default whether no code of
+        the user's own is in it.
         """
         try:
             return build(copy.deepcopy(cfg))
         except Exception as error:
             text = f'{name}: {reason(error, cfg)}'
             if sure is None:
-                sure = not has_own_code(cfg)
-            sure = (sure and not NOT_YET.search(text)) or NEVER.search(text)
-            if self.known and sure:
+                sure = not has_own_code(cfg) or bool(NEVER.search(text))
+            if self.known and sure and not NOT_YET.search(text):
                 raise Refusal(text) from error
             self.doubts.append(text)
             return None
@@ -289,19 +272,20 @@ class Preflight:
 
     def check_labels(self, section: str, loader: Any) -> None:
         """Reads a loader's first sample, and compares its labels with the model."""
-        data = f'{section}.dataset'
+        cfg, data = self.cfg[section], f'{section}.dataset'
         sample = self.build(
-            f'{data}, first sample', lambda _: first_sample(loader), self.cfg[section]
+            f'{data}, first sample', lambda _: first_sample(loader), cfg
         )
+        own, trains = has_own_code([self.cfg.model, cfg]), section.startswith('train')
         if self.model is None:
             return
-        own = has_own_code([self.cfg.get('model'), self.cfg[section]])
-        try:
-            trains = section == 'train_dataloader'
-            found = list(problems(loader, sample, self.model, trains))
-        except Exception as error:
-            found = [Problem(f'its labels were not checked: {reason(error)}', False)]
-        for text, fatal in found:
+        found = self.build(
+            f'{data}: its labels were not checked',
+            lambda _: list(problems(loader, sample, self.model, trains)),
+            None,
+            sure=False,
+        )
+        for text, fatal in found or ():
             if fatal and self.known and not own:
                 raise Refusal(f'{data}: {text}')
             self.doubts.append(f'{data}: {text}')
@@ -340,10 +324,12 @@ class Preflight:
             hooks[f'custom_hooks.{i}'] = hook
         for name, cfg in hooks.items():
             hook = self.build(name, self.register, cfg)
-            if isinstance(hook, CheckpointHook) and self.task == 'train':
+            if self.task == 'train' and isinstance(hook, CheckpointHook):
                 self.check_checkpoints(name, hook)
-            if isinstance(hook, OversmoothingHook) and self.model is not None:
-                self.build(name, lambda _: attentions_of(self.model), cfg)
+            if self.task == 'train' and isinstance(hook, OversmoothingHook):
+                self.build(
+                    name, lambda _: self.model and attentions_of(self.model), cfg
+                )
 
     def register(self, cfg: Any) -> Hook:
         """Registers a hook with the runner, and returns it."""
@@ -414,7 +400,8 @@ class Preflight:
 
     def build_optim_wrapper(self, cfg: Any) -> Any:
         """Builds an optimizer; MMEngine has no words for one that does not exist."""
-        kind = (cfg.get('optimizer') or {}).get('type')
+        optimizer = cfg.get('optimizer')
+        kind = optimizer.get('type') if isinstance(optimizer, dict) else None
         if isinstance(kind, str) and find_class(kind) is None:
             likely = did_you_mean(kind, OPTIMIZERS.module_dict)
             raise KeyError(f'{kind} is not in the registry of optimizers{likely}')
