@@ -84,7 +84,7 @@ def draw_predictions(cfg, args):
         )
     folder = args.show_dir and osp.abspath(args.show_dir)
     hook.update(show=args.show, wait_time=args.wait_time)
-    kind = hook.type.rpartition('.')[2]
+    kind = getattr(hook.type, '__name__', hook.type).rpartition('.')[2]
     if kind == 'DetVisualizationHook':
         hook.update(draw=True, test_out_dir=folder)
     elif kind == 'SegVisualizationHook':

@@ -188,7 +188,8 @@ def prepare(args):
         resume(cfg, args.resume)
     elif cfg.get('resume'):
         resume(cfg, cfg.get('load_from') or 'auto')
-    if cfg.get('load_from'):
+    # other runners have checkpoints of their own kinds, such as DeepSpeed's folders
+    if cfg.get('load_from') and 'runner_type' not in cfg:
         check_file('load_from', cfg.load_from)
     # a run that continues no longer needs its pretrained weights
     if not cfg.get('resume'):

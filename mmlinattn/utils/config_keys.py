@@ -85,7 +85,7 @@ def unknown_options(cfg: Config, cfg_options: Optional[dict[str, Any]]) -> list[
     unknown = [k for k in cfg_options or {} if k.partition('.')[0] not in known]
     for key in unknown:
         first = key.partition('.')[0]
-        hint = did_you_mean(first, known, _SIMILAR)
+        hint = did_you_mean(first, known, 0.8)
         if hint and not any(name in first for name in known if len(name) > _SHORT):
             raise KeyError(
                 f'--cfg-options {key}: the config has no {first!r}, and nothing '

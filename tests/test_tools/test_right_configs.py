@@ -286,6 +286,8 @@ def small(base, lines):
     base, more = BASES.get(base, (base, ''))
     path = Path('mine.py')
     path.write_text(f'_base_ = {base!r}\n{START}{OWN}{more}{lines}')
+    if base == 'nothing':
+        path.write_text(lines)
     cfg = load_config(str(path))
     parts = {key: cfg.get(key) for key in PARTS if cfg.get(key) is not None}
     return [path, '--cfg-options', *(f'{k}={x}' for k, x in smaller(parts))]

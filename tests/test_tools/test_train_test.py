@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.config import Config
+from mmengine.registry import RUNNERS
 from mmengine.runner import CheckpointLoader, Runner
 
 from mmlinattn.utils import distributed
@@ -264,6 +266,25 @@ def test_drawing(run, config, checkpoint, tmp_path, hook, folder):
     for key in folder.split('.'):
         cfg = cfg[key]
     assert cfg == str(tmp_path / 'pictures')
+
+
+def test_drawing_of_the_new_style(tmp_path):
+    class SegVisualizationHook:
+        pass
+
+    hooks = dict(visualization=dict(type=SegVisualizationHook))
+    cfg = Config(dict(default_hooks=hooks, visualizer=dict()))
+    args = Namespace(show=False, show_dir='x', wait_time=0, interval=3)
+    load_tool('test').draw_predictions(cfg, args)
+    assert cfg.default_hooks.visualization.interval == 3
+    assert cfg.visualizer.save_dir == os.path.abspath('x')
+
+
+def test_folder_to_start_from(run, config, tmp_path, monkeypatch):
+    """DeepSpeed's checkpoints are folders."""
+    monkeypatch.setattr(RUNNERS, 'build', lambda cfg: Runner.from_cfg(cfg))
+    options = 'runner_type=FlexibleRunner', f'load_from={tmp_path}'
+    assert run('train', config, '--cfg-options', *options).load_from == str(tmp_path)
 
 
 def test_out(run, config, checkpoint):
