@@ -121,14 +121,15 @@ def foreign_classes(dataset: Any) -> Iterator[Problem]:
     names = getattr(dataset, 'metainfo', {}).get('classes')
     if known is None or names is None or len(known) == len(names):
         return
+    if known:
+        text = f'its annotations have {len(known)} of its {len(names)} classes'
+        yield Problem(text, False)
+        return
     with open(dataset.ann_file) as file:
         found = [x['name'] for x in json.load(file).get('categories', [])]
-    share = f'{len(known)} of' if known else 'none of'
-    yield Problem(
-        f'its annotations have {share} the {len(names)} classes {listed(names)}: '
-        f'theirs are {listed(found)}; name them in metainfo=dict(classes=...)',
-        not known,
-    )
+    text = f'its annotations have none of its {len(names)} classes, {listed(names)}'
+    advice = 'name them in metainfo=dict(classes=...)'
+    yield Problem(f'{text}: theirs are {listed(found)}; {advice}', True)
 
 
 def listed(names: Any) -> str:

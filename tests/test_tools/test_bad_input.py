@@ -762,7 +762,7 @@ DATA = {
     'JSON list': ('det', COCO_FILE, b'[]', COCO_FILE),
     'JSON of something else': ('det', COCO_FILE, b'{"a": 1}', 'categories'),
     'no images': ('det', COCO_FILE, no_images, 'no samples'),
-    'no categories': ('det', COCO_FILE, no_categories, 'none of the 80 classes'),
+    'no categories': ('det', COCO_FILE, no_categories, 'none of its 80 classes'),
     'other categories': ('det', COCO_FILE, other_categories, '(my '),
     'image gone': ('det', FIRST['det'], None, 'first sample'),
     'image empty': ('det', FIRST['det'], b'', 'first sample'),
