@@ -109,7 +109,8 @@ def find_class(name: str, scope: Any = None) -> Any:
                 found = child.get(name)
             except RuntimeError:  # in some versions, where there is none
                 found = None
-        if found is not None:
+        # MMEngine takes the name of a module for that of a class, too
+        if found is not None and not inspect.ismodule(found):
             return found
     return None
 

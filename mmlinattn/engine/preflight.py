@@ -16,7 +16,7 @@ from typing import Any, Optional
 
 from mmengine.config import Config
 from mmengine.hooks import CheckpointHook, Hook
-from mmengine.logging import MessageHub, MMLogger
+from mmengine.logging import MMLogger
 from mmengine.model import BaseModule, PretrainedInit
 from mmengine.registry import MODELS, OPTIMIZERS, WEIGHT_INITIALIZERS, DefaultScope
 from mmengine.runner import Runner
@@ -146,23 +146,14 @@ class Refusal(ValueError):
 
 
 class DryRunner(Runner):
-    """A runner of which only the methods are used that build parts.
-
-    Args:
-        cfg (Config): The config of the run.
-    """
+    """A runner of which only the methods are used that build parts."""
 
     def __init__(self, cfg: Config) -> None:
-        self.cfg = cfg
-        self._experiment_name = self._timestamp = 'preflight'
-        self._work_dir = self._log_dir = str(cfg.get('work_dir'))
-        self._launcher, self._distributed = 'none', False
-        self._rank, self._world_size = 0, 1
-        self._seed, self._deterministic, self._randomness_cfg = 0, False, {}
-        self._hooks: list = []
+        self.cfg, self._hooks = cfg, []
+        self._experiment_name, self._log_dir = 'preflight', str(cfg.get('work_dir'))
+        self._seed, self._randomness_cfg = 0, {}
         self._train_loop = self._val_loop = self._test_loop = None
         self.logger = MMLogger.get_current_instance()
-        self.message_hub = MessageHub.get_current_instance()
         self.visualizer = Visualizer.get_instance('preflight')
 
 
@@ -252,22 +243,19 @@ class Preflight:
 
     def check_data_of(self, name: str) -> None:
         """Builds a data loader, what evaluates its data, and the loop over both."""
-        section, evaluator, loop = (
-            f'{name}_{x}' for x in ('dataloader', 'evaluator', 'cfg')
-        )
+        section, evaluator = f'{name}_dataloader', f'{name}_evaluator'
         cfg = self.cfg[section]
         loader = self.build(f'{section}{annotations(cfg)}', build_loader, cfg)
+        setattr(self.runner, f'_{section}', loader)
+        parts = [loader]
         if loader is not None:
             self.check_labels(section, loader)
-        setattr(self.runner, f'_{section}', loader)
         if name != 'train':
             metrics = self.cfg[evaluator]
-            built = self.build(evaluator, self.runner.build_evaluator, metrics)
-            setattr(self.runner, f'_{evaluator}', built)
-            if built is None:
-                return
-        cfg = self.cfg.get(loop)
-        if loader is not None and cfg is not None and not has_own_code(cfg):
+            parts.append(self.build(evaluator, self.runner.build_evaluator, metrics))
+            setattr(self.runner, f'_{evaluator}', parts[-1])
+        loop = self.cfg.get(f'{name}_cfg')
+        if None not in (*parts, loop) and not has_own_code(loop):
             self.check_loop(name, loop)
 
     def check_labels(self, section: str, loader: Any) -> None:
@@ -290,19 +278,17 @@ class Preflight:
                 raise Refusal(f'{data}: {text}')
             self.doubts.append(f'{data}: {text}')
 
-    def check_loop(self, name: str, key: str) -> None:
+    def check_loop(self, name: str, cfg: Any) -> None:
         """Builds a loop of the libraries."""
-        cfg = self.cfg[key]
+        build = getattr(self.runner, f'build_{name}_loop')
+        likely = cfg  # takes what is misspelled
         if isinstance(cfg, dict) and 'type' not in cfg:
             kind = LOOPS.get(name) or TRAIN_LOOPS[bool(cfg.get('by_epoch'))]
-            likely = dict(cfg, type=kind)  # takes what is misspelled
-        else:
-            likely = cfg
-        build = getattr(self.runner, f'build_{name}_loop')
-        built = self.build(key, lambda _: build(copy.deepcopy(cfg)), likely)
-        setattr(self.runner, f'_{name}_loop', built)
-        if name == 'train' and built is not None and built.max_iters <= 0:
-            self.doubts.append(f'{key}: it trains for {built.max_iters} iterations')
+            likely = dict(cfg, type=kind)
+        loop = self.build(f'{name}_cfg', lambda _: build(copy.deepcopy(cfg)), likely)
+        setattr(self.runner, f'_{name}_loop', loop)
+        if name == 'train' and loop is not None and loop.max_iters <= 0:
+            self.doubts.append(f'train_cfg: it trains for {loop.max_iters} iterations')
 
     def build_visualizer(self, cfg: Any) -> None:
         """Builds a visualizer under another name than the run's."""
@@ -351,12 +337,12 @@ class Preflight:
             if hook.max_keep_ckpts > 0:
                 raise Refusal(f'{text}, and an outdated one is removed; add {{}}')
             self.doubts.append(f'{text}, so that only the last one is kept')
-        if hook.interval == 0:
-            text = 'no checkpoint is saved before the end; -1 says so too'
-            self.doubts.append(f'{name}.interval=0: {text}')
-        if hook.max_keep_ckpts == 0:
-            text = 'all checkpoints are kept; -1 says so too'
-            self.doubts.append(f'{name}.max_keep_ckpts=0: {text}')
+        for key, text in (
+            ('interval', 'no checkpoint is saved before the end'),
+            ('max_keep_ckpts', 'all checkpoints are kept'),
+        ):
+            if getattr(hook, key) == 0:
+                self.doubts.append(f'{name}.{key}=0: {text}; -1 says so too')
         metrics = getattr(getattr(self.runner, '_val_evaluator', None), 'metrics', ())
         for key in hook.save_best or []:
             if metrics and key != 'auto' and not any(gives(x, key) for x in metrics):
@@ -396,7 +382,7 @@ class Preflight:
         for name, schedule in named.items():
             found = self.build(name, runner.build_param_scheduler, schedule)
             for one in found if isinstance(found, list) else ():
-                self.check_warmup(name, one)
+                self.check_warmup(name, one, runner._train_loop)
 
     def build_optim_wrapper(self, cfg: Any) -> Any:
         """Builds an optimizer; MMEngine has no words for one that does not exist."""
@@ -419,20 +405,14 @@ class Preflight:
                     raise Refusal(text)
                 self.doubts.append(text)
 
-    def check_warmup(self, name: str, schedule: Any) -> None:
+    def check_warmup(self, name: str, schedule: Any, loop: Any) -> None:
         """Says that a warm-up does not end."""
-        loop = self.runner._train_loop
-        length, unit = (
-            (loop.max_epochs, 'epochs')
-            if schedule.by_epoch
-            else (loop.max_iters, 'iterations')
-        )
+        length = loop.max_epochs if schedule.by_epoch else loop.max_iters
         rises = type(schedule).__name__.startswith(('Linear', 'Constant'))
         if rises and schedule.begin == 0 and schedule.end > length > 0:
-            self.doubts.append(
-                f'{name}: the warm-up takes {schedule.end} {unit}, and the training '
-                f'{length}'
-            )
+            text = f'{name}: the warm-up takes {schedule.end}'
+            unit = 'epochs' if schedule.by_epoch else 'iterations'
+            self.doubts.append(f'{text} {unit}, and the training {length}')
 
 
 def listed(init_cfg: Any) -> list[dict]:

@@ -19,12 +19,7 @@ STRICT_LOSSES = ('CrossEntropyLoss', 'LabelSmoothLoss')
 
 
 class Problem(NamedTuple):
-    """What is wrong with data.
-
-    Attributes:
-        text: What it is.
-        fatal: Whether a training can't but fail, or come to nothing.
-    """
+    """What is wrong with data, and whether a training comes to nothing by it."""
 
     text: str
     fatal: bool
@@ -80,17 +75,7 @@ def first_sample(loader: DataLoader) -> Any:
 def problems(
     loader: DataLoader, sample: Any, model: nn.Module, trains: bool
 ) -> Iterator[Problem]:
-    """What a loader's data has that a model can't learn.
-
-    Args:
-        loader (DataLoader): The loader.
-        sample (dict): Its first sample.
-        model (nn.Module): The model.
-        trains (bool): Whether the model learns from it.
-
-    Yields:
-        Problem: One problem after another.
-    """
+    """What a loader's data, of which it is a sample, has that a model can't learn."""
     dataset: Any = loader.dataset
     yield from foreign_classes(dataset)
     meta = getattr(dataset, 'metainfo', {})

@@ -169,7 +169,7 @@ def test_own_code():
     assert not any(has_own_code(dict(x=[dict(type=kind)])) for kind in kinds)
     assert has_own_code([dict(x=dict(type=Labels))])
     assert has_own_code(dict(constructor=Labels))
-    assert not has_own_code(None)
+    assert not has_own_code([None, dict(type='random'), dict(type='gone')])
 
 
 def fail(text):
