@@ -268,4 +268,6 @@ def begin_run(cfg: Config) -> None:
         os.makedirs(cfg.work_dir, exist_ok=True)
         tempfile.TemporaryFile(dir=cfg.work_dir).close()
     except OSError as error:
-        raise OSError(f'work_dir={cfg.work_dir!r} is no use: {error}') from error
+        raise OSError(
+            f'work_dir={cfg.work_dir!r} can not be written: {error}'
+        ) from error
