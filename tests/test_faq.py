@@ -18,8 +18,9 @@ from torch import nn
 
 import mmlinattn.registry
 import mmlinattn.weights
+from mmlinattn.engine.preflight_data import build_loader
 from mmlinattn.models import ProjectedAttention
-from mmlinattn.utils import check_data, load_config
+from mmlinattn.utils import load_config
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / 'docs' / 'faq.md').read_text('utf-8')
@@ -213,13 +214,13 @@ def no_images(tmp_path):
 def no_data(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cfg = load_config(str(ROOT / 'configs/soft/retinanet_softpp-t_fpn_1x_coco.py'))
-    message = message_of(check_data, cfg, 'train_dataloader')
-    cfg.train_dataloader.dataset.data_root = f'{tmp_path}/'
-    (tmp_path / 'annotations').mkdir()
-    shapes(tmp_path / 'annotations', 'person')
-    cfg.train_dataloader.dataset.ann_file = 'annotations/train.json'
-    (tmp_path / 'train2017').mkdir()
-    check_data(cfg, 'train_dataloader')
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        message = message_of(build_loader, cfg.train_dataloader)
+        cfg.train_dataloader.dataset.data_root = f'{tmp_path}/'
+        (tmp_path / 'annotations').mkdir()
+        shapes(tmp_path / 'annotations', 'person')
+        cfg.train_dataloader.dataset.ann_file = 'annotations/train.json'
+        build_loader(cfg.train_dataloader)
     return message
 
 

@@ -1,6 +1,7 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
 import os.path as osp
+from argparse import ArgumentTypeError
 from copy import deepcopy
 
 from mmengine.config import ConfigDict
@@ -8,12 +9,27 @@ from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
 from mmlinattn.engine import check_run
-from mmlinattn.utils import check_data, check_file
-from mmlinattn.utils.cli import INPUT_ERRORS, exit_with, run_config, run_parser, tell
+from mmlinattn.utils import check_file
+from mmlinattn.utils.cli import (
+    INPUT_ERRORS,
+    begin_run,
+    exit_with,
+    is_first_process,
+    run_config,
+    run_parser,
+    tell,
+)
 from mmlinattn.weights import cover, load_safely, read_checkpoint
 
 # of mmdet's own tool for tests
 MERGED = dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)
+
+
+def count(text):
+    """Type of an argument that counts."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f'{text!r} is not a positive whole number')
+    return int(text)
 
 
 def parse_args():
@@ -39,7 +55,7 @@ def parse_args():
     )
     parser.add_argument(
         '--interval',
-        type=int,
+        type=count,
         default=1,
         help='draw every n-th batch (mmseg) or image (mmpretrain); default: 1',
     )
@@ -68,7 +84,7 @@ def draw_predictions(cfg, args):
         )
     folder = args.show_dir and osp.abspath(args.show_dir)
     hook.update(show=args.show, wait_time=args.wait_time)
-    kind = hook.type.rpartition('.')[2]
+    kind = getattr(hook.type, '__name__', hook.type).rpartition('.')[2]
     if kind == 'DetVisualizationHook':
         hook.update(draw=True, test_out_dir=folder)
     elif kind == 'SegVisualizationHook':
@@ -84,12 +100,14 @@ def save_predictions(cfg, path):
     metrics = cfg.test_evaluator
     if not isinstance(metrics, (list, tuple)):
         metrics = [metrics]
-    if cfg.default_scope == 'mmseg':
+    if cfg.get('default_scope') == 'mmseg':
         metrics[0].output_dir = path
         return
     if not path.endswith(('.pkl', '.pickle')):
         raise ValueError(f'--out must be a .pkl or .pickle file, got {path!r}')
-    dump = 'mmdet.DumpDetResults' if cfg.default_scope == 'mmdet' else 'DumpResults'
+    dump = (
+        'mmdet.DumpDetResults' if cfg.get('default_scope') == 'mmdet' else 'DumpResults'
+    )
     cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=path)]
 
 
@@ -112,9 +130,9 @@ def add_flips(cfg):
 
 def augment_test(cfg, args):
     """Wraps the model for test-time augmentation."""
-    if cfg.default_scope == 'mmdet' and 'tta_model' not in cfg:
+    if cfg.get('default_scope') == 'mmdet' and 'tta_model' not in cfg:
         add_flips(cfg)
-    missing = [key for key in ('tta_model', 'tta_pipeline') if key not in cfg]
+    missing = [key for key in ('tta_model', 'tta_pipeline') if not cfg.get(key)]
     if missing:
         raise KeyError(
             f'--tta needs tta_model and tta_pipeline; config={args.config!r} '
@@ -157,9 +175,11 @@ def prepare(args):
         save_predictions(cfg, args.out)
     if args.tta:
         augment_test(cfg, args)
-    check_data(cfg, 'test_dataloader', 'test_evaluator')
-    model = check_run(cfg, args.config, 'test')
-    check_weights(args.checkpoint, model, args.allow_mismatch)
+    if is_first_process() and not args.no_preflight:
+        model = check_run(cfg, args.config, 'test')
+        if model is not None:
+            check_weights(args.checkpoint, model, args.allow_mismatch)
+    begin_run(cfg)
     return cfg
 
 

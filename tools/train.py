@@ -16,14 +16,17 @@ from mmlinattn.engine import (
 from mmlinattn.engine.hooks.pretrained_backbone_hook import other_start
 from mmlinattn.engine.part_errors import quiet
 from mmlinattn.models.backbones.base import BaseBackbone
-from mmlinattn.utils import check_data, check_file
+from mmlinattn.utils import check_file
 from mmlinattn.utils.cli import (
     INPUT_ERRORS,
+    begin_run,
     errors_in_one_line,
     exit_with,
+    is_first_process,
     run_config,
     run_parser,
     tell,
+    warn,
 )
 from mmlinattn.weights import cover, load_pretrained, load_safely, read_checkpoint
 from mmlinattn.weights.conversion import some
@@ -185,18 +188,30 @@ def prepare(args):
         resume(cfg, args.resume)
     elif cfg.get('resume'):
         resume(cfg, cfg.get('load_from') or 'auto')
-    if cfg.get('load_from'):
+    # other runners have checkpoints of their own kinds, such as DeepSpeed's folders
+    if cfg.get('load_from') and 'runner_type' not in cfg:
         check_file('load_from', cfg.load_from)
     # a run that continues no longer needs its pretrained weights
     if not cfg.get('resume'):
-        check_pretrained(cfg)
-    check_data(cfg, 'train_dataloader', 'val_dataloader', 'val_evaluator')
+        # a base may have a variable of that name
+        check_pretrained(
+            cfg, None if 'pretrained' in (args.cfg_options or {}) else warn
+        )
+    if is_first_process() and not args.no_preflight:
+        preflight(cfg, args)
+    begin_run(cfg)
+    return cfg
+
+
+def preflight(cfg, args):
+    """Raises an error for what is sure to fail after the run has begun."""
     model = check_run(cfg, args.config, 'train')
+    if model is None:
+        return
     if cfg.get('load_from') and not osp.isdir(cfg.load_from):
         check_weights(cfg, model, args.allow_mismatch)
     elif cfg.get('pretrained') and not cfg.get('resume'):
         check_start(cfg, model)
-    return cfg
 
 
 def main():

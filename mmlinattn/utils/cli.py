@@ -4,6 +4,7 @@ import argparse
 import os
 import os.path as osp
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -162,6 +163,12 @@ def run_parser(description: str) -> Parser:
         'any code that is in them',
     )
     parser.add_argument(
+        '--no-preflight',
+        action='store_true',
+        help='begin at once: do not build the parts of the run, read the first '
+        'samples and compare checkpoints with the model beforehand',
+    )
+    parser.add_argument(
         '--launcher',
         choices=['none', 'pytorch', 'slurm', 'mpi'],
         default='none',
@@ -174,10 +181,21 @@ def run_parser(description: str) -> Parser:
     return parser
 
 
+def is_first_process() -> bool:
+    """Whether this process is the only one of a run or its first, by its launcher."""
+    ranks = map(os.environ.get, ('RANK', 'OMPI_COMM_WORLD_RANK', 'SLURM_PROCID'))
+    return next(filter(None, ranks), '0') == '0'
+
+
 def tell(text: str) -> None:
     """Prints a line on stderr, in the first process of a run only."""
-    if os.environ.get('RANK', os.environ.get('SLURM_PROCID', '0')) == '0':
+    if is_first_process():
         print(f'{osp.basename(sys.argv[0])}: {one_line(text)}', file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    """Prints a line about what may be wrong, as :func:`tell`."""
+    tell(f'warning: {text}')
 
 
 def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
@@ -208,9 +226,6 @@ def _key_value(text: str) -> str:
 def run_config(args: argparse.Namespace) -> Config:
     """Reads the config of a run from its arguments.
 
-    Processes that were started without GPUs join on CPUs, see
-    :func:`mmlinattn.utils.distributed.run_on_cpus`.
-
     Args:
         args (argparse.Namespace): Arguments of :func:`run_parser`.
 
@@ -219,20 +234,40 @@ def run_config(args: argparse.Namespace) -> Config:
 
     Raises:
         FileNotFoundError: If the config or one that it inherits is missing.
-        KeyError: If a top-level key is misspelled.
-        ValueError: If the config can't be read, or the launcher does not work here.
+        KeyError: If an override is misspelled.
+        ValueError: If the config can't be read.
     """
-    from .distributed import run_on_cpus  # it imports torch, which few tools need
-
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     if args.trust:
         os.environ['MMLINATTN_TRUST'] = '1'
-    cfg = load_config(args.config, args.cfg_options)
+    cfg = load_config(args.config, args.cfg_options, warn)
     cfg.launcher = args.launcher
     if args.work_dir is not None:
         cfg.work_dir = args.work_dir
     elif cfg.get('work_dir') is None:
         name = osp.splitext(osp.basename(args.config))[0]
         cfg.work_dir = osp.join('work_dirs', name)
-    run_on_cpus(cfg)
     return cfg
+
+
+def begin_run(cfg: Config) -> None:
+    """Makes the folder of a run; processes that have no GPUs join on CPUs.
+
+    Args:
+        cfg (Config): The config, of :func:`run_config`. See
+            :func:`mmlinattn.utils.distributed.run_on_cpus` for what is set in it.
+
+    Raises:
+        OSError: If the folder can't be made.
+        ValueError: If the launcher does not work here.
+    """
+    from .distributed import run_on_cpus  # it imports torch, which few tools need
+
+    run_on_cpus(cfg)
+    try:
+        os.makedirs(cfg.work_dir, exist_ok=True)
+        tempfile.TemporaryFile(dir=cfg.work_dir).close()
+    except OSError as error:
+        raise OSError(
+            f'work_dir={cfg.work_dir!r} can not be written: {error}'
+        ) from error

@@ -3,7 +3,7 @@
 import copy
 import os.path as osp
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
@@ -15,7 +15,7 @@ from mmengine.utils import get_installed_path
 
 import mmlinattn
 
-from .config_keys import check_cfg_options, check_keys
+from .config_keys import misspelled_keys, unknown_options
 
 SCOPE = 'mmlinattn'
 
@@ -45,27 +45,34 @@ def register_config_scopes() -> None:
         )
 
 
-def load_config(path: str, cfg_options: Optional[dict[str, Any]] = None) -> Config:
+def load_config(
+    path: str,
+    cfg_options: Optional[dict[str, Any]] = None,
+    warn: Callable[[str], object] = lambda text: None,
+) -> Config:
     """Reads a config of any of the libraries.
 
     Args:
         path (str): Path of the config.
         cfg_options (dict, optional): Values to override, by dotted key.
+        warn (Callable): Takes lines on keys that nothing known reads.
 
     Returns:
         Config: The config.
 
     Raises:
         FileNotFoundError: If the config or one that it inherits is missing.
-        KeyError: If a top-level key is misspelled.
+        KeyError: If an override is misspelled.
         ValueError: If the config can't be read, or can't take the overrides.
     """
     check_file('config', path)
     register_config_scopes()
     cfg = _read(path)
     _drop_scope(cfg._cfg_dict)
-    check_keys(cfg, path)
-    check_cfg_options(cfg, cfg_options)
+    for key, hint in misspelled_keys(cfg).items():
+        warn(f'config={path!r} has {key!r}, which MMEngine does not read{hint}')
+    for key in unknown_options(cfg, cfg_options):
+        warn(f'--cfg-options {key}: neither the config nor MMEngine has such a key')
     try:
         cfg.merge_from_dict(cfg_options or {})
     except (AssertionError, AttributeError, LookupError, TypeError) as error:
@@ -130,14 +137,17 @@ def bases_read_once() -> Iterator[None]:
 
 
 def _drop_scope(node: Any) -> None:
-    """Removes our scope from nodes inherited through ``mmlinattn::``.
+    """Removes scopes of inherited nodes that MMEngine would stumble over.
 
     Our configs name our own classes in full; all others belong to the config's
-    default scope, where MMEngine would not look for them.
+    default scope, where MMEngine would not look for them. Whatever is in
+    ``collate_fn`` MMEngine passes to the function.
     """
     if isinstance(node, dict):
         if node.get('_scope_') == SCOPE:
             del node['_scope_']
+        if isinstance(node.get('collate_fn'), dict):
+            node['collate_fn'].pop('_scope_', None)
         node = node.values()
     elif not isinstance(node, (list, tuple)):
         return
@@ -157,44 +167,3 @@ def check_file(name: str, path: str) -> None:
     """
     if '://' not in path and not osp.isfile(osp.expanduser(path)):
         raise FileNotFoundError(f'{name}={path!r}: there is no such file')
-
-
-def check_data(cfg: Config, *sections: str) -> None:
-    """Raises an error for a config whose data is missing.
-
-    MMEngine checks data on a remote or mapped file system.
-
-    Args:
-        cfg (Config): The config.
-        *sections (str): Data loaders and evaluators to check.
-
-    Raises:
-        FileNotFoundError: If a folder or annotation file is missing.
-    """
-    for section in sections:
-        for key, path in _data_paths(cfg.get(section), section):
-            if '://' not in path and not osp.exists(path):
-                raise FileNotFoundError(
-                    f'{key}={path!r}: there is no such file or folder. '
-                    'Put or link the data there, or set this option'
-                )
-
-
-def _data_paths(node: Any, key: str) -> Iterator[tuple[str, str]]:
-    """(dotted key, path) of every entry below ``node`` that names data."""
-    if isinstance(node, (list, tuple)):
-        for i, child in enumerate(node):
-            yield from _data_paths(child, f'{key}.{i}')
-    if not isinstance(node, dict) or node.get('backend_args'):
-        return
-    root = node.get('data_root') or ''
-    if root:
-        yield f'{key}.data_root', root
-    for name in ('ann_file', 'data_prefix', 'seg_prefix'):
-        value = node.get(name)
-        entries = value if isinstance(value, dict) else {'': value}
-        for entry, path in entries.items():
-            if path:
-                yield f'{key}.{name}.{entry}'.strip('.'), osp.join(root, path)
-    for name, child in node.items():
-        yield from _data_paths(child, f'{key}.{name}')

@@ -2,7 +2,6 @@
 
 import difflib
 import inspect
-import re
 from collections.abc import Iterable
 from typing import Any, Optional
 
@@ -22,9 +21,24 @@ _OPTIONAL_KEYS = (
     'tta_model',
     'tta_pipeline',
 )
-# A key that is this similar to a known one, and longer than these many letters, is a
-# misspelling: of 303 names in the configs of the three libraries none is.
+# A key that is this similar to a known one, and longer than these many letters, may be
+# a misspelling: of 303 names in the configs of the three libraries none is.
 _SIMILAR, _SHORT = 0.885, 7
+
+
+def did_you_mean(name: str, names: Iterable[str], similar: float = 0.6) -> str:
+    """The end of an error about an unknown name: the known one that it is like, if any.
+
+    Args:
+        name (str): The unknown name.
+        names (Iterable[str]): The known ones.
+        similar (float): How alike they must be at least, from 0 to 1.
+
+    Returns:
+        str: The words, or nothing.
+    """
+    likely = difflib.get_close_matches(name, names, 1, similar)
+    return f'; did you mean {likely[0]!r}?' if likely else ''
 
 
 def _known_keys() -> set[str]:
@@ -34,49 +48,47 @@ def _known_keys() -> set[str]:
     return {*_OPTIONAL_KEYS, *inspect.signature(Runner).parameters}
 
 
-def check_keys(keys: Iterable[str], path: str) -> None:
-    """Raises an error for a misspelled top-level key, which nothing would read.
+def misspelled_keys(keys: Iterable[str]) -> dict[str, str]:
+    """Names that are nearly those of keys that something reads.
 
-    Configs may have variables of their own. Only a name that is nearly a known one is
-    an error; a known name with something appended is not.
+    Configs have variables of their own. A known name with something before or after
+    it is one, and so is a short one.
 
     Args:
         keys (Iterable[str]): Top-level keys of a config.
-        path (str): Its path.
 
-    Raises:
-        KeyError: If there is such a key, with the likely one.
+    Returns:
+        dict[str, str]: By key, :func:`did_you_mean`.
     """
     known = _known_keys()
     long = [name for name in known if len(name) > _SHORT]
-    for key in keys:
-        likely = difflib.get_close_matches(key, long, 1, _SIMILAR)
-        if key in known or not likely or re.match(rf'{likely[0]}[_\d]', key):
-            continue
-        raise KeyError(
-            f'config={path!r} has {key!r}, which nothing would read; did you mean '
-            f'{likely[0]!r}?'
-        )
+    unknown = {*keys} - known
+    own = (key for key in unknown if not any(name in key for name in long))
+    hints = {key: did_you_mean(key, long, _SIMILAR) for key in sorted(own)}
+    return {key: hint for key, hint in hints.items() if hint}
 
 
-def check_cfg_options(cfg: Config, cfg_options: Optional[dict[str, Any]]) -> None:
-    """Raises an error for overrides that nothing would read.
+def unknown_options(cfg: Config, cfg_options: Optional[dict[str, Any]]) -> list[str]:
+    """Overrides that neither the config nor MMEngine knows.
 
     Args:
         cfg (Config): The config, before anything is overridden.
         cfg_options (dict, optional): What to override, by dotted key.
 
+    Returns:
+        list[str]: Their keys; code of the user's own may read them.
+
     Raises:
-        KeyError: If a key's first part is neither in the config nor known to
-            MMEngine, with the likely one.
+        KeyError: If the first part of one is nearly that of a known key.
     """
     known = {*cfg, *_known_keys()}
-    for key in cfg_options or {}:
+    unknown = [k for k in cfg_options or {} if k.partition('.')[0] not in known]
+    for key in unknown:
         first = key.partition('.')[0]
-        if first not in known:
-            likely = difflib.get_close_matches(first, known, 1)
-            hint = f'; did you mean {likely[0]!r}?' if likely else ''
+        hint = did_you_mean(first, known, 0.8)
+        if hint and not any(name in first for name in known if len(name) > _SHORT):
             raise KeyError(
                 f'--cfg-options {key}: the config has no {first!r}, and nothing '
                 f'would read it{hint}'
             )
+    return unknown

@@ -20,6 +20,7 @@ import pytest
 import torch
 from mmengine.runner import CheckpointLoader, Runner
 
+from mmlinattn.engine import preflight
 from mmlinattn.utils.cli import Parser
 
 pytestmark = pytest.mark.modern
@@ -287,7 +288,8 @@ def check(result, tool, *words):
     *notes, line = err.splitlines() or ['']
     assert code == 2, err
     assert line.startswith(f'{tool}.py: error: '), err
-    assert all(note.startswith(f'{tool}.py: --resume skips ') for note in notes), err
+    said = tuple(f'{tool}.py: {word}' for word in ('--resume skips ', 'warning: '))
+    assert all(note.startswith(said) for note in notes), err
     for word in words:
         assert word in line, line
 
@@ -362,13 +364,20 @@ MISSPELLED = {
 }
 
 
-@pytest.mark.parametrize('tool', ['train', 'test', 'get_flops'])
+@pytest.mark.parametrize('tool', ['train', 'test'])
 @pytest.mark.parametrize('key', MISSPELLED)
-def test_misspelled_key(use, world, tool, key):
+def test_misspelled_key(begin, world, tool, key):
+    """It may be a variable of the user's own."""
     value, right = MISSPELLED[key]
     Path('mine.py').write_text(f"_base_ = '{world}/cls.py'\n{key} = {value}\n")
-    words = 'mine.py', repr(key), f'did you mean {right!r}?'
-    check(use(tool, *command(tool)), tool, *words)
+    (line,) = begin(tool, *command(tool)).splitlines()
+    assert 'warning' in line and f'{key!r}' in line and f'mean {right!r}' in line
+
+
+def test_misspelled_key_in_place_of_the_right_one(use, world):
+    text = f"_base_ = '{world}/cls.py'\noptim_wrapper = None\noptim_wraper = dict()\n"
+    Path('mine.py').write_text(text)
+    check(use('train', 'mine.py'), 'train', "no optim_wrapper, but 'optim_wraper'")
 
 
 @pytest.mark.parametrize('tool', ['train', 'test', 'get_flops'])
@@ -437,11 +446,13 @@ ARGUMENTS = [
     ('test', 'test_evaluator.topp=1', 'test_evaluator', "did you mean 'topk'?"),
     ('test', 'test_cfg.fp=1', 'test_cfg', 'fp16'),
     ('train', 'val_cfg.fp=1', 'val_cfg', 'fp16'),
-    ('train', 'train_cfg.max_epoch=1', 'train_cfg', 'max_epochs'),
-    ('train', 'train_cfg.type=Loop', 'train_cfg', 'Loop'),
-    ('train', 'train_cfg=9', 'train_cfg', 'must be a dict'),
+    ('train', 'train_cfg.max_epoch=1', "did you mean 'max_epochs'?"),
+    ('train', 'train_cfg.type=Loop', 'train_cfg', '`type` or `by_epoch`'),
+    ('train', 'train_cfg=9', 'train_cfg', 'should be a Loop object or dict'),
     ('train', 'optim_wrapper.type=Wrapper', 'optim_wrapper', 'Wrapper'),
-    ('train', 'optim_wrapper.optimizer.type=SDG', 'optim_wrapper', 'SDG'),
+    ('train', 'optim_wrapper.optimizer.type=SDG', "did you mean 'SGD'?"),
+    ('train', 'optim_wrapper.paramwise_cfg.norm_decay_mlt=0', "'norm_decay_mult'?"),
+    ('train', 'default_hooks.checkpoint.filename_tmpl={step}.pth', 'filename_tmpl'),
     ('train', 'optim_wrapper.optimizer.lrr=1', 'optim_wrapper', 'lrr'),
     ('train', 'optim_wrapper.optimizer.lr=-1', 'optim_wrapper', 'learning rate'),
     ('train', 'optim_wrapper.constructor=Other', 'optim_wrapper', 'Other'),
@@ -489,17 +500,105 @@ def test_argument(use, tool, option, words):
 LINES = [
     ("custom_hooks = [dict(type='EMA')]", 'custom_hooks.0: EMA is not in'),
     ('train_cfg = dict(_delete_=True)', 'train_cfg', 'max_iters'),
-    ('train_dataloader = dict(_delete_=True, batch_size=1)', 'has no dataset'),
+    ('train_dataloader = dict(_delete_=True, batch_size=1)', "has no 'dataset'"),
     ("param_scheduler = [dict(type='PolyLR', pow=1)]", 'param_scheduler.0', 'pow'),
     ('data_preprocessor = dict(_delete_=True, size=3)', 'model', 'size'),
     ('model = dict(neck=dict(_delete_=True))', 'model', 'type'),
+    (
+        'default_hooks = dict('
+        "checkpoint=dict(filename_tmpl='a.pth', max_keep_ckpts=1))",
+        "filename_tmpl='a.pth'",
+        'add {}',
+    ),
+    (
+        "custom_hooks = [dict(type='mmlinattn.OversmoothingHook')]\n"
+        "model = dict(backbone=dict(_delete_=True, type='ResNet', depth=18))",
+        'custom_hooks.0: ImageClassifier has no attention of mmlinattn',
+    ),
+    (
+        'optim_wrapper = dict(paramwise_cfg=dict(layer_decay_rate=True),'
+        "constructor='mmlinattn.LayerDecayOptimWrapperConstructor')",
+        'layer_decay_rate=True',
+    ),
+    *(
+        (f'model = dict(head=dict(init_cfg={init_cfg}))', 'model.head.init_cfg', words)
+        for init_cfg, words in (
+            ('5', 'got 5'),
+            ("dict(type='Xavir')", 'Xavir'),
+            ("dict(type='Normal', st=1)", "did you mean 'std'?"),
+            ("dict(type='Pretrained', checkpoint='gone.pth')", 'no such file'),
+            ("dict(type='Pretrained', checkpoint='{world}/code.pth')", '--trust'),
+        )
+    ),
+]
+# options that may be meant, and words of the warning
+DOUBTS = [
+    ('default_hooks.checkpoint.interval=0', 'checkpoint.interval=0'),
+    ('default_hooks.checkpoint.max_keep_ckpts=0', 'checkpoint.max_keep_ckpts=0'),
+    ('default_hooks.checkpoint.filename_tmpl=a.pth', 'have one name'),
+    ('default_hooks.checkpoint.save_best=accuracy/top9', "save_best='accuracy/top9'"),
+    ('default_hooks.checkpoint.save_best=mAP', "save_best='mAP'"),
+    ('train_cfg.max_epochs=0', 'it trains for 0 iterations'),
+    ('optim_wrapper.paramwise_cfg.mine=1', "nothing reads 'mine'"),
+    ('param_scheduler.0.end=500', 'the warm-up takes 500 iterations'),
+    ('something=1', '--cfg-options something'),
 ]
 
 
 @pytest.mark.parametrize('line, words', [(line, words) for line, *words in LINES])
 def test_line(use, world, line, words):
+    line = line.replace('{world}', str(world))
     Path('mine.py').write_text(f"_base_ = '{world}/cls.py'\n{line}\n")
     check(use('train', 'mine.py'), 'train', *words)
+
+
+@pytest.mark.parametrize('option, words', DOUBTS)
+def test_doubt(begin, option, words):
+    (line,) = begin('train', '{world}/cls.py', '--cfg-options', option).splitlines()
+    assert line.startswith('train.py: warning: ') and words in line
+
+
+FINE_OPTIONS = [
+    'default_hooks.checkpoint.save_best=auto',
+    'default_hooks.checkpoint.save_best=accuracy/top1',
+    'default_hooks.checkpoint.interval=-1',
+    'optim_wrapper.paramwise_cfg.bias_lr_mult=2',
+    'randomness.seed=3',
+    'my_train_dataloader=1',
+]
+
+
+@pytest.mark.parametrize('option', FINE_OPTIONS)
+def test_option_that_is_fine(begin, option):
+    err = begin('train', '{world}/cls.py', '--cfg-options', option)
+    assert ('warning' in err) == (option == 'my_train_dataloader=1')
+
+
+@pytest.mark.parametrize('tool', ['train', 'test'])
+def test_no_preflight(begin, monkeypatch, tool):
+    args = command(tool, '{world}/cls.py')
+    wrong = ['--cfg-options', 'default_hooks.logger.intervl=1']
+    assert begin(tool, *args, *wrong, '--no-preflight') == ''
+    monkeypatch.setenv('RANK', '1')  # the first process looks for all
+    assert begin(tool, *args, *wrong) == ''
+
+
+def test_check_that_fails_itself(begin, monkeypatch):
+    def fail(*args):
+        raise RuntimeError('by mistake')
+
+    monkeypatch.setattr(preflight, 'problems', fail)
+    assert 'labels were not checked: by mistake' in begin('train', '{world}/cls.py')
+    monkeypatch.setattr(preflight, 'DryRunner', fail)
+    assert 'the check ended early: by mistake' in begin('train', '{world}/cls.py')
+
+
+@pytest.mark.parametrize('folder', ['mine.txt', 'mine.txt/x', '/proc/mine', '/proc'])
+@pytest.mark.parametrize('tool', ['train', 'test'])
+def test_work_dir(use, tool, folder):
+    Path('mine.txt').touch()
+    args = *command(tool, '{world}/cls.py'), '--work-dir', folder
+    check(use(tool, *args), tool, f'work_dir={folder!r}')
 
 
 # ---------------------------------------------------------------------- checkpoints
@@ -663,8 +762,8 @@ DATA = {
     'JSON list': ('det', COCO_FILE, b'[]', COCO_FILE),
     'JSON of something else': ('det', COCO_FILE, b'{"a": 1}', 'categories'),
     'no images': ('det', COCO_FILE, no_images, 'no samples'),
-    'no categories': ('det', COCO_FILE, no_categories, 'none of the classes'),
-    'other categories': ('det', COCO_FILE, other_categories, 'metainfo'),
+    'no categories': ('det', COCO_FILE, no_categories, 'none of its 80 classes'),
+    'other categories': ('det', COCO_FILE, other_categories, '(my '),
     'image gone': ('det', FIRST['det'], None, 'first sample'),
     'image empty': ('det', FIRST['det'], b'', 'first sample'),
     'image corrupted': ('det', FIRST['det'], b'\xff\xd8\xff\xe0' * 9, 'first sample'),
@@ -705,6 +804,10 @@ def test_data(use, copied, tool, name):
     args = command(tool, f'{{world}}/{kind}.py')
     result = use(tool, *args, '--cfg-options', *options)
     check(result, tool, section, words.format(split))
+    if name == 'other categories':  # left out together with their images
+        options.append(f'{section}.dataset.filter_cfg.filter_empty_gt=True')
+        result = use(tool, *args, '--cfg-options', *options)
+        check(result, tool, section, '(person, bicycle,', words)
 
 
 @pytest.mark.parametrize('tool', ['train', 'test'])
@@ -712,12 +815,11 @@ def test_data(use, copied, tool, name):
 def test_no_data(use, tool, kind):
     option = f'{tool}_dataloader.dataset.data_root=nowhere'
     args = command(tool, f'{{world}}/{kind}.py')
-    words = f'{tool}_dataloader', "'nowhere'"
+    words = f'{tool}_dataloader', "'nowhere/", 'put or link the data there'
     check(use(tool, *args, '--cfg-options', option), tool, *words)
 
 
 @pytest.mark.modern_full
-@pytest.mark.parametrize('tool', ['train', 'test'])
 @pytest.mark.parametrize(
     'kind, option',
     [
@@ -726,11 +828,13 @@ def test_no_data(use, tool, kind):
         ('seg', 'model.decode_head.num_classes=2'),
     ],
 )
-def test_labels_out_of_range(use, tool, kind, option):
-    number = option.rpartition('=')[2]
-    args = command(tool, f'{{world}}/{kind}.py')
-    words = f'{tool}_dataloader.dataset', f'num_classes={number}'
-    check(use(tool, *args, '--cfg-options', option), tool, *words)
+def test_labels_out_of_range(use, begin, kind, option):
+    words = f'num_classes={option[-1]}, for labels 0 to'
+    args = f'{{world}}/{kind}.py', '--cfg-options', option
+    check(use('train', *args), 'train', 'train_dataloader.dataset', words)
+    # a test counts them as errors
+    args = args[0], '{world}/whole.pth', *args[1:], '--allow-mismatch'
+    assert words in begin('test', *args)
 
 
 def test_label_map_out_of_range(use, copied):
@@ -794,6 +898,15 @@ OTHERS = [
     ('test', ['{world}/cls.py', '{world}/whole.pth', '--tta'], 'tta_model'),
     ('test', ['{world}/cls.py', '{world}/whole.pth', '--show'], 'visualization'),
     ('test', ['{world}/cls.py', '{world}/whole.pth', '--interval', 'x'], "'x'"),
+    ('test', ['{world}/cls.py', '{world}/whole.pth', '--interval', '0'], "'0'"),
+    (
+        'test',
+        [
+            *('{world}/cls.py', '{world}/whole.pth', '--tta', '--cfg-options'),
+            *('tta_model.type=AverageClsScoreTTA', 'tta_pipeline=[]'),
+        ],
+        'lacks tta_pipeline',
+    ),
     ('test', ['{world}/cls.py', '{world}/whole.pth', '--wait-time', 'x'], "'x'"),
     ('get_flops', [], 'CONFIG'),
     ('get_flops', ['{world}/cls.py', '--shape', '0'], "'0'"),

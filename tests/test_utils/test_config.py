@@ -4,7 +4,6 @@ from mmengine.config.utils import MODULE2PACKAGE
 
 from mmlinattn.utils import (
     bases_read_once,
-    check_data,
     check_file,
     load_config,
     register_config_scopes,
@@ -68,48 +67,20 @@ def test_check_file(tmp_path):
     check_file('pretrained', 's3://bucket/weights.pth')
 
 
-@pytest.fixture
-def data(tmp_path):
-    """A config whose data is all there."""
-    (tmp_path / 'train').mkdir()
-    (tmp_path / 'train.json').touch()
-    dataset = dict(
-        data_root=str(tmp_path), ann_file='train.json', data_prefix=dict(img='train/')
-    )
-    return Config(
-        dict(
-            train_dataloader=dict(dataset=dict(type='RepeatDataset', dataset=dataset)),
-            val_dataloader=None,
-            val_evaluator=[dict(ann_file=str(tmp_path / 'train.json'))],
-        )
-    )
+def test_scope_that_mmengine_would_pass_on(tmp_path):
+    """MMEngine passes all of ``collate_fn`` to the function, which fails."""
+    pytest.importorskip('mmpretrain')
+    child = tmp_path / 'child.py'
+    child.write_text("_base_ = 'mmpretrain::_base_/datasets/imagenet_bs32_simclr.py'\n")
+    loader = load_config(str(child)).train_dataloader
+    assert loader.collate_fn == dict(type='default_collate')
+    assert loader.sampler['_scope_'] == 'mmpretrain'
 
 
-SECTIONS = ('train_dataloader', 'val_dataloader', 'val_evaluator')
-
-
-def test_check_data(data):
-    check_data(data, *SECTIONS)
-
-
-@pytest.mark.parametrize(
-    'key, value',
-    [
-        ('train_dataloader.dataset.dataset.data_root', 'nowhere'),
-        ('train_dataloader.dataset.dataset.ann_file', 'nowhere.json'),
-        ('train_dataloader.dataset.dataset.data_prefix.img', 'nowhere'),
-        ('val_evaluator.0.ann_file', 'nowhere.json'),
-    ],
-)
-def test_check_data_missing(data, key, value):
-    data.merge_from_dict({key: value})
-    with pytest.raises(FileNotFoundError, match=f"^{key}='.*{value}'"):
-        check_data(data, *SECTIONS)
-
-
-def test_check_data_elsewhere(data):
-    dataset = data.train_dataloader.dataset.dataset
-    dataset.data_root = 's3://bucket/coco'
-    check_data(data, *SECTIONS)
-    dataset.update(data_root='nowhere', backend_args=dict(backend='petrel'))
-    check_data(data, *SECTIONS)
+def test_keys_that_may_be_misspelled(tmp_path):
+    path = tmp_path / 'mine.py'
+    path.write_text('model = dict()\noptim_wraper = dict()\nmine = 1\n')
+    texts = []
+    load_config(str(path), {'something': 1, 'mine': 2}, texts.append)
+    assert 'optim_wraper' in texts[0] and '--cfg-options something' in texts[1]
+    assert len(texts) == 2

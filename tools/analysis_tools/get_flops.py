@@ -25,13 +25,14 @@ import json
 import os.path as osp
 
 import torch
+from mmengine.registry import DefaultScope
 from mmengine.structures import BaseDataElement, InstanceData
 from rich.console import Console
 from rich.table import Table
 from torch import nn
 
 from mmlinattn.analysis import count_flops
-from mmlinattn.engine.part_errors import LIBRARY_ERRORS, likely_argument, quiet, reason
+from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet, reason
 from mmlinattn.engine.preflight import build_model, check_kernels
 from mmlinattn.utils import load_config
 from mmlinattn.utils.cli import (
@@ -236,7 +237,11 @@ def run(args):
     if 'model' not in cfg:
         raise ValueError('it has no model')
     shape = pair(args.shape) if args.shape else default_shape(cfg)
-    model = build_model(cfg)
+    try:
+        model = build_model(cfg)
+    except LIBRARY_ERRORS as error:
+        with DefaultScope.overwrite_default_scope(cfg.get('default_scope')):
+            raise ValueError(f'model: {reason(error, cfg.model)}') from error
     if args.backbone_only:
         if not hasattr(model, 'backbone'):
             raise ValueError('its model has no backbone')
@@ -263,7 +268,7 @@ def main(argv=None):
         try:
             run(args)
         except LIBRARY_ERRORS as error:
-            message = one_line(reason(error) + likely_argument(error))
+            message = one_line(reason(error))
             if args.config not in message:
                 message = f'{args.config}: {message or type(error).__name__}'
             raise ValueError(message) from error

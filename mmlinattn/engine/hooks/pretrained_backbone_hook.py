@@ -104,7 +104,7 @@ class PretrainedHead:
         load_head(module, self.checkpoint)
 
 
-def check_pretrained(cfg):
+def check_pretrained(cfg, warn=None):
     """Raises an error for a ``pretrained`` that nothing reads.
 
     Configs of others have variables of that name, too. Such a variable is in use if
@@ -112,6 +112,8 @@ def check_pretrained(cfg):
 
     Args:
         cfg (Config): Config of a training.
+        warn (Callable, optional): Takes the text on one without effect. Default: it
+            is an error.
 
     Raises:
         FileNotFoundError: If ``pretrained`` is a path without a file.
@@ -130,12 +132,16 @@ def check_pretrained(cfg):
                 f'{pretrained!r}'
             )
     elif not _contains(cfg.get('model'), pretrained):
-        raise ValueError(
+        text = (
             f'pretrained={pretrained!r} would have no effect: the config has no '
             'hook that reads it. Add default_hooks=dict(pretrained=dict('
             "type='mmlinattn.PretrainedBackboneHook')), or name the weights in "
             'model.backbone.init_cfg'
         )
+        if warn is None:
+            raise ValueError(text)
+        warn(text)
+        return
     if isinstance(pretrained, str):
         check_file('pretrained', pretrained)
 

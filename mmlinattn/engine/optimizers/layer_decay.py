@@ -43,7 +43,8 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     def _validate_cfg(self):
         super()._validate_cfg()
         rate = self.paramwise_cfg.get(OPTION)
-        if not isinstance(rate, (int, float)) or not 0 < rate <= 1:
+        number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
+        if not number or not 0 < rate <= 1:
             raise ValueError(
                 f'paramwise_cfg needs a {OPTION} in (0, 1], got {OPTION}={rate!r}'
             )

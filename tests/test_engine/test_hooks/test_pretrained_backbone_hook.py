@@ -349,6 +349,9 @@ def test_pretrained_without_effect(options):
     cfg = Config(dict(pretrained='https://host/mine.pth', **options))
     with pytest.raises(ValueError, match='mine.pth.*would have no effect'):
         check_pretrained(cfg)
+    texts = []
+    check_pretrained(cfg, texts.append)
+    assert 'would have no effect' in texts[0]
 
 
 def test_pretrained_is_no_path():

@@ -166,7 +166,7 @@ def test_frozen_stages_and_custom_rates():
     assert groups['backbone.blocks.1.attn.proj.bias']['lr'] == pytest.approx(LR / 4)
 
 
-@pytest.mark.parametrize('rate', [None, 0, -0.5, 1.5, 'x'])
+@pytest.mark.parametrize('rate', [None, 0, -0.5, 1.5, True, 'x'])
 def test_wrong_rate(rate):
     options = {} if rate is None else dict(layer_decay_rate=rate)
     with pytest.raises(ValueError, match=r'layer_decay_rate in \(0, 1\], got'):

@@ -1,0 +1,309 @@
+"""Right configs train and are tested by tools/train.py and tools/test.py.
+
+Those of the three libraries, of each task that they come with, on their stock
+schedules and data sets; and unusual ones, which only their owners understand. All are
+made small: a few images of 48 x 48 pixels, one or two iterations, narrow models.
+"""
+
+import gc
+import importlib.util
+import json
+import pickle
+import re
+import struct
+import sys
+import zipfile
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from mmengine.runner import CheckpointLoader
+from mmengine.visualization import Visualizer
+from PIL import Image
+
+from mmlinattn.utils import bases_read_once, load_config
+
+pytestmark = pytest.mark.modern
+
+pytest.importorskip('mmdet')
+pytest.importorskip('mmseg')
+CocoPanopticDataset = pytest.importorskip('mmdet.datasets').CocoPanopticDataset
+cifar = pytest.importorskip('mmpretrain.datasets.cifar')
+mnist = pytest.importorskip('mmpretrain.datasets.mnist')
+
+TOOLS = Path(__file__).resolve().parents[2] / 'tools'
+FOLDERS = dict(
+    coco='coco',
+    imagenet='imagenet',
+    ade20k='ade/ADEChallengeData2016',
+    cityscapes='cityscapes',
+)
+START = """
+alone = dict(
+    type='mmlinattn.SOFTPlusPlus',
+    arch=dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 1, 1], num_heads=[1, 2, 3, 4]),
+)
+tiny = dict(alone, _delete_=True)
+fpn = dict(in_channels=[8, 16, 24, 32], out_channels=32)
+thin = dict(in_channels=32, feat_channels=32)
+boxes = dict(
+    bbox_roi_extractor=dict(out_channels=32),
+    bbox_head=dict(in_channels=32, fc_out_channels=32),
+)
+masks = dict(
+    mask_roi_extractor=dict(out_channels=32),
+    mask_head=dict(in_channels=32, conv_out_channels=32),
+)
+last = dict(in_channels=32, in_index=3, channels=8)
+third = dict(in_channels=24, in_index=2, channels=8)
+"""
+OWN = "custom_imports = dict(imports=['own_parts'])\n"
+BASES = dict(
+    classifier=(
+        'mmpretrain::resnet/resnet18_8xb32_in1k.py',
+        'model = dict(backbone=tiny, head=dict(in_channels=32))\n',
+    ),
+    detector=(
+        'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py',
+        'model = dict(backbone=tiny, neck=fpn, bbox_head=thin)\n',
+    ),
+    segmentor=(
+        'mmseg::fcn/fcn_r50-d8_4xb4-80k_ade20k-512x512.py',
+        'model = dict(pretrained=None, backbone=tiny, decode_head=last, '
+        'auxiliary_head=third)\n',
+    ),
+)
+HEADING = re.compile(r'^\[(.+?)\] (\S+)(?: ! (.+))?$', re.M)
+_, *GROUPS = HEADING.split(Path(__file__).with_name('right_configs.txt').read_text())
+CASES = {name: rest for name, *rest in zip(*[iter(GROUPS)] * 4)}
+
+
+def load_tool(name, path):
+    spec = importlib.util.spec_from_file_location(name, TOOLS / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def picture(path, high=256, mode='RGB'):
+    """Writes a picture of random values below a number."""
+    rng = np.random.default_rng(0)
+    shape = (48, 48, 3) if mode == 'RGB' else (48, 48)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(rng.integers(0, high, shape, np.uint8)).save(path)
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+OBJECT = """
+<annotation><size><width>48</width><height>48</height></size><object>
+<name>dog</name><difficult>0</difficult><bndbox><xmin>4</xmin><ymin>4</ymin>
+<xmax>40</xmax><ymax>40</ymax></bndbox></object></annotation>
+"""
+
+
+def write_voc(folder):
+    for name in ('1', '2'):
+        picture(folder / f'JPEGImages/{name}.jpg')
+        write(folder / f'Annotations/{name}.xml', OBJECT)
+        for kind in ('Class', 'ClassAug'):
+            picture(folder / f'Segmentation{kind}/{name}.png', 21, 'L')
+    for task in ('Main', 'Segmentation'):
+        for split in ('train', 'val', 'trainval', 'test', 'aug'):
+            write(folder / f'ImageSets/{task}/{split}.txt', '1\n2\n')
+
+
+def write_maps(folder, suffix, high):
+    """Writes pictures and their label maps, in the folders of mmseg."""
+    for split in ('training', 'validation'):
+        for name in ('1', '2'):
+            picture(folder / f'images/{split}/{name}.png')
+            picture(folder / f'annotations/{split}/{name}{suffix}.png', high, 'L')
+
+
+def write_inshop(folder):
+    for name in ('1', '2'):
+        picture(folder / f'Img/{name}.jpg')
+    splits = [('train', 1), ('train', 2), ('query', 1), ('query', 2)]
+    splits += [('gallery', 1), ('gallery', 2)]
+    rows = [f'{item}.jpg id{item} {split}' for split, item in splits]
+    write(folder / 'Eval/list_eval_partition.txt', '\n'.join(['6', 'names', *rows]))
+
+
+def write_panoptic(folder):
+    for split in ('train', 'val'):
+        path = folder / f'annotations/instances_{split}2017.json'
+        content = json.loads(path.read_text())
+        segments = []
+        for image in content['images']:
+            name = f'{image["id"]:012}.png'
+            rgb = np.zeros((48, 48, 3), np.uint8)
+            rgb[8:40, 8:40, 0] = 1
+            to = folder / f'annotations/panoptic_{split}2017' / name
+            to.parent.mkdir(exist_ok=True)
+            Image.fromarray(rgb).save(to)
+            one = dict(id=1, category_id=0, iscrowd=0, bbox=[8, 8, 32, 32], area=1024)
+            entry = dict(image_id=image['id'], file_name=name, segments_info=[one])
+            segments.append(entry)
+        names = CocoPanopticDataset.METAINFO['classes']
+        kinds = [dict(id=i, name=x, isthing=i < 80) for i, x in enumerate(names)]
+        content.update(annotations=segments, categories=kinds)
+        path = folder / f'annotations/panoptic_{split}2017.json'
+        path.write_text(json.dumps(content))
+
+
+def download_cifar(url, root, filename, md5):
+    folder = Path(root, 'cifar-10-batches-py')
+    folder.mkdir(parents=True)
+    batch = dict(data=np.zeros((2, 3072), np.uint8), labels=[0, 9])
+    for name in (*(f'data_batch_{i}' for i in range(1, 6)), 'test_batch'):
+        (folder / name).write_bytes(pickle.dumps(batch))
+
+
+def download_mnist(url, download_root, filename, md5):
+    path = Path(download_root, filename).with_suffix('')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if 'images' in filename:
+        path.write_bytes(struct.pack('>4I', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    else:
+        path.write_bytes(struct.pack('>2I', 2049, 2) + bytes([0, 9]))
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory):
+    """The folder ``data`` of the libraries' configs."""
+    folder = tmp_path_factory.mktemp('data')
+    make_shapes = load_tool('shapes', 'dataset_converters/make_shapes.py')
+    for layout, path in FOLDERS.items():
+        counts = '--num-train', '4', '--num-val', '2', '--size', '48', '48'
+        make_shapes.main(['--layout', layout, '--out', str(folder / path), *counts])
+    for year in ('2007', '2012'):
+        write_voc(folder / f'VOCdevkit/VOC{year}')
+    (folder / 'VOC2007').symlink_to(folder / 'VOCdevkit/VOC2007')
+    write_maps(folder / 'DRIVE', '_manual1', 2)
+    write_maps(folder / 'camvid', '', 12)
+    write_inshop(folder / 'inshop')
+    coco = folder / 'coco'
+    write_panoptic(coco)
+    whole = (coco / 'annotations/instances_train2017.json').read_text()
+    for name in ('10', '10-unlabeled'):
+        write(coco / f'semi_anns/instances_train2017.1@{name}.json', whole)
+    with zipfile.ZipFile(folder / 'images.zip', 'w') as archive:
+        for path in coco.glob('*2017/*.jpg'):
+            archive.write(path, path.relative_to(coco))
+    (folder / 'packed').mkdir()
+    (folder / 'packed/annotations').symlink_to(coco / 'annotations')
+    with bases_read_once():
+        yield folder
+
+
+@pytest.fixture
+def use(data, tmp_path, monkeypatch, capsys):
+    """Uses a tool in a folder with data, and returns what it says on stderr."""
+    gc.freeze()  # as quick_collections does: the libraries are imported only now
+    (tmp_path / 'data').symlink_to(data)
+    monkeypatch.chdir(tmp_path)
+    ids = Namespace(rgb2id=lambda color: color[..., 0].astype(int))
+    monkeypatch.setitem(sys.modules, 'panopticapi', Namespace(utils=ids))
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.setenv('LOCAL_RANK', '0')
+    monkeypatch.setattr(CheckpointLoader, '_schemes', dict(CheckpointLoader._schemes))
+    # neat configs take most of the time
+    for module in ('mmengine.config.config', 'yapf.yapflib.yapf_api'):
+        monkeypatch.setattr(
+            f'{module}.FormatCode', lambda text, **options: (text, True), raising=False
+        )
+    monkeypatch.setattr(cifar, 'download_and_extract_archive', download_cifar)
+    monkeypatch.setattr(cifar, 'check_md5', lambda *args: True)
+    monkeypatch.setattr(mnist, 'download_and_extract_archive', download_mnist)
+
+    def call(tool, *args):
+        monkeypatch.setattr(sys, 'argv', [f'{tool}.py', *map(str, args)])
+        capsys.readouterr()
+        # a visualizer of another run, with its folder
+        for kind in (Visualizer, *Visualizer.__subclasses__()):
+            kind._instance_dict.clear()
+        load_tool(tool, f'{tool}.py').main()
+        lines = capsys.readouterr().err.splitlines()
+        return [x for x in lines if x.startswith(f'{tool}.py')]
+
+    yield call
+    torch.use_deterministic_algorithms(False)
+
+
+def smaller(node, key=''):
+    """Options that make a config small: (key, value) pairs."""
+    children = {}
+    if isinstance(node, dict):
+        children = node
+    elif isinstance(node, (list, tuple)):
+        children = dict(enumerate(node))
+    for name, value in children.items():
+        place = f'{key}.{name}'.strip('.')
+        pair = isinstance(value, (tuple, list)) and len(value) == 2
+        if name == 'scale' and pair and isinstance(value[0], (tuple, list)):
+            yield place, '[(64,64),(64,64)]'
+        elif name in ('scale', 'crop_size', 'img_scale', 'size') and pair:
+            yield place, '(64,64)'
+        elif name in ('scale', 'crop_size') and isinstance(value, int):
+            yield place, '32'
+        elif name == 'scales':
+            yield place, '[(64,64)]'
+        elif name in SMALL:
+            yield place, SMALL[name]
+        elif name == 'init_cfg' and 'checkpoint' in (value or ()):
+            yield place, 'None'
+        else:
+            yield from smaller(value, place)
+
+
+SMALL = dict(
+    batch_size='2',
+    num_workers='0',
+    persistent_workers='False',
+    max_epochs='1',
+    max_iters='2',
+    val_interval='1',
+    times='1',
+)
+PARTS = (
+    'model',
+    'data_preprocessor',
+    'train_cfg',
+    'train_dataloader',
+    'val_dataloader',
+    'test_dataloader',
+)
+
+
+def small(base, lines):
+    """Writes a config that inherits a base, and returns its path and options."""
+    base, more = BASES.get(base, (base, ''))
+    path = Path('mine.py')
+    path.write_text(f'_base_ = {base!r}\n{START}{OWN}{more}{lines}')
+    if base == 'nothing':
+        path.write_text(lines)
+    cfg = load_config(str(path))
+    parts = {key: cfg.get(key) for key in PARTS if cfg.get(key) is not None}
+    return [path, '--cfg-options', *(f'{k}={x}' for k, x in smaller(parts))]
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_right_config(use, name):
+    base, words, lines = CASES[name]
+    path, *options = small(base, lines)
+    said = use('train', path, *options, '--work-dir', 'work')
+    checkpoint = Path('work/last_checkpoint').read_text()
+    # what learns without labels has nothing to test
+    if load_config(str(path)).get('test_cfg') is not None:
+        said += use('test', path, checkpoint, *options, '--work-dir', 'work')
+    words = words.split('; ') if words else []
+    for word in words:
+        assert any(word in line for line in said)
+    words += ['warm-up', '--resume', 'would have no effect']
+    assert not [line for line in said if not any(word in line for word in words)]
