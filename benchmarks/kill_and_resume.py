@@ -231,7 +231,7 @@ def wait_for_draft(folder, count, process):
             names = os.listdir(folder)
         except FileNotFoundError:
             names = []
-        is_there = any(name.endswith('.pth.part') for name in names)
+        is_there = any(name.endswith('.part') and '.pth.' in name for name in names)
         count -= is_there and not was_there
         if is_there and count <= 0:
             return

@@ -9,6 +9,7 @@ from mmengine.runner import Runner
 
 from mmlinattn.engine import (
     check_pretrained,
+    check_resume,
     check_run,
     checkpoint_fault,
     find_checkpoint,
@@ -65,7 +66,10 @@ def resume(cfg, checkpoint):
             whole one in the work directory.
     """
     if checkpoint == 'auto':
-        checkpoint, skipped = find_checkpoint(cfg.work_dir)
+        hook = cfg.get('default_hooks', {}).get('checkpoint') or {}
+        checkpoint, skipped = find_checkpoint(
+            cfg.work_dir, hook.get('out_dir'), hook.get('filename_tmpl')
+        )
         for text in skipped:
             tell(f'--resume skips {text}')
         if checkpoint is None:
@@ -97,11 +101,8 @@ def check_weights(cfg, model, allow_mismatch):
     checkpoint = read_checkpoint(path, 'load_from')
     try:
         found = cover(model, checkpoint)
-        if cfg.get('resume') and 'optimizer' not in checkpoint:
-            raise ValueError(
-                'it has no state of a training: start from its weights with '
-                f'--cfg-options load_from={path}'
-            )
+        if cfg.get('resume'):
+            check_resume(checkpoint, model, cfg)
     except ValueError as error:
         raise ValueError(f'load_from={path!r}: {error}') from error
     fatal = found.broken or not found.taken or (cfg.get('resume') and not found.whole)
