@@ -61,6 +61,9 @@ def find_backbone(meta: Any) -> Optional[dict]:
 
     Args:
         meta: What a checkpoint has under `meta`.
+
+    Raises:
+        Exception: Any, if the metadata are none of MMEngine's.
     """
     text = meta.get('cfg') if isinstance(meta, Mapping) else None
     if isinstance(text, Mapping):
@@ -68,16 +71,13 @@ def find_backbone(meta: Any) -> Optional[dict]:
         return dict(model['backbone']) if model and 'backbone' in model else None
     if not isinstance(text, str):
         return None
-    try:
-        for statement in ast.parse(text).body:
-            if (
-                isinstance(statement, ast.Assign)
-                and isinstance(statement.targets[0], ast.Name)
-                and statement.targets[0].id == 'model'
-            ):
-                return read_literal(statement.value).get('backbone')
-    except (SyntaxError, ValueError, AttributeError, RecursionError):
-        pass
+    for statement in ast.parse(text).body:
+        if (
+            isinstance(statement, ast.Assign)
+            and isinstance(statement.targets[0], ast.Name)
+            and statement.targets[0].id == 'model'
+        ):
+            return read_literal(statement.value).get('backbone')
     return None
 
 
@@ -96,23 +96,36 @@ def is_known(value: Any) -> bool:
     )
 
 
-def build_stored(meta: Any) -> Optional[nn.Module]:
+def is_deeper(cfg: dict, most: int) -> bool:
+    """Whether a backbone's config asks for more than a number of blocks."""
+    arch = cfg.get('arch')
+    if not isinstance(arch, Mapping):
+        return False
+    depths = [arch.get('num_layers', 0), arch.get('num_class_layers', 0)]
+    return sum([*depths, *arch.get('depths', ())]) > most
+
+
+def build_stored(meta: Any, most_blocks: int) -> Optional[nn.Module]:
     """The backbone that a checkpoint's config describes, on the meta device.
 
+    Args:
+        meta: What a checkpoint has under `meta`.
+        most_blocks: A model of more of them is not built.
+
     Returns:
-        None if there is no config, or none of ours.
+        None if there is no config, or none of ours that can be built.
     """
-    cfg = find_backbone(meta)
     MODELS.import_from_location()
-    if not isinstance(cfg, dict) or 'type' not in cfg or not is_known(cfg):
-        return None
-    kind = cfg['type'].rpartition('.')[2]
-    arguments = {key: x for key, x in cfg.items() if key not in NOT_BUILT}
     try:
+        cfg = find_backbone(meta)
+        if not cfg or not is_known(cfg) or is_deeper(cfg, most_blocks):
+            return None
+        kind = cfg['type'].rpartition('.')[2]
+        arguments = {key: x for key, x in cfg.items() if key not in NOT_BUILT}
         with torch.device('meta'):
             return MODELS.build({**arguments, 'type': kind, '_scope_': SCOPE[:-1]})
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None  # arguments of another version
+    except Exception:  # of another version, or no config at all
+        return None
 
 
 def options_of(module: nn.Module) -> dict[str, Any]:
@@ -140,7 +153,8 @@ def compare_options(model: nn.Module, meta: Any) -> list[str]:
         A line for every option that differs, with both values; none if the
         checkpoint has no config of one of our backbones.
     """
-    stored = build_stored(meta)
+    # the weights fit, so a whole model has as many blocks
+    stored = build_stored(meta, most_blocks=len(list(model.modules())))
     if stored is None:
         return []
     theirs = dict(stored.named_modules())
