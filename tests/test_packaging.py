@@ -1,6 +1,8 @@
 """The package as it is built and installed, and what an import of it costs."""
 
+import importlib
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import mmlinattn
+import mmlinattn.models
 
 pytestmark = pytest.mark.modern
 
@@ -260,3 +263,17 @@ def test_import_does_without_mmcv(tmp_path, mmengine):
     fake_distribution(tmp_path, mmengine, '0.10.12')
     done = import_with(tmp_path)
     assert done.returncode == 0, done.stdout
+
+
+def test_models_name_missing_mmcv(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'mmcv', None)
+    with pytest.raises(ImportError, match='needs mmcv 2, .* mmcv-lite is enough: pip'):
+        importlib.reload(mmlinattn.models)
+
+
+def test_command_names_missing_openmim(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'mim.cli', None)
+    with pytest.raises(SystemExit) as stop:
+        runpy.run_module('mmlinattn', run_name='__main__')
+    (line,) = capsys.readouterr().err.splitlines()
+    assert stop.value.code == 2 and line.endswith('pip install openmim')

@@ -87,6 +87,17 @@ def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
         exit_with(error)
 
 
+def threads(text: str) -> int:
+    """Type of an argument that is the number of the CPU's threads.
+
+    Raises:
+        argparse.ArgumentTypeError: If it is none, or more than any machine has.
+    """
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f'must be 1 to 1024, got {text!r}')
+    return int(text)
+
+
 def output_file(text: str) -> Path:
     """Type of an argument that names a file to write.
 

@@ -20,6 +20,7 @@ def parser():
     parser = cli.Parser(prog='tool.py', description='Two\nlines.')
     parser.add_argument('--number', type=int)
     parser.add_argument('--out', type=cli.output_file)
+    parser.add_argument('--threads', type=cli.threads)
     parser.add_argument('--folder', type=cli.output_folder)
     yield parser
     parser.parse_args([])  # leaves no --debug behind
@@ -33,6 +34,10 @@ def parser():
         (['--num', '1'], 'unrecognized arguments: --num 1'),
         (['--nunber', '1'], 'unrecognized arguments: --nunber 1'),
         (['a\nb'], 'unrecognized arguments: a b'),
+        *(
+            (['--threads', x], f'argument --threads: must be 1 to 1024, got {x!r}')
+            for x in ('0', '-1', 'x', '1000000000000')
+        ),
     ],
 )
 def test_wrong_arguments_end_in_one_line(parser, capsys, argv, message):

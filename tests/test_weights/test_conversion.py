@@ -1,6 +1,5 @@
 """Recognition of official keys, and the way back to them."""
 
-
 import pytest
 import torch
 from mmengine.registry import MODELS
