@@ -21,11 +21,14 @@ examples:
 """
 
 import argparse
+import ipaddress
 import os
+import signal
 import socket
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from mmlinattn.utils.cli import Parser, output_folder, tell
 from mmlinattn.visualization import (
@@ -204,6 +207,8 @@ def write_files(args):
 
 
 def serve(args):
+    # as Ctrl+C does, so that uploads do not outlive the page
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
         gradio = import_gradio(folder)
         demo = Demo(
@@ -225,15 +230,19 @@ def serve(args):
             max_file_size=int(demo.limits.megabytes * 1e6),
             share=False,
             show_api=False,
-            app_kwargs=dict(middleware=[(OwnHostOnly, (), {})]),
+            app_kwargs=dict(middleware=[(OwnHostOnly, (args.host,), {})]),
         )
 
 
 class OwnHostOnly:
     """Tells browsers to ask no other host, for Gradio's page names scripts of others.
 
+    Answers no request for another host either: a page of the web may have its name lead
+    to this machine, and read what is shown here.
+
     Args:
         app: What answers, an ASGI application.
+        host (str): Name or address that the page is served at.
     """
 
     HEADER = (
@@ -241,10 +250,25 @@ class OwnHostOnly:
         b"default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'",
     )
 
-    def __init__(self, app):
+    def __init__(self, app, host):
         self.app = app
+        self.names = {host, 'localhost', socket.gethostname().lower()}
+
+    def is_own(self, headers):
+        """Whether a request names this host; an address can be no name of others."""
+        host = dict(headers).get(b'host', b'').decode('latin-1')
+        try:
+            name = urlsplit(f'//{host}').hostname or ''
+            return name in self.names or bool(ipaddress.ip_address(name))
+        except ValueError:
+            return False
 
     async def __call__(self, scope, receive, send):
+        if scope['type'] != 'lifespan' and not self.is_own(scope['headers']):
+            await send(dict(type='http.response.start', status=421, headers=[]))
+            await send(dict(type='http.response.body', body=b'not this host'))
+            return
+
         async def answer(message):
             if message['type'] == 'http.response.start':
                 message['headers'] = [*message.get('headers', ()), self.HEADER]
