@@ -29,8 +29,10 @@ from mmlinattn.utils.cli import (
     INPUT_ERRORS,
     Parser,
     add_cfg_options,
+    add_overwrite,
     exit_with,
     output_file,
+    protect,
     threads,
 )
 from mmlinattn.weights import load_safely
@@ -97,8 +99,11 @@ def parse_args(argv=None):
     parser.add_argument(
         '--out', type=output_file, metavar='FILE', help='JSON file to write'
     )
+    add_overwrite(parser)
     add_cfg_options(parser, 'test_dataloader.num_workers=0')
     args = parser.parse_args(argv)
+    if args.out:
+        protect(args, args.out)
     if args.rounds < 1:
         parser.error(f'--rounds must be at least 1, got {args.rounds}')
     return args

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-from mmlinattn.utils.cli import Parser, output_file
+from mmlinattn.utils.cli import Parser, add_overwrite, output_file, protect
 
 ROOT = Path(__file__).resolve().parents[1]
 TRAIN = ROOT / 'tools' / 'train.py'
@@ -106,7 +106,10 @@ def parse_args(argv=None):
     parser.add_argument(
         '--out', type=output_file, metavar='FILE', help='JSON file to write'
     )
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    if args.out:
+        protect(args, args.out)
     if args.runs < 1:
         parser.error(f'--runs must be at least 1, got {args.runs}')
     return args

@@ -2,6 +2,7 @@
 
 import os.path as osp
 from copy import deepcopy
+from pathlib import Path
 
 from mmengine.config import ConfigDict
 from mmengine.registry import RUNNERS
@@ -9,7 +10,15 @@ from mmengine.runner import Runner
 
 from mmlinattn.engine import check_run
 from mmlinattn.utils import check_data, check_file
-from mmlinattn.utils.cli import INPUT_ERRORS, exit_with, run_config, run_parser, tell
+from mmlinattn.utils.cli import (
+    INPUT_ERRORS,
+    add_overwrite,
+    exit_with,
+    protect,
+    run_config,
+    run_parser,
+    tell,
+)
 from mmlinattn.weights import cover, load_safely, read_checkpoint
 
 # of mmdet's own tool for tests
@@ -55,6 +64,7 @@ def parse_args():
         help='test-time augmentation as tta_model and tta_pipeline of the config say; '
         'boxes of mmdet without them: images and their mirror images',
     )
+    add_overwrite(parser)
     return parser.parse_args()
 
 
@@ -151,6 +161,7 @@ def prepare(args):
     cfg = run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
+    protect(args, *map(Path, filter(None, (args.show_dir, args.out))))
     if args.show or args.show_dir:
         draw_predictions(cfg, args)
     if args.out:

@@ -32,7 +32,7 @@ from functools import partial
 
 import torch
 
-from mmlinattn.utils.cli import Parser, output_folder, threads
+from mmlinattn.utils.cli import Parser, add_overwrite, output_folder, protect, threads
 
 from .cases import place
 from .memory import peak_of_variant
@@ -110,8 +110,11 @@ def parse_args(argv=None):
         metavar='DIR',
         help='folder for the results: JSON, Markdown and a plot',
     )
+    add_overwrite(parser)
     args = parser.parse_args(argv)
     check(parser, args)
+    if args.out:
+        protect(args, *map(stem(args).with_suffix, ('.md', '.json', '.png')))
     return args
 
 

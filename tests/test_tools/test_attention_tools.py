@@ -360,6 +360,24 @@ def test_bad_input(fails, tmp_path, image, name):
         assert 'resnet' in line.lower() and 'of mmlinattn' in line
 
 
+def test_figures_replace_their_own_alone(run, tmp_path, capsys):
+    config = models.write_config(tmp_path, 'soft')
+    written = run('attention_heatmap', config, '--svg')
+    before = written['square_attention.json'].read_text()
+    written = run('attention_heatmap', config, '--svg', '--at', '0,0')
+    assert written['square_attention.json'].read_text() != before
+    for path in written.values():
+        mine = path.read_bytes()
+        path.write_bytes(b'mine')
+        with pytest.raises(SystemExit) as stop:
+            run('attention_heatmap', config, '--svg')
+        assert stop.value.code == 2 and path.read_bytes() == b'mine'
+        assert f'{path} exists: give --overwrite' in capsys.readouterr().err
+        path.write_bytes(mine)
+    written['square_attention.json'].write_text('mine')
+    run('attention_heatmap', config, '--overwrite')
+
+
 def test_hostile_images(run, fails, tmp_path, monkeypatch):
     config = models.write_config(tmp_path, 'soft')
     bomb = models.write_image(tmp_path / 'bomb.png', 300, 200)

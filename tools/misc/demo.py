@@ -30,7 +30,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mmlinattn.utils.cli import Parser, output_folder, tell
+from mmlinattn.utils.cli import Parser, add_overwrite, output_folder, protect, tell
 from mmlinattn.visualization import (
     RANDOM,
     WEIGHTS,
@@ -118,6 +118,7 @@ def parse_args(argv=None):
         metavar='FOLDER',
         help='folder to write to (default: %(default)s)',
     )
+    add_overwrite(files)
     parser.add_argument(
         '--shape',
         nargs='+',
@@ -191,6 +192,9 @@ def options(args):
 
 def write_files(args):
     image, config, checkpoint = args.files
+    stem = Path(image).stem
+    endings = 'predictions.png', 'attention.png', 'frequencies.png', 'demo.json'
+    protect(args, *(args.out / f'{stem}_{x}' for x in endings))
     random = checkpoint == 'none'
     demo = Demo(
         find_files('CONFIG', [config], ['.py']),
@@ -202,7 +206,7 @@ def write_files(args):
     choice = choice._replace(checkpoint=RANDOM) if random else choice
     name = str(Path(image).expanduser())
     pixels = demo.open_image(name)
-    for path in demo.write(pixels, choice, args.at, args.out, Path(name).stem):
+    for path in demo.write(pixels, choice, args.at, args.out, stem):
         print(path)
 
 
