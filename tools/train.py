@@ -101,8 +101,6 @@ def check_weights(cfg, model, allow_mismatch):
     checkpoint = read_checkpoint(path, 'load_from')
     try:
         found = cover(model, checkpoint)
-        if cfg.get('resume'):
-            check_resume(checkpoint, model, cfg)
     except ValueError as error:
         raise ValueError(f'load_from={path!r}: {error}') from error
     fatal = found.broken or not found.taken or (cfg.get('resume') and not found.whole)
@@ -111,6 +109,11 @@ def check_weights(cfg, model, allow_mismatch):
             f'load_from={path!r} does not fit the model: {found.describe()}; '
             + (found.advice or 'name another one, or give --allow-mismatch')
         )
+    if cfg.get('resume'):
+        try:
+            check_resume(checkpoint, model, cfg)
+        except ValueError as error:
+            raise ValueError(f'load_from={path!r}: {error}') from error
     if not found.whole:
         tell(
             f'load_from={path}: {found.taken} of the {found.total} entries of the '
