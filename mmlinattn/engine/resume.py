@@ -293,6 +293,8 @@ def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
 def _check_optimizers(optim_wrapper: Any) -> None:
     """Raises an error for a restored state that the first step would fail with.
 
+    States of other optimizers than PyTorch's can be anything.
+
     Raises:
         ValueError: If it is one of another optimizer or model.
     """
@@ -300,6 +302,8 @@ def _check_optimizers(optim_wrapper: Any) -> None:
     if isinstance(optim_wrapper, OptimWrapperDict):
         wrappers = list(optim_wrapper.values())
     for optimizer in (wrapper.optimizer for wrapper in wrappers):
+        if not type(optimizer).__module__.startswith('torch.optim'):
+            continue
         for group in optimizer.param_groups:
             lacking = sorted(optimizer.defaults.keys() - group.keys())
             if lacking:
@@ -309,8 +313,9 @@ def _check_optimizers(optim_wrapper: Any) -> None:
                 )
         for parameter, state in optimizer.state.items():
             for key in state.keys() & MOMENTS:
-                if state[key].shape != parameter.shape:
+                shape = getattr(state[key], 'shape', parameter.shape)
+                if shape != parameter.shape:
                     raise ValueError(
-                        f'{key} of a parameter has the shape {tuple(state[key].shape)}'
-                        f', not {tuple(parameter.shape)}'
+                        f'{key} of a parameter has the shape {tuple(shape)}, not '
+                        f'{tuple(parameter.shape)}'
                     )

@@ -240,9 +240,22 @@ def test_other_folder_and_names(save, work, tmp_path, named, template):
 # --- what a training can't go on from
 
 
+class Projected(torch.optim.Adam):
+    """Its states have shapes of their own."""
+
+    def load_state_dict(self, state_dict):
+        super().load_state_dict(state_dict)
+        for state in self.state.values():
+            state['exp_avg'] = torch.ones(1)
+
+
 @pytest.fixture(scope='module')
 def checkpoint():
-    model, cfg = nn.Linear(2, 3), config()
+    return saved_by(config())
+
+
+def saved_by(cfg):
+    model = nn.Linear(2, 3)
     wrapper = build_optim_wrapper(model, cfg.optim_wrapper)
     wrapper.update_params(model(torch.ones(1, 2)).sum())
     return dict(
@@ -254,16 +267,9 @@ def checkpoint():
     )
 
 
-def config(**train_cfg):
-    return Config(
-        dict(
-            load_from='x.pth',
-            train_cfg=train_cfg,
-            optim_wrapper=dict(
-                type='OptimWrapper', optimizer=dict(type='Adam', lr=0.1)
-            ),
-        )
-    )
+def config(optimizer='Adam', **train_cfg):
+    wrapper = dict(type='OptimWrapper', optimizer=dict(type=optimizer, lr=0.1))
+    return Config(dict(load_from='x.pth', train_cfg=train_cfg, optim_wrapper=wrapper))
 
 
 @pytest.mark.parametrize(
@@ -278,6 +284,11 @@ def test_can_go_on(checkpoint, train_cfg, lost):
     assert torch.equal(torch.get_rng_state(), state)
     known['optimizer'] = dict(known['optimizer'], base_param_settings=None)
     check_resume(known, model, config(**train_cfg))
+
+
+@pytest.mark.parametrize('optimizer', ['SGD', 'AdamW', Projected])
+def test_other_optimizers_can_go_on(optimizer):
+    check_resume(saved_by(config(optimizer)), nn.Linear(2, 3), config(optimizer))
 
 
 def sgd(checkpoint):
