@@ -66,7 +66,7 @@ def resume(cfg, checkpoint):
             whole one in the work directory.
     """
     if checkpoint == 'auto':
-        hook = cfg.get('default_hooks', {}).get('checkpoint') or {}
+        hook = (cfg.get('default_hooks') or {}).get('checkpoint') or {}
         checkpoint, skipped = find_checkpoint(
             cfg.work_dir, hook.get('out_dir'), hook.get('filename_tmpl')
         )

@@ -151,6 +151,18 @@ def test_train_resume_from_newest(run, config, checkpoint, capsys, args):
     assert goes_on.endswith(f'goes on from {checkpoint}')
 
 
+def test_train_resume_where_the_hook_writes(run, config, checkpoint):
+    folder = config.parent / 'out' / 'mine'
+    folder.mkdir(parents=True)
+    newest = checkpoint.rename(folder / 'mine_7.pth')
+    options = [
+        f'default_hooks.checkpoint.{key}={value}'
+        for key, value in dict(out_dir='out', filename_tmpl='mine_{}.pth').items()
+    ]
+    cfg = run('train', config, '--resume', '--cfg-options', *options)
+    assert cfg.load_from == str(newest)
+
+
 def test_train_resume_from_nothing(run, config, checkpoint, capsys):
     cfg = run('train', config, '--resume', '--cfg-options', f'load_from={checkpoint}')
     assert not cfg.resume and cfg.load_from == str(checkpoint)
