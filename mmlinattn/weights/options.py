@@ -26,6 +26,7 @@ NOT_COMPARED = {'training', 'halves', 'momentum', 'track_running_stats'}
 NOT_COMPARED |= {'p', 'drop_prob'}
 UNCOMPARED_LAYERS = {'PositionTable', 'Dropout', 'DropPath'}
 NOT_BUILT = ('init_cfg', 'out_indices', 'out_type', 'frozen_stages', 'with_cp')
+LARGEST = 10**4
 # solvers of the same operator: how it is computed is not part of the model
 SOLVERS = dict.fromkeys(
     ('auto', 'newton', 'polynomial', 'spectral', 'lanczos'), 'newton'
@@ -82,7 +83,10 @@ def find_backbone(meta: Any) -> Optional[dict]:
 
 
 def is_known(value: Any) -> bool:
-    """Whether all types in a config are ours, or layers of the list above."""
+    """Whether all types in a config are ours, or layers of the list above, and no
+    number is so large that building a module could take long."""
+    if isinstance(value, (int, float)):
+        return abs(value) <= LARGEST
     if isinstance(value, (list, tuple)):
         return all(map(is_known, value))
     if not isinstance(value, Mapping):
@@ -99,10 +103,11 @@ def is_known(value: Any) -> bool:
 def is_deeper(cfg: dict, most: int) -> bool:
     """Whether a backbone's config asks for more than a number of blocks."""
     arch = cfg.get('arch')
-    if not isinstance(arch, Mapping):
-        return False
-    depths = [arch.get('num_layers', 0), arch.get('num_class_layers', 0)]
-    return sum([*depths, *arch.get('depths', ())]) > most
+    blocks = []
+    for sizes in (cfg, arch) if isinstance(arch, Mapping) else (cfg,):
+        blocks += [sizes.get(key) or 0 for key in ('num_layers', 'num_class_layers')]
+        blocks += sizes.get('depths') or []
+    return sum(map(abs, blocks)) > most
 
 
 def build_stored(meta: Any, most_blocks: int) -> Optional[nn.Module]:

@@ -130,9 +130,20 @@ def test_training_options_are_no_difference(compare):
         meta_of(dict(type='mmlinattn.SOFT', arch='none')),
         # these would take hours, or all memory
         meta_of(dict(type='mmlinattn.SOFT', arch=dict(ARCH, depths=[10**8]))),
+        meta_of(dict(type='mmlinattn.SOFT', arch=dict(ARCH, depths=[9**5, -(9**5)]))),
         meta_of(dict(type='mmlinattn.SOFT', arch=dict(ARCH, embed_dims=[10**15]))),
-        meta_of(dict(type='mmlinattn.VisionTransformer', arch=plain(10**8))),
-        meta_of(dict(type='mmlinattn.CaiT', arch=plain(1, num_class_layers=10**8))),
+        meta_of(dict(type='mmlinattn.VisionTransformer', arch=plain(10**5))),
+        meta_of(
+            dict(type='mmlinattn.VisionTransformer', arch=plain(1), num_layers=10**5)
+        ),
+        meta_of(dict(type='mmlinattn.CaiT', arch=plain(1, num_class_layers=10**5))),
+        meta_of(
+            dict(
+                type='mmlinattn.VisionTransformer',
+                arch=plain(1),
+                attention=dict(type='PerformerAttention', num_features=10**9),
+            )
+        ),
         dict(cfg=dict(model=dict(backbone=nested(3000)))),
     ],
 )
