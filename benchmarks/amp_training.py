@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from mmlinattn.utils.cli import Parser, output_file
+from mmlinattn.utils.cli import Parser, add_overwrite, output_file, protect
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / 'configs' / 'soft' / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
@@ -59,7 +59,10 @@ def parse_args(argv=None):
     parser.add_argument(
         '--out', type=output_file, metavar='FILE', help='JSON file to write'
     )
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    if args.out:
+        protect(args, args.out)
     if args.steps < 20 or args.steps % 20:
         parser.error(f'--steps must be a positive multiple of 20, got {args.steps}')
     if args.size < 32:

@@ -38,6 +38,7 @@ from mmlinattn.functional.softmax_free.polynomial import (
 from mmlinattn.models.attentions import SoftmaxFreeAttention
 from mmlinattn.models.backbones import SOFTPlusPlus
 from mmlinattn.registry import MODELS
+from mmlinattn.utils.cli import add_overwrite, protect
 
 # Shares of the peak that a large product, a large copy and a sweep reach, seconds
 # that a launch takes where kernels are short, and that a wait for the GPU costs.
@@ -665,7 +666,10 @@ def parse_args(argv=None):
     parser.add_argument(
         '--out', type=Path, help='folder for cost_model.md and cost_model.json'
     )
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    if args.out:
+        protect(args, args.out / 'cost_model.md', args.out / 'cost_model.json')
     for name in ('batch', 'eigenpairs'):
         if getattr(args, name) < 1:
             parser.error(f'--{name} must be at least 1, got {getattr(args, name)}')

@@ -29,8 +29,11 @@ from mmlinattn.utils.cli import (
     INPUT_ERRORS,
     Parser,
     add_cfg_options,
+    add_overwrite,
     exit_with,
     output_file,
+    protect,
+    threads,
 )
 from mmlinattn.weights import load_safely
 
@@ -92,15 +95,17 @@ def parse_args(argv=None):
         '--shape', nargs=2, type=int, metavar=('H', 'W'), default=[224, 224]
     )
     parser.add_argument('--rounds', type=int, default=10, help='of the timing (10)')
-    parser.add_argument('--threads', type=int, default=1, help='default: 1')
+    parser.add_argument('--threads', type=threads, default=1, help='default: 1')
     parser.add_argument(
         '--out', type=output_file, metavar='FILE', help='JSON file to write'
     )
+    add_overwrite(parser)
     add_cfg_options(parser, 'test_dataloader.num_workers=0')
     args = parser.parse_args(argv)
-    for name in ('rounds', 'threads'):
-        if getattr(args, name) < 1:
-            parser.error(f'--{name} must be at least 1, got {getattr(args, name)}')
+    if args.out:
+        protect(args, args.out)
+    if args.rounds < 1:
+        parser.error(f'--rounds must be at least 1, got {args.rounds}')
     return args
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-from mmlinattn.utils.cli import Parser, output_file
+from mmlinattn.utils.cli import Parser, add_overwrite, output_file, protect
 
 ROOT = Path(__file__).resolve().parents[1]
 TRAIN = ROOT / 'tools' / 'train.py'
@@ -106,7 +106,10 @@ def parse_args(argv=None):
     parser.add_argument(
         '--out', type=output_file, metavar='FILE', help='JSON file to write'
     )
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    if args.out:
+        protect(args, args.out)
     if args.runs < 1:
         parser.error(f'--runs must be at least 1, got {args.runs}')
     return args
@@ -231,7 +234,7 @@ def wait_for_draft(folder, count, process):
             names = os.listdir(folder)
         except FileNotFoundError:
             names = []
-        is_there = any(name.endswith('.pth.part') for name in names)
+        is_there = any(name.endswith('.part') and '.pth.' in name for name in names)
         count -= is_there and not was_there
         if is_there and count <= 0:
             return

@@ -32,7 +32,14 @@ from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from side_by_side.memory import resident
 
-from mmlinattn.utils.cli import Parser, exit_with, output_file, output_folder
+from mmlinattn.utils.cli import (
+    Parser,
+    add_overwrite,
+    exit_with,
+    output_file,
+    output_folder,
+    protect,
+)
 from mmlinattn.utils.memory import release_memory
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -142,7 +149,10 @@ def parse_args(argv=None):
         action='store_true',
         help='train nothing: report what is recorded so far',
     )
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    if args.out:
+        protect(args, args.out, args.out.with_suffix('.png'))
     if args.iterations < 10 * INTERVAL:
         parser.error(
             f'--iterations must be at least {10 * INTERVAL}, got {args.iterations}'

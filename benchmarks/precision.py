@@ -23,7 +23,7 @@ from torch.nn.functional import interpolate
 from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.models.layers import embeddings
 from mmlinattn.registry import build_model
-from mmlinattn.utils.cli import Parser
+from mmlinattn.utils.cli import Parser, add_overwrite, protect
 
 SWIN = ('local', 'global', 'elfatt', 'efficient', 'agent', 'flatten')
 BACKBONES = {
@@ -55,7 +55,10 @@ def parse_args(argv=None):
         '--out', type=Path, metavar='FILE', help='without .md and .json'
     )
     parser.add_argument('--only', nargs='+', choices=BACKBONES, help='default: all')
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    if args.out:
+        protect(args, *map(args.out.with_suffix, ('.md', '.json')))
     if min(args.size) < 32:
         parser.error(f'--size must be at least 32 32, got {args.size}')
     return args

@@ -21,7 +21,7 @@ from torch.nn.functional import interpolate
 
 from mmlinattn.functional import newton_pinv, softmax_free_attention, threads
 from mmlinattn.functional.softmax_free import gaussian_kernel
-from mmlinattn.utils.cli import Parser
+from mmlinattn.utils.cli import Parser, add_overwrite, protect
 
 # (H, W) of the landmarks; heads
 CASES = {
@@ -38,7 +38,10 @@ def parse_args(argv=None):
     parser.add_argument(
         '--out', type=Path, metavar='FILE', help='without .md and .json'
     )
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    if args.out:
+        protect(args, *map(args.out.with_suffix, ('.md', '.json')))
     if args.repeats < 1:
         parser.error(f'--repeats must be at least 1, got {args.repeats}')
     return args

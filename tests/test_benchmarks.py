@@ -474,7 +474,7 @@ def test_missing_library_is_an_error_of_the_variant(load, monkeypatch, capsys):
     [
         (['--suite', 'none'], 'invalid choice'),
         (['--suite', 'ops', '--rounds', '0'], '--rounds must be at'),
-        (['--suite', 'ops', '--threads', '0'], '--threads must be at'),
+        (['--suite', 'ops', '--threads', '0'], '--threads: must be'),
         (['--suite', 'ops', '--batch', '-1'], '--batch must be at'),
         (['--suite', 'ops', '--only', 'nothing'], "--only='nothing' fits none of"),
         (['--suite', 'ops', '--baseline', 'theirs'], 'must be one of'),

@@ -54,12 +54,11 @@ def test_errors_are_of_all_images(int8):
     assert compared.errors() == pytest.approx([0, 0.5])
 
 
-@pytest.mark.parametrize('name', ('rounds', 'threads'))
-def test_wrong_numbers(int8, name, capsys):
+def test_wrong_numbers(int8, capsys):
     with pytest.raises(SystemExit) as stop:
-        int8.main(['config.py', f'--{name}', '0'])
+        int8.main(['config.py', '--rounds', '0'])
     assert stop.value.code == 2
-    assert f'--{name} must be at least 1, got 0' in capsys.readouterr().err
+    assert '--rounds must be at least 1, got 0' in capsys.readouterr().err
 
 
 def test_a_config_that_is_not_there(int8, capsys):

@@ -104,10 +104,14 @@ def python_command(words, tmp_path):
             program = tmp_path / name
             program.write_text('#!/bin/sh\nfor x in "$@"; do echo "$x"; done\n')
             program.chmod(0o755)
+        for name in words[1:3]:  # configs and checkpoints, which must be there
+            file = tmp_path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
         path = f'{tmp_path}:{os.environ["PATH"]}'
         done = subprocess.run(
-            words,
-            cwd=ROOT,
+            [ROOT / words[0], *words[1:]],
+            cwd=tmp_path,
             env=dict(os.environ, PATH=path, **variables),
             capture_output=True,
             text=True,

@@ -1,6 +1,8 @@
 """The package as it is built and installed, and what an import of it costs."""
 
+import importlib
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import mmlinattn
+import mmlinattn.models
 
 pytestmark = pytest.mark.modern
 
@@ -263,3 +266,17 @@ def test_the_registry_checks_versions(tmp_path):
     command = sys.executable, '-S', '-c', 'import mmlinattn; import mmlinattn.registry'
     done = run(*command, cwd='/', PYTHONPATH=path)
     assert 'mmengine 0.9.1 is installed' in done.stdout.splitlines()[-1]
+
+
+def test_models_name_missing_mmcv(monkeypatch):
+    monkeypatch.setitem(sys.modules, 'mmcv', None)
+    with pytest.raises(ImportError, match='needs mmcv 2, .* mmcv-lite is enough: pip'):
+        importlib.reload(mmlinattn.models)
+
+
+def test_command_names_missing_openmim(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'mim.cli', None)
+    with pytest.raises(SystemExit) as stop:
+        runpy.run_module('mmlinattn', run_name='__main__')
+    (line,) = capsys.readouterr().err.splitlines()
+    assert stop.value.code == 2 and line.endswith('pip install openmim')

@@ -12,7 +12,14 @@ if ! [[ $3 =~ ^[1-9][0-9]*$ ]]; then
     echo "$(basename "$0"): error: GPUS must be a positive number, got '$3'" >&2
     exit 2
 fi
-
+if [ ! -f "$1" ] && [[ $1 != *://* ]]; then
+    echo "$(basename "$0"): error: config='$1': there is no such file" >&2
+    exit 2
+fi
+if [ ! -f "$2" ] && [[ $2 != *://* ]]; then
+    echo "$(basename "$0"): error: checkpoint='$2': there is no such file" >&2
+    exit 2
+fi
 exec python -m torch.distributed.run \
     --nnodes="${NNODES:-1}" \
     --node_rank="${NODE_RANK:-0}" \

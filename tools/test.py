@@ -3,6 +3,7 @@
 import os.path as osp
 from argparse import ArgumentTypeError
 from copy import deepcopy
+from pathlib import Path
 
 from mmengine.config import ConfigDict
 from mmengine.registry import RUNNERS
@@ -12,9 +13,11 @@ from mmlinattn.engine import check_run
 from mmlinattn.utils import check_file
 from mmlinattn.utils.cli import (
     INPUT_ERRORS,
+    add_overwrite,
     begin_run,
     exit_with,
     is_first_process,
+    protect,
     run_config,
     run_parser,
     tell,
@@ -71,6 +74,7 @@ def parse_args():
         help='test-time augmentation as tta_model and tta_pipeline of the config say; '
         'boxes of mmdet without them: images and their mirror images',
     )
+    add_overwrite(parser)
     return parser.parse_args()
 
 
@@ -169,6 +173,7 @@ def prepare(args):
     cfg = run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
+    protect(args, *map(Path, filter(None, (args.show_dir, args.out))))
     if args.show or args.show_dir:
         draw_predictions(cfg, args)
     if args.out:

@@ -9,6 +9,7 @@ from mmengine.runner import Runner
 
 from mmlinattn.engine import (
     check_pretrained,
+    check_resume,
     check_run,
     checkpoint_fault,
     find_checkpoint,
@@ -68,7 +69,10 @@ def resume(cfg, checkpoint):
             whole one in the work directory.
     """
     if checkpoint == 'auto':
-        checkpoint, skipped = find_checkpoint(cfg.work_dir)
+        hook = (cfg.get('default_hooks') or {}).get('checkpoint') or {}
+        checkpoint, skipped = find_checkpoint(
+            cfg.work_dir, hook.get('out_dir'), hook.get('filename_tmpl')
+        )
         for text in skipped:
             tell(f'--resume skips {text}')
         if checkpoint is None:
@@ -100,11 +104,6 @@ def check_weights(cfg, model, allow_mismatch):
     checkpoint = read_checkpoint(path, 'load_from')
     try:
         found = cover(model, checkpoint)
-        if cfg.get('resume') and 'optimizer' not in checkpoint:
-            raise ValueError(
-                'it has no state of a training: start from its weights with '
-                f'--cfg-options load_from={path}'
-            )
     except ValueError as error:
         raise ValueError(f'load_from={path!r}: {error}') from error
     fatal = found.broken or not found.taken or (cfg.get('resume') and not found.whole)
@@ -113,6 +112,11 @@ def check_weights(cfg, model, allow_mismatch):
             f'load_from={path!r} does not fit the model: {found.describe()}; '
             + (found.advice or 'name another one, or give --allow-mismatch')
         )
+    if cfg.get('resume'):
+        try:
+            check_resume(checkpoint, model, cfg)
+        except ValueError as error:
+            raise ValueError(f'load_from={path!r}: {error}') from error
     if not found.whole:
         tell(
             f'load_from={path}: {found.taken} of the {found.total} entries of the '

@@ -37,7 +37,7 @@ from rich.progress import (
 from side_by_side.command import device
 from side_by_side.rates import machine
 
-from mmlinattn.utils.cli import Parser, errors_in_one_line, output_folder
+from mmlinattn.utils.cli import Parser, errors_in_one_line, output_folder, threads
 from mmlinattn.utils.files import whole_file
 
 from .claim import MAX_SEEDS, Context, finished
@@ -74,7 +74,7 @@ def parse_args(argv=None):
         help='cpu or cuda (default: cpu)',
     )
     parser.add_argument(
-        '--threads', type=int, default=2, help="the CPU's threads (default: 2)"
+        '--threads', type=threads, default=2, help="the CPU's threads (default: 2)"
     )
     parser.add_argument(
         '--data',
@@ -110,9 +110,8 @@ def parse_args(argv=None):
         'mean nothing',
     )
     args = parser.parse_args(argv)
-    for name, most in (('seeds', MAX_SEEDS), ('threads', 1024)):
-        if not 1 <= getattr(args, name) <= most:
-            parser.error(f'--{name} must be 1 to {most}, got {getattr(args, name)}')
+    if not 1 <= args.seeds <= MAX_SEEDS:
+        parser.error(f'--seeds must be 1 to {MAX_SEEDS}, got {args.seeds}')
     if args.out is None:
         args.out = args.work_dir / 'results'
     return args

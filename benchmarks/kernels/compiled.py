@@ -26,6 +26,7 @@ from triton.compiler import compile as triton_compile
 
 from mmlinattn.functional.softmax_free.triton import polynomial
 from mmlinattn.functional.softmax_free.triton import sweep as gaussian
+from mmlinattn.utils.cli import add_overwrite, protect
 
 CAPABILITIES = (80, 89, 90, 100)
 DIMS = ((32, 32), (32, 64), (64, 64), (64, 128), (96, 96), (128, 128))
@@ -304,7 +305,11 @@ def main(argv=None):
         type=Path,
         help='folder for kernels_compiled.json and kernels_compiled.md',
     )
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    if args.out:
+        names = 'kernels_compiled.json', 'kernels_compiled.md'
+        protect(args, *(args.out / name for name in names))
     rows, inverse = measure(args.capability), measure_inverse(args.capability)
     page = render(rows, inverse)
     print(page)

@@ -20,6 +20,7 @@ from torch.nn.functional import avg_pool2d, conv2d, gelu, layer_norm
 from mmlinattn import functional as F
 from mmlinattn.functional.softmax_free import attention, streaming
 from mmlinattn.functional.softmax_free.triton import sweep
+from mmlinattn.utils.cli import add_overwrite, protect
 
 HW_SHAPE = (48, 64)
 DIM = 32
@@ -202,7 +203,10 @@ def main(argv=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument('--out', type=Path, help='folder for half_precision.md')
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    if args.out:
+        protect(args, args.out / 'half_precision.md')
     page = render(measure())
     print(page)
     if args.out:

@@ -35,6 +35,7 @@ from mmlinattn.functional.softmax_free.polynomial import (
 from mmlinattn.models.attentions import SoftmaxFreeAttention
 from mmlinattn.models.backbones import SOFTPlusPlus
 from mmlinattn.registry import MODELS
+from mmlinattn.utils.cli import add_overwrite, protect
 
 STEPS = 20
 # Name: precision and number of parts. Products of parts i and j with i + j >= that
@@ -293,7 +294,11 @@ def main(argv=None):
         help='of the image (default: 800 1344)',
     )
     parser.add_argument('--out', type=Path, help='folder for inverse_precision.md')
+    add_overwrite(parser)
     args = parser.parse_args(argv)
+    name = f'inverse_precision{"_truncated" * args.truncate}.md'
+    if args.out:
+        protect(args, args.out / name)
     for name in ('matrices', 'shape'):
         value = getattr(args, name)
         if min(value if name == 'shape' else [value]) < 1:
@@ -303,8 +308,7 @@ def main(argv=None):
     print(page)
     if args.out:
         args.out.mkdir(parents=True, exist_ok=True)
-        suffix = '_truncated' if args.truncate else ''
-        (args.out / f'inverse_precision{suffix}.md').write_text(page)
+        (args.out / name).write_text(page)
 
 
 if __name__ == '__main__':

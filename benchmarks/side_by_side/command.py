@@ -32,7 +32,7 @@ from functools import partial
 
 import torch
 
-from mmlinattn.utils.cli import Parser, output_folder
+from mmlinattn.utils.cli import Parser, add_overwrite, output_folder, protect, threads
 
 from .cases import place
 from .memory import peak_of_variant
@@ -71,7 +71,7 @@ def parse_args(argv=None):
         '(default: float32)',
     )
     parser.add_argument(
-        '--threads', type=int, default=2, help="the CPU's threads (default: 2)"
+        '--threads', type=threads, default=2, help="the CPU's threads (default: 2)"
     )
     parser.add_argument(
         '--rounds',
@@ -110,8 +110,11 @@ def parse_args(argv=None):
         metavar='DIR',
         help='folder for the results: JSON, Markdown and a plot',
     )
+    add_overwrite(parser)
     args = parser.parse_args(argv)
     check(parser, args)
+    if args.out:
+        protect(args, *map(stem(args).with_suffix, ('.md', '.json', '.png')))
     return args
 
 
@@ -131,7 +134,7 @@ def device(text):
 
 def check(parser, args):
     """Exits with one line on arguments that make no sense."""
-    for name in ('rounds', 'threads', 'batch'):
+    for name in ('rounds', 'batch'):
         if getattr(args, name) < 1:
             parser.error(f'--{name} must be at least 1, got {getattr(args, name)}')
     cases = selected(args)

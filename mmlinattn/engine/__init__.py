@@ -7,7 +7,7 @@ from .hooks import (
 )
 from .optimizers import CPUAmpOptimWrapper, LayerDecayOptimWrapperConstructor
 from .preflight import check_run
-from .resume import checkpoint_fault, find_checkpoint
+from .resume import check_resume, checkpoint_fault, find_checkpoint
 
 __all__ = [
     'AtomicCheckpointHook',
@@ -17,6 +17,7 @@ __all__ = [
     'PretrainedBackboneHook',
     'ReleaseMemoryHook',
     'check_pretrained',
+    'check_resume',
     'check_run',
     'checkpoint_fault',
     'find_checkpoint',

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, Optional
 from mmengine.config import Config, DictAction
 
 from .config import load_config
+from .files import is_marked
 
 # What our checks raise; other errors are not the user's.
 INPUT_ERRORS = (ImportError, KeyError, OSError, ValueError)
@@ -88,6 +89,17 @@ def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
         exit_with(error)
 
 
+def threads(text: str) -> int:
+    """Type of an argument that is the number of the CPU's threads.
+
+    Raises:
+        argparse.ArgumentTypeError: If it is none, or more than any machine has.
+    """
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f'must be 1 to 1024, got {text!r}')
+    return int(text)
+
+
 def output_file(text: str) -> Path:
     """Type of an argument that names a file to write.
 
@@ -131,6 +143,35 @@ def _output(text: str) -> Path:
             f'{text!r} can not be written: no permission for {str(there)!r}'
         )
     return path
+
+
+def add_overwrite(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that :func:`protect` asks for."""
+    parser.add_argument(
+        '--overwrite', action='store_true', help='replace files that exist'
+    )
+
+
+def protect(args: argparse.Namespace, *paths: Path) -> None:
+    """Ends the tool with one line if it would replace what others wrote.
+
+    Figures and their numbers say that they are from here, so they can be drawn again.
+
+    Args:
+        args (argparse.Namespace): With ``overwrite``.
+        *paths (Path): Files that the tool will write, and folders for files of any
+            name.
+    """
+    for path in [] if args.overwrite else paths:
+        if path.is_dir():
+            if any(path.iterdir()):
+                exit_with(
+                    FileExistsError(
+                        f'{path} is not empty: give --overwrite to replace files in it'
+                    )
+                )
+        elif path.exists() and not is_marked(path):
+            exit_with(FileExistsError(f'{path} exists: give --overwrite to replace it'))
 
 
 def run_parser(description: str) -> Parser:

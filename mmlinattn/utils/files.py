@@ -2,9 +2,21 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Union
+from uuid import uuid4
+
+# in the first bytes of files that may be written again
+MARK = 'written by mmlinattn'
+# names of drafts, in the folder of the file
+DRAFTS = '.*.????????.part'
+
+
+def is_marked(path: Path) -> bool:
+    """Whether a file says that a tool of mmlinattn wrote it."""
+    with path.open('rb') as file:
+        return MARK.encode() in file.read(4096)
 
 
 @contextmanager
@@ -13,7 +25,7 @@ def whole_file(path: Union[str, Path]) -> Iterator[Path]:
 
     The caller writes a draft in the same folder. At the end of the context, the draft
     takes the file's name in one step. A process that is killed before leaves what was
-    there, and perhaps a draft, which the next one overwrites.
+    there, and perhaps a draft. No two processes share a draft.
 
     Args:
         path (str | Path): The file. Its folder is made if need be.
@@ -23,7 +35,7 @@ def whole_file(path: Union[str, Path]) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f'.{path.name}.part')
+    draft = path.with_name(f'.{path.name}.{uuid4().hex[:8]}.part')
     try:
         yield draft
         with draft.open('rb+') as file:
@@ -32,9 +44,10 @@ def whole_file(path: Union[str, Path]) -> Iterator[Path]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    # the new name must be on the disk too
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    # the new name must be on the disk too, where the file system can do that
+    with suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

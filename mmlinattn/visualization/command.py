@@ -14,20 +14,29 @@ from torch import nn
 
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
 from mmlinattn.utils import check_file
-from mmlinattn.utils.cli import errors_in_one_line, one_line, output_folder
+from mmlinattn.utils.cli import (
+    add_overwrite,
+    errors_in_one_line,
+    one_line,
+    output_folder,
+    protect,
+)
 from mmlinattn.weights import load_safely
 
 from .images import Picture, find_images, image_pipeline, read_picture
 from .models import load_model, read_model_config
 
 
-def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+def add_arguments(parser: argparse.ArgumentParser, name: str, *written: str) -> None:
     """Adds the arguments of :class:`Subject` and of what is written.
 
     Args:
         parser (argparse.ArgumentParser): The parser.
-        name (str): Name of the tool's files, without an ending.
+        name (str): Name of the tool.
+        *written (str): Names of its files without an ending, where ``{}`` stands for
+            the name of an image.
     """
+    parser.set_defaults(written=written)
     parser.add_argument(
         'configs',
         nargs='+',
@@ -70,6 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
         help='folder to write to (default: %(default)s)',
     )
     parser.add_argument('--svg', action='store_true', help='write .svg files, too')
+    add_overwrite(parser)
 
 
 def side(text: str) -> int:
@@ -158,6 +168,9 @@ def load_subjects(
     shape = check_shape(args.shape)
     check_device(args.device)
     files = find_images(args.image)
+    stems = {x.format(path.stem) for x in args.written for path in files}
+    for ending in ('png', 'json', 'svg') if args.svg else ('png', 'json'):
+        protect(args, *(args.out / f'{stem}.{ending}' for stem in sorted(stems)))
     for path in (x for x in checkpoints if x != 'none'):
         check_file('checkpoint', path)
     subjects = [

@@ -14,6 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from mmlinattn.utils.files import MARK
+
 COLORS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
 MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X')
 DASHES = ('-', '--', '-.', ':')
@@ -69,7 +71,8 @@ def save(figure: Figure, path: Path, svg: bool = False) -> list[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     paths = [path, path.with_suffix('.svg')] if svg else [path]
     for place in paths:
-        figure.savefig(place, dpi=DPI)
+        key = 'Software' if place.suffix == '.png' else 'Creator'
+        figure.savefig(place, dpi=DPI, metadata={key: MARK})
     return paths
 
 
@@ -90,7 +93,8 @@ def save_numbers(numbers: dict[str, Any], path: Path) -> Path:
         path (Path): The file; its folder is made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(_rounded(numbers)) + '\n')
+    marked = dict(about=MARK, **_rounded(numbers))
+    path.write_text(json.dumps(marked) + '\n')
     return path
 
 

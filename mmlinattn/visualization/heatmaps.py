@@ -147,12 +147,20 @@ def attention_maps(
 
     Returns:
         dict[str, Tensor]: By layer, (queries, h, H, W).
+
+    Raises:
+        ValueError: If a weight is not finite.
     """
     maps = {}
 
     def look(call: AttentionCall) -> None:
         if call.name in layers:
             rows = call.rows([call.query_at(*point) for point in points])[0]
+            if not rows.isfinite().all():
+                raise ValueError(
+                    f'the attention of {short_name(call.name)} has NaN or infinite '
+                    'weights, so there is nothing to draw: check the checkpoint'
+                )
             maps[call.name] = rows.transpose(0, 1).unflatten(-1, call.key_shape).cpu()
 
     with watch(backbone, look):

@@ -3,6 +3,7 @@
 Legend: (H, W) size in pixels.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
 
@@ -12,6 +13,7 @@ import torch
 from mmengine.config import Config
 from mmengine.dataset import Compose
 from mmengine.registry import DefaultScope
+from PIL import Image
 from torch import Tensor, nn
 
 ENDINGS = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
@@ -42,7 +44,8 @@ def find_images(path: str) -> list[Path]:
 
     Raises:
         FileNotFoundError: If there is neither.
-        ValueError: If a file is no image, or a folder has none.
+        ValueError: If a file is no image or has too many pixels, or a folder has no
+            image.
     """
     place = Path(path).expanduser()
     if not place.exists():
@@ -55,15 +58,36 @@ def find_images(path: str) -> list[Path]:
                 f'image={path!r}: the folder has no image ({", ".join(ENDINGS)})'
             )
     for file in files:
-        if (
-            cv2.imdecode(np.fromfile(file, np.uint8), cv2.IMREAD_REDUCED_COLOR_8)
-            is None
-        ):
-            raise ValueError(
-                f'image={str(file)!r} is not an image that OpenCV can read: give a '
-                'PNG or JPEG file'
-            )
+        _check_image(file)
     return files
+
+
+def _check_image(file: Path) -> None:
+    """Raises an error for a file that is no image, before it takes much memory."""
+    sides: tuple[int, ...] = ()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            with Image.open(file) as image:
+                sides = image.size
+    except Image.DecompressionBombError as error:
+        raise ValueError(
+            f'image={str(file)!r} has too many pixels: give one of '
+            f'{2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6:.0f} megapixels or fewer'
+        ) from error
+    except OSError:  # OpenCV may know its format
+        pass
+    small = sides and min(sides) < 8
+    flag = cv2.IMREAD_COLOR if small else cv2.IMREAD_REDUCED_COLOR_8
+    try:
+        is_image = cv2.imdecode(np.fromfile(file, np.uint8), flag) is not None
+    except cv2.error:
+        is_image = False
+    if not is_image:
+        raise ValueError(
+            f'image={str(file)!r} is not an image that OpenCV can read: give a '
+            'PNG or JPEG file'
+        )
 
 
 def image_pipeline(cfg: Config, shape: Optional[tuple[int, int]] = None) -> Compose:

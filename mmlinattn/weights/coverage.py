@@ -75,15 +75,18 @@ def find_weights(checkpoint: Any) -> dict[str, torch.Tensor]:
         checkpoint: What a file holds.
 
     Raises:
-        ValueError: If there are none.
+        ValueError: If there are none, or a key is no text.
     """
     found = checkpoint.get('state_dict', checkpoint)
     weights = {}
     if isinstance(found, Mapping):
+        wrong = [key for key in found if not isinstance(key, str)]
+        if wrong:
+            raise ValueError(f'keys of a state dict are text, and it has {wrong[0]!r}')
         weights = {
             re.sub(r'^module\.', '', key): value
             for key, value in found.items()
-            if isinstance(key, str) and isinstance(value, torch.Tensor)
+            if isinstance(value, torch.Tensor)
         }
     if not weights:
         raise ValueError(

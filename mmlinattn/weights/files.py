@@ -6,13 +6,17 @@ anything else is refused by name, unless the caller trusts who made the file.
 """
 
 import hashlib
+import io
 import os
 import pickle
 import warnings
 import zipfile
 from pathlib import Path
+from typing import Union
 
 import torch
+
+from mmlinattn.utils.files import whole_file
 
 from . import unpickler
 
@@ -36,7 +40,11 @@ def trusted() -> bool:
 
 
 def read_file(
-    path: str, name: str = 'checkpoint', trust: bool = False, map_location='cpu'
+    path: Union[str, Path],
+    name: str = 'checkpoint',
+    trust: bool = False,
+    map_location='cpu',
+    mmap: bool = False,
 ) -> dict:
     """Read a file of weights.
 
@@ -46,6 +54,8 @@ def read_file(
         trust: Unpickle all that is in it, which can run any code. MMLINATTN_TRUST=1
             in the environment does so too.
         map_location: Device for the tensors, as :func:`torch.load` takes it.
+        mmap: Leave the tensors on the disk until they are used, where the format
+            allows it; the file must stay as it is until then.
 
     Returns:
         What the file holds.
@@ -70,10 +80,11 @@ def read_file(
             # torch 2.1 warns of its own code
             warnings.filterwarnings('ignore', 'TypedStorage is deprecated')
             loaded = torch.load(
-                path,
+                str(path),  # what `mmap` takes
                 map_location=map_location,
                 pickle_module=module,
                 weights_only=False,  # `unpickler` is stricter, in every version
+                mmap=mmap and head.startswith(ZIP),
             )
     except unpickler.ForbiddenClass as error:
         raise ValueError(
@@ -148,15 +159,11 @@ def write_file(checkpoint: dict, path: Path, add_hash: bool = False) -> Path:
     Returns:
         The path, with the digits if there are any.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f'{path.name}.part')
-    try:
-        torch.save(checkpoint, part)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    buffer = io.BytesIO()
+    torch.save(checkpoint, buffer)
     if add_hash:
-        digest = hashlib.sha256(part.read_bytes()).hexdigest()[:HASH_LENGTH]
+        digest = hashlib.sha256(buffer.getbuffer()).hexdigest()[:HASH_LENGTH]
         path = path.with_name(f'{path.stem}-{digest}{path.suffix}')
-    os.replace(part, path)
+    with whole_file(path) as draft:
+        draft.write_bytes(buffer.getbuffer())
     return path

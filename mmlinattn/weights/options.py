@@ -26,6 +26,7 @@ NOT_COMPARED = {'training', 'halves', 'momentum', 'track_running_stats'}
 NOT_COMPARED |= {'p', 'drop_prob'}
 UNCOMPARED_LAYERS = {'PositionTable', 'Dropout', 'DropPath'}
 NOT_BUILT = ('init_cfg', 'out_indices', 'out_type', 'frozen_stages', 'with_cp')
+LARGEST = 10**4
 # solvers of the same operator: how it is computed is not part of the model
 SOLVERS = dict.fromkeys(
     ('auto', 'newton', 'polynomial', 'spectral', 'lanczos'), 'newton'
@@ -61,6 +62,9 @@ def find_backbone(meta: Any) -> Optional[dict]:
 
     Args:
         meta: What a checkpoint has under `meta`.
+
+    Raises:
+        Exception: Any, if the metadata are none of MMEngine's.
     """
     text = meta.get('cfg') if isinstance(meta, Mapping) else None
     if isinstance(text, Mapping):
@@ -68,21 +72,21 @@ def find_backbone(meta: Any) -> Optional[dict]:
         return dict(model['backbone']) if model and 'backbone' in model else None
     if not isinstance(text, str):
         return None
-    try:
-        for statement in ast.parse(text).body:
-            if (
-                isinstance(statement, ast.Assign)
-                and isinstance(statement.targets[0], ast.Name)
-                and statement.targets[0].id == 'model'
-            ):
-                return read_literal(statement.value).get('backbone')
-    except (SyntaxError, ValueError, AttributeError, RecursionError):
-        pass
+    for statement in ast.parse(text).body:
+        if (
+            isinstance(statement, ast.Assign)
+            and isinstance(statement.targets[0], ast.Name)
+            and statement.targets[0].id == 'model'
+        ):
+            return read_literal(statement.value).get('backbone')
     return None
 
 
 def is_known(value: Any) -> bool:
-    """Whether all types in a config are ours, or layers of the list above."""
+    """Whether all types in a config are ours, or layers of the list above, and no
+    number is so large that building a module could take long."""
+    if isinstance(value, (int, float)):
+        return abs(value) <= LARGEST
     if isinstance(value, (list, tuple)):
         return all(map(is_known, value))
     if not isinstance(value, Mapping):
@@ -96,23 +100,37 @@ def is_known(value: Any) -> bool:
     )
 
 
-def build_stored(meta: Any) -> Optional[nn.Module]:
+def is_deeper(cfg: dict, most: int) -> bool:
+    """Whether a backbone's config asks for more than a number of blocks."""
+    arch = cfg.get('arch')
+    blocks = []
+    for sizes in (cfg, arch) if isinstance(arch, Mapping) else (cfg,):
+        blocks += [sizes.get(key) or 0 for key in ('num_layers', 'num_class_layers')]
+        blocks += sizes.get('depths') or []
+    return sum(map(abs, blocks)) > most
+
+
+def build_stored(meta: Any, most_blocks: int) -> Optional[nn.Module]:
     """The backbone that a checkpoint's config describes, on the meta device.
 
+    Args:
+        meta: What a checkpoint has under `meta`.
+        most_blocks: A model of more of them is not built.
+
     Returns:
-        None if there is no config, or none of ours.
+        None if there is no config, or none of ours that can be built.
     """
-    cfg = find_backbone(meta)
     MODELS.import_from_location()
-    if not isinstance(cfg, dict) or 'type' not in cfg or not is_known(cfg):
-        return None
-    kind = cfg['type'].rpartition('.')[2]
-    arguments = {key: x for key, x in cfg.items() if key not in NOT_BUILT}
     try:
+        cfg = find_backbone(meta)
+        if not cfg or not is_known(cfg) or is_deeper(cfg, most_blocks):
+            return None
+        kind = cfg['type'].rpartition('.')[2]
+        arguments = {key: x for key, x in cfg.items() if key not in NOT_BUILT}
         with torch.device('meta'):
             return MODELS.build({**arguments, 'type': kind, '_scope_': SCOPE[:-1]})
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None  # arguments of another version
+    except Exception:  # of another version, or no config at all
+        return None
 
 
 def options_of(module: nn.Module) -> dict[str, Any]:
@@ -140,7 +158,8 @@ def compare_options(model: nn.Module, meta: Any) -> list[str]:
         A line for every option that differs, with both values; none if the
         checkpoint has no config of one of our backbones.
     """
-    stored = build_stored(meta)
+    # the weights fit, so a whole model has as many blocks
+    stored = build_stored(meta, most_blocks=len(list(model.modules())))
     if stored is None:
         return []
     theirs = dict(stored.named_modules())

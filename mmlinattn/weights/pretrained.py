@@ -96,7 +96,7 @@ def converted_from(meta) -> Optional[str]:
     """The family of a checkpoint that was converted to the family's own model."""
     if not isinstance(meta, dict) or meta.get('attention', 'local') != 'local':
         return None
-    return meta.get('family') if meta.get('family') in FAMILIES else None
+    return next((name for name in FAMILIES if name == meta.get('family')), None)
 
 
 def load_pretrained(

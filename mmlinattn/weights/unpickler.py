@@ -82,8 +82,14 @@ def get_statistic(owner: type, name: str):
     return getattr(owner, name)
 
 
-class Unpickler(pickle.Unpickler):
-    """An unpickler of the names in ALLOWED, of storages and of types of tensors."""
+class Unpickler(pickle._Unpickler):
+    """An unpickler of the names in ALLOWED, of storages and of types of tensors.
+
+    Attributes are set on the objects that a file makes, and on nothing that a name
+    finds. Only the unpickler in Python lets that be checked.
+    """
+
+    dispatch = dict(pickle._Unpickler.dispatch)
 
     def find_class(self, module: str, name: str):
         if f'{module}.{name}' in GETATTR:
@@ -91,6 +97,13 @@ class Unpickler(pickle.Unpickler):
         if not is_allowed(module, name):
             raise ForbiddenClass(f'{module}.{name}')
         return super().find_class(module, name)
+
+    def load_build(self):
+        if callable(self.stack[-2]):
+            raise ForbiddenClass(f'change of {self.stack[-2]!r}')
+        super().load_build()
+
+    dispatch[pickle.BUILD[0]] = load_build
 
 
 def load(file, **options):

@@ -1,28 +1,42 @@
 """Which checkpoint a training goes on from."""
 
+import itertools
 import os
 import pickle
+import re
+import shutil
 import zipfile
 
 import pytest
 import torch
+from mmengine.config import Config
+from mmengine.logging import MessageHub
+from mmengine.optim import build_optim_wrapper
+from torch import nn
 
-from mmlinattn.engine import checkpoint_fault, find_checkpoint
+from mmlinattn.engine import check_resume, checkpoint_fault, find_checkpoint
+from mmlinattn.engine.random_state import get_random_state
 
 pytestmark = pytest.mark.modern
 
 
 @pytest.fixture
 def save(tmp_path):
-    """Writes a whole checkpoint, its time of writing in seconds, and returns its
-    path."""
+    """Writes a whole checkpoint, as one hook or the other does, and returns its
+    path. Each is older than the one before, as if the clock went back."""
+    times = itertools.count(1_000_000, -1000)
 
-    def write(name, time=None):
+    def write(name, runs=None, start='a', **more):
         path = tmp_path / 'work' / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(dict(state_dict=dict(weight=torch.full((64,), 1.5))), path)
-        if time is not None:
-            os.utime(path, (time, time))
+        (epoch,) = re.findall(r'\d+', path.stem)[-1:] or [0]
+        content = dict(
+            meta=dict(epoch=int(epoch), iter=100 * int(epoch), experiment_name=start),
+            state_dict=dict(weight=torch.full((64,), 1.5)),
+            **more,
+        )
+        torch.save(content if runs is None else dict(content, runs=[*runs]), path)
+        os.utime(path, (next(times),) * 2)
         return path
 
     return write
@@ -157,14 +171,157 @@ def test_skips_broken_ones(save, work):
     assert str(info.value).startswith(f"work_dir='{work}'")
 
 
-def test_earlier_training(save, work):
-    """Someone went on from epoch 3 in a folder where epoch 12 lay."""
-    save('epoch_12.pth', time=100)
-    last = save('epoch_4.pth', time=200)
+LEGACY = [dict(start='a'), dict(start='b')]
+OURS = [dict(runs='a'), dict(runs='b')]
+
+
+@pytest.mark.parametrize('first, second', [LEGACY, OURS])
+def test_earlier_training(save, work, first, second):
+    """Someone began anew in a folder where epoch 12 lay."""
+    save('epoch_12.pth', **first)
+    last = save('epoch_4.pth', **second)
     (work / 'last_checkpoint').write_text(str(last))
     found, (skipped,) = find_checkpoint(work)
     assert found == str(last)
-    assert skipped.startswith(f'{work / "epoch_12.pth"}: it is older than')
+    assert skipped == f'{work / "epoch_12.pth"}: it is of another training than {last}'
     # killed between a checkpoint and the note of it
-    newest = save('epoch_5.pth', time=300)
+    newest = save('epoch_5.pth', **second)
     assert find_checkpoint(work)[0] == str(newest)
+    # and its file is torn, and then what is named
+    for path, before in [(newest, last), (last, save('epoch_3.pth', **second))]:
+        path.write_bytes(path.read_bytes()[:-100])
+        assert find_checkpoint(work)[0] == str(before)
+
+
+def test_went_on_from_an_earlier_epoch(save, work):
+    save('epoch_12.pth', runs='a')
+    newest = save('epoch_4.pth', runs='ab')
+    assert find_checkpoint(work)[0] == str(newest)
+    (work / 'last_checkpoint').write_text(str(newest))
+    assert find_checkpoint(work)[0] == str(newest)
+
+
+def test_killed_and_resumed_many_times(save, work):
+    """Checkpoints of MMEngine's hook have no runs, the first ones here."""
+    for number, known in enumerate([{}, dict(start='b'), dict(runs='a')]):
+        newest = save(f'epoch_{number + 1}.pth', **known)
+    newest = save('epoch_4.pth', runs='ac')
+    assert find_checkpoint(work) == (str(newest), [])
+
+
+def test_several_trainings_and_none_is_named(save, work):
+    save('epoch_12.pth', runs='a')
+    save('epoch_4.pth', runs='b')
+    with pytest.raises(ValueError, match='epoch_12.*epoch_4.*different trainings'):
+        find_checkpoint(work)
+
+
+def test_copied_folder(save, work, tmp_path):
+    """The original goes on elsewhere."""
+    (work / 'last_checkpoint').write_text(str(save('epoch_1.pth', runs='a')))
+    shutil.copytree(work, tmp_path / 'copy')
+    (work / 'last_checkpoint').write_text(str(save('epoch_2.pth', runs='a')))
+    expected = str(tmp_path / 'copy' / 'epoch_1.pth'), []
+    assert find_checkpoint(tmp_path / 'copy') == expected
+
+
+@pytest.mark.parametrize('named', [False, True])
+@pytest.mark.parametrize('template', ['ck_{}.pth', '{:05d}_of_mine.pth'])
+def test_other_folder_and_names(save, work, tmp_path, named, template):
+    paths = [save(f'../out/work/{template.format(x)}').resolve() for x in (1, 2)]
+    if named:
+        (work / 'last_checkpoint').write_text(str(paths[1]))
+    arguments = work, str(tmp_path / 'out'), template
+    paths[1].write_bytes(b'PK')
+    found, _ = find_checkpoint(*arguments)
+    assert found == str(paths[0])
+
+
+# --- what a training can't go on from
+
+
+class Projected(torch.optim.Adam):
+    """Its states have shapes of their own."""
+
+    def load_state_dict(self, state_dict):
+        super().load_state_dict(state_dict)
+        for state in self.state.values():
+            state['exp_avg'] = torch.ones(1)
+
+
+@pytest.fixture(scope='module')
+def checkpoint():
+    return saved_by(config())
+
+
+def saved_by(cfg):
+    model = nn.Linear(2, 3)
+    wrapper = build_optim_wrapper(model, cfg.optim_wrapper)
+    wrapper.update_params(model(torch.ones(1, 2)).sum())
+    return dict(
+        meta=dict(epoch=1, iter=10, seed=3),
+        message_hub=MessageHub('x').state_dict(),
+        optimizer=wrapper.state_dict(),
+        param_schedulers=[dict(last_step=1)],
+        random_states=[get_random_state()],
+    )
+
+
+def config(optimizer='Adam', **train_cfg):
+    wrapper = dict(type='OptimWrapper', optimizer=dict(type=optimizer, lr=0.1))
+    return Config(dict(load_from='x.pth', train_cfg=train_cfg, optim_wrapper=wrapper))
+
+
+@pytest.mark.parametrize(
+    'train_cfg', [{}, dict(max_iters=10), dict(by_epoch=True, max_epochs=1)]
+)
+@pytest.mark.parametrize('lost', ['', 'random_states', 'param_schedulers'])
+def test_can_go_on(checkpoint, train_cfg, lost):
+    known = {key: value for key, value in checkpoint.items() if key != lost}
+    model = nn.Linear(2, 3)
+    state = torch.get_rng_state()
+    check_resume(known, model, config(**train_cfg))
+    assert torch.equal(torch.get_rng_state(), state)
+    known['optimizer'] = dict(known['optimizer'], base_param_settings=None)
+    check_resume(known, model, config(**train_cfg))
+
+
+@pytest.mark.parametrize('optimizer', ['SGD', 'AdamW', Projected])
+def test_other_optimizers_can_go_on(optimizer):
+    check_resume(saved_by(config(optimizer)), nn.Linear(2, 3), config(optimizer))
+
+
+def sgd(checkpoint):
+    groups = [dict(lr=0.1, momentum=0.9, params=[0, 1])]
+    return dict(state={}, param_groups=groups)
+
+
+def transposed(checkpoint):
+    moments = dict(step=1, exp_avg=torch.ones(2, 3), exp_avg_sq=torch.ones(2, 3))
+    return dict(checkpoint['optimizer'], state={0: moments})
+
+
+@pytest.mark.parametrize(
+    'key, value, message',
+    [
+        ('optimizer', 3, 'its optimizer: '),
+        ('optimizer', {}, 'its optimizer: '),
+        ('optimizer', dict(state={}, param_groups=[]), 'its optimizer: .*groups'),
+        ('optimizer', sgd, 'its optimizer: .*than Adam, which has betas'),
+        ('optimizer', transposed, r'its optimizer: .*shape \(2, 3\), not \(3, 2\)'),
+        ('meta', None, 'its meta.epoch must be a number from 0, got None'),
+        ('meta', dict(epoch=1, iter='1'), "its meta.iter .*got '1'"),
+        ('meta', dict(epoch=-1, iter=1), 'its meta.epoch .*got -1'),
+        ('meta', dict(epoch=1, iter=1, seed='x'), "its meta.seed .*got 'x'"),
+        ('meta', dict(epoch=1, iter=10**12), 'iter 10{12}.*train_cfg.max_iters=20'),
+        ('message_hub', 'x', 'its message_hub: '),
+        ('message_hub', {}, 'its message_hub: .*log_scalars'),
+        ('param_schedulers', 'x', 'its param_schedulers: '),
+        ('random_states', 3, 'its random_states: '),
+        ('random_states', [{}], "its random_states: it has no 'python'"),
+    ],
+)
+def test_can_not_go_on(checkpoint, key, value, message):
+    value = value(checkpoint) if callable(value) else value
+    with pytest.raises(ValueError, match=message):
+        check_resume({**checkpoint, key: value}, nn.Linear(2, 3), config(max_iters=20))

@@ -2,6 +2,7 @@
 cam.py on miniatures; what they do on bad input."""
 
 import importlib.util
+import shutil
 import sys
 from pathlib import Path
 
@@ -357,6 +358,45 @@ def test_bad_input(fails, tmp_path, image, name):
         resnet.write_text(text.replace(", out_type='avg_featmap'", ''))
         line = fails(name, resnet)
         assert 'resnet' in line.lower() and 'of mmlinattn' in line
+
+
+def test_figures_replace_their_own_alone(run, tmp_path, capsys):
+    config = models.write_config(tmp_path, 'soft')
+    written = run('attention_heatmap', config, '--svg')
+    before = written['square_attention.json'].read_text()
+    written = run('attention_heatmap', config, '--svg', '--at', '0,0')
+    assert written['square_attention.json'].read_text() != before
+    for path in written.values():
+        mine = path.read_bytes()
+        path.write_bytes(b'mine')
+        with pytest.raises(SystemExit) as stop:
+            run('attention_heatmap', config, '--svg')
+        assert stop.value.code == 2 and path.read_bytes() == b'mine'
+        assert f'{path} exists: give --overwrite' in capsys.readouterr().err
+        path.write_bytes(mine)
+    written['square_attention.json'].write_text('mine')
+    run('attention_heatmap', config, '--overwrite')
+
+
+def test_hostile_images(run, fails, tmp_path, monkeypatch):
+    config = models.write_config(tmp_path, 'soft')
+    bomb = models.write_image(tmp_path / 'bomb.png', 300, 200)
+    run('attention_heatmap', config, '--image', bomb)
+    thin = models.write_image(tmp_path / 'thin.png', 1, 2000)
+    run('attention_heatmap', config, '--image', thin)
+    shutil.rmtree(tmp_path / 'out')
+    monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 20_000)
+    line = fails('attention_heatmap', config, '--image', bomb)
+    assert f'image={str(bomb)!r} has too many pixels' in line
+
+
+def test_weights_that_are_nan(fails, tmp_path):
+    config = models.write_config(tmp_path, 'soft')
+    model = load_model(read_model_config(config))
+    torch.nn.init.constant_(model.backbone.stages[0].blocks[0].attn.proj.weight, np.nan)
+    torch.save(model.state_dict(), tmp_path / 'nan.pth')
+    line = fails('attention_heatmap', config, '--checkpoint', tmp_path / 'nan.pth')
+    assert 'attention of stages.1.blocks.0 has NaN or infinite weights' in line
 
 
 def test_layers_and_heads_that_do_not_exist(fails, tmp_path):

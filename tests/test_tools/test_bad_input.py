@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.logging import MessageHub
 from mmengine.runner import CheckpointLoader, Runner
 
 from mmlinattn.engine import preflight
@@ -174,7 +175,13 @@ class Code:
 def save_checkpoints(folder, model):
     """Writes checkpoints of the classifier that are fine, and others that are not."""
     weights = model.state_dict()
-    whole = dict(state_dict=weights, optimizer={}, meta=dict(epoch=1, iter=3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    whole = dict(
+        state_dict=weights,
+        optimizer=optimizer.state_dict(),
+        message_hub=MessageHub('x').state_dict(),
+        meta=dict(epoch=1, iter=3),
+    )
 
     def save(name, **changes):
         torch.save(dict(whole, **changes), folder / f'{name}.pth')
@@ -202,6 +209,8 @@ def save_checkpoints(folder, model):
         'shallow', state_dict={k: x for k, x in weights.items() if 'stages.3' not in k}
     )
     save('code', extra=Code())
+    save('beyond', meta=dict(epoch=10**12, iter=3))
+    save('ints', state_dict={**weights, 3: torch.ones(1)})
     torch.save(dict(state_dict=weights), folder / 'weights_only.pth')
     official = {'patch_embed1.proj.weight': torch.ones(8, 3, 4, 4)}
     torch.save(official, folder / 'official.pth')
@@ -892,9 +901,21 @@ OTHERS = [
     ('train', ['{world}/cls.py', '--amp=1'], '--amp'),
     ('train', ['{world}/cls.py', '--auto-scale-lr'], 'base_batch_size'),
     ('train', ['{world}/cls.py', 'another'], 'another'),
+    (
+        'train',
+        ['{world}/cls.py', '--resume', '{world}/beyond.pth'],
+        'at epoch 1000000000000, and the training ends at train_cfg.max_epochs=1',
+    ),
+    ('test', ['{world}/cls.py', '{world}/ints.pth'], 'keys of a state dict are text'),
     ('test', [], 'config, checkpoint'),
     ('test', ['{world}/cls.py'], 'checkpoint'),
     ('test', ['{world}/cls.py', '{world}/whole.pth', '--out', 'x.json'], '.pkl'),
+    ('test', ['{world}/cls.py', '{world}/whole.pth', '--out', 'mine.txt'], 'exists'),
+    (
+        'test',
+        ['{world}/cls.py', '{world}/whole.pth', '--show-dir', 'foreign'],
+        'foreign is not empty: give --overwrite',
+    ),
     ('test', ['{world}/cls.py', '{world}/whole.pth', '--tta'], 'tta_model'),
     ('test', ['{world}/cls.py', '{world}/whole.pth', '--show'], 'visualization'),
     ('test', ['{world}/cls.py', '{world}/whole.pth', '--interval', 'x'], "'x'"),
@@ -915,6 +936,7 @@ OTHERS = [
     ('get_flops', ['{world}/cls.py'], 'give --shape'),
     ('get_flops', ['{world}/cls.py', '--out', 'foreign'], "'foreign' is a folder"),
     ('get_flops', ['{world}/cls.py', '--out', 'mine.txt/x'], 'mine.txt'),
+    ('get_flops', ['{world}/cls.py', '--out', 'mine.txt'], 'mine.txt exists'),
     ('convert_official', [], 'FAMILY'),
     ('convert_official', ['sft', '{world}/whole.pth', 'x.pth'], "'sft'"),
     ('convert_official', ['soft', 'gone.pth', 'x.pth'], "'gone.pth'"),

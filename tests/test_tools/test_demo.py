@@ -1,7 +1,11 @@
 """demo.py without its page: files, what the page's parts answer, and bad input."""
 
+import asyncio
 import importlib.util
+import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import cv2
@@ -381,6 +385,61 @@ def test_bad_input_of_the_page(fails, tmp_path, image, monkeypatch):
     for option in ('--configs', '--checkpoints', '--images'):
         line = fails('--configs', config, option, tmp_path / 'empty')
         assert line.startswith(f'{option} {tmp_path / "empty"}: the folder has no file')
+
+
+@pytest.mark.parametrize(
+    'host, own',
+    [
+        ('localhost:7860', True),
+        ('127.0.0.1:7860', True),
+        ('[::1]:7860', True),
+        ('192.168.0.7', True),
+        ('demo.lan:7860', True),
+        ('evil.example:7860', False),
+        ('127.0.0.1.evil.example', False),
+        ('[', False),
+        ('', False),
+    ],
+)
+def test_requests_for_other_hosts(host, own):
+    """Their name may lead here, for a page of theirs to read what is shown."""
+    sent = []
+
+    async def app(scope, receive, send):
+        await send(dict(type='http.response.start', status=200))
+
+    async def send(message):
+        sent.append(message)
+
+    scope = dict(type='http', headers=[(b'host', host.encode())])
+    asyncio.run(tool.OwnHostOnly(app, 'demo.lan')(scope, None, send))
+    assert sent[0]['status'] == (200 if own else 421)
+
+
+def test_uploads_end_with_the_process(monkeypatch, tmp_path, image):
+    folders = []
+
+    class Page:
+        def queue(self, **options):
+            pass
+
+        def launch(self, **options):
+            (folders[0] / 'upload.png').touch()
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+
+    monkeypatch.setattr(
+        tool, 'import_gradio', lambda folder: folders.append(Path(folder))
+    )
+    monkeypatch.setattr(tool, 'make_page', lambda gradio, demo: Page())
+    config = models.write_config(tmp_path, 'soft')
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            tool.main(['--configs', config])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert folders and not folders[0].exists()
 
 
 def test_files_that_are_offered(tmp_path):

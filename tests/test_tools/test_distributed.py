@@ -149,7 +149,7 @@ def test_processes_without_gpus(run, tmp_path):
     assert results[0] == results[1] and len(results[0]) == 2
 
     error = run(TOOLS / 'dist_train.sh', 'missing.py', 2, fails=True)
-    assert "train.py: error: config='missing.py': there is no such file" in error
+    assert "dist_train.sh: error: config='missing.py': there is no such file" in error
 
 
 @pytest.mark.parametrize(

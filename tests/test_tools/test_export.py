@@ -182,6 +182,8 @@ WRONG = {
     'more-keys': (['{config}', 'more.pth'], "has 1 more keys, such as 'new'"),
     'shapes': (['{config}', 'shapes.pth'], 'another model: .*size mismatch'),
     'option': (['{config}', 'weights.pth', '--cfg-options', 'modle.x=1'], "'model'"),
+    'over-config': (['{config}', 'weights.pth', '--out', '{config}'], '--overwrite'),
+    'over-weights': (['{config}', 'weights.pth', '--out', 'more.pth'], '--overwrite'),
     'format': (['{config}', 'weights.pth', '--format', 'caffe'], 'invalid choice'),
     'shape': (['{config}', 'weights.pth', '--shape', '16', '16'], 'from 32'),
     'verify': (['{config}', 'weights.pth', '--verify', '64'], 'takes H and W'),
@@ -199,14 +201,14 @@ def test_wrong_input(case, inputs, capsys):
     torch.save({'x': torch.ones(1)}, 'other.pth')
     torch.save({**state_dict, 'new': torch.ones(1)}, 'more.pth')
     torch.save({**state_dict, 'head.fc.bias': torch.ones(7)}, 'shapes.pth')
-    before = set(Path().iterdir())
+    before = {path: path.read_bytes() for path in Path().iterdir()}
     arguments, message = WRONG[case]
     with pytest.raises(SystemExit) as stopped:
         tool.main([x.format(config=config) for x in arguments])
     assert stopped.value.code == 2
     error = capsys.readouterr().err
     assert error.count('\n') == 1 and re.search(message, error)
-    assert set(Path().iterdir()) == before
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
 
 def test_a_draw_for_each_size(inputs, capsys, monkeypatch):

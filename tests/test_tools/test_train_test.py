@@ -153,6 +153,18 @@ def test_train_resume_from_newest(run, config, checkpoint, capsys, args):
     assert goes_on.endswith(f'goes on from {checkpoint}')
 
 
+def test_train_resume_where_the_hook_writes(run, config, checkpoint):
+    folder = config.parent / 'out' / 'mine'
+    folder.mkdir(parents=True)
+    newest = checkpoint.rename(folder / 'mine_7.pth')
+    options = [
+        f'default_hooks.checkpoint.{key}={value}'
+        for key, value in dict(out_dir='out', filename_tmpl='mine_{}.pth').items()
+    ]
+    cfg = run('train', config, '--resume', '--cfg-options', *options)
+    assert cfg.load_from == str(newest)
+
+
 def test_train_resume_from_nothing(run, config, checkpoint, capsys):
     cfg = run('train', config, '--resume', '--cfg-options', f'load_from={checkpoint}')
     assert not cfg.resume and cfg.load_from == str(checkpoint)
@@ -362,16 +374,34 @@ def test_help(tool, monkeypatch, capsys):
         ),
     ],
 )
-def test_launchers(tmp_path, script, args, program, expected):
+def test_launchers(tmp_path, monkeypatch, script, args, program, expected):
     fake = tmp_path / program
     fake.write_text('#!/bin/sh\necho "$@"\n')
     fake.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for name in ('c.py', 'x.pth'):
+        Path(name).touch()
     env = dict(os.environ, PATH=f'{tmp_path}:{os.environ["PATH"]}')
     run = partial(subprocess.run, capture_output=True, text=True, env=env)
     done = run(['bash', TOOLS / script, *args], check=True)
     assert done.stdout.strip().endswith(expected.format(tools=TOOLS))
     done = run(['bash', TOOLS / script])
     assert done.returncode == 2 and done.stderr.startswith('usage: ')
+
+
+@pytest.mark.parametrize(
+    'script, args, message',
+    [
+        ('dist_train.sh', ['no.py'], "config='no.py'"),
+        ('dist_test.sh', ['no.py', 'x.pth'], "config='no.py'"),
+        ('dist_test.sh', [__file__, 'no.pth'], "checkpoint='no.pth'"),
+    ],
+)
+def test_launchers_want_files(script, args, message):
+    command = ['bash', TOOLS / script, *args, '2']
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == ''
+    assert done.stderr == f'{script}: error: {message}: there is no such file\n'
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mmengine.config import Config
 
-from mmlinattn.utils import cli, distributed
+from mmlinattn.utils import cli, distributed, files
 from mmlinattn.utils.config_keys import misspelled_keys, unknown_options
 
 pytestmark = pytest.mark.modern
@@ -20,6 +20,7 @@ def parser():
     parser = cli.Parser(prog='tool.py', description='Two\nlines.')
     parser.add_argument('--number', type=int)
     parser.add_argument('--out', type=cli.output_file)
+    parser.add_argument('--threads', type=cli.threads)
     parser.add_argument('--folder', type=cli.output_folder)
     yield parser
     parser.parse_args([])  # leaves no --debug behind
@@ -33,6 +34,10 @@ def parser():
         (['--num', '1'], 'unrecognized arguments: --num 1'),
         (['--nunber', '1'], 'unrecognized arguments: --nunber 1'),
         (['a\nb'], 'unrecognized arguments: a b'),
+        *(
+            (['--threads', x], f'argument --threads: must be 1 to 1024, got {x!r}')
+            for x in ('0', '-1', 'x', '1000000000000')
+        ),
     ],
 )
 def test_wrong_arguments_end_in_one_line(parser, capsys, argv, message):
@@ -89,6 +94,33 @@ def test_output_file(parser, tmp_path, monkeypatch, text):
     (tmp_path / 'there.json').touch()
     assert os.fspath(parser.parse_args(['--out', text]).out) == os.path.normpath(text)
     assert [path.name for path in tmp_path.iterdir()] == ['there.json']
+
+
+@pytest.mark.parametrize(
+    'name, message',
+    [
+        ('new/x.json', None),
+        ('empty', None),
+        ('own.json', None),
+        ('file', 'file exists: give --overwrite to replace it'),
+        ('folder', 'folder is not empty: give --overwrite to replace files in it'),
+    ],
+)
+def test_what_others_wrote_stays(tmp_path, monkeypatch, capsys, name, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'empty').mkdir()
+    (tmp_path / 'folder').mkdir()
+    for path in ('folder/x', 'file', 'own.json'):
+        (tmp_path / path).write_text(files.MARK * (path == 'own.json'))
+    parser = cli.Parser()
+    cli.add_overwrite(parser)
+    cli.protect(parser.parse_args(['--overwrite']), Path(name))
+    args = parser.parse_args([])
+    if message is None:
+        return cli.protect(args, Path(name))
+    with pytest.raises(SystemExit) as stop:
+        cli.protect(args, Path('new'), Path(name))
+    assert stop.value.code == 2 and capsys.readouterr().err.endswith(f'{message}\n')
 
 
 @pytest.mark.parametrize(

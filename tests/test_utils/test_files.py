@@ -1,11 +1,12 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
 import stat
 
 import pytest
 
-from mmlinattn.utils.files import whole_file
+from mmlinattn.utils.files import DRAFTS, whole_file
 
 pytestmark = pytest.mark.modern
 
@@ -36,15 +37,27 @@ def test_failure_leaves_what_was_there(tmp_path):
     assert path.read_text() == 'one' and list(tmp_path.iterdir()) == [path]
 
 
-def test_draft_of_a_killed_process_is_in_nobodys_way(tmp_path):
+def test_drafts_of_two_processes(tmp_path):
     path = tmp_path / 'x.txt'
-    with whole_file(path) as draft:
-        name = draft.name
+    with whole_file(path) as one, whole_file(path) as other:
+        one.write_text('one')
+        other.write_text('other')
+        assert {one, other} == set(tmp_path.glob(DRAFTS))
+    assert path.read_text() == 'one' and list(tmp_path.iterdir()) == [path]
+
+
+def test_file_system_without_fsync_of_folders(tmp_path, monkeypatch):
+    fsync = os.fsync
+
+    def sync(number):
+        if stat.S_ISDIR(os.fstat(number).st_mode):
+            raise OSError(errno.EINVAL, 'Invalid argument')
+        fsync(number)
+
+    monkeypatch.setattr(os, 'fsync', sync)
+    with whole_file(tmp_path / 'x.txt') as draft:
         draft.write_text('one')
-    (tmp_path / name).write_text('half a f')
-    with whole_file(path) as draft:
-        draft.write_text('two')
-    assert path.read_text() == 'two' and list(tmp_path.iterdir()) == [path]
+    assert (tmp_path / 'x.txt').read_text() == 'one'
 
 
 def test_permissions_are_those_of_any_file(tmp_path):

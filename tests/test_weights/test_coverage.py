@@ -37,6 +37,11 @@ def test_whole(model, weights, place):
     assert found.describe() == ''
 
 
+def test_key_that_is_no_name(model, weights):
+    with pytest.raises(ValueError, match='keys of a state dict are text, .* has 3'):
+        cover(model, dict(state_dict={**weights, 3: torch.zeros(1)}))
+
+
 def test_counters_may_be_missing(model, weights):
     del weights['backbone.1.num_batches_tracked']
     assert cover(model, weights).whole

@@ -2,8 +2,11 @@
 
 import os
 import pickle
+import types
 import zipfile
+from collections import OrderedDict
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -154,6 +157,38 @@ def test_names_of_code(path, target, protocol):
         archive.writestr(inner.replace('data.pkl', 'version'), '3')
     with pytest.raises(ValueError, match=f'holds more than weights.*{target}'):
         read_file(str(path))
+
+
+class Changed(NamedTuple):
+    """Pickled by Changer, it sets attributes of what a name finds."""
+
+    target: object
+    state: object
+
+
+class Changer(pickle._Pickler):
+    def save(self, obj, **kwargs):
+        if not isinstance(obj, Changed):
+            return super().save(obj, **kwargs)
+        super().save(obj.target)
+        super().save(obj.state)
+        self.write(pickle.BUILD)
+
+
+@pytest.mark.parametrize(
+    'target',
+    [torch._utils._rebuild_tensor_v2, OrderedDict, HistoryBuffer, HistoryBuffer.mean],
+)
+@pytest.mark.parametrize('slots', [False, True])
+def test_attributes_of_what_is_allowed_stay(path, target, slots):
+    """`__defaults__` of a function, say, which the next file would meet."""
+    state = dict(changed=1)
+    module = types.SimpleNamespace(__name__='own', Pickler=Changer)
+    content = dict(WEIGHTS, hidden=Changed(target, (None, state) if slots else state))
+    torch.save(content, path, pickle_module=module)
+    with pytest.raises(ValueError, match='holds more than weights.*a change of'):
+        read_file(str(path))
+    assert not hasattr(target, 'changed')
 
 
 class Attribute:

@@ -17,6 +17,17 @@ SOFT = dict(arch=ARCH, sampling_ratios=[8], kernel_sizes=[3])
 SMALL = dict(embed_dims=8, depths=[1, 1, 1, 1], num_heads=[2, 2, 2, 2])
 
 
+def plain(num_layers, **more):
+    return dict(embed_dims=8, num_layers=num_layers, num_heads=2, **more)
+
+
+def nested(depth):
+    cfg = dict(type='mmlinattn.SOFT')
+    for _ in range(depth):
+        cfg = dict(cfg, norm_cfg=cfg)
+    return cfg
+
+
 def meta_of(backbone, **model):
     """Metadata as MMEngine's runner writes them."""
     cfg = Config(
@@ -117,6 +128,23 @@ def test_training_options_are_no_difference(compare):
         meta_of(dict(type='mmdet.ResNet', depth=50)),
         meta_of(dict(type='mmlinattn.SOFT', arch='tiny', no_such_argument=1)),
         meta_of(dict(type='mmlinattn.SOFT', arch='none')),
+        # these would take hours, or all memory
+        meta_of(dict(type='mmlinattn.SOFT', arch=dict(ARCH, depths=[10**8]))),
+        meta_of(dict(type='mmlinattn.SOFT', arch=dict(ARCH, depths=[9**5, -(9**5)]))),
+        meta_of(dict(type='mmlinattn.SOFT', arch=dict(ARCH, embed_dims=[10**15]))),
+        meta_of(dict(type='mmlinattn.VisionTransformer', arch=plain(10**5))),
+        meta_of(
+            dict(type='mmlinattn.VisionTransformer', arch=plain(1), num_layers=10**5)
+        ),
+        meta_of(dict(type='mmlinattn.CaiT', arch=plain(1, num_class_layers=10**5))),
+        meta_of(
+            dict(
+                type='mmlinattn.VisionTransformer',
+                arch=plain(1),
+                attention=dict(type='PerformerAttention', num_features=10**9),
+            )
+        ),
+        dict(cfg=dict(model=dict(backbone=nested(3000)))),
     ],
 )
 def test_nothing_to_compare(meta):

@@ -37,7 +37,7 @@ from mmlinattn.visualization import (
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    add_arguments(parser, 'attention_heatmap')
+    add_arguments(parser, 'attention_heatmap', '{}_attention')
     parser.add_argument(
         '--at',
         action='append',

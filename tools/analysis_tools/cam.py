@@ -47,7 +47,7 @@ PANEL = 3.2  # inches
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    add_arguments(parser, 'cam')
+    add_arguments(parser, 'cam', '{}_cam')
     parser.add_argument(
         '--method',
         nargs='+',

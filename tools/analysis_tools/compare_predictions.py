@@ -35,7 +35,7 @@ from mmlinattn.visualization import (
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    add_arguments(parser, 'compare_predictions')
+    add_arguments(parser, 'compare_predictions', '{}_predictions')
     parser.add_argument(
         '--score',
         type=part,

@@ -47,7 +47,7 @@ from mmlinattn.visualization import (
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    add_arguments(parser, 'frequency_report')
+    add_arguments(parser, 'frequency_report', 'frequency_report', 'frequency_vectors')
     parser.add_argument(
         '--tokens',
         type=count,

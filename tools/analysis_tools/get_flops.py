@@ -38,9 +38,11 @@ from mmlinattn.utils import load_config
 from mmlinattn.utils.cli import (
     Parser,
     add_cfg_options,
+    add_overwrite,
     errors_in_one_line,
     one_line,
     output_file,
+    protect,
 )
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
@@ -68,6 +70,7 @@ def parse_args(argv=None):
     parser.add_argument(
         '--out', type=output_file, metavar='FILE', help='JSON file to write'
     )
+    add_overwrite(parser)
     add_cfg_options(parser, 'model.backbone.arch=small')
     args = parser.parse_args(argv)
     if args.shape and len(args.shape) > 2:
@@ -233,6 +236,8 @@ def write_json(path, config, shape, parts):
 
 def run(args):
     check_kernels()
+    if args.out:
+        protect(args, args.out)
     cfg = load_config(args.config, args.cfg_options)
     if 'model' not in cfg:
         raise ValueError('it has no model')

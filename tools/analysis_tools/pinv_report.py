@@ -55,7 +55,7 @@ ROUNDING = 1e-16  # no smaller residuals are drawn, which float64 would not reac
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    add_arguments(parser, 'pinv_report')
+    add_arguments(parser, 'pinv_report', 'pinv_report')
     return parser.parse_args(argv)
 
 

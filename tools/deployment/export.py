@@ -25,7 +25,14 @@ from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn.deployment import FORMATS, ExportedModel, export, parity, quantize
 from mmlinattn.utils import load_config
-from mmlinattn.utils.cli import Parser, add_cfg_options, exit_with, output_file
+from mmlinattn.utils.cli import (
+    Parser,
+    add_cfg_options,
+    add_overwrite,
+    exit_with,
+    output_file,
+    protect,
+)
 from mmlinattn.weights import find_state_dict, read_file
 
 # what a data preprocessor does to images
@@ -84,6 +91,7 @@ def parse_args(argv=None):
         action='store_true',
         help='unpickle all that is in CHECKPOINT, which can run any code',
     )
+    add_overwrite(parser)
     add_cfg_options(parser, 'model.backbone.num_iters=10')
     args = parser.parse_args(argv)
     if args.verify is not None and len(args.verify) not in (0, 2):
@@ -163,12 +171,13 @@ def run(args):
     path = args.out or Path(
         osp.splitext(osp.basename(args.config))[0] + FORMATS[args.format].suffix
     )
+    whole = path.with_suffix('.float32.onnx')
+    protect(args, path, *[whole] * args.int8)
     cfg, model = read_model(args)
     model = ExportedModel(model)
     path.parent.mkdir(parents=True, exist_ok=True)
     runner = export(model, path, args.format, tuple(args.shape), notes=notes_of(cfg))
     if args.int8:
-        whole = path.with_suffix('.float32.onnx')
         path.replace(whole)
         quantize(whole, path)
         whole.unlink()

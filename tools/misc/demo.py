@@ -21,13 +21,16 @@ examples:
 """
 
 import argparse
+import ipaddress
 import os
+import signal
 import socket
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from mmlinattn.utils.cli import Parser, output_folder, tell
+from mmlinattn.utils.cli import Parser, add_overwrite, output_folder, protect, tell
 from mmlinattn.visualization import (
     RANDOM,
     WEIGHTS,
@@ -115,6 +118,7 @@ def parse_args(argv=None):
         metavar='FOLDER',
         help='folder to write to (default: %(default)s)',
     )
+    add_overwrite(files)
     parser.add_argument(
         '--shape',
         nargs='+',
@@ -188,6 +192,9 @@ def options(args):
 
 def write_files(args):
     image, config, checkpoint = args.files
+    stem = Path(image).stem
+    endings = 'predictions.png', 'attention.png', 'frequencies.png', 'demo.json'
+    protect(args, *(args.out / f'{stem}_{x}' for x in endings))
     random = checkpoint == 'none'
     demo = Demo(
         find_files('CONFIG', [config], ['.py']),
@@ -199,11 +206,13 @@ def write_files(args):
     choice = choice._replace(checkpoint=RANDOM) if random else choice
     name = str(Path(image).expanduser())
     pixels = demo.open_image(name)
-    for path in demo.write(pixels, choice, args.at, args.out, Path(name).stem):
+    for path in demo.write(pixels, choice, args.at, args.out, stem):
         print(path)
 
 
 def serve(args):
+    # as Ctrl+C does, so that uploads do not outlive the page
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
         gradio = import_gradio(folder)
         demo = Demo(
@@ -225,15 +234,19 @@ def serve(args):
             max_file_size=int(demo.limits.megabytes * 1e6),
             share=False,
             show_api=False,
-            app_kwargs=dict(middleware=[(OwnHostOnly, (), {})]),
+            app_kwargs=dict(middleware=[(OwnHostOnly, (args.host,), {})]),
         )
 
 
 class OwnHostOnly:
     """Tells browsers to ask no other host, for Gradio's page names scripts of others.
 
+    Answers no request for another host either: a page of the web may have its name lead
+    to this machine, and read what is shown here.
+
     Args:
         app: What answers, an ASGI application.
+        host (str): Name or address that the page is served at.
     """
 
     HEADER = (
@@ -241,10 +254,25 @@ class OwnHostOnly:
         b"default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'",
     )
 
-    def __init__(self, app):
+    def __init__(self, app, host):
         self.app = app
+        self.names = {host, 'localhost', socket.gethostname().lower()}
+
+    def is_own(self, headers):
+        """Whether a request names this host; an address can be no name of others."""
+        host = dict(headers).get(b'host', b'').decode('latin-1')
+        try:
+            name = urlsplit(f'//{host}').hostname or ''
+            return name in self.names or bool(ipaddress.ip_address(name))
+        except ValueError:
+            return False
 
     async def __call__(self, scope, receive, send):
+        if scope['type'] != 'lifespan' and not self.is_own(scope['headers']):
+            await send(dict(type='http.response.start', status=421, headers=[]))
+            await send(dict(type='http.response.body', body=b'not this host'))
+            return
+
         async def answer(message):
             if message['type'] == 'http.response.start':
                 message['headers'] = [*message.get('headers', ()), self.HEADER]

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import torch
 
-from mmlinattn.utils.cli import Parser, exit_with, output_folder
+from mmlinattn.utils.cli import Parser, exit_with, output_folder, threads
 
 from ..command import device
 from .parts import PARTS, PLANS
@@ -69,7 +69,7 @@ def parse_args(argv=None):
     )
     parser.add_argument(
         '--threads',
-        type=int,
+        type=threads,
         default=min(8, os.cpu_count() or 1),
         help="the CPU's threads (default: %(default)s)",
     )
@@ -86,7 +86,7 @@ def parse_args(argv=None):
         'docs/benchmarks; one in work_dirs with --small or on a CPU)',
     )
     args = parser.parse_args(argv)
-    for name in ('limit', 'budget', 'threads'):
+    for name in ('limit', 'budget'):
         if not getattr(args, name) > 0:
             parser.error(f'--{name} must be positive, got {getattr(args, name)}')
     if args.device is None and not args.list:

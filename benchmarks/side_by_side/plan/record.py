@@ -1,7 +1,6 @@
 """What a plan has measured so far, in one file that every unit is written to."""
 
 import json
-import os
 import platform
 import subprocess
 from importlib import metadata
@@ -10,6 +9,7 @@ from pathlib import Path
 import torch
 
 from mmlinattn import __version__
+from mmlinattn.utils.files import whole_file
 
 from ..rates import machine
 
@@ -119,10 +119,8 @@ class Record:
 
     def save(self):
         """Writes the file whole or not at all."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix('.part')
-        beside.write_text(json.dumps(self.data, indent=1))
-        os.replace(beside, self.path)
+        with whole_file(self.path) as draft:
+            draft.write_text(json.dumps(self.data, indent=1))
 
 
 def device_name(device):

@@ -3,6 +3,7 @@
 import difflib
 import inspect
 from pathlib import Path
+from uuid import uuid4
 
 from mmengine.dist import get_rank, is_main_process
 from mmengine.fileio import LocalBackend, register_backend
@@ -14,7 +15,12 @@ from mmlinattn.engine.random_state import (
     set_random_state,
 )
 from mmlinattn.registry import HOOKS
-from mmlinattn.utils.files import whole_file
+from mmlinattn.utils.files import DRAFTS, whole_file
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None
 
 BACKEND = 'mmlinattn_whole_file'
 KEY = 'random_states'
@@ -74,7 +80,11 @@ class AtomicCheckpointHook(CheckpointHook):
     """MMEngine's hook, for trainings that may be killed at any moment.
 
     - A checkpoint is written whole or not at all, as is the file ``last_checkpoint``.
-    - An outdated checkpoint is removed after the new one is on the disk.
+    - An outdated checkpoint, the best one included, is removed after the new one is on
+      the disk.
+    - A checkpoint has the run that it is of, under ``runs``: an id for each start of
+      the training, from the first one to the last. By them ``--resume`` knows the
+      checkpoints of another training in the same folder.
     - The state of the random generators of all processes is saved and restored, so
       that a training that goes on computes what it would have computed.
     - Validation leaves the random state as it was: it is not repeated when a training
@@ -101,6 +111,8 @@ class AtomicCheckpointHook(CheckpointHook):
             hint = f'; did you mean {likely[0]!r}?' if likely else ''
             raise TypeError(f'{type(self).__name__} has no argument {name!r}{hint}')
         super().__init__(**kwargs)
+        self._lock_file = None
+        self._runs = [uuid4().hex]
         self._saved = None  # random states of all processes, to be saved
         self._loaded = None  # of this process, to be restored
         self._before_val = None
@@ -111,11 +123,38 @@ class AtomicCheckpointHook(CheckpointHook):
         if self.file_client_args is None and type(self.file_backend) is LocalBackend:
             self.backend_args = dict(backend=BACKEND)
             self.file_backend = WholeFileBackend()
+            if fcntl and is_main_process():
+                self._lock(runner)
+
+    def _lock(self, runner):
+        """Says if another training writes to the folder; a killed one holds no lock."""
+        folder = Path(self.out_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock_file = (folder / '.lock').open('a')
+        try:
+            fcntl.lockf(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            runner.logger.warning(
+                f'Another training is writing to {folder}: the two replace each '
+                "other's checkpoints. Give each a --work-dir of its own"
+            )
+            return
+        except OSError:  # the file system has no locks
+            return
+        for draft in folder.glob(DRAFTS):  # of a killed one
+            draft.unlink()
+
+    def after_train(self, runner):
+        """Gives the folder back."""
+        super().after_train(runner)
+        if self._lock_file is not None:
+            self._lock_file.close()
 
     def after_load_checkpoint(self, runner, checkpoint):
         """Keeps the random state of a checkpoint to go on from."""
         if not runner._resume:
             return
+        self._runs = [*checkpoint.get('runs', ()), self._runs[-1]]
         states = checkpoint.get(KEY)
         if states and len(states) == runner.world_size:
             self._loaded = states[get_rank()]
@@ -154,12 +193,26 @@ class AtomicCheckpointHook(CheckpointHook):
         super().after_val_epoch(runner, metrics)
 
     def _save_best_checkpoint(self, runner, metrics):
+        if not self.save_best:
+            return
         self._saved = gather_random_states()
+        paths, keys = vars(self), ['best_ckpt_path']
+        if len(self.key_indicators) > 1:
+            paths, keys = self.best_ckpt_path_dict, self.key_indicators
+        before = {key: paths[key] for key in keys}
+        # MMEngine would remove them before it writes
+        paths.update(dict.fromkeys(keys))
         super()._save_best_checkpoint(runner, metrics)
+        for key, path in before.items():
+            if paths[key] is None:  # none is better
+                paths[key] = path
+            elif path not in (None, paths[key]) and is_main_process():
+                self._remove(path)
 
     def before_save_checkpoint(self, runner, checkpoint):
-        """Adds the random states to a checkpoint."""
+        """Adds the random states and the run to a checkpoint."""
         checkpoint[KEY] = self._saved
+        checkpoint['runs'] = self._runs
 
     def _save_checkpoint_with_step(self, runner, step, meta):
         self._saved = gather_random_states()
@@ -183,7 +236,8 @@ class AtomicCheckpointHook(CheckpointHook):
         with whole_file(Path(runner.work_dir, 'last_checkpoint')) as draft:
             draft.write_text(self.last_ckpt)
         if outdated is not None:
-            self._remove(self.filename_tmpl.format(outdated))
+            name = self.filename_tmpl.format(outdated)
+            self._remove(self.file_backend.join_path(self.out_dir, name))
 
     def _outdated(self, runner, step):
         """The step whose checkpoint gives way to that of another one, or None."""
@@ -195,8 +249,7 @@ class AtomicCheckpointHook(CheckpointHook):
         runner.message_hub.update_info('keep_ckpt_ids', list(kept))
         return outdated
 
-    def _remove(self, name):
-        path = self.file_backend.join_path(self.out_dir, name)
+    def _remove(self, path):
         if self.file_backend.isfile(path):
             self.file_backend.remove(path)
         elif self.file_backend.isdir(path):  # DeepSpeed's

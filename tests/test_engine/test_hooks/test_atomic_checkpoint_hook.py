@@ -4,6 +4,8 @@ of a few numbers, in one process."""
 import itertools
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +57,7 @@ class Score(BaseMetric):
         self.results.append(torch.rand(()).item())
 
     def compute_metrics(self, results):
-        return dict(score=next(self.calls))
+        return dict(score=next(self.calls), worse=-next(self.calls))
 
 
 class Killed(Exception):
@@ -148,7 +150,10 @@ def test_killed_training_equals_undisturbed_one(
         make_runner('killed', by_epoch, [Kill(iteration)], **options).train()
     random.seed(9), np.random.seed(9), torch.manual_seed(9)  # noqa: NPY002
     make_runner('killed', by_epoch, resume=True, **options).train()
-    assert_equal(last(tmp_path / 'whole'), last(tmp_path / 'killed'))
+    whole, killed = last(tmp_path / 'whole'), last(tmp_path / 'killed')
+    assert_equal(whole, killed)
+    # an id for each start
+    assert len({*whole['runs'], *killed['runs']}) == 3 and len(killed['runs']) == 2
 
 
 def test_without_the_state_it_differs(make_runner, tmp_path):
@@ -219,6 +224,51 @@ def test_old_ones_give_way(make_runner, tmp_path):
         'epoch_3.pth',
         'epoch_4.pth',
     }
+
+
+@pytest.mark.parametrize('indicators', ['score', ['score', 'worse']])
+def test_best_one_gives_way_after_the_new_one(
+    make_runner, tmp_path, broken_disk, indicators
+):
+    options = dict(save_best=indicators, rule='greater')
+    make_runner('whole', True, **options).train()
+    worse = ['best_worse_epoch_1.pth'] if len(indicators) == 2 else []
+    names = {path.name for path in (tmp_path / 'whole').glob('best_*')}
+    assert names == {'best_score_epoch_4.pth', *worse}
+    broken_disk(lambda name: 'best_score_epoch_3' in name)
+    with pytest.raises(Full):
+        make_runner('run', True, **options).train()
+    names = {path.name for path in (tmp_path / 'run').glob('best_*')}
+    assert names == {'best_score_epoch_2.pth', *worse}
+
+
+HOLD_LOCK = """
+import fcntl, sys
+file = open(sys.argv[1], 'a')
+fcntl.lockf(file, fcntl.LOCK_EX)
+print('locked', flush=True)
+sys.stdin.read()
+"""
+
+
+def test_two_runs_in_one_folder(make_runner, tmp_path, capfd):
+    folder = tmp_path / 'run'
+    folder.mkdir()
+    draft = folder / '.epoch_9.pth.01234567.part'
+    draft.touch()
+    command = [sys.executable, '-c', HOLD_LOCK, str(folder / '.lock')]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        other.stdout.readline()
+        make_runner('run', True).train()
+        assert f'Another training is writing to {folder}' in capfd.readouterr().out
+        assert draft.exists()
+        other.kill()
+    # a killed one holds nothing, and what it left is removed
+    make_runner('run', True).train()
+    assert 'Another training' not in capfd.readouterr().out
+    assert not draft.exists() and (folder / 'epoch_4.pth').exists()
 
 
 def test_files_are_on_the_disk_before_they_have_their_name(
