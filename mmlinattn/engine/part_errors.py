@@ -51,6 +51,15 @@ def quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
+@contextmanager
+def part(name: str) -> Iterator[None]:
+    """Turns any error into a ValueError that names a part."""
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(f'{name}: {reason(error)}') from error
+
+
 def reason(error: Exception, cfg: Any = None) -> str:
     """An error's text, and the name that an unknown argument was meant to be.
 
