@@ -7,7 +7,6 @@ damaged annotation file when the part is built that has it, perhaps after an epo
 import copy
 import inspect
 import io
-import os
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from typing import Any, Callable
@@ -41,7 +40,6 @@ VALIDATION = ('val_dataloader', 'val_cfg', 'val_evaluator')
 LOOP_TYPES = dict(val='ValLoop', test='TestLoop')
 # what a runner takes where a config has nothing
 DEFAULTS = dict(randomness=dict(seed=None))
-KERNELS = ('auto', 'triton', 'torch')
 
 
 def build_model(cfg: Config) -> nn.Module:
@@ -83,7 +81,6 @@ def check_run(cfg: Config, path: str, task: str) -> nn.Module:
         ValueError: If a part can't be built, or a first sample can't be read.
     """
     check_keys_of(cfg, path, task)
-    check_kernels()
     state = get_random_state()
     scope = cfg.get('default_scope') or 'mmengine'
     try:
@@ -111,19 +108,6 @@ def check_keys_of(cfg: Config, path: str, task: str) -> None:
         raise KeyError(
             f'config={path!r} has no {", ".join(missing)}; tools/{task}.py needs '
             f'{", ".join(wanted)}'
-        )
-
-
-def check_kernels() -> None:
-    """Raises an error for a bad MMLINATTN_KERNELS.
-
-    Raises:
-        ValueError: If it is none of its values.
-    """
-    choice = os.environ.get('MMLINATTN_KERNELS', 'auto')
-    if choice not in KERNELS:
-        raise ValueError(
-            f'MMLINATTN_KERNELS must be {", ".join(map(repr, KERNELS))}, got {choice!r}'
         )
 
 

@@ -765,6 +765,199 @@ def test_launcher(use, tool, args, words):
     check(use(tool, *command(tool, '{world}/cls.py'), *args), tool, *words)
 
 
+@pytest.mark.parametrize('how', USES)
+def test_trust_that_is_given(begin, monkeypatch, how):
+    monkeypatch.setenv('MMLINATTN_TRUST', '')  # is set back after the test
+    tool = 'test' if how == 'test' else 'train'
+    args = [arg.replace('{path}', '{world}/code.pth') for arg in USES[how]]
+    assert begin(tool, *args, '--trust') == ''
+    assert Path('executed').exists()
+
+
+@pytest.mark.parametrize('name', ['head', 'deeper', 'shallow'])
+def test_start_with_other_parts(begin, name):
+    args = [arg.replace('{path}', f'{{world}}/{name}.pth') for arg in USES['load_from']]
+    err = begin('train', *args)
+    assert 'entries of the model are loaded' in err and WRONG_MODELS[name] in err
+
+
+@pytest.mark.parametrize('tool', ['train', 'test'])
+@pytest.mark.parametrize('kind', CONFIGS)
+def test_good_input(begin, tool, kind):
+    """So that what fails above fails for its own reason."""
+    args = command(tool, f'{{world}}/{kind}.py')
+    more = ['--allow-mismatch'] if tool == 'test' and kind != 'cls' else []
+    err = begin(tool, *args, *more)
+    assert bool(err) == bool(more)
+
+
+RESUMES = {
+    'broken': (dict(epoch_1='truncated'), 'epoch_1.pth: the file is truncated'),
+    'empty': (dict(epoch_1='empty', epoch_2='empty'), 'epoch_1.pth: the file is empty'),
+    'garbage': (dict(epoch_3='garbage'), 'epoch_3.pth: it is no checkpoint'),
+    'note': ({}, 'there is no such file'),
+    'other': (dict(epoch_1='other'), 'epoch_1.pth'),
+    'code': (dict(epoch_1='code'), 'io.open'),
+}
+
+
+@pytest.mark.parametrize('name', RESUMES)
+def test_resume_from_what_is_there(use, world, name):
+    files, words = RESUMES[name]
+    work = Path('work')
+    work.mkdir()
+    for file, source in files.items():
+        shutil.copy(world / f'{source}.pth', work / f'{file}.pth')
+    if not files:
+        (work / 'last_checkpoint').write_text('/gone/epoch_9.pth')
+    code, err = use('train', '{world}/cls.py', '--resume', '--work-dir', 'work')
+    *notes, line = err.splitlines()
+    assert code == 2 and line.startswith('train.py: error: ') and words in line
+    assert all(note.startswith('train.py: --resume ') for note in notes)
+
+
+# ----------------------------------------------------------------------------- data
+def damage(path, content=None):
+    """Replaces a copied file: by nothing, by bytes, or by a changed JSON object."""
+    if content is None:
+        path.unlink()
+    elif callable(content):
+        data = json.loads(path.read_text())
+        content(data)
+        path.write_text(json.dumps(data))
+    else:
+        path.write_bytes(content)
+
+
+def no_images(data):
+    data['images'] = []
+
+
+def no_categories(data):
+    data['categories'] = []
+
+
+def other_categories(data):
+    for category in data['categories']:
+        category['name'] = f'my {category["name"]}'
+
+
+COCO_FILE = 'annotations/instances_{}2017.json'
+FIRST = {
+    'cls': {split: f'{split}/**/*.JPEG' for split in ('train', 'val')},
+    'det': {split: f'{split}2017/*.jpg' for split in ('train', 'val')},
+    'seg': dict(train='images/training/*.jpg', val='images/validation/*.jpg'),
+}
+# kind, file of a split, what becomes of it, words of the line
+DATA = {
+    'no annotations': ('det', COCO_FILE, None, 'no such file'),
+    'empty JSON': ('det', COCO_FILE, b'', COCO_FILE),
+    'bad JSON': ('det', COCO_FILE, b'{"images": [', COCO_FILE),
+    'JSON list': ('det', COCO_FILE, b'[]', COCO_FILE),
+    'JSON of something else': ('det', COCO_FILE, b'{"a": 1}', 'categories'),
+    'no images': ('det', COCO_FILE, no_images, 'no samples'),
+    'no categories': ('det', COCO_FILE, no_categories, 'none of the classes'),
+    'other categories': ('det', COCO_FILE, other_categories, 'metainfo'),
+    'image gone': ('det', FIRST['det'], None, 'first sample'),
+    'image empty': ('det', FIRST['det'], b'', 'first sample'),
+    'image corrupted': ('det', FIRST['det'], b'\xff\xd8\xff\xe0' * 9, 'first sample'),
+    'classifier image empty': ('cls', FIRST['cls'], b'', 'first sample'),
+    'classifier image corrupted': ('cls', FIRST['cls'], b'GIF89a', 'first sample'),
+    'segmentor image gone': ('seg', FIRST['seg'], None, ''),
+    'segmentor image corrupted': ('seg', FIRST['seg'], b'JPEG', 'first sample'),
+}
+LAYOUTS = dict(cls='imagenet', det='coco', seg='ade20k')
+
+
+@pytest.fixture
+def copied(world, tmp_path_factory):
+    """A copy of the data of a kind, and the option that names it."""
+
+    def copy(kind):
+        folder = tmp_path_factory.mktemp('copy') / LAYOUTS[kind]
+        shutil.copytree(world / LAYOUTS[kind], folder)
+        return folder
+
+    return copy
+
+
+@pytest.mark.modern_full
+@pytest.mark.parametrize('tool', ['train', 'test'])
+@pytest.mark.parametrize('name', DATA)
+def test_data(use, copied, tool, name):
+    kind, where, content, words = DATA[name]
+    split = 'train' if tool == 'train' else 'val'
+    folder = copied(kind)
+    pattern = where.format(split) if isinstance(where, str) else where[split]
+    for path in sorted(folder.glob(pattern)):
+        damage(path, content)
+    section = f'{tool}_dataloader'
+    options = [f'{section}.dataset.data_root={folder}']
+    if tool == 'train':
+        options.append('val_dataloader.dataset.data_root={world}/' + LAYOUTS[kind])
+    args = command(tool, f'{{world}}/{kind}.py')
+    result = use(tool, *args, '--cfg-options', *options)
+    check(result, tool, section, words.format(split))
+
+
+@pytest.mark.parametrize('tool', ['train', 'test'])
+@pytest.mark.parametrize('kind', LAYOUTS)
+def test_no_data(use, tool, kind):
+    option = f'{tool}_dataloader.dataset.data_root=nowhere'
+    args = command(tool, f'{{world}}/{kind}.py')
+    words = f'{tool}_dataloader', "'nowhere'"
+    check(use(tool, *args, '--cfg-options', option), tool, *words)
+
+
+@pytest.mark.modern_full
+@pytest.mark.parametrize('tool', ['train', 'test'])
+@pytest.mark.parametrize(
+    'kind, option',
+    [
+        ('cls', 'model.head.num_classes=3'),
+        ('det', 'model.bbox_head.num_classes=3'),
+        ('seg', 'model.decode_head.num_classes=2'),
+    ],
+)
+def test_labels_out_of_range(use, tool, kind, option):
+    number = option.rpartition('=')[2]
+    args = command(tool, f'{{world}}/{kind}.py')
+    words = f'{tool}_dataloader.dataset', f'num_classes={number}'
+    check(use(tool, *args, '--cfg-options', option), tool, *words)
+
+
+def test_label_map_out_of_range(use, copied):
+    folder = copied('seg')
+    import numpy as np
+    from PIL import Image
+
+    for path in folder.glob('annotations/training/*.png'):
+        Image.fromarray(np.full((48, 48), 200, np.uint8)).save(path)
+    option = f'train_dataloader.dataset.data_root={folder}'
+    result = use('train', '{world}/seg.py', '--cfg-options', option)
+    check(result, 'train', 'its label map has 199', 'num_classes=150')
+
+
+# ---------------------------------------------- devices, launchers and environment
+@pytest.mark.parametrize('tool', ['train', 'test'])
+@pytest.mark.parametrize(
+    'args, words',
+    [
+        (['--launcher', 'torchrun'], ['--launcher', 'slurm']),
+        (['--launcher', 'pytorch'], ['RANK', 'dist_train.sh']),
+        (['--launcher', 'slurm'], ['needs a GPU']),
+        (['--launcher', 'mpi'], ['needs a GPU']),
+        (['--local-rank', 'x'], ["'x'"]),
+        (['--gpus', '2'], ['unrecognized arguments']),
+        (['--work', 'x'], ['unrecognized arguments']),
+        (['--work-dir'], ['--work-dir']),
+    ],
+)
+@pytest.mark.skipif(torch.cuda.is_available(), reason='launchers work with GPUs')
+def test_launcher(use, tool, args, words):
+    check(use(tool, *command(tool, '{world}/cls.py'), *args), tool, *words)
+
+
 @pytest.mark.parametrize('tool', ['train', 'test', 'get_flops'])
 @pytest.mark.parametrize('value', ['cuda', 'Triton', ' '])
 def test_kernels(use, monkeypatch, tool, value):

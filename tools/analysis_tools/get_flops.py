@@ -32,7 +32,7 @@ from torch import nn
 
 from mmlinattn.analysis import count_flops
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, likely_argument, quiet, reason
-from mmlinattn.engine.preflight import build_model, check_kernels
+from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
 from mmlinattn.utils.cli import (
     Parser,
@@ -231,7 +231,6 @@ def write_json(path, config, shape, parts):
 
 
 def run(args):
-    check_kernels()
     cfg = load_config(args.config, args.cfg_options)
     if 'model' not in cfg:
         raise ValueError('it has no model')
