@@ -19,9 +19,7 @@ def autocast_disabled(x: Tensor) -> AbstractContextManager:
 
 def at_least_float32(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Float16 and bfloat16 tensors as float32, all others unchanged."""
-    return tuple(
-        t.float() if is_half(t) else t for t in tensors
-    )
+    return tuple(t.float() if is_half(t) else t for t in tensors)
 
 
 def is_half(x: Tensor) -> bool:
@@ -134,7 +132,7 @@ def _as_float32(x: Any, rounded: Optional[torch.dtype]) -> Any:
 
 @constant_when_compiled
 def _permitted(device_type: str) -> Optional[str]:
-    # from torch 2.9 on each library has its own setting, which may contradict the common
+    # from torch 2.9 on, when the common setting and those of libraries may differ
     if hasattr(torch.backends, 'fp32_precision'):
         backends: Any = torch.backends
         library = backends.mkldnn if device_type == 'cpu' else backends.cuda

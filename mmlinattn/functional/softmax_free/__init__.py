@@ -1,8 +1,5 @@
-"""Softmax-free attention of SOFT and SOFT++.
-
-``attention`` is the whole of it, ``kernel`` the Gaussian kernel and its products,
-``inverse`` the landmarks' (pseudo-)inverse, ``polynomial`` one way to that.
-"""
+"""Softmax-free attention of SOFT and SOFT++: the Gaussian kernel and its products, and
+the landmarks' (pseudo-)inverse."""
 
 from .attention import softmax_free_attention
 from .inverse import check_solver, cholesky_solve, newton_alpha, newton_pinv

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from ..precision import autocast_disabled
-from ..tracing import is_exported
 from .inverse import check_solver, cholesky_solve, newton_pinv
-from .kernel import gaussian_kernel, gaussian_product, product_dtype
+from .kernel import check_shapes, gaussian_kernel, gaussian_product, product_dtype
 
 
 def softmax_free_attention(
@@ -53,8 +52,12 @@ def softmax_free_attention(
         ValueError: If shapes do not fit, or as :func:`check_solver` says.
     """
     check_solver(solver, num_iters, ridge)
-    if not is_exported():
-        _check_shapes(q, landmarks, v)
+    check_shapes(
+        landmarks,
+        q,
+        v,
+        'landmarks, q and v must be (B, h, m, d), (B, h, N, d) and (B, h, N, d)',
+    )
     with autocast_disabled(q):
         given, dtype = v.dtype, product_dtype(q, v)
         q, landmarks, v = q.to(dtype), landmarks.to(dtype), v.to(dtype)
@@ -78,23 +81,3 @@ def _soft_alpha(degree: Tensor, ridge: float) -> Tensor:
     norm = degree.detach().amax(-2, keepdim=True)
     # the second bound keeps alpha * lambda_max^2 below 2 at any ridge
     return torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge) ** 2)
-
-
-def _check_shapes(q: Tensor, landmarks: Tensor, v: Tensor) -> None:
-    fits = (
-        q.dim() == landmarks.dim() == v.dim() == 4
-        and q.shape[:3] == v.shape[:3]
-        and q.shape[:2] == landmarks.shape[:2]
-        and q.size(-1) == landmarks.size(-1)
-    )
-    if not fits:
-        raise ValueError(
-            'q, landmarks and v must be (B, h, N, d), (B, h, m, d) and '
-            f'(B, h, N, d), got {tuple(q.shape)}, {tuple(landmarks.shape)} '
-            f'and {tuple(v.shape)}'
-        )
-    if landmarks.size(2) == 0 or q.size(2) == 0:
-        raise ValueError(
-            f'attention needs tokens and landmarks, got N={q.size(2)} and '
-            f'm={landmarks.size(2)}'
-        )

@@ -29,12 +29,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from ..precision import (
-    add_product,
-    at_least_float32,
-    autocast_disabled,
-    full_product,
-)
+from ..precision import add_product, at_least_float32, autocast_disabled, full_product
 from ..tracing import apply, is_exported, is_traced
 from . import lanczos, polynomial
 
@@ -62,9 +57,8 @@ def newton_pinv(
     r"""Applies ``num_iters`` Newton-Raphson steps towards the inverse of A.
 
     The result is finite whatever A's rank, and at equal row sums too, where the literal
-    iteration stands still. But it multiplies rounding errors in A's null
-    space by up to :math:`\alpha 2^T`: in float32, the result for equal landmarks (a
-    constant image) has some three correct digits.
+    iteration stands still. Rounding errors in A's null space grow by up to
+    :math:`\alpha 2^T`: for equal landmarks, float32 has some three correct digits.
 
     The backward pass uses the differential of the inverse, with the forward
     result Y in its place: :math:`\nabla_A = -Y^T G Y^T` (*SOFT*, arXiv 2110.11945;
@@ -102,10 +96,8 @@ def newton_pinv(
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     """Solves A y = rhs for symmetric positive definite A, in float32 or more.
 
-    The operator differs from :func:`newton_pinv`, which cuts off small eigenvalues;
-    add the model's ridge to A first. It costs m^3 / 3 multiply-accumulates. The result
-    is finite for landmarks of any rank if the ridge is well above A's rounding errors,
-    1e-7 m.
+    The operator differs from :func:`newton_pinv`, which cuts off small eigenvalues. Add
+    a ridge to A first, well above its rounding errors, 1e-7 m.
 
     Args:
         a (Tensor): Symmetric positive definite matrices, (..., m, m).
@@ -158,16 +150,7 @@ def newton_alpha(a: Tensor, beta: float = 0.5, max_halvings: int = 10) -> Tensor
 
 
 def newton_filter(eigenvalues: Tensor, alpha: Tensor, num_iters: int) -> Tensor:
-    r""":math:`g(\lambda)`, to which T steps take an eigenvalue; 0 for 0.
-
-    Args:
-        eigenvalues (Tensor): :math:`\lambda`.
-        alpha (Tensor): Step size, below :math:`2 / \lambda_{max}^2`.
-        num_iters (int): T.
-
-    Returns:
-        Tensor: Of the shape of ``eigenvalues``.
-    """
+    r""":math:`g(\lambda)`, to which T steps take an eigenvalue; 0 for 0."""
     reduced = alpha * eigenvalues.square()
     residual = 1 - reduced
     # log1p keeps the digits of a residual next to 1
@@ -313,12 +296,11 @@ def _spectral(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
     for matrix, step in zip(_one_axis(a), alphas):
         slope = 2.0**num_iters * step.double()
         found = lanczos.deflate(matrix, slope)
-        if found is None:
-            eigenvalues, vectors = torch.linalg.eigh(matrix)
-            found = eigenvalues.unsqueeze(-1), vectors.mT, None
-        eigenvalues, vectors, rest = found
-        filtered = newton_filter(eigenvalues, step, num_iters)
-        prepared += vectors, filtered, rest, slope
+        if found is None:  # too many are large
+            eigenvalues, columns = torch.linalg.eigh(matrix)
+            found = eigenvalues.unsqueeze(-1), columns.mT, None
+        filtered = newton_filter(found[0], step, num_iters)
+        prepared += found[1], filtered, found[2], slope
     return prepared
 
 

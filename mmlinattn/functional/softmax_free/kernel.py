@@ -4,9 +4,8 @@ With :math:`a' = (a, -|a|^2/2, 1)` and :math:`b' = (b, 1, -|b|^2/2)` the logarit
 the kernel is an inner product, :math:`a' \cdot b' = -|a - b|^2/2`. So softmax attention
 of queries a', keys b' and values v is a product with the kernel, divided by its row
 sums z. One more key, the *sink*, undoes the division. Its logit is 0 for all queries,
-its value is 1 in a column of its own and 0 elsewhere, where the others have 0. The
-result has the columns :math:`K v / (1 + z)` and :math:`1 / (1 + z)`, and their ratio is
-the product.
+its value is 1 in a column of its own, where the others have 0. The result has the
+columns :math:`K v / (1 + z)` and :math:`1 / (1 + z)`, and their ratio is the product.
 
 Legend: B batch, h heads, M rows, N columns of the kernel K, d head dim, e channels of
 values, w width of queries, keys and values of the softmax attention.
@@ -19,32 +18,25 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..maps import unflatten
-from ..precision import (
-    at_least_float32,
-    autocast_disabled,
-    is_half,
-    rounded_to,
-)
-from ..tracing import is_exported
+from ..precision import at_least_float32, autocast_disabled, is_half, rounded_to
+from ..tracing import constant_when_compiled, is_exported
 
-# The sink's value: 1 / (1 + z) would be subnormal in float16 where many tokens are alike.
+# The sink's value, as 1 / (1 + z) is subnormal in float16 where many tokens are alike.
 _SINK = 2.0**10
 # Logit of a key without weight.
 _NOWHERE = -3e4
-# Columns that -|a|^2/2 is the sum of, so that no digit of it gets lost.
-_SQUARES = {torch.float16: 2, torch.bfloat16: 3}
-# Largest norm of a token, in both. Beyond it, rounding errors of the logits would grow
+# By dtype: columns that -|a|^2/2 is the sum of, so that no digit of it gets lost, and
+# the largest norm of a token. Beyond that, rounding errors of the logits would grow
 # without limit, and in float16 |a|^2/2 would overflow. Natural images stay below 20.
-_FARTHEST = {
-    torch.float16: 250.0,
-    torch.bfloat16: 250.0,
-    torch.float32: 1e3,
-    torch.float64: 1e6,
+_LIMITS = {
+    torch.float16: (2, 250.0),
+    torch.bfloat16: (3, 250.0),
+    torch.float32: (1, 1e3),
+    torch.float64: (1, 1e6),
 }
 # A GPU wants this many blocks of 64 queries, of at least this many keys each.
 _BLOCKS, _QUERIES, _KEYS, _MOST_CHUNKS = 256, 64, 1024, 32
-# Of an exported product, which holds the kernel of one piece.
-_PIECES = 16
+_PIECES = 8  # of an exported product, which holds the kernel of one
 
 
 def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
@@ -70,13 +62,12 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
             q, k = q.double(), k.double()
         q, k = _centered(q, k)
         # in place: autograd would keep a matrix for each step
-        exponents = (q @ k.mT).add_(_minus_half_square(q))
-        exponents = exponents.add_(_minus_half_square(k).mT)
+        exponents = (q @ k.transpose(-2, -1)).add_(_minus_half_square(q))
+        exponents = exponents.add_(_minus_half_square(k).transpose(-2, -1))
         with torch.no_grad():  # what rounding did to distances has no gradient
             exponents.clamp_(max=0)
             if is_own and is_exported():  # ONNX has no view of a diagonal
-                eye = torch.eye(q.size(-2), device=q.device, dtype=torch.bool)
-                exponents.masked_fill_(eye, 0)
+                exponents.mul_(1 - torch.eye(q.size(-2)).to(q))
             elif is_own:
                 exponents.diagonal(dim1=-2, dim2=-1).zero_()
         return exponents.exp_().to(dtype)
@@ -101,12 +92,13 @@ def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     Raises:
         ValueError: If the shapes do not fit.
     """
-    if not is_exported():
-        _check_shapes(q, k, v)
+    check_shapes(
+        q, k, v, 'q, k and v must be (B, h, M, d), (B, h, N, d) and (B, h, N, e)'
+    )
     with autocast_disabled(q):
         dtype = product_dtype(q, k, v)
         q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
-        if torch.onnx.is_in_onnx_export():
+        if is_exported():
             return _product_in_pieces(q, k, v)
         chunks = 1
         if q.is_cuda:  # a CPU has enough to do with one
@@ -114,18 +106,20 @@ def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return _fused_product(q, k, v, chunks)
 
 
-def _check_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
+def check_shapes(q: Tensor, k: Tensor, v: Tensor, wanted: str) -> None:
+    """Raises an error for shapes that no product with a kernel can be taken of."""
+    if is_exported():
+        return
     fits = (
         q.dim() == k.dim() == v.dim() == 4
         and q.shape[:2] == k.shape[:2]
         and q.size(-1) == k.size(-1)
         and k.shape[:3] == v.shape[:3]
+        and 0 not in (*q.shape, *k.shape)
     )
     if not fits:
-        raise ValueError(
-            'q, k and v must be (B, h, M, d), (B, h, N, d) and (B, h, N, e), '
-            f'got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}'
-        )
+        shapes = ', '.join(str(tuple(x.shape)) for x in (q, k, v))
+        raise ValueError(f'{wanted}, got {shapes}')
 
 
 def product_dtype(*tensors: Tensor) -> torch.dtype:
@@ -143,30 +137,32 @@ def product_dtype(*tensors: Tensor) -> torch.dtype:
         and all(x.dtype == first.dtype for x in tensors)
     ):
         return first.dtype
-    return max((x.dtype for x in at_least_float32(*tensors)), key=lambda x: x.itemsize)
+    widened = at_least_float32(*tensors)
+    double = any(x.dtype == torch.float64 for x in widened)
+    return torch.float64 if double else torch.float32
 
 
 def _fused_product(q: Tensor, k: Tensor, v: Tensor, chunks: int = 1) -> Tensor:
     """The product by softmax attention, with keys in chunks whose results add up."""
-    squares = _SQUARES.get(q.dtype, 1)
+    squares, farthest = _limits_of(q.dtype)
     d, e = q.size(-1), v.size(-1)
     width = max(d + 2 * squares, e + 1)
     if q.is_cuda:  # its kernels want a multiple of 8
         width = -(-width // 8) * 8
     if not is_half(q):  # there, a shift would round the tokens
         q, k = _centered(q, k)
-    farthest = _FARTHEST[q.dtype] / d**0.5
+    farthest = farthest / d**0.5
     q, k = q.clamp(-farthest, farthest), k.clamp(-farthest, farthest)
     ones = q.new_ones(squares)
     queries = _columns((q, _minus_half_squares(q, squares), ones), width)
     keys = _columns((k, ones, _minus_half_squares(k, squares)), width)
     v = F.pad(v, (0, width - e))
-    sink, nowhere = q.new_zeros(2, width)
+    sink = q.new_zeros(width)
     sink[e] = _SINK
-    nowhere[d + squares] = _NOWHERE  # where every query has 1
     if chunks > 1:
-        outside = q.shape[:2]
-        missing = -k.size(-2) % chunks
+        outside, missing = q.shape[:2], -k.size(-2) % chunks
+        nowhere = q.new_zeros(width)
+        nowhere[d + squares] = _NOWHERE  # where every query has 1
         keys = _with_rows(keys, nowhere, missing)
         v = F.pad(v, (0, 0, 0, missing))
         keys, v = (x.unflatten(2, (chunks, -1)).flatten(0, 1) for x in (keys, v))
@@ -176,6 +172,11 @@ def _fused_product(q: Tensor, k: Tensor, v: Tensor, chunks: int = 1) -> Tensor:
     (out,) = at_least_float32(out)
     product = out[..., :e] * (_SINK / out[..., e : e + 1])
     return product.sum(1).unflatten(0, outside) if chunks > 1 else product
+
+
+@constant_when_compiled
+def _limits_of(dtype: torch.dtype) -> tuple[int, float]:
+    return _LIMITS[dtype]
 
 
 def _columns(parts: tuple[Tensor, ...], width: int) -> Tensor:
@@ -218,16 +219,14 @@ def _count_chunks(num_heads: int, num_queries: int, num_keys: int) -> int:
 
 
 def _product_in_pieces(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The product by the kernel of one piece of the longer side after the other."""
-    if q.size(2) > k.size(2):
-        product = torch.cat([gaussian_kernel(x, k) @ v for x in _pieces(q)], 2)
-        return product[:, :, : q.size(2)]
-    # a token that fills up has no values
-    pieces = zip(_pieces(k), _pieces(v))
-    return torch.stack([gaussian_kernel(q, x) @ y for x, y in pieces]).sum(0)
-
-
-def _pieces(x: Tensor) -> tuple[Tensor, ...]:
-    """(B, h, N, d) in equal pieces (B, h, n, d), the last one filled up with zeros."""
-    x = F.pad(x, (0, 0, 0, -x.size(2) % _PIECES))
-    return unflatten(x, 2, (_PIECES, x.size(2) // _PIECES)).unbind(2)
+    """The product by the kernel of some of the queries after the other."""
+    num_queries = q.size(2)
+    q, k = _centered(q, k)
+    of_q, of_k = _minus_half_square(q), _minus_half_square(k)
+    queries = torch.cat((q, of_q, torch.ones_like(of_q)), -1)
+    keys = torch.cat((k, torch.ones_like(of_k), of_k), -1).transpose(-2, -1)
+    # in equal pieces, the last one filled up
+    queries = F.pad(queries, (0, 0, 0, -num_queries % _PIECES))
+    queries = unflatten(queries, 2, (_PIECES, queries.size(2) // _PIECES))
+    products = [(x @ keys).clamp(max=0).exp() @ v for x in queries.unbind(2)]
+    return torch.cat(products, 2)[:, :, :num_queries]

@@ -1,24 +1,27 @@
 r"""Newton-Raphson's operator from the large eigenvalues of a big matrix only.
 
 In A's eigenbasis the operator is :math:`\lambda c \varphi(c\lambda^2)` with
-:math:`c = 2^T \alpha` and a smooth :math:`\varphi`. Below the cut-off :math:`c^{-1/2}` a
-polynomial of degree 4 has float32's accuracy; above it there are few eigenvalues in a
-natural image, and block Lanczos has them after some ten products with 16 columns.
+:math:`c = 2^T \alpha` and a smooth :math:`\varphi`. Below the cut-off
+:math:`c^{-1/2}` a polynomial of degree 4 has float32's accuracy. Above it there are few
+eigenvalues in a natural image, and block Lanczos has them after some ten products with
+16 columns.
 
 Legend: m landmarks, k columns of a right-hand side, r eigenpairs, T steps.
 """
 
 from functools import cache
-from typing import Any, Optional
+from typing import Optional
 
 import torch
 from torch import Tensor
 
+# Eigenvalues (r, 1), their vectors (r, m), and the rest of the matrix (m, m).
+Split = tuple[Tensor, Tensor, Optional[Tensor]]
 # The cut-off must be this many times the mean eigenvalue. Otherwise too many
 # eigenvalues are large, and the search for them does not pay off.
 _CUT_OFF_OVER_MEAN = 1.5
-# Columns of a Krylov block, and the size of the basis at the first look at its
-# eigenpairs, by how much it grows at least to the next, and for each one wanted.
+# Columns of a Krylov block; size of the basis at the first look at its eigenpairs, by
+# how much it grows at least to the next, and for each one wanted.
 _BLOCK = 16
 _FIRST_LOOK, _GROWTH, _PER_EIGENPAIR = 96, 32, 2.75
 # Eigenpairs above this are computed, the others left to the polynomial on [0, 1];
@@ -30,7 +33,7 @@ _DEGREES = {torch.float32: 4, torch.float64: 11}
 _TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
-def deflate(a: Tensor, slope: Tensor) -> Optional[tuple[Tensor, Tensor, Tensor]]:
+def deflate(a: Tensor, slope: Tensor) -> Optional[Split]:
     r"""Splits a matrix into :math:`Q^T diag(\lambda) Q + R`.
 
     A test of the rest R makes sure that no large eigenvalue is missed: its norm is

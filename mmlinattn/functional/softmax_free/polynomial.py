@@ -19,15 +19,14 @@ import torch
 from torch import Tensor
 
 from ..precision import add_product, full_product
-from ..tracing import constant_when_compiled
+from ..tracing import constant_when_compiled, is_exported
 
 # Fewer steps don't end at the step size's bound, after more of them rounding errors
 # of float32 are above the cut-off.
 FEWEST_STEPS, MOST_STEPS = 18, 24
 # What the error of r may be at any eigenvalue, and r itself where it counts as 0.
 _TOLERANCES = {torch.float32: 5e-7, torch.float64: 1e-13}
-# One of so many powers is kept for products with columns, as training holds them for
-# its backward pass. The others cost two products each with the one before.
+# One of so many powers is kept until the backward pass; the others cost two products.
 _KEPT = 3
 
 
@@ -139,14 +138,14 @@ def apply_polynomial(
     lowest, *others, highest = polynomial.coefficients
     b, following = highest * x, torch.zeros_like(x)
     for c in reversed(others):
-        b, following = add_product(following - c * x, shifted, b, beta=-1, alpha=1), b
-    return add_product(following - lowest * x, shifted, b, beta=-1, alpha=0.5)
+        b, following = full_product(shifted, b) - following + c * x, b
+    return 0.5 * full_product(shifted, b) - following + lowest * x
 
 
 def _factor(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> Tensor:
     """4 h_k (1 - h_k w_k) x."""
     h = polynomial.heights[k]
-    return 4 * h * (x - h * _times(polynomial, powers, k, x))
+    return 4 * h * x - 4 * h**2 * _times(polynomial, powers, k, x)
 
 
 def _times(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> Tensor:
@@ -169,9 +168,10 @@ def polynomial_powers(polynomial: Polynomial, w: Tensor) -> list[Any]:
         not kept, and :math:`4 w_K - 2`; (n, m, m) each.
     """
     powers: list[Any] = []
+    kept = 1 if is_exported() else _KEPT
     for k, h in enumerate(polynomial.heights):
-        powers.append(w if k % _KEPT == 0 else None)
+        powers.append(w if k % kept == 0 else None)
         w = add_product(w, w, w, beta=4 * h, alpha=-4 * h**2)
-    w = 4 * w
-    w.diagonal(dim1=-2, dim2=-1).sub_(2)
-    return [*powers, w]
+    # ONNX has no view of a diagonal
+    eye = torch.eye(w.size(-1), device=w.device, dtype=w.dtype)
+    return [*powers, torch.sub(4 * w, eye, alpha=2)]
