@@ -32,8 +32,13 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mmlinattn import functional
-from mmlinattn.functional import cholesky_solve
+from mmlinattn.functional import (
+    cholesky_solve,
+    gaussian_kernel,
+    gaussian_product,
+    newton_pinv,
+    softmax_free_attention,
+)
 
 from .substitution import substituted
 
@@ -121,8 +126,8 @@ def count_flops(
                 attention = type(module).__name__ in SOFTMAX_ATTENTIONS
                 kind = 'softmax_attention' if attention else None
                 _watch_forward(stack, tally, module, kind, name)
-            for function, kind, options in _OUR_PRODUCTS:
-                watched = tally.watch(function, kind, options=options)
+            for function, counted, kind, options in _OUR_PRODUCTS:
+                watched = tally.watch(counted, kind, options=options)
                 stack.enter_context(substituted(function, watched))
             stack.enter_context(torch.no_grad())
             stack.enter_context(_FunctionMode(tally))
@@ -134,12 +139,29 @@ def count_flops(
     return FlopCount(tally.macs)
 
 
-# Functions of ours, the kind of their batched products, and the arguments that make
-# them do what they stand for.
-_OUR_PRODUCTS: tuple[tuple[Callable[..., Tensor], str, dict[str, Any]], ...] = (
-    (functional.softmax_free_attention, 'gaussian_kernel', dict(keep_kernel=True)),
-    (functional.newton_pinv, 'pseudo_inverse', dict(solver='newton')),
-    (cholesky_solve, 'pseudo_inverse', {}),
+class _ExplicitProduct:
+    """The product with a kernel in memory, which serves for its transpose too, as in
+    the equation."""
+
+    def __init__(self) -> None:
+        self.kept: tuple[Tensor, ...] = ()
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        kept, self.kept = self.kept, ()
+        if kept and kept[0] is k and kept[1] is q:
+            return kept[2].mT @ v
+        self.kept = q, k, gaussian_kernel(q, k)
+        return self.kept[2] @ v
+
+
+# Functions of ours, what is counted in their place, the kind of their batched products,
+# and the arguments that make them do what they stand for.
+_Function = Callable[..., Tensor]
+_OUR_PRODUCTS: tuple[tuple[_Function, _Function, str, dict[str, Any]], ...] = (
+    (softmax_free_attention, softmax_free_attention, 'gaussian_kernel', {}),
+    (gaussian_product, _ExplicitProduct(), 'gaussian_kernel', {}),
+    (newton_pinv, newton_pinv, 'pseudo_inverse', dict(solver='newton')),
+    (cholesky_solve, cholesky_solve, 'pseudo_inverse', {}),
 )
 
 

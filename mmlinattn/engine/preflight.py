@@ -8,7 +8,6 @@ The rule here: what can't but fail is refused, and what may be meant is said in 
 import copy
 import inspect
 import io
-import os
 import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -59,7 +58,6 @@ CONSTRUCTORS = {
 NOT_YET = re.compile('cuda|gpu|process group|DryRunner', re.IGNORECASE)
 # What no run builds, whoever wrote it.
 NEVER = re.compile('unexpected keyword argument|is not in the .*registry')
-KERNELS = ('auto', 'triton', 'torch')
 
 
 def build_model(cfg: Config) -> nn.Module:
@@ -104,7 +102,6 @@ def check_run(cfg: Config, path: str, task: str) -> Optional[nn.Module]:
         ValueError: If the config lacks a part, a part can't be built, or a first sample
             can't be read.
     """
-    check_kernels()
     state, visualizers = get_random_state(), Visualizer._instance_dict.copy()
     scope = cfg.get('default_scope') or 'mmengine'
     within = DefaultScope.overwrite_default_scope(scope)
@@ -126,19 +123,6 @@ def check_run(cfg: Config, path: str, task: str) -> Optional[nn.Module]:
     for doubt in flight.doubts:
         warn(f'config={path!r}, {doubt}')
     return flight.model
-
-
-def check_kernels() -> None:
-    """Raises an error for a bad MMLINATTN_KERNELS.
-
-    Raises:
-        ValueError: If it is none of its values.
-    """
-    choice = os.environ.get('MMLINATTN_KERNELS', 'auto')
-    if choice not in KERNELS:
-        raise ValueError(
-            f'MMLINATTN_KERNELS must be {", ".join(map(repr, KERNELS))}, got {choice!r}'
-        )
 
 
 class Refusal(ValueError):

@@ -1,16 +1,13 @@
 """Float32 arithmetic inside mixed precision."""
 
-import warnings
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
-from types import TracebackType
 from typing import Any, Callable, Optional
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from .tracing import constant_when_compiled, is_traced
+from .tracing import constant_when_compiled
 
 
 def autocast_disabled(x: Tensor) -> AbstractContextManager:
@@ -20,25 +17,14 @@ def autocast_disabled(x: Tensor) -> AbstractContextManager:
     return nullcontext()
 
 
-def full_float32(x: Tensor) -> AbstractContextManager:
-    """Context in which no operation on ``x``'s device is autocast, and matrix products
-    of float32 have all its digits.
-
-    TF32, or what else ``torch.set_float32_matmul_precision`` and its kin permit, takes
-    13 of 24 bits, too many where exponents and inverses depend on them. A compiled
-    graph can't change the setting: compiling where it is on gives a warning, once.
-    """
-    if not is_traced():
-        return _FullFloat32(x)
-    _check_when_compiled(x.device.type)
-    return autocast_disabled(x)
-
-
 def at_least_float32(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Float16 and bfloat16 tensors as float32, all others unchanged."""
-    return tuple(
-        t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in tensors
-    )
+    return tuple(t.float() if is_half(t) else t for t in tensors)
+
+
+def is_half(x: Tensor) -> bool:
+    """Whether a tensor is in float16 or bfloat16."""
+    return x.dtype in (torch.float16, torch.bfloat16)
 
 
 def is_autocast_to_float16(x: Tensor) -> bool:
@@ -144,61 +130,59 @@ def _as_float32(x: Any, rounded: Optional[torch.dtype]) -> Any:
     return at_least_float32(x if rounded is None else x.to(rounded))[0]
 
 
-class _FullFloat32:
-    def __init__(self, x: Tensor) -> None:
-        self.without_autocast = autocast_disabled(x)
-
-    def __enter__(self) -> None:
-        self.allowed = _precision()
-        _set_precision(_FULL)
-        self.without_autocast.__enter__()
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.without_autocast.__exit__(kind, error, traceback)
-        _set_precision(self.allowed)
-
-
-# From torch 2.9 on, each library has a setting of its own, which may contradict the
-# common one, and reading that raises an error then.
-if hasattr(torch.backends, 'fp32_precision'):
-    _FULL: Any = ('ieee', 'ieee')
-    _backends: Any = torch.backends
-    _LIBRARIES = _backends.cuda.matmul, _backends.mkldnn.matmul
-
-    def _precision() -> Any:
-        return tuple(library.fp32_precision for library in _LIBRARIES)
-
-    def _set_precision(precision: Any) -> None:
-        for library, value in zip(_LIBRARIES, precision):
-            library.fp32_precision = value
-
-    def _tf32_is_on() -> bool:
-        return _LIBRARIES[0].fp32_precision == 'tf32'
-else:
-    _FULL = 'highest'
-    _precision = torch.get_float32_matmul_precision
-    _set_precision = torch.set_float32_matmul_precision
-
-    def _tf32_is_on() -> bool:
-        return torch.backends.cuda.matmul.allow_tf32
-
-
 @constant_when_compiled
-def _check_when_compiled(device_type: str) -> None:
-    if device_type == 'cuda' and _tf32_is_on():
-        _warn_of_tf32()
+def _permitted(device_type: str) -> Optional[str]:
+    # from torch 2.9 on, when the common setting and those of libraries may differ
+    if hasattr(torch.backends, 'fp32_precision'):
+        backends: Any = torch.backends
+        library = backends.mkldnn if device_type == 'cpu' else backends.cuda
+        precision = library.matmul.fp32_precision
+        return precision if precision in ('tf32', 'bf16') else None
+    if device_type == 'cpu':
+        medium = torch.get_float32_matmul_precision() == 'medium'
+        return 'bf16' if medium else None
+    return 'tf32' if torch.backends.cuda.matmul.allow_tf32 else None
 
 
-@cache
-def _warn_of_tf32() -> None:
-    warnings.warn(
-        'TF32 is on while softmax-free attention is compiled: it costs its landmark '
-        'matrix and its inverse some digits, which eager mode would keep. '
-        "torch.set_float32_matmul_precision('highest') before compiling keeps them",
-        stacklevel=2,
-    )
+def rounded_to(x: Tensor) -> Optional[str]:
+    """What matrix products round ``x`` to, 'tf32' or 'bf16', or None.
+
+    ``torch.set_float32_matmul_precision`` and its kin permit it for float32. 11 or 8 of
+    24 bits are too few where exponents and inverses depend on the result.
+    """
+    return _permitted(x.device.type) if x.dtype == torch.float32 else None
+
+
+def full_product(x: Tensor, y: Tensor) -> Tensor:
+    """x @ y with all digits of float32, whatever products may be rounded to.
+
+    Where that is TF32, a factor is the sum of its first 11 bits and the rest; the
+    product of the rests, 2^-22 of the whole, is left out.
+
+    Args:
+        x (Tensor): (..., m, n).
+        y (Tensor): (..., n, k).
+
+    Returns:
+        Tensor: (..., m, k). There is no gradient through what is split.
+    """
+    rounded = rounded_to(x)
+    if rounded is None:
+        return x @ y
+    if rounded == 'bf16':  # of CPUs, which are fast at float64
+        return (x.double() @ y.double()).to(x.dtype)
+    (x, x_rest), (y, y_rest) = _split(x), _split(y)
+    return x @ y + (x @ y_rest + x_rest @ y)
+
+
+def add_product(z: Tensor, x: Tensor, y: Tensor, beta: float, alpha: float) -> Tensor:
+    """beta z + alpha x @ y as :func:`full_product`, (n, m, k)."""
+    if rounded_to(x):
+        return beta * z + alpha * full_product(x, y)
+    return torch.baddbmm(z, x, y, beta=beta, alpha=alpha)
+
+
+def _split(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The first 11 bits of each number, which TF32 has, and the rest."""
+    first = (x.contiguous().view(torch.int32) & -(2**13)).view(torch.float32)
+    return first, x - first

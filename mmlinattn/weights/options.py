@@ -22,7 +22,7 @@ LAYERS = {
 }
 # state and arithmetic of the training, and values that are resized or reported
 # elsewhere
-NOT_COMPARED = {'training', 'halves', 'momentum', 'track_running_stats'}
+NOT_COMPARED = {'training', 'momentum', 'track_running_stats'}
 NOT_COMPARED |= {'p', 'drop_prob'}
 UNCOMPARED_LAYERS = {'PositionTable', 'Dropout', 'DropPath'}
 NOT_BUILT = ('init_cfg', 'out_indices', 'out_type', 'frozen_stages', 'with_cp')

@@ -162,7 +162,7 @@ def softmax_free_attention(side, dims, heads, ratio, kernel, normalize):
 
 
 @pytest.mark.parametrize('device', DEVICES)
-@pytest.mark.parametrize('solver', ['auto', 'newton', 'spectral', 'lanczos'])
+@pytest.mark.parametrize('solver', ['auto', 'newton', 'spectral'])
 @pytest.mark.parametrize('normalize', [True, False])
 def test_softmax_free_attention(normalize, solver, device):
     """A count of the model: neither the device nor the solver change it."""

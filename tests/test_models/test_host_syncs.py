@@ -9,7 +9,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from mmlinattn.functional.softmax_free import solvers
 from mmlinattn.registry import MODELS
 
 pytestmark = pytest.mark.modern
@@ -173,10 +172,6 @@ def test_step_in_a_cuda_graph(name):
 @pytest.mark.parametrize('name', CASES)
 def test_waits_of_a_step(name, monkeypatch):
     """With values, on a CPU that is taken for a GPU."""
-    pick = solvers.pick_solver
-    monkeypatch.setattr(
-        solvers, 'pick_solver', lambda device, *sizes: pick('cuda', *sizes)
-    )
     monkeypatch.setattr(torch.Tensor, 'is_cpu', False)
     waits = waits_of_step(name, 'cpu')
     assert len(waits) <= 1, waits

@@ -33,7 +33,7 @@ from torch import nn
 
 from mmlinattn.analysis import count_flops
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet, reason
-from mmlinattn.engine.preflight import build_model, check_kernels
+from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
 from mmlinattn.utils.cli import (
     Parser,
@@ -235,7 +235,6 @@ def write_json(path, config, shape, parts):
 
 
 def run(args):
-    check_kernels()
     if args.out:
         protect(args, args.out)
     cfg = load_config(args.config, args.cfg_options)

@@ -1,19 +1,9 @@
-"""Softmax-free attention of SOFT and SOFT++.
-
-``attention`` has the whole attention. ``kernel`` has the Gaussian kernel as the
-papers write it, and products with it that never hold it in memory; ``products`` is
-the interface of those products, ``streaming`` and ``triton`` are its
-implementations. ``inverse`` is the landmarks' (pseudo-)inverse as a function of
-autograd, ``solvers`` are the ways to apply it, ``newton``, ``polynomial`` and
-``lanczos`` their mathematics; ``halves`` multiplies float32 on half-precision tensor
-cores.
-"""
+"""Softmax-free attention of SOFT and SOFT++: the Gaussian kernel and its products, and
+the landmarks' (pseudo-)inverse."""
 
 from .attention import softmax_free_attention
-from .inverse import cholesky_solve, newton_pinv
+from .inverse import check_solver, cholesky_solve, newton_alpha, newton_pinv
 from .kernel import gaussian_kernel, gaussian_product
-from .newton import newton_alpha
-from .solvers import check_solver
 
 __all__ = [
     'check_solver',

@@ -1,18 +1,49 @@
-"""The inverse of the landmarks' matrix as a function that has a gradient.
+r"""The inverse of the landmarks' matrix A, as SOFT and SOFT++ compute it.
 
-Legend: ... batch and heads, m landmarks, k columns of a right-hand side.
+T Newton-Raphson steps
+
+.. math:: A_0 = \alpha A, \quad A_{k+1} = 2 A_k - A_k A A_k
+
+take an eigenvalue to :math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`:
+the inverse of large ones, a smooth cut-off of small ones. Three solvers compute this
+operator, and a fourth one another:
+
+- 'newton' takes the steps as they are printed. It is the specification, and fast for
+  small matrices.
+- 'spectral' applies g to the eigenvalues. One eigendecomposition takes a CPU less time
+  than 40 products.
+- 'polynomial' applies a polynomial next to g (:mod:`~.polynomial`), in five products
+  of all matrices at once, which GPUs, compilers and exported files can do.
+- 'cholesky' is the inverse of A itself, which needs a ridge.
+
+Legend: ... batch and heads, m landmarks, k columns of a right-hand side, T steps.
 """
 
-from typing import Any, Optional
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any, Callable, Optional
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from ..precision import at_least_float32, full_float32
-from ..tracing import apply, is_exported
-from .solvers import NEWTON_SOLVERS, CholeskySolver, Solver, check_solver, make_solver
+from ..precision import add_product, at_least_float32, autocast_disabled, full_product
+from ..tracing import apply, is_exported, is_traced
+from . import lanczos, polynomial
+
+NEWTON_SOLVERS = ('auto', 'newton', 'polynomial', 'spectral')
+SOLVERS = (*NEWTON_SOLVERS, 'cholesky')
+# More steps change nothing: in float64, the cut-off of small eigenvalues, 2^(-T/2)
+# of the norm of A, is then below the rounding errors of large ones.
+MAX_ITERS = 100
+# Below this size, 40 products take less time than the other ways.
+_SMALL = 96
+# From this size on, the largest eigenpairs cost a CPU less than all.
+_DEFLATED_FROM = 640
+
+Prepared = Sequence[Any]
 
 
 def newton_pinv(
@@ -22,25 +53,12 @@ def newton_pinv(
     *,
     alpha: Optional[Tensor] = None,
     solver: str = 'auto',
-    semidefinite: bool = False,
 ) -> Tensor:
     r"""Applies ``num_iters`` Newton-Raphson steps towards the inverse of A.
 
-    .. math:: A_0 = \alpha A, \quad A_{k+1} = 2 A_k - A_k A A_k
-
-    In A's eigenbasis the result is
-    :math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`: the
-    inverse of large eigenvalues, a smooth cut-off of small ones. Four solvers
-    compute this operator: ``'newton'`` by its steps, ``'polynomial'`` by a
-    polynomial next to g in few products (:mod:`~.polynomial`; 18 to 24 steps),
-    ``'spectral'`` by g and an eigendecomposition, ``'lanczos'`` by g of the
-    eigenvalues above the cut-off alone (:func:`~.lanczos.deflate`), matrix by
-    matrix.
-
-    It is finite whatever A's rank, and at equal row sums too, where the literal
-    iteration stands still. But it multiplies rounding errors in A's null
-    space by up to :math:`\alpha 2^T`: in float32, the result for equal landmarks (a
-    constant image) has some three correct digits.
+    The result is finite whatever A's rank, and at equal row sums too, where the literal
+    iteration stands still. Rounding errors in A's null space grow by up to
+    :math:`\alpha 2^T`: for equal landmarks, float32 has some three correct digits.
 
     The backward pass uses the differential of the inverse, with the forward
     result Y in its place: :math:`\nabla_A = -Y^T G Y^T` (*SOFT*, arXiv 2110.11945;
@@ -55,12 +73,8 @@ def newton_pinv(
             operator times ``rhs`` and the gradient costs O(m(m + k)).
         alpha (Tensor, optional): Step size, (..., 1, 1), below
             :math:`2/\lambda_{max}^2`. Default: :func:`newton_alpha`.
-        solver (str): 'newton', 'polynomial', 'spectral', 'lanczos', or 'auto',
-            which picks one of them by device, size and number of steps. The result of
-            'polynomial' is worthless where an eigenvalue is negative, beyond rounding
-            errors; nobody looks.
-        semidefinite (bool): Whether ``a`` is known to have no such eigenvalue, so that
-            'auto' may pick 'polynomial'.
+        solver (str): 'newton', 'polynomial', 'spectral', or 'auto', which picks one of
+            them by device, size and number of steps.
 
     Returns:
         Tensor: The pseudo-inverse, (..., m, m), or its product with ``rhs``,
@@ -71,22 +85,19 @@ def newton_pinv(
             ``num_iters`` is no integer in 1...100 (18...24 for 'polynomial') or
             ``solver`` is unknown.
     """
-    check_solver(solver, num_iters, solvers=('auto', *NEWTON_SOLVERS))
+    check_solver(solver, num_iters, solvers=NEWTON_SOLVERS)
     if not is_exported():
         _check_shapes(a, rhs)
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
-    chosen = make_solver(solver, num_iters, a, semidefinite=semidefinite)
-    return _solve(a, rhs, chosen, alpha)
+    return _solve(a, rhs, _pick_solver(solver, num_iters, a), num_iters, alpha)
 
 
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     """Solves A y = rhs for symmetric positive definite A, in float32 or more.
 
-    The operator differs from :func:`newton_pinv`, which cuts off small eigenvalues;
-    add the model's ridge to A first. It costs m^3 / 3 multiply-accumulates. The result
-    is finite for landmarks of any rank if the ridge is well above A's rounding errors,
-    1e-7 m.
+    The operator differs from :func:`newton_pinv`, which cuts off small eigenvalues. Add
+    a ridge to A first, well above its rounding errors, 1e-7 m.
 
     Args:
         a (Tensor): Symmetric positive definite matrices, (..., m, m).
@@ -96,7 +107,96 @@ def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
         Tensor: y, (..., m, k), in the dtype of ``a``. The gradient can be
         taken once, not twice.
     """
-    return _solve(a, rhs, CholeskySolver())
+    return _solve(a, rhs, 'cholesky')
+
+
+def newton_alpha(a: Tensor, beta: float = 0.5, max_halvings: int = 10) -> Tensor:
+    r"""Step size of SOFT++, for each matrix separately.
+
+    :math:`\alpha = 2\beta^n/\|A\|_1^2` with the first n in 0...max_halvings
+    for which :math:`\|I - \alpha A^2\|_1 \le 1.01`, and the last one if none
+    is (*Softmax-free Linear Transformers*, arXiv 2207.03341; the bound is that
+    of the official code). As A is symmetric and non-negative, the norms need
+    only the diagonal and the column sums of :math:`A^2`.
+
+    Args:
+        a (Tensor): Symmetric non-negative matrices, (..., m, m).
+        beta (float): Factor between two candidates.
+        max_halvings (int): Largest exponent n.
+
+    Returns:
+        Tensor: Step sizes, (..., 1, 1).
+    """
+    row_sum = a.sum(-1, keepdim=True)
+    # columns of A^2: their sums and their diagonal entries, (..., m)
+    square_sum = full_product(a, row_sum).squeeze(-1)
+    square_diag = a.square().sum(-1)
+    norm = row_sum.amax((-2, -1))
+    exponents = torch.arange(max_halvings + 1, device=a.device, dtype=a.dtype)
+    candidates = 2 * beta**exponents / norm.square().unsqueeze(-1)
+    alpha = candidates[..., None]
+    diag = alpha * square_diag.unsqueeze(-2)
+    off_diag = alpha * (square_sum - square_diag).unsqueeze(-2)
+    residual = ((1 - diag).abs() + off_diag).amax(-1)
+    # argmax of booleans is the first True
+    accepted = residual <= 1.01
+    accepted[..., -1] = True
+    first = accepted.to(torch.uint8).argmax(-1, keepdim=True)
+    alpha = candidates.gather(-1, first).squeeze(-1)
+    # With equal row sums alpha * lambda_max^2 is exactly 2, where the
+    # iteration stands still at 0; ||A^2||_1 bounds lambda_max^2 from above.
+    limit = 2 * (1 - 1e-4) / square_sum.amax(-1)
+    return torch.minimum(alpha, limit)[..., None, None]
+
+
+def newton_filter(eigenvalues: Tensor, alpha: Tensor, num_iters: int) -> Tensor:
+    r""":math:`g(\lambda)`, to which T steps take an eigenvalue; 0 for 0."""
+    reduced = alpha * eigenvalues.square()
+    residual = 1 - reduced
+    # log1p keeps the digits of a residual next to 1
+    log_residual = torch.where(
+        residual > 0, torch.log1p(-reduced), residual.abs().log()
+    )
+    filtered = -torch.expm1(2.0**num_iters * log_residual) / eigenvalues
+    return filtered.where(eigenvalues != 0, eigenvalues)
+
+
+def check_solver(
+    solver: str,
+    num_iters: int = 20,
+    ridge: float = 0.0,
+    solvers: tuple[str, ...] = SOLVERS,
+) -> None:
+    """Raises an error for options of the inversion that make no sense.
+
+    Raises:
+        ValueError: If ``solver`` is unknown, ``num_iters`` is no integer in
+            1...100, ``ridge`` is negative or not finite, or 'cholesky' is asked
+            for without a positive ``ridge``, or 'polynomial' for fewer than 18 or
+            more than 24 steps.
+    """
+    if solver == 'lanczos':
+        warnings.warn(
+            "solver='lanczos' is gone, and 'auto' takes its place; the name will be an "
+            'error in version 0.3',
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    elif solver not in solvers:
+        raise ValueError(f'solver must be one of {solvers}, got {solver!r}')
+    if not isinstance(num_iters, int) or not 1 <= num_iters <= MAX_ITERS:
+        raise ValueError(
+            f'num_iters must be an integer in 1...{MAX_ITERS}, got {num_iters!r}'
+        )
+    if solver == 'polynomial' and not _has_polynomial(num_iters):
+        raise ValueError(
+            f"solver='polynomial' takes num_iters in {polynomial.FEWEST_STEPS}..."
+            f"{polynomial.MOST_STEPS}, got {num_iters}; solver='newton' takes any"
+        )
+    if not (ridge >= 0 and math.isfinite(ridge)):
+        raise ValueError(f'ridge must be finite and not negative, got {ridge}')
+    if solver == 'cholesky' and not ridge:
+        raise ValueError(f"solver='cholesky' needs a positive ridge, got ridge={ridge}")
 
 
 def _check_shapes(a: Tensor, rhs: Optional[Tensor]) -> None:
@@ -111,13 +211,30 @@ def _check_shapes(a: Tensor, rhs: Optional[Tensor]) -> None:
         )
 
 
+def _pick_solver(solver: str, num_iters: int, a: Tensor) -> str:
+    """What 'auto' stands for, and 'spectral' in a file, which has no eigenvalues."""
+    if solver not in ('auto', 'lanczos') and not is_exported():
+        return solver
+    if a.is_cpu and not is_traced():
+        return 'newton' if a.size(-1) < _SMALL else 'spectral'
+    return 'polynomial' if _has_polynomial(num_iters) else 'newton'
+
+
+def _has_polynomial(num_iters: int) -> bool:
+    return polynomial.FEWEST_STEPS <= num_iters <= polynomial.MOST_STEPS
+
+
 def _solve(
-    a: Tensor, rhs: Tensor, solver: Solver, alpha: Optional[Tensor] = None
+    a: Tensor,
+    rhs: Tensor,
+    solver: str,
+    num_iters: int = 0,
+    alpha: Optional[Tensor] = None,
 ) -> Tensor:
     dtype = a.dtype
-    with full_float32(a):
+    with autocast_disabled(a):
         a, rhs = at_least_float32(a, rhs)
-        return apply(_Solve, a, rhs, solver, alpha).to(dtype)
+        return apply(_Solve, a, rhs, solver, num_iters, alpha).to(dtype)
 
 
 class _Solve(Function):
@@ -126,19 +243,120 @@ class _Solve(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, a: Tensor, rhs: Tensor, solver: Solver, alpha: Optional[Tensor]
+        ctx: Any,
+        a: Tensor,
+        rhs: Tensor,
+        solver: str,
+        num_iters: int,
+        alpha: Optional[Tensor],
     ) -> Tensor:
-        prepared = solver.prepare(a, alpha)
-        y = solver.apply(prepared, rhs)
+        if alpha is None and solver != 'cholesky':
+            alpha = newton_alpha(a)
+        prepared = _PREPARE[solver](a, alpha, num_iters)
+        y = _APPLY[solver](prepared, rhs, num_iters)
         ctx.save_for_backward(y, *prepared)
-        ctx.solver = solver
+        ctx.solver, ctx.num_iters = solver, num_iters
         return y
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], ...]:
         y, *prepared = ctx.saved_tensors
-        with full_float32(grad):
-            grad_rhs = ctx.solver.apply_transposed(prepared, grad)
-            grad_a = -grad_rhs @ y.mT if ctx.needs_input_grad[0] else None
-        return grad_a, grad_rhs, None, None
+        with autocast_disabled(grad):
+            # the operator is symmetric
+            grad_rhs = _APPLY[ctx.solver](prepared, grad, ctx.num_iters)
+            grad_a = None
+            if ctx.needs_input_grad[0]:
+                grad_a = full_product(-grad_rhs, y.mT)
+        return grad_a, grad_rhs, None, None, None
+
+
+def _newton(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
+    """The iteration as it is written, (..., m, m) to (..., m, m)."""
+    inverse, a = _one_axis(alpha * a), _one_axis(a)
+    for _ in range(num_iters):
+        product = full_product(inverse, a)
+        inverse = add_product(inverse, product, inverse, beta=2, alpha=-1)
+    return (inverse,)
+
+
+def _apply_newton(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
+    return full_product(prepared[0].view(*x.shape[:-1], -1), x)
+
+
+def _spectral(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
+    """Eigenvectors (r, m), what becomes of their eigenvalues (r, 1), and, where these
+    are the large ones only, the rest of A (m, m) and g's slope at 0: of each matrix."""
+    if a.size(-1) < _DEFLATED_FROM:
+        eigenvalues, vectors = torch.linalg.eigh(a)
+        filtered = newton_filter(eigenvalues.unsqueeze(-1), alpha, num_iters)
+        return vectors.mT, filtered
+    prepared: list[Any] = []
+    alphas = _one_axis(alpha.expand(*a.shape[:-2], 1, 1))
+    for matrix, step in zip(_one_axis(a), alphas):
+        slope = 2.0**num_iters * step.double()
+        found = lanczos.deflate(matrix, slope)
+        if found is None:  # too many are large
+            eigenvalues, columns = torch.linalg.eigh(matrix)
+            found = eigenvalues.unsqueeze(-1), columns.mT, None
+        filtered = newton_filter(found[0], step, num_iters)
+        prepared += found[1], filtered, found[2], slope
+    return prepared
+
+
+def _apply_spectral(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
+    if len(prepared) == 2:
+        vectors, filtered = prepared
+        return full_product(vectors.mT, filtered * full_product(vectors, x))
+    y = torch.empty_like(x)
+    each = zip(_one_axis(y), _one_axis(x), *(prepared[i::4] for i in range(4)))
+    for y_i, x_i, vectors, filtered, rest, slope in each:
+        leading = vectors @ x_i
+        torch.mm(vectors.mT, filtered * leading, out=y_i)
+        if rest is not None:
+            x_i = torch.addmm(x_i, vectors.mT, leading, alpha=-1)
+            y_i += lanczos.apply_rest(rest, slope, x_i, num_iters)
+    return y
+
+
+def _polynomial(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
+    scale = _one_axis((alpha / 2).sqrt().expand(*a.shape[:-2], 1, 1))
+    found = polynomial.newton_polynomial(num_iters, a.dtype)
+    return scale, *polynomial.polynomial_powers(found, scale * _one_axis(a))
+
+
+def _apply_polynomial(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
+    scale, *powers = prepared
+    found = polynomial.newton_polynomial(num_iters, x.dtype)
+    y = polynomial.apply_polynomial(found, scale, powers, _one_axis(x))
+    return y.view(x.shape)
+
+
+def _cholesky(a: Tensor, alpha: None, num_iters: int) -> Prepared:
+    return (torch.linalg.cholesky(a),)
+
+
+def _apply_cholesky(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
+    return torch.cholesky_solve(x, prepared[0])
+
+
+def _one_axis(x: Tensor) -> Tensor:
+    """All axes before the last two as one."""
+    return x.unsqueeze(0).flatten(0, -3)
+
+
+# The work that depends on A only: of matrices (..., m, m), the step size (..., 1, 1)
+# and T.
+_PREPARE: dict[str, Callable[..., Prepared]] = {
+    'newton': _newton,
+    'spectral': _spectral,
+    'polynomial': _polynomial,
+    'cholesky': _cholesky,
+}
+# The operator times (..., m, k), of what was prepared and T.
+_APPLY: dict[str, Callable[[Prepared, Tensor, int], Tensor]] = {
+    'newton': _apply_newton,
+    'spectral': _apply_spectral,
+    'polynomial': _apply_polynomial,
+    'cholesky': _apply_cholesky,
+}

@@ -1,19 +1,42 @@
-"""The Gaussian kernel of softmax-free attention, and products with it.
+r"""The Gaussian kernel of softmax-free attention, and products with it.
 
-Legend: B batch, h heads, M rows, N columns of the kernel matrix K, d head dim,
-e channels of values.
+With :math:`a' = (a, -|a|^2/2, 1)` and :math:`b' = (b, 1, -|b|^2/2)` the logarithm of
+the kernel is an inner product, :math:`a' \cdot b' = -|a - b|^2/2`. So softmax attention
+of queries a', keys b' and values v is a product with the kernel, divided by its row
+sums z. One more key, the *sink*, undoes the division. Its logit is 0 for all queries,
+its value is 1 in a column of its own, where the others have 0. The result has the
+columns :math:`K v / (1 + z)` and :math:`1 / (1 + z)`, and their ratio is the product.
+
+Legend: B batch, h heads, M rows, N columns of the kernel K, d head dim, e channels of
+values, w width of queries, keys and values of the softmax attention.
 """
 
-from typing import Any, Optional
+from typing import Optional
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
-from ..precision import at_least_float32, full_float32
-from ..tracing import apply, is_exported
-from .products import Products, kernels_run, pick_products
+from ..maps import unflatten
+from ..precision import at_least_float32, autocast_disabled, is_half, rounded_to
+from ..tracing import constant_when_compiled, is_exported
+
+# The sink's value, as 1 / (1 + z) is subnormal in float16 where many tokens are alike.
+_SINK = 2.0**10
+# Logit of a key without weight.
+_NOWHERE = -3e4
+# By dtype: columns that -|a|^2/2 is the sum of, so that no digit of it gets lost, and
+# the largest norm of a token. Beyond that, rounding errors of the logits would grow
+# without limit, and in float16 |a|^2/2 would overflow. Natural images stay below 20.
+_LIMITS = {
+    torch.float16: (2, 250.0),
+    torch.bfloat16: (3, 250.0),
+    torch.float32: (1, 1e3),
+    torch.float64: (1, 1e6),
+}
+# A GPU wants this many blocks of 64 queries, of at least this many keys each.
+_BLOCKS, _QUERIES, _KEYS, _MOST_CHUNKS = 256, 64, 1024, 32
+_PIECES = 8  # of an exported product, which holds the kernel of one
 
 
 def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
@@ -29,76 +52,34 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
 
     Returns:
         Tensor: (..., M, N), values in [0, 1]. Half precision is computed and
-        returned in float32: a squared norm overflows float16. The gradient can be
-        taken once, not twice.
+        returned in float32: a squared norm overflows float16.
     """
-    with full_float32(q):
-        if k is None:
-            return apply(_OwnKernel, *at_least_float32(q))
-        return apply(_GaussianKernel, *at_least_float32(q, k))
-
-
-def _kernel(q: Tensor, k: Tensor) -> Tensor:
-    """Works in place; PyTorch's own graph would keep a matrix for each step."""
-    half_square_q = q.square().sum(-1, keepdim=True) / 2
-    half_square_k = k.square().sum(-1).unsqueeze(-2) / 2
-    exponents = (q @ k.transpose(-2, -1)).sub_(half_square_q).sub_(half_square_k)
-    # rounding can make a distance negative
-    return exponents.clamp_(max=0).exp_()
-
-
-class _GaussianKernel(Function):
-    @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor) -> Tensor:
-        kernel = _kernel(q, k)
-        ctx.save_for_backward(q, k, kernel)
-        return kernel
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        q, k, kernel = ctx.saved_tensors
-        with full_float32(grad):
-            s = grad * kernel
-            grad_q = s @ k - s.sum(-1, keepdim=True) * q
-            grad_k = s.mT @ q - s.sum(-2).unsqueeze(-1) * k
-        return grad_q, grad_k
-
-
-class _OwnKernel(Function):
-    @staticmethod
-    def forward(ctx: Any, q: Tensor) -> Tensor:
-        if not is_exported() and q.dtype == torch.float32 and kernels_run(q):
-            from .triton.landmarks import own_kernel  # imports Triton
-
-            kernel = own_kernel(q)
-            ctx.save_for_backward(q, kernel)
-            return kernel
-        kernel = _kernel(q, q)
-        if is_exported():  # ONNX has no view of a diagonal
-            kernel = kernel.maximum(torch.eye(q.size(-2)).to(q))
-        else:
-            kernel.diagonal(dim1=-2, dim2=-1).fill_(1)
-        ctx.save_for_backward(q, kernel)
-        return kernel
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        q, kernel = ctx.saved_tensors
-        with full_float32(grad):
-            s = (grad + grad.mT) * kernel
-            return s @ q - s.sum(-1, keepdim=True) * q
+    is_own = k is None
+    with autocast_disabled(q):
+        q, k = at_least_float32(q, q if k is None else k)
+        dtype = q.dtype
+        if rounded_to(q):
+            q, k = q.double(), k.double()
+        q, k = _centered(q, k)
+        # in place: autograd would keep a matrix for each step
+        exponents = (q @ k.transpose(-2, -1)).add_(_minus_half_square(q))
+        exponents = exponents.add_(_minus_half_square(k).transpose(-2, -1))
+        with torch.no_grad():  # what rounding did to distances has no gradient
+            exponents.clamp_(max=0)
+            if is_own and is_exported():  # ONNX has no view of a diagonal
+                exponents.mul_(1 - torch.eye(q.size(-2)).to(q))
+            elif is_own:
+                exponents.diagonal(dim1=-2, dim2=-1).zero_()
+        return exponents.exp_().to(dtype)
 
 
 def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Computes ``gaussian_kernel(q, k) @ v`` without the kernel matrix in memory.
 
-    It is computed in blocks, forward and backward: time grows with M * N,
-    memory with M + N. The gradient can be taken once, not twice.
-
-    Triton kernels compute it where they can run, plain PyTorch elsewhere. The
-    environment variable ``MMLINATTN_KERNELS`` forces ``triton`` or ``torch``.
+    It is PyTorch's fused softmax attention, forward and backward, as the module's
+    docstring says: time grows with M * N, memory with M + N. Errors of float32 are
+    3e-7 to 3e-6 of the result's norm for tokens of natural images, and grow with their
+    squared distance to their mean.
 
     Args:
         q (Tensor): (B, h, M, d).
@@ -106,42 +87,146 @@ def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         v (Tensor): (B, h, N, e).
 
     Returns:
-        Tensor: (B, h, M, e), sums and result in float32 for half precision. The
-        kernels multiply half precision as it is, PyTorch converts it to float32.
+        Tensor: (B, h, M, e), in float32 for half precision; see :func:`product_dtype`.
 
     Raises:
-        ValueError: If the shapes do not fit, or ``MMLINATTN_KERNELS`` is none
-            of 'auto', 'triton' and 'torch'.
-        RuntimeError: If it is 'triton' and the kernels can't run.
+        ValueError: If the shapes do not fit.
     """
+    check_shapes(
+        q, k, v, 'q, k and v must be (B, h, M, d), (B, h, N, d) and (B, h, N, e)'
+    )
+    with autocast_disabled(q):
+        dtype = product_dtype(q, k, v)
+        q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
+        if is_exported():
+            return _product_in_pieces(q, k, v)
+        chunks = 1
+        if q.is_cuda:  # a CPU has enough to do with one
+            chunks = _count_chunks(q.size(0) * q.size(1), q.size(2), k.size(2))
+        return _fused_product(q, k, v, chunks)
+
+
+def check_shapes(q: Tensor, k: Tensor, v: Tensor, wanted: str) -> None:
+    """Raises an error for shapes that no product with a kernel can be taken of."""
+    if is_exported():
+        return
     fits = (
         q.dim() == k.dim() == v.dim() == 4
         and q.shape[:2] == k.shape[:2]
         and q.size(-1) == k.size(-1)
         and k.shape[:3] == v.shape[:3]
+        and 0 not in (*q.shape, *k.shape)
     )
     if not fits:
-        raise ValueError(
-            'q, k and v must be (B, h, M, d), (B, h, N, d) and (B, h, N, e), '
-            f'got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(v.shape)}'
-        )
-    with full_float32(q):
-        return _GaussianProduct.apply(q, k, v, pick_products(q, k, v))
+        shapes = ', '.join(str(tuple(x.shape)) for x in (q, k, v))
+        raise ValueError(f'{wanted}, got {shapes}')
 
 
-class _GaussianProduct(Function):
-    @staticmethod
-    def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, products: Products
-    ) -> Tensor:
-        ctx.save_for_backward(q, k, v)
-        ctx.products = products
-        return products.product(q, k, v)
+def product_dtype(*tensors: Tensor) -> torch.dtype:
+    """What products with the kernel are computed in.
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], ...]:
-        inputs = ctx.saved_tensors
-        with full_float32(grad):
-            grads = ctx.products.product_grad(*inputs, grad)
-        return (*(g.to(x.dtype) for g, x in zip(grads, inputs)), None)
+    That is half precision where all tensors have it, on a GPU, and no gradient is
+    wanted: a result has up to twice the error then that its rounding has, a gradient of
+    the landmarks eight times. Elsewhere it is float32 or float64.
+    """
+    first = tensors[0]
+    if (
+        first.is_cuda
+        and is_half(first)
+        and not torch.is_grad_enabled()
+        and all(x.dtype == first.dtype for x in tensors)
+    ):
+        return first.dtype
+    widened = at_least_float32(*tensors)
+    double = any(x.dtype == torch.float64 for x in widened)
+    return torch.float64 if double else torch.float32
+
+
+def _fused_product(q: Tensor, k: Tensor, v: Tensor, chunks: int = 1) -> Tensor:
+    """The product by softmax attention, with keys in chunks whose results add up."""
+    squares, farthest = _limits_of(q.dtype)
+    d, e = q.size(-1), v.size(-1)
+    width = max(d + 2 * squares, e + 1)
+    if q.is_cuda:  # its kernels want a multiple of 8
+        width = -(-width // 8) * 8
+    if not is_half(q):  # there, a shift would round the tokens
+        q, k = _centered(q, k)
+    farthest = farthest / d**0.5
+    q, k = q.clamp(-farthest, farthest), k.clamp(-farthest, farthest)
+    ones = q.new_ones(squares)
+    queries = _columns((q, _minus_half_squares(q, squares), ones), width)
+    keys = _columns((k, ones, _minus_half_squares(k, squares)), width)
+    v = F.pad(v, (0, width - e))
+    sink = q.new_zeros(width)
+    sink[e] = _SINK
+    if chunks > 1:
+        outside, missing = q.shape[:2], -k.size(-2) % chunks
+        nowhere = q.new_zeros(width)
+        nowhere[d + squares] = _NOWHERE  # where every query has 1
+        keys = _with_rows(keys, nowhere, missing)
+        v = F.pad(v, (0, 0, 0, missing))
+        keys, v = (x.unflatten(2, (chunks, -1)).flatten(0, 1) for x in (keys, v))
+        queries = queries.flatten(0, 1).unsqueeze(1).expand(-1, chunks, -1, -1)
+    keys, v = F.pad(keys, (0, 0, 0, 1)), _with_rows(v, sink)
+    out = F.scaled_dot_product_attention(queries, keys, v, scale=1.0)
+    (out,) = at_least_float32(out)
+    product = out[..., :e] * (_SINK / out[..., e : e + 1])
+    return product.sum(1).unflatten(0, outside) if chunks > 1 else product
+
+
+@constant_when_compiled
+def _limits_of(dtype: torch.dtype) -> tuple[int, float]:
+    return _LIMITS[dtype]
+
+
+def _columns(parts: tuple[Tensor, ...], width: int) -> Tensor:
+    """Vectors side by side, filled up with zeros, (B, h, N, width)."""
+    shape = parts[0].shape[:-1]
+    missing = width - sum(x.size(-1) for x in parts)
+    parts = *parts, parts[0].new_zeros(missing)
+    return torch.cat([x.expand(*shape, -1) for x in parts], -1)
+
+
+def _with_rows(x: Tensor, row: Tensor, count: int = 1) -> Tensor:
+    """(B, h, N, w) with more vectors at the end, all equal."""
+    return torch.cat((x, row.expand(*x.shape[:2], count, -1)), -2)
+
+
+def _minus_half_squares(x: Tensor, count: int) -> Tensor:
+    """-|x|^2 / 2, (..., d) to (..., count): numbers of x's dtype that add up to it."""
+    rest = _minus_half_square(*at_least_float32(x))
+    parts = []
+    for _ in range(count):
+        parts.append(rest.to(x.dtype))
+        rest = rest - parts[-1]
+    return torch.cat(parts, -1)
+
+
+def _minus_half_square(x: Tensor) -> Tensor:
+    return -x.square().sum(-1, keepdim=True) / 2
+
+
+def _centered(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Both shifted by k's mean, so that less cancels in the logits."""
+    center = k.detach().mean(-2, keepdim=True)
+    return q - center, k - center
+
+
+def _count_chunks(num_heads: int, num_queries: int, num_keys: int) -> int:
+    """How many chunks of keys give a GPU enough to do."""
+    blocks = num_heads * -(-num_queries // _QUERIES)
+    return max(1, min(_BLOCKS // blocks, num_keys // _KEYS, _MOST_CHUNKS))
+
+
+def _product_in_pieces(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """The product by the kernel of some of the queries after the other."""
+    num_queries = q.size(2)
+    q, k = _centered(q, k)
+    of_q, of_k = _minus_half_square(q), _minus_half_square(k)
+    queries = torch.cat((q, of_q, torch.ones_like(of_q)), -1)
+    keys = torch.cat((k, torch.ones_like(of_k), of_k), -1).transpose(-2, -1)
+    # in equal pieces, the last one filled up
+    queries = F.pad(queries, (0, 0, 0, -num_queries % _PIECES))
+    queries = unflatten(queries, 2, (_PIECES, queries.size(2) // _PIECES))
+    products = [(x @ keys).clamp(max=0).exp() @ v for x in queries.unbind(2)]
+    return torch.cat(products, 2)[:, :, :num_queries]

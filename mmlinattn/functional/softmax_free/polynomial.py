@@ -18,33 +18,16 @@ from typing import Any, Callable, NamedTuple
 import torch
 from torch import Tensor
 
-from ..tracing import constant_when_compiled
+from ..precision import add_product, full_product
+from ..tracing import constant_when_compiled, is_exported
 
-# What the error of r may be at any eigenvalue, and r itself where it counts as 0.
-_TOLERANCES = {torch.float32: 5e-7, torch.float64: 1e-13}
 # Fewer steps don't end at the step size's bound, after more of them rounding errors
 # of float32 are above the cut-off.
-MIN_ITERS, MAX_ITERS = 18, 24
-
-
-class Accuracy(NamedTuple):
-    """What the Triton kernels compute how exactly.
-
-    Attributes:
-        tolerance (float): Of the polynomial.
-        terms (int): Of its terms in the last matrix, the first so many, which are
-            small, are products with the large half of that matrix alone.
-    """
-
-    tolerance: float
-    terms: int
-
-
-# By ``halves``: docs/benchmarks/inverse_precision.md has the errors of y.
-ACCURACIES = {1: Accuracy(3e-5, 6), 2: Accuracy(_TOLERANCES[torch.float32], 4)}
-# One of so many powers is kept for products with columns, as training holds them for
-# its backward pass. The others cost two products each with the one before.
-KEPT = 3
+FEWEST_STEPS, MOST_STEPS = 18, 24
+# What the error of r may be at any eigenvalue, and r itself where it counts as 0.
+_TOLERANCES = {torch.float32: 5e-7, torch.float64: 1e-13}
+# One of so many powers is kept until the backward pass; the others cost two products.
+_KEPT = 3
 
 
 class Polynomial(NamedTuple):
@@ -83,12 +66,11 @@ def newton_polynomial(num_iters: int, dtype: torch.dtype) -> Polynomial:
     Returns:
         Polynomial: The same whatever the matrix.
     """
-    return polynomial_within(num_iters, _TOLERANCES[dtype])
+    return _fit(num_iters, _TOLERANCES[dtype])
 
 
 @cache
-def polynomial_within(num_iters: int, tolerance: float) -> Polynomial:
-    """The same to a tolerance: of r anywhere, and below which r counts as 0."""
+def _fit(num_iters: int, tolerance: float) -> Polynomial:
     reach = 2 ** ((num_iters + 1) / 2)
     # the value of w from which on r is negligible
     edge = math.sqrt(-math.log(tolerance)) / reach
@@ -156,51 +138,40 @@ def apply_polynomial(
     lowest, *others, highest = polynomial.coefficients
     b, following = highest * x, torch.zeros_like(x)
     for c in reversed(others):
-        right = torch.sub(following, x, alpha=c)
-        b, following = torch.baddbmm(right, shifted, b, beta=-1), b
-    right = torch.sub(following, x, alpha=lowest)
-    return torch.baddbmm(right, shifted, b, beta=-1, alpha=0.5)
+        b, following = full_product(shifted, b) - following + c * x, b
+    return 0.5 * full_product(shifted, b) - following + lowest * x
 
 
 def _factor(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> Tensor:
     """4 h_k (1 - h_k w_k) x."""
-    h, w = polynomial.heights[k], powers[k]
-    if w is not None:
-        return torch.baddbmm(x, w, x, beta=4 * h, alpha=-4 * h**2)
-    return 4 * h * torch.sub(x, _times(polynomial, powers, k, x), alpha=h)
+    h = polynomial.heights[k]
+    return 4 * h * x - 4 * h**2 * _times(polynomial, powers, k, x)
 
 
 def _times(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> Tensor:
     """w_k x."""
     w = powers[k]
     if w is not None:
-        return torch.bmm(w, x)
+        return full_product(w, x)
     return _times(polynomial, powers, k - 1, _factor(polynomial, powers, k - 1, x))
 
 
-def polynomial_powers(
-    polynomial: Polynomial, w: Tensor, step: Callable[[Tensor, float], Tensor]
-) -> list[Any]:
+def polynomial_powers(polynomial: Polynomial, w: Tensor) -> list[Any]:
     """The matrices of w that :func:`apply_polynomial` multiplies by.
 
     Args:
         polynomial (Polynomial): Of the steps.
         w (Tensor): Symmetric, of eigenvalues in [0, 1], (n, m, m).
-        step (Callable): :func:`parabola`, or another way to it.
 
     Returns:
         list[Tensor | None]: :math:`w_0` to :math:`w_{K-1}`, None for those that are
         not kept, and :math:`4 w_K - 2`; (n, m, m) each.
     """
     powers: list[Any] = []
+    kept = 1 if is_exported() else _KEPT
     for k, h in enumerate(polynomial.heights):
-        powers.append(w if k % KEPT == 0 else None)
-        w = step(w, h)
-    w = 4 * w
-    w.diagonal(dim1=-2, dim2=-1).sub_(2)
-    return [*powers, w]
-
-
-def parabola(w: Tensor, height: float) -> Tensor:
-    """4 h w (1 - h w), (n, m, m) to (n, m, m)."""
-    return torch.baddbmm(w, w, w, beta=4 * height, alpha=-4 * height**2)
+        powers.append(w if k % kept == 0 else None)
+        w = add_product(w, w, w, beta=4 * h, alpha=-4 * h**2)
+    # ONNX has no view of a diagonal
+    eye = torch.eye(w.size(-1), device=w.device, dtype=w.dtype)
+    return [*powers, torch.sub(4 * w, eye, alpha=2)]

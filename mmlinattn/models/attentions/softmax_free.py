@@ -35,7 +35,6 @@ class SoftmaxFreeAttention(BaseAttention):
         ridge (float, optional): Added to A's diagonal. Default: 0 with
             ``attn_norm``, 0.01 without.
         attn_scale (bool): Learns one AttnScale factor per head.
-        halves (int, optional): See :func:`mmlinattn.functional.softmax_free_attention`.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
@@ -59,7 +58,6 @@ class SoftmaxFreeAttention(BaseAttention):
         solver='auto',
         ridge=None,
         attn_scale=False,
-        halves=None,
         init_cfg=None,
     ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
@@ -76,7 +74,6 @@ class SoftmaxFreeAttention(BaseAttention):
         self.num_iters = num_iters
         self.solver = solver
         self.ridge = ridge
-        self.halves = halves
         self.q = nn.Linear(embed_dims, embed_dims)
         self.v = nn.Linear(embed_dims, embed_dims)
         self.sampler = SAMPLERS[sampler](self.head_dims, sampling_ratio, num_landmarks)

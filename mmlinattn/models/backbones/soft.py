@@ -52,7 +52,6 @@ class SOFT(PyramidTransformer):
         solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.
         ridge (float, optional): Added to the diagonal of the landmarks'
             matrix. Default: 0 with ``attn_norm``, 0.01 without.
-        halves (int, optional): See :func:`mmlinattn.functional.softmax_free_attention`.
         img_size (int): Image side that the position tables are made for.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`: ``in_channels``,
             ``out_indices``, ``out_type``, ``drop_path_rate``,
@@ -102,7 +101,6 @@ class SOFT(PyramidTransformer):
         num_iters=20,
         solver='auto',
         ridge=None,
-        halves=None,
         img_size=224,
         **kwargs,
     ):
@@ -146,7 +144,6 @@ class SOFT(PyramidTransformer):
                 num_iters=num_iters,
                 solver=solver,
                 ridge=ridge,
-                halves=halves,
             )
             for ratio, kernel in zip(ratios, kernels)
         ]
