@@ -276,8 +276,11 @@ def measure_times(index, case, args, peaks):
         return any('error' not in peaks[step].get(name, ()) for step in steps)
 
     device, dtype = args.device, getattr(torch, args.dtype)
+    names = list(filter(can_run, case.variants))
+    if not names:  # then the inputs may not be there either
+        return {}, {}
     inputs, warm_up = make_inputs(case, args)
-    modules = build(case, args, filter(can_run, case.variants))
+    modules = build(case, args, names)
     flops = {}
     if case.counted:
         flops = {name: count(module, inputs) for name, module in modules.items()}
@@ -285,8 +288,8 @@ def measure_times(index, case, args, peaks):
     times = {}
     with ExitStack() as stack:
         if args.against:
-            names = [name for name in case.variants if can_run(before(name))]
-            other = OtherVersion(args.against, index, names, args)
+            others = [name for name in names if can_run(before(name))]
+            other = OtherVersion(args.against, index, others, args)
             stack.enter_context(other)
         for step in case.steps:
             runs = {}
@@ -507,11 +510,12 @@ def due(args):
     if path is None or not path.exists():
         return [], {}, selected(args)
     record = json.loads(path.read_text())
-    for key, value in stands(args).items():
-        if record.get(key) != value:
+    given = stands(args)
+    for key in ('machine', 'small'):
+        if record.get(key) != given.get(key):
             raise ValueError(
-                f'{path} has results with {key}={record.get(key)!r}, not {value!r}; '
-                'give another --out'
+                f'{path} has results with {key}={record.get(key)!r}, not '
+                f'{given.get(key)!r}; give another --out'
             )
     rows = [dict(row, shape=tuple(row['shape'])) for row in record['rows']]
     tries, done = record.get('tries', {}), {(row['case'], row['shape']) for row in rows}

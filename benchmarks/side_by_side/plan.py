@@ -46,6 +46,7 @@ SUITES = {
     'memory': tuple(product(DTYPES, ('1',))),
 }
 PARTS = ('tests', *SUITES)
+THREADS = min(8, os.cpu_count() or 1)
 # Less than this is not worth a process.
 SHORTEST = 15
 # A decorator, a module's mark or a parameter's.
@@ -116,6 +117,7 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
+    torch.set_num_threads(THREADS)
     end = time.monotonic() + args.budget
     # ends as an exception does: a process of ours must not outlive this one
     handler = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -141,7 +143,7 @@ def main(argv=None):
 def run_suite(name, options, args, end):
     """Measures what is left of a suite, and tells how far it is."""
     options = [*options, '--device', str(args.device), '--out', str(args.out)]
-    options += ['--resume'] + ['--small'] * args.small
+    options += ['--threads', str(THREADS), '--resume'] + ['--small'] * args.small
     parsed = command.parse_args(options)
     begin = time.monotonic()
     while command.due(parsed)[2]:
