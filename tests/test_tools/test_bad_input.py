@@ -958,14 +958,6 @@ def test_launcher(use, tool, args, words):
     check(use(tool, *command(tool, '{world}/cls.py'), *args), tool, *words)
 
 
-@pytest.mark.parametrize('tool', ['train', 'test', 'get_flops'])
-@pytest.mark.parametrize('value', ['cuda', 'Triton', ' '])
-def test_kernels(use, monkeypatch, tool, value):
-    monkeypatch.setenv('MMLINATTN_KERNELS', value)
-    words = 'MMLINATTN_KERNELS', repr(value), "'torch'"
-    check(use(tool, *command(tool, '{world}/cls.py')), tool, *words)
-
-
 @pytest.mark.parametrize('how', USES)
 def test_trust_that_is_neither(use, monkeypatch, how):
     monkeypatch.setenv('MMLINATTN_TRUST', 'yes')
