@@ -305,6 +305,12 @@ def test_resume(load, tiny, tmp_path, monkeypatch, capsys):
     assert 'has results with small=True, not None' in capsys.readouterr().err
 
 
+def test_equal_cases_are_measured_once(load):
+    command = load('command')
+    args = command.parse_args(['--suite', 'memory', '--small'])
+    assert [i for i, _ in command.selected(args)] == [0, 8]
+
+
 def test_only_some_variants(load, tiny):
     """With the first one of them as the baseline."""
     command = load('command')

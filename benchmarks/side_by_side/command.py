@@ -184,15 +184,16 @@ def check(parser, args):
 
 
 def selected(args):
-    """Places in the suite and cases that the arguments ask for."""
-    cases = []
+    """Places in the suite and cases that the arguments ask for, of those that are the
+    same on small inputs the first."""
+    cases = {}
     for i, case in enumerate(SUITES[args.suite]()):
         names = [x for x in case.variants if x in (args.variants or case.variants)]
         if (args.only or '') in case.title and names:
             case = case.at(args.batch, args.small)
             kept = {name: case.variants[name] for name in names}
-            cases.append((i, case._replace(variants=kept)))
-    return cases
+            cases.setdefault(case.title, (i, case._replace(variants=kept)))
+    return list(cases.values())
 
 
 def run_case(index, case, args, gemm):
