@@ -63,6 +63,8 @@ def peak_or_error(index, variant, step, args):
         message = str(error).strip() or type(error).__name__
         if 'allocate memory' in message or 'out of memory' in message:
             message = 'out of memory'
+        else:
+            synchronize(args.device)  # raises where nothing else can run either
         return dict(error=message.splitlines()[0])
     finally:
         gc.collect()
