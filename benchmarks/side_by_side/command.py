@@ -406,10 +406,12 @@ def describe(args, gemm, rows):
 
 def heading(args, rounds=''):
     """What is measured on what, in two lines."""
-    small = ', small inputs: figures mean nothing' if args.small else ''
-    return (
-        f'Suite `{args.suite}`, {args.dtype}{rounds}{small}.\n{machine(args.device)}.\n'
-    )
+    what = f'Suite `{args.suite}`, {args.dtype}{rounds}'
+    if args.against:
+        what += f', against {args.against}'
+    if args.small:
+        what += ', small inputs: figures mean nothing'
+    return f'{what}.\n{machine(args.device)}.\n'
 
 
 def stem(args):

@@ -100,8 +100,8 @@ def product(stage, transposed) -> Case:
     return Case(
         f'{"P^T Y" if transposed else "P V"}, stage {stage + 1}',
         {
-            'softmax attention': partial(Op, scaled_dot_product_attention),
             'explicit': partial(Op, lambda q, k, v: kernel_matrix(q, k) @ v),
+            'softmax attention': partial(Op, scaled_dot_product_attention),
             'fused': partial(Op, functional.gaussian_product),
         },
         stage_map(DETECTION, stage),
