@@ -31,6 +31,7 @@ import torch
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from side_by_side.memory import resident
+from side_by_side.report import write_json
 
 from mmlinattn.utils.cli import (
     Parser,
@@ -354,20 +355,15 @@ def main(argv=None):
     if not records:
         exit_with(FileNotFoundError(f'--work-dir {folder}: nothing is recorded there'))
     if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
         report = dict(
             torch=torch.__version__,
             python=platform.python_version(),
             batch=BATCH,
             sides=dict(fixed=SIDE, random=RANDOM_SIDES),
             summaries=summaries,
+            **records,
         )
-        text = json.dumps(report, indent=1)[:-2]
-        # a line of the record on a line of the file
-        for sizes, record in records.items():
-            rows = ',\n  '.join(map(json.dumps, record))
-            text += f',\n "{sizes}": [\n  {rows}\n ]'
-        args.out.write_text(text + '\n}\n')
+        write_json(args.out, report)
         plot(records, args.out.with_suffix('.png'))
     sys.exit(not all(map(holds, summaries.values())))
 

@@ -10,7 +10,6 @@ example:
 """
 
 import copy
-import json
 import platform
 import sys
 from contextlib import nullcontext
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import torch
 from mmengine.logging import MMLogger
+from side_by_side.report import write_json
 from torch.nn.functional import interpolate
 
 from mmlinattn.functional.precision import Float32Convolutions
@@ -180,9 +180,8 @@ def main(argv=None):
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.with_suffix('.md').write_text(text)
         facts = dict(torch=torch.__version__, threads=torch.get_num_threads())
-        args.out.with_suffix('.json').write_text(
-            json.dumps(dict(**facts, size=list(args.size), rows=rows), indent=1) + '\n'
-        )
+        facts['size'] = list(args.size)
+        write_json(args.out.with_suffix('.json'), dict(facts, rows=rows))
 
 
 if __name__ == '__main__':

@@ -9,7 +9,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 if __name__ == '__main__':
     if any(arg.split('=')[0] == '--plan' for arg in sys.argv[1:]):
-        from side_by_side.plan.command import main
+        from side_by_side.plan import main
     else:
         from side_by_side.command import main
     main()

@@ -36,9 +36,9 @@ from rich.progress import (
 )
 from side_by_side.command import device
 from side_by_side.rates import machine
+from side_by_side.report import write_json
 
 from mmlinattn.utils.cli import Parser, errors_in_one_line, output_folder, threads
-from mmlinattn.utils.files import whole_file
 
 from .claim import MAX_SEEDS, Context, finished
 from .data import ROOT, Data
@@ -175,8 +175,7 @@ class Record:
         return file.read_text('utf-8').strip() if file.is_file() else ''
 
     def write(self):
-        with whole_file(self.file) as draft:
-            draft.write_text(json.dumps(self.content, indent=1) + '\n', 'utf-8')
+        write_json(self.file, self.content, depth=3)
 
     def has(self, seed, unit):
         return unit in self.content['runs'].get(str(seed), {})

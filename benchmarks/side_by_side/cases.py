@@ -4,7 +4,7 @@ Legend: B batch, C channels, (H, W) map, h heads, N = H * W tokens, m landmarks,
 d head dim.
 """
 
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, NamedTuple
 
 import torch
 from torch import nn
@@ -56,8 +56,6 @@ class Case(NamedTuple):
             rounds they take part in there at most.
         timed (bool): Whether time is measured, and not memory alone.
         counted (bool): Whether FLOPs can be counted.
-        floor (Callable, optional): Takes the inputs and the machine's rates to
-            the seconds that a forward pass can't be faster than.
         paper (dict[tuple[str], tuple[float]]): By variant and baseline, how
             many times faster the paper says it is, from and to.
     """
@@ -71,7 +69,6 @@ class Case(NamedTuple):
     rounds: dict[str, int] = {}
     timed: bool = True
     counted: bool = True
-    floor: Optional[Callable] = None
     paper: dict[tuple, tuple] = {}
 
     @property
@@ -138,17 +135,6 @@ def unfused():
             enable_flash=False, enable_mem_efficient=False
         )
     return sdpa_kernel(SDPBackend.MATH)
-
-
-def flash():
-    """Context in which softmax attention is FlashAttention or an error."""
-    try:
-        from torch.nn.attention import SDPBackend, sdpa_kernel
-    except ImportError:  # before torch 2.3
-        return torch.backends.cuda.sdp_kernel(
-            enable_math=False, enable_mem_efficient=False
-        )
-    return sdpa_kernel(SDPBackend.FLASH_ATTENTION)
 
 
 def features(shape):

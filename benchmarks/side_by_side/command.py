@@ -2,9 +2,11 @@
 
 Every case of a suite has variants, one of them the baseline of the ratios. Time is
 measured in rounds that all variants take turns in, slow ones in a few of them only;
-peak memory in a process of its own for each variant and step, which also tells which
-variants can't run here: they are left out, and it says why. Results are written after
-every case. With --profile it is one step of each under PyTorch's profiler instead.
+peak memory before that, on a CPU in a process of its own for each variant and step.
+This also tells which variants can't run here: they are left out, and it says why.
+Results are written after every case, and --resume goes on from there. With --profile
+it is one step of each under PyTorch's profiler instead, with --against every variant
+beside itself in another version of this package.
 
 suites:
   ops               softmax-free attention and its products by themselves
@@ -22,25 +24,37 @@ examples:
   python benchmarks/run.py --suite attentions --device cuda --dtype bfloat16 \\
       --batch 16 --baseline 'global, unfused'
   python benchmarks/run.py --suite backbones --only 'tiny backbones, 1×3×800' --profile
+  python benchmarks/run.py --suite ops --only 'P V' --variants fused --against ../old
   python benchmarks/run.py --suite detectors --small --rounds 2   # does it work?
 """
 
 import argparse
 import copy
 import json
+import time
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 import torch
 
-from mmlinattn.utils.cli import Parser, add_overwrite, output_folder, protect, threads
+from mmlinattn.utils.cli import (
+    Parser,
+    add_overwrite,
+    exit_with,
+    output_folder,
+    protect,
+    threads,
+)
 
 from .cases import place
 from .memory import peak_of_variant
 from .operators import as_records, profile_step, profile_table
-from .rates import machine, measure_rates
+from .rates import machine, matmul_rate
 from .registry import SUITES
-from .report import FLOOR_METHOD, METHOD, growth, growth_tables, make_rows, table
+from .report import METHOD, growth, growth_tables, make_rows, table, write_json
 from .timing import STEPS, autocast, drop_gradients, measure, synchronize
+from .versions import OtherVersion
 
 try:
     from rich.progress import track
@@ -49,6 +63,10 @@ except ImportError:
     def track(sequence, description):
         print(description)
         return sequence
+
+
+# On a GPU, where nobody knows which variants are slow: of all rounds of a step.
+SECONDS = 6
 
 
 def parse_args(argv=None):
@@ -95,6 +113,16 @@ def parse_args(argv=None):
         '1×3×224×224", contain this',
     )
     parser.add_argument(
+        '--variants', nargs='+', metavar='NAME', help='only these variants'
+    )
+    parser.add_argument(
+        '--against',
+        type=package,
+        metavar='DIR',
+        help='measure each variant beside itself in another version of this package: '
+        'the folder that has its mmlinattn',
+    )
+    parser.add_argument(
         '--small',
         action='store_true',
         help='small inputs, to see that everything works; the figures mean nothing',
@@ -111,11 +139,24 @@ def parse_args(argv=None):
         help='folder for the results: JSON, Markdown and a plot',
     )
     add_overwrite(parser)
+    parser.add_argument(
+        '--resume',
+        action='store_true',
+        help='keep the cases that --out has, and measure the others',
+    )
     args = parser.parse_args(argv)
     check(parser, args)
-    if args.out:
+    if args.out and not args.resume:
         protect(args, *map(stem(args).with_suffix, ('.md', '.json', '.png')))
     return args
+
+
+def package(text):
+    """A folder that has another version of this package."""
+    folder = Path(text).resolve()
+    if not (folder / 'mmlinattn' / '__init__.py').is_file():
+        raise argparse.ArgumentTypeError(f'must be a folder with mmlinattn: {text!r}')
+    return folder
 
 
 def device(text):
@@ -137,123 +178,154 @@ def check(parser, args):
     for name in ('rounds', 'batch'):
         if getattr(args, name) < 1:
             parser.error(f'--{name} must be at least 1, got {getattr(args, name)}')
-    cases = selected(args)
+    if args.resume and (args.out is None or args.profile):
+        parser.error('--resume needs --out, and knows no --profile')
+    cases = [case for case in SUITES[args.suite]() if (args.only or '') in case.title]
     if not cases:
         titles = [case.title for case in SUITES[args.suite]()]
         parser.error(f'--only={args.only!r} fits none of {titles}')
-    names = {name for _, case in cases for name in case.variants}
-    if args.baseline is not None and args.baseline not in names:
-        parser.error(
-            f'--baseline must be one of {sorted(names)}, got {args.baseline!r}'
-        )
+    names = {name for case in cases for name in case.variants}
+    for option, given in (
+        ('baseline', [args.baseline] if args.baseline else []),
+        ('variants', args.variants or []),
+    ):
+        if not names.issuperset(given):
+            parser.error(f'--{option} must be of {sorted(names)}, got {given}')
 
 
 def selected(args):
-    """Places in the suite and cases that the arguments ask for."""
-    return [
-        (i, case)
-        for i, case in enumerate(SUITES[args.suite]())
-        if (args.only or '') in case.title
-    ]
+    """Places in the suite and cases that the arguments ask for, of those that are the
+    same on small inputs the first."""
+    cases = {}
+    for i, case in enumerate(SUITES[args.suite]()):
+        names = [x for x in case.variants if x in (args.variants or case.variants)]
+        if (args.only or '') in case.title and names:
+            case = case.at(args.batch, args.small)
+            kept = {name: case.variants[name] for name in names}
+            cases.setdefault(case.title, (i, case._replace(variants=kept)))
+    return list(cases.values())
 
 
-def run_case(index, case, args, rates):
+def run_case(index, case, args, gemm):
     """Rows of one case.
 
     Args:
         index (int): The case's place in the suite.
         case (Case): The case.
         args (argparse.Namespace): Arguments of the command line.
-        rates (Rates): The machine's.
+        gemm (float): FLOP/s of the machine's large matrix product.
 
     Returns:
         list[dict]: See :func:`report.make_rows`.
     """
-    case = case.at(args.batch, args.small)
     peaks = measure_memory(index, case, args)
-    times, flops, floor = {}, {}, None
+    times, flops = {}, {}
     if case.timed:
-        times, flops, floor = measure_times(case, args, peaks, rates)
-    baseline = next(iter(case.variants))
-    if args.baseline in case.variants:
-        baseline = args.baseline
+        times, flops = measure_times(index, case, args, peaks)
     rows = []
     for step in case.steps:
-        training = step != 'forward'
+        factor = 1 if step == 'forward' else 3
         rows += make_rows(
             case,
             step,
+            pairs(case, args),
             times.get(step, {}),
             peaks[step],
-            {name: (3 if training else 1) * count for name, count in flops.items()},
-            rates,
-            None if training else floor,
-            baseline,
+            {name: factor * count / gemm for name, count in flops.items()},
         )
     return rows
+
+
+def pairs(case, args):
+    """What is compared: variants and their baselines, the paper's comparisons last."""
+    if args.against:
+        return [
+            pair
+            for name in case.variants
+            for pair in ((before(name), before(name)), (name, before(name)))
+        ]
+    first, *_ = case.variants
+    baseline = args.baseline if args.baseline in case.variants else first
+    return [(name, baseline) for name in case.variants] + [
+        pair
+        for pair in case.paper
+        if pair[1] != baseline and set(pair) <= case.variants.keys()
+    ]
+
+
+def before(name):
+    """A variant's name in the other version."""
+    return f'{name}, before'
 
 
 def measure_memory(index, case, args):
     """Peak memory by step and variant, or why it is not known."""
     peaks = {step: {} for step in case.steps}
-    errors = {}
     runs = [(step, name) for step in case.steps for name in case.variants]
     for step, name in track(runs, description=f'{case.title}, memory'):
-        peaks[step][name] = found = peak_of_variant(index, name, step, args)
-        if 'error' in found:
-            errors[step, name] = found['error']
-    for (step, name), error in errors.items():
-        print(f'{case.title}, {step}: {name} is left out: {error}')
+        peaks[step][name] = peak_of_variant(index, name, step, args)
+        if args.against:
+            peaks[step][before(name)] = peak_of_variant(
+                index, name, step, args, args.against
+            )
+    for step, found in peaks.items():
+        for name, peak in found.items():
+            if 'error' in peak:
+                print(f'{case.title}, {step}: {name} is left out: {peak["error"]}')
     return peaks
 
 
-def measure_times(case, args, peaks, rates):
-    """Times of the variants that a process of their own could run.
+def measure_times(index, case, args, peaks):
+    """Times of the variants that could run when their memory was measured.
 
     Returns:
-        tuple: Seconds by step, variant and round; FLOPs of a forward pass by
-        variant; and the floor of its seconds, if there is one.
+        tuple: Seconds by step, variant and round, and FLOPs of a forward pass by
+        variant.
     """
+
+    def can_run(name, steps=case.steps):
+        return any('error' not in peaks[step].get(name, ()) for step in steps)
+
     device, dtype = args.device, getattr(torch, args.dtype)
+    names = list(filter(can_run, case.variants))
+    if not names:  # then the inputs may not be there either
+        return {}, {}
     inputs, warm_up = make_inputs(case, args)
-    modules = build(
-        case,
-        args,
-        [
-            name
-            for name in case.variants
-            if any('error' not in peaks[step][name] for step in case.steps)
-        ],
-    )
+    modules = build(case, args, names)
     flops = {}
     if case.counted:
         flops = {name: count(module, inputs) for name, module in modules.items()}
     limits = case.rounds if device.type == 'cpu' else {}
     times = {}
-    for step in case.steps:
-        runs = {}
-        for name, module in modules.items():
-            if 'error' in peaks[step][name]:
-                continue
-            module.train(step != 'forward')
-            runs[name] = timed(module, inputs, step, device, dtype)
-            # on the small input where one step takes very long
-            run, clean_up = (
-                timed(module, warm_up, step, device, dtype)
-                if name in limits
-                else runs[name]
-            )
-            run()
-            clean_up()
-        if runs:
-            rounds = {
-                name: min(limits.get(name, args.rounds), args.rounds) for name in runs
-            }
-            times[step] = measure(
-                runs, rounds, partial(track, description=f'{case.title}, {step}')
-            )
-    floor = case.floor(inputs, rates) if case.floor else None
-    return times, flops, floor
+    with ExitStack() as stack:
+        if args.against:
+            others = [name for name in names if can_run(before(name))]
+            other = OtherVersion(args.against, index, others, args)
+            stack.enter_context(other)
+        for step in case.steps:
+            runs = {}
+            for name, module in modules.items():
+                if can_run(name, [step]):
+                    runs[name] = timed(module, inputs, step, device, dtype)
+                if args.against and can_run(before(name), [step]):
+                    runs[before(name)] = other.timed(step, name)
+            rounds = {}
+            for name, (run, clean_up) in runs.items():
+                rounds[name] = min(limits.get(name, args.rounds), args.rounds)
+                if name in limits:  # on the small input, as the step takes very long
+                    run, clean_up = timed(modules[name], warm_up, step, device, dtype)
+                for _ in range(1 + (device.type == 'cuda')):
+                    start = time.perf_counter()
+                    run()
+                    seconds = time.perf_counter() - start
+                    clean_up()
+                if device.type == 'cuda':
+                    most = int(SECONDS / len(runs) / seconds)
+                    rounds[name] = min(max(most, 1), rounds[name])
+            if runs:
+                progress = partial(track, description=f'{case.title}, {step}')
+                times[step] = measure(runs, rounds, progress)
+    return times, flops
 
 
 def make_inputs(case, args):
@@ -280,17 +352,14 @@ def profile_case(case, args):
         list[dict]: 'case', 'shape', 'step', 'variant' and 'operators', see
         :func:`operators.profile_step`.
     """
-    case = case.at(args.batch, args.small)
     inputs, warm_up = make_inputs(case, args)
     modules = build(case, args, case.variants)
     runs = [(step, name) for step in case.steps for name in modules]
     found = []
     for step, name in track(runs, description=f'{case.title}, profile'):
-        module = modules[name]
-        module.train(step != 'forward')
         for of_run in (warm_up, inputs):
             run, clean_up = timed(
-                module, of_run, step, args.device, getattr(torch, args.dtype)
+                modules[name], of_run, step, args.device, getattr(torch, args.dtype)
             )
             operators = profile_step(run, args.device)
             clean_up()
@@ -310,6 +379,7 @@ def timed(module, inputs, step, device, dtype):
     """One step of a module, and what cleans up after it."""
 
     def run():
+        module.train(step != 'forward')
         STEPS[step](module, inputs, partial(autocast, device, dtype))
         synchronize(device)
 
@@ -332,26 +402,26 @@ def count(module, inputs):
     return 2 * counted.total()
 
 
-def describe(args, rates, rows):
+def describe(args, gemm, rows):
     """Describes what was measured, on what and how, in Markdown."""
     rounds = (
         f', up to {args.rounds} rounds' if any('seconds' in row for row in rows) else ''
     )
-    method = METHOD
-    if any('floor_share' in row for row in rows):
-        method += ' ' + FLOOR_METHOD
     body = table(rows)
-    if args.suite == 'memory':
+    if args.suite == 'memory' and not args.against:
         body = growth_tables(growth(rows))
-    return f'{heading(args, rounds)}Its own rates: {rates}.\n\n{method}\n\n{body}\n'
+    rate = f'Its large matrix product reaches {gemm / 1e9:.4g} GFLOP/s.'
+    return f'{heading(args, rounds)}{rate}\n\n{METHOD}\n\n{body}\n'
 
 
 def heading(args, rounds=''):
     """What is measured on what, in two lines."""
-    small = ', small inputs: figures mean nothing' if args.small else ''
-    return (
-        f'Suite `{args.suite}`, {args.dtype}{rounds}{small}.\n{machine(args.device)}.\n'
-    )
+    what = f'Suite `{args.suite}`, {args.dtype}{rounds}'
+    if args.against:
+        what += f', against {args.against}'
+    if args.small:
+        what += ', small inputs: figures mean nothing'
+    return f'{what}.\n{machine(args.device)}.\n'
 
 
 def stem(args):
@@ -363,26 +433,22 @@ def stem(args):
             *[args.dtype] * (args.dtype != 'float32'),
             *[f'batch{args.batch}'] * (args.batch != 1),
             *['profile'] * args.profile,
+            *['against'] * bool(args.against),
         ]
     )
 
 
-def write(args, rates, rows):
-    """Writes the results so far."""
-    results = dict(
-        rates=dict(gemm=rates.gemm, copy=rates.copy, exp=rates.exp), rows=rows
-    )
-    if args.suite == 'memory':
-        results['growth'] = growth(rows)
-    write_files(args, describe(args, rates, rows), **results)
-
-
 def write_files(args, text, **results):
     """Writes Markdown, and results with their machine as JSON."""
-    record = dict(machine=machine(args.device), dtype=args.dtype, **results)
     args.out.mkdir(parents=True, exist_ok=True)
     stem(args).with_suffix('.md').write_text(text)
-    stem(args).with_suffix('.json').write_text(json.dumps(record, indent=1))
+    write_json(stem(args).with_suffix('.json'), dict(stands(args), **results))
+
+
+def stands(args):
+    """What all results of a file have in common."""
+    found = dict(machine=machine(args.device), dtype=args.dtype)
+    return dict(found, small=True) if args.small else found
 
 
 def draw(args, found):
@@ -401,6 +467,10 @@ def draw(args, found):
 def main(argv=None):
     args = parse_args(argv)
     torch.set_num_threads(args.threads)
+    try:
+        due(args)
+    except ValueError as error:
+        exit_with(error)
     found, text = (profiles if args.profile else measurements)(args)
     if args.out is not None:
         draw(args, found)
@@ -421,13 +491,56 @@ def profiles(args):
 
 def measurements(args):
     """Rows of all cases, and their description."""
-    rates = measure_rates(args.device, getattr(torch, args.dtype), args.small)
-    rows = []
-    for index, case in selected(args):
-        rows += run_case(index, case, args, rates)
+    rows, tries, cases = due(args)
+    gemm = matmul_rate(args.device, getattr(torch, args.dtype), args.small)
+
+    def write():
         if args.out is not None:
-            write(args, rates, rows)
-    return rows, describe(args, rates, rows)
+            begun = dict(tries=tries) if tries else {}
+            write_files(args, describe(args, gemm, rows), rows=rows, **begun)
+
+    for index, case in cases:
+        # what ends the process leaves this behind
+        tries[case.title] = tries.get(case.title, 0) + 1
+        write()
+        rows += run_case(index, case, args, gemm)
+        del tries[case.title]
+        write()
+    return rows, describe(args, gemm, rows)
+
+
+def due(args):
+    """What is there with --resume, and what is left to do.
+
+    Returns:
+        tuple: Rows; how often other cases were begun, by title; and places and cases
+        that have no rows and were begun less than twice.
+
+    Raises:
+        ValueError: If the results are of another machine.
+    """
+    path = stem(args).with_suffix('.json') if args.resume else None
+    if path is None or not path.exists():
+        return [], {}, selected(args)
+    record = json.loads(path.read_text())
+    given = stands(args)
+    for key in ('machine', 'small'):
+        if record.get(key) != given.get(key):
+            raise ValueError(
+                f'{path} has results with {key}={record.get(key)!r}, not '
+                f'{given.get(key)!r}; give another --out'
+            )
+    rows = [dict(row, shape=tuple(row['shape'])) for row in record['rows']]
+    tries, done = record.get('tries', {}), {(row['case'], row['shape']) for row in rows}
+    return (
+        rows,
+        tries,
+        [
+            (i, case)
+            for i, case in selected(args)
+            if (case.name, case.shape) not in done and tries.get(case.title, 0) < 2
+        ],
+    )
 
 
 if __name__ == '__main__':

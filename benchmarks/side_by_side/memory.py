@@ -1,20 +1,17 @@
-"""Peak memory of one step, measured in a process of its own.
+"""Peak memory of one step.
 
-On a CPU it is the growth of the resident set: the step is warmed up on a small
-input, freed memory goes back to the system, Linux is asked to forget its high-water
-mark (a 5 written to /proc/self/clear_refs), and VmHWM after the step less VmRSS
-before it is the result. Where there is no /proc it can't be measured. On a GPU it
-is torch's own account. Input, weights and the weights' gradients are there before
-and not counted; the gradients of inputs and outputs are.
+On a CPU it is the growth of the resident set, in a process of its own: the step is
+warmed up on a small input, freed memory goes back to the system, Linux is asked to
+forget its high-water mark (a 5 written to /proc/self/clear_refs), and VmHWM after the
+step less VmRSS before it is the result. Where there is no /proc it can't be measured.
+On a GPU it is torch's own account. Input, weights and the weights' gradients are there
+before and not counted; the gradients of inputs and outputs are.
 """
 
-import argparse
 import gc
 import json
-import os
 import re
 import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -24,13 +21,14 @@ from mmlinattn.utils.memory import release_memory
 
 from .cases import place
 from .timing import STEPS, autocast, drop_gradients, synchronize
+from .versions import child_parser, process_of
 
 # Of the memory that is free, what a step may take before it is called too large.
 _SHARE = 0.9
 
 
-def peak_of_variant(index, variant, step, args):
-    """Starts a process that measures one step of one variant.
+def peak_of_variant(index, variant, step, args, package=None):
+    """Measures one step of one variant, on a CPU in a process of its own.
 
     Args:
         index (int): The case's place in the suite.
@@ -38,41 +36,62 @@ def peak_of_variant(index, variant, step, args):
         step (str): Name of the step.
         args (argparse.Namespace): ``suite``, ``device``, ``dtype``, ``batch`` and
             ``small`` of the command.
+        package (Path, optional): Folder of another version of this package.
 
     Returns:
         dict: 'bytes', None where they can't be measured, or 'error'.
     """
-    command = [
-        sys.executable,
-        '-m',
-        __spec__.name,
-        args.suite,
-        str(index),
-        variant,
-        step,
-        '--device',
-        str(args.device),
-        '--dtype',
-        args.dtype,
-        '--batch',
-        str(args.batch),
-        '--threads',
-        str(torch.get_num_threads()),
-    ]
-    path = os.pathsep.join(map(os.path.abspath, sys.path))
+    if package is None and (args.small or args.device.type == 'cuda'):
+        # a process of its own would spend most of its time on starting
+        return peak_or_error(index, variant, step, args)
+    command, options = process_of(__spec__.name, args, package)
     done = subprocess.run(
-        command + ['--small'] * args.small,
-        capture_output=True,
-        text=True,
-        # -m puts the current folder first: it has this package and no other
-        cwd=Path(__file__).resolve().parents[1],
-        env=dict(os.environ, PYTHONPATH=path),
+        [*command, str(index), variant, step], capture_output=True, **options
     )
     if not done.returncode:
         return json.loads(done.stdout.splitlines()[-1])
     if done.returncode < 0:
         return dict(error=f'ended by signal {-done.returncode}; out of memory?')
     return dict(error=(done.stderr.strip().splitlines() or ['unknown error'])[-1])
+
+
+def peak_or_error(index, variant, step, args):
+    """What :func:`peak_of_variant` returns, measured in this process."""
+    try:
+        return dict(bytes=measure(index, variant, step, args))
+    except (ImportError, MemoryError, RuntimeError) as error:
+        message = str(error).strip() or type(error).__name__
+        if 'allocate memory' in message or 'out of memory' in message:
+            message = 'out of memory'
+        else:
+            synchronize(args.device)  # raises where nothing else can run either
+        return dict(error=message.splitlines()[0])
+    finally:
+        gc.collect()
+        if args.device.type == 'cuda':
+            torch.cuda.empty_cache()
+
+
+def measure(index, variant, step, args):
+    """Builds a variant, warms it up and measures one step of it."""
+    from .registry import SUITES
+
+    device, dtype = args.device, getattr(torch, args.dtype)
+    torch.manual_seed(0)
+    case = SUITES[args.suite]()[index].at(args.batch, args.small)
+    module = case.variants[variant]().to(device)
+    module.train(step != 'forward')
+    inputs, warm_up = (
+        place(case.inputs(shape, dtype), device) for shape in (case.shape, case.small)
+    )
+    precision = partial(autocast, device, dtype)
+    run = STEPS[step]
+    if run is not STEPS['forward']:
+        for param in module.parameters():
+            param.grad = torch.zeros_like(param)
+    run(module, warm_up, precision)
+    drop_gradients(warm_up)
+    return peak_bytes(lambda: run(module, inputs, precision), device)
 
 
 def peak_bytes(step, device):
@@ -126,56 +145,16 @@ def limit_memory():
         pass  # not Linux: the system's own limits remain
 
 
-def measure(args):
-    """What the process of one variant does; see :func:`peak_of_variant`."""
-    from .registry import SUITES
-
-    device, dtype = torch.device(args.device), getattr(torch, args.dtype)
-    if device.type == 'cpu':
-        limit_memory()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(0)
-    case = SUITES[args.suite]()[args.case].at(args.batch, args.small)
-    module = case.variants[args.variant]().to(device)
-    module.train(args.step != 'forward')
-    inputs, warm_up = (
-        place(case.inputs(shape, dtype), device) for shape in (case.shape, case.small)
-    )
-    precision = partial(autocast, device, dtype)
-    step = STEPS[args.step]
-    if step is not STEPS['forward']:
-        for param in module.parameters():
-            param.grad = torch.zeros_like(param)
-    step(module, warm_up, precision)
-    drop_gradients(warm_up)
-    peak = peak_bytes(lambda: step(module, inputs, precision), device)
-    return dict(bytes=peak)
-
-
 def main():
-    parser = argparse.ArgumentParser(
-        description='Measures the peak memory of one step. The command calls it.'
-    )
-    parser.add_argument('suite')
+    parser = child_parser('Measures the peak memory of one step.')
     parser.add_argument('case', type=int)
     parser.add_argument('variant')
     parser.add_argument('step', choices=STEPS)
-    parser.add_argument('--device', default='cpu')
-    parser.add_argument('--dtype', default='float32')
-    parser.add_argument('--batch', type=int, default=1)
-    parser.add_argument('--threads', type=int, default=2)
-    parser.add_argument('--small', action='store_true')
     args = parser.parse_args()
-    try:
-        found = measure(args)
-    except ImportError as error:
-        found = dict(error=str(error))
-    except (MemoryError, RuntimeError) as error:
-        message = str(error)
-        if 'allocate memory' in message or 'out of memory' in message:
-            message = 'out of memory'
-        found = dict(error=message.strip().splitlines()[0])
-    print(json.dumps(found))
+    if args.device.type == 'cpu':
+        limit_memory()
+    torch.set_num_threads(args.threads)
+    print(json.dumps(peak_or_error(args.case, args.variant, args.step, args)))
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@ measure everything else.
 
 import logging
 from importlib import import_module
+from importlib.util import find_spec
 from math import isqrt, prod
 from pathlib import Path
 
@@ -44,6 +45,21 @@ def backbone(type, context=None, **cfg):
         return Within(model, context) if context else model
 
     return build
+
+
+def references(image_shape):
+    """Functions that build PVTv2-B1 and Swin-T, by name: mmdet's, or timm's where
+    mmdet is missing."""
+    if find_spec('mmdet') is not None:
+        return {
+            'PVTv2-B1 (mmdet)': backbone(**PVT_V2_B1),
+            'Swin-T (mmdet)': backbone(**SWIN_T),
+        }
+    swin = dict(img_size=image_shape, strict_img_size=False, drop_path_rate=0.2)
+    return {
+        'PVTv2-B1 (timm)': timm_backbone('pvt_v2_b1'),
+        'Swin-T (timm)': timm_backbone('swin_tiny_patch4_window7_224', **swin),
+    }
 
 
 def timm_backbone(name, **options):

@@ -96,14 +96,12 @@ def profile_table(profiles):
 
 
 def as_records(profiles):
-    """Profiles for JSON."""
-    return [
-        dict(
-            found,
-            operators=[
-                dict(name=name, seconds=seconds, calls=calls)
-                for name, (seconds, calls) in found['operators'].items()
-            ],
-        )
-        for found in profiles
-    ]
+    """Profiles for JSON: of each step the operators that the table has, as seconds and
+    calls, and the seconds of all."""
+    names = [name for name in shares(profiles)[0] if name != OTHERS]
+    records = []
+    for found in profiles:
+        operators = found['operators']
+        kept = {name: operators[name] for name in names if name in operators}
+        records.append(dict(found, seconds=total_seconds(found), operators=kept))
+    return records

@@ -11,6 +11,7 @@ from .report import growth
 matplotlib.use('Agg')
 from matplotlib import pyplot as plt
 
+BAR_OF = ('case', 'shape', 'step', 'variant')
 # Inches of a bar, and resolution.
 BAR = 0.16
 DPI = 90
@@ -29,8 +30,10 @@ def plot_ratios(rows, path):
         rows (list[dict]): Rows of the report.
         path (Path): Where to write.
     """
-    main = {row['case']: row['baseline'] for row in rows[::-1]}
-    rows = [row for row in rows if row['baseline'] == main[row['case']]]
+    bars = {}
+    for row in rows:  # the paper's other comparisons come last
+        bars.setdefault(tuple(row[key] for key in BAR_OF), row)
+    rows = list(bars.values())
     panels = [
         (step, key)
         for key in ('ratio', 'memory_ratio')

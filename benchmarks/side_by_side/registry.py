@@ -35,9 +35,9 @@ from .models import (
     backbone,
     detection_batch,
     detector,
+    references,
     scaled,
 )
-from .rates import product_floor
 
 # SOFT-Tiny's softmax-free stages: stride, landmarks' ratio, heads. d is 32.
 STAGES = ((4, 8, 2), (8, 4, 4), (16, 2, 10))
@@ -94,21 +94,22 @@ def softmax_free_attention(q, landmarks, v):
 
 
 def product(stage, transposed) -> Case:
-    """A product with P (m, N) or its transpose alone, beside its floor."""
+    """A product with P (m, N) or its transpose alone, beside softmax attention of the
+    same queries, keys and values."""
     _, ratio, num_heads = STAGES[stage]
     return Case(
         f'{"P^T Y" if transposed else "P V"}, stage {stage + 1}',
         {
-            'kept': partial(Op, lambda q, k, v: kernel_matrix(q, k) @ v),
-            'streamed': partial(Op, functional.gaussian_product),
+            'explicit': partial(Op, lambda q, k, v: kernel_matrix(q, k) @ v),
+            'softmax attention': partial(Op, scaled_dot_product_attention),
+            'fused': partial(Op, functional.gaussian_product),
         },
         stage_map(DETECTION, stage),
         small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
         inputs=partial(
             product_inputs, num_heads=num_heads, ratio=ratio, transposed=transposed
         ),
-        counted=False,  # the floor says more
-        floor=product_floor,
+        counted=False,
     )
 
 
@@ -148,7 +149,6 @@ def solver(stage) -> Case:
             'newton': partial(Op, partial(inverse_times, solver='newton')),
             'polynomial': partial(Op, partial(inverse_times, solver='polynomial')),
             'spectral': partial(Op, partial(inverse_times, solver='spectral')),
-            'lanczos': partial(Op, partial(inverse_times, solver='lanczos')),
             'cholesky, ridge 0.01': partial(Op, ridge_inverse_times),
         },
         stage_map(DETECTION, stage),
@@ -187,8 +187,7 @@ def backbones() -> list[Case]:
             Case(
                 'tiny backbones',
                 {
-                    'PVTv2-B1 (mmdet)': backbone(**PVT_V2_B1),
-                    'Swin-T (mmdet)': backbone(**SWIN_T),
+                    **references(image_shape),
                     'SOFT++-T': backbone(type='SOFTPlusPlus', arch='tiny'),
                 },
                 shape,

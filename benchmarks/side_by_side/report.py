@@ -1,7 +1,10 @@
 """Tables of what was measured."""
 
+import json
 import math
 from itertools import groupby
+
+from mmlinattn.utils.files import whole_file
 
 from .cases import size
 from .timing import summary
@@ -14,29 +17,23 @@ what torch allocates; input, weights and the weights' gradients are not counted.
 GEMM" is FLOP/s over the machine's large matrix product: the FLOPs that the model \
 states, literal Newton steps included whichever way they are computed, and three \
 times those of a forward pass for a training step."""
-FLOOR_METHOD = """"Of floor" is over the time that the machine needs for 2 h N m \
-(d + e) FLOP at the rates that it reaches for their inner sizes and h N m \
-exponentials at its rate, as benchmarks/side_by_side/rates.py says."""
 
 
-def make_rows(case, step, times, peaks, flops, rates, floor, baseline):
-    """One row a variant, and one for each of the paper's other comparisons.
+def make_rows(case, step, pairs, times, peaks, least):
+    """One row for each comparison.
 
     Args:
         case (Case): The case.
         step (str): Name of the step.
+        pairs (list[tuple[str]]): Variants and their baselines.
         times (dict): Seconds by variant and round.
         peaks (dict): What ``memory.peak_of_variant`` returned, by variant.
-        flops (dict): FLOPs of the step by variant, where they are known.
-        rates (Rates): The machine's.
-        floor (float | None): Seconds that the step can't be faster than.
-        baseline (str): Denominator of the ratios.
+        least (dict): By variant, seconds that its FLOPs take in a large matrix
+            product, where they are known.
 
     Returns:
-        list[dict]: The rows.
+        list[dict]: The rows, without what is not known.
     """
-    pairs = [(variant, baseline) for variant in case.variants]
-    pairs += [pair for pair in case.paper if pair[1] != baseline]
     rows = []
     for variant, base in pairs:
         row = dict(
@@ -45,19 +42,16 @@ def make_rows(case, step, times, peaks, flops, rates, floor, baseline):
             step=step,
             variant=variant,
             baseline=base,
-            error=peaks[variant].get('error'),
-            bytes=peaks[variant].get('bytes'),
             paper=case.paper.get((variant, base)),
+            **peaks[variant],
         )
-        if row['bytes'] and peaks[base].get('bytes'):
+        if row.get('bytes') and peaks[base].get('bytes'):
             row['memory_ratio'] = row['bytes'] / peaks[base]['bytes']
         if variant in times:
             row.update(summary(times[variant], times.get(base)))
-            if variant in flops:
-                row['gemm_share'] = flops[variant] / row['seconds'] / rates.gemm
-            if floor:
-                row['floor_share'] = floor / row['seconds']
-        rows.append(row)
+            if variant in least:
+                row['gemm_share'] = least[variant] / row['seconds']
+        rows.append({key: value for key, value in row.items() if value is not None})
     return rows
 
 
@@ -91,7 +85,6 @@ COLUMNS = (
     ('memory, MiB', 'bytes', lambda count: f'{count / 2**20:.1f}'),
     ('memory ratio', 'memory_ratio', '{:.3f}'.format),
     ('of GEMM', 'gemm_share', '{:.0%}'.format),
-    ('of floor', 'floor_share', '{:.0%}'.format),
     ('not measured', 'error', str),
 )
 
@@ -134,7 +127,9 @@ def growth(rows):
     curves = []
     for (case, step, variant), group in groupby(sorted(rows, key=key), key):
         points = sorted(
-            (math.prod(row['shape'][2:]), row['bytes']) for row in group if row['bytes']
+            (math.prod(row['shape'][2:]), row['bytes'])
+            for row in group
+            if row.get('bytes')
         )
         curves.append(
             dict(
@@ -181,3 +176,28 @@ def growth_tables(curves):
         titles = ['attention', *(f'N = {n:,}' for n in tokens), 'exponent']
         tables.append(f'{case}, {step}: memory, MiB\n\n{markdown(titles, lines)}')
     return '\n\n'.join(tables)
+
+
+def write_json(path, record, depth=2):
+    """Writes a record whole or not at all, what is nested deeper on a line each."""
+    with whole_file(path) as draft:
+        draft.write_text(as_lines(record, depth) + '\n', 'utf-8')
+
+
+def as_lines(value, depth, indent=''):
+    """JSON in which containers below ``depth``, and those of plain values, take one
+    line."""
+    inner = value.values() if isinstance(value, dict) else value
+    if not depth or not any(isinstance(x, (dict, list)) for x in inner):
+        return json.dumps(value)
+    begin, end = '{}' if isinstance(value, dict) else '[]'
+    indent += ' '
+    lines = []
+    for x in value:
+        key = ''
+        if isinstance(value, dict):
+            key, x = f'{json.dumps(x)}: ', value[x]
+        is_container = isinstance(x, (dict, list))
+        text = as_lines(x, depth - 1, indent) if is_container else json.dumps(x)
+        lines.append(f'\n{indent}{key}{text}')
+    return begin + ','.join(lines) + f'\n{indent[1:]}{end}'

@@ -101,15 +101,11 @@ def summary(seconds, baseline=None):
         baseline (dict[int, float], optional): Times of the baseline.
 
     Returns:
-        dict: 'rounds', 'seconds', 'seconds_quartiles', and with a baseline
+        dict: 'seconds', 'seconds_quartiles', and with a baseline
         'ratio' and 'ratio_quartiles'. Quartiles of one value are None.
     """
     times = list(seconds.values())
-    found = dict(
-        rounds=len(times),
-        seconds=statistics.median(times),
-        seconds_quartiles=quartiles(times),
-    )
+    found = dict(seconds=statistics.median(times), seconds_quartiles=quartiles(times))
     if baseline:
         ratios = [
             t / baseline[max(j for j in baseline if j <= i)] for i, t in seconds.items()

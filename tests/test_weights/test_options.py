@@ -74,7 +74,6 @@ def test_solvers(compare):
     """Newton and spectral are one operator, Cholesky is another."""
     for solver in ('polynomial', 'spectral', 'lanczos'):
         assert compare('SOFTPlusPlus', solver=solver) == []
-    assert compare('SOFTPlusPlus', halves=2) == []
     cholesky = dict(solver='cholesky', ridge=0.01)
     lines = compare('SOFTPlusPlus', **cholesky)
     assert lines[0].startswith("solver='cholesky' there, solver='newton' here")
