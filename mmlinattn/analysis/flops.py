@@ -22,7 +22,7 @@ meta device is counted at any size in no time.
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import wraps
+from functools import partial, wraps
 from math import prod
 from typing import Any, Callable, Optional
 
@@ -35,10 +35,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from mmlinattn.functional import (
     cholesky_solve,
     gaussian_kernel,
-    gaussian_product,
     newton_pinv,
     softmax_free_attention,
 )
+from mmlinattn.functional.softmax_free.kernel import kernel_products
 
 from .substitution import substituted
 
@@ -139,27 +139,17 @@ def count_flops(
     return FlopCount(tally.macs)
 
 
-class _ExplicitProduct:
-    """The product with a kernel in memory, which serves for its transpose too, as in
-    the equation."""
-
-    def __init__(self) -> None:
-        self.kept: tuple[Tensor, ...] = ()
-
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        kept, self.kept = self.kept, ()
-        if kept and kept[0] is k and kept[1] is q:
-            return kept[2].mT @ v
-        self.kept = q, k, gaussian_kernel(q, k)
-        return self.kept[2] @ v
+def _explicit_products(q: Tensor, k: Tensor) -> tuple[Callable, Callable]:
+    kernel = gaussian_kernel(q, k)
+    return partial(torch.matmul, kernel), partial(torch.matmul, kernel.mT)
 
 
 # Functions of ours, what is counted in their place, the kind of their batched products,
 # and the arguments that make them do what they stand for.
-_Function = Callable[..., Tensor]
+_Function = Callable[..., Any]
 _OUR_PRODUCTS: tuple[tuple[_Function, _Function, str, dict[str, Any]], ...] = (
     (softmax_free_attention, softmax_free_attention, 'gaussian_kernel', {}),
-    (gaussian_product, _ExplicitProduct(), 'gaussian_kernel', {}),
+    (kernel_products, _explicit_products, 'gaussian_kernel', {}),
     (newton_pinv, newton_pinv, 'pseudo_inverse', dict(solver='newton')),
     (cholesky_solve, cholesky_solve, 'pseudo_inverse', {}),
 )

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..precision import autocast_disabled
 from .inverse import check_solver, cholesky_solve, newton_pinv
-from .kernel import check_shapes, gaussian_kernel, gaussian_product, product_dtype
+from .kernel import check_shapes, gaussian_kernel, kernel_products, product_dtype
 
 
 def softmax_free_attention(
@@ -68,12 +68,13 @@ def softmax_free_attention(
         scale, alpha = degree.rsqrt(), None
         if not normalize:
             scale, alpha = torch.ones_like(degree), _soft_alpha(degree, ridge)
-        x = scale * gaussian_product(landmarks, q, v)
+        to_landmarks, to_tokens = kernel_products(landmarks, q)  # P, P^T
+        x = scale * to_landmarks(v)
         if solver == 'cholesky':
             y = cholesky_solve(a, x)
         else:
             y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
-        return gaussian_product(q, landmarks, (scale * y).to(dtype)).to(given)
+        return to_tokens((scale * y).to(dtype)).to(given)
 
 
 def _soft_alpha(degree: Tensor, ridge: float) -> Tensor:

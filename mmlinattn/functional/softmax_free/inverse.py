@@ -81,9 +81,7 @@ def newton_pinv(
         (..., m, k), in the dtype of ``a``.
 
     Raises:
-        ValueError: If ``a`` is not square, ``rhs`` has another number of rows,
-            ``num_iters`` is no integer in 1...100 (18...24 for 'polynomial') or
-            ``solver`` is unknown.
+        ValueError: If shapes do not fit, or as :func:`check_solver` says.
     """
     check_solver(solver, num_iters, solvers=NEWTON_SOLVERS)
     if not is_exported():
@@ -94,10 +92,9 @@ def newton_pinv(
 
 
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
-    """Solves A y = rhs for symmetric positive definite A, in float32 or more.
+    """Solves A y = rhs, in float32 or more; :func:`newton_pinv` is another operator.
 
-    The operator differs from :func:`newton_pinv`, which cuts off small eigenvalues. Add
-    a ridge to A first, well above its rounding errors, 1e-7 m.
+    Add a ridge to A first, well above its rounding errors, 1e-7 m.
 
     Args:
         a (Tensor): Symmetric positive definite matrices, (..., m, m).
@@ -177,8 +174,7 @@ def check_solver(
     """
     if solver == 'lanczos':
         warnings.warn(
-            "solver='lanczos' is gone, and 'auto' takes its place; the name will be an "
-            'error in version 0.3',
+            "solver='lanczos' is gone, and 'auto' takes its place until version 0.3",
             DeprecationWarning,
             stacklevel=3,
         )
@@ -189,9 +185,9 @@ def check_solver(
             f'num_iters must be an integer in 1...{MAX_ITERS}, got {num_iters!r}'
         )
     if solver == 'polynomial' and not _has_polynomial(num_iters):
+        steps = f'{polynomial.FEWEST_STEPS}...{polynomial.MOST_STEPS}, got {num_iters}'
         raise ValueError(
-            f"solver='polynomial' takes num_iters in {polynomial.FEWEST_STEPS}..."
-            f"{polynomial.MOST_STEPS}, got {num_iters}; solver='newton' takes any"
+            f"solver='polynomial' takes num_iters in {steps}; solver='newton' takes any"
         )
     if not (ridge >= 0 and math.isfinite(ridge)):
         raise ValueError(f'ridge must be finite and not negative, got {ridge}')
@@ -200,15 +196,12 @@ def check_solver(
 
 
 def _check_shapes(a: Tensor, rhs: Optional[Tensor]) -> None:
+    shape = tuple(a.shape)
     if a.dim() < 2 or a.size(-1) != a.size(-2):
-        raise ValueError(
-            f'a must be square, (..., m, m), but has shape {tuple(a.shape)}'
-        )
+        raise ValueError(f'a must be square, (..., m, m), but has shape {shape}')
     if rhs is not None and rhs.shape[:-1] != a.shape[:-1]:
-        raise ValueError(
-            f'rhs must be (..., m, k) for a of shape {tuple(a.shape)}, got '
-            f'{tuple(rhs.shape)}'
-        )
+        text = f'rhs must be (..., m, k) for a of shape {shape}'
+        raise ValueError(f'{text}, got {tuple(rhs.shape)}')
 
 
 def _pick_solver(solver: str, num_iters: int, a: Tensor) -> str:

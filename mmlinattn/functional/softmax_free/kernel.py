@@ -11,6 +11,8 @@ Legend: B batch, h heads, M rows, N columns of the kernel K, d head dim, e chann
 values, w width of queries, keys and values of the softmax attention.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Optional
 
 import torch
@@ -21,10 +23,10 @@ from ..maps import unflatten
 from ..precision import at_least_float32, autocast_disabled, is_half, rounded_to
 from ..tracing import constant_when_compiled, is_exported
 
+Product = Callable[[Tensor], Tensor]
+
 # The sink's value, as 1 / (1 + z) is subnormal in float16 where many tokens are alike.
 _SINK = 2.0**10
-# Logit of a key without weight.
-_NOWHERE = -3e4
 # By dtype: columns that -|a|^2/2 is the sum of, so that no digit of it gets lost, and
 # the largest norm of a token. Beyond that, rounding errors of the logits would grow
 # without limit, and in float16 |a|^2/2 would overflow. Natural images stay below 20.
@@ -36,6 +38,7 @@ _LIMITS = {
 }
 # A GPU wants this many blocks of 64 queries, of at least this many keys each.
 _BLOCKS, _QUERIES, _KEYS, _MOST_CHUNKS = 256, 64, 1024, 32
+_SMALL = 2**18  # entries of a kernel up to which a CPU is faster with it in its cache
 _PIECES = 8  # of an exported product, which holds the kernel of one
 
 
@@ -76,10 +79,9 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
 def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Computes ``gaussian_kernel(q, k) @ v`` without the kernel matrix in memory.
 
-    It is PyTorch's fused softmax attention, forward and backward, as the module's
-    docstring says: time grows with M * N, memory with M + N. Errors of float32 are
-    3e-7 to 3e-6 of the result's norm for tokens of natural images, and grow with their
-    squared distance to their mean.
+    It is PyTorch's fused softmax attention, as the module's docstring says: time grows
+    with M * N, memory with M + N. Errors of float32 are 3e-7 to 3e-6 of the result's
+    norm for natural images, and grow with the tokens' squared distance to their mean.
 
     Args:
         q (Tensor): (B, h, M, d).
@@ -97,13 +99,30 @@ def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     )
     with autocast_disabled(q):
         dtype = product_dtype(q, k, v)
-        q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
-        if is_exported():
-            return _product_in_pieces(q, k, v)
-        chunks = 1
-        if q.is_cuda:  # a CPU has enough to do with one
-            chunks = _count_chunks(q.size(0) * q.size(1), q.size(2), k.size(2))
-        return _fused_product(q, k, v, chunks)
+        product, _ = kernel_products(q.to(dtype), k.to(dtype))
+        return product(v.to(dtype))
+
+
+def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
+    """Products with a kernel matrix K of (M, N) and with its transpose.
+
+    Args:
+        q (Tensor): (B, h, M, d).
+        k (Tensor): (B, h, N, d).
+
+    Returns:
+        tuple[Callable]: K v of v (B, h, N, e), and K^T y of y (B, h, M, e); all in one
+        dtype, results of half precision in float32.
+    """
+    if is_exported():
+        return partial(_product_in_pieces, q, k), partial(_product_in_pieces, k, q)
+    if q.is_cpu and q.size(2) * k.size(2) <= _SMALL and not rounded_to(q):
+        kernel = gaussian_kernel(q, k)
+        return partial(torch.matmul, kernel), partial(torch.matmul, kernel.mT)
+    rows, columns = _lifted(q, k)
+    return partial(_fused_product, rows, columns), partial(
+        _fused_product, columns, rows
+    )
 
 
 def check_shapes(q: Tensor, k: Tensor, v: Tensor, wanted: str) -> None:
@@ -142,54 +161,57 @@ def product_dtype(*tensors: Tensor) -> torch.dtype:
     return torch.float64 if double else torch.float32
 
 
-def _fused_product(q: Tensor, k: Tensor, v: Tensor, chunks: int = 1) -> Tensor:
-    """The product by softmax attention, with keys in chunks whose results add up."""
+def _lifted(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """q' and k' of the module's docstring, each with a vector of zeros at the end, the
+    sink: (B, h, M + 1, w) and (B, h, N + 1, w)."""
     squares, farthest = _limits_of(q.dtype)
-    d, e = q.size(-1), v.size(-1)
-    width = max(d + 2 * squares, e + 1)
-    if q.is_cuda:  # its kernels want a multiple of 8
-        width = -(-width // 8) * 8
-    if not is_half(q):  # there, a shift would round the tokens
+    farthest = farthest / q.size(-1) ** 0.5
+    if is_half(q):  # a shift would round the tokens
+        q, k = q.clamp(-farthest, farthest), k.clamp(-farthest, farthest)
+    else:
         q, k = _centered(q, k)
-    farthest = farthest / d**0.5
-    q, k = q.clamp(-farthest, farthest), k.clamp(-farthest, farthest)
-    ones = q.new_ones(squares)
-    queries = _columns((q, _minus_half_squares(q, squares), ones), width)
-    keys = _columns((k, ones, _minus_half_squares(k, squares)), width)
-    v = F.pad(v, (0, width - e))
-    sink = q.new_zeros(width)
-    sink[e] = _SINK
+        with torch.no_grad():  # natural images take no part in it
+            q.clamp_(-farthest, farthest)
+            k.clamp_(-farthest, farthest)
+    of_q, of_k = _minus_half_squares(q, squares), _minus_half_squares(k, squares)
+    rows = torch.cat((q, of_q, torch.ones_like(of_q)), -1)
+    columns = torch.cat((k, torch.ones_like(of_k), of_k), -1)
+    # kernels of GPUs want a multiple of 8
+    missing = -rows.size(-1) % 8 if q.is_cuda else 0
+    return F.pad(rows, (0, missing, 0, 1)), F.pad(columns, (0, missing, 0, 1))
+
+
+def _fused_product(
+    rows: Tensor, columns: Tensor, v: Tensor, chunks: Optional[int] = None
+) -> Tensor:
+    """The product by softmax attention, on a GPU with keys in chunks whose results add
+    up, of what :func:`_lifted` returns."""
+    (num_heads, num_keys, e), width = v.shape[1:], rows.size(-1)
+    if width < e + 1:
+        width = -(-(e + 1) // 8) * 8
+        rows, columns = (F.pad(x, (0, width - x.size(-1))) for x in (rows, columns))
+    queries, keys = rows[:, :, :-1], columns
+    if chunks is None:
+        chunks = _count_chunks(queries, num_keys) if v.is_cuda else 1
     if chunks > 1:
-        outside, missing = q.shape[:2], -k.size(-2) % chunks
-        nowhere = q.new_zeros(width)
-        nowhere[d + squares] = _NOWHERE  # where every query has 1
-        keys = _with_rows(keys, nowhere, missing)
-        v = F.pad(v, (0, 0, 0, missing))
+        # what fills up has no values, and adds to the row sum as the sink does
+        filled = (0, 0, 0, -num_keys % chunks)
+        keys, v = F.pad(keys[:, :, :-1], filled), F.pad(v, filled)
         keys, v = (x.unflatten(2, (chunks, -1)).flatten(0, 1) for x in (keys, v))
+        keys = F.pad(keys, (0, 0, 0, 1))
         queries = queries.flatten(0, 1).unsqueeze(1).expand(-1, chunks, -1, -1)
-    keys, v = F.pad(keys, (0, 0, 0, 1)), _with_rows(v, sink)
+    v = F.pad(v, (0, width - e, 0, 1))
+    with torch.no_grad():
+        v[..., -1, e] = _SINK
     out = F.scaled_dot_product_attention(queries, keys, v, scale=1.0)
     (out,) = at_least_float32(out)
     product = out[..., :e] * (_SINK / out[..., e : e + 1])
-    return product.sum(1).unflatten(0, outside) if chunks > 1 else product
+    return product.sum(1).unflatten(0, (-1, num_heads)) if chunks > 1 else product
 
 
 @constant_when_compiled
 def _limits_of(dtype: torch.dtype) -> tuple[int, float]:
     return _LIMITS[dtype]
-
-
-def _columns(parts: tuple[Tensor, ...], width: int) -> Tensor:
-    """Vectors side by side, filled up with zeros, (B, h, N, width)."""
-    shape = parts[0].shape[:-1]
-    missing = width - sum(x.size(-1) for x in parts)
-    parts = *parts, parts[0].new_zeros(missing)
-    return torch.cat([x.expand(*shape, -1) for x in parts], -1)
-
-
-def _with_rows(x: Tensor, row: Tensor, count: int = 1) -> Tensor:
-    """(B, h, N, w) with more vectors at the end, all equal."""
-    return torch.cat((x, row.expand(*x.shape[:2], count, -1)), -2)
 
 
 def _minus_half_squares(x: Tensor, count: int) -> Tensor:
@@ -212,9 +234,9 @@ def _centered(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return q - center, k - center
 
 
-def _count_chunks(num_heads: int, num_queries: int, num_keys: int) -> int:
+def _count_chunks(queries: Tensor, num_keys: int) -> int:
     """How many chunks of keys give a GPU enough to do."""
-    blocks = num_heads * -(-num_queries // _QUERIES)
+    blocks = queries.size(0) * queries.size(1) * -(-queries.size(2) // _QUERIES)
     return max(1, min(_BLOCKS // blocks, num_keys // _KEYS, _MOST_CHUNKS))
 
 

@@ -36,18 +36,16 @@ _TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-12}
 def deflate(a: Tensor, slope: Tensor) -> Optional[Split]:
     r"""Splits a matrix into :math:`Q^T diag(\lambda) Q + R`.
 
-    A test of the rest R makes sure that no large eigenvalue is missed: its norm is
-    below the cut-off with probability 1 - 1e-16 (Halko, Martinsson and Tropp, *Finding
-    Structure with Randomness*, arXiv 0909.4061, lemma 4.1).
+    A test makes sure that no large eigenvalue is missed: the norm of R is below the
+    cut-off with probability 1 - 1e-16 (Halko, Martinsson and Tropp, *Finding Structure
+    with Randomness*, arXiv 0909.4061, lemma 4.1).
 
     Args:
         a (Tensor): Symmetric matrix in float32 or float64, (m, m), on a CPU.
         slope (Tensor): c, a scalar.
 
     Returns:
-        tuple[Tensor] | None: Eigenvalues (r, 1), Q's orthonormal rows (r, m), R (m, m),
-        the same whenever ``a`` is the same; None if too many eigenvalues are large,
-        some 90 of 1,050.
+        tuple | None: None if too many eigenvalues are large, some 90 of 1,050.
     """
     scale = slope.item() ** 0.5
     if 1 / scale <= _CUT_OFF_OVER_MEAN * a.diagonal().mean():

@@ -230,7 +230,7 @@ def test_products_of_halves(size, dtype, monkeypatch):
     inputs[0], inputs[1] = size * inputs[0], size * inputs[1]
     rounded = [x.to(dtype) for x in inputs]
     monkeypatch.setattr(attention, 'product_dtype', lambda *args: dtype)
-    monkeypatch.setattr(kernel, 'product_dtype', lambda *args: dtype)
+    monkeypatch.setattr(kernel, '_SMALL', 0)
     result = softmax_free_attention(*rounded)
     assert result.dtype == dtype
     assert result.isfinite().all()

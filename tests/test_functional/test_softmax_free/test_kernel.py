@@ -1,5 +1,7 @@
 """Legend: B batch, h heads, M rows, N columns, d head dim, e channels of values."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.autograd import gradcheck
@@ -27,10 +29,18 @@ TOKENS = {
     'far-from-0': lambda x: 30 + 0.4 * x,
     'extreme': lambda x: 1e4 * x,
 }
-# Ways to the product: in one, in chunks for GPUs, in pieces for exported files.
+
+
+def fused(q, k, v, chunks=1):
+    return kernel._fused_product(*kernel._lifted(q, k), v, chunks)
+
+
+# Ways to the product: with the kernel of a small map, by softmax attention, so in
+# chunks for GPUs, in pieces for exported files.
 WAYS = {
-    'whole': gaussian_product,
-    'chunks': lambda *args: kernel._fused_product(*args, chunks=7),
+    'explicit': gaussian_product,
+    'fused': fused,
+    'chunks': partial(fused, chunks=7),
     'pieces': kernel._product_in_pieces,
 }
 HALF_ON_CPU = not torch.__version__.startswith('2.1.')
@@ -160,7 +170,7 @@ def test_products_of_halves(dtype, rounding, chunks):
     """As a GPU takes them: with the errors of rounding the result."""
     args = inputs((2, 2, 49, 500, 32, 32), dtype=dtype)
     exact = paper_kernel(*(x.double() for x in args[:2])) @ args[2].double()
-    result = kernel._fused_product(*args, chunks=chunks)
+    result = fused(*args, chunks=chunks)
     assert result.dtype == torch.float32
     assert relative_error(result, exact) < 1.2 * rounding
 
@@ -173,7 +183,7 @@ def test_row_sums_in_float16(distance, tolerance):
     k = torch.ones(1, 1, count, 8, dtype=torch.float16)
     q = k[:, :, :1].clone()
     q[..., 0] += distance
-    result = kernel._fused_product(q, k, k)
+    result = fused(q, k, k)
     exact = count * paper_kernel(q.double(), k[:, :, :1].double()) * torch.ones(8)
     assert relative_error(result, exact) < tolerance
 
@@ -194,11 +204,30 @@ def test_half_precision_is_for_gpus_without_gradients():
 
 def test_chunks_of_keys():
     """Few queries and many keys are cut, down to a size; what is enough is not."""
-    assert kernel._count_chunks(2, 1050, 67200) == 7
-    assert kernel._count_chunks(1, 49, 50000) == 32
-    assert kernel._count_chunks(2, 1050, 1000) == 1
-    assert kernel._count_chunks(32, 1050, 67200) == 1
-    assert kernel._count_chunks(2, 67200, 1050) == 1
+
+    def count(num_heads, num_queries, num_keys):
+        queries = torch.empty(1, num_heads, num_queries, 40, device='meta')
+        return kernel._count_chunks(queries, num_keys)
+
+    assert count(2, 1050, 67200) == 7
+    assert count(1, 49, 50000) == 32
+    assert count(2, 1050, 1000) == count(32, 1050, 67200) == count(2, 67200, 1050) == 1
+
+
+def test_both_products_and_their_gradients(monkeypatch):
+    """As attention takes them, of one kernel, whichever way."""
+    q, k, v = inputs((2, 3, 63, 9, 5, 5))
+    y, grads = torch.randn_like(q), (torch.randn_like(q), torch.randn_like(k))
+
+    def run():
+        leaves = [x.clone().requires_grad_() for x in (q, k, v, y)]
+        product, transposed = kernel.kernel_products(*leaves[:2])
+        out = product(leaves[2]), transposed(leaves[3])
+        return (*out, *torch.autograd.grad(out, leaves, grads))
+
+    explicit = run()
+    monkeypatch.setattr(kernel, '_SMALL', 0)
+    torch.testing.assert_close(run(), explicit)
 
 
 @pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
@@ -241,6 +270,7 @@ def test_memory(rows, columns):
     q, k, v = (x.requires_grad_() for x in inputs((1, 1, rows, columns, 4, 4)))
     with Largest() as largest:
         gaussian_product(q, k, v).sum().backward()
+    assert rows * columns > kernel._SMALL
     assert 3000 <= largest.entries <= 3001 * 6
 
 
