@@ -19,6 +19,8 @@ from pathlib import Path
 
 import torch
 from mmengine.runner import Runner
+from side_by_side.cases import image
+from side_by_side.memory import peak_bytes
 from side_by_side.timing import measure
 from torch import nn
 
@@ -146,18 +148,19 @@ def bytes_of(module):
     return file.getbuffer().nbytes
 
 
-def seconds_of(forms, shape, rounds):
-    """Median seconds of one image by form."""
-    images = torch.randn(1, 3, *shape)
+def costs_of(forms, shape, rounds):
+    """Median seconds of one smooth image by form, and the bytes that its first pass
+    takes above weights."""
+    (images,) = image((1, 3, *shape), torch.float32)
     runs = {name: (lambda form=form: form(images)) for name, (form, _) in forms.items()}
     with torch.no_grad():
-        for run in runs.values():
-            run()
+        memory = {x: peak_bytes(run, torch.device('cpu')) for x, run in runs.items()}
         found = measure(
             {name: (run, lambda: None) for name, run in runs.items()},
             dict.fromkeys(runs, rounds),
         )
-    return {name: statistics.median(x.values()) for name, x in found.items()}
+    seconds = {name: statistics.median(x.values()) for name, x in found.items()}
+    return {x: dict(seconds=seconds[x], memory=memory[x]) for x in runs}
 
 
 def run(args):
@@ -176,10 +179,9 @@ def run(args):
         model = runner.model.eval()
         backbone = model.backbone
         forms = forms_of(backbone, Path(folder), args.shape)
-        seconds = seconds_of(forms, args.shape, args.rounds)
+        costs = costs_of(forms, args.shape, args.rounds)
         rows = {
-            name: dict(bytes=size, seconds=seconds[name])
-            for name, (_, size) in forms.items()
+            name: dict(bytes=size, **costs[name]) for name, (_, size) in forms.items()
         }
         for name, (form, _) in forms.items() if args.checkpoint else ():
             model.backbone = compared = Compared(form, backbone)
@@ -202,6 +204,8 @@ def main(argv=None):
         exit_with(error)
     for name, row in report['rows'].items():
         text = f'{name}: {row["bytes"] / 1e6:.1f} MB, {row["seconds"] * 1e3:.0f} ms'
+        if row['memory'] is not None:
+            text += f', {row["memory"] / 2**20:.0f} MiB'
         if 'errors' in row:
             text += ', maps off by ' + ', '.join(f'{x:.1%}' for x in row['errors'])
             text += ', ' + ', '.join(f'{k} {v:.4g}' for k, v in row['metrics'].items())

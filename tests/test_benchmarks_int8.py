@@ -35,8 +35,8 @@ def test_forms_of_a_backbone(int8, kind, tmp_path):
             assert size < forms[name.replace('int8', 'float32')][1]
         else:
             assert max(errors) < 1e-4
-    seconds = int8.seconds_of(forms, (64, 64), rounds=2)
-    assert seconds.keys() == forms.keys()
+    costs = int8.costs_of(forms, (64, 64), rounds=2)
+    assert costs.keys() == forms.keys()
 
 
 def test_errors_are_of_all_images(int8):

@@ -22,7 +22,7 @@ meta device is counted at any size in no time.
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import partial, wraps
+from functools import wraps
 from math import prod
 from typing import Any, Callable, Optional
 
@@ -35,10 +35,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from mmlinattn.functional import (
     cholesky_solve,
     gaussian_kernel,
+    kernel_products,
     newton_pinv,
     softmax_free_attention,
 )
-from mmlinattn.functional.softmax_free.kernel import kernel_products
 
 from .substitution import substituted
 
@@ -141,7 +141,7 @@ def count_flops(
 
 def _explicit_products(q: Tensor, k: Tensor) -> tuple[Callable, Callable]:
     kernel = gaussian_kernel(q, k)
-    return partial(torch.matmul, kernel), partial(torch.matmul, kernel.mT)
+    return lambda v: kernel @ v, lambda y: kernel.mT @ y
 
 
 # Functions of ours, what is counted in their place, the kind of their batched products,

@@ -12,7 +12,6 @@ values, w width of queries, keys and values of the softmax attention.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Optional
 
 import torch
@@ -114,15 +113,13 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
         tuple[Callable]: K v of v (B, h, N, e), and K^T y of y (B, h, M, e); all in one
         dtype, results of half precision in float32.
     """
-    if is_exported():
-        return partial(_product_in_pieces, q, k), partial(_product_in_pieces, k, q)
-    if q.is_cpu and q.size(2) * k.size(2) <= _SMALL and not rounded_to(q):
-        kernel = gaussian_kernel(q, k)
-        return partial(torch.matmul, kernel), partial(torch.matmul, kernel.mT)
-    rows, columns = _lifted(q, k)
-    return partial(_fused_product, rows, columns), partial(
-        _fused_product, columns, rows
-    )
+    multiply: Callable[[Tensor, Tensor, Tensor], Tensor] = _product_in_pieces
+    if not is_exported():
+        if q.is_cpu and q.size(2) * k.size(2) <= _SMALL and not rounded_to(q):
+            kernel = gaussian_kernel(q, k)
+            return lambda v: kernel @ v, lambda y: kernel.mT @ y
+        multiply, (q, k) = _fused_product, _lifted(q, k)
+    return lambda v: multiply(q, k, v), lambda y: multiply(k, q, y)
 
 
 def check_shapes(q: Tensor, k: Tensor, v: Tensor, wanted: str) -> None:
