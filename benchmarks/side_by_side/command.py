@@ -38,14 +38,8 @@ from pathlib import Path
 
 import torch
 
-from mmlinattn.utils.cli import (
-    Parser,
-    add_overwrite,
-    exit_with,
-    output_folder,
-    protect,
-    threads,
-)
+# its names when they are used: another version that is measured may lack some
+from mmlinattn.utils import cli
 
 from .cases import place
 from .memory import peak_of_variant
@@ -70,7 +64,7 @@ SECONDS = 6
 
 
 def parse_args(argv=None):
-    parser = Parser(description=__doc__)
+    parser = cli.Parser(description=__doc__)
     parser.add_argument(
         '--suite', required=True, choices=SUITES, help='what is measured'
     )
@@ -89,7 +83,7 @@ def parse_args(argv=None):
         '(default: float32)',
     )
     parser.add_argument(
-        '--threads', type=threads, default=2, help="the CPU's threads (default: 2)"
+        '--threads', type=cli.threads, default=2, help="the CPU's threads (default: 2)"
     )
     parser.add_argument(
         '--rounds',
@@ -134,11 +128,11 @@ def parse_args(argv=None):
     )
     parser.add_argument(
         '--out',
-        type=output_folder,
+        type=cli.output_folder,
         metavar='DIR',
         help='folder for the results: JSON, Markdown and a plot',
     )
-    add_overwrite(parser)
+    cli.add_overwrite(parser)
     parser.add_argument(
         '--resume',
         action='store_true',
@@ -147,7 +141,7 @@ def parse_args(argv=None):
     args = parser.parse_args(argv)
     check(parser, args)
     if args.out and not args.resume:
-        protect(args, *map(stem(args).with_suffix, ('.md', '.json', '.png')))
+        cli.protect(args, *map(stem(args).with_suffix, ('.md', '.json', '.png')))
     return args
 
 
@@ -470,7 +464,7 @@ def main(argv=None):
     try:
         due(args)
     except ValueError as error:
-        exit_with(error)
+        cli.exit_with(error)
     found, text = (profiles if args.profile else measurements)(args)
     if args.out is not None:
         draw(args, found)
