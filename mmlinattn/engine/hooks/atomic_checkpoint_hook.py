@@ -1,6 +1,5 @@
 """Checkpoints that survive a killed training."""
 
-import difflib
 import inspect
 from pathlib import Path
 from uuid import uuid4
@@ -15,6 +14,7 @@ from mmlinattn.engine.random_state import (
     set_random_state,
 )
 from mmlinattn.registry import HOOKS
+from mmlinattn.utils.config_keys import did_you_mean
 from mmlinattn.utils.files import DRAFTS, whole_file
 
 try:
@@ -107,9 +107,8 @@ class AtomicCheckpointHook(CheckpointHook):
     def __init__(self, **kwargs):
         known = inspect.signature(CheckpointHook.__init__).parameters
         for name in kwargs.keys() - known.keys():
-            likely = difflib.get_close_matches(name, known, 1)
-            hint = f'; did you mean {likely[0]!r}?' if likely else ''
-            raise TypeError(f'{type(self).__name__} has no argument {name!r}{hint}')
+            likely = did_you_mean(name, known)
+            raise TypeError(f'{type(self).__name__} has no argument {name!r}{likely}')
         super().__init__(**kwargs)
         self._lock_file = None
         self._runs = [uuid4().hex]
