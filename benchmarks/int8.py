@@ -14,6 +14,7 @@ import copy
 import io
 import json
 import statistics
+import sys
 import tempfile
 from pathlib import Path
 
@@ -27,7 +28,11 @@ from torch import nn
 from mmlinattn.deployment import ExportedModel, export, quantize
 from mmlinattn.deployment.formats import FORMATS
 from mmlinattn.utils import load_config
-from mmlinattn.utils.cli import (
+from mmlinattn.weights import load_safely
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tools'))
+
+from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     Parser,
     add_cfg_options,
@@ -37,7 +42,6 @@ from mmlinattn.utils.cli import (
     protect,
     threads,
 )
-from mmlinattn.weights import load_safely
 
 FLOAT32 = 'PyTorch, float32'
 

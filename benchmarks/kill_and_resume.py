@@ -23,7 +23,9 @@ from pathlib import Path
 
 import torch
 
-from mmlinattn.utils.cli import Parser, add_overwrite, output_file, protect
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tools'))
+
+from mmlinattn_tools.cli import Parser, add_overwrite, output_file, protect
 
 ROOT = Path(__file__).resolve().parents[1]
 TRAIN = ROOT / 'tools' / 'train.py'

@@ -33,7 +33,11 @@ from mmengine.registry import HOOKS
 from side_by_side.memory import resident
 from side_by_side.report import write_json
 
-from mmlinattn.utils.cli import (
+from mmlinattn.utils.memory import release_memory
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tools'))
+
+from mmlinattn_tools.cli import (
     Parser,
     add_overwrite,
     exit_with,
@@ -41,7 +45,6 @@ from mmlinattn.utils.cli import (
     output_folder,
     protect,
 )
-from mmlinattn.utils.memory import release_memory
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIG = ROOT / 'configs' / 'soft' / 'mask-rcnn_softpp-t_fpn_1x_coco.py'

@@ -23,7 +23,10 @@ from torch.nn.functional import interpolate
 from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.models.layers import embeddings
 from mmlinattn.registry import build_model
-from mmlinattn.utils.cli import Parser, add_overwrite, protect
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tools'))
+
+from mmlinattn_tools.cli import Parser, add_overwrite, protect
 
 SWIN = ('local', 'global', 'elfatt', 'efficient', 'agent', 'flatten')
 BACKBONES = {

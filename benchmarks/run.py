@@ -4,8 +4,9 @@
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 # It runs from the source tree as well as beside an installed package.
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += [str(ROOT), str(ROOT / 'tools')]
 
 if __name__ == '__main__':
     if any(arg.split('=')[0] == '--plan' for arg in sys.argv[1:]):

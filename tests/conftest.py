@@ -12,6 +12,8 @@ from mmengine.logging import MMLogger
 from mmengine.registry import DefaultScope
 
 ROOT = Path(__file__).resolve().parents[1]
+# what the tools share is beside them
+sys.path.insert(0, str(ROOT / 'tools'))
 SHARE_WORK = {'test_paper_flops.py', 'test_packaging.py', 'test_make_shapes.py'}
 # What this process opened in the folder around the project.
 OPENED_BESIDE = []

@@ -11,7 +11,8 @@ from mmengine.runner import Runner
 
 from mmlinattn.engine import check_run
 from mmlinattn.utils import check_file
-from mmlinattn.utils.cli import (
+from mmlinattn.weights import cover, load_safely, read_checkpoint
+from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     add_overwrite,
     begin_run,
@@ -21,8 +22,8 @@ from mmlinattn.utils.cli import (
     run_config,
     run_parser,
     tell,
+    warn,
 )
-from mmlinattn.weights import cover, load_safely, read_checkpoint
 
 # of mmdet's own tool for tests
 MERGED = dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)
@@ -181,7 +182,7 @@ def prepare(args):
     if args.tta:
         augment_test(cfg, args)
     if is_first_process() and not args.no_preflight:
-        model = check_run(cfg, args.config, 'test')
+        model = check_run(cfg, args.config, 'test', warn)
         if model is not None:
             check_weights(args.checkpoint, model, args.allow_mismatch)
     begin_run(cfg)

@@ -18,7 +18,9 @@ from mmlinattn.engine.hooks.pretrained_backbone_hook import other_start
 from mmlinattn.engine.part_errors import quiet
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.utils import check_file
-from mmlinattn.utils.cli import (
+from mmlinattn.weights import cover, load_pretrained, load_safely, read_checkpoint
+from mmlinattn.weights.conversion import some
+from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     begin_run,
     errors_in_one_line,
@@ -29,8 +31,6 @@ from mmlinattn.utils.cli import (
     tell,
     warn,
 )
-from mmlinattn.weights import cover, load_pretrained, load_safely, read_checkpoint
-from mmlinattn.weights.conversion import some
 
 
 def parse_args():
@@ -209,7 +209,7 @@ def prepare(args):
 
 def preflight(cfg, args):
     """Raises an error for what is sure to fail after the run has begun."""
-    model = check_run(cfg, args.config, 'train')
+    model = check_run(cfg, args.config, 'train', warn)
     if model is None:
         return
     if cfg.get('load_from') and not osp.isdir(cfg.load_from):

@@ -38,7 +38,7 @@ from side_by_side.command import device
 from side_by_side.rates import machine
 from side_by_side.report import write_json
 
-from mmlinattn.utils.cli import Parser, errors_in_one_line, output_folder, threads
+from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder, threads
 
 from .claim import MAX_SEEDS, Context, finished
 from .data import ROOT, Data

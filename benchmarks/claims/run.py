@@ -7,7 +7,7 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parents[1]
 sys.path = [path for path in sys.path if Path(path).resolve() != BENCHMARKS / 'claims']
 # It runs from the source tree as well as beside an installed package.
-sys.path += [str(BENCHMARKS), str(BENCHMARKS.parent)]
+sys.path += [str(BENCHMARKS), str(BENCHMARKS.parent), str(BENCHMARKS.parent / 'tools')]
 
 if __name__ == '__main__':
     from claims.command import main

@@ -39,7 +39,7 @@ from pathlib import Path
 import torch
 
 # its names when they are used: another version that is measured may lack some
-from mmlinattn.utils import cli
+from mmlinattn_tools import cli
 
 from .cases import place
 from .memory import peak_of_variant

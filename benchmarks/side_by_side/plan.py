@@ -28,7 +28,7 @@ from xml.etree import ElementTree
 
 import torch
 
-from mmlinattn.utils.cli import Parser, exit_with, output_folder
+from mmlinattn_tools.cli import Parser, exit_with, output_folder
 
 from . import command
 from .rates import machine

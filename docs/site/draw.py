@@ -20,9 +20,11 @@ from pathlib import Path
 from demo_browser import demo_page, launch
 from PIL import Image
 
-from mmlinattn.utils.cli import Parser, errors_in_one_line, exit_with
-
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'tools'))
+
+from mmlinattn_tools.cli import Parser, errors_in_one_line, exit_with
+
 PAGE = ROOT / 'docs' / 'methods.md'
 PICTURES = ROOT / 'docs' / 'pictures'
 MAX_BYTES = 120_000

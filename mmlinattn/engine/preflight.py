@@ -33,7 +33,6 @@ from mmlinattn.engine.preflight_data import (
     problems,
 )
 from mmlinattn.engine.random_state import get_random_state, set_random_state
-from mmlinattn.utils.cli import warn
 from mmlinattn.utils.config_keys import did_you_mean, misspelled_keys
 from mmlinattn.weights import read_checkpoint
 
@@ -83,16 +82,19 @@ def build_model(cfg: Config) -> nn.Module:
         return MODELS.build(model)
 
 
-def check_run(cfg: Config, path: str, task: str) -> Optional[nn.Module]:
+def check_run(
+    cfg: Config, path: str, task: str, warn: Callable[[str], object]
+) -> Optional[nn.Module]:
     """Builds all parts of a run, and reads the first sample of each of its datasets.
 
     Nothing is written, and random numbers go on as if nothing had been built. What may
-    be wrong, but need not be, is said in lines on stderr.
+    be wrong, but need not be, is said in lines.
 
     Args:
         cfg (Config): The config of the run.
         path (str): Its path.
         task (str): 'train' or 'test'.
+        warn (Callable): Takes lines on what may be wrong.
 
     Returns:
         nn.Module: The model of the run, on the CPU, or None if only the run itself can

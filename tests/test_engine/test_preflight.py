@@ -219,5 +219,5 @@ def test_random_numbers_go_on(monkeypatch):
     torch.manual_seed(1)
     first = torch.rand(2)
     torch.manual_seed(1)
-    preflight.check_run(Config(), 'x.py', 'train')
+    preflight.check_run(Config(), 'x.py', 'train', print)
     assert torch.rand(2).equal(first)

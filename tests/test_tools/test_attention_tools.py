@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from mmlinattn.analysis import hc_proportion, watch
-from mmlinattn.visualization import load_model, load_subjects, read_model_config
+from mmlinattn_tools.visualization import load_model, load_subjects, read_model_config
 
 pytestmark = pytest.mark.modern
 HERE = Path(__file__).parent

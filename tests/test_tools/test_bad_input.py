@@ -22,7 +22,7 @@ from mmengine.logging import MessageHub
 from mmengine.runner import CheckpointLoader, Runner
 
 from mmlinattn.engine import preflight
-from mmlinattn.utils.cli import Parser
+from mmlinattn_tools.cli import Parser
 
 pytestmark = pytest.mark.modern
 

@@ -15,7 +15,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
-from mmlinattn.visualization import (
+from mmlinattn_tools.visualization import (
     RANDOM,
     Choice,
     Demo,
@@ -25,7 +25,7 @@ from mmlinattn.visualization import (
     load_model,
     load_subject,
 )
-from mmlinattn.visualization import read_model_config as read_config
+from mmlinattn_tools.visualization import read_model_config as read_config
 
 pytestmark = pytest.mark.modern
 

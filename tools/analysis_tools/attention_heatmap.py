@@ -17,10 +17,15 @@ example:
       configs/soft/softpp-t_in1k.py --image demo.jpg --at 0.5,0.5 --at 0.2,0.7
 """
 
+import sys
+from pathlib import Path
+
 from mmengine.utils import ProgressBar
 
-from mmlinattn.utils.cli import Parser
-from mmlinattn.visualization import (
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser
+from mmlinattn_tools.visualization import (
     add_arguments,
     choose_layers,
     draw_heatmaps,

@@ -22,6 +22,8 @@ example:
 """
 
 import argparse
+import sys
+from pathlib import Path
 from textwrap import shorten
 
 import torch
@@ -29,8 +31,11 @@ from mmengine.utils import ProgressBar
 from torch import nn
 
 from mmlinattn.analysis import blocks_of, watch
-from mmlinattn.utils.cli import Parser
-from mmlinattn.visualization import (
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser
+from mmlinattn_tools.visualization import (
     add_arguments,
     class_name,
     dataset_meta,

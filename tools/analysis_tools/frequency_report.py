@@ -24,12 +24,16 @@ example:
 """
 
 import argparse
+import sys
+from pathlib import Path
 
 import numpy as np
 from mmengine.utils import ProgressBar
 
-from mmlinattn.utils.cli import Parser
-from mmlinattn.visualization import (
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser
+from mmlinattn_tools.visualization import (
     add_arguments,
     average_reports,
     draw_frequencies,

@@ -23,6 +23,8 @@ import argparse
 import copy
 import json
 import os.path as osp
+import sys
+from pathlib import Path
 
 import torch
 from mmengine.registry import DefaultScope
@@ -35,7 +37,10 @@ from mmlinattn.analysis import count_flops
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet, reason
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
-from mmlinattn.utils.cli import (
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import (
     Parser,
     add_cfg_options,
     add_overwrite,

@@ -17,6 +17,9 @@ example:
       configs/soft/softpp-t_in1k.py --image demo.jpg --shape 512
 """
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import torch
 from matplotlib.ticker import LogFormatter
@@ -36,8 +39,11 @@ from mmlinattn.analysis import (
 )
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
 from mmlinattn.models import SoftmaxFreeAttention
-from mmlinattn.utils.cli import Parser
-from mmlinattn.visualization import (
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser
+from mmlinattn_tools.visualization import (
     add_arguments,
     feature_extractor,
     input_errors,

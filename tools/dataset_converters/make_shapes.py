@@ -26,6 +26,7 @@ import argparse
 import colorsys
 import hashlib
 import json
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -38,8 +39,10 @@ import numpy as np
 from PIL import Image, ImageDraw
 from rich.progress import track
 
-from mmlinattn.utils.cli import Parser, errors_in_one_line, output_folder
-from mmlinattn.utils.own_folder import OwnFolder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder
+from mmlinattn_tools.own_folder import OwnFolder
 
 Size = tuple[int, int]
 Color = tuple[int, int, int]

@@ -25,7 +25,11 @@ from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn.deployment import FORMATS, ExportedModel, export, parity, quantize
 from mmlinattn.utils import load_config
-from mmlinattn.utils.cli import (
+from mmlinattn.weights import find_state_dict, read_file
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import (
     Parser,
     add_cfg_options,
     add_overwrite,
@@ -33,7 +37,6 @@ from mmlinattn.utils.cli import (
     output_file,
     protect,
 )
-from mmlinattn.weights import find_state_dict, read_file
 
 # what a data preprocessor does to images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')

@@ -25,13 +25,16 @@ import ipaddress
 import os
 import signal
 import socket
+import sys
 import tempfile
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mmlinattn.utils.cli import Parser, add_overwrite, output_folder, protect, tell
-from mmlinattn.visualization import (
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser, add_overwrite, output_folder, protect, tell
+from mmlinattn_tools.visualization import (
     RANDOM,
     WEIGHTS,
     Choice,

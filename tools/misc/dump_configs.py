@@ -23,7 +23,10 @@ from rich.console import Console
 from rich.progress import track
 
 from mmlinattn.utils import bases_read_once, load_config
-from mmlinattn.utils.cli import Parser, exit_with
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser, exit_with
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
 NOTHING = object()  # the value of a key that is not there

@@ -20,7 +20,9 @@ from pathlib import Path
 
 import yaml
 
-from mmlinattn.utils.cli import Parser, exit_with
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser, exit_with
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = re.compile(

@@ -18,8 +18,10 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-from mmlinattn.utils.cli import Parser, errors_in_one_line, output_folder
-from mmlinattn.utils.own_folder import OwnFolder
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder
+from mmlinattn_tools.own_folder import OwnFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = 'configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py'

@@ -45,12 +45,15 @@ or, in the source tree:
   python tools/model_converters/convert_official.py soft SOFT_Tiny.pth soft-t.pth
 """
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from mmlinattn.utils.cli import Parser, errors_in_one_line
-from mmlinattn.weights.command import add_arguments, run
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser, errors_in_one_line
+from mmlinattn_tools.conversion import add_arguments, run
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Optional, Union
 
-from .files import whole_file
+from mmlinattn.utils.files import whole_file
 
 
 class OwnFolder:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from mmlinattn.utils.own_folder import OwnFolder
+from mmlinattn_tools.own_folder import OwnFolder
 
 
 def write(folder, *names):

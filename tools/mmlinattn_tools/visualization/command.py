@@ -14,14 +14,14 @@ from torch import nn
 
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
 from mmlinattn.utils import check_file
-from mmlinattn.utils.cli import (
+from mmlinattn.weights import load_safely
+from mmlinattn_tools.cli import (
     add_overwrite,
     errors_in_one_line,
     one_line,
     output_folder,
     protect,
 )
-from mmlinattn.weights import load_safely
 
 from .images import Picture, find_images, image_pipeline, read_picture
 from .models import load_model, read_model_config

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mmlinattn.visualization.uploads import Limits, read_upload
+from mmlinattn_tools.visualization.uploads import Limits, read_upload
 
 pytestmark = pytest.mark.modern
 

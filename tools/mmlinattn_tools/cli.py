@@ -13,8 +13,8 @@ from typing import Any, NoReturn, Optional
 
 from mmengine.config import Config, DictAction
 
-from .config import load_config
-from .files import is_marked
+from mmlinattn.utils.config import load_config
+from mmlinattn.utils.files import is_marked
 
 # What our checks raise; other errors are not the user's.
 INPUT_ERRORS = (ImportError, KeyError, OSError, ValueError)
@@ -302,7 +302,9 @@ def begin_run(cfg: Config) -> None:
         OSError: If the folder can't be made.
         ValueError: If the launcher does not work here.
     """
-    from .distributed import run_on_cpus  # it imports torch, which few tools need
+    from mmlinattn.utils.distributed import (
+        run_on_cpus,  # it imports torch, which few tools need
+    )
 
     run_on_cpus(cfg)
     try:

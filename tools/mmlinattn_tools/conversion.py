@@ -8,8 +8,8 @@ from typing import Any, Optional
 import torch
 from mmengine.logging import MMLogger
 
-from .addresses import read_checkpoint
-from .conversion import (
+from mmlinattn.weights.addresses import read_checkpoint
+from mmlinattn.weights.conversion import (
     AVERAGES,
     OURS,
     PREFIX,
@@ -25,10 +25,10 @@ from .conversion import (
     recomputed,
     some,
 )
-from .families import FAMILIES
-from .files import write_file
-from .rows import StateDict, inside
-from .start import Start, is_early_norm, plan_start
+from mmlinattn.weights.families import FAMILIES
+from mmlinattn.weights.files import write_file
+from mmlinattn.weights.rows import StateDict, inside
+from mmlinattn.weights.start import Start, is_early_norm, plan_start
 
 AUTO = 'auto'
 # families that have a model with ELFATT, and its class
