@@ -2,8 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Optional
 from urllib.error import URLError
@@ -21,6 +20,7 @@ from mmengine.runner.checkpoint import (
 )
 
 from .files import read_file
+from .rows import inside
 
 FILE = 'file://'
 TIMM = 'timm://'
@@ -40,11 +40,7 @@ NAME_WITH_HASH = re.compile(r'-(?=\d*[a-f])([0-9a-f]{8,})\.')
 
 
 def as_path(address: str) -> Optional[str]:
-    """The path that an address stands for, or None if it is not on this machine.
-
-    Args:
-        address: A path or an address.
-    """
+    """The path that an address stands for, or None if it is not on this machine."""
     if address.startswith(FILE):
         return unquote(urlparse(address).path)
     return None if '://' in address else os.path.expanduser(address)
@@ -56,8 +52,8 @@ def read_checkpoint(
     """Read weights from a path or an address.
 
     Args:
-        address: A path, `file://PATH`, `http(s)://...`, `timm://MODEL`, or an address
-            of another of MMEngine's file systems.
+        address: A path, `file://PATH`, `http(s)://...`, `timm://MODEL`, a name such as
+            `open-mmlab://MODEL`, or an address of another of MMEngine's file systems.
         name: The user's name of the address, for error messages.
         trust: See :func:`~.files.read_file`.
         map_location: Device for the tensors.
@@ -67,18 +63,26 @@ def read_checkpoint(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: See :func:`~.files.read_file`; or if timm has no such model.
+        ValueError: See :func:`~.files.read_file`; or if there is no such model.
         ConnectionError: If it cannot be downloaded.
         ImportError: If timm or safetensors is needed and missing.
     """
     if address.startswith(TIMM):
-        return read_timm(address[len(TIMM) :], name)
-    path = as_path(address)
-    if path is None and address.startswith(WEB):
-        path = download(address, name)
-    if path is not None:
-        return read_file(path, name, trust, map_location)
-    with other_file(address, name) as path:
+        return read_timm(address, name)
+    if address.startswith(tuple(TABLES)):
+        return read_by_name(address, name, trust, map_location)
+    with ExitStack() as stack:
+        path = as_path(address)
+        if address.startswith(WEB):
+            path = download(address, name)
+        elif path is None:
+            try:
+                path = stack.enter_context(get_local_path(address))
+            except Exception as error:  # of any of MMEngine's file systems
+                raise ValueError(
+                    f'{name}={address!r} cannot be read ({error}): give a path, '
+                    f'{FILE}PATH, http(s)://ADDRESS or {TIMM}MODEL'
+                ) from error
         return read_file(path, name, trust, map_location)
 
 
@@ -105,9 +109,6 @@ def download(address: str, name: str) -> str:
     """Download a file once, to torch.hub's folder for checkpoints.
 
     If there are several processes, the first one downloads and the others wait.
-
-    Raises:
-        ConnectionError: If the download fails.
     """
     folder = Path(torch.hub.get_dir(), 'checkpoints')
     file_name = os.path.basename(urlparse(address).path)
@@ -130,51 +131,32 @@ def download(address: str, name: str) -> str:
     return str(path)
 
 
-@contextmanager
-def other_file(address: str, name: str) -> Iterator[str]:
-    """A local copy of a file of another file system that MMEngine knows.
-
-    Raises:
-        ValueError: If it knows none for the address.
-    """
-    try:
-        context = get_local_path(address)
-        path = context.__enter__()
-    except Exception as error:
-        raise ValueError(
-            f'{name}={address!r} cannot be read ({error}): give a path, '
-            f'{FILE}PATH, http(s)://ADDRESS or {TIMM}MODEL'
-        ) from error
-    try:
-        yield str(path)
-    finally:
-        context.__exit__(None, None, None)
-
-
-def read_timm(model: str, name: str) -> dict:
-    """The state dict of a pretrained model of timm.
-
-    Raises:
-        ImportError: If timm is missing.
-        ValueError: If it has no such model, or no weights for it.
-        ConnectionError: If they cannot be downloaded.
-    """
+def read_timm(address: str, name: str) -> dict:
+    """The state dict of a pretrained model of timm."""
     try:
         import timm
     except ImportError:
-        raise ImportError(
-            f'{name}={TIMM + model!r} needs timm: pip install timm'
-        ) from None
-    architecture = model.partition('.')[0]
-    if not timm.is_model(architecture):
-        raise ValueError(f'{name}={TIMM + model!r}: timm has no such model')
+        raise ImportError(f'{name}={address!r} needs timm: pip install timm') from None
+    model = address[len(TIMM) :]
     if not timm.is_model_pretrained(model):
-        raise ValueError(f'{name}={TIMM + model!r}: timm has no weights for this model')
+        raise ValueError(f'{name}={address!r}: timm has no weights of such a model')
     try:
         return timm.create_model(model, pretrained=True).state_dict()
     except Exception as error:  # of any of the libraries that it downloads with
-        reason = str(error).split('\n')[0]
-        raise no_way(TIMM + model, name, reason) from error
+        raise no_way(address, name, str(error).split('\n')[0]) from error
+
+
+def read_by_name(address: str, name: str, trust: bool, map_location) -> dict:
+    """Weights that MMEngine knows by name; of mmcls a classifier's backbone."""
+    scheme, separator, model = address.partition('://')
+    known = TABLES[scheme + separator]()
+    model = get_deprecated_model_names().get(model, model)
+    if model not in known:
+        raise ValueError(f'{name}={address!r}: {scheme} has no such model')
+    loaded = read_checkpoint(known[model], name, trust, map_location)
+    if scheme != 'mmcls':
+        return loaded
+    return dict(state_dict=inside(loaded.get('state_dict', loaded), 'backbone.'))
 
 
 def load_from_file(address: str, map_location=None) -> dict:
@@ -188,32 +170,6 @@ def add_file_scheme() -> None:
         CheckpointLoader.register_scheme(FILE, load_from_file)
 
 
-def load_by_name(address: str, map_location=None) -> dict:
-    """MMEngine's loaders of models by name with :func:`read_checkpoint`.
-
-    Raises:
-        ValueError: If there is no such model.
-    """
-    scheme, separator, model = address.partition('://')
-    names = TABLES[scheme + separator]()
-    model = get_deprecated_model_names().get(model, model)
-    if model not in names:
-        raise ValueError(f'checkpoint={address!r}: {scheme} has no such model')
-    checkpoint = read_checkpoint(names[model], map_location=map_location)
-    if scheme != 'mmcls':
-        return checkpoint
-    # a classifier's backbone
-    weights = checkpoint.get('state_dict', checkpoint)
-    prefix = 'backbone.'
-    return dict(
-        state_dict={
-            key[len(prefix) :]: value
-            for key, value in weights.items()
-            if key.startswith(prefix)
-        }
-    )
-
-
 def load_safely() -> None:
     """Let every checkpoint of this process go through :func:`read_checkpoint`.
 
@@ -221,6 +177,5 @@ def load_safely() -> None:
     loaders, so load_from, resume and 'Pretrained' of any module run no code that is
     hidden in a file.
     """
-    schemes = ['', FILE, TIMM, *WEB, *REMOTE]
+    schemes = ['', FILE, TIMM, *WEB, *TABLES, *REMOTE]
     CheckpointLoader.register_scheme(schemes, load_from_file, force=True)
-    CheckpointLoader.register_scheme(list(TABLES), load_by_name, force=True)

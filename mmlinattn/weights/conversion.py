@@ -1,11 +1,12 @@
 """From the state dict of an official model to ours, and back."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, Optional
 
 from torch import Tensor
 
-from .families import FAMILIES, SCALES, Layout
+from .families import FAMILIES, Layout, our_layout
 from .rows import LINEAR, Keys, Row, StateDict, inside, nested
 
 PREFIX = 'backbone.'
@@ -21,14 +22,12 @@ class Conversion(NamedTuple):
     """Says for every key of one model what it is made of.
 
     Attributes:
-        family: A key of FAMILIES.
         layout: How the official backbone is laid out.
         prefix: What precedes the names of the official backbone.
         head: Official name of a classifier's head, if there is one.
         rows: Of all modules, with prefixes.
     """
 
-    family: str
     layout: Layout
     prefix: str
     head: Optional[str]
@@ -37,6 +36,14 @@ class Conversion(NamedTuple):
     def sources(self) -> dict[str, list[str]]:
         """The official keys of each of our keys."""
         return {ours: keys for row in self.rows for ours, keys in row.sources().items()}
+
+    def apply(self, official: StateDict) -> StateDict:
+        """Our state dict, made of an official one."""
+        return {
+            ours: row.forward([official[key] for key in keys])
+            for row in self.rows
+            for ours, keys in row.sources().items()
+        }
 
     def describe(self) -> dict:
         """What :func:`convert_back` needs to give the same keys again."""
@@ -79,7 +86,7 @@ def find_state_dict(
     }
     if not tensors:
         raise ValueError(
-            f'there are no weights, {"" if ema else "bare or "}under '
+            f'there are no weights: no state dict {"" if ema else "bare or "}under '
             f'{" or ".join(places)}; number of keys: {shortlist(checkpoint)}'
         )
     return tensors, place in AVERAGES
@@ -93,16 +100,17 @@ def recognize(keys: Keys) -> Optional[str]:
             prefix `backbone.`.
 
     Returns:
-        A key of FAMILIES; 'mmlinattn' for one of our backbones; None for anything
-        else.
+        'soft', 'deit', 'cait', 'swin' or 'cswin'; 'mmlinattn' for one of our
+        backbones; None for anything else.
     """
     names = {key.partition(PREFIX)[2] for key in keys if key.startswith(PREFIX)}
     names = names or set(keys)
-    for family, members in FAMILIES.items():
-        if members.marks(names):
+    marks = {name: family.marks for name, family in FAMILIES.items()}
+    marks[OURS] = (r'(stages\.0\.embedding|patch_embed\.layer\.0)\.',)
+    for family, patterns in marks.items():
+        if all(any(re.match(x, name) for name in names) for x in patterns):
             return family
-    marks = ('stages.0.embedding.', 'patch_embed.layer.0.')
-    return OURS if any(name.startswith(marks) for name in names) else None
+    return None
 
 
 def known_models() -> str:
@@ -117,14 +125,14 @@ def recomputed(keys: Keys, family: str) -> list[str]:
     return [key for key in keys if key.rpartition('.')[2] in buffers]
 
 
-def all_rows(
-    family: str, layout: Layout, prefix: str, head: Optional[str], others: Iterable[str]
-) -> list[Row]:
-    """Rows of the backbone, of a head, and of other parts of a model as they are."""
+def plan(
+    family: str, layout: Layout, prefix: str, head: Optional[str], others: Keys
+) -> Conversion:
+    """The conversion of a backbone, of a head, and of other parts as they are."""
     rows = nested(PREFIX, prefix, FAMILIES[family].rows(layout))
     if head is not None:
         rows.append(Row(OUR_HEAD, head, LINEAR))
-    return rows + [Row(key, key) for key in others]
+    return Conversion(layout, prefix, head, rows + [Row(key, key) for key in others])
 
 
 def other_parts(keys: Keys, head: Optional[str]) -> list[str]:
@@ -133,61 +141,47 @@ def other_parts(keys: Keys, head: Optional[str]) -> list[str]:
     return [key for key in keys if not key.startswith(PREFIX) and key not in heads]
 
 
+def check_keys(keys: Keys, expected: Keys, kind: str) -> None:
+    """Raise an error unless these are the keys of a whole model."""
+    missing = [key for key in expected if key not in keys]
+    leftover = sorted(set(keys) - set(expected))
+    if missing or leftover:
+        raise ValueError(
+            f'these are not the keys of a whole {kind}: missing '
+            f'{shortlist(missing)}, left over {shortlist(leftover)}'
+        )
+
+
 def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
-    """Plan the conversion of an official model, with every key accounted for.
-
-    Args:
-        state_dict: Official names and tensors, all of one model.
-        family: A key of FAMILIES.
-
-    Raises:
-        ValueError: If a key is missing or left over, or the model is of a kind that
-            has no counterpart.
-    """
+    """Plan what :func:`convert` does, with every key accounted for."""
     prefix = PREFIX if inside(state_dict, PREFIX) else ''
     layout = FAMILIES[family].read(inside(state_dict, prefix))
     head = next(
         (x for x in HEADS if inside(state_dict, f'{x}.').keys() & set(LINEAR)), None
     )
     others = other_parts(state_dict, head) if prefix else []
-    rows = all_rows(family, layout, prefix, head, others)
-    plan = Conversion(family, layout, prefix, head, rows)
-    expected = [key for keys in plan.sources().values() for key in keys]
-    missing = [key for key in expected if key not in state_dict]
-    leftover = sorted(
-        state_dict.keys() - set(expected) - set(recomputed(state_dict, family))
-    )
-    if missing or leftover:
-        raise ValueError(
-            f'these are not the keys of a whole official {family!r} model: missing '
-            f'{shortlist(missing)}, left over {shortlist(leftover)}'
-        )
-    return plan
-
-
-def apply(plan: Conversion, state_dict: StateDict) -> StateDict:
-    """Our state dict, as a conversion makes it of an official one."""
-    return {
-        ours: row.forward([state_dict[key] for key in keys])
-        for row in plan.rows
-        for ours, keys in row.sources().items()
-    }
+    found = plan(family, layout, prefix, head, others)
+    expected = [key for keys in found.sources().values() for key in keys]
+    expected += recomputed(state_dict, family)
+    check_keys(state_dict, expected, f'official {family!r} model')
+    return found
 
 
 def convert(state_dict: StateDict, family: str) -> StateDict:
     """Rename and merge the weights of an official model.
 
     Args:
-        state_dict: See :func:`plan_conversion`.
-        family: A key of FAMILIES.
+        state_dict: Official names and tensors, all of one model.
+        family: Its family, as :func:`recognize` names it.
 
     Returns:
         Ours, with the prefixes `backbone.` and, if there is a head, `head.`.
 
     Raises:
-        ValueError: See :func:`plan_conversion`.
+        ValueError: If a key is missing or left over, or the model is of a kind that
+            has no counterpart.
     """
-    return apply(plan_conversion(state_dict, family), state_dict)
+    return plan_conversion(state_dict, family).apply(state_dict)
 
 
 def convert_back(
@@ -199,7 +193,7 @@ def convert_back(
 
     Args:
         state_dict: Ours, under `backbone.` and other parts of a model.
-        family: A key of FAMILIES.
+        family: Their family.
         layout: What :meth:`Conversion.describe` gave when the weights were converted;
             then the official keys are the same ones as before. Default: the names of
             the official repository.
@@ -212,41 +206,20 @@ def convert_back(
     """
     others = other_parts(state_dict, OUR_HEAD)
     if layout is None:
-        names = FAMILIES[family].ours(inside(state_dict, PREFIX))
+        backbone = inside(state_dict, PREFIX)
+        names = our_layout(backbone, FAMILIES[family].first_norm)
         prefix = PREFIX if others else ''
         head = 'head' if f'{OUR_HEAD}.weight' in state_dict else None
     else:
         layout = dict(layout)
         prefix, head = layout.pop('prefix'), layout.pop('head')
         names = Layout(**layout)
-    rows = all_rows(family, names, prefix, head, others if prefix else [])
-    plan = Conversion(family, names, prefix, head, rows)
-    expected = plan.sources()
-    missing = [key for key in expected if key not in state_dict]
-    leftover = sorted(state_dict.keys() - expected.keys())
-    if missing or leftover:
-        raise ValueError(
-            f'these are not the keys of a whole {family!r} model of mmlinattn: '
-            f'missing {shortlist(missing)}, left over {shortlist(leftover)}'
-        )
+    found = plan(family, names, prefix, head, others if prefix else [])
+    check_keys(state_dict, found.sources(), f'{family!r} model of mmlinattn')
     official = {
         name: tensor
-        for row in plan.rows
+        for row in found.rows
         for ours, names in row.sources().items()
         for name, tensor in zip(names, row.backward(state_dict[ours]))
     }
-    return official, plan
-
-
-def find_options(keys: Keys) -> list[str]:
-    """'attn_scale' and 'feat_scale', where our keys have their vectors."""
-    last_names = {key.rpartition('.')[2] for key in keys}
-    return [option for option, (ours, _) in SCALES.items() if last_names & {*ours}]
-
-
-def describe_heads(state_dict: StateDict) -> str:
-    """What there is besides the backbone, in words."""
-    if f'{OUR_HEAD}.weight' in state_dict:
-        return f'with a head of {len(state_dict[f"{OUR_HEAD}.weight"])} classes'
-    heads = sorted({key.partition('.')[0] for key in state_dict} - {'backbone'})
-    return f'with {", ".join(heads)}' if heads else 'no head'
+    return official, found

@@ -28,11 +28,7 @@ HASH_LENGTH = 8
 
 
 def trusted() -> bool:
-    """Whether the user's environment says MMLINATTN_TRUST=1.
-
-    Raises:
-        ValueError: If it says anything but 0 or 1.
-    """
+    """Whether the user's environment says MMLINATTN_TRUST=1."""
     value = os.environ.get(TRUST, '0') or '0'
     if value not in ('0', '1'):
         raise ValueError(f'{TRUST} must be 0 or 1, got {value!r}')
@@ -104,11 +100,7 @@ def read_file(
 
 
 def check_format(path: Path, head: bytes, name: str) -> None:
-    """Raise an error for a file that torch.save did not write, before unpickling it.
-
-    Raises:
-        ValueError: If the file is something else, or cut off.
-    """
+    """Raise an error for a file that torch.save did not write, before unpickling it."""
     if head.startswith(LEGACY):
         return
     if not head.startswith(ZIP):
@@ -126,12 +118,7 @@ def check_format(path: Path, head: bytes, name: str) -> None:
 
 
 def read_safetensors(path: Path, name: str, map_location) -> dict:
-    """Read a .safetensors file, which holds only tensors.
-
-    Raises:
-        ValueError: If it is none.
-        ImportError: If the package is missing.
-    """
+    """Read a .safetensors file, which holds only tensors."""
     try:
         from safetensors import SafetensorError
         from safetensors.torch import load_file

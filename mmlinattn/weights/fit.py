@@ -71,7 +71,11 @@ def fit(model: nn.Module, checkpoint: dict) -> Fit:
         ValueError: If it holds no weights; or those of an official backbone that is
             not whole, or that the whole model can't take.
     """
-    weights, _ = find_state_dict(checkpoint, places=('state_dict',))
+    return fit_weights(model, find_state_dict(checkpoint, places=('state_dict',))[0])
+
+
+def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
+    """What :func:`fit` does, with a state dict."""
     # a copy without memory for weights, into which the tensors are put
     empty: dict[int, Any] = {
         id(x): nn.Parameter(x.detach().to('meta'), x.requires_grad)

@@ -1,31 +1,29 @@
 """Compares a checkpoint's options that leave no trace in the keys with a model's.
 
-A checkpoint of a run has the run's config in its metadata. The backbone that the config
-describes is built without memory for its weights, and shows every option, defaults
-included. The text is read as literals, and its types are looked up in our registry
-and in a list of layers: nothing in it is run.
+A checkpoint of a run has the run's config in its metadata, as text. The text is read as
+literals, and its types are looked up among registered ones and in a list of layers:
+nothing in it is run. The model builds the backbone that the config describes, which
+shows every option, defaults included.
 """
 
 import ast
 from collections.abc import Mapping
 from typing import Any, Optional
 
-import torch
 from torch import nn
 
 from mmlinattn.registry import MODELS
 
-SCOPE = 'mmlinattn.'
 LAYERS = {
     *('BN', 'BN1d', 'BN2d', 'SyncBN', 'MMSyncBN', 'LN', 'LN2d', 'GN'),
     *('ReLU', 'GELU', 'SiLU', 'HSwish'),
 }
 # state and arithmetic of the training, and values that are resized or reported
 # elsewhere
-NOT_COMPARED = {'training', 'momentum', 'track_running_stats'}
-NOT_COMPARED |= {'p', 'drop_prob'}
+NOT_COMPARED = {'training', 'momentum', 'track_running_stats', 'p', 'drop_prob'}
 UNCOMPARED_LAYERS = {'PositionTable', 'Dropout', 'DropPath'}
 NOT_BUILT = ('init_cfg', 'out_indices', 'out_type', 'frozen_stages', 'with_cp')
+# of the numbers in a config: building a larger model takes long, or all memory
 LARGEST = 10**4
 # solvers of the same operator: how it is computed is not part of the model
 SOLVERS = dict.fromkeys(
@@ -33,102 +31,50 @@ SOLVERS = dict.fromkeys(
 )
 
 
-def read_literal(node: ast.expr) -> Any:
-    """The value of an expression of constants, lists, dicts and ``dict(...)``.
+class Literals(ast.NodeTransformer):
+    """Turns ``dict(key=value)`` into a literal."""
 
-    Raises:
-        ValueError: If there is anything else in it.
-    """
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == 'dict'
-        and not node.args
-    ):
-        return {entry.arg: read_literal(entry.value) for entry in node.keywords}
-    if isinstance(node, ast.Dict):
-        return {
-            read_literal(key): read_literal(value)
-            for key, value in zip(node.keys, node.values)
-        }
-    if isinstance(node, (ast.List, ast.Tuple)):
-        values = [read_literal(value) for value in node.elts]
-        return tuple(values) if isinstance(node, ast.Tuple) else values
-    return ast.literal_eval(node)
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if ast.unparse(node.func) != 'dict' or node.args:
+            return node
+        keys = [ast.Constant(entry.arg) for entry in node.keywords]
+        return ast.Dict(keys, [entry.value for entry in node.keywords])
 
 
-def find_backbone(meta: Any) -> Optional[dict]:
-    """The backbone's config in a checkpoint's metadata, or None.
-
-    Args:
-        meta: What a checkpoint has under `meta`.
-
-    Raises:
-        Exception: Any, if the metadata are none of MMEngine's.
-    """
-    text = meta.get('cfg') if isinstance(meta, Mapping) else None
-    if isinstance(text, Mapping):
-        model = text.get('model')
-        return dict(model['backbone']) if model and 'backbone' in model else None
-    if not isinstance(text, str):
-        return None
-    for statement in ast.parse(text).body:
-        if (
-            isinstance(statement, ast.Assign)
-            and isinstance(statement.targets[0], ast.Name)
-            and statement.targets[0].id == 'model'
-        ):
-            return read_literal(statement.value).get('backbone')
-    return None
+def read_backbone(text: str) -> dict:
+    """The backbone in the text of a config; any error if there is none."""
+    (model,) = [
+        statement.value
+        for statement in ast.parse(text).body
+        if isinstance(statement, ast.Assign)
+        and ast.unparse(statement.targets[0]) == 'model'
+    ]
+    return ast.literal_eval(Literals().visit(model))['backbone']
 
 
 def is_known(value: Any) -> bool:
     """Whether all types in a config are ours, or layers of the list above, and no
-    number is so large that building a module could take long."""
+    number is too large."""
     if isinstance(value, (int, float)):
         return abs(value) <= LARGEST
     if isinstance(value, (list, tuple)):
         return all(map(is_known, value))
     if not isinstance(value, Mapping):
         return True
-    kind = value.get('type', 'BN')
-    if not isinstance(kind, str):
-        return False
-    name = kind[len(SCOPE) :] if kind.startswith(SCOPE) else kind
-    return (name in LAYERS or name in MODELS.module_dict) and all(
-        map(is_known, value.values())
-    )
+    name = value.get('type', 'BN').removeprefix('mmlinattn.')
+    known = name in LAYERS or name in MODELS.module_dict
+    return known and all(map(is_known, value.values()))
 
 
-def is_deeper(cfg: dict, most: int) -> bool:
-    """Whether a backbone's config asks for more than a number of blocks."""
-    arch = cfg.get('arch')
-    blocks = []
-    for sizes in (cfg, arch) if isinstance(arch, Mapping) else (cfg,):
-        blocks += [sizes.get(key) or 0 for key in ('num_layers', 'num_class_layers')]
-        blocks += sizes.get('depths') or []
-    return sum(map(abs, blocks)) > most
-
-
-def build_stored(meta: Any, most_blocks: int) -> Optional[nn.Module]:
-    """The backbone that a checkpoint's config describes, on the meta device.
-
-    Args:
-        meta: What a checkpoint has under `meta`.
-        most_blocks: A model of more of them is not built.
-
-    Returns:
-        None if there is no config, or none of ours that can be built.
-    """
-    MODELS.import_from_location()
+def build_stored(model: nn.Module, meta: Any) -> Optional[nn.Module]:
+    """The backbone that a checkpoint's config describes, without memory for weights;
+    None if there is no config, or none of ours that can be built."""
     try:
-        cfg = find_backbone(meta)
-        if not cfg or not is_known(cfg) or is_deeper(cfg, most_blocks):
+        cfg = read_backbone(meta['cfg'])
+        if not is_known(cfg):
             return None
-        kind = cfg['type'].rpartition('.')[2]
-        arguments = {key: x for key, x in cfg.items() if key not in NOT_BUILT}
-        with torch.device('meta'):
-            return MODELS.build({**arguments, 'type': kind, '_scope_': SCOPE[:-1]})
+        return model.build_empty({k: x for k, x in cfg.items() if k not in NOT_BUILT})
     except Exception:  # of another version, or no config at all
         return None
 
@@ -158,11 +104,8 @@ def compare_options(model: nn.Module, meta: Any) -> list[str]:
         A line for every option that differs, with both values; none if the
         checkpoint has no config of one of our backbones.
     """
-    # the weights fit, so a whole model has as many blocks
-    stored = build_stored(meta, most_blocks=len(list(model.modules())))
-    if stored is None:
-        return []
-    theirs = dict(stored.named_modules())
+    stored = build_stored(model, meta)
+    theirs = dict(stored.named_modules()) if stored is not None else {}
     found: dict[tuple, list[str]] = {}
     for name, module in model.named_modules():
         other = theirs.get(name)

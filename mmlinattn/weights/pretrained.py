@@ -2,7 +2,6 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
 from typing import Callable, NamedTuple, Optional
 
 from mmengine.logging import MMLogger, print_log
@@ -13,7 +12,6 @@ from .conversion import (
     AVERAGES,
     PREFIX,
     STATE_DICTS,
-    apply,
     convert,
     find_state_dict,
     known_models,
@@ -21,11 +19,12 @@ from .conversion import (
     recognize,
     shortlist,
 )
-from .families import FAMILIES
+from .families import FAMILIES, Family
+from .fit import fit_weights
 from .options import compare_options
 from .rows import StateDict, inside
 from .start import (
-    TABLES,
+    Start,
     is_early_norm,
     is_scaling_vector,
     plan_start,
@@ -36,67 +35,38 @@ COMMAND = 'mim run mmlinattn convert_official'
 
 
 class Found(NamedTuple):
-    """The backbone in a checkpoint.
+    """The backbone in a checkpoint."""
 
-    Attributes:
-        weights: By our names.
-        family: The family it was converted from, or None.
-        origin: Names in the checkpoint, by ours.
-        rest: Names in the checkpoint that are no part of the backbone.
-    """
-
-    weights: StateDict
-    family: Optional[str]
-    origin: dict[str, str]
-    rest: list[str]
+    weights: StateDict  # by our names
+    family: Optional[Family]  # that it was converted from
+    origin: dict[str, str]  # names in the checkpoint, by ours
+    rest: list[str]  # names in the checkpoint that are no part of the backbone
 
 
 def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
-    """Find a backbone's weights in any checkpoint, and give them our names.
-
-    Args:
-        checkpoint: What a file holds.
-        prefix: Prefix of the backbone's keys. Default: 'backbone.' if there are such
-            keys, none otherwise. Official weights need none.
-
-    Raises:
-        ValueError: If there is no state dict, or one of a family that is not whole.
-    """
+    """Find a backbone's weights in any checkpoint, and give them our names."""
     state_dict, _ = find_state_dict(checkpoint)
-    family = recognize(state_dict)
-    outside = []
+    rest = []
     if prefix:
         prefix = f'{prefix.rstrip(".")}.'
         under = inside(state_dict, prefix)
-        if under or family not in FAMILIES:
-            outside = [key for key in state_dict if not key.startswith(prefix)]
+        if under or recognize(state_dict) not in FAMILIES:
+            rest = [key for key in state_dict if not key.startswith(prefix)]
             state_dict = {f'{PREFIX}{key}': value for key, value in under.items()}
-            family = recognize(state_dict)
-    names = {key: key for key in state_dict}
-    if family in FAMILIES:
-        plan = plan_conversion(state_dict, family)
-        names = {ours: ' + '.join(keys) for ours, keys in plan.sources().items()}
-        state_dict = apply(plan, state_dict)
-    else:
-        family = converted_from(checkpoint.get('meta'))
-    prefix = PREFIX if inside(state_dict, PREFIX) else ''
-    return Found(
-        inside(state_dict, prefix),
-        family,
-        {
-            key[len(prefix) :]: name
-            for key, name in names.items()
-            if key.startswith(prefix)
-        },
-        [name for key, name in names.items() if not key.startswith(prefix)] + outside,
-    )
-
-
-def converted_from(meta) -> Optional[str]:
-    """The family of a checkpoint that was converted to the family's own model."""
-    if not isinstance(meta, dict) or meta.get('attention', 'local') != 'local':
-        return None
-    return next((name for name in FAMILIES if name == meta.get('family')), None)
+    origin = {key: key for key in state_dict}
+    name = recognize(state_dict)
+    if name in FAMILIES:
+        plan = plan_conversion(state_dict, name)
+        origin = {ours: ' + '.join(keys) for ours, keys in plan.sources().items()}
+        state_dict = plan.apply(state_dict)
+    else:  # perhaps a converted one, if to the family's own model
+        meta = checkpoint.get('meta')
+        meta = meta if isinstance(meta, dict) else {}
+        name = meta.get('family') if meta.get('attention', 'local') == 'local' else None
+    if inside(state_dict, PREFIX):
+        rest = [x for key, x in origin.items() if not key.startswith(PREFIX)] + rest
+        state_dict, origin = inside(state_dict, PREFIX), inside(origin, PREFIX)
+    return Found(state_dict, FAMILIES.get(str(name)), origin, rest)
 
 
 def load_pretrained(
@@ -115,7 +85,8 @@ def load_pretrained(
     Args:
         model: One of our backbones.
         checkpoint: A path, `file://PATH`, `http(s)://...` or `timm://MODEL`.
-        prefix: See :func:`find_backbone`.
+        prefix: Prefix of the backbone's keys. Default: 'backbone.' if there are such
+            keys, none otherwise. Official weights need none.
         map_location: Device to load to.
         initialize: Gives the model its initial values; called only where some stay.
 
@@ -133,37 +104,59 @@ def load_pretrained(
         found = find_backbone(loaded, prefix)
     except ValueError as error:
         raise ValueError(f'checkpoint={checkpoint!r}: {error}') from error
-    shapes = {key: value.shape for key, value in model.state_dict().items()}
+    kind = type(model).__name__
+    fitted = fit_weights(model, found.weights)
+    lacking = [
+        key
+        for key in fitted.missing
+        if not (is_scaling_vector(key) or is_early_norm(key, model.num_stages))
+    ]
     replaced = []
     if found.family:
-        attentions = FAMILIES[found.family].attentions
-        replaced = replaced_attentions(model, found.weights, attentions)
-    fits = all(
-        key in found.weights
-        and (key.endswith(TABLES) or found.weights[key].shape == shape)
-        for key, shape in shapes.items()
-        if not is_optional(key, model)
-    )
-    if fits or not replaced:
-        load_whole(model, found, shapes, checkpoint, prefix)
+        replaced = replaced_attentions(model, found.weights, found.family.attentions)
+    if replaced and (lacking or fitted.mismatched):
+        try:
+            start = plan_start(model, found.weights)
+        except ValueError as error:
+            raise KeyError(
+                f'checkpoint={checkpoint!r}, weights of {found.family.title}, cannot '
+                f'start this {kind}: {error}'
+            ) from error
+        if initialize is not None:
+            initialize()
+    elif lacking:
+        raise KeyError(
+            f'checkpoint={checkpoint!r} with prefix={prefix!r} lacks {len(lacking)} '
+            f'parameters of this {kind}, such as {lacking[:3]}; it has '
+            f'{shortlist([*found.origin.values(), *found.rest])}, {whose(found)}'
+        )
+    elif fitted.mismatched:
+        name, shapes = next(iter(fitted.mismatched.items()))
+        raise KeyError(
+            f'checkpoint={checkpoint!r} does not fit this {kind}: '
+            f'{len(fitted.mismatched)} shapes differ, such as {name} {shapes}'
+        )
     else:
-        start_model(model, found, shapes, checkpoint, initialize)
+        taken = {key: [key] for key in fitted.state_dict}
+        start = Start(taken, fitted.missing, fitted.unexpected)
+    model.load_state_dict(start.apply(found.weights), strict=False)
+    log_start(kind, start, found, checkpoint, bool(lacking or fitted.mismatched))
     if replaced:
         kinds = sorted({type(model.get_submodule(name)).__name__ for name in replaced})
-        say(
-            f'{type(model).__name__}: weights of {FAMILIES[found.family].title} were '
-            f'not trained with {" and ".join(kinds)}, which {len(replaced)} blocks '
-            f'have here, such as {replaced[0]}'
+        log(
+            f'{kind}: weights of {found.family.title} were not trained with '
+            f'{" and ".join(kinds)}, which {len(replaced)} blocks have here, such as '
+            f'{replaced[0]}'
         )
     else:
         for line in compare_options(model, loaded.get('meta')):
-            say(
-                f'{type(model).__name__}: an option differs from the one that '
-                f'{checkpoint} was trained with: {line}'
+            log(
+                f'{kind}: an option differs from the one that {checkpoint} was '
+                f'trained with: {line}'
             )
     averages = [place for place in AVERAGES if place in loaded]
     if averages and not loaded.keys().isdisjoint(STATE_DICTS):
-        say(
+        log(
             f'{checkpoint} holds a moving average of the weights too, under '
             f'{averages[0]}; to take that: {COMMAND} FAMILY SRC DST --ema',
             logging.INFO,
@@ -193,117 +186,58 @@ def load_head(head: nn.Module, checkpoint: str) -> None:
             f'{str(error).splitlines()[-1].strip()}; default_hooks.pretrained.head='
             'False starts the backbone alone'
         ) from None
-    say(f'{type(head).__name__}: loaded from {checkpoint}', logging.INFO)
+    log(f'{type(head).__name__}: loaded from {checkpoint}', logging.INFO)
 
 
-def is_optional(key: str, model: nn.Module) -> bool:
-    """Whether a checkpoint may lack a parameter, which then starts as the identity."""
+def whose(found: Found) -> str:
+    """Whose weights were found, for an error."""
+    if found.family:
+        return f'weights of {found.family.title}'
+    if recognize(found.weights):
+        return 'weights of another model of mmlinattn'
     return (
-        is_scaling_vector(key)
-        or is_early_norm(key, model.num_stages)
-        or key.endswith('num_batches_tracked')
+        f'not recognized: mmlinattn takes checkpoints of {known_models()}; see '
+        f'{COMMAND} --help'
     )
 
 
-def load_whole(model, found, shapes, checkpoint, prefix) -> None:
-    """Load weights that have every parameter, except those that may be missing.
-
-    Raises:
-        KeyError: If others are missing or have other shapes.
-    """
-    kind = type(model).__name__
-    missing = [key for key in shapes if key not in found.weights]
-    lacking = [key for key in missing if not is_optional(key, model)]
-    if lacking:
-        whose = (
-            f'weights of {FAMILIES[found.family].title}'
-            if found.family
-            else f'not recognized: mmlinattn takes checkpoints of {known_models()}; '
-            f'see {COMMAND} --help'
-        )
-        if not found.family and recognize(found.weights):
-            whose = 'weights of another model of mmlinattn'
-        raise KeyError(
-            f'checkpoint={checkpoint!r} with prefix={prefix!r} lacks {len(lacking)} '
-            f'parameters of this {kind}, such as {lacking[:3]}; it has '
-            f'{shortlist([*found.origin.values(), *found.rest])}, {whose}'
-        )
-    try:
-        model.load_state_dict(found.weights, strict=False)
-    except RuntimeError as error:
-        lines = str(error).split('\n')[1:] or [str(error)]
-        raise KeyError(
-            f'checkpoint={checkpoint!r} does not fit this {kind}: '
-            f'{len(lines)} shapes differ, such as {lines[0].strip()}'
-        ) from None
-    unused = [name for key, name in found.origin.items() if key not in shapes]
-    zero = [key for key in missing if is_scaling_vector(key)]
-    norms = [key for key in missing if is_early_norm(key, model.num_stages)]
-    taken = [key for key in shapes if key in found.weights]
-    source = f'{FAMILIES[found.family].title} in ' if found.family else ''
-    say(
-        f'{kind}: loaded {len(taken)} entries from {source}{checkpoint}; not used: '
-        f'{shortlist(unused + summarize(found.rest))}; start at zero: '
-        f'{shortlist(zero)}; start as fresh norms: {shortlist(norms)}',
-        logging.INFO,
-    )
-    log_to_file(
-        [f'{key} <- {found.origin[key]}' for key in taken]
-        + [f'{key} starts at zero' for key in zero]
-        + [f'{key} starts as a fresh norm' for key in norms]
-        + [f'{name} is not used' for name in unused + found.rest]
-    )
-
-
-def start_model(model, found, shapes, checkpoint, initialize) -> None:
-    """Load what fits of a plain model into one with other attentions, and warn.
-
-    Raises:
-        KeyError: If norms or FFNs have other shapes.
-    """
-    kind, title = type(model).__name__, FAMILIES[found.family].title
-    try:
-        start = plan_start(shapes, found.weights)
-    except ValueError as error:
-        raise KeyError(
-            f'checkpoint={checkpoint!r}, weights of {title}, cannot start this '
-            f'{kind}: {error}'
-        ) from error
-    if initialize is not None:
-        initialize()
-    model.load_state_dict(start.apply(found.weights), strict=False)
-    recut = [key for key, names in start.taken.items() if names != [key]]
-    unused = [found.origin[name] for name in start.unused]
-    say(
-        f'{kind}: STARTS from {title} in {checkpoint}: {len(start.taken)} of '
-        f'{len(shapes)} entries taken, {len(recut)} of them cut otherwise; keep their '
-        f'initial values: {start.initial or "none"}; not used: '
-        f'{unused + summarize(found.rest) or "none"}'
-    )
-    origin = {
-        key: ' + '.join(found.origin[name] for name in names)
-        for key, names in start.taken.items()
-    }
-    log_to_file(
-        [f'{key} <- {names}' for key, names in origin.items()]
-        + [f'{key} keeps its initial value' for key in start.initial]
-        + [f'{name} is not used' for name in unused + found.rest]
-    )
-
-
-def say(text: str, level: int = logging.WARNING) -> None:
+def log(text: str, level: int = logging.WARNING) -> None:
     """Log what a user should know."""
     print_log(text, 'current', level)
 
 
-def summarize(names: Iterable[str]) -> list[str]:
-    """Parts of a model by name, each with the number of its entries."""
-    counts = Counter(name.partition('.')[0] for name in names)
-    return [f'{part} ({number} entries)' for part, number in counts.items()]
+def log_start(kind: str, start: Start, found: Found, checkpoint: str, partly: bool):
+    """Log in one line what is loaded, and in log files where each parameter is from.
 
-
-def log_to_file(lines: Iterable[str]) -> None:
-    """Write lines to log files only: they are too many for a terminal."""
+    Args:
+        kind: Class of the model.
+        start: What is loaded.
+        found: From what.
+        checkpoint: The user's name for it.
+        partly: Whether these are weights of a model with other attentions.
+    """
+    source = f'{found.family.title} in {checkpoint}' if found.family else checkpoint
+    parts = Counter(name.partition('.')[0] for name in found.rest)
+    left = [found.origin[name] for name in start.unused]
+    left += [f'{part} ({number} entries)' for part, number in parts.items()]
+    if partly:
+        number = len(start.taken) + len(start.initial)
+        log(
+            f'{kind}: STARTS from {source}: {len(start.taken)} of {number} entries '
+            f'taken, {len(start.recut)} of them cut otherwise; keep their initial '
+            f'values: {start.initial or "none"}; not used: {left or "none"}'
+        )
+    else:
+        zero = [key for key in start.initial if is_scaling_vector(key)]
+        norms = [key for key in start.initial if not is_scaling_vector(key)]
+        log(
+            f'{kind}: loaded {len(start.taken)} entries from {source}; not used: '
+            f'{shortlist(left)}; start at zero: {shortlist(zero)}; start as fresh '
+            f'norms: {shortlist(norms)}',
+            logging.INFO,
+        )
+    lines = start.describe(found.origin)
+    lines += [f'{name} is not used' for name in found.rest]
     logger = MMLogger.get_current_instance()
     record = logger.makeRecord(
         logger.name, logging.INFO, __file__, 0, '\n'.join(lines), (), None
@@ -313,42 +247,33 @@ def log_to_file(lines: Iterable[str]) -> None:
             handler.handle(record)
 
 
-def explain_unexpected(names: Iterable[str]) -> Optional[str]:
-    """Advice on a raw official checkpoint that was loaded into a whole model.
+def take_official_names(
+    state_dict, prefix, metadata, strict, missing, unexpected, errors
+) -> None:
+    """Give official weights our names when a whole model is loaded.
 
-    Args:
-        names: Keys that the model has no place for.
-
-    Returns:
-        What to do, or None if these are no official model's.
-    """
-    family = recognize(list(names))
-    if family not in FAMILIES:
-        return None
-    return (
-        f'this checkpoint holds weights of {FAMILIES[family].title} under the names of '
-        f'{FAMILIES[family].code}; load_from, tests and inference take a whole model '
-        f'of OpenMMLab. To start a backbone from it: pretrained=CHECKPOINT. To turn '
-        f'it into one: {COMMAND} {family} SRC DST'
-    )
-
-
-def rename_inside(state_dict: StateDict, prefix: str) -> None:
-    """Give official names under a prefix ours, in place.
-
-    Args:
-        state_dict: Of a whole model.
-        prefix: What precedes the names of its backbone.
+    A hook of a backbone, called before its state dict is loaded. Official names under
+    the backbone's prefix get ours.
 
     Raises:
-        ValueError: If an official backbone is not whole.
+        ValueError: If official names are under none, as in a raw official file, or
+            the official backbone is not whole.
     """
     official = inside(state_dict, prefix)
-    family = recognize(official)
+    family = recognize(official or unexpected)
     if family not in FAMILIES:
         return
-    converted = apply(plan_conversion(official, family), official)
+    if not official:
+        title, code = FAMILIES[family].title, FAMILIES[family].code
+        raise ValueError(
+            f'this checkpoint holds weights of {title} under the names of {code}; '
+            'load_from, tests and inference take a whole model of OpenMMLab. To start '
+            'a backbone from it: pretrained=CHECKPOINT. To turn it into one: '
+            f'{COMMAND} {family} SRC DST'
+        )
     for key in official:
         del state_dict[prefix + key]
-    for key, value in inside(converted, PREFIX).items():
-        state_dict[prefix + key] = value
+    converted = convert(official, family)
+    state_dict.update(
+        (prefix + key, value) for key, value in inside(converted, PREFIX).items()
+    )

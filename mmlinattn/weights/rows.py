@@ -1,7 +1,7 @@
 """Rows: which of our modules is made of which official ones."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Callable, NamedTuple
 
 import torch
@@ -70,22 +70,18 @@ class Row(NamedTuple):
         return self.change(stacked(official))
 
     def backward(self, ours: Tensor) -> list[Tensor]:
-        """The official tensors that ours is made of.
-
-        Raises:
-            ValueError: If our tensor can't be divided as ``shares`` says.
-        """
+        """The official tensors that ours is made of."""
         tensor = self.undo(ours)
         if len(self.shares) == 1:
             return [tensor]
-        unit, rest = divmod(len(tensor), sum(self.shares))
-        if rest:
-            raise ValueError(
-                f'{self.ours} has {len(tensor)} rows, which cannot be divided as '
-                f'{self.shares}'
-            )
+        unit = len(tensor) // sum(self.shares)
         # a copy of its own for each, so that a file doesn't hold the stack twice
         return [x.clone() for x in tensor.split([unit * x for x in self.shares])]
+
+
+def modules(names: Mapping[str, str]) -> tuple[Row, ...]:
+    """Rows of modules that have weight and bias, by our name for them."""
+    return tuple(Row(ours, official, LINEAR) for ours, official in names.items())
 
 
 def nested(ours: str, official: str, rows: Iterable[Row]) -> list[Row]:
@@ -100,6 +96,6 @@ def nested(ours: str, official: str, rows: Iterable[Row]) -> list[Row]:
 
 
 def count_blocks(keys: Keys, prefix: str) -> int:
-    """Number of blocks below a prefix, at least 1: no stage is without."""
+    """Number of blocks below a prefix; 1 if there are none, so that they are missed."""
     found = (re.match(rf'{re.escape(prefix)}(\d+)\.', key) for key in keys)
     return max((int(match[1]) for match in found if match), default=0) + 1

@@ -27,19 +27,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from torch import Size
 
+from .fit import fit_weights
 from .rows import Keys, StateDict, inside, stacked
 
 BLOCK = re.compile(r'(?:stages\.\d+\.)?blocks\.\d+\.')
 EMBEDDING = re.compile(r'stages\.\d+\.embedding\.')
-# resized when loaded
-TABLES = (
-    'pos_embed.table',
-    'relative_position_bias_table',
-    '_bias.rows',
-    '_bias.columns',
-)
 SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
 
 
@@ -63,6 +56,20 @@ class Start(NamedTuple):
             for key, names in self.taken.items()
         }
 
+    def describe(self, origin: Mapping[str, str]) -> list[str]:
+        """Where each parameter is from, by the names that ``origin`` has for ours."""
+        lines = [
+            f'{key} <- {" + ".join(origin[name] for name in names)}'
+            for key, names in self.taken.items()
+        ]
+        lines += [f'{key} keeps its initial value' for key in self.initial]
+        return lines + [f'{origin[name]} is not used' for name in self.unused]
+
+    @property
+    def recut(self) -> list[str]:
+        """Parameters that are cut otherwise than in the plain model."""
+        return [key for key, names in self.taken.items() if names != [key]]
+
 
 def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
     """Which parameters of a plain model each one of another model starts with.
@@ -85,51 +92,43 @@ def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
     return found
 
 
-def plan_start(shapes: Mapping[str, Size], local: StateDict) -> Start:
+def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
     """Account for every parameter of a model with another attention.
 
     A module is taken whole or not at all.
 
     Args:
-        shapes: Shapes by name in the model.
+        model: The model.
         local: A plain model's backbone, by our names for it.
 
     Raises:
         ValueError: If norms or FFNs have other sizes, or the two have no block in
             common.
     """
-    sources = find_sources(shapes, local)
-    unfit = {}
-    for key, names in sources.items():
-        if names and not key.endswith(TABLES):
-            found = [tuple(local[name].shape) for name in names]
-            height = sum(shape[0] for shape in found) if len(found) > 1 else None
-            shape = (height, *found[0][1:]) if height else found[0]
-            if shape != tuple(shapes[key]):
-                unfit[key] = shape
-    wrong = {
-        key: shape
-        for key, shape in unfit.items()
+    names = list(model.state_dict())
+    sources = {key: x for key, x in find_sources(names, local).items() if x}
+    fitted = fit_weights(model, Start(sources, [], []).apply(local))
+    wrong = [
+        f'{key}: {shapes}'
+        for key, shapes in fitted.mismatched.items()
         if '.attn.' not in key and not EMBEDDING.match(key)
-    }
+    ]
     if wrong:
-        key, shape = next(iter(wrong.items()))
         raise ValueError(
-            f'{len(wrong)} parameters have other shapes, such as {key}: '
-            f'{shape} there, {tuple(shapes[key])} here'
+            f'{len(wrong)} parameters have other shapes, such as {wrong[0]}'
         )
-    left_out = {key.rpartition('.')[0] for key in unfit}
+    left_out = {key.rpartition('.')[0] for key in fitted.mismatched}
     taken = {
-        key: names
-        for key, names in sources.items()
-        if names and key.rpartition('.')[0] not in left_out
+        key: found
+        for key, found in sources.items()
+        if key.rpartition('.')[0] not in left_out
     }
     if not any(BLOCK.match(key) for key in taken):
         raise ValueError('no block of the two is alike')
-    used = {name for names in taken.values() for name in names}
+    used = {name for found in taken.values() for name in found}
     return Start(
         taken,
-        [key for key in shapes if key not in taken],
+        [key for key in names if key not in taken],
         [name for name in local if name not in used],
     )
 
@@ -149,29 +148,23 @@ def is_early_norm(key: str, num_stages: int) -> bool:
 
 
 def replaced_attentions(
-    model: torch.nn.Module, local: Keys, attentions: Keys
+    model: torch.nn.Module, local: StateDict, attentions: Keys
 ) -> list[str]:
-    """Attentions of a model that differ from those of the plain model.
+    """Names of a model's attentions that differ from those of the plain model.
 
     Args:
-        model: The model.
-        local: Names in the plain model's backbone.
+        model: The model. Blocks that the plain model lacks are passed over.
+        local: The plain model's backbone.
         attentions: Classes that do what the plain model's attentions do.
-
-    Returns:
-        Their names; of blocks that only the model has, none.
     """
 
     def own(keys):
         return {key for key in keys if not is_scaling_vector(key)}
 
-    return [
-        name
-        for name, module in model.named_modules()
-        if name.endswith('.attn')
-        and inside(dict.fromkeys(local), f'{name}.')
-        and (
-            type(module).__name__ not in attentions
-            or own(inside(dict.fromkeys(local), f'{name}.')) != own(module.state_dict())
-        )
-    ]
+    replaced = []
+    for name, module in model.named_modules():
+        theirs = inside(local, f'{name}.') if name.endswith('.attn') else {}
+        same = type(module).__name__ in attentions
+        if theirs and not (same and own(theirs) == own(module.state_dict())):
+            replaced.append(name)
+    return replaced

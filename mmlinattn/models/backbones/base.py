@@ -4,7 +4,6 @@ import difflib
 import inspect
 import math
 import os
-import warnings
 from abc import ABCMeta
 
 import torch
@@ -16,11 +15,8 @@ from torch.utils.checkpoint import checkpoint
 from mmlinattn import functional as F
 from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.functional.tracing import is_exported, is_traced
-from mmlinattn.weights.pretrained import (
-    explain_unexpected,
-    load_pretrained,
-    rename_inside,
-)
+from mmlinattn.registry import build_model
+from mmlinattn.weights.pretrained import load_pretrained, take_official_names
 
 MIN_SIDE = 32
 
@@ -198,7 +194,7 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
         self.frozen_stages = frozen_stages
         self.norm_eval = norm_eval
         self.with_cp = with_cp
-        self._register_load_state_dict_pre_hook(self._take_foreign_names)
+        self._register_load_state_dict_pre_hook(take_official_names)
 
     def stage_of(self, param_name):
         """The stage a parameter belongs to; -1 for what comes before the
@@ -337,27 +333,12 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
             )
         self._is_init = True
 
-    def load_pretrained(self, checkpoint, prefix=None, map_location='cpu'):
-        """The old name of :func:`mmlinattn.weights.load_pretrained`."""
-        warnings.warn(
-            'BaseBackbone.load_pretrained moved to mmlinattn.weights.load_pretrained; '
-            'the old name goes with version 0.3',
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        load_pretrained(self, checkpoint, prefix, map_location)
+    @staticmethod
+    def build_empty(cfg):
+        """Builds a backbone without memory for its weights, to look at its options.
 
-    def _take_foreign_names(
-        self, state_dict, prefix, metadata, strict, missing, unexpected, errors
-    ):
-        """Converts official weights when a whole model is loaded.
-
-        Those under the backbone's prefix get our names; those under none never come
-        here, and end with a word on what to do.
+        Args:
+            cfg (dict): Config of any of our backbones.
         """
-        if any(key.startswith(prefix) for key in state_dict):
-            rename_inside(state_dict, prefix)
-        elif prefix:
-            advice = explain_unexpected(unexpected)
-            if advice:
-                raise ValueError(advice)
+        with torch.device('meta'):
+            return build_model(cfg)

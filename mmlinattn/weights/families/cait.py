@@ -1,31 +1,17 @@
 """CaiT."""
 
-from ..rows import LINEAR, NORM, Keys, Row, StateDict, count_blocks, nested
-from .blocks import TIMM_BLOCK, scaling_rows
-from .layout import Layout, find_scales
+from ..rows import LINEAR, NORM, Keys, Row, count_blocks, modules, nested
+from .layout import BLOCK, Family, Layout, find_scales, scaling_rows
 
 LAYER_SCALES = (Row('scale1.weight', 'gamma_1'), Row('scale2.weight', 'gamma_2'))
-CAIT_BLOCK = (
-    TIMM_BLOCK
-    + LAYER_SCALES
-    + (
-        Row('attn.mix_logits', 'attn.proj_l', LINEAR),
-        Row('attn.mix_weights', 'attn.proj_w', LINEAR),
-    )
+CAIT_BLOCK = LAYER_SCALES + modules(
+    {**BLOCK, 'attn.mix_logits': 'attn.proj_l', 'attn.mix_weights': 'attn.proj_w'}
 )
-CAIT_CLASS_BLOCK = (
-    tuple(row for row in TIMM_BLOCK if row.ours != 'attn.qkv')
-    + LAYER_SCALES
-    + (
-        Row('attn.q', 'attn.q', LINEAR),
-        Row('attn.kv', 'attn.k + attn.v', LINEAR, shares=(1, 1)),
-    )
+CAIT_CLASS_BLOCK = LAYER_SCALES + (
+    *(row for row in modules(BLOCK) if row.ours != 'attn.qkv'),
+    Row('attn.q', 'attn.q', LINEAR),
+    Row('attn.kv', 'attn.k + attn.v', LINEAR, shares=(1, 1)),
 )
-
-
-def is_cait(keys: Keys) -> bool:
-    """Whether these are a CaiT's keys."""
-    return any(key.startswith('blocks_token_only.') for key in keys)
 
 
 def read_cait(keys: Keys) -> Layout:
@@ -64,11 +50,12 @@ def cait_rows(layout: Layout) -> list[Row]:
     return rows
 
 
-def cait_arch(ours: StateDict) -> dict:
-    """The whole architecture."""
-    return dict(
-        embed_dims=ours['class_layers.cls_token'].size(-1),
-        num_layers=count_blocks(ours, 'blocks.'),
-        num_heads=len(ours['blocks.0.attn.mix_logits.bias']),
-        num_class_layers=count_blocks(ours, 'class_layers.blocks.'),
-    )
+FAMILY = Family(
+    'cait',
+    'CaiT',
+    'ViT-Anti-Oversmoothing, CaiT or timm',
+    (r'blocks_token_only\.',),
+    read_cait,
+    cait_rows,
+    ('TalkingHeadsAttention', 'ClassAttention'),
+)

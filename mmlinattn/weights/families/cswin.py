@@ -1,30 +1,17 @@
 """CSWin: classifiers and the backbone of segmentors."""
 
-from ..rows import LINEAR, NORM, Keys, Row, count_blocks, nested
-from .layout import Layout, find_norms, our_pyramid
+from ..rows import NORM, Keys, Row, count_blocks, modules, nested
+from .layout import BLOCK, Family, Layout, find_norms
 
-CSWIN_STEM = (Row('layer.0', '0', LINEAR), Row('layer.1', '2', NORM))
-CSWIN_MERGING = (Row('layer.0', 'conv', LINEAR), Row('layer.1', 'norm', NORM))
-CSWIN_BLOCK = (
-    Row('norm1', 'norm1', NORM),
-    Row('attn.qkv', 'qkv', LINEAR),
-    Row('attn.proj', 'proj', LINEAR),
-    Row('norm2', 'norm2', NORM),
-    Row('ffn.layers.0.0', 'mlp.fc1', LINEAR),
-    Row('ffn.layers.1', 'mlp.fc2', LINEAR),
-)
+CSWIN_STEM = modules({'layer.0': '0', 'layer.1': '2'})
+CSWIN_MERGING = modules({'layer.0': 'conv', 'layer.1': 'norm'})
+CSWIN_BLOCK = modules({**BLOCK, 'attn.qkv': 'qkv', 'attn.proj': 'proj'})
 # LePE: of upright stripes, the first half of the channels, and of flat ones
-CSWIN_STRIPES = (
-    Row('attn.lepe.0', 'attns.0.get_v', LINEAR),
-    Row('attn.lepe.1', 'attns.1.get_v', LINEAR),
+CSWIN_STRIPES = modules(
+    {'attn.lepe.0': 'attns.0.get_v', 'attn.lepe.1': 'attns.1.get_v'}
 )
 # the last stage attends to the whole map
-CSWIN_WHOLE_MAP = (Row('attn.lepe', 'attns.0.get_v', LINEAR),)
-
-
-def is_cswin(keys: Keys) -> bool:
-    """Whether these are a CSWin's keys."""
-    return any(key.startswith('stage1_conv_embed.') for key in keys)
+CSWIN_WHOLE_MAP = modules({'attn.lepe': 'attns.0.get_v'})
 
 
 def read_cswin(keys: Keys) -> Layout:
@@ -32,18 +19,8 @@ def read_cswin(keys: Keys) -> Layout:
 
     Segmentors norm every map, norm1 to norm4; classifiers the last one, norm.
     """
-    return Layout(
-        'official',
-        tuple(count_blocks(keys, f'stage{i + 1}.') for i in range(4)),
-        'norm4' if 'norm4.weight' in keys else 'norm',
-        find_norms(keys, ('norm1', 'norm2', 'norm3')),
-    )
-
-
-def our_cswin(keys: Keys) -> Layout:
-    """Official layout of one of our CSWins."""
-    layout = our_pyramid(keys)
-    return layout._replace(last_norm='norm4') if layout.norms else layout
+    depths = tuple(count_blocks(keys, f'stage{i + 1}.') for i in range(4))
+    return Layout('official', depths, *find_norms(keys, 4, first=1))
 
 
 def cswin_rows(layout: Layout) -> list[Row]:
@@ -62,3 +39,16 @@ def cswin_rows(layout: Layout) -> list[Row]:
                 f'stages.{i}.blocks.{j}.', f'stage{i + 1}.{j}.', CSWIN_BLOCK + lepe
             )
     return rows
+
+
+FAMILY = Family(
+    'cswin',
+    'CSWin',
+    'microsoft/CSWin-Transformer',
+    (r'stage1_conv_embed\.',),
+    read_cswin,
+    cswin_rows,
+    ('CrossShapedWindowAttention', 'SoftmaxAttention'),
+    place='state_dict_ema',
+    first_norm=1,
+)

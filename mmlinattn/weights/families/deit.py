@@ -1,33 +1,9 @@
 """DeiT."""
 
-from torch import Tensor
+from ..rows import LINEAR, NORM, Keys, Row, count_blocks, modules, nested
+from .layout import BLOCK, MM_FFN, Family, Layout, find_scales, is_mm, scaling_rows
 
-from ..rows import LINEAR, NORM, Keys, Row, StateDict, count_blocks, nested
-from .blocks import MM_FFN, TIMM_BLOCK, is_mm, scaling_rows
-from .layout import Layout, find_scales
-
-MM_DEIT_BLOCK = (
-    Row('norm1', 'ln1', NORM),
-    Row('attn.qkv', 'attn.qkv', LINEAR),
-    Row('attn.proj', 'attn.proj', LINEAR),
-    Row('norm2', 'ln2', NORM),
-) + MM_FFN
-
-
-def added_twice(vector: Tensor) -> Tensor:
-    """A FeatScale vector of the official DeiT, which adds the scaled parts twice."""
-    return 2 * vector
-
-
-def halved(vector: Tensor) -> Tensor:
-    """The way back from :func:`added_twice`."""
-    return vector / 2
-
-
-def is_deit(keys: Keys) -> bool:
-    """Whether these are a DeiT's keys; CaiT has them too, and others."""
-    blocks = ('blocks.0.attn.qkv.weight', 'layers.0.ln1.weight')
-    return {'cls_token', 'pos_embed'} <= set(keys) and any(x in keys for x in blocks)
+MM_DEIT_BLOCK = modules({**BLOCK, 'norm1': 'ln1', 'norm2': 'ln2', **MM_FFN})
 
 
 def read_deit(keys: Keys) -> Layout:
@@ -57,7 +33,8 @@ def deit_rows(layout: Layout) -> list[Row]:
         block = MM_DEIT_BLOCK
     else:
         embedding, blocks = 'patch_embed.proj', 'blocks'
-        block = TIMM_BLOCK + scaling_rows(layout, added_twice, halved)
+        # the official FeatScale adds the scaled parts twice
+        block = modules(BLOCK) + scaling_rows(layout, lambda x: 2 * x, lambda x: x / 2)
     (depth,) = layout.depths
     rows = [
         Row('cls_token', 'cls_token'),
@@ -70,8 +47,12 @@ def deit_rows(layout: Layout) -> list[Row]:
     return rows
 
 
-def deit_arch(ours: StateDict) -> dict:
-    """Width and depth; the heads leave no trace."""
-    return dict(
-        embed_dims=ours['cls_token'].size(-1), num_layers=count_blocks(ours, 'blocks.')
-    )
+FAMILY = Family(
+    'deit',
+    'DeiT',
+    'ViT-Anti-Oversmoothing, DeiT, timm or mmpretrain',
+    (r'cls_token$', r'pos_embed$', r'(blocks\.0\.attn\.qkv|layers\.0\.ln1)\.weight$'),
+    read_deit,
+    deit_rows,
+    ('SoftmaxAttention',),
+)

@@ -1,15 +1,26 @@
-"""Layouts: what the rows of a family depend on."""
+"""What a family of official models is, and what the files of families share."""
 
-from collections.abc import Iterable
 from typing import Callable, NamedTuple
 
-from ..rows import Keys, Row, StateDict, count_blocks
+from torch import Tensor
+
+from ..rows import Keys, Row, count_blocks, unchanged
 
 # our option, our last names, official last names
 SCALES = {
     'attn_scale': (('omega',), ('lamb',)),
     'feat_scale': (('dc_scale', 'hc_scale'), ('lamb1', 'lamb2')),
 }
+# of a block with one projection, by our names; most code bases have these
+BLOCK = {
+    'norm1': 'norm1',
+    'attn.qkv': 'attn.qkv',
+    'attn.proj': 'attn.proj',
+    'norm2': 'norm2',
+    'ffn.layers.0.0': 'mlp.fc1',
+    'ffn.layers.1': 'mlp.fc2',
+}
+MM_FFN = {name: name for name in ('ffn.layers.0.0', 'ffn.layers.1')}
 
 
 class Layout(NamedTuple):
@@ -33,31 +44,31 @@ class Layout(NamedTuple):
 
 
 class Family(NamedTuple):
-    """Models that convert alike.
+    """Official models that convert alike. Keys are those of a backbone, no prefix.
 
     Attributes:
+        name: As the converter knows it.
         title: Name of the models.
         code: Whose checkpoints these are.
-        marks: Whether keys, without the prefix of a backbone, are such a model's.
-        read: From the official backbone's keys to their layout.
-        ours: From our backbone's keys to the layout of the official repository.
+        marks: How official keys begin, and no others do: patterns, one key for each.
+        read: From official keys to their layout.
         rows: From a layout to rows. Rows are complete, so that they show which keys
             are missing.
-        arch: From our state dict to the sizes that can be read from it.
         attentions: Classes of our attentions that do what the official ones do.
         place: Where the official code looks for the state dict in its files.
+        first_norm: Number that the official code gives the norm of the first map.
         buffers: Last names of official buffers that a model computes itself.
     """
 
+    name: str
     title: str
     code: str
-    marks: Callable[[Keys], bool]
+    marks: tuple[str, ...]
     read: Callable[[Keys], Layout]
-    ours: Callable[[Keys], Layout]
     rows: Callable[[Layout], list[Row]]
-    arch: Callable[[StateDict], dict]
     attentions: tuple[str, ...]
     place: str = 'model'
+    first_norm: int = 0
     buffers: tuple[str, ...] = ()
 
 
@@ -69,32 +80,56 @@ def find_scales(keys: Keys, official: bool) -> tuple[str, ...]:
     )
 
 
-def find_norms(keys: Keys, names: Iterable[str]) -> tuple[int, ...]:
-    """Places, among names of norms, of those that are there."""
-    return tuple(i for i, name in enumerate(names) if f'{name}.weight' in keys)
+def find_norms(keys: Keys, stages: int, first: int = 0) -> tuple[str, tuple[int, ...]]:
+    """Name of the norm of the last map, and the earlier maps that have one.
+
+    Detectors and segmentors number their norms, from ``first``; classifiers have one.
+    """
+    names = [f'norm{i + first}' for i in range(stages)]
+    found = [i for i, name in enumerate(names) if f'{name}.weight' in keys]
+    last = names[-1] if stages - 1 in found else 'norm'
+    return last, tuple(i for i in found if i < stages - 1)
 
 
-def our_pyramid(keys: Keys, last_norm: str = 'norm') -> Layout:
-    """Layout of one of our pyramids, to be named as the official repository does."""
+def is_mm(keys: Keys) -> bool:
+    """Whether a backbone's modules have OpenMMLab's names."""
+    return any(key.startswith('patch_embed.projection.') for key in keys)
+
+
+def our_layout(keys: Keys, first_norm: int) -> Layout:
+    """Layout that the official repository has for one of our backbones."""
     stages = count_blocks(keys, 'stages.')
-    return Layout(
-        'official',
-        tuple(count_blocks(keys, f'stages.{i}.blocks.') for i in range(stages)),
-        last_norm,
-        find_norms(keys, [f'norm{i}' for i in range(stages - 1)]),
-        find_scales(keys, official=False),
-    )
+    prefixes = [f'stages.{i}.blocks.' for i in range(stages)]
+    prefixes += ['blocks.', 'class_layers.blocks.']
+    depths = [
+        count_blocks(keys, prefix)
+        for prefix in prefixes
+        if any(key.startswith(prefix) for key in keys)
+    ]
+    _, norms = find_norms(keys, stages)
+    last_norm = f'norm{stages - 1 + first_norm}' if norms else 'norm'
+    scales = find_scales(keys, official=False)
+    return Layout('official', tuple(depths), last_norm, norms, scales)
 
 
-def our_plain(keys: Keys) -> Layout:
-    """Layout of one of our plain models, likewise."""
-    prefixes = ['blocks.', 'class_layers.blocks.']
-    return Layout(
-        'official',
-        tuple(
-            count_blocks(keys, prefix)
-            for prefix in prefixes
-            if any(key.startswith(prefix) for key in keys)
-        ),
-        scales=find_scales(keys, official=False),
-    )
+def scaling_rows(
+    layout: Layout,
+    change: Callable[[Tensor], Tensor] = unchanged,
+    undo: Callable[[Tensor], Tensor] = unchanged,
+) -> tuple[Row, ...]:
+    """Rows of a block's AttnScale and FeatScale vectors, if the model has them.
+
+    Args:
+        layout: Layout of the backbone.
+        change: From an official FeatScale vector to ours.
+        undo: The way back.
+    """
+    rows = ()
+    if 'attn_scale' in layout.scales:
+        rows += (Row('attn.omega', 'attn.lamb'),)
+    if 'feat_scale' in layout.scales:
+        rows += (
+            Row('feat_scale.dc_scale', 'lamb1', change=change, undo=undo),
+            Row('feat_scale.hc_scale', 'lamb2', change=change, undo=undo),
+        )
+    return rows

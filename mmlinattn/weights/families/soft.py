@@ -7,46 +7,40 @@ from ..rows import (
     WEIGHT,
     Keys,
     Row,
-    StateDict,
     count_blocks,
+    modules,
     nested,
 )
-from .layout import Layout
+from .layout import BLOCK, Family, Layout
 
-SOFT_STEM = (
-    Row('0.0', '0', LINEAR),
-    Row('0.1', '1', BATCH_NORM),
-    Row('1.0', '3', LINEAR),
-    Row('1.1', '4', BATCH_NORM),
-    Row('2.0', '6', LINEAR),
-    Row('2.1', '7', BATCH_NORM),
+SOFT_STEM = tuple(
+    Row(f'{i}.{j}', str(3 * i + j), tensors)
+    for i in range(3)
+    for j, tensors in enumerate((LINEAR, BATCH_NORM))
 )
 SOFT_MERGING = (Row('layer.0', '0', LINEAR), Row('layer.1', '1', BATCH_NORM))
 SOFT_BLOCK = (
-    Row('attn.q', 'att.mha.W_q', LINEAR),
-    Row('attn.v', 'att.mha.W_v', LINEAR),
+    *modules(
+        {
+            'attn.q': 'att.mha.W_q',
+            'attn.v': 'att.mha.W_v',
+            'attn.sampler.norm': 'att.mha.attn.Qnorm_act.0',
+            'attn.proj': 'att.mha.ff',
+            'norm1': 'att.norm1',
+            'ffn.layers.0.0': 'att.ff1',
+            'ffn.layers.1': 'att.ff2',
+            'norm2': 'att.norm2',
+        }
+    ),
     Row('attn.sampler.conv', 'att.mha.attn.Qlandmark_op', WEIGHT),
-    Row('attn.sampler.norm', 'att.mha.attn.Qnorm_act.0', NORM),
     Row('attn.local_conv', 'att.mha.attn.conv', WEIGHT),
-    Row('attn.proj', 'att.mha.ff', LINEAR),
-    Row('norm1', 'att.norm1', NORM),
-    Row('ffn.layers.0.0', 'att.ff1', LINEAR),
-    Row('ffn.layers.1', 'att.ff2', LINEAR),
-    Row('norm2', 'att.norm2', NORM),
 )
-SOFT_LAST_BLOCK = (
-    Row('norm1', 'norm1', NORM),
-    Row('attn.qkv', 'attn.q + attn.kv', LINEAR, shares=(1, 2)),
-    Row('attn.proj', 'attn.proj', LINEAR),
-    Row('norm2', 'norm2', NORM),
-    Row('ffn.layers.0.0', 'mlp.fc1', LINEAR),
-    Row('ffn.layers.1', 'mlp.fc2', LINEAR),
+SOFT_LAST_BLOCK = tuple(
+    row._replace(official='attn.q + attn.kv', shares=(1, 2))
+    if row.ours == 'attn.qkv'
+    else row
+    for row in modules(BLOCK)
 )
-
-
-def is_soft(keys: Keys) -> bool:
-    """Whether these are a SOFT's keys."""
-    return any(key.startswith('patch_embed1.proj.0.') for key in keys)
 
 
 def read_soft(keys: Keys) -> Layout:
@@ -78,9 +72,13 @@ def soft_rows(layout: Layout) -> list[Row]:
     return rows
 
 
-def soft_arch(ours: StateDict) -> dict:
-    """Widths and depths; the heads of the last stage leave no trace."""
-    return dict(
-        embed_dims=[ours[f'stages.{i}.pos_embed.table'].size(-1) for i in range(4)],
-        depths=[count_blocks(ours, f'stages.{i}.blocks.') for i in range(4)],
-    )
+FAMILY = Family(
+    'soft',
+    'SOFT',
+    'fudan-zvg/SOFT',
+    (r'patch_embed1\.proj\.0\.',),
+    read_soft,
+    soft_rows,
+    ('SoftmaxFreeAttention', 'SoftmaxAttention'),
+    place='state_dict_ema',
+)

@@ -2,21 +2,26 @@
 
 from torch import Tensor
 
-from ..rows import LINEAR, NORM, WEIGHT, Keys, Row, StateDict, count_blocks, nested
-from .blocks import MM_FFN, TIMM_BLOCK, is_mm, pyramid_arch, scaling_rows
-from .layout import Layout, find_norms, find_scales, our_pyramid
-
-SWIN_BLOCK = TIMM_BLOCK + (
-    Row('attn.relative_position_bias_table', 'attn.relative_position_bias_table'),
+from ..rows import LINEAR, NORM, WEIGHT, Keys, Row, count_blocks, modules, nested
+from .layout import (
+    BLOCK,
+    MM_FFN,
+    Family,
+    Layout,
+    find_norms,
+    find_scales,
+    is_mm,
+    scaling_rows,
 )
+
+TABLE = 'attn.relative_position_bias_table'
+MM_ATTENTION = {'attn.qkv': 'attn.w_msa.qkv', 'attn.proj': 'attn.w_msa.proj'}
+SWIN_BLOCK = (*modules(BLOCK), Row(TABLE, TABLE))
 SWIN_MERGING = (Row('norm', 'norm', NORM), Row('reduction', 'reduction', WEIGHT))
 MM_SWIN_BLOCK = (
-    Row('norm1', 'norm1', NORM),
-    Row('attn.relative_position_bias_table', 'attn.w_msa.relative_position_bias_table'),
-    Row('attn.qkv', 'attn.w_msa.qkv', LINEAR),
-    Row('attn.proj', 'attn.w_msa.proj', LINEAR),
-    Row('norm2', 'norm2', NORM),
-) + MM_FFN
+    *modules({**BLOCK, **MM_ATTENTION, **MM_FFN}),
+    Row(TABLE, 'attn.w_msa.relative_position_bias_table'),
+)
 
 
 def from_unfold(tensor: Tensor) -> Tensor:
@@ -38,13 +43,6 @@ MM_SWIN_MERGING = tuple(
 )
 
 
-def is_swin(keys: Keys) -> bool:
-    """Whether these are a Swin's keys, of any of the code bases."""
-    table = 'relative_position_bias_table'
-    first = {f'layers.0.blocks.0.attn.{table}', f'stages.0.blocks.0.attn.w_msa.{table}'}
-    return not first.isdisjoint(keys)
-
-
 def read_swin(keys: Keys) -> Layout:
     """Layout of a Swin of any of the code bases.
 
@@ -58,22 +56,9 @@ def read_swin(keys: Keys) -> Layout:
         # a merging ends its stage; from timm 0.9 on it begins the next one
         ends = any(key.startswith('layers.0.downsample.') for key in keys)
         style = 'official' if ends or number == 1 else 'timm'
-    names = [f'norm{i}' for i in range(number)]
-    numbered = style == 'mm' or f'{names[-1]}.weight' in keys
-    return Layout(
-        style,
-        tuple(count_blocks(keys, f'{stages}.{i}.blocks.') for i in range(number)),
-        names[-1] if numbered else 'norm',
-        find_norms(keys, names[:-1]),
-        find_scales(keys, official=True),
-    )
-
-
-def our_swin(keys: Keys) -> Layout:
-    """Official layout of one of our Swins."""
-    layout = our_pyramid(keys)
-    last_norm = f'norm{len(layout.depths) - 1}'
-    return layout._replace(last_norm=last_norm) if layout.norms else layout
+    depths = tuple(count_blocks(keys, f'{stages}.{i}.blocks.') for i in range(number))
+    scales = find_scales(keys, official=True)
+    return Layout(style, depths, *find_norms(keys, number), scales)
 
 
 def swin_rows(layout: Layout) -> list[Row]:
@@ -101,11 +86,13 @@ def swin_rows(layout: Layout) -> list[Row]:
     return rows
 
 
-def swin_arch(ours: StateDict) -> dict:
-    """The whole architecture."""
-    arch = pyramid_arch(ours)
-    tables = [
-        ours[f'stages.{i}.blocks.0.attn.relative_position_bias_table']
-        for i in range(len(arch['depths']))
-    ]
-    return dict(arch, num_heads=[table.size(1) for table in tables])
+FAMILY = Family(
+    'swin',
+    'Swin',
+    'ViT-Anti-Oversmoothing, Swin, timm, mmpretrain, mmdet or mmseg',
+    (r'(layers\.0\.blocks\.0\.attn|stages\.0\.blocks\.0\.attn\.w_msa)\.relative_pos',),
+    read_swin,
+    swin_rows,
+    ('WindowAttention',),
+    buffers=('attn_mask', 'relative_position_index'),
+)
