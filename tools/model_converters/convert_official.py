@@ -201,8 +201,9 @@ def publish(ours: dict, meta: dict, checkpoint: dict) -> tuple[dict, list[str]]:
     if recognize(ours) != OURS:
         raise ValueError(f'{shortlist(ours)} keys are not those of a model of {OURS}')
     kept = dict(meta=meta, state_dict=ours)
-    dropped = [] if checkpoint.keys() >= ours.keys() else checkpoint.keys() - kept
-    return kept, [f'kept {len(ours)} entries; left out: {shortlist(sorted(dropped))}']
+    dropped = [key for key in checkpoint if key not in kept]
+    dropped = dropped if 'state_dict' in checkpoint else []
+    return kept, [f'kept {len(ours)} entries; left out: {shortlist(dropped)}']
 
 
 def start_elfatt(local, origin, family, depths, arch):

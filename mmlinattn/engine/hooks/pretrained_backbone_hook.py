@@ -22,8 +22,8 @@ class PretrainedBackboneHook(Hook):
     its place. With None, the backbone trains from scratch, and the log says so. The
     hook does nothing in a run that continues from its own checkpoint, and in a test.
 
-    It belongs in ``default_hooks``. That is a dictionary, to which an inheriting
-    config adds entries. An inheriting config would replace ``custom_hooks``, a list.
+    It belongs in ``default_hooks``, to which an inheriting config adds entries; one of
+    ``custom_hooks``, a list, it would replace.
 
     Args:
         warn (bool): Whether to warn that a backbone trains from scratch. In
@@ -37,10 +37,7 @@ class PretrainedBackboneHook(Hook):
         self.head = head
 
     def before_run(self, runner):
-        """Sets ``init_cfg`` of the backbone.
-
-        Args:
-            runner (Runner): The runner, before its weights are initialized.
+        """Sets ``init_cfg`` of the backbone, before weights are initialized.
 
         Raises:
             FileNotFoundError: If ``pretrained`` is a path without a file.
@@ -73,15 +70,7 @@ class PretrainedBackboneHook(Hook):
 
 
 def other_start(model, load_from):
-    """What a backbone starts from if it isn't `pretrained`.
-
-    Args:
-        model (nn.Module): The whole model.
-        load_from (str, optional): Of the config.
-
-    Returns:
-        str, optional: The setting that names the weights, or None.
-    """
+    """The setting that names a backbone's weights if it isn't `pretrained`, or None."""
     if load_from:
         return 'load_from'
     if loads_weights(model.backbone):
@@ -89,18 +78,18 @@ def other_start(model, load_from):
     return 'model.init_cfg' if loads_weights(model) else None
 
 
-class PretrainedHead:
-    """An initializer of MMEngine's kind: a classifier's head from its checkpoint.
+def loads_weights(module):
+    """Whether a module's own initialization loads a checkpoint."""
+    init_cfgs = getattr(module, 'init_cfg', None) or []
+    if isinstance(init_cfgs, dict):
+        init_cfgs = [init_cfgs]
+    return any(cfg.get('type') in ('Pretrained', PretrainedInit) for cfg in init_cfgs)
 
-    Args:
-        checkpoint (str): See :func:`mmlinattn.weights.load_head`.
-    """
 
-    def __init__(self, checkpoint):
-        self.checkpoint = checkpoint
+class PretrainedHead(PretrainedInit):
+    """Initializes the head of a classifier from the classifier's checkpoint."""
 
     def __call__(self, module):
-        """Loads the head."""
         load_head(module, self.checkpoint)
 
 
@@ -123,15 +112,15 @@ def check_pretrained(cfg, warn=None):
     pretrained = cfg.get('pretrained')
     if not pretrained:
         return
-    hooks = list((cfg.get('default_hooks') or {}).values())
-    hooks += cfg.get('custom_hooks') or []
-    if any(_is_our_hook(hook) for hook in hooks):
+    # a hook is a dict with a name or a class, or the hook itself
+    hooks = repr([cfg.get('default_hooks'), cfg.get('custom_hooks')])
+    if PretrainedBackboneHook.__name__ in hooks:
         if not isinstance(pretrained, str):
             raise ValueError(
                 'pretrained must be the path or address of a checkpoint, got '
                 f'{pretrained!r}'
             )
-    elif not _contains(cfg.get('model'), pretrained):
+    elif repr(pretrained) not in repr(cfg.get('model')):
         text = (
             f'pretrained={pretrained!r} would have no effect: the config has no '
             'hook that reads it. Add default_hooks=dict(pretrained=dict('
@@ -144,34 +133,3 @@ def check_pretrained(cfg, warn=None):
         return
     if isinstance(pretrained, str):
         check_file('pretrained', pretrained)
-
-
-def _is_our_hook(hook):
-    kind = hook.get('type') if isinstance(hook, dict) else type(hook)
-    name = kind.rpartition('.')[2] if isinstance(kind, str) else None
-    return kind is PretrainedBackboneHook or name == PretrainedBackboneHook.__name__
-
-
-def _contains(node, value):
-    """Whether a value is somewhere in a nested config."""
-    if isinstance(node, dict):
-        node = node.values()
-    elif not isinstance(node, (list, tuple)):
-        return type(node) is type(value) and node == value
-    return any(_contains(child, value) for child in node)
-
-
-def loads_weights(module):
-    """Whether a module's own initialization loads a checkpoint.
-
-    Args:
-        module (nn.Module): The module. Its ``init_cfg``, if it has one, is a
-            dictionary or a list of them, the type a name or a class.
-
-    Returns:
-        bool: Whether it does.
-    """
-    init_cfgs = getattr(module, 'init_cfg', None) or []
-    if isinstance(init_cfgs, dict):
-        init_cfgs = [init_cfgs]
-    return any(cfg.get('type') in ('Pretrained', PretrainedInit) for cfg in init_cfgs)

@@ -16,7 +16,6 @@ The official code runs as it is.
 """
 
 import importlib
-import json
 import sys
 import zlib
 from pathlib import Path
@@ -24,10 +23,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-HERE = Path(__file__).parent
-KEYS = HERE / 'antioversmoothing_keys.json'
-OUTPUTS = HERE / 'antioversmoothing_outputs.npz'
+sys.path.insert(0, str(Path(__file__).parent))
 
+import recording
+
+NAME = 'antioversmoothing'
 NUM_CLASSES = 5
 PLAIN = dict(embed_dims=16, num_layers=2, num_heads=2)
 ARCHS = dict(
@@ -40,42 +40,32 @@ IMG_SIZES = dict(deit=32, cait=32, swin=112)
 BUFFERS = ('attn_mask', 'relative_position_index')
 
 
+def scale(key, shape, value):
+    last = key.rpartition('.')[2]
+    if last in BUFFERS:
+        return 0 * value
+    if 'norm' in key and last == 'weight':
+        return 1 + 0.1 * value
+    if last == 'weight':
+        return value / np.sqrt(np.prod(shape[1:]))
+    return value * (0.1 if last == 'bias' else 0.5)  # tokens, positions and scales
+
+
 def weights(name):
     """Official state dict of a recorded model; buffers are zero."""
-    rng = np.random.RandomState(zlib.crc32(name.encode()))
-    state_dict = {}
-    for key, shape in sorted(json.loads(KEYS.read_text())[name].items()):
-        last = key.rpartition('.')[2]
-        value = rng.standard_normal(shape)
-        if last in BUFFERS:
-            value *= 0
-        elif 'norm' in key and last == 'weight':
-            value = 1 + 0.1 * value
-        elif last == 'weight':
-            value /= np.sqrt(np.prod(shape[1:]))
-        elif last == 'bias':
-            value *= 0.1
-        else:  # tokens, positions and scales
-            value *= 0.5
-        state_dict[key] = torch.from_numpy(value).float()
-    return state_dict
+    return recording.seeded_weights(
+        recording.read_shapes(NAME)[name], zlib.crc32(name.encode()), scale
+    )
 
 
 def image(family):
     """One normalized image of noise, (1, 3, H, W)."""
-    side = IMG_SIZES[family]
-    value = np.random.RandomState(1).standard_normal((1, 3, side, side))
-    return torch.from_numpy(value).float()
+    return recording.noise(1, 3, IMG_SIZES[family], IMG_SIZES[family])
 
 
 def outputs(name):
     """Recorded tensors of a model."""
-    with np.load(OUTPUTS) as recorded:
-        return {
-            key.rpartition('/')[2]: torch.from_numpy(recorded[key])
-            for key in recorded.files
-            if key.startswith(f'{name}/')
-        }
+    return recording.read_outputs(NAME, f'{name}/')
 
 
 def plain_options(family):
@@ -146,29 +136,16 @@ def run(model, x):
 
 
 def main(checkout=None):
-    keys = json.loads(KEYS.read_text()) if KEYS.exists() else {}
-    recorded = dict(np.load(OUTPUTS)) if OUTPUTS.exists() else {}
     models = official_models(checkout) if checkout else timm_models()
-    keys.update(
-        {
-            name: {key: list(value.shape) for key, value in model.state_dict().items()}
-            for name, model in models.items()
-        }
-    )
-    KEYS.write_text(
-        json.dumps(keys, sort_keys=True).replace('], ', '],\n').replace('}, ', '},\n')
-        + '\n'
-    )
+    recording.write_shapes(NAME, models)
     for name, model in models.items():
-        known = {
-            key: value
-            for key, value in weights(name).items()
-            if not key.endswith(BUFFERS)
-        }
-        model.load_state_dict({**model.state_dict(), **known})
-        for key, value in run(model.eval(), image(name.split('_')[0])).items():
-            recorded[f'{name}/{key}'] = value.numpy()
-    np.savez_compressed(OUTPUTS, **recorded)
+        state_dict = weights(name)
+        buffers = {k: x for k, x in model.state_dict().items() if k.endswith(BUFFERS)}
+        model.load_state_dict({**state_dict, **buffers})
+        recorded = run(model.eval(), image(name.split('_')[0]))
+        recording.write_outputs(
+            NAME, {f'{name}/{key}': x for key, x in recorded.items()}
+        )
 
 
 if __name__ == '__main__':

@@ -13,89 +13,46 @@ The official code runs as it is, with stand-ins for what it imports of timm and 
 the segmentation library that it was written for.
 """
 
-import importlib.util
-import json
 import sys
 import zlib
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 
-HERE = Path(__file__).parent
-KEYS = HERE / 'cswin_keys.json'
-OUTPUTS = HERE / 'cswin_outputs.npz'
+sys.path.insert(0, str(Path(__file__).parent))
 
+import recording
+
+NAME = 'cswin'
 NUM_CLASSES = 5
 ARCH = dict(embed_dims=8, depths=[1, 1, 2, 1], num_heads=[2, 4, 8, 16])
 # the classifier takes squares of whole stripes alone, the backbone pads
 IMAGE_SHAPES = dict(classifier=(224, 224), backbone=(64, 92))
 
 
+def scale(key, shape, value):
+    if len(shape) > 1:
+        return value / np.sqrt(np.prod(shape[1:]))
+    return key.endswith('weight') + 0.1 * value  # norms and biases
+
+
 def weights(name):
     """Official state dict of a recorded model."""
-    rng = np.random.RandomState(zlib.crc32(name.encode()))
-    state_dict = {}
-    for key, shape in sorted(json.loads(KEYS.read_text())[name].items()):
-        value = rng.standard_normal(shape)
-        if len(shape) > 1:
-            value /= np.sqrt(np.prod(shape[1:]))
-        else:  # norms and biases
-            value = key.endswith('weight') + 0.1 * value
-        state_dict[key] = torch.from_numpy(value).float()
-    return state_dict
+    return recording.seeded_weights(
+        recording.read_shapes(NAME)[name], zlib.crc32(name.encode()), scale
+    )
 
 
 def image(name):
     """One normalized image of noise, (1, 3, H, W)."""
-    value = np.random.RandomState(1).standard_normal((1, 3, *IMAGE_SHAPES[name]))
-    return torch.from_numpy(value).float()
+    return recording.noise(1, 3, *IMAGE_SHAPES[name])
 
 
 def outputs(name):
     """Recorded tensors of a model, by name."""
-    with np.load(OUTPUTS) as recorded:
-        return {
-            key.rpartition('/')[2]: torch.from_numpy(recorded[key])
-            for key in recorded.files
-            if key.startswith(f'{name}/')
-        }
-
-
-def stub(name, **contents):
-    sys.modules[name] = ModuleType(name)
-    vars(sys.modules[name]).update(contents)
-
-
-def stub_imports():
-    """What the official modules import and these models don't need, or hardly."""
-    for name in ('timm', 'timm.models', 'mmseg', 'official'):
-        stub(name)
-    stub('timm.data', IMAGENET_DEFAULT_MEAN=None, IMAGENET_DEFAULT_STD=None)
-    stub('timm.models.helpers', load_pretrained=None)
-    stub(
-        'timm.models.layers',
-        DropPath=None,
-        to_2tuple=None,
-        trunc_normal_=torch.nn.init.trunc_normal_,
-    )
-    stub('timm.models.registry', register_model=lambda function: function)
-    stub('timm.models.resnet', resnet26d=None, resnet50d=None)
-    stub('mmcv_custom', load_checkpoint=None)
-    stub('mmseg.utils', get_root_logger=None)
-    registry = ModuleType('registry')
-    registry.register_module = lambda: lambda cls: cls
-    stub('official.builder', BACKBONES=registry)
-    stub('official.models')
-
-
-def import_official(path):
-    """A file of the checkout as a module of a package that has a builder."""
-    spec = importlib.util.spec_from_file_location(f'official.models.{path.stem}', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return recording.read_outputs(NAME, f'{name}/')
 
 
 @torch.no_grad()
@@ -111,10 +68,17 @@ def run(model, x):
 
 
 def main(checkout):
-    stub_imports()
-    classification = import_official(Path(checkout, 'models', 'cswin.py'))
-    segmentation = import_official(
-        Path(checkout, 'segmentation', 'backbone', 'cswin_transformer.py')
+    recording.stub_timm()
+    for name in ('mmseg', 'official', 'official.models'):
+        recording.stub(name)
+    recording.stub('mmcv_custom', load_checkpoint=None)
+    recording.stub('mmseg.utils', get_root_logger=None)
+    registry = SimpleNamespace(register_module=lambda: lambda cls: cls)
+    recording.stub('official.builder', BACKBONES=registry)
+    files = ('models/cswin.py', 'segmentation/backbone/cswin_transformer.py')
+    classification, segmentation = (
+        recording.import_file(Path(checkout, path), 'official.models.')
+        for path in files
     )
     options = dict(
         patch_size=4,
@@ -127,22 +91,15 @@ def main(checkout):
         classifier=classification.CSWinTransformer(num_classes=NUM_CLASSES, **options),
         backbone=segmentation.CSWin(**options),
     )
-    keys = {
-        name: {key: list(value.shape) for key, value in model.state_dict().items()}
-        for name, model in [
-            ('tiny', classification.CSWin_64_12211_tiny_224()),
-            *models.items(),
-        ]
-    }
-    KEYS.write_text(
-        json.dumps(keys).replace('], ', '],\n').replace('}, ', '},\n') + '\n'
+    recording.write_shapes(
+        NAME, dict(tiny=classification.CSWin_64_12211_tiny_224(), **models)
     )
-    recorded = {}
     for name, model in models.items():
         model.load_state_dict(weights(name))
-        for key, value in run(model.eval(), image(name)).items():
-            recorded[f'{name}/{key}'] = value.numpy()
-    np.savez_compressed(OUTPUTS, **recorded)
+        recorded = run(model.eval(), image(name))
+        recording.write_outputs(
+            NAME, {f'{name}/{key}': x for key, x in recorded.items()}
+        )
 
 
 if __name__ == '__main__':

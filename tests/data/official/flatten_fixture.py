@@ -11,15 +11,16 @@ github.com/LeapLabTHU/FLatten-Transformer at abdb115:
 The official code runs as it is, with stand-ins for what it imports of timm and einops.
 """
 
-import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import torch
 
-OUTPUTS = Path(__file__).parent / 'flatten_outputs.npz'
+sys.path.insert(0, str(Path(__file__).parent))
+
+import recording
+
 DIMS, HEADS, SIDE = 24, 4, 7
 SHAPES = {
     'qkv.weight': (3 * DIMS, DIMS),
@@ -46,47 +47,30 @@ def weights():
 
 def tokens():
     """Two maps of noise, (2, SIDE * SIDE, DIMS)."""
-    value = np.random.RandomState(1).standard_normal((2, SIDE**2, DIMS))
-    return torch.from_numpy(value).float()
+    return recording.noise(2, SIDE**2, DIMS)
 
 
 def outputs():
     """Recorded tensors by the name of the family."""
-    with np.load(OUTPUTS) as recorded:
-        return {key: torch.from_numpy(recorded[key]) for key in recorded.files}
-
-
-def stub(name, **contents):
-    sys.modules[name] = ModuleType(name)
-    vars(sys.modules[name]).update(contents)
-
-
-def import_official(path):
-    for name in ('timm', 'timm.models', 'einops', 'einops.layers'):
-        stub(name, rearrange=None)
-    stub('einops.layers.torch', Rearrange=None)
-    stub('timm.data', IMAGENET_DEFAULT_MEAN=None, IMAGENET_DEFAULT_STD=None)
-    stub('timm.models.helpers', load_pretrained=None)
-    stub('timm.models.layers', DropPath=None, to_2tuple=None, trunc_normal_=None)
-    stub('timm.models.registry', register_model=None)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.FocusedLinearAttention
+    return recording.read_outputs('flatten')
 
 
 @torch.no_grad()
 def main(checkout):
+    recording.stub_timm()
+    recording.stub('einops', rearrange=None)
+    recording.stub('einops.layers')
+    recording.stub('einops.layers.torch', Rearrange=None)
     state, x = weights(), tokens()
-    swin = import_official(Path(checkout, 'models', 'flatten_swin.py'))
-    swin = swin(DIMS, (SIDE, SIDE), HEADS)
+    swin = recording.import_file(Path(checkout, 'models', 'flatten_swin.py'))
+    swin = swin.FocusedLinearAttention(DIMS, (SIDE, SIDE), HEADS)
     swin.load_state_dict({key: state[key] for key in swin.state_dict()})
-    cswin = import_official(Path(checkout, 'models', 'flatten_cswin.py'))
-    cswin = cswin(DIMS, SIDE, -1, num_heads=HEADS)
+    cswin = recording.import_file(Path(checkout, 'models', 'flatten_cswin.py'))
+    cswin = cswin.FocusedLinearAttention(DIMS, SIDE, -1, num_heads=HEADS)
     cswin.load_state_dict({key: state[key] for key in cswin.state_dict()})
     qkv = torch.nn.functional.linear(x, state['qkv.weight'], state['qkv.bias'])
     qkv = qkv.unflatten(-1, (3, DIMS)).permute(2, 0, 1, 3)
-    np.savez_compressed(OUTPUTS, swin=swin(x).numpy(), cswin=cswin(qkv).numpy())
+    recording.write_outputs('flatten', dict(swin=swin(x), cswin=cswin(qkv)))
 
 
 if __name__ == '__main__':

@@ -17,82 +17,64 @@ is one per matrix, which differs where 20 steps don't converge: the weights keep
 kernel matrices well-conditioned.
 """
 
-import json
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import torch
 
-HERE = Path(__file__).parent
+sys.path.insert(0, str(Path(__file__).parent))
+
+import recording
+
 ARCH = dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])
 NUM_CLASSES = 5
 VARIANTS = ('soft', 'softpp')
 IMAGES = ('noise', 'smooth')
 
 
+def scale(key, shape, value):
+    if key.endswith('num_batches_tracked'):
+        return np.int64(100)
+    if key.endswith('running_var'):
+        return np.exp(0.1 * value)
+    if not key.endswith('weight') or not shape:
+        return 0.1 * value
+    if len(shape) > 1:
+        return value / np.sqrt(np.prod(shape[1:]))
+    value = 1 + 0.1 * value
+    if '.Qnorm_act.' in key:
+        # spreads the landmarks: off-diagonal kernel values get small
+        value = value * (2.5 if key.startswith('block3') else 1.5)
+    return value
+
+
 def weights(seed=0):
     """Official state dict of the miniature, the same for both variants."""
-    rng = np.random.RandomState(seed)
-    shapes = json.loads((HERE / 'soft_keys.json').read_text())['miniature']
-    state_dict = {}
-    for key, shape in sorted(shapes.items()):
-        value = rng.standard_normal(shape)
-        if key.endswith('num_batches_tracked'):
-            value = np.int64(100)
-        elif key.endswith('running_var'):
-            value = np.exp(0.1 * value)
-        elif len(shape) == 1 and key.endswith('weight'):
-            value = 1 + 0.1 * value
-            if '.Qnorm_act.' in key:
-                # spreads the landmarks: off-diagonal kernel values get small
-                value = value * (2.5 if key.startswith('block3') else 1.5)
-        elif len(shape) > 1 and key.endswith('weight'):
-            value = value / np.sqrt(np.prod(shape[1:]))
-        else:
-            value = 0.1 * value
-        value = torch.from_numpy(np.array(value))
-        state_dict[key] = value.float() if value.is_floating_point() else value
-    return state_dict
+    return recording.seeded_weights(
+        recording.read_shapes('soft')['miniature'], seed, scale
+    )
 
 
 def image(kind, shape=(90, 150)):
     """One normalized image, (1, 3, H, W): 'noise', or 'smooth' with a flat half."""
-    height, width = shape
     if kind == 'noise':
-        value = np.random.RandomState(1).standard_normal((1, 3, height, width))
-    else:
-        y, x = np.mgrid[:height, :width] / 100.0
-        waves = [np.sin(5 * x + 3 * y + phase) for phase in (0.0, 1.0, 2.0)]
-        value = np.where(x < width / 200.0, 0.5, waves)[None]
+        return recording.noise(1, 3, *shape)
+    y, x = np.mgrid[: shape[0], : shape[1]] / 100.0
+    waves = [np.sin(5 * x + 3 * y + phase) for phase in (0.0, 1.0, 2.0)]
+    value = np.where(x < shape[1] / 200.0, 0.5, waves)[None]
     return torch.from_numpy(value).float()
 
 
-def outputs():
+def outputs(prefix=''):
     """Recorded tensors by variant, kind of image and name."""
-    with np.load(HERE / 'soft_outputs.npz') as recorded:
-        return {key: torch.from_numpy(recorded[key]) for key in recorded.files}
+    return recording.read_outputs('soft', prefix)
 
 
 def import_official(checkout):
     """The official modules of layers and models, able to run on a CPU."""
-
-    def stub(name, **contents):
-        sys.modules[name] = ModuleType(name)
-        vars(sys.modules[name]).update(contents)
-
-    stub('SOFT._C')
-    for name in ('timm', 'timm.models'):
-        stub(name)
-    stub(
-        'timm.models.layers',
-        DropPath=torch.nn.Identity,
-        to_2tuple=lambda side: (side, side),
-        trunc_normal_=torch.nn.init.trunc_normal_,
-    )
-    stub('timm.models.registry', register_model=lambda function: function)
-    stub('timm.models.vision_transformer', _cfg=dict)
+    recording.stub('SOFT._C')
+    recording.stub_timm()
     sys.path.insert(0, str(checkout))
     from models import softmax_free_transformer as layers
     from models import softmax_free_vision_transformer as models
@@ -102,10 +84,6 @@ def import_official(checkout):
     layers.newton_inverse_kernel = newton_inv
     layers.SoftmaxFreeSymNormAttentionKernel = layers.SoftmaxFreeNormAttentionKernel
     return models
-
-
-def shapes_of(model):
-    return {key: list(value.shape) for key, value in model.state_dict().items()}
 
 
 @torch.no_grad()
@@ -129,11 +107,6 @@ def run(model, x):
 
 def main(checkout):
     models = import_official(checkout)
-    tiny, norm_tiny = (
-        shapes_of(make(kernel_method='torch'))
-        for make in (models.soft_tiny, models.soft_norm_tiny)
-    )
-    assert tiny == norm_tiny
     miniatures = {
         variant: make(
             **ARCH,
@@ -151,17 +124,15 @@ def main(checkout):
             ),
         )
     }
-    keys = dict(soft_tiny=tiny, miniature=shapes_of(miniatures['soft']))
-    (HERE / 'soft_keys.json').write_text(
-        json.dumps(keys).replace('], ', '],\n').replace('}, ', '},\n') + '\n'
-    )
-    recorded = {}
+    tiny = models.soft_tiny(kernel_method='torch')
+    recording.write_shapes('soft', dict(soft_tiny=tiny, miniature=miniatures['soft']))
     for variant, model in miniatures.items():
         model.load_state_dict(weights())
         for kind in IMAGES:
-            for name, value in run(model, image(kind)).items():
-                recorded[f'{variant}_{kind}_{name}'] = value.numpy()
-    np.savez_compressed(HERE / 'soft_outputs.npz', **recorded)
+            recorded = run(model, image(kind)).items()
+            recording.write_outputs(
+                'soft', {f'{variant}_{kind}_{k}': x for k, x in recorded}
+            )
 
 
 if __name__ == '__main__':
