@@ -1,10 +1,14 @@
 """The command convert_official, and what official code computed."""
 
 import importlib.util
+import logging
 from pathlib import Path
 
 import pytest
 import torch
+
+from mmlinattn.weights import pretrained
+from mmlinattn.weights.families import FAMILIES
 
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / 'tools/model_converters/convert_official.py'
@@ -16,12 +20,6 @@ def load_module(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.fixture(scope='session')
-def tool():
-    """The command as a module."""
-    return load_module(TOOL)
 
 
 @pytest.fixture(scope='session')
@@ -42,6 +40,29 @@ def cswin():
     return load_module(DATA / 'cswin_fixture.py')
 
 
+@pytest.fixture(scope='session')
+def official(antioversmoothing, cswin, soft):
+    """Family and official weights, without buffers, by the name of a recording."""
+
+    def get(name):
+        family, _, kind = name.partition('_')
+        if family == 'soft':
+            return family, soft.weights()
+        if family == 'cswin':
+            return family, cswin.weights(kind)
+        weights = antioversmoothing.weights(name)
+        buffers = FAMILIES[family].buffers
+        return family, {k: v for k, v in weights.items() if not k.endswith(buffers)}
+
+    return get
+
+
+@pytest.fixture(scope='session')
+def tool():
+    """The command as a module."""
+    return load_module(TOOL)
+
+
 @pytest.fixture
 def convert(tool, tmp_path):
     """Runs the tool on a checkpoint; the path of its result is ``convert.dst``."""
@@ -57,19 +78,15 @@ def convert(tool, tmp_path):
 
 
 @pytest.fixture
-def refused(convert, capsys):
-    """Runs the tool on what it can't take, and returns the line it prints."""
+def said(monkeypatch):
+    """What was logged, as pairs of a level and a text."""
+    lines = []
 
-    def run(checkpoint, *options, family='soft'):
-        with pytest.raises(SystemExit) as exit_info:
-            convert(checkpoint, *options, family=family)
-        assert exit_info.value.code == 2
-        assert not convert.dst.exists()
-        (line,) = capsys.readouterr().err.splitlines()
-        assert 'official.pth' in line
-        return line
+    def keep(text, logger=None, level=logging.INFO):
+        lines.append((level, text))
 
-    return run
+    monkeypatch.setattr(pretrained, 'print_log', keep)
+    return lines
 
 
 @pytest.fixture

@@ -1,39 +1,177 @@
-"""Recognition of official keys, and the way back to them."""
+"""Official models and ours: the same functions, and every key accounted for."""
 
 import pytest
 import torch
 from mmengine.registry import MODELS
 
-from mmlinattn.models import SOFT, CaiT, CSWinTransformer, VisionTransformer
 from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
-from mmlinattn.weights.families import FAMILIES
+from mmlinattn.weights.rows import inside
 
 pytestmark = pytest.mark.modern
 
-NAMES = [
+PREFIX = 'backbone.'
+TYPES = dict(
+    soft='SOFT',
+    deit='VisionTransformer',
+    cait='CaiT',
+    swin='SwinTransformer',
+    cswin='CSWinTransformer',
+)
+OF_VITA = [
     f'{family}_{kind}'
     for family in ('deit', 'cait', 'swin')
     for kind in ('attnscale', 'featscale', 'timm')
 ]
-NAMES += ['cswin_classifier', 'cswin_backbone', 'soft']
+NAMES = [*OF_VITA, 'cswin_classifier', 'cswin_backbone', 'soft']
+MM_DEIT = dict(embed_dims=64, num_layers=3, num_heads=2, feedforward_channels=256)
+MM_SWIN = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
 
 
-@pytest.fixture
-def official(antioversmoothing, cswin, soft):
-    """Official weights by name, without buffers."""
+def build(family, **options):
+    return MODELS.build(dict(type=f'mmlinattn.{TYPES[family]}', **options))
 
-    def get(name):
-        family, _, kind = name.partition('_')
-        if family == 'soft':
-            return family, soft.weights()
-        if family == 'cswin':
-            return family, cswin.weights(kind)
-        weights = antioversmoothing.weights(name)
-        buffers = FAMILIES[family].buffers
-        return family, {k: v for k, v in weights.items() if not k.endswith(buffers)}
 
-    return get
+@torch.no_grad()
+def maps_of(family, converted, image, **options):
+    """Maps of our backbone with converted weights."""
+    model = build(family, **options)
+    # a backbone for maps has no class layers
+    found = model.load_state_dict(inside(converted, PREFIX), strict=False)
+    assert not found.missing_keys
+    return model.eval()(image)
+
+
+@torch.no_grad()
+def logits_of(family, converted, image, **options):
+    """Logits of our classifier with converted weights."""
+    out_type = 'avg_featmap' if 'swin' in family else 'cls_token'
+    model = build(family, out_type=out_type, **options)
+    model.load_state_dict(inside(converted, PREFIX))
+    (features,) = model.eval()(image)
+    return features @ converted['head.fc.weight'].mT + converted['head.fc.bias']
+
+
+# ---------------------------------------------------------- the same functions
+@pytest.mark.parametrize('solver', ['newton', 'spectral'])
+@pytest.mark.parametrize('image', ['noise', 'smooth'])
+@pytest.mark.parametrize('variant', ['soft', 'softpp'])
+def test_outputs_of_soft(soft, relative_error, variant, image, solver):
+    outputs = soft.outputs(f'{variant}_{image}_')
+    options = dict(arch=soft.ARCH, attn_norm=variant == 'softpp', solver=solver)
+    args = 'soft', convert(soft.weights(), 'soft'), soft.image(image)
+    errors = [relative_error(logits_of(*args, **options), outputs.pop('logits'))]
+    stages = [outputs[key] for key in sorted(outputs)]
+    errors += [relative_error(*x) for x in zip(maps_of(*args, **options), stages)]
+    assert len(errors) == 5 and max(errors) < 1e-5, errors
+
+
+@pytest.mark.parametrize('name', OF_VITA)
+def test_outputs_of_antioversmoothing(
+    antioversmoothing, official, relative_error, name
+):
+    family, weights = official(name)
+    options = dict(arch=antioversmoothing.ARCHS[family])
+    scale = dict(attnscale='attn_scale', featscale='feat_scale').get(name[5:])
+    options.update({scale: True} if scale else {})
+    if family != 'swin':
+        options.update(img_size=antioversmoothing.IMG_SIZES[family])
+        options.update(patch_size=antioversmoothing.PATCH_SIZE)
+    args = family, convert(weights, family), antioversmoothing.image(family)
+    outputs = antioversmoothing.outputs(name)
+    assert relative_error(logits_of(*args, **options), outputs['logits']) < 1e-5
+    patches = maps_of(*args, **options)[-1].flatten(2).mT
+    assert relative_error(patches, outputs['tokens'][:, -patches.size(1) :]) < 1e-5
+
+
+@pytest.mark.parametrize('kind', ['classifier', 'backbone'])
+def test_outputs_of_cswin(cswin, relative_error, kind):
+    """Of the backbone all maps, of an image that no stripe divides."""
+    options = dict(arch=cswin.ARCH, attention='local')
+    args = 'cswin', convert(cswin.weights(kind), 'cswin'), cswin.image(kind)
+    outputs = cswin.outputs(kind)
+    if kind == 'backbone':
+        maps = maps_of(*args, **options)
+        errors = [relative_error(x, outputs[f'map{i}']) for i, x in enumerate(maps)]
+        assert len(errors) == 4 and max(errors) < 1e-5, errors
+    else:
+        (last,) = maps_of(*args, **options, out_indices=(3,))
+        assert relative_error(last.flatten(2).mT, outputs['tokens']) < 1e-5
+        assert relative_error(logits_of(*args, **options), outputs['logits']) < 1e-5
+
+
+def mm_backbone(family, **options):
+    """A backbone of mmpretrain with random weights, and these in a classifier."""
+    pytest.importorskip('mmpretrain')
+    model = MODELS.build(dict(type=f'mmpretrain.{TYPES[family]}', **options)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return model, {f'{PREFIX}{key}': x for key, x in model.state_dict().items()}
+
+
+@pytest.mark.parametrize('height, width', [(96, 96), (208, 48), (50, 75)])
+@torch.no_grad()
+def test_deit_of_mmpretrain(relative_error, height, width):
+    theirs, weights = mm_backbone('deit', arch=MM_DEIT, img_size=96, patch_size=16)
+    arch = {k: x for k, x in MM_DEIT.items() if k != 'feedforward_channels'}
+    x = torch.randn(2, 3, height, width)
+    for out_type in ('featmap', 'cls_token'):
+        theirs.out_type = out_type
+        options = dict(arch=arch, img_size=96, out_type=out_type)
+        (ours,) = maps_of('deit', convert(weights, 'deit'), x, **options)
+        assert relative_error(ours, theirs(x)[-1]) < 1e-5
+
+
+# told to pad small maps, mmpretrain shifts them too, which Swin itself doesn't
+NO_SHIFT = dict(MM_SWIN, depths=[2, 2, 1, 1])
+
+
+@pytest.mark.parametrize(
+    'arch, height, width',
+    [(MM_SWIN, 224, 224), (MM_SWIN, 230, 311), (NO_SHIFT, 64, 96), (NO_SHIFT, 60, 129)],
+)
+@torch.no_grad()
+def test_swin_of_mmpretrain(relative_error, arch, height, width):
+    options = dict(out_indices=(0, 1, 2, 3), pad_small_map=arch is NO_SHIFT)
+    theirs, weights = mm_backbone('swin', arch=arch, **options)
+    x = torch.randn(2, 3, height, width)
+    maps = maps_of('swin', convert(weights, 'swin'), x, arch=arch)
+    errors = [relative_error(*pair) for pair in zip(maps, theirs(x))]
+    assert len(errors) == 4 and max(errors) < 1e-5, errors
+    back, _ = convert_back(
+        convert(weights, 'swin'), 'swin', plan_conversion(weights, 'swin').describe()
+    )
+    assert all(back[key].equal(weights[key]) for key in back)
+    index = 'relative_position_index'
+    assert back.keys() == {key for key in weights if not key.endswith(index)}
+
+
+# ----------------------------------------------------------------------- keys
+def full_shapes(name, soft, cswin):
+    """Names and shapes of an official model."""
+    if name != 'soft' and name != 'cswin':
+        family, _, arch = name.partition('-')
+        arch = name if family == 'deit' else arch
+        return mm_backbone(family, arch=arch)[1]
+    recorded = soft if name == 'soft' else cswin
+    key = 'soft_tiny' if name == 'soft' else 'tiny'
+    shapes = recorded.recording.read_shapes(name)[key]
+    return {key: torch.empty(shape, device='meta') for key, shape in shapes.items()}
+
+
+@pytest.mark.parametrize('name', ['soft', 'cswin', 'deit-small', 'swin-tiny'])
+def test_keys_of_full_models(soft, cswin, name):
+    """Every key and shape of models of the papers' sizes."""
+    family = name.partition('-')[0]
+    converted = convert(full_shapes(name, soft, cswin), family)
+    arch = dict(soft='tiny', cswin='tiny', deit=name, swin='tiny')[family]
+    options = dict(attention='local') if family == 'cswin' else {}
+    options.update(dict(out_indices=(3,)) if 'swin' in family else {})
+    with torch.device('meta'):
+        model = build(family, arch=arch, **options)
+    found = {key: x.shape for key, x in inside(converted, PREFIX).items()}
+    assert found == {key: x.shape for key, x in model.state_dict().items()}
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -58,67 +196,24 @@ def test_not_recognized(names):
     assert recognize(names) is None
 
 
-@pytest.mark.parametrize(
-    'model',
-    [
-        lambda: SOFT('tiny'),
-        lambda: CSWinTransformer('t24181', 'elfatt'),
-        lambda: VisionTransformer('deit-small'),
-        lambda: CaiT('xxs24'),
-    ],
-)
-def test_ours_are_recognized(model):
-    with torch.device('meta'):
-        assert recognize(model().state_dict()) == 'mmlinattn'
-
-
 @pytest.mark.parametrize('name', NAMES)
 def test_round_trip_is_exact(official, name):
+    """With the metadata of the conversion, and without."""
     family, weights = official(name)
-    plan = plan_conversion(weights, family)
-    back, _ = convert_back(convert(weights, family), family, plan.describe())
-    assert back.keys() == weights.keys()
-    assert all(back[key].equal(value) for key, value in weights.items())
+    layouts = [plan_conversion(weights, family).describe()]
+    for layout in layouts if name == 'swin_timm' else [*layouts, None]:
+        back, _ = convert_back(convert(weights, family), family, layout)
+        assert back.keys() == weights.keys()
+        assert all(back[key].equal(value) for key, value in weights.items())
 
 
-@pytest.mark.parametrize('name', NAMES)
-def test_way_back_without_metadata(official, name):
-    """The official repository's names are told from ours."""
-    family, weights = official(name)
-    back, _ = convert_back(convert(weights, family), family)
-    if name == 'swin_timm':  # timm has its own
-        layout = plan_conversion(weights, family).layout
-        assert layout.style == 'timm'
-        assert {'layers.0.downsample.norm.bias', 'head.bias'} < back.keys()
-        return
-    assert back.keys() == weights.keys()
-    assert all(back[key].equal(value) for key, value in weights.items())
-
-
-@pytest.mark.parametrize(
-    'family, backbone',
-    [
-        ('swin', dict(type='SwinTransformer', out_indices=(0, 1, 2, 3))),
-        ('deit', dict(type='VisionTransformer')),
-    ],
-)
-def test_round_trip_of_mmpretrain(family, backbone):
-    pytest.importorskip('mmpretrain')
-    arch = dict(embed_dims=8, num_layers=2, num_heads=2, feedforward_channels=32)
-    if family == 'swin':
-        arch = dict(embed_dims=8, depths=[2, 2, 2, 1], num_heads=[1, 2, 4, 4])
-    backbone = dict(backbone, type=f'mmpretrain.{backbone["type"]}', arch=arch)
-    weights = {
-        f'backbone.{key}': torch.randn(value.shape)
-        for key, value in MODELS.build(backbone).state_dict().items()
-        if not key.endswith('relative_position_index')
-    }
-    weights['head.fc.weight'] = weights['head.fc.bias'] = torch.randn(5)
-    plan = plan_conversion(weights, family)
-    assert plan.layout.style == 'mm'
-    back, _ = convert_back(convert(weights, family), family, plan.describe())
-    assert back.keys() == weights.keys()
-    assert all(back[key].equal(value) for key, value in weights.items())
+def test_way_back_from_timm_leads_to_the_official_repository(official):
+    _, weights = official('swin_timm')
+    back, _ = convert_back(convert(weights, 'swin'), 'swin')
+    assert {'layers.0.downsample.norm.bias', 'head.bias'} < back.keys()
+    # an older timm's names
+    again = convert(back, 'swin')
+    assert all(again[key].equal(x) for key, x in convert(weights, 'swin').items())
 
 
 def test_way_back_accounts_for_every_key(official):
@@ -145,10 +240,64 @@ def test_parts_of_a_detector_stay(official):
     }
     detector['backbone.norm0.weight'] = detector['backbone.norm0.bias'] = torch.ones(8)
     detector['neck.fpn_convs.0.conv.bias'] = torch.ones(3)
-    detector['roi_head.bbox_head.fc_cls.bias'] = torch.ones(4)
     ours = convert(detector, family)
     assert ours['backbone.norm1.bias'].equal(weights['norm.bias'])
-    assert ours['roi_head.bbox_head.fc_cls.bias'].equal(torch.ones(4))
+    assert ours['neck.fpn_convs.0.conv.bias'].equal(torch.ones(3))
     back, _ = convert_back(ours, family)
     assert back.keys() == detector.keys()
     assert all(back[key].equal(value) for key, value in detector.items())
+
+
+@pytest.mark.parametrize(
+    'name, key',
+    [
+        ('soft', 'patch_embed2.proj.1.running_var'),
+        ('soft', 'block4.0.attn.kv.bias'),
+        ('deit_attnscale', 'blocks.1.attn.lamb'),
+        ('deit_featscale', 'blocks.0.lamb2'),
+        ('cait_featscale', 'blocks_token_only.1.attn.v.weight'),
+        ('swin_attnscale', 'layers.1.blocks.1.attn.relative_position_bias_table'),
+        ('swin_timm', 'layers.1.downsample.reduction.weight'),
+        ('swin_timm', 'head.fc.bias'),
+        ('cswin_classifier', 'merge3.norm.bias'),
+        ('cswin_backbone', 'norm2.bias'),
+    ],
+)
+def test_missing_key(official, name, key):
+    family, weights = official(name)
+    lacking = {k: x for k, x in weights.items() if k != key}
+    with pytest.raises(ValueError, match=rf'missing 1 \({key}\), left over 0'):
+        convert(lacking, family)
+
+
+@pytest.mark.parametrize(
+    'name, key',
+    [
+        ('soft', 'block2.0.att.extra.weight'),
+        ('deit_timm', 'fc_norm.weight'),
+        ('cait_attnscale', 'blocks_token_only.0.attn.lamb'),
+        ('swin_timm', 'absolute_pos_embed'),
+        ('cswin_classifier', 'norm1.bias'),
+        ('cswin_backbone', 'norm.weight'),
+    ],
+)
+def test_leftover_key(official, name, key):
+    family, weights = official(name)
+    with pytest.raises(ValueError, match=rf'missing 0, left over 1 \({key}\)'):
+        convert({**weights, key: torch.zeros(2)}, family)
+
+
+@pytest.mark.parametrize('family', TYPES)
+def test_other_families(official, family):
+    for name in ('soft', 'deit_timm', 'cait_timm', 'swin_timm', 'cswin_classifier'):
+        theirs, weights = official(name)
+        if theirs != family:
+            with pytest.raises(ValueError, match=f"whole official '{family}' model"):
+                convert(weights, family)
+
+
+def test_distilled_model(official):
+    _, weights = official('deit_timm')
+    weights['dist_token'] = torch.zeros(1, 1, 16)
+    with pytest.raises(ValueError, match='distilled models .* are not supported'):
+        convert(weights, 'deit')

@@ -1,0 +1,220 @@
+"""The command convert_official."""
+
+import hashlib
+from fractions import Fraction
+
+import pytest
+import torch
+from mmengine.logging import MessageHub
+
+from mmlinattn import weights
+
+pytestmark = pytest.mark.modern
+
+
+@pytest.fixture
+def refused(tool, tmp_path, capsys):
+    """Runs the tool on what it can't take, and returns the line it prints."""
+
+    def run(checkpoint, *options, family='soft'):
+        torch.save(checkpoint, tmp_path / 'official.pth')
+        dst = tmp_path / 'refused.pth'
+        with pytest.raises(SystemExit) as exit_info:
+            tool.main([family, str(tmp_path / 'official.pth'), str(dst), *options])
+        assert exit_info.value.code == 2 and not dst.exists()
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return run
+
+
+@pytest.mark.parametrize(
+    'wrap',
+    [
+        lambda weights: weights,
+        lambda weights: dict(model=weights),
+        lambda weights: dict(state_dict=weights, epoch=3, optimizer=dict(lr=0.1)),
+        lambda weights: {f'module.{key}': value for key, value in weights.items()},
+    ],
+)
+def test_wrappings(soft, convert, capsys, wrap):
+    official = soft.weights()
+    converted = convert(wrap(official))
+    expected = weights.convert(official, 'soft')
+    assert converted['state_dict'].keys() == expected.keys()
+    assert all(converted['state_dict'][key].equal(x) for key, x in expected.items())
+    assert converted['meta'] == dict(
+        family='soft',
+        source='official.pth',
+        ema=False,
+        attention='local',
+        scales=[],
+        layout=dict(
+            style='official',
+            depths=(1, 1, 2, 1),
+            last_norm='norm',
+            norms=(),
+            scales=(),
+            prefix='',
+            head='head',
+        ),
+    )
+    out = capsys.readouterr().out
+    assert f'all {len(official)} official keys to {len(expected)} of ours' in out
+    assert 'head of 5 classes' in out
+
+
+@pytest.mark.parametrize('kind', ['attnscale', 'featscale'])
+def test_scales_and_buffers(antioversmoothing, convert, capsys, kind):
+    official = antioversmoothing.weights(f'swin_{kind}')
+    converted = convert(official, family='auto')
+    scale = dict(attnscale='attn_scale', featscale='feat_scale')[kind]
+    assert converted['meta']['scales'] == [scale]
+    out = capsys.readouterr().out
+    assert f'scaling vectors: {scale}=True' in out
+    assert 'the model computes itself: 6 (' in out and '.attn_mask' in out
+    assert not [k for k in converted['state_dict'] if 'mask' in k or 'index' in k]
+
+
+def test_moving_average(soft, convert, capsys):
+    official = soft.weights()
+    average = {key: value + 1 for key, value in official.items()}
+    checkpoint = dict(state_dict=official, state_dict_ema=average)
+    converted = convert(checkpoint)
+    assert '--ema takes that' in capsys.readouterr().out
+    assert converted['state_dict']['head.fc.bias'].equal(official['head.bias'])
+    converted = convert(checkpoint, '--ema', '--overwrite')
+    assert converted['state_dict']['head.fc.bias'].equal(official['head.bias'] + 1)
+    assert converted['meta']['ema']
+    # as released files of CSWin
+    assert convert(dict(state_dict_ema=average), '--overwrite')['meta']['ema']
+    assert 'a moving average of the weights, all that SRC' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('options', [(), ('--attention', 'elfatt')])
+def test_other_parts(cswin, convert, capsys, options):
+    parts = {
+        'decode_head.conv_seg.weight': torch.ones(5, 8, 1, 1),
+        'auxiliary_head.bottleneck.bn.num_batches_tracked': torch.tensor(3),
+    }
+    backbone = {f'backbone.{k}': v for k, v in cswin.weights('backbone').items()}
+    segmentor = dict(state_dict={**backbone, **parts})
+    converted = convert(segmentor, *options, family='cswin')['state_dict']
+    assert all(converted[key].equal(value) for key, value in parts.items())
+    assert 'besides the backbone: auxiliary_head, decode_head' in (
+        capsys.readouterr().out
+    )
+    convert(cswin.weights('backbone'), *options, '--overwrite', family='cswin')
+    assert 'besides the backbone: no head' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    'checkpoint, options, words',
+    [
+        ({}, (), 'no state dict bare'),
+        (dict(model=[torch.zeros(1)]), (), 'no state dict bare'),
+        (dict(model={'x': torch.zeros(1)}), ('--ema',), 'under state_dict_ema'),
+        ([1], (), 'must hold a dict'),
+        ({'x': torch.zeros(1)}, (), "official 'soft' model"),
+        ({'x': Fraction(1, 3)}, (), 'a fractions.Fraction'),
+    ],
+)
+def test_no_weights_of_the_family(refused, checkpoint, options, words):
+    line = refused(checkpoint, *options)
+    assert words in line and 'official.pth' in line
+
+
+def test_objects_need_trust(soft, convert):
+    checkpoint = dict(model=soft.weights(), args=Fraction(1, 3))
+    assert 'head.fc.weight' in convert(checkpoint, '--trust')['state_dict']
+
+
+def test_existing_file_is_kept(soft, convert, capsys):
+    convert(soft.weights())
+    before = convert.dst.read_bytes()
+    for options in (
+        (),
+        ('--overwrite',),
+    ):  # which doesn't take it away before a failure
+        with pytest.raises(SystemExit):
+            convert({'other': torch.zeros(1)}, *options)
+    assert 'give --overwrite to replace it' in capsys.readouterr().err
+    assert convert.dst.read_bytes() == before
+    assert list(convert.dst.parent.iterdir()) == [convert.dst]
+
+
+@pytest.mark.parametrize(
+    'words, message',
+    [
+        (('resnet',), "'resnet'"),
+        (('mmlinattn',), 'FAMILY=mmlinattn converts nothing: it needs --publish'),
+        (('mmlinattn', '--publish'), 'are not those of a model of mmlinattn'),
+        (('deit', '--attention', 'elfatt'), 'needs FAMILY=swin or cswin, got deit'),
+        (('auto', '--attention', 'elfatt'), 'needs a Swin or CSWin, got soft'),
+        (('cswin', '--arch', 't24181'), '--arch t24181 needs --attention elfatt'),
+        (('swin', '--reverse', '--ema'), '--reverse goes with neither'),
+        (('auto', '--reverse'), 'metadata say no family to go back to'),
+    ],
+)
+def test_options_that_do_not_fit(soft, refused, words, message):
+    family, *options = words
+    assert message in refused(soft.weights(), *options, family=family)
+
+
+def test_folder_as_destination(tool, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        tool.main(['soft', 'src.pth', str(tmp_path)])
+    assert 'is a folder: name a file' in capsys.readouterr().err
+
+
+def test_family_is_told_from_the_keys(soft, convert, refused):
+    assert convert(soft.weights(), family='auto')['meta']['family'] == 'soft'
+    line = refused({'conv1.weight': torch.zeros(1)}, family='auto')
+    assert '1 (conv1.weight) keys are not recognized' in line
+    assert 'mmlinattn and of SOFT (fudan-zvg/SOFT)' in line
+
+
+def test_dry_run(soft, tool, tmp_path, capsys):
+    torch.save(soft.weights(), tmp_path / 'official.pth')
+    dst = tmp_path / 'new' / 'x.pth'
+    tool.main(['soft', str(tmp_path / 'official.pth'), str(dst), '--dry-run'])
+    out = capsys.readouterr().out
+    assert not dst.parent.exists() and 'nothing written' in out
+    assert out.count(' <- ') == len(weights.convert(soft.weights(), 'soft'))
+    merged = 'stages.3.blocks.0.attn.qkv.bias <- block4.0.attn.q.bias + '
+    assert f'backbone.{merged}block4.0.attn.kv.bias' in out
+
+
+def test_reverse_is_exact(soft, convert, tool, tmp_path, capsys):
+    official = soft.weights()
+    convert(official)
+    back = tmp_path / 'back.pth'
+    tool.main(['auto', str(convert.dst), str(back), '--reverse'])
+    state_dict = torch.load(back, weights_only=True)['state_dict_ema']
+    assert state_dict.keys() == official.keys()
+    assert all(state_dict[key].equal(value) for key, value in official.items())
+    assert 'backbone.norm3.bias -> norm.bias' in capsys.readouterr().out
+
+
+def test_publish(soft, tool, tmp_path, capsys):
+    """What training needs goes; the name tells the content."""
+    ours = weights.convert(soft.weights(), 'soft')
+    trained = dict(
+        meta=dict(cfg='', epoch=3),
+        state_dict=ours,
+        ema_state_dict={f'module.{key}': value for key, value in ours.items()},
+        optimizer=dict(state={}, param_groups=[]),
+        message_hub=MessageHub('publish').state_dict(),
+    )
+    torch.save(trained, tmp_path / 'epoch_3.pth')
+    args = ('mmlinattn', tmp_path / 'epoch_3.pth', tmp_path / 'soft.pth', '--publish')
+    tool.main([str(arg) for arg in args])
+    assert 'left out: 3 (ema_state_dict, optimizer, message_hub)' in (
+        capsys.readouterr().out
+    )
+    (published,) = tmp_path.glob('soft-*.pth')
+    digest = hashlib.sha256(published.read_bytes()).hexdigest()
+    assert published.name == f'soft-{digest[:8]}.pth'
+    kept = torch.load(published, weights_only=True)
+    assert kept.keys() == {'meta', 'state_dict'} and kept['meta'] == trained['meta']
+    assert all(kept['state_dict'][key].equal(value) for key, value in ours.items())

@@ -1,0 +1,203 @@
+"""What of Swin and CSWin can start an ELFATT model."""
+
+import logging
+
+import pytest
+import torch
+
+from mmlinattn import weights
+from mmlinattn.models import CSWinTransformer, SwinTransformer
+from mmlinattn.weights.start import find_sources
+
+pytestmark = pytest.mark.modern
+
+KINDS = pytest.mark.parametrize('kind', ['classifier', 'backbone'])
+ELFATT = ('--attention', 'elfatt')
+PREFIX = 'backbone.'
+
+
+@pytest.fixture
+def start(cswin, convert, capsys):
+    """Weights that start an ELFATT model, and lines that say where they are from."""
+
+    def run(kind, *options):
+        checkpoint = convert(cswin.weights(kind), *ELFATT, *options, family='cswin')
+        assert checkpoint['meta']['attention'] == 'elfatt'
+        return checkpoint['state_dict'], capsys.readouterr().out.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def other_depths(cswin, monkeypatch):
+    """An architecture with a block more in stage 1, one less in stage 3."""
+    arch = dict(cswin.ARCH, depths=[2, 1, 1, 1])
+    monkeypatch.setitem(CSWinTransformer.arch_zoo, 'other', arch)
+    return arch
+
+
+def load(checkpoint, arch, attention, model_class=CSWinTransformer, **options):
+    """A backbone as a detector's config loads it."""
+    init_cfg = dict(type='Pretrained', checkpoint=str(checkpoint))
+    model = model_class(arch, attention=attention, init_cfg=init_cfg, **options)
+    model.init_weights()
+    return model.eval()
+
+
+@KINDS
+def test_every_key_is_accounted_for(cswin, start, kind):
+    official = cswin.weights(kind)
+    state_dict, lines = start(kind)
+    taken = dict(line.split(' <- ') for line in lines if ' <- ' in line)
+    initial = [x.split()[0] for x in lines if x.endswith('keeps its initial value')]
+    # a classifier has no norms of earlier maps, which are not written
+    fresh = [f'norm{i}.{x}' for i in range(3) for x in ('weight', 'bias')]
+    assert initial == (fresh if kind == 'classifier' else [])
+    heads = {key for key in state_dict if not key.startswith(PREFIX)}
+    model = CSWinTransformer(cswin.ARCH, 'elfatt').state_dict()
+    assert {*taken, *initial} == {*model, *heads}
+    sources = [key for keys in taken.values() for key in keys.split(' + ')]
+    assert sorted(sources) == sorted(official)
+    assert not [line for line in lines if line.endswith('is not used')]
+    assert '14 of them cut otherwise' in lines[-4]
+    for key, keys in taken.items():
+        expected = torch.cat([official[name] for name in keys.split(' + ')])
+        assert state_dict[key if key in heads else PREFIX + key].equal(expected)
+    block = 'stages.2.blocks.1.attn'
+    assert taken[f'{block}.global_lepe.weight'] == 'stage3.1.attns.0.get_v.weight'
+
+
+@torch.no_grad()
+def test_equal_where_stripes_see_the_whole_map(cswin, tmp_path):
+    """On 7 x 7 tokens, stripes of width 7 and blocks of 49 tokens are the map."""
+    torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
+    local = load(tmp_path / 'official.pth', cswin.ARCH, 'local')
+    elfatt = load(tmp_path / 'official.pth', cswin.ARCH, 'elfatt', block_sizes=49)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 49, 32, generator=generator)
+    ours, theirs = (model.stages[2].blocks for model in (elfatt, local))
+    torch.testing.assert_close(ours[0](x, (7, 7)), theirs[0](x, (7, 7)))
+    # of the other block, the local half alone
+    ours, theirs = ours[1].attn, theirs[1].attn
+    ours.proj = theirs.proj = torch.nn.Identity()
+    ours, theirs = (attn(x, (7, 7)).chunk(2, dim=-1) for attn in (ours, theirs))
+    torch.testing.assert_close(ours[1], theirs[1])
+    assert not ours[0].allclose(theirs[0], atol=0.1)
+
+
+@pytest.mark.parametrize('source', ['official', 'converted'])
+@KINDS
+def test_start_when_loaded(cswin, convert, said, kind, source):
+    """A backbone does by itself what the command writes."""
+    official = cswin.weights(kind)
+    expected = convert(official, *ELFATT, family='cswin')['state_dict']
+    if source == 'official':
+        torch.save(dict(state_dict_ema=official), convert.dst)
+    else:
+        convert(official, '--overwrite', family='cswin')
+    model = load(convert.dst, cswin.ARCH, 'elfatt')
+    for key, value in model.state_dict().items():
+        assert value.equal(expected.get(f'{PREFIX}{key}', value))
+    number = len(model.state_dict())
+    taken = number if kind == 'backbone' else number - 6
+    (level, text), (_, attentions) = said[:2]
+    assert level == logging.WARNING
+    assert f'STARTS from CSWin in {convert.dst}: {taken} of {number} entries' in text
+    assert '14 of them cut otherwise' in text
+    assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in attentions
+
+
+def test_missing_block_starts_as_initialized(cswin, tmp_path, other_depths):
+    torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
+    block = load(tmp_path / 'official.pth', 'other', 'elfatt').stages[0].blocks[1]
+    assert 0.01 < block.attn.qkv.weight.std() < 0.03
+    assert not block.ffn.layers[1].bias.any()
+
+
+def test_other_depths(start, other_depths):
+    """Blocks that only one of the two models has are named, and DST is whole."""
+    torch.manual_seed(1)
+    first, lines = start('backbone', '--arch', 'other')
+    initial = [x for x in lines if x.endswith('keeps its initial value')]
+    unused = [x for x in lines if x.endswith('is not used')]
+    assert len(initial) == len(unused) == 16
+    assert all(x.startswith('stages.0.blocks.1.') for x in initial)
+    assert all(x.startswith('stage3.1.') for x in unused)
+    model = CSWinTransformer(other_depths, 'elfatt')
+    assert first.keys() == {f'{PREFIX}{key}' for key in model.state_dict()}
+    torch.manual_seed(2)
+    second, _ = start('backbone', '--arch', 'other', '--overwrite')
+    assert all(second[key].equal(value) for key, value in first.items())
+
+
+def test_starts_that_are_refused(cswin, convert, tmp_path, capsys):
+    torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
+    wide = dict(cswin.ARCH, embed_dims=16)
+    with pytest.raises(KeyError, match=r'cannot start.*have other shapes'):
+        load(tmp_path / 'official.pth', wide, 'elfatt')
+    with pytest.raises(SystemExit):
+        convert(cswin.weights('backbone'), *ELFATT, '--arch', 'x', family='cswin')
+    assert "'t24181', 'tiny'], got 'x'" in capsys.readouterr().err
+    # a start of ELFATT is no CSWin
+    convert(cswin.weights('classifier'), *ELFATT, family='cswin')
+    with pytest.raises(KeyError, match=r'lacks 16 parameters.*lepe\.0'):
+        load(convert.dst, cswin.ARCH, 'local')
+
+
+def test_official_tiny_starts_the_papers_model(cswin):
+    """What is left open by CSWin-T's 1, 2, 21, 1 blocks for ELFATT's 2, 4, 18, 1."""
+    shapes = cswin.recording.read_shapes('cswin')['tiny']
+    official = {key: torch.empty(shape, device='meta') for key, shape in shapes.items()}
+    local = weights.convert(official, 'cswin')
+    with torch.device('meta'):
+        model = CSWinTransformer('t24181', 'elfatt', out_indices=(3,))
+    keys = [f'{PREFIX}{key}' for key in model.state_dict()]
+    sources = find_sources(keys, local)
+    new = tuple(
+        f'{PREFIX}stages.{x}.' for x in ('0.blocks.1', '1.blocks.2', '1.blocks.3')
+    )
+    assert [key for key in keys if not sources[key]] == [
+        key for key in keys if key.startswith(new)
+    ]
+    used = {name for names in sources.values() for name in names}
+    dropped = tuple(f'{PREFIX}stages.2.blocks.{i}.' for i in (18, 19, 20))
+    assert local.keys() - used - {'head.fc.weight', 'head.fc.bias'} == {
+        key for key in local if key.startswith(dropped)
+    }
+
+
+def test_swin(antioversmoothing, convert, tmp_path, said):
+    """Projections, norms and FFNs are taken; stem, merging and LePE are not."""
+    official = antioversmoothing.weights('swin_timm')
+    torch.save(dict(model=official), tmp_path / 'swin.pth')
+    options = dict(
+        arch=antioversmoothing.ARCHS['swin'],
+        attention='elfatt',
+        model_class=SwinTransformer,
+        out_indices=(1,),
+    )
+    model = load(tmp_path / 'swin.pth', **options)
+    for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        block, theirs = model.stages[i].blocks[j], f'layers.{i}.blocks.{j}'
+        assert block.attn.qkv.bias.equal(official[f'{theirs}.attn.qkv.bias'])
+        assert block.norm2.weight.equal(official[f'{theirs}.norm2.weight'])
+        assert block.ffn.layers[1].weight.equal(official[f'{theirs}.mlp.fc2.weight'])
+    assert model.norm1.bias.equal(official['norm.bias'])
+    stem = model.stages[0].embedding.layer
+    assert stem[1].weight.equal(official['patch_embed.norm.weight'])
+    # a convolution whose kernel doesn't fit keeps its bias too
+    assert not stem[0].bias.equal(official['patch_embed.proj.bias'])
+    (level, text), (_, attentions) = said
+    assert level == logging.WARNING and 'STARTS from Swin' in text
+    initial, unused = text.split('keep their initial values: ')[1].split('; not used: ')
+    assert 'stages.0.embedding.layer.0.weight' in initial
+    assert 'attn.global_lepe.weight' in initial
+    assert 'layers.0.blocks.0.attn.relative_position_bias_table' in unused
+    assert 'layers.1.downsample.reduction.weight' in unused
+    assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in attentions
+    # the command writes the same, and other random values
+    convert(official, *ELFATT, family='swin')
+    written = load(convert.dst, **options).state_dict()
+    assert written['stages.1.blocks.1.attn.proj.weight'].equal(
+        model.state_dict()['stages.1.blocks.1.attn.proj.weight']
+    )
