@@ -23,7 +23,6 @@ ROOT = Path(__file__).parents[1]
 INSTALLED = (Path(mmlinattn.__file__).parent / '.mim').is_dir()
 ENTRIES = hub.read_models(ROOT)
 WITH_WEIGHTS = [name for name, entry in ENTRIES.items() if 'Weights' in entry]
-ARCH = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
 
 
 @pytest.fixture
@@ -41,45 +40,34 @@ def registered(monkeypatch):
 
 
 def test_list_models(registered):
-    from mmpretrain import list_models
+    from mmpretrain import get_model, list_models
 
     assert list_models('softpp-t_*') == ['softpp-t_in1k']
     assert 'swin-tiny_16xb64_in1k' in list_models('swin')
     # those of MMDetection and MMSegmentation it could not build
     assert not [name for name in list_models() if name.startswith('mask-rcnn')]
-
-
-def classifier(library):
-    """A small Swin of mmpretrain's or, of the same sizes, the options of ours."""
-    arch = dict(ARCH, _delete_=True)
-    backbone = dict(type=f'{library}.SwinTransformer', arch=arch)
-    return dict(backbone=backbone, head=dict(in_channels=64, num_classes=5))
+    with pytest.raises(FileNotFoundError, match='weights of softpp-t_in1k.*are none'):
+        get_model('softpp-t_in1k', pretrained=True)
 
 
 def test_get_model_with_weights(registered, tmp_path):
     """It loads the very file of mmpretrain, by the address of the metafile."""
     from mmpretrain import get_model
 
-    entry = ENTRIES['swin-s_in1k']
-    theirs = get_model('swin-small_16xb64_in1k', **classifier('mmpretrain')).eval()
+    def build(name, library, **options):
+        arch = dict(embed_dims=8, depths=[2] * 4, num_heads=[1, 2, 4, 4], _delete_=True)
+        backbone = dict(type=f'{library}.SwinTransformer', arch=arch)
+        head = dict(in_channels=64, num_classes=5)
+        return get_model(name, backbone=backbone, head=head, **options)
+
+    theirs = build('swin-small_16xb64_in1k', 'mmpretrain').eval()
     path = tmp_path / 'swin.pth'
     torch.save(dict(state_dict=theirs.state_dict()), path)
-    ours = get_model(
-        'swin-s_in1k',
-        pretrained=True,
-        url_mapping=(entry['Weights'], str(path)),
-        **classifier('mmlinattn'),
-    )
+    mapping = (ENTRIES['swin-s_in1k']['Weights'], str(path))
+    ours = build('swin-s_in1k', 'mmlinattn', pretrained=True, url_mapping=mapping)
     x = torch.randn(1, 3, 224, 224)
     with torch.no_grad():
         torch.testing.assert_close(ours(x), theirs(x), rtol=1e-4, atol=1e-5)
-
-
-def test_get_model_without_weights(registered):
-    from mmpretrain import get_model
-
-    with pytest.raises(FileNotFoundError, match='weights of softpp-t_in1k.*are none'):
-        get_model('softpp-t_in1k', pretrained=True)
 
 
 class Inferencer(BaseInferencer):
@@ -93,39 +81,22 @@ class Inferencer(BaseInferencer):
     preprocess = visualize = postprocess = _init_pipeline = None
 
 
-@pytest.mark.parametrize('name', ['Mask-RCNN_swin-t-local_fpn_1x_coco', 'soft-s_in1k'])
-def test_name_in_an_inferencer(registered, name):
+def test_names_in_an_inferencer(registered):
     pytest.importorskip('mmdet')
-    cfg, weights = Inferencer()._load_model_from_metafile(name)
-    entry = ENTRIES[name.lower()]
-    expected = load_config(str(ROOT / entry['Config']))
-    assert cfg.model.backbone == expected.model.backbone
-    none = 'public weights of soft-s_in1k (there are none: train it)'
-    assert weights == entry.get('Weights', none)
-
-
-def test_names_of_others_in_an_inferencer(registered):
-    pytest.importorskip('mmdet')
-    name = 'mask-rcnn_swin-t-p4-w7_fpn_1x_coco'
-    cfg, weights = Inferencer()._load_model_from_metafile(name)
+    find = Inferencer()._load_model_from_metafile
+    for name in ('Mask-RCNN_swin-t-local_fpn_1x_coco', 'soft-s_in1k'):
+        cfg, weights = find(name)
+        entry = ENTRIES[name.lower()]
+        expected = load_config(str(ROOT / entry['Config']))
+        assert cfg.model.backbone == expected.model.backbone
+        none = 'public weights of soft-s_in1k (there are none: train it)'
+        assert weights == entry.get('Weights', none)
+    # those of others
+    cfg, weights = find('mask-rcnn_swin-t-p4-w7_fpn_1x_coco')
     assert cfg.model.backbone.type == 'SwinTransformer'
     assert weights == ENTRIES['mask-rcnn_swin-t-local_fpn_1x_coco']['Weights']
     with pytest.raises(ValueError, match='Cannot find model: nothing'):
-        Inferencer()._load_model_from_metafile('nothing')
-
-
-@pytest.mark.full
-def test_inferencer_of_mmdet(registered, tmp_path):
-    """From a name and mmdet's own weights, without training, to boxes and masks."""
-    apis = pytest.importorskip('mmdet.apis')
-    theirs = build('mmdet::swin/mask-rcnn_swin-t-p4-w7_fpn_1x_coco.py', 'cpu')
-    path = str(tmp_path / 'mmdet.pth')
-    meta = dict(dataset_meta=dict(classes=[str(i) for i in range(80)]))
-    torch.save(dict(state_dict=theirs.state_dict(), meta=meta), path)
-    inferencer = apis.DetInferencer('mask-rcnn_swin-t-local_fpn_1x_coco', path)
-    image = torch.randint(256, (64, 96, 3), dtype=torch.uint8).numpy()
-    (found,) = inferencer(image, no_save_pred=True)['predictions']
-    assert {'bboxes', 'labels', 'masks', 'scores'} <= found.keys()
+        find('nothing')
 
 
 @pytest.mark.skipif(not INSTALLED, reason='mmengine.hub reads installed packages')
@@ -145,13 +116,13 @@ def build(config, device='meta'):
         return MODELS.build(model)
 
 
+SWIN = 'mmpretrain::swin_transformer/swin'
+MASK_RCNN = 'mask-rcnn_swin-t-local_fpn'
 THEIRS = {
-    'swin-s_in1k': 'mmpretrain::swin_transformer/swin-small_16xb64_in1k.py',
-    'swin-b-local_in1k': 'mmpretrain::swin_transformer/swin-base_16xb64_in1k.py',
-    'mask-rcnn_swin-t-local_fpn_1x_coco': (
-        'mmdet::swin/mask-rcnn_swin-t-p4-w7_fpn_1x_coco.py'
-    ),
-    'mask-rcnn_swin-t-local_fpn_ms-crop-3x_coco': (
+    'swin-s_in1k': f'{SWIN}-small_16xb64_in1k.py',
+    'swin-b-local_in1k': f'{SWIN}-base_16xb64_in1k.py',
+    f'{MASK_RCNN}_1x_coco': 'mmdet::swin/mask-rcnn_swin-t-p4-w7_fpn_1x_coco.py',
+    f'{MASK_RCNN}_ms-crop-3x_coco': (
         'mmdet::swin/mask-rcnn_swin-t-p4-w7_fpn_ms-crop-3x_coco.py'
     ),
 }

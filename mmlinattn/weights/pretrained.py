@@ -209,12 +209,7 @@ def log(text: str, level: int = logging.WARNING) -> None:
 def log_start(kind: str, start: Start, found: Found, checkpoint: str, partly: bool):
     """Log in one line what is loaded, and in log files where each parameter is from.
 
-    Args:
-        kind: Class of the model.
-        start: What is loaded.
-        found: From what.
-        checkpoint: The user's name for it.
-        partly: Whether these are weights of a model with other attentions.
+    ``partly`` says that the weights are of a model with other attentions.
     """
     source = f'{found.family.title} in {checkpoint}' if found.family else checkpoint
     parts = Counter(name.partition('.')[0] for name in found.rest)

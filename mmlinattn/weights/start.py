@@ -37,15 +37,11 @@ SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
 
 
 class Start(NamedTuple):
-    """Where each parameter of a model comes from.
+    """Where each parameter of a model comes from."""
 
-    Attributes:
-        taken: Names of the tensors to join along their first axis, by our name.
-        initial: Ours that keep their initial values.
-        unused: Names of tensors that are not used.
-    """
-
+    # names of the tensors to join along their first axis, by our name
     taken: dict[str, list[str]]
+    # ours that keep their initial values, and names of tensors that are not used
     initial: list[str]
     unused: list[str]
 
@@ -72,16 +68,7 @@ class Start(NamedTuple):
 
 
 def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
-    """Which parameters of a plain model each one of another model starts with.
-
-    Args:
-        keys: Names in the model with another attention.
-        local: Names in the plain model.
-
-    Returns:
-        Names of the tensors to join along their first axis, by name in the model; an
-        empty list where there is nothing to start with.
-    """
+    """Names of the parameters of a plain model that each one of another starts with."""
     found = {}
     for key in keys:
         name = key.replace('.global_lepe.', '.lepe.0.')
@@ -93,13 +80,9 @@ def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
 
 
 def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
-    """Account for every parameter of a model with another attention.
+    """Find what a plain model's backbone, by our names for it, is for another model.
 
     A module is taken whole or not at all.
-
-    Args:
-        model: The model.
-        local: A plain model's backbone, by our names for it.
 
     Raises:
         ValueError: If norms or FFNs have other sizes, or the two have no block in
@@ -152,10 +135,8 @@ def replaced_attentions(
 ) -> list[str]:
     """Names of a model's attentions that differ from those of the plain model.
 
-    Args:
-        model: The model. Blocks that the plain model lacks are passed over.
-        local: The plain model's backbone.
-        attentions: Classes that do what the plain model's attentions do.
+    ``attentions`` are classes that do what the plain model's attentions do. Blocks that
+    the plain model lacks are passed over.
     """
 
     def own(keys):

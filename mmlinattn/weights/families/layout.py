@@ -119,10 +119,7 @@ def scaling_rows(
 ) -> tuple[Row, ...]:
     """Rows of a block's AttnScale and FeatScale vectors, if the model has them.
 
-    Args:
-        layout: Layout of the backbone.
-        change: From an official FeatScale vector to ours.
-        undo: The way back.
+    ``change`` leads from an official FeatScale vector to ours, ``undo`` back.
     """
     rows = ()
     if 'attn_scale' in layout.scales:
