@@ -14,8 +14,6 @@ from .conversion import find_state_dict, shortlist
 from .rows import StateDict
 
 MISMATCH = re.compile(r'size mismatch for (\S+): .*?\[(.*?)\].*?\[(.*?)\]')
-# a model may lack it
-COUNTER = 'num_batches_tracked'
 
 
 class Fit(NamedTuple):
@@ -76,12 +74,11 @@ def fit(model: nn.Module, checkpoint: dict) -> Fit:
 
 def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
     """What :func:`fit` does, with a state dict."""
-    # a copy without memory for weights, into which the tensors are put
+    # a copy without memory for parameters, into which the tensors are put
     empty: dict[int, Any] = {
         id(x): nn.Parameter(x.detach().to('meta'), x.requires_grad)
         for x in model.parameters()
     }
-    empty.update((id(x), x.to('meta')) for x in model.buffers())
     copy = deepcopy(model, empty)
     missing, unexpected = [], []
 
@@ -107,7 +104,7 @@ def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
     parts = {key.partition('.')[0] for key in model.state_dict()}
     return Fit(
         loaded,
-        [key for key in missing if not key.endswith(COUNTER)],
+        missing,
         mismatched,
         unexpected,
         [
