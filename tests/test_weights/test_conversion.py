@@ -74,7 +74,9 @@ def test_outputs_of_antioversmoothing(
     options = dict(arch=antioversmoothing.ARCHS[family])
     scale = dict(attnscale='attn_scale', featscale='feat_scale').get(name[5:])
     options.update({scale: True} if scale else {})
-    if family != 'swin':
+    if family == 'swin':
+        options.update(out_indices=(1,))
+    else:
         options.update(img_size=antioversmoothing.IMG_SIZES[family])
         options.update(patch_size=antioversmoothing.PATCH_SIZE)
     args = family, convert(weights, family), antioversmoothing.image(family)
@@ -103,10 +105,11 @@ def test_outputs_of_cswin(cswin, relative_error, kind):
 def mm_backbone(family, **options):
     """A backbone of mmpretrain with random weights, and these in a classifier."""
     pytest.importorskip('mmpretrain')
-    model = MODELS.build(dict(type=f'mmpretrain.{TYPES[family]}', **options)).eval()
+    model = MODELS.build(dict(type=f'mmpretrain.{TYPES[family]}', **options))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
+    model.eval()
     return model, {f'{PREFIX}{key}': x for key, x in model.state_dict().items()}
 
 

@@ -23,7 +23,8 @@ def randomize(model):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
-    return model.eval()
+    model.eval()
+    return model
 
 
 def load(model_class, checkpoint, **options):
