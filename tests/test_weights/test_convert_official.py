@@ -114,7 +114,6 @@ def test_other_parts(cswin, convert, capsys, options):
         ({}, (), 'no state dict bare'),
         (dict(model=[torch.zeros(1)]), (), 'no state dict bare'),
         (dict(model={'x': torch.zeros(1)}), ('--ema',), 'under state_dict_ema'),
-        ([1], (), 'must hold a dict'),
         ({'x': torch.zeros(1)}, (), "official 'soft' model"),
         ({'x': Fraction(1, 3)}, (), 'a fractions.Fraction'),
     ],

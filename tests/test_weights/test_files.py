@@ -221,7 +221,7 @@ def test_trust_is_yes_or_no(path, monkeypatch):
         (b'PK\x03\x04' + PAYLOAD, 'is cut off'),
     ],
 )
-def test_garbage_earns_no_hint_to_trust(path, content, message):
+def test_garbage_gets_no_hint_to_trust(path, content, message):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=message) as error:
         read_file(str(path))

@@ -228,17 +228,6 @@ def test_same_keys_but_another_attention(antioversmoothing, tmp_path, said):
 
 
 # ------------------------------------------------------------ load_from of mm
-@torch.no_grad()
-def test_load_from_a_model_of_mmpretrain(tmp_path, relative_error):
-    """Its prefix is ours: a whole model loads, and is the same function."""
-    theirs = classifier('mmpretrain', arch=SWIN)
-    save_checkpoint(dict(state_dict=theirs.state_dict()), str(tmp_path / 'mm.pth'))
-    ours = classifier('mmlinattn', arch=SWIN, out_indices=(3,))
-    load_checkpoint(ours, str(tmp_path / 'mm.pth'), strict=True)
-    x = torch.randn(1, 3, 224, 224)
-    assert relative_error(ours(x), theirs(x)) < 1e-5
-
-
 def test_load_from_an_official_file(antioversmoothing, tmp_path):
     official = antioversmoothing.weights('swin_timm')
     torch.save(official, tmp_path / 'swin.pth')
