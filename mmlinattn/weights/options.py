@@ -26,9 +26,7 @@ NOT_BUILT = ('init_cfg', 'out_indices', 'out_type', 'frozen_stages', 'with_cp')
 # of the numbers in a config: building a larger model takes long, or all memory
 LARGEST = 10**4
 # solvers of the same operator: how it is computed is not part of the model
-SOLVERS = dict.fromkeys(
-    ('auto', 'newton', 'polynomial', 'spectral', 'lanczos'), 'newton'
-)
+SOLVERS = dict.fromkeys(('auto', 'newton', 'polynomial', 'spectral'), 'newton')
 
 
 class Literals(ast.NodeTransformer):
