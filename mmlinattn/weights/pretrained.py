@@ -20,7 +20,7 @@ from .conversion import (
     shortlist,
 )
 from .families import FAMILIES, Family
-from .fit import fit_weights
+from .fitting import fit_weights
 from .options import compare_options
 from .rows import StateDict, inside
 from .start import (

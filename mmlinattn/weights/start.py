@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import torch
 
-from .fit import fit_weights
+from .fitting import fit_weights
 from .rows import Keys, StateDict, inside, stacked
 
 BLOCK = re.compile(r'(?:stages\.\d+\.)?blocks\.\d+\.')
