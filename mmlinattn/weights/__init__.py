@@ -14,10 +14,11 @@ another attention with; `options` compares what keys don't show; `pretrained` lo
 from .addresses import add_file_scheme, fetch, load_safely, read_checkpoint
 from .conversion import convert, convert_back, find_state_dict, recognize
 from .files import read_file, write_file
-from .fitting import fit
+from .fitting import Fit, fit
 from .pretrained import load_head, load_pretrained
 
 __all__ = [
+    'Fit',
     'convert',
     'convert_back',
     'fetch',
