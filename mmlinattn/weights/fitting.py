@@ -14,6 +14,8 @@ from .conversion import find_state_dict, shortlist
 from .rows import StateDict
 
 MISMATCH = re.compile(r'size mismatch for (\S+): .*?\[(.*?)\].*?\[(.*?)\]')
+# of batches: torch makes up those that a checkpoint lacks, and alone they are nothing
+COUNTER = 'num_batches_tracked'
 
 
 class Fit(NamedTuple):
@@ -100,6 +102,8 @@ def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
         for key, value in copy.state_dict().items()
         if key not in mismatched and key not in missing
     }
+    if all(key.endswith(COUNTER) for key in loaded):
+        loaded = {}
     parameters = dict(model.named_parameters())
     parts = {key.partition('.')[0] for key in model.state_dict()}
     return Fit(
