@@ -22,7 +22,6 @@ LAYERS = {
 # elsewhere
 NOT_COMPARED = {'training', 'momentum', 'track_running_stats', 'p', 'drop_prob'}
 UNCOMPARED_LAYERS = {'PositionTable', 'Dropout', 'DropPath'}
-NOT_BUILT = ('init_cfg', 'out_indices', 'out_type', 'frozen_stages', 'with_cp')
 # of the numbers in a config: building a larger model takes long, or all memory
 LARGEST = 10**4
 # solvers of the same operator: how it is computed is not part of the model
@@ -70,9 +69,8 @@ def build_stored(model: nn.Module, meta: Any) -> Optional[nn.Module]:
     None if there is no config, or none of ours that can be built."""
     try:
         cfg = read_backbone(meta['cfg'])
-        if not is_known(cfg):
-            return None
-        return model.build_empty({k: x for k, x in cfg.items() if k not in NOT_BUILT})
+        cfg.pop('init_cfg', None)
+        return model.build_empty(cfg) if is_known(cfg) else None
     except Exception:  # of another version, or no config at all
         return None
 
@@ -107,9 +105,9 @@ def compare_options(model: nn.Module, meta: Any) -> list[str]:
     found: dict[tuple, list[str]] = {}
     for name, module in model.named_modules():
         other = theirs.get(name)
-        if not name or other is None or type(module).__name__ in UNCOMPARED_LAYERS:
-            continue
         kinds = [type(x).__name__ for x in (other, module)]
+        if not name or other is None or UNCOMPARED_LAYERS.intersection(kinds):
+            continue
         if kinds[0] != kinds[1] and not any('BatchNorm' in kind for kind in kinds):
             found.setdefault(('type', *kinds), []).append(name)
             continue

@@ -80,8 +80,9 @@ def test_training_options_are_no_difference():
         drop_path_rate=0.3,
         drop_rate=0.1,
         norm_cfg=dict(type='SyncBN', momentum=0.2),
-        init_cfg=dict(type='Pretrained', checkpoint='nowhere.pth'),
     )
+    init_cfg = dict(type='Pretrained', checkpoint='nowhere.pth')
+    assert len(compare('SOFT', init_cfg=init_cfg)) == 2
 
 
 @pytest.mark.parametrize(
