@@ -1,13 +1,14 @@
 """Miniatures that the tests of the analysis tools look at."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import numpy as np
+import torch
 from PIL import Image
 
-TOOLS = Path(__file__).resolve().parents[2] / 'tools/analysis_tools'
+from mmlinattn.utils import load_config
+from mmlinattn_tools.looking import load_model
 
 ARCH = 'dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])'
 PLAIN = 'dict(embed_dims=16, num_layers=3, num_heads=2)'
@@ -138,13 +139,16 @@ def write_image(path, height=60, width=90):
     return str(path)
 
 
-def load_tool(name):
-    """A tool as a module."""
-    path = TOOLS / f'{name}.py'
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def save_weights(config, path, whole=True, **more):
+    """Writes a checkpoint of a config, of random weights, and returns its path."""
+    model = load_model(load_config(config))
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    state = model.state_dict()
+    if not whole:
+        state = {key: x for key, x in state.items() if key.startswith('backbone.')}
+    torch.save(dict(state_dict=state, **more), path)
+    return str(path)
 
 
 def read_json(path):
