@@ -67,27 +67,19 @@ model = dict(
     '[[200, 0, 0], [0, 200, 0], [0, 0, 200], [90, 90, 90]]),',
 )
 RETINANET = """
+_base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 default_scope = 'mmdet'
 model = dict(
-    type='RetinaNet',
-    data_preprocessor=dict(
-        type='DetDataPreprocessor', mean=[120] * 3, std=[60] * 3, bgr_to_rgb=True,
-        pad_size_divisor=32,
+    backbone=dict(_delete_=True, **{backbone})),
+    neck=dict(
+        in_channels=[8, 16], out_channels=8, num_outs=2, start_level=0,
+        add_extra_convs=False,
     ),
-    backbone={backbone}),
-    neck=dict(type='FPN', in_channels=[8, 16], out_channels=8, num_outs=2),
     bbox_head=dict(
-        type='RetinaHead', num_classes=3, in_channels=8, feat_channels=8,
-        stacked_convs=1,
-        anchor_generator=dict(
-            type='AnchorGenerator', octave_base_scale=4, scales_per_octave=1,
-            ratios=[1.0], strides=[4, 8],
-        ),
+        num_classes=3, in_channels=8, feat_channels=8, stacked_convs=1,
+        anchor_generator=dict(scales_per_octave=1, ratios=[1.0], strides=[4, 8]),
     ),
-    test_cfg=dict(
-        nms_pre=50, min_bbox_size=0, score_thr=0.0,
-        nms=dict(type='nms', iou_threshold=0.5), max_per_img=5,
-    ),
+    test_cfg=dict(nms_pre=50, score_thr=0.0, max_per_img=5),
 )
 """ + PIPELINE.format(
     dataset='CocoDataset',

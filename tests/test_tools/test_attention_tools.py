@@ -248,18 +248,23 @@ def check_brightest(drawn, expected_map):
     assert np.all(np.abs(np.array(place) / cell - 0.5 - expected) <= 1)
 
 
-@pytest.mark.parametrize('kind', models.KINDS)
+@pytest.mark.parametrize('kind', [*models.KINDS, 'class token'])
 def test_cam(run, tmp_path, image, kind):
     pytest.importorskip('pytorch_grad_cam')
-    config = models.write_config(tmp_path, kind, kind)
+    layer, shape = 'backbone.stages.1.blocks.1.norm1', (8, 12)
+    if kind == 'class token':
+        layer, shape = 'backbone.blocks.2.norm1', (4, 6)
+        config = models.write_config(tmp_path, 'vit', backbone=VIT)
+    else:
+        config = models.write_config(tmp_path, kind, kind)
     weights = models.save_weights(config, tmp_path / 'whole.pth')
-    layer = 'backbone.stages.1.blocks.1.norm1'
-    cams, _ = grad_cam(config, weights, image, layer, (8, 12))
+    cams, found = grad_cam(config, weights, image, layer, shape)
     category = next(i for i, x in enumerate(cams) if x.max() > 0)
-    written = run(
-        *(cam, config, '--checkpoint', weights, '--category', category),
-        *('--method', 'grad-cam', 'score-cam'),
-    )
+    arguments = cam, config, '--checkpoint', weights
+    written = run(*arguments)
+    (model,) = models.read_json(written['square_cam.json'])['models']
+    assert model['category'] == found
+    written = run(*arguments, '--category', category, '--method', *cam.METHODS)
     (model,) = models.read_json(written['square_cam.json'])['models']
     assert model['layer'] == layer and model['category'] == category
     names = dict(segmentor='abcd', retinanet='xyz', faster='xyz')
@@ -268,18 +273,6 @@ def test_cam(run, tmp_path, image, kind):
     assert category >= len(names) or model['class_name'] == names[category]
     check_brightest(model['maps']['grad-cam'], cams[category])
     assert np.shape(model['maps']['score-cam']) == (64, 96)
-
-
-def test_cam_of_a_class_token(run, tmp_path, image):
-    pytest.importorskip('pytorch_grad_cam')
-    config = models.write_config(tmp_path, 'vit', backbone=VIT)
-    weights = models.save_weights(config, tmp_path / 'vit.pth')
-    layer = 'backbone.blocks.2.norm1'
-    cams, found = grad_cam(config, weights, image, layer, (4, 6))
-    written = run(cam, config, '--checkpoint', weights)
-    (model,) = models.read_json(written['square_cam.json'])['models']
-    assert (model['layer'], model['category']) == (layer, found)
-    check_brightest(model['maps']['grad-cam'], cams[found])
 
 
 def test_backbone_weights_start_a_whole_model(run, fails, tmp_path):

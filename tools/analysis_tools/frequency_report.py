@@ -174,12 +174,9 @@ def draw_vectors(models):
     ]
     if not panels:
         return None
-    lines, columns = -(-len(panels) // 2), min(len(panels), 2)
-    figure = new_figure(5.5 * columns, 3.8 * lines)
-    grid = figure.subplots(lines, columns, squeeze=False)
-    for axes in grid.flat[len(panels) :]:
-        axes.axis('off')
-    for axes, (draw_panel, model) in zip(grid.flat, panels):
+    figure = new_figure(5.5 * len(panels), 3.8)
+    grid = figure.subplots(1, len(panels), squeeze=False)
+    for axes, (draw_panel, model) in zip(grid[0], panels):
         draw_panel(axes, model['label'], model['vectors'])
     return figure
 

@@ -271,8 +271,9 @@ def make_page(gradio, args):
         path, subjects = chosen_models(view, names)
         return draw_frequencies([frequencies_of(x, path) for x in subjects])
 
-    # a long name ends before the arrow
-    style = 'input[role=listbox] {text-overflow: ellipsis; margin-right: 1.5em}'
+    # no link to an API that is closed; a long name ends before the arrow
+    style = """footer {display: none !important}
+        input[role=listbox] {text-overflow: ellipsis; margin-right: 1.5em}"""
     with gradio.Blocks(title='mmlinattn', css=style) as page:
         gradio.Markdown(
             '# What models predict, and what their attentions look at\n'

@@ -95,45 +95,23 @@ def position(text: str) -> tuple[float, float]:
 
 
 class Picture(NamedTuple):
-    """One image as a model gets it.
+    """One image as a model gets it."""
 
-    Attributes:
-        inputs (Tensor): (1, 3, H, W), preprocessed, padded at the right and the bottom.
-        data_samples (list): What the heads get beside it.
-        pixels (np.ndarray): (H, W, 3), uint8, RGB, before normalization and padding.
-    """
-
-    inputs: Tensor
-    data_samples: Any
-    pixels: np.ndarray
+    inputs: Tensor  # (1, 3, H, W), preprocessed, padded at the right and the bottom
+    data_samples: Any  # what the heads get beside it
+    pixels: np.ndarray  # (H, W, 3), uint8, RGB, before normalization and padding
 
 
 @dataclass
 class Subject:
-    """A model that a command looks at, in eval mode.
+    """A model that a command looks at, in eval mode."""
 
-    Args:
-        config (str): Path of its config.
-        checkpoint (str, optional): Weights of the whole model or of its backbone.
-            None: it is initialized as for training from scratch, with seed 0.
-        label (str): Its name in figures.
-        shape (Sequence[int], optional): Size to which images are resized. Default: as
-            the config's test pipeline does.
-        device (str): Where it runs.
-        whole (bool): Refuses a checkpoint of the backbone alone.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        ValueError: If the model can't be built, doesn't fit its checkpoint, or its
-            config reads no test images.
-    """
-
-    config: str
-    checkpoint: Optional[str]
-    label: str
-    shape: Optional[Sequence[int]] = None
+    config: str  # a path, as that of the checkpoint
+    checkpoint: Optional[str]  # None: initialized as for training, with seed 0
+    label: str  # in figures
+    shape: Optional[Sequence[int]] = None  # of images; None: as the tests have it
     device: str = 'cpu'
-    whole: bool = False
+    whole: bool = False  # refuse a checkpoint of the backbone alone
 
     def __post_init__(self) -> None:
         load_safely()
