@@ -115,8 +115,7 @@ def parse_args(argv=None):
 
 
 def find_files(option, places, endings):
-    """Entries of a list, (what is shown, path): files that are named, and those in
-    folders that are named, at any depth."""
+    """(what a list shows, path) of files, and of those in folders, at any depth."""
     found = []
     for place in (Path(place).expanduser() for place in places):
         files = sorted(
@@ -135,8 +134,10 @@ def find_files(option, places, endings):
 
 
 def check_picture(path, megapixels):
-    """(width, height) of a stranger's picture, upright, if it is one that is taken;
-    pixels are decoded only if the file's header says that there are not too many."""
+    """Checks a picture that is not trusted, and returns its (width, height), upright.
+
+    Its pixels are decoded only if the file's header says that there are not too many.
+    """
     try:
         with Image.open(path, formats=FORMATS) as image:
             small, large = sorted(image.size)
@@ -190,8 +191,6 @@ def draw_files(args):
 
 def serve(args):
     """Serves the page until it is ended; there are no files."""
-    # as Ctrl+C does, so that uploads do not outlive the page
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
         os.environ['GRADIO_TEMP_DIR'] = folder
         os.environ.setdefault('GRADIO_ANALYTICS_ENABLED', 'False')
@@ -205,13 +204,14 @@ def serve(args):
                 "demo.py's page needs the package gradio: pip install -r "
                 'requirements/demo.txt; with IMAGE CONFIG CHECKPOINT it works without'
             ) from None
-        # a page of the web may have its name lead to this machine
-        names = [args.host, 'localhost', '127.0.0.1', socket.gethostname()]
-        everyone = args.host in ('0.0.0.0', '::')
+        # ends as Ctrl+C does, so that uploads do not outlive the page
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # a page of the web may have its name lead to this machine; '[' is what
+        # Starlette takes any IPv6 address for
+        own = [args.host, 'localhost', '127.0.0.1', socket.gethostname().lower(), '[']
+        names = ['*'] if args.host in ('0.0.0.0', '::', '[::]') else own
         middleware = [
-            Middleware(
-                TrustedHostMiddleware, allowed_hosts=['*'] if everyone else names
-            ),
+            Middleware(TrustedHostMiddleware, allowed_hosts=names),
             Middleware(BaseHTTPMiddleware, dispatch=own_scripts_only),
         ]
         make_page(gradio, args).queue(max_size=16, api_open=False).launch(
