@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from mmlinattn_tools.visualization import line_style, new_figure, tidy
+from mmlinattn_tools.figures import line_style, new_figure, tidy
 
 DPI = 90
 COLORS = 128

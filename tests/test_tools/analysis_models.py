@@ -1,13 +1,14 @@
 """Miniatures that the tests of the analysis tools look at."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import numpy as np
+import torch
 from PIL import Image
 
-TOOLS = Path(__file__).resolve().parents[2] / 'tools/analysis_tools'
+from mmlinattn.utils import load_config
+from mmlinattn_tools.looking import load_model
 
 ARCH = 'dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])'
 PLAIN = 'dict(embed_dims=16, num_layers=3, num_heads=2)'
@@ -66,27 +67,19 @@ model = dict(
     '[[200, 0, 0], [0, 200, 0], [0, 0, 200], [90, 90, 90]]),',
 )
 RETINANET = """
+_base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 default_scope = 'mmdet'
 model = dict(
-    type='RetinaNet',
-    data_preprocessor=dict(
-        type='DetDataPreprocessor', mean=[120] * 3, std=[60] * 3, bgr_to_rgb=True,
-        pad_size_divisor=32,
+    backbone=dict(_delete_=True, **{backbone})),
+    neck=dict(
+        in_channels=[8, 16], out_channels=8, num_outs=2, start_level=0,
+        add_extra_convs=False,
     ),
-    backbone={backbone}),
-    neck=dict(type='FPN', in_channels=[8, 16], out_channels=8, num_outs=2),
     bbox_head=dict(
-        type='RetinaHead', num_classes=3, in_channels=8, feat_channels=8,
-        stacked_convs=1,
-        anchor_generator=dict(
-            type='AnchorGenerator', octave_base_scale=4, scales_per_octave=1,
-            ratios=[1.0], strides=[4, 8],
-        ),
+        num_classes=3, in_channels=8, feat_channels=8, stacked_convs=1,
+        anchor_generator=dict(scales_per_octave=1, ratios=[1.0], strides=[4, 8]),
     ),
-    test_cfg=dict(
-        nms_pre=50, min_bbox_size=0, score_thr=0.0,
-        nms=dict(type='nms', iou_threshold=0.5), max_per_img=5,
-    ),
+    test_cfg=dict(nms_pre=50, score_thr=0.0, max_per_img=5),
 )
 """ + PIPELINE.format(
     dataset='CocoDataset',
@@ -138,13 +131,16 @@ def write_image(path, height=60, width=90):
     return str(path)
 
 
-def load_tool(name):
-    """A tool as a module."""
-    path = TOOLS / f'{name}.py'
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def save_weights(config, path, whole=True, **more):
+    """Writes a checkpoint of a config, of random weights, and returns its path."""
+    model = load_model(load_config(config))
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    state = model.state_dict()
+    if not whole:
+        state = {key: x for key, x in state.items() if key.startswith('backbone.')}
+    torch.save(dict(state_dict=state, **more), path)
+    return str(path)
 
 
 def read_json(path):

@@ -21,30 +21,21 @@ example:
       --image cat.jpg --method grad-cam score-cam
 """
 
-import argparse
 import sys
 from pathlib import Path
 from textwrap import shorten
 
 import torch
-from mmengine.utils import ProgressBar
+from mmengine.utils import track_iter_progress
 from torch import nn
 
 from mmlinattn.analysis import blocks_of, watch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser
-from mmlinattn_tools.visualization import (
-    add_arguments,
-    class_name,
-    dataset_meta,
-    input_errors,
-    load_subjects,
-    new_figure,
-    save,
-    save_numbers,
-)
+from mmlinattn_tools.cli import Parser, number
+from mmlinattn_tools.figures import new_figure
+from mmlinattn_tools.looking import add_arguments, load_subjects, run
 
 METHODS = {'grad-cam': 'GradCAM', 'score-cam': 'ScoreCAM'}
 PANEL = 3.2  # inches
@@ -52,7 +43,7 @@ PANEL = 3.2  # inches
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    add_arguments(parser, 'cam', '{}_cam')
+    add_arguments(parser, 'cam')
     parser.add_argument(
         '--method',
         nargs='+',
@@ -62,7 +53,7 @@ def parse_args(argv=None):
     )
     parser.add_argument(
         '--category',
-        type=number,
+        type=number(int, 0, 10**6),
         metavar='K',
         help='number of the class, from 0 (default: the one that the model finds)',
     )
@@ -74,7 +65,7 @@ def parse_args(argv=None):
     )
     parser.add_argument(
         '--batch-size',
-        type=number,
+        type=number(int, 1, 10**4),
         default=8,
         metavar='N',
         help='images in a forward pass of Score-CAM (default: %(default)s)',
@@ -82,222 +73,160 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def number(text):
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f'{text!r} is not a number, 0 or more')
-    return int(text)
+class Scores(nn.Module):
+    """A model as a function of its inputs, (B, 3, H, W) to scores of classes (B, K)."""
 
-
-def import_grad_cam():
-    """The package grad-cam.
-
-    Raises:
-        ImportError: If it is missing.
-    """
-    try:
-        import pytorch_grad_cam
-    except ImportError:
-        raise ImportError(
-            'cam.py needs the package grad-cam: pip install grad-cam==1.5.4'
-        ) from None
-    return pytorch_grad_cam
-
-
-class ClassScores(nn.Module):
-    """Scores (B, K) of a model's classes, for what an unchanged image shows.
-
-    Args:
-        model (nn.Module): A classifier.
-        picture (Picture): The unchanged image.
-    """
-
-    def __init__(self, model, picture):
+    def __init__(self, model, forward):
         super().__init__()
         self.model = model
-        self.picture = picture
-
-    def forward(self, x):
-        return self.model(x, mode='tensor')
-
-    @torch.no_grad()
-    def found(self):
-        """The class that the model finds in the unchanged image."""
-        return self(self.picture.inputs)[0].argmax().item()
+        self.forward = forward
 
 
-class SegmentorScores(ClassScores):
-    """Mean logits over the pixels of each class."""
+def segmentor_scores(model, picture):
+    """Mean logits over the pixels of each class in the unchanged image, and how many
+    there are."""
 
-    def __init__(self, model, picture):
-        super().__init__(model, picture)
-        with torch.no_grad():
-            labels = self.logits(picture.inputs).argmax(1)  # (1, h, w)
-        num_classes = model.decode_head.out_channels
-        masks = nn.functional.one_hot(labels, num_classes).permute(0, 3, 1, 2)
-        self.counts = masks.sum((0, 2, 3))
-        masks[:, self.counts == 0] = 1
-        self.weights = masks / masks.sum((2, 3), keepdim=True)
+    def logits(x):
+        return model.decode_head(model.extract_feat(x))
 
-    def logits(self, x):
-        return self.model.decode_head(self.model.extract_feat(x))
-
-    def forward(self, x):
-        return (self.logits(x) * self.weights).sum((2, 3))
-
-    def found(self):
-        return self.counts.argmax().item()
+    labels = logits(picture.inputs).argmax(1)  # (1, h, w)
+    masks = nn.functional.one_hot(labels, model.decode_head.out_channels)
+    masks = masks.permute(0, 3, 1, 2)
+    counts = masks.sum((0, 2, 3))
+    masks[:, counts == 0] = 1
+    weights = masks / masks.sum((2, 3), keepdim=True)
+    return lambda x: (logits(x) * weights).sum((2, 3)), counts
 
 
-class OneStageScores(ClassScores):
+def one_stage_scores(model):
     """Highest logits over all anchors of a one-stage detector."""
+    num_classes = model.bbox_head.cls_out_channels
 
-    def forward(self, x):
-        maps = self.model.bbox_head(self.model.extract_feat(x))[0]
-        num_classes = self.model.bbox_head.cls_out_channels
-        logits = [
-            x.unflatten(1, (-1, num_classes)).amax((1, 3, 4)) for x in maps
-        ]  # (B, K) for each level
-        return torch.stack(logits).amax(0)
+    def scores(x):
+        levels = model.bbox_head(model.extract_feat(x))[0]
+        by_anchor = (x.unflatten(1, (-1, num_classes)) for x in levels)
+        return torch.stack([x.amax((1, 3, 4)) for x in by_anchor]).amax(0)
+
+    return scores
 
 
-class TwoStageScores(ClassScores):
+def two_stage_scores(model, picture):
     """Highest logits over the proposals for the unchanged image."""
+    maps = model.extract_feat(picture.inputs)
+    (found,) = model.rpn_head.predict(maps, picture.data_samples, rescale=False)
+    boxes, head = found.bboxes, model.roi_head
+    # of a cascade, the last stage
+    stage = [head.num_stages - 1] if isinstance(head.bbox_head, nn.ModuleList) else []
 
-    def __init__(self, model, picture):
-        super().__init__(model, picture)
-        with torch.no_grad():
-            maps = model.extract_feat(picture.inputs)
-            (found,) = model.rpn_head.predict(maps, picture.data_samples, rescale=False)
-        self.boxes = found.bboxes
+    def scores(x):
+        images = torch.arange(len(x), device=x.device).repeat_interleave(len(boxes))
+        rois = torch.cat((images[:, None], boxes.repeat(len(x), 1)), 1)
+        logits = head._bbox_forward(*stage, model.extract_feat(x), rois)['cls_score']
+        # without the background
+        return logits.unflatten(0, (len(x), len(boxes)))[..., :-1].amax(1)
 
-    def forward(self, x):
-        maps, num = self.model.extract_feat(x), len(self.boxes)
-        images = torch.arange(len(x), device=x.device).repeat_interleave(num)
-        rois = torch.cat((images[:, None], self.boxes.repeat(len(x), 1)), 1)
-        head = self.model.roi_head
-        if isinstance(head.bbox_head, nn.ModuleList):  # of a cascade, the last
-            found = head._bbox_forward(head.num_stages - 1, maps, rois)
-        else:
-            found = head._bbox_forward(maps, rois)
-        logits = found['cls_score'].unflatten(0, (len(x), num))
-        return logits[..., :-1].amax(1)  # without the background
+    return scores
 
 
-def score_classes(subject, picture):
-    """What gives scores of classes for a model.
-
-    Raises:
-        ValueError: If its kind is unknown.
-    """
+@torch.no_grad()
+def class_scores(subject, picture):
+    """What gives scores of classes, and for the unchanged image what says which class
+    is found, (K,)."""
     model = subject.model
     if hasattr(model, 'decode_head'):
-        return SegmentorScores(model, picture)
+        scores, found = segmentor_scores(model, picture)
+        return Scores(model, scores), found
     if hasattr(model, 'rpn_head') and hasattr(model, 'roi_head'):
-        return TwoStageScores(model, picture)
-    if hasattr(getattr(model, 'bbox_head', None), 'prior_generator'):
-        return OneStageScores(model, picture)
-    if getattr(model, 'head', None) is not None:
-        return ClassScores(model, picture)
-    raise ValueError(
-        f'{subject.config}: {type(model).__name__} is neither a classifier, a '
-        'segmentor nor a detector with anchors or proposals'
-    )
+        scores = two_stage_scores(model, picture)
+    elif hasattr(getattr(model, 'bbox_head', None), 'prior_generator'):
+        scores = one_stage_scores(model)
+    elif getattr(model, 'head', None) is not None:
+        scores = model.forward  # of a classifier, logits
+    else:
+        raise ValueError(
+            f'{subject.config}: {type(model).__name__} is neither a classifier, a '
+            'segmentor nor a detector with anchors or proposals'
+        )
+    return Scores(model, scores), scores(picture.inputs)[0]
 
 
-def target_layer(subject, name):
-    """Name and module of the layer.
-
-    Raises:
-        KeyError: If the model has no such layer.
-        ValueError: If it has no block of mmlinattn, and no layer is named.
-    """
+def target_layer(subject, picture, name):
+    """Name of the layer, by default norm1 of the last block; and a function from its
+    output to (B, C, H, W), in which tokens have the (H, W) of the layer's block."""
     blocks = list(blocks_of(subject.model))
-    if name is None:
-        if not blocks:
-            raise ValueError(
-                f'{subject.config}: the model has no block of mmlinattn: name a --layer'
-            )
-        name = f'{blocks[-1]}.norm1'
-    modules = dict(subject.model.named_modules())
-    if not name or name not in modules:
+    if not name and not blocks:
+        raise ValueError(
+            f'{subject.config}: the model has no block of mmlinattn: name a --layer'
+        )
+    name = name or f'{blocks[-1]}.norm1'
+    if name not in dict(subject.model.named_modules()):
         near = f'; the last block is {blocks[-1]}' if blocks else ''
         raise KeyError(f'--layer {name}: {subject.config} has no such module{near}')
-    return name, modules[name]
-
-
-def map_shape(subject, picture, name):
-    """(H, W) of the block that a layer is in, or None."""
-    shapes = {}
+    shapes = []
 
     def look(block):
-        shapes[block.name] = block.hw_shape
+        if f'{name}.'.startswith(f'{block.name}.'):
+            shapes.append(block.hw_shape)
 
-    if blocks_of(subject.model):
+    if blocks:
         with torch.no_grad(), watch(subject.model, on_block=look):
             subject.model.extract_feat(picture.inputs)
-    inside = [block for block in shapes if f'{name}.'.startswith(f'{block}.')]
-    return shapes[inside[0]] if inside else None
 
-
-def to_maps(shape, name):
-    """A function from a layer's output to (B, C, H, W)."""
-
-    def transform(x):
-        if isinstance(x, (tuple, list)):
-            x = x[-1]
+    def to_maps(x):
+        x = x[-1] if isinstance(x, (tuple, list)) else x
         if x.dim() == 4:
             return x
-        if x.dim() != 3 or shape is None or x.size(1) < shape[0] * shape[1]:
+        height, width = shapes[0] if shapes else (0, 0)
+        if x.dim() != 3 or not 0 < height * width <= x.size(1):
             raise ValueError(
                 f'--layer {name}: its output {tuple(x.shape)} is no map: name a block '
                 'or a norm of one'
             )
-        tokens = x[:, x.size(1) - shape[0] * shape[1] :]
-        return tokens.transpose(1, 2).unflatten(-1, shape)
+        tokens = x[:, x.size(1) - height * width :]
+        return tokens.transpose(1, 2).unflatten(-1, (height, width))
 
-    return transform
+    return name, to_maps
 
 
-def activation_maps(subject, path, args):
-    """The picture, the class and the layer, and a map (H, W) for each method."""
-    package = import_grad_cam()
+def activation_maps(package, args, subject, path):
+    """The picture, and what is drawn of it: the class, the layer, and a map (H, W) for
+    each method."""
     picture = subject.read(path)
-    name, layer = target_layer(subject, args.layer)
-    scores = score_classes(subject, picture).eval()
-    with torch.no_grad():
-        num_classes = scores(picture.inputs).size(1)
-    category = scores.found() if args.category is None else args.category
-    if category >= num_classes:
+    name, to_maps = target_layer(subject, picture, args.layer)
+    scores, found = class_scores(subject, picture)
+    category = found.argmax().item() if args.category is None else args.category
+    if category >= len(found):
         raise ValueError(
-            f'--category {category}: {subject.config} has classes 0 to '
-            f'{num_classes - 1}'
+            f'--category {category}: {subject.config} has classes 0 to {len(found) - 1}'
         )
     target = package.utils.model_targets.ClassifierOutputTarget(category)
-    transform = to_maps(map_shape(subject, picture, name), name)
+    height, width = picture.pixels.shape[:2]
     maps = {}
     for method in args.method:
         kind = getattr(package, METHODS[method])
-        with kind(scores, [layer], reshape_transform=transform) as cam:
+        layers = [subject.model.get_submodule(name)]
+        with kind(scores, layers, reshape_transform=to_maps) as cam:
             cam.batch_size = args.batch_size
-            maps[method] = cam(picture.inputs, [target])[0]
-    found = class_name(dataset_meta(subject), category)
-    return picture, dict(category=category, class_name=found, layer=name), maps
+            maps[method] = cam(picture.inputs, [target])[0, :height, :width]
+    title = subject.class_name(category)
+    return picture, dict(category=category, class_name=title, layer=name, maps=maps)
 
 
-def draw(rows):
-    columns = 1 + len(rows[0][3])
-    height, width = rows[0][1].pixels.shape[:2]
+def draw_cams(labels, found):
+    """A line for each model: the picture, and the maps on it."""
+    columns = 1 + len(found[0][1]['maps'])
+    height, width = found[0][0].pixels.shape[:2]
     figure = new_figure(
-        PANEL * columns + 0.6, (PANEL * height / width + 0.65) * len(rows)
+        PANEL * columns + 0.6, (PANEL * height / width + 0.65) * len(found)
     )
-    grid = figure.subplots(len(rows), columns, squeeze=False)
-    for line, (label, picture, name, maps) in zip(grid, rows):
+    grid = figure.subplots(len(found), columns, squeeze=False)
+    for line, label, (picture, drawn) in zip(grid, labels, found):
         line[0].imshow(picture.pixels)
         line[0].set_title(label, fontsize=9)
-        for axes, (method, weights) in zip(line[1:], maps.items()):
+        for axes, (method, weights) in zip(line[1:], drawn['maps'].items()):
             axes.imshow(picture.pixels.mean(-1), cmap='gray')
             image = axes.imshow(weights, cmap='viridis', alpha=0.6, vmin=0, vmax=1)
-            title = shorten(name, 36, placeholder='...')
+            title = shorten(drawn['class_name'], 36, placeholder='...')
             axes.set_title(f'{method}\n{title}', fontsize=9)
     for axes in grid.flat:
         axes.axis('off')
@@ -307,32 +236,30 @@ def draw(rows):
     return figure
 
 
-def run(args):
-    import_grad_cam()
+def draw(args):
+    try:
+        import pytorch_grad_cam
+    except ImportError:
+        raise ImportError(
+            'cam.py needs the package grad-cam: pip install grad-cam==1.5.4'
+        ) from None
     subjects, files = load_subjects(args, whole=True)
-    bar, results = ProgressBar(len(files) * len(subjects)), []
-    for path in files:
-        rows, models = [], []
-        for subject in subjects:
-            picture, about, maps = activation_maps(subject, path, args)
-            rows.append((subject.label, picture, about['class_name'], maps))
-            numbers = {method: weights.tolist() for method, weights in maps.items()}
-            models.append(dict(subject.describe(), **about, maps=numbers))
-            bar.update()
-        results.append((path, draw(rows), models))
-    print()
-    for path, figure, models in results:
-        out = args.out / f'{path.stem}_cam.png'
-        for written in save(figure, out, args.svg):
-            print(written)
+    labels = [subject.label for subject in subjects]
+    for path in track_iter_progress(files):
+        found = [
+            activation_maps(pytorch_grad_cam, args, subject, path)
+            for subject in subjects
+        ]
+        models = [
+            dict(subject.describe(), **drawn)
+            for subject, (_, drawn) in zip(subjects, found)
+        ]
         numbers = dict(image=path.name, models=models)
-        print(save_numbers(numbers, out.with_suffix('.json')))
+        yield f'{path.stem}_cam', draw_cams(labels, found), numbers
 
 
 def main(argv=None):
-    args = parse_args(argv)
-    with input_errors():
-        run(args)
+    run(parse_args(argv), draw)
 
 
 if __name__ == '__main__':

@@ -1,11 +1,11 @@
-"""Draw predictions of detectors or segmentors side by side on the same images.
+"""Draw predictions of models side by side on the same images.
 
 Each image gets a figure: the image, and the predictions of every model as its library
-draws them. Boxes and masks with a score of --score or more are drawn. Detectors and
-segmentors may be mixed.
+draws them; of a classifier, the likeliest classes in words. Boxes and masks with a
+score of --score or more are drawn. Detectors, segmentors and classifiers may be mixed.
 
 Written to --out: IMAGE_predictions.png, and IMAGE_predictions.json with boxes, scores
-and classes, or the share of pixels of each class.
+and classes, or the share of pixels of each class, or probabilities.
 
 example:
   python tools/analysis_tools/compare_predictions.py \\
@@ -14,92 +14,147 @@ example:
       --checkpoint softpp.pth elfatt.pth --image photos/
 """
 
-import argparse
 import sys
 from pathlib import Path
+from textwrap import shorten
 
-from mmengine.utils import ProgressBar
+import mmcv
+import numpy as np
+import torch
+from mmengine.registry import VISUALIZERS, DefaultScope
+from mmengine.utils import track_iter_progress
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser
-from mmlinattn_tools.visualization import (
-    add_arguments,
-    dataset_meta,
-    draw_predictions,
-    input_errors,
-    kind_of,
-    load_subjects,
-    look_at,
-    read_pixels,
-    save,
-    save_numbers,
-)
+from mmlinattn_tools.cli import Parser, number
+from mmlinattn_tools.figures import new_figure
+from mmlinattn_tools.looking import add_arguments, load_subjects, run
+
+PANEL = 4.0  # inches
+LINE = 0.18  # inches of a line of a title
+SHOWN = 5  # classes of a classifier's prediction
 
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    add_arguments(parser, 'compare_predictions', '{}_predictions')
+    add_arguments(parser, 'compare_predictions')
+    add_score(parser)
+    return parser.parse_args(argv)
+
+
+def add_score(parser):
     parser.add_argument(
         '--score',
-        type=part,
+        type=number(float, 0, 1),
         default=0.3,
         metavar='S',
         help='the lowest score of a detection that is drawn (default: %(default)s)',
     )
-    return parser.parse_args(argv)
 
 
-def part(text):
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a number in 0...1')
-    return value
+def read_pixels(path):
+    """An image file as it is, (H, W, 3), uint8, RGB."""
+    return mmcv.imread(str(path), channel_order='rgb')
 
 
-def check(subject):
-    """Refuses models that neither detect nor segment.
+@torch.no_grad()
+def predict(subject, path, score):
+    """What a model says of an image: numbers, and the image as its library draws it.
 
-    Raises:
-        ValueError: If it is one.
+    Returns:
+        tuple[dict, np.ndarray]: Of a segmentor ``shares``, parts of the pixels by
+        class; of a detector ``boxes``, (x1, y1, x2, y2) in pixels of the image,
+        ``scores`` and ``classes``; of a classifier ``probabilities`` of the likeliest
+        classes. The image is (H, W, 3), uint8, RGB.
     """
-    if kind_of(subject) not in ('detector', 'segmentor'):
-        raise ValueError(
-            f'{subject.config}: {type(subject.model).__name__} is neither a detector '
-            'nor a segmentor: give a config of mmdet or mmseg'
+    pixels = read_pixels(path)
+    with DefaultScope.overwrite_default_scope(subject.scope):
+        sample = subject.model.test_step(subject.batch(path))[0].cpu()
+        if 'pred_sem_seg' in sample:
+            labels, counts = np.unique(sample.pred_sem_seg.data, return_counts=True)
+            numbers = dict(shares=by_name(subject, labels, counts / counts.sum()))
+            return numbers, draw_sample(subject, pixels, sample, 'SegLocalVisualizer')
+        if 'pred_score' in sample:
+            values, labels = sample.pred_score.topk(min(SHOWN, len(sample.pred_score)))
+            return dict(probabilities=by_name(subject, labels, values)), pixels
+        if 'pred_instances' in sample:
+            found = sample.pred_instances
+            found = found[found.scores >= score]
+            numbers = dict(
+                boxes=found.bboxes.tolist(),
+                scores=found.scores.tolist(),
+                classes=[subject.class_name(x) for x in found.labels.tolist()],
+            )
+            kind, options = 'DetLocalVisualizer', dict(pred_score_thr=score)
+            return numbers, draw_sample(subject, pixels, sample, kind, **options)
+    raise ValueError(
+        f'{subject.config}: {type(subject.model).__name__} is neither a detector, '
+        'a segmentor nor a classifier'
+    )
+
+
+def by_name(subject, labels, values):
+    """Values by name of their class, with its number where two classes have one."""
+    found = {}
+    for label, value in zip(labels.tolist(), values.tolist()):
+        name = subject.class_name(label)
+        found[f'{name} ({label})' if name in found else name] = value
+    return found
+
+
+def draw_sample(subject, pixels, sample, kind, **options):
+    """An image with the predictions of a data sample, as the library draws them."""
+    drawn = []
+    visualizer = VISUALIZERS.build(dict(type=kind, name=kind))
+    # the one of mmseg keeps its own code from the image that it has drawn
+    visualizer.add_image = lambda name, image, step=0: drawn.append(image)
+    visualizer.dataset_meta = subject.meta
+    visualizer.add_datasample('', pixels, sample, draw_gt=False, **options)
+    return drawn[0]
+
+
+def summary(numbers):
+    """Numbers of :func:`predict` in words."""
+    if 'probabilities' in numbers:
+        return '\n'.join(
+            f'{shorten(name, 28, placeholder="...")}: {value:.1%}'
+            for name, value in numbers['probabilities'].items()
         )
+    what, key = ('classes', 'shares') if 'shares' in numbers else ('objects', 'boxes')
+    return f'{what}: {len(numbers[key])}'
 
 
-def run(args):
+def draw_predictions(path, labels, predictions):
+    """Draws an image, and beside it what :func:`predict` says for each label."""
+    panels = [('image', read_pixels(path))]
+    for label, (numbers, pixels) in zip(labels, predictions):
+        panels.append((f'{label}\n{summary(numbers)}', pixels))
+    height, width = panels[0][1].shape[:2]
+    room = 0.3 + LINE * max(title.count('\n') + 1 for title, _ in panels)
+    figure = new_figure(PANEL * len(panels), PANEL * height / width + room)
+    grid = figure.subplots(1, len(panels), squeeze=False)
+    for axes, (title, pixels) in zip(grid[0], panels):
+        axes.imshow(pixels)
+        axes.set_title(title, fontsize=9)
+        axes.axis('off')
+    return figure
+
+
+def draw(args):
     subjects, files = load_subjects(args, whole=True)
-    for subject in subjects:
-        check(subject)
-    metas = [dataset_meta(subject) for subject in subjects]
-    bar, results = ProgressBar(len(files)), []
-    for path in files:
-        found = [look_at(*x, path, args.score) for x in zip(subjects, metas)]
+    labels = [subject.label for subject in subjects]
+    for path in track_iter_progress(files):
+        found = [predict(subject, path, args.score) for subject in subjects]
         models = [
-            dict(subject.describe(), **prediction.numbers)
-            for subject, prediction in zip(subjects, found)
+            dict(subject.describe(), **numbers)
+            for subject, (numbers, _) in zip(subjects, found)
         ]
-        results.append((path, draw_predictions(read_pixels(path), found), models))
-        bar.update()
-    print()
-    for path, figure, models in results:
-        out = args.out / f'{path.stem}_predictions.png'
-        for written in save(figure, out, args.svg):
-            print(written)
         numbers = dict(image=path.name, score=args.score, models=models)
-        print(save_numbers(numbers, out.with_suffix('.json')))
+        yield f'{path.stem}_predictions', draw_predictions(path, labels, found), numbers
 
 
 def main(argv=None):
-    args = parse_args(argv)
-    with input_errors():
-        run(args)
+    run(parse_args(argv), draw)
 
 
 if __name__ == '__main__':

@@ -23,96 +23,168 @@ example:
       configs/antioversmoothing/deit-s12-attnscale_in1k.py --image photos/
 """
 
-import argparse
 import sys
 from pathlib import Path
 
 import numpy as np
-from mmengine.utils import ProgressBar
+import torch
+from mmengine.utils import track_iter_progress
+
+from mmlinattn.analysis import (
+    attention_similarity,
+    frequency_gain,
+    hc_proportion,
+    token_similarity,
+    watch,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser
-from mmlinattn_tools.visualization import (
-    add_arguments,
-    average_reports,
-    draw_frequencies,
-    feature_extractor,
-    input_errors,
-    line_style,
-    load_subjects,
-    measure_frequencies,
-    new_figure,
-    save,
-    save_numbers,
-    tidy,
-)
+from mmlinattn_tools.cli import Parser, number
+from mmlinattn_tools.figures import line_style, new_figure, plot_range, tidy
+from mmlinattn_tools.looking import add_arguments, load_subjects, run
+
+MEASURES = {
+    'hc_proportion': ('High-frequency proportion', '||HC[X]|| / ||DC[X]||'),
+    'token_similarity': ('Similarity of tokens', 'mean |cosine|'),
+    'attention_similarity': ('Similarity of attention columns', 'mean cosine'),
+    'relative_gain': ('Attention as a filter', 'largest gain / gain at 0'),
+}
+TOKENS = 1024  # the most that are compared with each other
+# Of maps with more keys than that: the most weights and queries of a head.
+ENTRIES = 2**20
+QUERIES = 64
 
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    add_arguments(parser, 'frequency_report', 'frequency_report', 'frequency_vectors')
+    add_arguments(parser, 'frequency_report')
     parser.add_argument(
         '--tokens',
-        type=count,
-        default=1024,
+        type=number(int, 2, 10**6),
+        default=TOKENS,
         metavar='N',
         help='the most tokens that are compared with each other (default: %(default)s)',
     )
     return parser.parse_args(argv)
 
 
-def count(text):
-    if not text.isdecimal() or int(text) < 2:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a number, 2 or more')
-    return int(text)
+@torch.no_grad()
+def measure_frequencies(subject, path, limit=TOKENS):
+    """``MEASURES`` by block, of one image; the relative gain is NaN for maps with more
+    tokens than the limit."""
+    found = {}
+
+    def look(call):
+        if call.q.size(1) > 1:  # not of class attention
+            name = call.name.rpartition('.attn')[0] or call.name
+            found.setdefault(name, {}).update(measure_attention(call, limit))
+
+    def look_at_block(block):
+        found.setdefault(block.name, {}).update(
+            hc_proportion=hc_proportion(block.tokens).item(),
+            token_similarity=token_similarity(spread(block.tokens, limit)).item(),
+        )
+
+    with watch(subject.backbone, look, look_at_block):
+        subject.backbone(subject.read(path).inputs)
+    return found
+
+
+def measure_attention(call, limit):
+    """Measures of one attention's maps, of the first image."""
+    num_keys = call.k.size(1)
+    most = limit
+    if num_keys > limit:
+        most = min(max(ENTRIES // num_keys, 16), QUERIES, limit)
+    rows = call.rows(call.queries(most))[:1]  # (1, h, queries, keys)
+    # over heads, the mean of the largest gain of a frequency but 0 over that of 0
+    gain = np.nan
+    if rows.size(2) == rows.size(3) > 1:
+        gains = frequency_gain(rows)
+        gain = (gains[..., 1:].amax(-1) / gains[..., 0]).mean().item()
+    columns = spread(rows[0].mT, limit).mT.unsqueeze(0)
+    return dict(
+        attention_similarity=attention_similarity(columns).item(), relative_gain=gain
+    )
+
+
+def spread(x, limit):
+    """Up to a limit of evenly spread tokens of (B, N, C)."""
+    places = torch.linspace(0, x.size(1) - 1, min(x.size(1), limit))
+    return x[:, places.round().long()]
+
+
+def average(reports):
+    """Mean over images, by block and measure."""
+    return {
+        block: {
+            name: float(np.mean([report[block][name] for report in reports]))
+            for name in measures
+        }
+        for block, measures in reports[0].items()
+    }
+
+
+def draw_frequencies(models):
+    """Draws the measures over the ``blocks`` of models, each with its ``label``."""
+    figure = new_figure(9, 6.5)
+    for axes, (key, (title, label)) in zip(
+        figure.subplots(2, 2).flat, MEASURES.items()
+    ):
+        for i, model in enumerate(models):
+            values = [block.get(key, np.nan) for block in model['blocks'].values()]
+            depth = np.arange(1, len(values) + 1)
+            axes.plot(depth, values, label=model['label'], **line_style(i))
+        tidy(axes, title, 'block', label)
+        axes.set_xlim(0.5, max(len(model['blocks']) for model in models) + 0.5)
+        if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
+            note = 'every map has more tokens than are compared'
+            axes.text(0.5, 0.5, note, transform=axes.transAxes, ha='center', fontsize=9)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        if key == 'relative_gain':
+            axes.axhline(1, color='gray', linewidth=0.8)
+        if key.endswith('similarity'):
+            axes.set_ylim(-0.02, 1.02)
+        else:
+            axes.set_ylim(0, max(1.05 * axes.dataLim.ymax, 1e-6))
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc='outside lower center', ncols=2, fontsize=9)
+    return figure
 
 
 def scaling_vectors(model):
     """Learned vectors by block: AttnScale's omega, FeatScale's s and t."""
     vectors = {}
     for name, parameter in model.named_parameters():
-        block, _, last = name.rpartition('.')
-        if last == 'omega':
-            key, block = 'omega', block.rpartition('.attn')[0]
-        elif last in ('dc_scale', 'hc_scale'):
-            key, block = last, block.rpartition('.feat_scale')[0]
-        else:
-            continue
-        vectors.setdefault(key, {})[block] = parameter.detach().cpu().tolist()
+        block, _, key = name.rpartition('.')
+        if key in ('omega', 'dc_scale', 'hc_scale'):
+            block = block.rpartition('.attn')[0] or block.rpartition('.')[0]
+            vectors.setdefault(key, {})[block] = parameter.detach().cpu().numpy()
     return vectors
 
 
 def draw_vectors(models):
+    """Draws AttnScale and FeatScale of models that have them, or returns None."""
     panels = [
-        (model['label'], key, blocks)
+        (draw_panel, model)
         for model in models
-        for key, blocks in panels_of(model['vectors']).items()
+        for key, draw_panel in (('omega', draw_omega), ('dc_scale', draw_feat_scale))
+        if key in model['vectors']
     ]
     if not panels:
         return None
-    figure = new_figure(5.5 * min(len(panels), 2), 3.8 * -(-len(panels) // 2))
-    grid = figure.subplots(-(-len(panels) // 2), min(len(panels), 2), squeeze=False)
-    for axes in grid.flat[len(panels) :]:
-        axes.axis('off')
-    for axes, (label, key, vectors) in zip(grid.flat, panels):
-        if key == 'omega':
-            draw_omega(figure, axes, label, vectors)
-        else:
-            draw_feat_scale(axes, label, vectors)
+    figure = new_figure(5.5 * len(panels), 3.8)
+    grid = figure.subplots(1, len(panels), squeeze=False)
+    for axes, (draw_panel, model) in zip(grid[0], panels):
+        draw_panel(axes, model['label'], model['vectors'])
     return figure
 
 
-def panels_of(vectors):
-    panels = {'omega': vectors['omega']} if 'omega' in vectors else {}
-    if 'dc_scale' in vectors:
-        panels['feat_scale'] = vectors
-    return panels
-
-
-def draw_omega(figure, axes, label, blocks):
-    table = np.full((max(map(len, blocks.values())), len(blocks)), np.nan)
-    for column, omega in enumerate(blocks.values()):
+def draw_omega(axes, label, vectors):
+    blocks = vectors['omega'].values()
+    table = np.full((max(map(len, blocks)), len(blocks)), np.nan)
+    for column, omega in enumerate(blocks):
         table[: len(omega), column] = omega
     bound = np.nanmax(np.abs(table)) or 1.0
     image = axes.imshow(table, cmap='PuOr', vmin=-bound, vmax=bound, aspect='auto')
@@ -120,7 +192,7 @@ def draw_omega(figure, axes, label, blocks):
     axes.set_yticks(range(len(table)))
     tidy(axes, f'AttnScale of {label}', 'block', 'head')
     axes.grid(False)
-    bar = figure.colorbar(image, ax=axes)
+    bar = axes.figure.colorbar(image, ax=axes)
     bar.set_label('omega', fontsize=9)
     bar.ax.tick_params(labelsize=8)
 
@@ -129,53 +201,35 @@ def draw_feat_scale(axes, label, vectors):
     names = dict(dc_scale='s, of the mean token', hc_scale='t, of the rest')
     for i, (key, name) in enumerate(names.items()):
         blocks = list(vectors[key].values())
-        depth = np.arange(1, len(blocks) + 1)
-        style = line_style(i)
-        axes.plot(depth, [np.median(x) for x in blocks], label=name, **style)
-        low, high = ([edge(x) for x in blocks] for edge in (np.min, np.max))
-        axes.fill_between(depth, low, high, color=style['color'], alpha=0.2, lw=0)
+        plot_range(axes, range(1, len(blocks) + 1), blocks, i, name, np.median)
     tidy(axes, f'FeatScale of {label}', 'block', 'median and range over channels')
     axes.xaxis.get_major_locator().set_params(integer=True)
     # the ranges leave no room inside
     axes.legend(fontsize=8, loc='upper center', bbox_to_anchor=(0.5, -0.15), ncols=2)
 
 
-def run(args):
+def draw(args):
     subjects, files = load_subjects(args)
-    bar = ProgressBar(len(files) * len(subjects))
-    models = []
-    for subject in subjects:
-        backbone, reports = feature_extractor(subject.model), []
-        for path in files:
-            inputs = subject.read(path).inputs
-            reports.append(measure_frequencies(backbone, inputs, args.tokens))
-            bar.update()
-        models.append(
-            dict(
-                subject.describe(),
-                blocks=average_reports(reports),
-                vectors=scaling_vectors(backbone),
-            )
+    reports = [
+        [measure_frequencies(subject, path, args.tokens) for subject in subjects]
+        for path in track_iter_progress(files)
+    ]
+    models = [
+        dict(
+            subject.describe(),
+            blocks=average(of_images),
+            vectors=scaling_vectors(subject.backbone),
         )
-    print()
-    numbers = dict(images=[path.name for path in files], tokens=args.tokens)
-    figures = dict(
-        frequency_report=draw_frequencies(models),
-        frequency_vectors=draw_vectors(models),
-    )
-    for name, figure in figures.items():
-        for written in (
-            save(figure, args.out / f'{name}.png', args.svg) if figure else []
-        ):
-            print(written)
-    out = args.out / 'frequency_report.json'
-    print(save_numbers(dict(numbers, models=models), out))
+        for subject, of_images in zip(subjects, zip(*reports))
+    ]
+    names = [path.name for path in files]
+    numbers = dict(images=names, tokens=args.tokens, models=models)
+    yield 'frequency_report', draw_frequencies(models), numbers
+    yield 'frequency_vectors', draw_vectors(models), None
 
 
 def main(argv=None):
-    args = parse_args(argv)
-    with input_errors():
-        run(args)
+    run(parse_args(argv), draw)
 
 
 if __name__ == '__main__':

@@ -8,7 +8,7 @@ matrix A of the landmarks of each layer and head:
   invert one half;
 - the spectral norms of A+, as the steps give it, and of D^(-1/2) A+ D^(-1/2) by the
   number of landmarks, in evenly spread subsets of them.
-A table of the stages is printed. Numbers are those of float64.
+Numbers are those of float64.
 
 Written to --out: pinv_report.png, and pinv_report.json with the numbers drawn.
 
@@ -24,9 +24,6 @@ import numpy as np
 import torch
 from matplotlib.ticker import LogFormatter
 from mmengine.utils import ProgressBar
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 from mmlinattn.analysis import (
     attentions_of,
@@ -43,30 +40,20 @@ from mmlinattn.models import SoftmaxFreeAttention
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import Parser
-from mmlinattn_tools.visualization import (
-    add_arguments,
-    feature_extractor,
-    input_errors,
-    line_style,
-    load_subjects,
-    new_figure,
-    save,
-    save_numbers,
-    tidy,
-)
+from mmlinattn_tools.figures import line_style, new_figure, plot_range, tidy
+from mmlinattn_tools.looking import add_arguments, load_subjects, run
 
 SMALLEST = 8  # landmarks of a subset
-ROUNDING = 1e-16  # no smaller residuals are drawn, which float64 would not reach
 
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    add_arguments(parser, 'pinv_report', 'pinv_report')
+    add_arguments(parser, 'pinv_report')
     return parser.parse_args(argv)
 
 
 def landmark_kernel(call):
-    """A of the first image, (h, m, m) in float64, with the model's ridge."""
+    """A of the first image, (h, m, m) in float64, without the model's ridge."""
     attention = call.module
     q = attention.split_heads(call.q[:1]) / attention.head_dims**0.25
     return gaussian_kernel(attention.sampler(q, call.hw_shape)[0].double())
@@ -85,7 +72,7 @@ def measure(call):
     """Convergence, eigenvalues and norms of one layer."""
     attention, kernel = call.module, landmark_kernel(call)
     alpha = step_size(kernel, attention)
-    a = kernel + attention.ridge * torch.eye(kernel.size(-1), dtype=kernel.dtype)
+    a = kernel + attention.ridge * torch.eye(kernel.size(-1)).to(kernel)
     eigenvalues = torch.linalg.eigvalsh(a)
     steps = attention.num_iters
     cutoff = newton_cutoff(alpha.flatten(), steps)
@@ -110,7 +97,7 @@ def norms_by_count(kernel, attention):
     for size in norms['landmarks']:
         index = torch.linspace(0, num - 1, size).round().long()
         subset = kernel[:, index[:, None], index]
-        eye = torch.eye(size, dtype=kernel.dtype)
+        eye = torch.eye(size).to(kernel)
         inverse = newton_pinv(
             subset + attention.ridge * eye,
             attention.num_iters,
@@ -126,160 +113,91 @@ def norms_by_count(kernel, attention):
 
 @torch.no_grad()
 def measure_model(model, inputs, tick):
+    """What :func:`measure` finds of each softmax-free attention for the first of the
+    inputs (B, 3, H, W), by its block's name; calls ``tick`` after each."""
     layers = {}
 
     def look(call):
         if isinstance(call.module, SoftmaxFreeAttention):
-            name = call.name.rpartition('.attn')[0] or call.name
-            layers[name] = measure(call)
+            layers[call.name.rpartition('.attn')[0] or call.name] = measure(call)
             tick()
 
     with watch(model, look):
         model(inputs)
+    if not layers:
+        kinds = sorted({type(x).__name__ for x in attentions_of(model).values()})
+        raise ValueError(
+            f'{type(model).__name__} has no SoftmaxFreeAttention, only '
+            f'{", ".join(kinds)}: give a config of SOFT or SOFTPlusPlus'
+        )
     return layers
 
 
-def softmax_free_layers(subject):
-    """Number of softmax-free attentions of a model.
-
-    Raises:
-        ValueError: If there is none.
-    """
-    attentions = attentions_of(feature_extractor(subject.model)).values()
-    kinds = {type(attention).__name__ for attention in attentions}
-    num = sum(isinstance(x, SoftmaxFreeAttention) for x in attentions)
-    if not num:
-        raise ValueError(
-            f'{subject.config}: the model has no SoftmaxFreeAttention, only '
-            f'{", ".join(sorted(kinds))}: give a config of SOFT or SOFTPlusPlus'
-        )
-    return num
-
-
-def draw(models):
+def draw_report(models):
     figure = new_figure(5 * len(models), 10.5)
     grid = figure.subplots(3, len(models), squeeze=False)
     for column, model in zip(grid.T, models):
-        layers = model['layers']
-        for i, (name, layer) in enumerate(layers.items()):
+        layers = model['layers'].values()
+        for i, (name, layer) in enumerate(model['layers'].items()):
             style = dict(line_style(i), label=name)
             column[0].plot(layer['residuals'], **style)
             eigenvalues = np.clip(layer['eigenvalues'], 1e-12, None)
-            place = np.linspace(0, 1, len(eigenvalues)) if len(eigenvalues) > 1 else [0]
             style['marker'] = ''
-            column[1].plot(place, eigenvalues, **style)
+            column[1].plot(np.linspace(0, 1, len(eigenvalues)), eigenvalues, **style)
             column[1].axhline(
                 layer['cutoff'], color=style['color'], linewidth=0.8, linestyle=':'
             )
-        bound = np.max([layer['bound'] for layer in layers.values()], axis=0)
+        bound = np.max([layer['bound'] for layer in layers], axis=0)
         column[0].plot(bound, color='gray', label='bound, largest')
-        draw_norms(column[2], layers)
         column[0].set_yscale('log')
         # what is below the last digit of float64 is all the same; room for the legend
-        smallest = min(min(layer['residuals']) for layer in layers.values())
+        smallest = min(min(layer['residuals']) for layer in layers)
         column[0].set_ylim(np.clip(smallest / 10, 1e-17, 1e-6), 10)
         column[0].xaxis.get_major_locator().set_params(integer=True)
-        column[1].set_yscale('log')
-        tidy(
-            column[0],
-            f'{model["label"]}\nconvergence',
-            'Newton-Raphson steps',
-            '||A A_k A - A|| / ||A||',
-        )
-        tidy(
-            column[1],
-            'eigenvalues of A (dotted: cut-off)',
-            'rank, from largest (0) to smallest (1)',
-            'eigenvalue',
-        )
+        title = f'{model["label"]}\nconvergence'
+        tidy(column[0], title, 'Newton-Raphson steps', '||A A_k A - A|| / ||A||')
         column[0].legend(fontsize=7)
+        column[1].set_yscale('log')
+        title = 'eigenvalues of A (dotted: cut-off)'
+        tidy(column[1], title, 'rank, from largest (0) to smallest (1)', 'eigenvalue')
+        draw_norms(column[2], layers)
     return figure
 
 
 def draw_norms(axes, layers):
     """Two curves: mean and range over the layers that have a count of landmarks."""
-    for i, (key, name) in enumerate(
-        dict(plain='A+', normalized='D^(-1/2) A+ D^(-1/2)').items()
-    ):
+    names = dict(plain='A+', normalized='D^(-1/2) A+ D^(-1/2)')
+    for i, (key, name) in enumerate(names.items()):
         by_count = {}
-        for layer in layers.values():
+        for layer in layers:
             norms = layer['norms']
             for count, norm in zip(norms['landmarks'], norms[key]):
                 by_count.setdefault(count, []).append(norm)
         counts = sorted(by_count)
-        style = line_style(i)
-        axes.plot(counts, [np.mean(by_count[x]) for x in counts], label=name, **style)
-        low, high = ([edge(by_count[x]) for x in counts] for edge in (min, max))
-        axes.fill_between(counts, low, high, color=style['color'], alpha=0.2, lw=0)
+        plot_range(axes, counts, [by_count[x] for x in counts], i, name)
     axes.set_xscale('log', base=2)
     axes.set_xticks(counts, labels=counts)
     axes.set_yscale('log')
-    for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        formatter(LogFormatter())
+    axes.yaxis.set_major_formatter(LogFormatter())
+    axes.yaxis.set_minor_formatter(LogFormatter())
     tidy(axes, 'spectral norms: mean and range of layers', 'landmarks', 'norm')
     axes.legend(fontsize=8)
 
 
-def print_table(model):
-    table = Table(
-        title=model['label'], box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False
-    )
-    table.add_column('stage')
-    for title in (
-        'landmarks',
-        'residual',
-        'bound',
-        'cut-off',
-        'above it',
-        '|A+|',
-        'normalized',
-    ):
-        table.add_column(title, justify='right')
-    stages = {}
-    for name, layer in model['layers'].items():
-        stages.setdefault(name.rpartition('.blocks')[0] or name, []).append(layer)
-    for stage, layers in stages.items():
-
-        def mean(value, layers=layers):
-            return float(np.mean([value(layer) for layer in layers]))
-
-        table.add_row(
-            stage,
-            f'{mean(lambda x: x["landmarks"]):.0f}',
-            f'{mean(lambda x: x["residuals"][-1]):.1e}',
-            f'{mean(lambda x: x["bound"][-1]):.1e}',
-            f'{mean(lambda x: x["cutoff"]):.1e}',
-            f'{mean(lambda x: x["above_cutoff"]):.1%}',
-            f'{mean(lambda x: x["norms"]["plain"][-1]):.3g}',
-            f'{mean(lambda x: x["norms"]["normalized"][-1]):.3g}',
-        )
-    Console().print(table)
-
-
-def run(args):
-    subjects, files = load_subjects(args)
-    bar = ProgressBar(sum(map(softmax_free_layers, subjects)))
+def draw(args):
+    subjects, (first, *_) = load_subjects(args)
+    bar = ProgressBar()
     models = []
     for subject in subjects:
-        picture = subject.read(files[0])
-        layers = measure_model(
-            feature_extractor(subject.model), picture.inputs, bar.update
-        )
+        inputs = subject.read(first).inputs
+        layers = measure_model(subject.backbone, inputs, bar.update)
         models.append(dict(subject.describe(), layers=layers))
     print()
-    for model in models:
-        print_table(model)
-    out = args.out / 'pinv_report.png'
-    for written in save(draw(models), out, args.svg):
-        print(written)
-    numbers = dict(image=files[0].name, models=models)
-    print(save_numbers(numbers, out.with_suffix('.json')))
+    yield 'pinv_report', draw_report(models), dict(image=first.name, models=models)
 
 
 def main(argv=None):
-    args = parse_args(argv)
-    with input_errors():
-        run(args)
+    run(parse_args(argv), draw)
 
 
 if __name__ == '__main__':

@@ -21,48 +21,41 @@ examples:
 """
 
 import argparse
-import ipaddress
 import os
 import signal
 import socket
 import sys
 import tempfile
-import time
+from functools import lru_cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import Parser, add_overwrite, output_folder, protect, tell
-from mmlinattn_tools.visualization import (
-    RANDOM,
-    WEIGHTS,
-    Choice,
-    Demo,
-    Limits,
-    check_shape,
-    draw_frequencies,
-    draw_heatmaps,
-    draw_predictions,
-    figure_pixels,
-    find_files,
-    input_errors,
-    position,
-    side,
-    thumbnail,
-)
+from PIL import Image, ImageOps
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_MODEL = '-'
+sys.path.insert(0, str(ROOT / 'tools'))
+
+from analysis_tools.attention_heatmap import attention_rows, draw_attention, numbers_of
+from analysis_tools.compare_predictions import (
+    add_score,
+    draw_predictions,
+    predict,
+    read_pixels,
+)
+from analysis_tools.frequency_report import draw_frequencies, measure_frequencies
+from mmlinattn_tools.cli import Parser, number
+from mmlinattn_tools.looking import Subject, add_common_arguments, position, run
+
+NONE = 'none'
 MODELS = 3
-LARGEST_VIEW = 1600  # pixels of the longer side of the picture in the page
+KEPT = 4  # models that stay in memory
+WEIGHTS = ('.pth', '.pt', '.safetensors')
 PICTURES = ('.bmp', '.jpeg', '.jpg', '.png', '.webp')
-GRADIO = 'gradio==5.38.2'
-STYLE = """
-footer {display: none !important}  /* a link to an API that is closed */
-/* a long name ends before the arrow */
-input[role=listbox] {text-overflow: ellipsis; margin-right: 1.5em}
-"""
+FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP')
+MEGABYTES = 30  # of an upload
+SMALLEST = 32  # pixels, the least that a backbone takes
+LARGEST_RATIO = 10  # of the longer side to the shorter one
+# No config among these is one of a whole model that is to be chosen.
+NOT_CONFIGS = {'_base_', 'vis_data', '__pycache__', '__init__.py'}
 
 
 def parse_args(argv=None):
@@ -70,83 +63,48 @@ def parse_args(argv=None):
         description=__doc__, usage='%(prog)s [IMAGE CONFIG CHECKPOINT] [options]'
     )
     parser.add_argument('files', nargs='*', metavar='FILE', help=argparse.SUPPRESS)
-    page = parser.add_argument_group('the page')
-    page.add_argument(
-        '--configs',
-        nargs='+',
-        default=[os.path.relpath(ROOT / 'configs')],
-        metavar='PATH',
-        help='configs to choose from, and folders of them (default: %(default)s)',
-    )
-    page.add_argument(
-        '--checkpoints',
-        nargs='+',
-        default=[],
-        metavar='PATH',
-        help='weights to choose from, and folders of them (default: none; random '
-        'weights as training from scratch starts with can always be chosen)',
-    )
-    page.add_argument(
-        '--images',
-        nargs='+',
-        default=[],
-        metavar='PATH',
-        help='pictures to choose from, and folders of them (default: none)',
-    )
-    page.add_argument(
+    folder = os.path.relpath(ROOT / 'configs')
+    for option, default, text in (
+        ('--configs', [folder], f'configs to choose from (default: {folder})'),
+        ('--checkpoints', [], 'weights to choose from, beside random ones'),
+        ('--images', [], 'pictures to choose from'),
+    ):
+        parser.add_argument(
+            option,
+            nargs='+',
+            default=default,
+            metavar='PATH',
+            help=f'{text}: files, and folders of them',
+        )
+    parser.add_argument(
         '--host',
         default='127.0.0.1',
         help='address to serve at; 0.0.0.0 lets every machine of the network in '
         '(default: %(default)s, this machine only)',
     )
-    page.add_argument(
+    parser.add_argument(
         '--port',
-        type=port,
+        type=number(int, 0, 65535),
         default=7860,
         help='port to serve at, 0 for any that is free (default: %(default)s)',
     )
-    files = parser.add_argument_group('files')
-    files.add_argument(
-        '--at',
-        type=position,
-        default=(0.5, 0.5),
-        metavar='X,Y',
-        help='the query whose attention is drawn: its place from the left and from the '
-        'top as parts of the sides, 0 to 1 (default: 0.5,0.5)',
-    )
-    files.add_argument(
-        '--out',
-        type=output_folder,
-        default=Path('work_dirs/demo'),
-        metavar='FOLDER',
-        help='folder to write to (default: %(default)s)',
-    )
-    add_overwrite(files)
-    parser.add_argument(
-        '--shape',
-        nargs='+',
-        type=side,
-        metavar='SIDE',
-        help='height and width in pixels to which pictures are resized, or one number '
-        "for both (default: as each config's test pipeline does)",
-    )
-    parser.add_argument(
-        '--score',
-        type=part,
-        default=0.3,
-        metavar='S',
-        help='the lowest score of a detection that is drawn (default: %(default)s)',
-    )
     parser.add_argument(
         '--max-megapixels',
-        type=positive,
-        default=Limits().megapixels,
+        type=number(float, 0.001, 1e4),
+        default=25.0,
         metavar='N',
         help='the largest picture that is taken (default: %(default)g)',
     )
     parser.add_argument(
-        '--device', default='cpu', help='where models run (default: %(default)s)'
+        '--at',
+        type=position,
+        default=(0.5, 0.5),
+        metavar='X,Y',
+        help='with files, the query whose attention is drawn: its place from the left '
+        'and from the top as parts of the sides, 0 to 1 (default: 0.5,0.5)',
     )
+    add_score(parser)
+    add_common_arguments(parser, 'demo')
     args = parser.parse_args(argv)
     if len(args.files) not in (0, 3):
         parser.error(
@@ -156,171 +114,173 @@ def parse_args(argv=None):
     return args
 
 
-def port(text):
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a port, 0 to 65535')
-    return int(text)
+def find_files(option, places, endings):
+    """(what a list shows, path) of files, and of those in folders, at any depth."""
+    found = []
+    for place in (Path(place).expanduser() for place in places):
+        files = sorted(
+            path
+            for path in [place, *place.rglob('*')]
+            if path.suffix.lower() in endings
+            and path.is_file()
+            and not NOT_CONFIGS & {*path.parts}
+        )
+        if not files:
+            raise FileNotFoundError(
+                f'{option} {place}: there is no file that ends in {", ".join(endings)}'
+            )
+        found += [(f'{path.name} ({path.parent})', str(path)) for path in files]
+    return found
 
 
-def part(text):
-    value = number(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a number in 0...1')
-    return value
+def check_picture(path, megapixels):
+    """Checks a picture that is not trusted, and returns its (width, height), upright.
 
-
-def positive(text):
-    value = number(text)
-    if not 0 < value < float('inf'):
-        raise argparse.ArgumentTypeError(f'{text!r} is not a number above 0')
-    return value
-
-
-def number(text):
+    Its pixels are decoded only if the file's header says that there are not too many.
+    """
     try:
-        return float(text)
-    except ValueError:
-        return -1.0
+        with Image.open(path, formats=FORMATS) as image:
+            small, large = sorted(image.size)
+            right = small >= SMALLEST and large <= LARGEST_RATIO * small
+            if not right or small * large > megapixels * 1e6:
+                raise ValueError(f'it has {image.width} x {image.height} pixels')
+            return ImageOps.exif_transpose(image).convert('RGB').size
+    except Exception as error:  # whatever a decoder raises
+        raise ValueError(
+            f'image={path.name!r}: {error}. Give {", ".join(FORMATS)} of up to '
+            f'{megapixels:g} megapixels, with sides of {SMALLEST} pixels or more that '
+            f'differ by a factor of {LARGEST_RATIO} or less'
+        ) from error
 
 
-def options(args):
-    """Arguments of a Demo that both ways share."""
-    return dict(
-        limits=Limits(megapixels=args.max_megapixels),
-        shape=check_shape(args.shape),
-        score=args.score,
-        device=args.device,
+def load(args, config, checkpoint):
+    random = checkpoint == NONE
+    weights = 'random weights' if random else Path(checkpoint).name
+    return Subject(
+        config,
+        None if random else checkpoint,
+        f'{Path(config).stem}\n({weights})',
+        args.shape,
+        args.device,
+        whole=True,
     )
 
 
-def write_files(args):
-    image, config, checkpoint = args.files
-    stem = Path(image).stem
-    endings = 'predictions.png', 'attention.png', 'frequencies.png', 'demo.json'
-    protect(args, *(args.out / f'{stem}_{x}' for x in endings))
-    random = checkpoint == 'none'
-    demo = Demo(
-        find_files('CONFIG', [config], ['.py']),
-        {} if random else find_files('CHECKPOINT', [checkpoint], WEIGHTS),
-        find_files('IMAGE', [image], PICTURES),
-        **options(args),
+def frequencies_of(subject, path):
+    return dict(subject.describe(), blocks=measure_frequencies(subject, path))
+
+
+def draw_files(args):
+    path, config, checkpoint = Path(args.files[0]).expanduser(), *args.files[1:]
+    check_picture(path, args.max_megapixels)
+    subject = load(args, config, checkpoint)
+    prediction = predict(subject, path, args.score)
+    rows = attention_rows(subject, path, [args.at])
+    frequencies = [frequencies_of(subject, path)]
+    figure = draw_predictions(path, [subject.label], [prediction])
+    yield f'{path.stem}_predictions', figure, None
+    yield f'{path.stem}_attention', draw_attention(rows), None
+    yield f'{path.stem}_frequencies', draw_frequencies(frequencies), None
+    numbers = dict(
+        predictions=prediction[0],
+        attention=numbers_of([subject], rows),
+        frequencies=frequencies,
     )
-    choice = Choice(*(str(Path(x).expanduser()) for x in (config, checkpoint)))
-    choice = choice._replace(checkpoint=RANDOM) if random else choice
-    name = str(Path(image).expanduser())
-    pixels = demo.open_image(name)
-    for path in demo.write(pixels, choice, args.at, args.out, stem):
-        print(path)
+    yield f'{path.stem}_demo', None, numbers
 
 
 def serve(args):
-    # as Ctrl+C does, so that uploads do not outlive the page
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Serves the page until it is ended; there are no files."""
     with tempfile.TemporaryDirectory() as folder:
-        gradio = import_gradio(folder)
-        demo = Demo(
-            find_files('--configs', args.configs, ['.py']),
-            find_files('--checkpoints', args.checkpoints, WEIGHTS),
-            find_files('--images', args.images, PICTURES),
-            uploads=Path(folder),
-            **options(args),
-        )
-        page = make_page(gradio, demo)
-        page.queue(max_size=16, api_open=False)
-        tell(
-            f'{len(demo.configs)} configs, {len(demo.checkpoints)} checkpoints, '
-            f'{len(demo.images)} pictures to choose from; Ctrl+C ends it'
-        )
-        page.launch(
+        os.environ['GRADIO_TEMP_DIR'] = folder
+        os.environ.setdefault('GRADIO_ANALYTICS_ENABLED', 'False')
+        try:
+            import gradio
+            from starlette.middleware import Middleware
+            from starlette.middleware.base import BaseHTTPMiddleware
+            from starlette.middleware.trustedhost import TrustedHostMiddleware
+        except ImportError:
+            raise ImportError(
+                "demo.py's page needs the package gradio: pip install -r "
+                'requirements/demo.txt; with IMAGE CONFIG CHECKPOINT it works without'
+            ) from None
+        # ends as Ctrl+C does, so that uploads do not outlive the page
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # a page of the web may have its name lead to this machine; '[' is what
+        # Starlette takes any IPv6 address for
+        own = [args.host, 'localhost', '127.0.0.1', socket.gethostname().lower(), '[']
+        names = ['*'] if args.host in ('0.0.0.0', '::', '[::]') else own
+        middleware = [
+            Middleware(TrustedHostMiddleware, allowed_hosts=names),
+            Middleware(BaseHTTPMiddleware, dispatch=own_scripts_only),
+        ]
+        make_page(gradio, args).queue(max_size=16, api_open=False).launch(
             server_name=args.host,
-            server_port=args.port or free_port(args.host),
-            max_file_size=int(demo.limits.megabytes * 1e6),
+            server_port=args.port or None,
+            max_file_size=MEGABYTES * 10**6,
             share=False,
             show_api=False,
-            app_kwargs=dict(middleware=[(OwnHostOnly, (args.host,), {})]),
+            show_error=True,
+            app_kwargs=dict(middleware=middleware),
         )
+    return ()
 
 
-class OwnHostOnly:
-    """Tells browsers to ask no other host, for Gradio's page names scripts of others.
-
-    Answers no request for another host either: a page of the web may have its name lead
-    to this machine, and read what is shown here.
-
-    Args:
-        app: What answers, an ASGI application.
-        host (str): Name or address that the page is served at.
-    """
-
-    HEADER = (
-        b'content-security-policy',
-        b"default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'",
+async def own_scripts_only(request, call_next):
+    """Has browsers ask no other host, for Gradio's page names scripts and fonts."""
+    response = await call_next(request)
+    response.headers['content-security-policy'] = (
+        "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'"
     )
-
-    def __init__(self, app, host):
-        self.app = app
-        self.names = {host, 'localhost', socket.gethostname().lower()}
-
-    def is_own(self, headers):
-        """Whether a request names this host; an address can be no name of others."""
-        host = dict(headers).get(b'host', b'').decode('latin-1')
-        try:
-            name = urlsplit(f'//{host}').hostname or ''
-            return name in self.names or bool(ipaddress.ip_address(name))
-        except ValueError:
-            return False
-
-    async def __call__(self, scope, receive, send):
-        if scope['type'] != 'lifespan' and not self.is_own(scope['headers']):
-            await send(dict(type='http.response.start', status=421, headers=[]))
-            await send(dict(type='http.response.body', body=b'not this host'))
-            return
-
-        async def answer(message):
-            if message['type'] == 'http.response.start':
-                message['headers'] = [*message.get('headers', ()), self.HEADER]
-            await send(message)
-
-        await self.app(scope, receive, answer)
+    return response
 
 
-def import_gradio(folder):
-    """The package gradio, which keeps its files in a folder and tells nobody of us.
+def make_page(gradio, args):
+    """The layout of the page, and what its parts do."""
+    configs = find_files('--configs', args.configs, ['.py'])
+    checkpoints = find_files('--checkpoints', args.checkpoints, WEIGHTS)
+    images = find_files('--images', args.images, PICTURES)
+    kept = lru_cache(KEPT)(lambda *names: load(args, *names))
 
-    Raises:
-        ImportError: If it is missing.
-    """
-    os.environ['GRADIO_TEMP_DIR'] = folder
-    os.environ.setdefault('GRADIO_ANALYTICS_ENABLED', 'False')
-    try:
-        import gradio
-    except ImportError:
-        raise ImportError(
-            f"demo.py's page needs the package gradio: pip install {GRADIO} (Python "
-            '3.10 or newer); with IMAGE CONFIG CHECKPOINT it works without'
-        ) from None
-    return gradio
+    def show(path):
+        """The picture, its path and size for what follows, and no figures."""
+        size = check_picture(Path(path), args.max_megapixels)
+        return read_pixels(path), (Path(path), size), None, None, None
 
+    def chosen_models(view, names):
+        if view is None:
+            raise ValueError('there is no picture: upload or choose one')
+        pairs = [pair for pair in zip(names[::2], names[1::2]) if pair[0] != NONE]
+        if not pairs:
+            raise ValueError('no model is chosen: choose one')
+        return view[0], [kept(*pair) for pair in pairs]
 
-def free_port(host):
-    with socket.create_server((host, 0)) as server:
-        return server.getsockname()[1]
+    def show_predictions(view, *names):
+        path, subjects = chosen_models(view, names)
+        found = [predict(subject, path, args.score) for subject in subjects]
+        return draw_predictions(path, [subject.label for subject in subjects], found)
 
+    def show_attention(place: gradio.SelectData, view, *names):
+        path, subjects = chosen_models(view, names)
+        point = [(x + 0.5) / side for x, side in zip(place.index, view[1])]
+        rows = [row for x in subjects for row in attention_rows(x, path, [point])]
+        x, y = place.index
+        return gradio.Plot(draw_attention(rows), label=f'Attention at ({x}, {y})')
 
-def make_page(gradio, demo):
-    """The layout of the page, and which of its parts calls what of the demo."""
-    theme = gradio.themes.Default(  # with fonts that are not asked for elsewhere
-        font=['system-ui', 'sans-serif'], font_mono=['ui-monospace', 'monospace']
-    )
-    with gradio.Blocks(
-        title='mmlinattn', theme=theme, css=STYLE, analytics_enabled=False
-    ) as page:
+    def show_frequencies(view, *names):
+        path, subjects = chosen_models(view, names)
+        return draw_frequencies([frequencies_of(x, path) for x in subjects])
+
+    # no link to an API that is closed; a long name ends before the arrow
+    style = """footer {display: none !important}
+        input[role=listbox] {text-overflow: ellipsis; margin-right: 1.5em}"""
+    with gradio.Blocks(title='mmlinattn', css=style) as page:
         gradio.Markdown(
             '# What models predict, and what their attentions look at\n'
             'Choose models, then a picture. Click the picture to see what the '
             'attention of each layer gives to that place.'
         )
-        state = gradio.State()
+        view = gradio.State()
         with gradio.Row():
             with gradio.Column():
                 picture = gradio.Image(
@@ -331,162 +291,59 @@ def make_page(gradio, demo):
                     elem_id='picture',
                 )
                 upload = gradio.UploadButton('Upload a picture', elem_id='upload')
-                gradio.Markdown(f'{demo.limits}.')
+                gradio.Markdown(
+                    f'{", ".join(FORMATS)}, up to {args.max_megapixels:g} megapixels '
+                    f'and {MEGABYTES} MB.'
+                )
                 chosen = gradio.Dropdown(
-                    entries(demo.images),
+                    images,
                     value=None,
                     label='or choose one',
-                    visible=bool(demo.images),
+                    visible=bool(images),
                     elem_id='chosen',
                 )
             with gradio.Column(scale=2):
-                slots = [model_slot(gradio, demo, i) for i in range(MODELS)]
-                every_layer = gradio.Checkbox(
-                    label='Attention of every layer, not of the last of each stage',
-                    elem_id='every-layer',
-                )
+                models = []
+                for i in range(MODELS):
+                    with gradio.Row():
+                        models += [
+                            gradio.Dropdown(
+                                [('-', NONE), *configs],
+                                value=NONE if i else configs[0][1],
+                                label=f'Model {i + 1}',
+                                elem_id=f'config{i + 1}',
+                            ),
+                            gradio.Dropdown(
+                                [('none: random weights', NONE), *checkpoints],
+                                value=checkpoints[0][1] if checkpoints[i:] else NONE,
+                                label='Checkpoint',
+                                elem_id=f'checkpoint{i + 1}',
+                            ),
+                        ]
                 with gradio.Row():
-                    predict = gradio.Button(
+                    predicts = gradio.Button(
                         'Predict', variant='primary', elem_id='predict'
                     )
                     curves = gradio.Button('Frequency curves', elem_id='curves')
-                message = gradio.Textbox(
-                    'Choose a picture.',
-                    label='Message',
-                    interactive=False,
-                    elem_id='message',
-                )
-        results = [
-            figure_slot(gradio, name)
+        results = predictions, attention, frequencies = [
+            gradio.Plot(label=name, elem_id=name.lower())
             for name in ('Predictions', 'Attention', 'Frequencies')
         ]
-        models = [part for slot in slots for part in slot]
-        answers = Answers(demo)
-
-        def click(place: gradio.SelectData, view, every, *names):
-            return answers.attention(view, every, names, place.index)
-
-        predictions, attention, frequencies = results
-        shown = [message, state, picture, *results]
-        upload.upload(answers.upload, upload, shown, api_name=False)
-        chosen.input(answers.choose, chosen, shown, api_name=False)
-        predict.click(
-            answers.predict, [state, *models], [message, predictions], api_name=False
-        )
-        picture.select(
-            click, [state, every_layer, *models], [message, attention], api_name=False
-        )
-        curves.click(
-            answers.curves, [state, *models], [message, frequencies], api_name=False
-        )
+        # one request is answered at a time
+        options = dict(api_name=False, concurrency_id='models', concurrency_limit=1)
+        shown = [picture, view, *results]
+        upload.upload(show, upload, shown, **options)
+        chosen.input(show, chosen, shown, **options)
+        inputs = [view, *models]
+        predicts.click(show_predictions, inputs, predictions, **options)
+        curves.click(show_frequencies, inputs, frequencies, **options)
+        picture.select(show_attention, inputs, attention, **options)
     return page
-
-
-class Answers:
-    """What the parts of the page show, as values of its components.
-
-    Args:
-        demo (Demo): Answers.
-    """
-
-    def __init__(self, demo):
-        self.demo = demo
-
-    def upload(self, path):
-        """Message, state, picture, and three figures that are gone."""
-        return self.picture(lambda: self.demo.open_upload(path))
-
-    def choose(self, name):
-        return self.picture(lambda: self.demo.open_image(name))
-
-    def picture(self, read):
-        try:
-            image = read()
-        except (ValueError, OSError) as error:
-            return f'Error: {error}', None, None, None, None, None
-        height, width = image.shape[:2]
-        view = thumbnail(image, LARGEST_VIEW)
-        text = f'{width} x {height} pixels. Predict, or click a pixel.'
-        return text, (image, view.shape[1::-1]), view, None, None, None
-
-    def predict(self, view, *names):
-        def draw(image, choices):
-            return draw_predictions(image, self.demo.predict(image, choices))
-
-        return self.figure(draw, view, names, 'Predictions')
-
-    def attention(self, view, every_layer, names, place):
-        def draw(image, choices):
-            point = tuple((x + 0.5) / side for x, side in zip(place, view[1]))
-            rows = self.demo.attention(image, choices, point, every_layer)
-            return draw_heatmaps(rows)
-
-        return self.figure(draw, view, names, f'Attention at {tuple(place)}')
-
-    def curves(self, view, *names):
-        def draw(image, choices):
-            return draw_frequencies(self.demo.frequencies(image, choices))
-
-        return self.figure(draw, view, names, 'Frequency curves')
-
-    def figure(self, draw, view, names, what):
-        """Message and figure; of an error, the message only."""
-        start = time.perf_counter()
-        try:
-            if view is None:
-                raise ValueError('there is no picture: upload or choose one')
-            choices = [
-                Choice(*pair)
-                for pair in zip(names[::2], names[1::2])
-                if pair[0] != NO_MODEL
-            ]
-            pixels = figure_pixels(draw(view[0], choices))
-        except (ValueError, OSError) as error:
-            return f'Error: {error}', None
-        return f'{what}: {time.perf_counter() - start:.1f} s', pixels
-
-
-def entries(files):
-    """Entries of a list: file names where they differ, or else paths."""
-    names = [path.name for path in files.values()]
-    return [
-        (name if names.count(name) == 1 else key, key)
-        for name, key in zip(names, files)
-    ]
-
-
-def figure_slot(gradio, name):
-    """A heading, and the figure below it."""
-    gradio.Markdown(f'### {name}')
-    return gradio.Image(
-        show_label=False, interactive=False, format='png', elem_id=name.lower()
-    )
-
-
-def model_slot(gradio, demo, index):
-    """The two lists that a model is chosen in."""
-    configs, weights = entries(demo.configs), [RANDOM, *entries(demo.checkpoints)]
-    with gradio.Row():
-        return (
-            gradio.Dropdown(
-                [NO_MODEL, *configs],
-                value=NO_MODEL if index else next(iter(demo.configs)),
-                label=f'Model {index + 1}',
-                elem_id=f'config{index + 1}',
-            ),
-            gradio.Dropdown(
-                weights,
-                value=RANDOM if index else next(iter(demo.checkpoints), RANDOM),
-                label='Checkpoint',
-                elem_id=f'checkpoint{index + 1}',
-            ),
-        )
 
 
 def main(argv=None):
     args = parse_args(argv)
-    with input_errors():
-        write_files(args) if args.files else serve(args)
+    run(args, draw_files if args.files else serve)
 
 
 if __name__ == '__main__':

@@ -6,12 +6,12 @@ differ in their markers and dashes.
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from mmlinattn.utils.files import MARK
@@ -19,15 +19,10 @@ from mmlinattn.utils.files import MARK
 COLORS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
 MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X')
 DASHES = ('-', '--', '-.', ':')
-DPI = 150
 
 
 def line_style(index: int) -> dict[str, Any]:
-    """Arguments of a line that differs from the other ones of a plot.
-
-    Args:
-        index (int): Number of the line.
-    """
+    """Arguments of ``plot`` that tell a line, by its number, from the other ones."""
     return dict(
         color=COLORS[index % len(COLORS)],
         marker=MARKERS[index % len(MARKERS)],
@@ -38,13 +33,8 @@ def line_style(index: int) -> dict[str, Any]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure that leaves room for its labels.
-
-    Args:
-        width (float): In inches.
-        height (float): In inches.
-    """
-    return Figure((width, height), layout='constrained')
+    """A figure, its sides in inches, that leaves room for its labels."""
+    return Figure((width, height), dpi=150, layout='constrained')
 
 
 def tidy(axes: Axes, title: str, xlabel: str, ylabel: str) -> None:
@@ -57,50 +47,44 @@ def tidy(axes: Axes, title: str, xlabel: str, ylabel: str) -> None:
     axes.spines[['top', 'right']].set_visible(False)
 
 
+def plot_range(
+    axes: Axes,
+    xs: Sequence[float],
+    samples: Sequence[Sequence[float]],
+    index: int,
+    label: str,
+    center: Callable[[Sequence[float]], Any] = np.mean,
+) -> None:
+    """Draws the center of the samples at each x as a line, their range as a band."""
+    style = line_style(index)
+    axes.plot(xs, [center(x) for x in samples], label=label, **style)
+    low, high = list(map(min, samples)), list(map(max, samples))
+    axes.fill_between(xs, low, high, color=style['color'], alpha=0.2, lw=0)
+
+
 def save(figure: Figure, path: Path, svg: bool = False) -> list[Path]:
-    """Writes a figure.
-
-    Args:
-        figure (Figure): The figure.
-        path (Path): A .png file; its folder is made.
-        svg (bool): Writes an .svg file beside it, too.
-
-    Returns:
-        list[Path]: What was written.
-    """
+    """Writes a figure to a path without ending, as .png and if wanted as .svg."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    paths = [path, path.with_suffix('.svg')] if svg else [path]
-    for place in paths:
-        key = 'Software' if place.suffix == '.png' else 'Creator'
-        figure.savefig(place, dpi=DPI, metadata={key: MARK})
-    return paths
-
-
-def figure_pixels(figure: Figure) -> np.ndarray:
-    """A figure as (H, W, 3), uint8, RGB."""
-    canvas = FigureCanvasAgg(figure)
-    figure.set_dpi(DPI)
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+    keys = {'.png': 'Software', '.svg': 'Creator'} if svg else {'.png': 'Software'}
+    for ending, key in keys.items():
+        figure.savefig(f'{path}{ending}', metadata={key: MARK})
+    return [Path(f'{path}{ending}') for ending in keys]
 
 
 def save_numbers(numbers: dict[str, Any], path: Path) -> Path:
-    """Writes the numbers of a figure as JSON, with six digits; what is not finite
-    becomes null.
-
-    Args:
-        numbers (dict): What JSON can hold, and tensors' lists.
-        path (Path): The file; its folder is made.
-    """
+    """Writes what JSON can hold, and arrays, to a path without ending: with six digits,
+    null for what is not finite."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    marked = dict(about=MARK, **_rounded(numbers))
-    path.write_text(json.dumps(marked) + '\n')
-    return path
+    file = Path(f'{path}.json')
+    file.write_text(json.dumps(dict(about=MARK, **_rounded(numbers))) + '\n')
+    return file
 
 
 def _rounded(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: _rounded(value) for key, value in node.items()}
+    if isinstance(node, np.ndarray):
+        node = node.tolist()
     if isinstance(node, (list, tuple)):
         return [_rounded(value) for value in node]
     if isinstance(node, float):
