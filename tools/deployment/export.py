@@ -12,7 +12,7 @@ examples:
   python tools/deployment/export.py CONFIG CHECKPOINT --format torchscript
 """
 
-import os
+import argparse
 import sys
 from pathlib import Path
 
@@ -20,7 +20,10 @@ import torch
 
 from mmlinattn.deployment import FORMATS, ExportedModel, export, parity, quantize
 from mmlinattn.engine.part_errors import quiet
+from mmlinattn.engine.preflight import build_model
+from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.utils import load_config
+from mmlinattn.weights import fit, read_checkpoint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -32,7 +35,6 @@ from mmlinattn_tools.cli import (
     output_file,
     protect,
 )
-from mmlinattn_tools.visualization import load_model, side
 
 # what a data preprocessor does to images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
@@ -106,6 +108,14 @@ def parse_args(argv=None):
     return args
 
 
+def side(text):
+    if not text.isdecimal() or int(text) < MIN_SIDE:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is not a number of pixels, {MIN_SIDE} or more'
+        )
+    return int(text)
+
+
 def verify(model, run, args):
     """Prints the parity at a second size; whether it is within the tolerance."""
     torch.manual_seed(0)
@@ -121,12 +131,16 @@ def run(args):
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
     whole = path.with_suffix('.float32.onnx')
     protect(args, path, *[whole] * args.int8)
-    if args.trust:
-        os.environ['MMLINATTN_TRUST'] = '1'
     cfg = load_config(args.config, args.cfg_options)
     if 'model' not in cfg:
         raise ValueError(f'{args.config} has no model')
-    model = load_model(cfg, args.checkpoint, whole=True)
+    model = build_model(cfg)
+    found = fit(model, read_checkpoint(args.checkpoint, trust=args.trust))
+    if not found.whole:
+        raise ValueError(
+            f'checkpoint={args.checkpoint!r} is of another model: {found.describe()}'
+        )
+    model.load_state_dict(found.state_dict, strict=False)
     if args.backbone_only:
         model = getattr(model, 'backbone', model)
     model = ExportedModel(model)
