@@ -132,7 +132,7 @@ def count_flops(
         model.eval()
         stack.enter_context(torch.no_grad())
         stack.enter_context(_FunctionMode(tally))
-        stack.enter_context(_DispatchMode(tally))
+        stack.enter_context(tally)
         (forward or model)(*inputs)
     return FlopCount(tally.macs)
 
@@ -161,10 +161,12 @@ _OUR_PRODUCTS: dict[Callable[..., Any], tuple[Callable[..., Any], str]] = {
 }
 
 
-class _Tally:
-    """Adds up, and knows which module and which attention is at work."""
+class _Tally(TorchDispatchMode):
+    """Adds up the operations that do the work, by the module and the kind of attention
+    that they are in."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.macs: Counter[tuple[str, str]] = Counter()
         self.module = ''
         self.product_kind = 'matmul'
@@ -174,6 +176,17 @@ class _Tally:
         if not self.muted:
             kind = self.product_kind if kind == 'matmul' else kind
             self.macs[self.module, kind] += macs
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        # 'mm_' is 'mm' in place
+        name = func.overloadpacket.__name__.removesuffix('_')
+        if name in _OPERATIONS:
+            kind, formula = _OPERATIONS[name]
+            self.add(kind, formula(args, out))
+        return out
 
     def watch(
         self,
@@ -220,25 +233,6 @@ class _FunctionMode(TorchFunctionMode):
         if func is F.adaptive_avg_pool2d:
             self.tally.add('resampling', args[0].numel())
         return func(*args, **kwargs)
-
-
-class _DispatchMode(TorchDispatchMode):
-    """Counts the operations that do the work."""
-
-    def __init__(self, tally: _Tally) -> None:
-        super().__init__()
-        self.tally = tally
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        out = func(*args, **(kwargs or {}))
-        # 'mm_' is 'mm' in place
-        name = func.overloadpacket.__name__.removesuffix('_')
-        if name in _OPERATIONS:
-            kind, formula = _OPERATIONS[name]
-            self.tally.add(kind, formula(args, out))
-        return out
 
 
 def _conv(args: Any, out: Any) -> int:
