@@ -186,7 +186,7 @@ def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
 
 def blocks_of(model: nn.Module) -> dict[str, TransformerBlock]:
     """Transformer blocks that update all tokens, by name, in their order."""
-    from mmlinattn.models.attentions import ClassAttention
+    from mmlinattn.models.attentions.talking_heads import ClassAttention
     from mmlinattn.models.layers import TransformerBlock
 
     return {

@@ -8,12 +8,8 @@ A table stands between two comments, of which the first says what is in it:
 FOLDER is one of configs/. METHOD is how the names of its configs begin, such as
 mask-rcnn, or in1k for classifiers. DATA is a data set as the metafiles call it, such as
 COCO. What the papers print beside our counts is in docs/printed/.
-
-example:
-  python tools/misc/model_zoo.py --check
 """
 
-import difflib
 import re
 import sys
 from pathlib import Path
@@ -48,39 +44,25 @@ TITLES = (
 ZOO = Path('docs/model_zoo.md')
 
 
-def parse_args(argv=None):
-    parser = Parser(description=__doc__)
-    parser.add_argument(
-        '--check',
-        action='store_true',
-        help='write nothing; print what differs, and exit with 1 if anything does',
-    )
-    return parser.parse_args(argv)
-
-
 def read_metafiles(root):
     """Entries of the metafiles that the index names, by the folder of their configs."""
-    index = yaml.safe_load((root / 'model-index.yml').read_text('utf-8'))
-    return {
-        Path(path).parent.name: yaml.safe_load((root / path).read_text('utf-8'))[
-            'Models'
-        ]
-        for path in index['Import']
-    }
+    index = yaml.safe_load((root / 'model-index.yml').read_bytes())
+    metafiles = [root / path for path in index['Import']]
+    return {x.parent.name: yaml.safe_load(x.read_bytes())['Models'] for x in metafiles}
 
 
 def read_printed(root):
     """Rows of docs/printed by the name of their config, all figures as text."""
     printed = {}
     for path in sorted(root.glob('docs/printed/*.yml')):
-        paper = yaml.safe_load(path.read_text('utf-8'))
+        paper = yaml.safe_load(path.read_bytes())
         for table in paper['Tables']:
             for row in table['Rows']:
                 name = row['config']
                 if name in printed:
                     raise ValueError(f'{path}: config={name!r} has two rows')
                 source = f'[Table {table["Table"]}]({paper["Address"]})'
-                printed[name] = dict(row, table=table['Table'], source=source)
+                printed[name] = dict(row, source=source)
     return printed
 
 
@@ -189,24 +171,10 @@ def render_all(root):
 
 
 def main(argv=None):
-    args = parse_args(argv)
+    Parser(description=__doc__).parse_args(argv)
     with errors_in_one_line(OSError, ValueError):
-        pages = render_all(ROOT)
-    differ = False
-    for path, text in pages.items():
-        file = ROOT / path
-        old = file.read_text('utf-8') if file.is_file() else ''
-        if old == text:
-            continue
-        differ = True
-        if args.check:
-            lines = old.splitlines(), text.splitlines()
-            print('\n'.join(difflib.unified_diff(*lines, str(path), 'metafiles', n=0)))
-        else:
-            file.write_text(text, 'utf-8')
-            print(path)
-    if args.check and differ:
-        sys.exit(1)
+        for path, text in render_all(ROOT).items():
+            (ROOT / path).write_text(text, 'utf-8')
 
 
 if __name__ == '__main__':
