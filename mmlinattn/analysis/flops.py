@@ -177,13 +177,20 @@ class _Tally(TorchDispatchMode):
             kind = self.product_kind if kind == 'matmul' else kind
             self.macs[self.module, kind] += macs
 
+    def add_attention(self, query: Tensor, key: Tensor, out: Tensor) -> None:
+        """Products QK^T and AV of (..., N_q, d), (..., N_k, d) and (..., N_q, d_v)."""
+        num_scores = prod(out.shape[:-1]) * key.size(-2)
+        self.add('softmax_attention', num_scores * (query.size(-1) + out.size(-1)))
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         out = func(*args, **(kwargs or {}))
         # 'mm_' is 'mm' in place
         name = func.overloadpacket.__name__.removesuffix('_')
-        if name in _OPERATIONS:
+        if name.startswith('_scaled_dot_product'):
+            self.add_attention(args[0], args[1], out[0])
+        elif name in _OPERATIONS:
             kind, formula = _OPERATIONS[name]
             self.add(kind, formula(args, out))
         return out
@@ -225,10 +232,7 @@ class _FunctionMode(TorchFunctionMode):
             self.tally.muted = True
             out = func(*args, **kwargs)
             self.tally.muted = False
-            # (..., N_q, d), (..., N_k, d) and (..., N_q, d_v)
-            num_scores = prod(out.shape[:-1]) * named['key'].size(-2)
-            dims = named['query'].size(-1) + out.size(-1)
-            self.tally.add('softmax_attention', num_scores * dims)
+            self.tally.add_attention(named['query'], named['key'], out)
             return out
         if func is F.adaptive_avg_pool2d:
             self.tally.add('resampling', args[0].numel())
