@@ -21,7 +21,7 @@ from mmlinattn.utils import load_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / 'docs/flops.md'
-TABLE = re.compile(r'(<!-- flops: (.+) -->\n).*?(<!-- end of flops -->)', re.S)
+TABLE = re.compile(r'(<!-- flops: (.+?) -->\n).*?(<!-- end of flops -->)', re.S)
 
 spec = importlib.util.spec_from_file_location(
     'get_flops', ROOT / 'tools/analysis_tools/get_flops.py'
