@@ -137,7 +137,7 @@ def test_random_landmarks(inputs, capsys):
         ('nowhere.pth', [], "'nowhere.pth'"),
         ('classifier.py', [], 'is no file of torch.save'),
         ('other.pth', [], "'other.pth' is of another model: .* missing"),
-        ('weights.pth', ['--cfg-options', 'modle.x=1'], "'model'"),
+        ('weights.pth', ['--cfg-options', 'defualt_scope=x'], "'default_scope'"),
         ('weights.pth', ['--out', 'other.pth'], '--overwrite'),
         ('weights.pth', ['--shape', '16', '16'], '32 or more'),
         ('weights.pth', ['--verify', '64'], 'takes H and W'),
