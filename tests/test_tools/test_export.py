@@ -139,7 +139,7 @@ def test_random_landmarks(inputs, capsys):
         ('other.pth', [], "'other.pth' is of another model: .* missing"),
         ('weights.pth', ['--cfg-options', 'defualt_scope=x'], "'default_scope'"),
         ('weights.pth', ['--out', 'other.pth'], '--overwrite'),
-        ('weights.pth', ['--shape', '16', '16'], '32 or more'),
+        ('weights.pth', ['--shape', '16', '16'], 'must be 32 to'),
         ('weights.pth', ['--verify', '64'], 'takes H and W'),
         ('weights.pth', ['--format=export', '--verify', '64', '64'], 'the one size'),
         ('weights.pth', ['--int8', '--format=export'], 'needs --format'),

@@ -19,7 +19,6 @@ example:
   python tools/analysis_tools/get_flops.py configs/soft/soft-t_in1k.py --shape 224
 """
 
-import argparse
 import copy
 import json
 import os.path as osp
@@ -46,6 +45,7 @@ from mmlinattn_tools.cli import (
     add_cfg_options,
     add_overwrite,
     errors_in_one_line,
+    number,
     one_line,
     output_file,
     protect,
@@ -60,7 +60,7 @@ def parse_args(argv=None):
     parser.add_argument(
         '--shape',
         nargs='+',
-        type=side,
+        type=number(int, 1, 2**16),
         metavar='SIDE',
         help='height and width of the image in pixels, or one number for both '
         "(default: the scale of the config's test pipeline, padded as its data "
@@ -78,12 +78,6 @@ def parse_args(argv=None):
     if args.shape and len(args.shape) > 2:
         parser.error(f'--shape takes one or two numbers, got {len(args.shape)}')
     return args
-
-
-def side(text):
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f'{text!r} is not a positive number of pixels')
-    return int(text)
 
 
 def default_shape(cfg):

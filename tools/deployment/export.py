@@ -12,7 +12,6 @@ examples:
   python tools/deployment/export.py CONFIG CHECKPOINT --format torchscript
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -32,10 +31,12 @@ from mmlinattn_tools.cli import (
     add_cfg_options,
     add_overwrite,
     errors_in_one_line,
+    number,
     output_file,
     protect,
 )
 
+SIDE = number(int, MIN_SIDE, 2**16)
 # what a data preprocessor does to images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
 
@@ -57,7 +58,7 @@ def parse_args(argv=None):
     parser.add_argument(
         '--shape',
         nargs=2,
-        type=side,
+        type=SIDE,
         metavar=('H', 'W'),
         default=[224, 224],
         help='size of the image that the exporter runs the model on; default: 224 224',
@@ -65,7 +66,7 @@ def parse_args(argv=None):
     parser.add_argument(
         '--verify',
         nargs='*',
-        type=side,
+        type=SIDE,
         metavar='SIDE',
         help='compare the outputs of the file and of the model, on random images of '
         'the size H W; default: 33 and 65 pixels more than --shape, or that size for '
@@ -106,14 +107,6 @@ def parse_args(argv=None):
     if args.int8 and args.format != 'onnx':
         parser.error(f'--int8 needs --format onnx, got {args.format}')
     return args
-
-
-def side(text):
-    if not text.isdecimal() or int(text) < MIN_SIDE:
-        raise argparse.ArgumentTypeError(
-            f'{text!r} is not a number of pixels, {MIN_SIDE} or more'
-        )
-    return int(text)
 
 
 def verify(model, run, args):
