@@ -11,12 +11,12 @@ multiply-accumulate. Counted, in eval mode:
   :func:`torch.nn.functional.scaled_dot_product_attention`:
   N_q * N_k * d for QK^T and as much for AV, masked entries included;
 - the Newton-Raphson pseudo-inverse of softmax-free attention as the model
-  states it, 2 m^3 a step, by whichever solver it is computed.
+  states it, 2 m^3 a step, whichever solver computes it.
 
 Element-wise functions (activations, softmax, exp, additions) and the custom
 operations of mmcv (RoIAlign, deformable convolution) are not counted. Nothing
 depends on the values, the device or the torch version, so that a model on the
-meta device is counted at any size in no time.
+meta device is counted at any size without computing anything.
 """
 
 from collections import Counter
@@ -53,10 +53,9 @@ KINDS = {
     'pseudo_inverse': 'its pseudo-inverse: Newton-Raphson steps, or Cholesky',
 }
 
-# Modules that may write softmax attention out, by name: torch's and that of mmcv
-# and mmpretrain, ours, and the one of Swin in mmdet, mmseg and mmpretrain.
-SOFTMAX_ATTENTIONS = ('MultiheadAttention', 'TalkingHeadsAttention', 'WindowMSA')
-
+# Modules of other libraries that may write softmax attention out, by name: torch's and
+# that of mmcv and mmpretrain, and the one of Swin in mmdet, mmseg and mmpretrain.
+SOFTMAX_ATTENTIONS = ('MultiheadAttention', 'WindowMSA')
 
 # Multiply-accumulates of an operation, by its arguments and its result.
 Formula = Callable[[Any, Any], int]
@@ -103,9 +102,9 @@ def count_flops(
 ) -> FlopCount:
     """Counts the FLOPs of one forward pass; the module's docstring says how.
 
-    Softmax attention is recognized in ``scaled_dot_product_attention`` and in
-    the modules of ``SOFTMAX_ATTENTIONS``; where another module writes it out,
-    its products are of kind 'matmul'.
+    Softmax attention is recognized in ``scaled_dot_product_attention``. A module that
+    writes it out has the class attribute ``product_kind = 'softmax_attention'``, or is
+    one of ``SOFTMAX_ATTENTIONS``; the products of others are of kind 'matmul'.
 
     Args:
         model (nn.Module): The model, on the device of its inputs. It is run in
@@ -118,25 +117,29 @@ def count_flops(
         FlopCount: The multiply-accumulates of the whole batch.
     """
     tally = _Tally()
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with ExitStack() as stack:
-            for name, module in model.named_modules():
-                attention = type(module).__name__ in SOFTMAX_ATTENTIONS
-                kind = 'softmax_attention' if attention else None
-                _watch_forward(stack, tally, module, kind, name)
-            for function, counted, kind, options in _OUR_PRODUCTS:
-                watched = tally.watch(counted, kind, options=options)
-                stack.enter_context(substituted(function, watched))
-            stack.enter_context(torch.no_grad())
-            stack.enter_context(_FunctionMode(tally))
-            stack.enter_context(_DispatchMode(tally))
-            (forward or model)(*inputs)
-    finally:
-        for module, mode in modes:
-            module.training = mode
+    with ExitStack() as stack:
+        for name, module in model.named_modules():
+            stack.callback(setattr, module, 'training', module.training)
+            # not hooks: some libraries call forward() without them
+            own = vars(module)
+            if 'forward' in own:
+                stack.callback(own.__setitem__, 'forward', own['forward'])
+            else:
+                stack.callback(own.pop, 'forward')
+            own['forward'] = tally.watch(module.forward, _product_kind(module), name)
+        for function, (counted, kind) in _OUR_PRODUCTS.items():
+            stack.enter_context(substituted(function, tally.watch(counted, kind)))
+        model.eval()
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(_FunctionMode(tally))
+        stack.enter_context(tally)
+        (forward or model)(*inputs)
     return FlopCount(tally.macs)
+
+
+def _product_kind(module: nn.Module) -> Optional[str]:
+    is_softmax = type(module).__name__ in SOFTMAX_ATTENTIONS
+    return getattr(module, 'product_kind', 'softmax_attention' if is_softmax else None)
 
 
 def _explicit_products(q: Tensor, k: Tensor) -> tuple[Callable, Callable]:
@@ -144,34 +147,26 @@ def _explicit_products(q: Tensor, k: Tensor) -> tuple[Callable, Callable]:
     return lambda v: kernel @ v, lambda y: kernel.mT @ y
 
 
-# Functions of ours, what is counted in their place, the kind of their batched products,
-# and the arguments that make them do what they stand for.
-_Function = Callable[..., Any]
-_OUR_PRODUCTS: tuple[tuple[_Function, _Function, str, dict[str, Any]], ...] = (
-    (softmax_free_attention, softmax_free_attention, 'gaussian_kernel', {}),
-    (kernel_products, _explicit_products, 'gaussian_kernel', {}),
-    (newton_pinv, newton_pinv, 'pseudo_inverse', dict(solver='newton')),
-    (cholesky_solve, cholesky_solve, 'pseudo_inverse', {}),
-)
+def _newton_steps(*args: Any, pinv: Any = newton_pinv, **kwargs: Any) -> Tensor:
+    # `newton_pinv` is the name of this function while it is counted
+    return pinv(*args, **{**kwargs, 'solver': 'newton'})
 
 
-def _watch_forward(
-    stack: ExitStack, tally: '_Tally', module: nn.Module, kind: Optional[str], name: str
-) -> None:
-    """Has a module's forward pass tallied until the stack is closed."""
-    # not hooks: some libraries call forward() without them
-    own = vars(module)
-    if 'forward' in own:
-        stack.callback(own.__setitem__, 'forward', own['forward'])
-    else:
-        stack.callback(own.pop, 'forward')
-    own['forward'] = tally.watch(module.forward, kind, module=name)
+# Functions of ours: what is counted in their place, and the kind of its products.
+_OUR_PRODUCTS: dict[Callable[..., Any], tuple[Callable[..., Any], str]] = {
+    softmax_free_attention: (softmax_free_attention, 'gaussian_kernel'),
+    kernel_products: (_explicit_products, 'gaussian_kernel'),
+    newton_pinv: (_newton_steps, 'pseudo_inverse'),
+    cholesky_solve: (cholesky_solve, 'pseudo_inverse'),
+}
 
 
-class _Tally:
-    """Adds up, and knows which module and which attention is at work."""
+class _Tally(TorchDispatchMode):
+    """Adds up the operations that do the work, by the module and the kind of attention
+    that they are in."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.macs: Counter[tuple[str, str]] = Counter()
         self.module = ''
         self.product_kind = 'matmul'
@@ -182,28 +177,38 @@ class _Tally:
             kind = self.product_kind if kind == 'matmul' else kind
             self.macs[self.module, kind] += macs
 
+    def add_attention(self, query: Tensor, key: Tensor, out: Tensor) -> None:
+        """Products QK^T and AV of (..., N_q, d), (..., N_k, d) and (..., N_q, d_v)."""
+        num_scores = prod(out.shape[:-1]) * key.size(-2)
+        self.add('softmax_attention', num_scores * (query.size(-1) + out.size(-1)))
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        out = func(*args, **(kwargs or {}))
+        # 'mm_' is 'mm' in place
+        name = func.overloadpacket.__name__.removesuffix('_')
+        if name.startswith('_scaled_dot_product'):
+            self.add_attention(args[0], args[1], out[0])
+        elif name in _OPERATIONS:
+            kind, formula = _OPERATIONS[name]
+            self.add(kind, formula(args, out))
+        return out
+
     def watch(
         self,
         function: Callable[..., Any],
         kind: Optional[str] = None,
         module: Optional[str] = None,
-        options: Optional[dict[str, Any]] = None,
     ) -> Callable[..., Any]:
-        """A function that says whose and of which kind its products are.
-
-        Args:
-            function (callable): The function.
-            kind (str, optional): Kind of its batched products.
-            module (str, optional): Name of the module that it belongs to.
-            options (dict, optional): Arguments that it is to be called with.
-        """
+        """A function that notes the kind of its batched products, and its module."""
 
         @wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
             outside = self.module, self.product_kind
             self.module = self.module if module is None else module
             self.product_kind = kind or self.product_kind
-            out = function(*args, **{**kwargs, **(options or {})})
+            out = function(*args, **kwargs)
             self.module, self.product_kind = outside
             return out
 
@@ -218,57 +223,20 @@ class _FunctionMode(TorchFunctionMode):
         self.tally = tally
 
     def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: Any = (),
-        kwargs: Optional[dict[str, Any]] = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
-            named = {**dict(zip(('query', 'key', 'value'), args)), **kwargs}
+            named = {**dict(zip(('query', 'key'), args)), **kwargs}
             # fused or not, its own products are not to be counted again
             self.tally.muted = True
             out = func(*args, **kwargs)
             self.tally.muted = False
-            macs = _attention(named['query'], named['key'], out)
-            self.tally.add('softmax_attention', macs)
+            self.tally.add_attention(named['query'], named['key'], out)
             return out
         if func is F.adaptive_avg_pool2d:
             self.tally.add('resampling', args[0].numel())
         return func(*args, **kwargs)
-
-
-class _DispatchMode(TorchDispatchMode):
-    """Counts the operations that do the work."""
-
-    def __init__(self, tally: _Tally) -> None:
-        super().__init__()
-        self.tally = tally
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: Any = (),
-        kwargs: Optional[dict[str, Any]] = None,
-    ) -> Any:
-        out = func(*args, **(kwargs or {}))
-        # 'mm_' is 'mm' in place
-        name = func.overloadpacket.__name__.removesuffix('_')
-        if name.startswith('_scaled_dot_product'):
-            macs = _attention(args[0], args[1], out[0])
-            self.tally.add('softmax_attention', macs)
-        elif name in _OPERATIONS:
-            kind, formula = _OPERATIONS[name]
-            self.tally.add(kind, formula(args, out))
-        return out
-
-
-def _attention(query: Tensor, key: Tensor, out: Tensor) -> int:
-    """Products QK^T and AV of (..., N_q, d), (..., N_k, d), (..., N_q, d_v)."""
-    num_scores = prod(out.shape[:-1]) * key.size(-2)
-    return num_scores * (query.size(-1) + out.size(-1))
 
 
 def _conv(args: Any, out: Any) -> int:
@@ -282,8 +250,8 @@ def _product(matrix: int, factor: int) -> Formula:
     return lambda args, out: args[matrix].numel() * args[factor].size(-1)
 
 
-def _vector_product(matrix: int) -> Formula:
-    return lambda args, out: args[matrix].numel()
+def _per_input(place: int) -> Formula:
+    return lambda args, out: args[place].numel()
 
 
 def _norm(weight: int) -> Formula:
@@ -300,27 +268,18 @@ def _per_output(cost: int) -> Formula:
     return lambda args, out: cost * out.numel()
 
 
-def _cholesky(args: Any, out: Any) -> int:
-    return args[0].numel() * args[0].size(-1) // 6
-
-
-def _cholesky_solve(args: Any, out: Any) -> int:
-    # two triangular solves, half a product each
-    return args[0].numel() * args[1].size(-1)
-
-
 # ATen operation -> kind and formula
 _OPERATIONS: dict[str, tuple[str, Formula]] = {
     'convolution': ('conv', _conv),
     'mm': ('linear', _product(0, 1)),
     'addmm': ('linear', _product(1, 2)),
-    'mv': ('linear', _vector_product(0)),
-    'addmv': ('linear', _vector_product(1)),
+    'mv': ('linear', _per_input(0)),
+    'addmv': ('linear', _per_input(1)),
     'bmm': ('matmul', _product(0, 1)),
     'baddbmm': ('matmul', _product(1, 2)),
-    'dot': ('matmul', _vector_product(0)),
-    'linalg_cholesky_ex': ('matmul', _cholesky),
-    'cholesky_solve': ('matmul', _cholesky_solve),
+    'dot': ('matmul', _per_input(0)),
+    'linalg_cholesky_ex': ('matmul', lambda args, out: _product(0, 0)(args, out) // 6),
+    'cholesky_solve': ('matmul', _product(0, 1)),  # two triangular solves, half each
     'native_layer_norm': ('norm', _norm(2)),
     'native_group_norm': ('norm', _norm(1)),
     'native_batch_norm': ('norm', _batch_norm),

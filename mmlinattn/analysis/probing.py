@@ -16,24 +16,9 @@ if TYPE_CHECKING:
 
 
 class AttentionProbe:
-    r"""Output of an attention, and how it depends on the values.
+    """Output of an attention, and how it depends on the values.
 
-    ``attend`` is linear in the values: :math:`o_{ic} = \sum_j A^c_{ij} v_{jc}`. Row i
-    of A is the gradient of output i with respect to the values. Where all channels
-    of a head have one matrix, a backward pass gives as many rows as the head has
-    channels; otherwise it gives one, the mean over the channels. AttnScale is
-    included, as in ``attend``. Time and memory are linear in N for a linear
-    attention.
-
-    Args:
-        attention (BaseAttention): In eval mode.
-        q (Tensor): What ``attention.attend`` takes, (B, N, C).
-        k (Tensor): (B, M, C).
-        v (Tensor): (B, M, C).
-        hw_shape (tuple[int]): (H, W).
-
-    Raises:
-        ValueError: If the attention is in training mode.
+    See :func:`attention_rows` for the arguments and errors.
     """
 
     def __init__(
@@ -60,28 +45,28 @@ class AttentionProbe:
         return self._out.detach()
 
     def rows(self, queries: Sequence[int]) -> Tensor:
-        """Weights that some queries give to all keys.
-
-        Args:
-            queries (Sequence[int]): Indices of queries, in 0...N - 1.
-
-        Returns:
-            Tensor: (B, h, number of queries, M).
-
-        Raises:
-            ValueError: If an index is out of range.
-        """
-        num_queries = self._out.size(1)
-        wrong = [i for i in queries if not 0 <= i < num_queries]
+        """What :func:`attention_rows` returns."""
+        out, v = self._out, self._v
+        wrong = [i for i in queries if not 0 <= i < out.size(1)]
         if wrong:
-            raise ValueError(f'queries must be in 0...{num_queries - 1}, got {wrong}')
-        attention, out, v = self._attention, self._out, self._v
-        heads = attention.dims_of_heads
-        take = _shared_rows if attention.one_matrix_per_head else _mean_row
-        step = min(heads) if attention.one_matrix_per_head else 1
-        chunks = [queries[i : i + step] for i in range(0, len(queries), step)]
-        rows = [take(out, v, heads, chunk) for chunk in chunks]
-        return torch.cat(rows or [v.new_zeros(len(v), len(heads), 0, v.size(1))], 2)
+            raise ValueError(f'queries must be in 0...{out.size(1) - 1}, got {wrong}')
+        heads = self._attention.dims_of_heads
+        shared = self._attention.one_matrix_per_head
+        rows = [v.new_zeros(len(v), len(heads), 0, v.size(1))]
+        step = min(heads) if shared else 1
+        for i in range(0, len(queries), step):
+            chunk = queries[i : i + step]
+            probe = torch.zeros_like(out)
+            for head in probe.split(heads, -1):
+                # a channel for each query, or all channels for one
+                head[:, chunk, range(len(chunk)) if shared else slice(None)] = 1
+            (grad,) = torch.autograd.grad(out, v, probe, retain_graph=True)
+            parts = [
+                head[..., : len(chunk)] if shared else head.mean(-1, keepdim=True)
+                for head in grad.split(heads, -1)
+            ]
+            rows.append(torch.stack(parts, 1).mT)
+        return torch.cat(rows, 2)
 
 
 def attention_rows(
@@ -92,7 +77,14 @@ def attention_rows(
     hw_shape: tuple[int, int],
     queries: Sequence[int],
 ) -> Tensor:
-    """Weights that some queries give to all keys, see :class:`AttentionProbe`.
+    r"""Weights that some queries give to all keys.
+
+    ``attend`` is linear in the values: :math:`o_{ic} = \sum_j A^c_{ij} v_{jc}`. Row i
+    of A is the gradient of output i with respect to the values. Where all channels
+    of a head have one matrix, a backward pass gives as many rows as the head has
+    channels; otherwise it gives one, the mean over the channels. AttnScale is
+    included, as in ``attend``. Time and memory are linear in N for a linear
+    attention.
 
     Args:
         attention (BaseAttention): In eval mode.
@@ -110,26 +102,3 @@ def attention_rows(
             mode.
     """
     return AttentionProbe(attention, q, k, v, hw_shape).rows(queries)
-
-
-def _shared_rows(
-    out: Tensor, v: Tensor, heads: Sequence[int], queries: Sequence[int]
-) -> Tensor:
-    """One row per channel of a head, (B, h, number of queries, M)."""
-    probe = torch.zeros_like(out)
-    for head in probe.split(heads, -1):
-        head[:, queries, range(len(queries))] = 1
-    (grad,) = torch.autograd.grad(out, v, probe, retain_graph=True)
-    parts = grad.transpose(-2, -1).split(heads, -2)
-    return torch.stack([head[:, : len(queries)] for head in parts], 1)
-
-
-def _mean_row(
-    out: Tensor, v: Tensor, heads: Sequence[int], queries: Sequence[int]
-) -> Tensor:
-    """One row, the mean over the channels of a head, (B, h, 1, M)."""
-    probe = torch.zeros_like(out)
-    probe[:, queries] = 1
-    (grad,) = torch.autograd.grad(out, v, probe, retain_graph=True)
-    parts = grad.split(heads, -1)
-    return torch.stack([head.mean(-1, keepdim=True).mT for head in parts], 1)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import torch
@@ -23,13 +23,6 @@ from .probing import AttentionProbe
 if TYPE_CHECKING:
     from mmlinattn.models.attentions.base import BaseAttention
     from mmlinattn.models.layers import TransformerBlock
-
-
-def is_class_attention(module: nn.Module) -> bool:
-    """Whether the class token is the only query."""
-    from mmlinattn.models.attentions import ClassAttention
-
-    return isinstance(module, ClassAttention)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,22 +64,15 @@ class AttentionCall:
         return self.module.key_shape(self.map_shape)
 
     def query_at(self, x: float, y: float) -> int:
-        """Index of the query at a position of the image.
+        """Index of the query at a position of the image, or of the only query.
 
         Args:
             x (float): From the left, 0, to the right, 1.
             y (float): From the top, 0, to the bottom, 1.
-
-        Returns:
-            int: The index; 0 for the class token of class attention, which is the
-            only query.
         """
-        if is_class_attention(self.module):
-            return 0
         height, width = self.map_shape
         row = min(int(y * height), height - 1)
-        column = min(int(x * width), width - 1)
-        return self.num_extra + row * self.hw_shape[1] + column
+        return self._query(row * width + min(int(x * width), width - 1))
 
     def queries(self, limit: int) -> list[int]:
         """Indices of the map's queries, evenly spread if there are more than a limit.
@@ -94,15 +80,16 @@ class AttentionCall:
         Args:
             limit (int): The most that are wanted.
         """
-        if is_class_attention(self.module):
-            return [0]
-        num = math.prod(self.map_shape)
+        num = 1 if self.q.size(1) == 1 else math.prod(self.map_shape)
         tokens = torch.linspace(0, num - 1, min(num, limit)).round().long().tolist()
-        width = self.map_shape[1]
-        return [
-            self.num_extra + token // width * self.hw_shape[1] + token % width
-            for token in tokens
-        ]
+        return [self._query(token) for token in tokens]
+
+    def _query(self, token: int) -> int:
+        """Index of the query of a token of the map."""
+        if self.q.size(1) == 1:  # as that of class attention
+            return 0
+        row, column = divmod(token, self.map_shape[1])
+        return self.num_extra + row * self.hw_shape[1] + column
 
     def rows(self, queries: Sequence[int]) -> Tensor:
         """Weights that some queries give to the keys of the map.
@@ -156,13 +143,20 @@ def watch(
         ValueError: If the model has no attention of mmlinattn.
     """
     attentions = attentions_of(model)
+
+    def after(name: str, block: Any, args: Any, kwargs: Any, out: Tensor) -> None:
+        hw_shape = tuple(kwargs.get('hw_shape', args[-1]))
+        if on_block:
+            on_block(BlockCall(name, block, out, hw_shape))
+
     with ExitStack() as stack:
-        for name, module in attentions.items():
-            if on_attention:
+        if on_attention:
+            for name, module in attentions.items():
                 _watch_attention(stack, name, module, on_attention)
-        for name, module in blocks_of(model).items():
-            if on_block:
-                _watch_block(stack, name, module, on_block)
+        for name, block in blocks_of(model).items():
+            hook = partial(after, name)
+            handle = block.register_forward_hook(hook, with_kwargs=True)
+            stack.callback(handle.remove)
         yield
 
 
@@ -192,12 +186,14 @@ def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
 
 def blocks_of(model: nn.Module) -> dict[str, TransformerBlock]:
     """Transformer blocks that update all tokens, by name, in their order."""
+    from mmlinattn.models.attentions.talking_heads import ClassAttention
     from mmlinattn.models.layers import TransformerBlock
 
     return {
         name: module
         for name, module in model.named_modules()
-        if isinstance(module, TransformerBlock) and not is_class_attention(module.attn)
+        if isinstance(module, TransformerBlock)
+        and not isinstance(module.attn, ClassAttention)
     }
 
 
@@ -232,17 +228,3 @@ def _watch_attention(
     stack.callback(handle.remove)
     stack.callback(own.pop, 'attend', None)
     own['attend'] = watched
-
-
-def _watch_block(
-    stack: ExitStack,
-    name: str,
-    module: TransformerBlock,
-    visit: Callable[[BlockCall], Any],
-) -> None:
-    def after(_module: nn.Module, args: Any, kwargs: Any, out: Tensor) -> None:
-        hw_shape = kwargs.get('hw_shape', args[-1])
-        visit(BlockCall(name, module, out, tuple(hw_shape)))
-
-    handle = module.register_forward_hook(after, with_kwargs=True)
-    stack.callback(handle.remove)

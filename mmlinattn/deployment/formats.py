@@ -1,8 +1,10 @@
-"""Writes a model to a file of another format, and runs such files."""
+"""Writes a model to a file of another format, and runs and compares such files."""
 
 import json
+import logging
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -13,10 +15,8 @@ from .outputs import ExportedModel
 
 # the oldest with LayerNormalization; ONNX Runtime has known it since 1.12
 OPSET = 17
-MIN_SIDE = 32
 
-Outputs = Sequence[Tensor]
-Runner = Callable[[Tensor], Outputs]
+Runner = Callable[[Tensor], Sequence[Tensor]]
 
 
 class Format(NamedTuple):
@@ -24,11 +24,10 @@ class Format(NamedTuple):
 
     Attributes:
         suffix (str): The ending of its files.
-        write (Callable): Called with the model, images as an example, a path and
-            what to note in the file.
+        write (Callable): Takes the model, example images, a path and notes.
         open (Callable): Takes a path to a function of images.
-        any_size (bool): Whether files serve for batches and images of any size, or
-            for one image of one size.
+        any_size (bool): Files serve for batches and images of any size, not for one
+            image of one size only.
     """
 
     suffix: str
@@ -55,52 +54,46 @@ def export(
         path (Path): The file, in a folder that exists.
         format (str): 'onnx', 'torchscript' or 'export', the format of
             ``torch.export``, from torch 2.7 on.
-        shape (tuple[int]): Height and width of the image that shows the exporter
-            the way, and the size that 'export' is for.
-        notes (dict, optional): What the file tells its users, as JSON, of how to
-            prepare images. TorchScript and torch.export have it as an extra file
-            ``notes.json``, ONNX as the metadata ``notes``.
+        shape (tuple[int]): Height and width of the image that the exporter runs the
+            model on, and the only size of a file of the format 'export'.
+        notes (dict, optional): How to prepare images, kept in the file as JSON:
+            in ONNX as the metadata ``notes``, otherwise as the extra file
+            ``notes.json``.
 
     Returns:
         Callable: Runs the file on images (B, C, H, W).
 
     Raises:
-        ValueError: If the format is unknown or the image is too small, or if a part
-            of the model can't be in the file.
+        ValueError: If the format is unknown or needs a newer torch, or the image is
+            too small, or the format can't hold a part of the model.
         ImportError: If a package is missing.
         RuntimeError: If the exporter fails.
     """
     if format not in FORMATS:
         raise ValueError(f'format must be one of {tuple(FORMATS)}, got {format!r}')
-    if min(shape) < MIN_SIDE:
-        raise ValueError(
-            f'shape must be at least {MIN_SIDE} x {MIN_SIDE} pixels, got '
-            f'{shape[0]} x {shape[1]}'
-        )
-    _, write, open_, any_size = FORMATS[format]
+    target = FORMATS[format]
     # exporters take a batch of one for a constant
-    images = torch.zeros(1 + any_size, model.in_channels, *shape)
+    images = torch.zeros(1 + target.any_size, model.in_channels, *shape)
     with torch.no_grad(), warnings.catch_warnings():
-        # of exporters' own deprecations, and of branches in libraries
+        # about exporters' own deprecations, and about branches in libraries
         warnings.simplefilter('ignore')
+        model(images)  # while an exporter runs it, it does not check the images
         # a failure leaves no file, and the old one as it was
         part = path.with_name(f'part-of-{path.name}')
         try:
-            write(model, images, part, notes or {})
+            target.write(model, images, part, notes or {})
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
-    return open_(path)
+    return target.open(path)
 
 
 def write_onnx(model: ExportedModel, images: Tensor, path: Path, notes: dict) -> None:
     onnx = _import_onnx('onnx')
-    names = [name for name, _ in model.named_outputs(images)]
-    axes: dict[str, dict[int, str]] = {'images': {0: 'batch', 2: 'height', 3: 'width'}}
+    axes = {'images': {0: 'batch', 2: 'height', 3: 'width'}}
     for name, output in model.named_outputs(images):
-        sides = ('height', 'width')[: output.dim() - 2]
-        axes[name] = {0: 'batch'}
-        axes[name].update({2 + i: f'{name}_{side}' for i, side in enumerate(sides)})
+        sides = {2: f'{name}_height', 3: f'{name}_width'} if output.dim() == 4 else {}
+        axes[name] = {0: 'batch', **sides}
     options: dict[str, Any] = {}
     if 'dynamo' in torch.onnx.export.__code__.co_varnames:
         options['dynamo'] = False  # the other exporter needs more packages
@@ -110,15 +103,15 @@ def write_onnx(model: ExportedModel, images: Tensor, path: Path, notes: dict) ->
         str(path),
         opset_version=OPSET,
         input_names=['images'],
-        output_names=names,
+        output_names=[name for name in axes if name != 'images'],
         dynamic_axes=axes,
         **options,
     )
     graph = onnx.load(str(path))
     for node in graph.graph.node:
         for attribute in node.attribute:
-            # PyTorch's exporter takes this for its own way of resizing, which it
-            # is not where one side of the result is 1
+            # PyTorch's exporter writes this for its own way of resizing, from which
+            # it differs where one side of the result is 1
             if attribute.s == b'pytorch_half_pixel':
                 attribute.s = b'half_pixel'
     graph.metadata_props.add(key='notes', value=json.dumps(notes))
@@ -134,7 +127,7 @@ def open_onnx(path: Path) -> Runner:
         str(path), options, providers=['CPUExecutionProvider']
     )
 
-    def run(images: Tensor) -> Outputs:
+    def run(images: Tensor) -> Sequence[Tensor]:
         outputs = session.run(None, {'images': images.numpy()})
         return [torch.from_numpy(output) for output in outputs]
 
@@ -158,10 +151,6 @@ def write_torchscript(
     torch.jit.save(traced, str(path), _extra_files={'notes.json': json.dumps(notes)})
 
 
-def open_torchscript(path: Path) -> Runner:
-    return torch.jit.load(str(path), map_location='cpu')
-
-
 def write_program(
     model: ExportedModel, images: Tensor, path: Path, notes: dict
 ) -> None:
@@ -180,6 +169,67 @@ def open_program(path: Path) -> Runner:
 
 FORMATS = {
     'onnx': Format('.onnx', write_onnx, open_onnx),
-    'torchscript': Format('.pt', write_torchscript, open_torchscript),
+    'torchscript': Format(
+        '.pt', write_torchscript, partial(torch.jit.load, map_location='cpu')
+    ),
     'export': Format('.pt2', write_program, open_program, any_size=False),
 }
+
+
+def quantize(path: Path, quantized: Path) -> None:
+    """Dynamic quantization of an ONNX file.
+
+    Weights of linear layers become 8-bit integers, one scale per channel; their inputs
+    are quantized when the model runs. Convolutions and products of two activations
+    stay in float32.
+
+    Args:
+        path (Path): The ONNX file.
+        quantized (Path): The file to write.
+
+    Raises:
+        ImportError: If onnxruntime is missing.
+    """
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.ERROR)  # it advises a preprocessing that is not needed
+    try:
+        quantize_dynamic(
+            str(path),
+            str(quantized),
+            op_types_to_quantize=['MatMul', 'Gemm'],
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+            extra_options=dict(MatMulConstBOnly=True),
+        )
+    finally:
+        root.setLevel(level)
+
+
+def parity(model: ExportedModel, run: Runner, images: Tensor) -> dict[str, float]:
+    """Largest difference of each output, relative to its largest entry.
+
+    Args:
+        model (ExportedModel): The model.
+        run (Callable): Runs the file, as :func:`export` returns it.
+        images (Tensor): (B, C, H, W).
+
+    Returns:
+        dict[str, float]: By output. Infinity stands for values that are not finite
+        in one of the two only, and for another shape.
+    """
+    with torch.no_grad():
+        expected = model.named_outputs(images)
+        return {
+            name: _difference(result, wanted)
+            for (name, wanted), result in zip(expected, run(images))
+        }
+
+
+def _difference(result: Tensor, wanted: Tensor) -> float:
+    if result.shape != wanted.shape:
+        return float('inf')
+    difference = ((result - wanted).abs().amax() / wanted.abs().amax()).item()
+    return difference if difference == difference else float('inf')

@@ -46,36 +46,10 @@ def test_every_entry_is_in_the_zoo(entries):
     assert sorted(names) == sorted(entries)
 
 
-def test_a_changed_figure_shows():
-    entry = dict(
-        Name='soft-t_in1k',
-        Config='configs/soft/soft-t_in1k.py',
-        Metadata={'Epochs': 300, 'Batch Size': 8, 'Parameters': 13000000},
-        Results=[dict(Metrics={'Paper Top 1 Accuracy': 79.3})],
-    )
+def test_a_table_of_no_models():
     page = '<!-- models: soft in1k X -->\n<!-- end of models -->'
-    entry['Metadata']['Training Data'] = 'X'
-    before = zoo.render_page(page, dict(soft=[entry]), {}, '')
-    assert '| 79.3 |' in before
-    assert 'no public weights' in before
-    assert zoo.render_page(before, dict(soft=[entry]), {}, '') == before
-    entry['Results'][0]['Metrics']['Paper Top 1 Accuracy'] = 79.4
-    assert zoo.render_page(before, dict(soft=[entry]), {}, '') != before
-    with pytest.raises(ValueError, match='no metafile has such models'):
+    with pytest.raises(ValueError, match='soft in1k X .* no metafile has such models'):
         zoo.render_page(page, {}, {}, '')
-
-
-def test_check_of_the_tool(tmp_path, monkeypatch, capsys):
-    zoo.main(['--check'])
-    assert not capsys.readouterr().out
-    pages = zoo.render_all(ROOT)
-    monkeypatch.setattr(zoo, 'render_all', lambda root: pages | {Path('new.md'): 'x\n'})
-    monkeypatch.setattr(zoo, 'ROOT', tmp_path)
-    with pytest.raises(SystemExit) as error:
-        zoo.main(['--check'])
-    assert error.value.code == 1
-    assert '+x' in capsys.readouterr().out
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize('printed', PRINTED.values(), ids=PRINTED)

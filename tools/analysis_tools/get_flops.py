@@ -4,26 +4,26 @@ CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn. One FLOP is one
 multiply-accumulate, as in the papers; the docstring of mmlinattn/analysis/flops.py
 lists what is counted. In short: convolutions and matrix products, the products
 of softmax attention, 5 per element of a LayerNorm, the Newton-Raphson steps of
-softmax-free attention as the model states them, however they are computed.
+softmax-free attention as the model states them, whichever solver computes them.
 
 The count covers a prediction of one image, up to the outputs of the heads:
 - auxiliary heads are left out;
-- a two-stage detector's RoI head sees as many proposals as its RPN may keep
+- a two-stage detector's RoI head gets as many proposals as its RPN may keep
   (test_cfg.rpn.max_per_img), and the mask head what mmdet's own counter gives it,
   for Mask R-CNN the first 100.
 
-Only shapes matter, so the model runs on torch's meta device at no cost. RoI heads and
-other parts without meta kernels run on the CPU.
+Only shapes matter, so the model runs on torch's meta device, which computes nothing.
+RoI heads and other parts without meta kernels run on the CPU.
 
 example:
   python tools/analysis_tools/get_flops.py configs/soft/soft-t_in1k.py --shape 224
 """
 
-import argparse
 import copy
 import json
 import os.path as osp
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -45,16 +45,13 @@ from mmlinattn_tools.cli import (
     add_cfg_options,
     add_overwrite,
     errors_in_one_line,
+    number,
     one_line,
     output_file,
     protect,
 )
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
-NOT_COUNTED = (
-    'Not counted: activations, softmax and other element-wise functions, '
-    "RoIAlign and mmcv's other operations."
-)
 
 
 def parse_args(argv=None):
@@ -63,7 +60,7 @@ def parse_args(argv=None):
     parser.add_argument(
         '--shape',
         nargs='+',
-        type=side,
+        type=number(int, 1, 2**16),
         metavar='SIDE',
         help='height and width of the image in pixels, or one number for both '
         "(default: the scale of the config's test pipeline, padded as its data "
@@ -83,18 +80,8 @@ def parse_args(argv=None):
     return args
 
 
-def side(text):
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f'{text!r} is not a positive number of pixels')
-    return int(text)
-
-
 def default_shape(cfg):
-    """Height and width of the largest image that a config's test pipeline makes.
-
-    Raises:
-        ValueError: If the pipeline has no size.
-    """
+    """Height and width of the largest image that a config's test pipeline makes."""
     dataset = cfg.get('test_dataloader', {}).get('dataset', {})
     while 'pipeline' not in dataset and 'dataset' in dataset:
         dataset = dataset['dataset']
@@ -121,60 +108,40 @@ def pair(value):
 
 
 def count(model, shape):
-    """FLOPs of a model of one of the libraries on one image.
-
-    Args:
-        model (nn.Module): The model, on the CPU.
-        shape (tuple[int]): Height and width of the image.
-
-    Returns:
-        FlopCount: Its multiply-accumulates.
-    """
-    channels = getattr(getattr(model, 'backbone', model), 'in_channels', 3)
+    """FlopCount of a model on one image of a shape (H, W); the model is on the CPU."""
     twin = copy.deepcopy(model).to('meta')
     if hasattr(model, 'roi_head'):
         twin.roi_head = model.roi_head
     try:
-        images = torch.zeros(1, channels, *shape, device='meta')
-        return count_flops(twin, images, forward=forward_of(twin))
+        return count_on(twin, shape, 'meta')
     except RuntimeError:  # something needs values, or has no meta kernel
-        images = torch.zeros(1, channels, *shape)
-        return count_flops(model, images, forward=forward_of(model))
+        return count_on(model, shape, 'cpu')
 
 
-def forward_of(model):
-    """What runs a model on images as far as the outputs of its heads."""
+def count_on(model, shape, device):
+    channels = getattr(getattr(model, 'backbone', model), 'in_channels', 3)
+    names = ('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape')
+    metainfo = dict.fromkeys(names, shape)
+    samples = [BaseDataElement(metainfo=dict(metainfo, scale_factor=(1.0, 1.0)))]
+
+    def run_two_stage(images):
+        maps = model.extract_feat(images)
+        if model.with_rpn:
+            model.rpn_head(maps)
+        test_cfg = model.test_cfg or {}
+        num_proposals = test_cfg.get('rpn', {}).get('max_per_img', 1000)
+        boxes = torch.tensor([[0.0, 0.0, *shape[::-1]]]).repeat(num_proposals, 1)
+        # RoIAlign has no meta kernel, and its count does not depend on values
+        maps = [torch.zeros(x.shape) for x in maps]
+        model.roi_head(maps, [InstanceData(bboxes=boxes)], samples)
+
+    forward = model
     if hasattr(model, 'roi_head'):
-        return lambda images: run_two_stage(model, images)
-    if hasattr(model, 'backbone'):
-        return lambda images: model(images, [data_sample(images)], mode='tensor')
-    return model
-
-
-def data_sample(images):
-    shape = tuple(images.shape[2:])
-    return BaseDataElement(
-        metainfo=dict(
-            img_shape=shape,
-            ori_shape=shape,
-            pad_shape=shape,
-            batch_input_shape=shape,
-            scale_factor=(1.0, 1.0),
-        )
-    )
-
-
-def run_two_stage(detector, images):
-    maps = detector.extract_feat(images)
-    if detector.with_rpn:
-        detector.rpn_head(maps)
-    test_cfg = detector.test_cfg or {}
-    num_proposals = test_cfg.get('rpn', {}).get('max_per_img', 1000)
-    height, width = images.shape[2:]
-    boxes = torch.tensor([[0.0, 0.0, width, height]]).repeat(num_proposals, 1)
-    # RoIAlign has no meta kernel, and its count does not depend on values
-    maps = [torch.zeros(x.shape) for x in maps]
-    detector.roi_head(maps, [InstanceData(bboxes=boxes)], [data_sample(images)])
+        forward = run_two_stage
+    elif hasattr(model, 'backbone'):
+        forward = partial(model, data_samples=samples, mode='tensor')
+    images = torch.zeros(1, channels, *shape, device=device)
+    return count_flops(model, images, forward=forward)
 
 
 def parts_of(model, name=''):
@@ -188,16 +155,7 @@ def parts_of(model, name=''):
 
 
 def summarize(model, flops):
-    """Parameters and multiply-accumulates of a model's parts.
-
-    Args:
-        model (nn.Module): The model.
-        flops (FlopCount): Its count.
-
-    Returns:
-        dict[str, dict]: By the part's name, '' being the whole model: 'params',
-        'macs', 'macs_without_softmax_attention', and 'kinds', MACs by kind.
-    """
+    """Parameters and MACs of a model's parts by name, '' being the whole model."""
     parts = {}
     for name in [*parts_of(model), '']:
         params = sum(p.numel() for p in model.get_submodule(name).parameters())
@@ -212,31 +170,20 @@ def summarize(model, flops):
 
 
 def print_table(parts):
-    table = Table()
-    table.add_column('part')
-    for title in (
-        'parameters\n(M)',
-        'MACs\n(G)',
-        *(kind.replace('_', '\n') for kind in ATTENTION_KINDS),
-    ):
+    titles = [kind.replace('_', '\n') for kind in ATTENTION_KINDS]
+    table = Table('part')
+    for title in ('parameters\n(M)', 'MACs\n(G)', *titles):
         table.add_column(title, justify='right')
     for name, part in parts.items():
         if not name:
             table.add_section()
-        kinds = (part['kinds'][kind] for kind in ATTENTION_KINDS)
+        macs = [part['macs'], *map(part['kinds'].get, ATTENTION_KINDS)]
         table.add_row(
             name or 'all',
             f'{part["params"] / 1e6:.2f}',
-            *(f'{macs / 1e9:.3f}' for macs in (part['macs'], *kinds)),
+            *(f'{number / 1e9:.3f}' for number in macs),
         )
     Console().print(table)
-
-
-def write_json(path, config, shape, parts):
-    report = dict(config=config, shape=shape, **parts[''])
-    report['parts'] = {name: part for name, part in parts.items() if name}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report, indent=2) + '\n')
 
 
 def run(args):
@@ -257,7 +204,10 @@ def run(args):
         model = model.backbone
     parts = summarize(model, count(model, shape))
     if args.out:
-        write_json(args.out, args.config, shape, parts)
+        report = dict(config=args.config, shape=shape, **parts[''])
+        report['parts'] = {name: part for name, part in parts.items() if name}
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(json.dumps(report, indent=2) + '\n')
     print(
         f'{osp.basename(args.config)}, {type(model).__name__}, one image of '
         f'{shape[0]} x {shape[1]}'
@@ -268,7 +218,10 @@ def run(args):
         f'MACs: all {whole["macs"] / 1e9:.3f} G, without softmax-attention products '
         f'{whole["macs_without_softmax_attention"] / 1e9:.3f} G'
     )
-    print(NOT_COUNTED)
+    print(
+        'Not counted: activations, softmax and other element-wise functions, '
+        "RoIAlign and mmcv's other operations."
+    )
 
 
 def main(argv=None):

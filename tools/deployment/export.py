@@ -12,20 +12,17 @@ examples:
   python tools/deployment/export.py CONFIG CHECKPOINT --format torchscript
 """
 
-import argparse
-import copy
-import os.path as osp
 import sys
-import warnings
 from pathlib import Path
 
 import torch
-from mmengine.logging import MMLogger
-from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn.deployment import FORMATS, ExportedModel, export, parity, quantize
+from mmlinattn.engine.part_errors import quiet
+from mmlinattn.engine.preflight import build_model
+from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.utils import load_config
-from mmlinattn.weights import find_state_dict, read_file
+from mmlinattn.weights import fit, read_checkpoint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -33,11 +30,13 @@ from mmlinattn_tools.cli import (
     Parser,
     add_cfg_options,
     add_overwrite,
-    exit_with,
+    errors_in_one_line,
+    number,
     output_file,
     protect,
 )
 
+SIDE = number(int, MIN_SIDE, 2**16)
 # what a data preprocessor does to images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
 
@@ -59,7 +58,7 @@ def parse_args(argv=None):
     parser.add_argument(
         '--shape',
         nargs=2,
-        type=side,
+        type=SIDE,
         metavar=('H', 'W'),
         default=[224, 224],
         help='size of the image that the exporter runs the model on; default: 224 224',
@@ -67,7 +66,7 @@ def parse_args(argv=None):
     parser.add_argument(
         '--verify',
         nargs='*',
-        type=side,
+        type=SIDE,
         metavar='SIDE',
         help='compare the outputs of the file and of the model, on random images of '
         'the size H W; default: 33 and 65 pixels more than --shape, or that size for '
@@ -110,55 +109,6 @@ def parse_args(argv=None):
     return args
 
 
-def side(text):
-    if not text.isdecimal() or int(text) < 32:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a number of pixels from 32')
-    return int(text)
-
-
-def read_model(args):
-    """The model of a config with the weights of a checkpoint, and its config.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        ValueError: If the checkpoint does not have exactly the model's weights.
-    """
-    cfg = load_config(args.config, args.cfg_options)
-    if 'model' not in cfg:
-        raise ValueError(f'{args.config} has no model')
-    state_dict, _ = find_state_dict(read_file(args.checkpoint, trust=args.trust))
-    with DefaultScope.overwrite_default_scope(cfg.get('default_scope', 'mmengine')):
-        model = MODELS.build(cfg.model)
-    load(model, state_dict, args.checkpoint)
-    if args.backbone_only:
-        model = getattr(model, 'backbone', model)
-    return cfg, model
-
-
-def load(model, state_dict, path):
-    try:
-        wrong = model.load_state_dict(copy.copy(state_dict), strict=False)
-    except RuntimeError as error:  # shapes that do not fit
-        raise ValueError(f'checkpoint={path!r} is of another model: {error}') from error
-    lists = dict(lacks=wrong.missing_keys, has=wrong.unexpected_keys)
-    faults = [
-        f'{verb} {len(keys)} {"more " * (verb == "has")}keys, such as {keys[0]!r}'
-        for verb, keys in lists.items()
-        if keys
-    ]
-    if faults:
-        raise ValueError(
-            f'checkpoint={path!r} is of another model: it {" and ".join(faults)}'
-        )
-
-
-def notes_of(cfg):
-    """What the file says of how to prepare images."""
-    preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
-    found = {key: (preprocessor or {}).get(key) for key in NOTED}
-    return {key: value for key, value in found.items() if value is not None}
-
-
 def verify(model, run, args):
     """Prints the parity at a second size; whether it is within the tolerance."""
     torch.manual_seed(0)
@@ -171,15 +121,30 @@ def verify(model, run, args):
 
 
 def run(args):
-    path = args.out or Path(
-        osp.splitext(osp.basename(args.config))[0] + FORMATS[args.format].suffix
-    )
+    path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
     whole = path.with_suffix('.float32.onnx')
     protect(args, path, *[whole] * args.int8)
-    cfg, model = read_model(args)
+    cfg = load_config(args.config, args.cfg_options)
+    if 'model' not in cfg:
+        raise ValueError(f'{args.config} has no model')
+    model = build_model(cfg)
+    found = fit(model, read_checkpoint(args.checkpoint, trust=args.trust))
+    if not found.whole:
+        raise ValueError(
+            f'checkpoint={args.checkpoint!r} is of another model: {found.describe()}'
+        )
+    model.load_state_dict(found.state_dict, strict=False)
+    if args.backbone_only:
+        model = getattr(model, 'backbone', model)
     model = ExportedModel(model)
+    preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
+    notes = {
+        key: value
+        for key, value in (preprocessor or {}).items()
+        if key in NOTED and value is not None
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
-    runner = export(model, path, args.format, tuple(args.shape), notes=notes_of(cfg))
+    runner = export(model, path, args.format, tuple(args.shape), notes)
     if args.int8:
         path.replace(whole)
         quantize(whole, path)
@@ -191,26 +156,14 @@ def run(args):
 
 def main(argv=None):
     args = parse_args(argv)
-    MMLogger.get_current_instance().setLevel('ERROR')
-    warnings.simplefilter('ignore')
-    try:
+    errors = (ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+    with errors_in_one_line(*errors), quiet():
         is_right = run(args)
-    except (
-        ImportError,
-        LookupError,
-        OSError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
-        exit_with(error)
     if not is_right:
-        print(
-            f'{osp.basename(sys.argv[0])}: error: the file differs from the model by '
-            f'more than --tolerance {args.tolerance:g}',
-            file=sys.stderr,
+        sys.exit(
+            f'{Path(sys.argv[0]).name}: error: the file differs from the model by more '
+            f'than --tolerance {args.tolerance:g}'
         )
-        sys.exit(1)
 
 
 if __name__ == '__main__':

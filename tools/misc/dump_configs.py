@@ -7,17 +7,15 @@ configs, dump them before and after, and compare:
     python tools/misc/dump_configs.py write after
     python tools/misc/dump_configs.py compare before after
 
-The comparison is by value, tuple or list included, and ignores the order of keys. A
-difference that several configs share is shown once. The exit code of a comparison is 0
-if the dumps are alike, 1 if they differ.
+A file has one line for each value, such as model.backbone.arch = 'tiny'. The comparison
+ignores the order of keys, but not whether a value is a tuple or a list. A difference
+that several configs share is shown once. The exit code of a comparison is 0 if the
+dumps are alike, 1 if they differ.
 """
 
-import ast
-import re
 import sys
 from collections import defaultdict
 from pathlib import Path
-from pprint import pformat
 
 from rich.console import Console
 from rich.progress import track
@@ -26,10 +24,9 @@ from mmlinattn.utils import bases_read_once, load_config
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser, exit_with
+from mmlinattn_tools.cli import Parser, errors_in_one_line
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
-NOTHING = object()  # the value of a key that is not there
 NUM_NAMES = 5
 
 
@@ -45,40 +42,27 @@ def parse_args(argv=None):
         type=Path,
         default=CONFIGS,
         metavar='DIR',
-        help='folder of the configs; what lies in a folder _base_ is left out. '
+        help='folder of the configs; those in a folder _base_ are left out. '
         'Default: configs of this repository',
     )
     compare = commands.add_parser('compare', help='compare two dumps')
     compare.add_argument('before', metavar='BEFORE', type=Path, help='folder of a dump')
     compare.add_argument('after', metavar='AFTER', type=Path, help='folder of another')
-    compare.add_argument(
-        '--rename',
-        nargs=2,
-        action='append',
-        default=[],
-        metavar=('PATTERN', 'REPLACEMENT'),
-        help='regular expression in paths of BEFORE and what became of it, such as '
-        r"'deit(.*)_fpn_' 'deit\1_sfp_'",
-    )
     return parser.parse_args(argv)
 
 
+def lines_of(value, key=''):
+    """One line for each value of a config that is no filled dict or list."""
+    if value and isinstance(value, (dict, list)):
+        children = value if isinstance(value, dict) else dict(enumerate(value))
+        for name in sorted(children, key=str):
+            yield from lines_of(children[name], f'{key}.{name}' if key else str(name))
+    else:
+        yield f'{key} = {value!r}'
+
+
 def write_dump(configs, out):
-    """Writes one file for every config.
-
-    Args:
-        configs (Path): Folder of the configs.
-        out (Path): New or empty folder for the dump. It gets the configs' folders
-            and names.
-
-    Returns:
-        int: Number of configs.
-
-    Raises:
-        FileNotFoundError: If ``configs`` has no configs.
-        ValueError: If ``out`` is no folder or has something in it, or a config
-            can't be resolved.
-    """
+    """Writes one file for every config, and returns their number."""
     paths = sorted(
         path
         for path in configs.rglob('*.py')
@@ -90,105 +74,31 @@ def write_dump(configs, out):
         raise ValueError(f'OUT={str(out)!r} must be a new or an empty folder')
     for path in track(paths, 'configs', console=Console(stderr=True)):
         try:
-            resolved = load_config(str(path)).to_dict()
+            lines = lines_of(load_config(str(path)).to_dict())
         except Exception as error:
             raise ValueError(f'{path}: {type(error).__name__}: {error}') from error
         file = out / path.relative_to(configs).with_suffix('.txt')
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(pformat(resolved) + '\n', encoding='utf-8')
+        file.write_text('\n'.join(lines) + '\n', encoding='utf-8')
     return len(paths)
 
 
 def read_dump(name, folder):
-    """Reads a dump.
-
-    Args:
-        name (str): What the folder was given as.
-        folder (Path): The folder.
-
-    Returns:
-        dict[str, dict]: Resolved configs by their path in the folder.
-
-    Raises:
-        FileNotFoundError: If the folder has no dump.
-        ValueError: If :func:`write_dump` did not write one of the files.
-    """
-    files = sorted(folder.rglob('*.txt'))
-    if not files:
-        raise FileNotFoundError(f'{name}={str(folder)!r}: there is no dump')
+    """Values as text by key, by the path of their config in the folder."""
     dump = {}
-    for file in track(files, name.lower(), console=Console(stderr=True)):
-        try:
-            config = ast.literal_eval(file.read_text(encoding='utf-8'))
-        except (SyntaxError, ValueError) as error:
-            raise ValueError(f'{name}: {file} is no file of a dump: {error}') from error
-        dump[file.relative_to(folder).with_suffix('').as_posix()] = config
+    for file in folder.rglob('*.txt'):
+        lines = file.read_text(encoding='utf-8').splitlines()
+        if not all(' = ' in line for line in lines):
+            raise ValueError(f'{name}: {file} is no file of a dump')
+        path = file.relative_to(folder).with_suffix('').as_posix()
+        dump[path] = dict(line.split(' = ', 1) for line in lines)
+    if not dump:
+        raise FileNotFoundError(f'{name}={str(folder)!r}: there is no dump')
     return dump
 
 
-def rename(dump, renames):
-    """A dump under new names.
-
-    Args:
-        dump (dict[str, dict]): Resolved configs by path.
-        renames (Sequence[tuple[str, str]]): Patterns and replacements.
-
-    Returns:
-        dict[str, dict]: The same configs.
-
-    Raises:
-        ValueError: If a pattern is not a regular expression, or two configs get the
-            same name.
-    """
-    renamed = {}
-    for name, config in dump.items():
-        for pattern, replacement in renames:
-            try:
-                name = re.sub(pattern, replacement, name)
-            except re.error as error:
-                raise ValueError(
-                    f'--rename {pattern!r} {replacement!r} is no regular expression '
-                    f'with a replacement: {error}'
-                ) from error
-        if name in renamed:
-            raise ValueError(f'--rename gives several configs the name {name!r}')
-        renamed[name] = config
-    return renamed
-
-
-def differences(before, after, key=''):
-    """What differs between two values of a config.
-
-    Args:
-        before, after: The values.
-        key (str): Dotted key of both.
-
-    Yields:
-        tuple: Dotted key, value before and value after; ``NOTHING`` where there is
-        none.
-    """
-    prefix = f'{key}.' if key else ''
-    if isinstance(before, dict) and isinstance(after, dict):
-        for name in sorted(before.keys() | after.keys(), key=str):
-            yield from differences(
-                before.get(name, NOTHING), after.get(name, NOTHING), f'{prefix}{name}'
-            )
-    elif type(before) is type(after) is list and len(before) == len(after):
-        for i, pair in enumerate(zip(before, after)):
-            yield from differences(*pair, f'{prefix}{i}')
-    elif type(before) is not type(after) or before != after:
-        yield key, before, after
-
-
 def compare_dumps(before, after):
-    """Differences of two dumps, and which configs have them.
-
-    Args:
-        before, after (dict[str, dict]): Resolved configs by path.
-
-    Returns:
-        dict[str, list[str]]: Paths of configs by the text of a difference.
-    """
+    """What differs, as text, and which configs have it; the most frequent first."""
     found = defaultdict(list)
     for name in sorted(before.keys() | after.keys()):
         if name not in after:
@@ -196,44 +106,37 @@ def compare_dumps(before, after):
         elif name not in before:
             found['+ the whole config'].append(name)
         else:
-            for key, old, new in differences(before[name], after[name]):
-                lines = [f'  {key}']
-                lines += [
-                    f'{sign} {value!r}'
-                    for sign, value in (('-', old), ('+', new))
-                    if value is not NOTHING
-                ]
-                found['\n'.join(lines)].append(name)
-    return found
+            old, new = before[name], after[name]
+            for key in sorted({*old, *new}):
+                if old.get(key) != new.get(key):
+                    lines = [f'- {key} = {old[key]}'] if key in old else []
+                    lines += [f'+ {key} = {new[key]}'] if key in new else []
+                    found['\n'.join(lines)].append(name)
+    return sorted(found.items(), key=lambda item: -len(item[1]))
 
 
-def report(found):
-    """The differences as text, those of the most configs first."""
-    parts = []
-    for text, names in sorted(found.items(), key=lambda item: -len(item[1])):
+def run(args):
+    if args.command == 'write':
+        with bases_read_once():
+            print(f'{write_dump(args.configs, args.out)} configs: {args.out}')
+        return True
+    after = read_dump('AFTER', args.after)
+    found = compare_dumps(read_dump('BEFORE', args.before), after)
+    for text, names in found:
         shown = ', '.join(names[:NUM_NAMES])
         more = f', and {len(names) - NUM_NAMES} more' if len(names) > NUM_NAMES else ''
-        parts.append(f'{text}\n  in {len(names)}: {shown}{more}')
-    return '\n\n'.join(parts)
+        print(f'{text}\n  in {len(names)}: {shown}{more}\n')
+    if not found:
+        print(f'{len(after)} configs, all alike')
+    return not found
 
 
-def main():
-    args = parse_args()
-    try:
-        if args.command == 'write':
-            with bases_read_once():
-                number = write_dump(args.configs, args.out)
-            print(f'{number} configs: {args.out}')
-            return
-        before = rename(read_dump('BEFORE', args.before), args.rename)
-        after = read_dump('AFTER', args.after)
-    except (OSError, ValueError) as error:
-        exit_with(error)
-    found = compare_dumps(before, after)
-    if found:
-        print(report(found))
+def main(argv=None):
+    args = parse_args(argv)
+    with errors_in_one_line(OSError, ValueError):
+        is_right = run(args)
+    if not is_right:
         sys.exit(1)
-    print(f'{len(after)} configs, all alike')
 
 
 if __name__ == '__main__':

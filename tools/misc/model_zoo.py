@@ -8,12 +8,8 @@ A table stands between two comments, of which the first says what is in it:
 FOLDER is one of configs/. METHOD is how the names of its configs begin, such as
 mask-rcnn, or in1k for classifiers. DATA is a data set as the metafiles call it, such as
 COCO. What the papers print beside our counts is in docs/printed/.
-
-example:
-  python tools/misc/model_zoo.py --check
 """
 
-import difflib
 import re
 import sys
 from pathlib import Path
@@ -22,7 +18,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser, exit_with
+from mmlinattn_tools.cli import Parser, errors_in_one_line
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = re.compile(
@@ -34,64 +30,39 @@ METRICS = {
     'Paper mask AP': 'mask AP',
     'Paper mIoU': 'mIoU',
 }
+# titles, units, and keys of metafiles and of docs/printed
+COUNTS = (
+    ('parameters, M (paper)', 1e6, 'Parameters', 'params'),
+    ('GFLOPs (paper)', 1e9, 'FLOPs', 'flops'),
+)
+TITLES = (
+    *('config', 'length', 'batch'),
+    *(title for title, *_ in COUNTS),
+    *(f'{title} (paper)' for title in METRICS.values()),
+    'source of the figures',
+)
 ZOO = Path('docs/model_zoo.md')
 
 
-def parse_args(argv=None):
-    parser = Parser(description=__doc__)
-    parser.add_argument(
-        '--check',
-        action='store_true',
-        help='write nothing; print what differs, and exit with 1 if anything does',
-    )
-    return parser.parse_args(argv)
-
-
 def read_metafiles(root):
-    """What the metafiles say, in the order of the index.
-
-    Args:
-        root (Path): Folder of model-index.yml.
-
-    Returns:
-        dict[str, list[dict]]: Entries by the folder of their configs.
-
-    Raises:
-        FileNotFoundError: If a metafile that the index names is not there.
-    """
-    index = yaml.safe_load((root / 'model-index.yml').read_text('utf-8'))
-    return {
-        Path(path).parent.name: yaml.safe_load((root / path).read_text('utf-8'))[
-            'Models'
-        ]
-        for path in index['Import']
-    }
+    """Entries of the metafiles that the index names, by the folder of their configs."""
+    index = yaml.safe_load((root / 'model-index.yml').read_bytes())
+    metafiles = [root / path for path in index['Import']]
+    return {x.parent.name: yaml.safe_load(x.read_bytes())['Models'] for x in metafiles}
 
 
 def read_printed(root):
-    """What the papers print, by the name of the config.
-
-    Args:
-        root (Path): Root of the repository.
-
-    Returns:
-        dict[str, dict]: Rows of docs/printed, all figures as text, with the table
-        and the paper's address.
-
-    Raises:
-        ValueError: If two rows are of one config.
-    """
+    """Rows of docs/printed by the name of their config, all figures as text."""
     printed = {}
     for path in sorted(root.glob('docs/printed/*.yml')):
-        paper = yaml.safe_load(path.read_text('utf-8'))
+        paper = yaml.safe_load(path.read_bytes())
         for table in paper['Tables']:
             for row in table['Rows']:
                 name = row['config']
                 if name in printed:
                     raise ValueError(f'{path}: config={name!r} has two rows')
-                printed[name] = dict(
-                    row, table=table['Table'], address=paper['Address']
-                )
+                source = f'[Table {table["Table"]}]({paper["Address"]})'
+                printed[name] = dict(row, source=source)
     return printed
 
 
@@ -102,66 +73,54 @@ def method_of(name):
 
 def metrics_of(entry):
     """The papers' results of an entry, by their name in a table."""
-    found = {}
-    for result in entry.get('Results', []):
-        for name, value in result['Metrics'].items():
-            found[METRICS[name]] = value
-    return found
+    return {
+        METRICS[name]: value
+        for result in entry.get('Results', [])
+        for name, value in result['Metrics'].items()
+    }
 
 
-def with_printed(count, decimals, printed):
-    """Our count, and in brackets what the paper prints."""
-    text = f'{count:.{decimals}f}'
-    return f'{text} ({printed})' if printed else text
+def cells_of(entry, printed, folder):
+    """Cells of the row of a config, by their title."""
+    name, meta = entry['Name'], entry['Metadata']
+    row = printed.get(name, {})
+    cells = {'config': f'[{name}]({folder}{entry["Config"]})'}
+    if 'Epochs' in meta:
+        cells['length'] = f'{meta["Epochs"]} epochs'
+    else:
+        cells['length'] = f'{meta["Iterations"] // 1000}k iterations'
+    cells['batch'] = meta['Batch Size']
+    for title, unit, key, paper in COUNTS:
+        if key in meta:
+            text = f'{meta[key] / unit:.2f}'
+            cells[title] = f'{text} ({row[paper]})' if paper in row else text
+    cells.update((f'{x} (paper)', value) for x, value in metrics_of(entry).items())
+    if row:
+        cells['source of the figures'] = row['source']
+    return cells
 
 
 def render_table(entries, printed, folder):
-    """A table with one row for each config.
+    """A table in Markdown, with one row for each config.
 
     Args:
         entries (list[dict]): Entries of a metafile.
         printed (dict[str, dict]): What :func:`read_printed` returns.
         folder (str): Path from the page to the root, such as '../../'.
-
-    Returns:
-        str: Lines of Markdown.
     """
-    titles = [x for x in METRICS.values() if any(x in metrics_of(e) for e in entries)]
-    flops = any('FLOPs' in entry['Metadata'] for entry in entries)
-    weights = [f'[{x["Name"]}]({x["Weights"]})' for x in entries if 'Weights' in x]
-    head = ['config', 'length', 'batch', 'parameters, M (paper)']
-    head += ['GFLOPs (paper)'] * flops + [f'{x} (paper)' for x in titles]
-    head += ['source of the figures'] * any(e['Name'] in printed for e in entries)
-    lines = [head, ['---'] * len(head)]
-    for entry in entries:
-        name, meta = entry['Name'], entry['Metadata']
-        row = printed.get(name, {})
-        length = (
-            f'{meta["Epochs"]} epochs'
-            if 'Epochs' in meta
-            else f'{meta["Iterations"] // 1000}k iterations'
-        )
-        cells = [f'[{name}]({folder}{entry["Config"]})', length, meta['Batch Size']]
-        cells.append(with_printed(meta['Parameters'] / 1e6, 2, row.get('params')))
-        if flops:
-            cells.append(with_printed(meta['FLOPs'] / 1e9, 2, row.get('flops')))
-        found = metrics_of(entry)
-        cells += [found.get(title, '') for title in titles]
-        if 'source of the figures' in head:
-            cells.append(f'[Table {row["table"]}]({row["address"]})' if row else '')
-        lines.append(cells)
+    rows = [cells_of(entry, printed, folder) for entry in entries]
+    titles = [title for title in TITLES if any(title in row for row in rows)]
+    lines = [titles, ['---'] * len(titles)]
+    lines += [[row.get(title, '') for title in titles] for row in rows]
     table = '\n'.join(f'| {" | ".join(map(str, cells))} |' for cells in lines)
+    weights = [f'[{x["Name"]}]({x["Weights"]})' for x in entries if 'Weights' in x]
     public = f'Public weights: {", ".join(weights)}.'
     none = 'There are no public weights for these.'
     return f'{table}\n\n{public if weights else none}'
 
 
 def render_page(text, metafiles, printed, folder):
-    """A page with its tables written anew.
-
-    Raises:
-        ValueError: If a marker asks for what no entry is.
-    """
+    """A page with its tables written anew."""
 
     def replace(match):
         start, family, methods, data, end = match.groups()
@@ -200,18 +159,7 @@ def zoo_page(metafiles):
 
 
 def render_all(root):
-    """All pages with tables.
-
-    Args:
-        root (Path): Root of the repository.
-
-    Returns:
-        dict[Path, str]: Their text by their path from the root.
-
-    Raises:
-        FileNotFoundError: If a metafile is missing.
-        ValueError: If a marker or a row of docs/printed is wrong.
-    """
+    """Text of all pages with tables, by their path from the root of the repository."""
     metafiles, printed = read_metafiles(root), read_printed(root)
     pages = {ZOO: zoo_page(metafiles)}
     for path in sorted(root.glob('configs/*/README.md')):
@@ -223,26 +171,10 @@ def render_all(root):
 
 
 def main(argv=None):
-    args = parse_args(argv)
-    try:
-        pages = render_all(ROOT)
-    except (OSError, ValueError) as error:
-        exit_with(error)
-    differ = False
-    for path, text in pages.items():
-        file = ROOT / path
-        old = file.read_text('utf-8') if file.is_file() else ''
-        if old == text:
-            continue
-        differ = True
-        if args.check:
-            lines = old.splitlines(), text.splitlines()
-            print('\n'.join(difflib.unified_diff(*lines, str(path), 'metafiles', n=0)))
-        else:
-            file.write_text(text, 'utf-8')
-            print(path)
-    if args.check and differ:
-        sys.exit(1)
+    Parser(description=__doc__).parse_args(argv)
+    with errors_in_one_line(OSError, ValueError):
+        for path, text in render_all(ROOT).items():
+            (ROOT / path).write_text(text, 'utf-8')
 
 
 if __name__ == '__main__':

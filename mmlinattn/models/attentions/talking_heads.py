@@ -25,6 +25,8 @@ class TalkingHeadsAttention(BaseAttention):
         init_cfg (dict, optional): Initialization of MMEngine.
     """
 
+    product_kind = 'softmax_attention'  # for `analysis.count_flops`
+
     def __init__(
         self,
         embed_dims,
