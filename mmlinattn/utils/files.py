@@ -7,16 +7,8 @@ from pathlib import Path
 from typing import Union
 from uuid import uuid4
 
-# in the first bytes of files that may be written again
-MARK = 'written by mmlinattn'
 # names of drafts, in the folder of the file
 DRAFTS = '.*.????????.part'
-
-
-def is_marked(path: Path) -> bool:
-    """Whether a file says that a tool of mmlinattn wrote it."""
-    with path.open('rb') as file:
-        return MARK.encode() in file.read(4096)
 
 
 @contextmanager
