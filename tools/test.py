@@ -11,7 +11,7 @@ from mmengine.runner import Runner
 
 from mmlinattn.engine import check_run
 from mmlinattn.utils import check_file
-from mmlinattn.weights import cover, load_safely, read_checkpoint
+from mmlinattn.weights import fit, load_safely, read_checkpoint
 from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     add_overwrite,
@@ -157,14 +157,13 @@ def check_weights(path, model, allow_mismatch):
     """
     checkpoint = read_checkpoint(path)
     try:
-        found = cover(getattr(model, 'module', model), checkpoint)
+        found = fit(getattr(model, 'module', model), checkpoint)
     except ValueError as error:
         raise ValueError(f'checkpoint={path!r}: {error}') from error
     if not found.whole:
         text = f'checkpoint={path!r} is not one of this model: {found.describe()}'
         if not allow_mismatch:
-            advice = found.advice or 'to test it all the same, give --allow-mismatch'
-            raise ValueError(f'{text}; {advice}')
+            raise ValueError(f'{text}; to test it all the same, give --allow-mismatch')
         tell(text)
 
 

@@ -18,8 +18,8 @@ from mmlinattn.engine.hooks.pretrained_backbone_hook import other_start
 from mmlinattn.engine.part_errors import quiet
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.utils import check_file
-from mmlinattn.weights import cover, load_pretrained, load_safely, read_checkpoint
-from mmlinattn.weights.conversion import some
+from mmlinattn.weights import fit, load_pretrained, load_safely, read_checkpoint
+from mmlinattn.weights.conversion import shortlist
 from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     begin_run,
@@ -103,14 +103,16 @@ def check_weights(cfg, model, allow_mismatch):
     path = cfg.load_from
     checkpoint = read_checkpoint(path, 'load_from')
     try:
-        found = cover(model, checkpoint)
+        found = fit(model, checkpoint)
     except ValueError as error:
         raise ValueError(f'load_from={path!r}: {error}') from error
-    fatal = found.broken or not found.taken or (cfg.get('resume') and not found.whole)
+    fatal = (
+        found.broken or not found.state_dict or (cfg.get('resume') and not found.whole)
+    )
     if fatal and not allow_mismatch:
         raise ValueError(
-            f'load_from={path!r} does not fit the model: {found.describe()}; '
-            + (found.advice or 'name another one, or give --allow-mismatch')
+            f'load_from={path!r} does not fit the model: {found.describe()}; name '
+            'another one, or give --allow-mismatch'
         )
     if cfg.get('resume'):
         try:
@@ -119,8 +121,9 @@ def check_weights(cfg, model, allow_mismatch):
             raise ValueError(f'load_from={path!r}: {error}') from error
     if not found.whole:
         tell(
-            f'load_from={path}: {found.taken} of the {found.total} entries of the '
-            f'model are loaded; {found.describe()}'
+            f'load_from={path}: {len(found.state_dict)} of the '
+            f'{len(model.state_dict())} entries of the model are loaded; '
+            f'{found.describe()}'
         )
 
 
@@ -144,7 +147,7 @@ def check_start(cfg, model):
             raise ValueError(f'pretrained={path!r}: {error.args[0]}') from error
     broken = [k for k, x in backbone.state_dict().items() if x.isnan().any()]
     if broken:
-        raise ValueError(f'pretrained={path!r} has NaN in {some(broken)}')
+        raise ValueError(f'pretrained={path!r} has NaN in {shortlist(broken)}')
 
 
 def choose_precision(cfg):

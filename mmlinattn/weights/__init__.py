@@ -8,21 +8,21 @@ Rooms: `files` and `addresses` read and write, `unpickler` makes sure that readi
 no code; `families` says what official models are made of, in `rows`; `conversion` takes
 a state dict to ours and back; `start` finds what a plain model's weights can start
 another attention with; `options` compares what keys don't show; `pretrained` loads;
-`coverage` compares a checkpoint with a whole model.
+`fit` tells what of a checkpoint loads into a model.
 """
 
 from .addresses import add_file_scheme, fetch, load_safely, read_checkpoint
 from .conversion import convert, convert_back, find_state_dict, recognize
-from .coverage import cover
 from .files import read_file, write_file
+from .fit import fit
 from .pretrained import load_head, load_pretrained
 
 __all__ = [
     'convert',
     'convert_back',
-    'cover',
     'fetch',
     'find_state_dict',
+    'fit',
     'load_head',
     'load_pretrained',
     'load_safely',

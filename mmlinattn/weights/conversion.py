@@ -1,6 +1,6 @@
 """From the state dict of an official model to ours, and back."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, Optional
 
 from torch import Tensor
@@ -43,45 +43,46 @@ class Conversion(NamedTuple):
         return dict(self.layout._asdict(), prefix=self.prefix, head=self.head)
 
 
-def some(names: Iterable) -> str:
+def shortlist(names: Iterable) -> str:
     """The number of names and the first few of them."""
     names = [str(name) for name in names]
     shown = names[:3] + ['...'] * (len(names) > 3)
     return f'{len(names)} ({", ".join(shown)})' if names else '0'
 
 
-def find_state_dict(checkpoint: dict, ema: bool = False) -> tuple[StateDict, bool]:
+def find_state_dict(
+    checkpoint: dict,
+    ema: bool = False,
+    places: Collection[str] = STATE_DICTS + AVERAGES,
+) -> tuple[StateDict, bool]:
     """The state dict in a checkpoint, without the prefix of a parallel wrapper.
 
     Args:
-        checkpoint: A state dict, bare or under `state_dict` or `model`.
+        checkpoint: A state dict, bare or under one of ``places``.
         ema: Take the moving average, under `state_dict_ema` or `model_ema`, and not
             only where there is nothing else.
+        places: Where to look, in this order.
 
     Returns:
-        The state dict, and whether it is the moving average.
+        The tensors by name, and whether they are the moving average.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If there are none.
     """
-    places = AVERAGES if ema else STATE_DICTS + AVERAGES
+    places = AVERAGES if ema else places
     place = next((place for place in places if place in checkpoint), None)
     found = checkpoint.get(place, None if ema else checkpoint)
-    if not (
-        found
-        and isinstance(found, dict)
-        and all(
-            isinstance(key, str) and isinstance(value, Tensor)
-            for key, value in found.items()
-        )
-    ):
+    tensors = {
+        key.removeprefix('module.'): value
+        for key, value in (found.items() if isinstance(found, Mapping) else ())
+        if isinstance(key, str) and isinstance(value, Tensor)
+    }
+    if not tensors:
         raise ValueError(
-            f'there is no state dict, {"" if ema else "bare or "}under '
-            f'{" or ".join(places)}; number of keys: {some(checkpoint)}'
+            f'there are no weights, {"" if ema else "bare or "}under '
+            f'{" or ".join(places)}; number of keys: {shortlist(checkpoint)}'
         )
-    if all(key.startswith('module.') for key in found):
-        found = inside(found, 'module.')
-    return found, place in AVERAGES
+    return tensors, place in AVERAGES
 
 
 def recognize(keys: Keys) -> Optional[str]:
@@ -159,7 +160,7 @@ def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
     if missing or leftover:
         raise ValueError(
             f'these are not the keys of a whole official {family!r} model: missing '
-            f'{some(missing)}, left over {some(leftover)}'
+            f'{shortlist(missing)}, left over {shortlist(leftover)}'
         )
     return plan
 
@@ -226,7 +227,7 @@ def convert_back(
     if missing or leftover:
         raise ValueError(
             f'these are not the keys of a whole {family!r} model of mmlinattn: '
-            f'missing {some(missing)}, left over {some(leftover)}'
+            f'missing {shortlist(missing)}, left over {shortlist(leftover)}'
         )
     official = {
         name: tensor

@@ -19,7 +19,7 @@ from .conversion import (
     known_models,
     plan_conversion,
     recognize,
-    some,
+    shortlist,
 )
 from .families import FAMILIES
 from .options import compare_options
@@ -226,7 +226,7 @@ def load_whole(model, found, shapes, checkpoint, prefix) -> None:
         raise KeyError(
             f'checkpoint={checkpoint!r} with prefix={prefix!r} lacks {len(lacking)} '
             f'parameters of this {kind}, such as {lacking[:3]}; it has '
-            f'{some([*found.origin.values(), *found.rest])}, {whose}'
+            f'{shortlist([*found.origin.values(), *found.rest])}, {whose}'
         )
     try:
         model.load_state_dict(found.weights, strict=False)
@@ -243,8 +243,8 @@ def load_whole(model, found, shapes, checkpoint, prefix) -> None:
     source = f'{FAMILIES[found.family].title} in ' if found.family else ''
     say(
         f'{kind}: loaded {len(taken)} entries from {source}{checkpoint}; not used: '
-        f'{some(unused + summarize(found.rest))}; start at zero: {some(zero)}; start '
-        f'as fresh norms: {some(norms)}',
+        f'{shortlist(unused + summarize(found.rest))}; start at zero: '
+        f'{shortlist(zero)}; start as fresh norms: {shortlist(norms)}',
         logging.INFO,
     )
     log_to_file(

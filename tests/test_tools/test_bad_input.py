@@ -210,7 +210,6 @@ def save_checkpoints(folder, model):
     )
     save('code', extra=Code())
     save('beyond', meta=dict(epoch=10**12, iter=3))
-    save('ints', state_dict={**weights, 3: torch.ones(1)})
     torch.save(dict(state_dict=weights), folder / 'weights_only.pth')
     official = {'patch_embed1.proj.weight': torch.ones(8, 3, 4, 4)}
     torch.save(official, folder / 'official.pth')
@@ -898,7 +897,6 @@ OTHERS = [
         ['{world}/cls.py', '--resume', '{world}/beyond.pth'],
         'at epoch 1000000000000, and the training ends at train_cfg.max_epochs=1',
     ),
-    ('test', ['{world}/cls.py', '{world}/ints.pth'], 'keys of a state dict are text'),
     ('test', [], 'config, checkpoint'),
     ('test', ['{world}/cls.py'], 'checkpoint'),
     ('test', ['{world}/cls.py', '{world}/whole.pth', '--out', 'x.json'], '.pkl'),

@@ -23,7 +23,7 @@ from mmlinattn.weights.conversion import (
     plan_conversion,
     recognize,
     recomputed,
-    some,
+    shortlist,
 )
 from mmlinattn.weights.families import FAMILIES
 from mmlinattn.weights.files import write_file
@@ -156,7 +156,7 @@ def find_family(
             )
     if found is None:
         raise ValueError(
-            f'{some(state_dict)} keys are not recognized: FAMILY={AUTO} takes '
+            f'{shortlist(state_dict)} keys are not recognized: FAMILY={AUTO} takes '
             f'checkpoints of {known_models()}'
         )
     return found
@@ -203,7 +203,7 @@ def forward(
         )
     if dropped:
         lines.append(
-            f'left out buffers that the model computes itself: {some(dropped)}'
+            f'left out buffers that the model computes itself: {shortlist(dropped)}'
         )
     lines.append(
         'scaling vectors: '
@@ -236,13 +236,13 @@ def reverse(
 def copy(ours: StateDict, checkpoint: dict) -> tuple[dict[str, Any], list[str]]:
     """A checkpoint of ours without what only its training needs."""
     if recognize(ours) != OURS:
-        raise ValueError(f'{some(ours)} keys are not those of a model of {OURS}')
+        raise ValueError(f'{shortlist(ours)} keys are not those of a model of {OURS}')
     kept = dict(state_dict=ours)
     if isinstance(checkpoint.get('meta'), dict):
         kept['meta'] = checkpoint['meta']
     bare = 'state_dict' not in checkpoint
     dropped = [] if bare else [key for key in checkpoint if key not in kept]
-    return kept, [f'kept {len(ours)} entries; left out: {some(dropped)}']
+    return kept, [f'kept {len(ours)} entries; left out: {shortlist(dropped)}']
 
 
 def start_elfatt(
