@@ -168,9 +168,10 @@ class Preflight(Runner):
             hooks[f'custom_hooks.{i}'] = hook
         for name, hook in hooks.items():
             self.build(name, self.build_hook, hook)
+        own = has_own_code(cfg.get('model'))
         for node, _, found in built_from(cfg.get('model')) if trains else ():
             if PretrainedInit in found:
-                self.build('model, init_cfg', read_source, node)
+                self.build('model, init_cfg', read_source, node, own)
         if trains and self.standard and self.model is not None:
             self.check_optimizer(cfg.optim_wrapper)
 

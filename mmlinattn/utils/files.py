@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Union
 from uuid import uuid4
 
+# in the first bytes of files that may be written again
+MARK = 'written by mmlinattn'
 # names of drafts, in the folder of the file
 DRAFTS = '.*.????????.part'
 

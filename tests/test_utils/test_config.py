@@ -81,6 +81,8 @@ def test_keys_that_may_be_misspelled(tmp_path):
     path = tmp_path / 'mine.py'
     path.write_text('model = dict()\noptim_wraper = dict()\nmine = 1\n')
     texts = []
-    load_config(str(path), {'something': 1, 'mine': 2}, texts.append)
+    load_config(str(path), {'something': 1, 'mine': 2, 'model.x.y': 1}, texts.append)
     assert 'optim_wraper' in texts[0] and '--cfg-options something' in texts[1]
     assert len(texts) == 2
+    with pytest.raises(KeyError, match="train_dataloder: .* mean 'train_dataloader'"):
+        load_config(str(path), {'train_dataloder.x': 1})

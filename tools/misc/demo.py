@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser, add_overwrite, output_folder, protect, tell
+from mmlinattn_tools.cli import Parser, add_overwrite, output_folder, protect
 from mmlinattn_tools.visualization import (
     RANDOM,
     WEIGHTS,
@@ -227,7 +227,7 @@ def serve(args):
         )
         page = make_page(gradio, demo)
         page.queue(max_size=16, api_open=False)
-        tell(
+        print(
             f'{len(demo.configs)} configs, {len(demo.checkpoints)} checkpoints, '
             f'{len(demo.images)} pictures to choose from; Ctrl+C ends it'
         )
