@@ -53,16 +53,10 @@ PARAMWISE = {
 
 
 def build_model(cfg: Config) -> nn.Module:
-    """The model of a config, without its pretrained weights.
-
-    Args:
-        cfg (Config): The config.
-
-    Returns:
-        nn.Module: The model, on the CPU.
+    """The model of a config, on the CPU, without its pretrained weights.
 
     Raises:
-        TypeError: If its model is not a dictionary.
+        TypeError: If ``cfg.model`` is neither a dictionary nor a model.
     """
     if not isinstance(cfg.model, (dict, nn.Module)):
         raise TypeError(f'model must be a dict, got {cfg.model!r}')
@@ -122,13 +116,7 @@ class Refusal(ValueError):
 
 
 class Preflight(Runner):
-    """A runner of which only the methods are used that build parts.
-
-    Args:
-        cfg (Config): The config of the run.
-        task (str): 'train' or 'test'.
-        warn (Callable): Takes lines on what may be wrong.
-    """
+    """A runner of which only the methods are used that build parts."""
 
     def __init__(self, cfg: Config, task: str, warn: Callable) -> None:
         self.cfg, self.task, self.warn = cfg, task, warn
@@ -143,11 +131,7 @@ class Preflight(Runner):
         self.known = self.standard or kind == 'FlexibleRunner'
 
     def check(self) -> None:
-        """All checks.
-
-        Raises:
-            Refusal: If the run can't but fail.
-        """
+        """Runs all checks; raises a Refusal for a run that can't but fail."""
         cfg, trains = self.cfg, self.task == 'train'
         wanted = ['model', *GROUPS[self.task]]
         for group in GROUPS.values():

@@ -25,18 +25,14 @@ NUMBERED = r'(?:epoch|iter)_\d+\.pth'
 
 
 def checkpoint_fault(path):
-    """The reason why a checkpoint can't be read.
+    """The reason why a checkpoint can't be read, or None if it is whole.
 
-    The function compares each byte of the file with the file's checksums. It
-    unpickles nothing, so no code of the file runs.
+    The function compares each byte of the file with the file's checksums, which files
+    of PyTorch before 1.6 lack. It unpickles nothing, so no code of the file runs.
 
     Args:
         path (str | Path): Path of a file that ``torch.save`` wrote, or of a folder of
             shards, which is not checked.
-
-    Returns:
-        str | None: What is wrong, or None if the checkpoint is whole. The format of
-        PyTorch before 1.6 has no checksums: its files count as whole.
     """
     path = Path(path)
     if path.is_dir():
@@ -90,10 +86,8 @@ def find_checkpoint(
 ) -> tuple[Optional[str], list[str]]:
     """Finds the newest whole checkpoint of a training.
 
-    MMEngine trusts the file ``last_checkpoint``. If the file is lost, empty or names
-    a checkpoint that moved, MMEngine starts again and overwrites what is there. If it
-    names a checkpoint that was cut off while it was written, MMEngine fails. This
-    function takes the file as a hint of which training is meant. The runs and the
+    MMEngine trusts the file ``last_checkpoint``, which may be lost, or name a file that
+    moved or was cut off. Here it only tells which training is meant. The runs and the
     iterations in the checkpoints themselves decide which one is the last of it; times
     of files do not.
 

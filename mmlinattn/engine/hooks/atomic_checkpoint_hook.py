@@ -34,12 +34,7 @@ class WholeFileBackend(LocalBackend):
     outdated: ClassVar[set] = set()
 
     def put(self, obj, filepath):
-        """Writes a file, and removes outdated ones.
-
-        Args:
-            obj (bytes): Its content.
-            filepath (str | Path): Its path.
-        """
+        """Writes a file of some bytes, and removes outdated ones."""
         with whole_file(filepath) as draft:
             draft.write_bytes(obj)
         for path in self.outdated - {str(filepath)}:
@@ -47,11 +42,7 @@ class WholeFileBackend(LocalBackend):
         self.outdated.clear()
 
     def remove(self, filepath):
-        """Marks a file as outdated.
-
-        Args:
-            filepath (str | Path): Its path.
-        """
+        """Marks a file as outdated."""
         self.outdated.add(str(filepath))
 
 
