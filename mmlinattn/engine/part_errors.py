@@ -21,7 +21,7 @@ RULES: tuple[tuple[str, Optional[str], Optional[bool]], ...] = (
     # a run has devices, a group of processes and a runner of its own
     ('(?i)cuda|gpu|process group|Preflight', None, False),
     ('unexpected keyword argument|is not in the .*registry', None, True),
-    ('None is not a callable object', 'its type is not in the registry', True),
+    ('None is not a callable object', 'it is not in the optimizer registry', True),
     ('need at least one array to concatenate', NO_SAMPLES, None),
 )
 REGISTRIES = [x for x in vars(registry).values() if isinstance(x, registry.Registry)]
@@ -75,11 +75,13 @@ def reason(error: Exception, cfg: Any = None) -> str:
         takers = [x for found in nodes for x in found if isclass(x)]
         inits = [base.__init__ for x in takers for base in getmro(x)]
         names = {name for init in inits for name in signature(init).parameters}
-        text += did_you_mean(argument[1], names)
-    elif re.search('is not in the .*registry', text):
+        return text + did_you_mean(argument[1], names - {argument[1]})
+    kind = re.search(r'is not in the (?:\S+::)?(.+?) registry', text)
+    if kind:
         unknown = [name for _, name, found in built_from(cfg) if not found]
         for name in [name for name in unknown if name in text] or unknown:
-            text += f'; no registry has {name!r}{did_you_mean(name, registered())}'
+            likely = did_you_mean(name, registered(kind[1]))
+            text += f'; no {kind[1]} is {name!r}{likely}'
     return text
 
 
@@ -111,11 +113,11 @@ def built_from(cfg: Any) -> Iterator[tuple[dict, str, list]]:
                     yield node, name, known.get(name, []) if name else [kind]
 
 
-def registered() -> dict[str, list]:
-    """What is in the registries that were imported, by name."""
+def registered(kind: Optional[str] = None) -> dict[str, list]:
+    """What is in the registries that were imported, or in those of a kind, by name."""
     found = defaultdict(list)
-    for root in REGISTRIES:
+    for root in (x for x in REGISTRIES if kind in (None, x.name)):
         for child in (root, *root.children.values()):
-            for name, kind in child.module_dict.items():
-                found[name].append(kind)
+            for name, thing in child.module_dict.items():
+                found[name].append(thing)
     return found

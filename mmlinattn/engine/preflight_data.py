@@ -24,6 +24,8 @@ def annotations(loader: Any) -> str:
 
 def build_loader(cfg: Any) -> DataLoader:
     """Builds a data loader as a runner does; it then works without other processes."""
+    if cfg.get('dataset') is None:
+        raise KeyError('dataset')
     try:
         loader = Runner.build_dataloader(cfg, seed=0)
     except FileNotFoundError as error:

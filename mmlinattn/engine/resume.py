@@ -248,7 +248,7 @@ def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
         with quiet(), scope:
             try_step(model, cfg.optim_wrapper, checkpoint['optimizer'])
     except Exception as error:  # what a file holds can be anything
-        text = f'its optimizer: {reason(error)}'
+        text = f'its optimizer is not that of the config: {reason(error)}'
         if is_sure(text, has_own_code(cfg.optim_wrapper)):
             raise ValueError(text) from error
 

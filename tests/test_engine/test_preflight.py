@@ -117,7 +117,7 @@ def test_reason_names_what_was_meant():
     assert reason(error).endswith("'intervl'")
     cfg = dict(type='mmengine.LogerHook')
     text = reason(error_of(HOOKS.build, cfg), cfg)
-    assert text.endswith("no registry has 'LogerHook'; did you mean 'LoggerHook'?")
+    assert text.endswith("no hook is 'LogerHook'; did you mean 'LoggerHook'?")
 
 
 def test_reason_of_an_error_without_words():

@@ -196,12 +196,12 @@ def fails(use):
 
 @pytest.fixture
 def warns(use):
-    """Uses a tool, and looks for words in the only line that it writes."""
+    """Uses a tool, and looks for words in each line that it writes."""
 
     def call(tool, *args, words):
         code, lines = use(tool, *args)
-        assert code == 0 and len(lines) == 1, lines
-        assert lines[0].startswith(f'{tool}.py: ') and words in lines[0]
+        assert code == 0 and lines
+        assert all(x.startswith(f'{tool}.py: ') and words in x for x in lines), lines
 
     return call
 
@@ -233,7 +233,6 @@ def test_good_input(use, tool, args):
         ('model = dict(', ['SyntaxError', 'mine.py, line 1']),
         ('x = undefined', "NameError: name 'undefined' is not defined"),
         ("_base_ = './gone.py'", ['inherits what is missing', 'gone.py']),
-        ("_base_ = './mine.py'", 'inherits itself'),
         ("custom_imports = dict(imports=['gone_module'])", 'gone_module'),
         ('model = 3', 'it has no train_dataloader, train_cfg, optim_wrapper'),
     ],
@@ -264,7 +263,7 @@ REFUSED = [
         "checkpoint: filename_tmpl='a' gives all checkpoints one name",
     ),
     (
-        'model = dict(neck=dict(init_cfg=dict(type="Pretrained", checkpoint="gone")))',
+        'model = dict(head=dict(init_cfg=dict(type="Pretrained", checkpoint="gone")))',
         "init_cfg: checkpoint='gone': there is no such file",
     ),
     ('model = dict(head=dict(num_classes=3))', 'num_classes=3: labels 0 to 2'),
@@ -457,18 +456,15 @@ def test_option_that_may_be_meant(warns):
     warns(*args, words='--cfg-options something: neither the config nor MMEngine')
 
 
-@pytest.mark.parametrize('debug', [False, True])
-def test_in_a_process_of_its_own(tmp_path, debug):
-    command = [sys.executable, str(ROOT / 'tools/train.py'), 'gone.py']
+def test_in_a_process_of_its_own(tmp_path):
     paths = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
     done = subprocess.run(
-        command + ['--debug'] * debug,
+        [sys.executable, str(ROOT / 'tools/train.py'), 'gone.py'],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         env=dict(os.environ, PYTHONPATH=paths.strip(os.pathsep)),
     )
-    *before, line = done.stderr.splitlines()
     assert done.returncode == 2 and not list(tmp_path.iterdir())
-    assert line == "train.py: error: config='gone.py': there is no such file"
-    assert any('Traceback' in text for text in before) == debug
+    expected = "train.py: error: config='gone.py': there is no such file"
+    assert done.stderr.splitlines()[-1] == expected

@@ -128,7 +128,7 @@ def test_train_resume_where_the_hook_writes(run, config, checkpoint):
 def test_train_resume_from_nothing(run, config, checkpoint, capsys):
     cfg = run('train', config, '--resume', '--cfg-options', f'load_from={checkpoint}')
     assert not cfg.resume and cfg.load_from == str(checkpoint)
-    assert 'finds nothing in work_dirs/mine' in capsys.readouterr().err
+    assert 'finds no checkpoint in work_dirs/mine' in capsys.readouterr().err
 
 
 def test_no_network(run, config, capsys):

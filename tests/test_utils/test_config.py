@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from mmengine.config import Config
 from mmengine.config.utils import MODULE2PACKAGE
@@ -27,6 +29,18 @@ def test_load_config_missing(tmp_path):
     child.write_text("_base_ = './none.py'\n")
     with pytest.raises(FileNotFoundError, match='none.py'):
         load_config(str(child))
+
+
+def test_load_config_that_inherits_itself(tmp_path):
+    path = tmp_path / 'mine.py'
+    path.write_text("_base_ = './mine.py'\n")
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(200)
+    try:
+        with pytest.raises(ValueError, match='mine.py.* inherits itself'):
+            load_config(str(path))
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_bases_read_once(tmp_path):

@@ -159,9 +159,9 @@ class Full(OSError):
 def broken_disk(monkeypatch):
     """Lets some of the files that are written end in the middle, from now on."""
 
-    def break_(matches):
-        write = Path.write_bytes
+    write = Path.write_bytes
 
+    def break_(matches):
         def write_half(self, data):
             if matches(self.name):
                 write(self, data[: len(data) // 2])
