@@ -168,34 +168,23 @@ def _number(path: Path) -> int:
 
 
 def _read(path: Path) -> _Found:
-    """What a checkpoint says of its training; its tensors stay on the disk.
-
-    Raises:
-        ValueError: If the file can't be read.
-    """
-    unknown = _Found(path, (-1, _number(path)))
-    if path.is_dir():
-        return unknown
-    try:
-        checkpoint = read_file(path, mmap=True)
-    except ValueError:
-        fault = checkpoint_fault(path)
-        if fault:
-            raise ValueError(fault) from None
-        return unknown  # it holds more than plain data
-    meta = checkpoint.get('meta')
-    if not isinstance(meta, Mapping) or type(meta.get('iter')) is not int:
-        return unknown
-    step = meta['iter'], _number(path)
-    return _Found(path, step, tuple(checkpoint.get('runs', ())))
+    """What a checkpoint says of its training; its tensors stay on the disk."""
+    content: Mapping = {}
+    if path.is_file():  # DeepSpeed's are folders
+        try:
+            content = read_file(path, mmap=True)
+        except ValueError:
+            fault = checkpoint_fault(path)
+            if fault:  # else it holds more than plain data
+                raise ValueError(fault) from None
+    meta = content.get('meta')
+    step = meta.get('iter') if isinstance(meta, Mapping) else None
+    step = step if type(step) is int else -1
+    return _Found(path, (step, _number(path)), tuple(content.get('runs') or ()))
 
 
 def _last(found: list[_Found], named: Optional[Path]) -> Optional[_Found]:
-    """The last checkpoint that is known to be of the training that is meant.
-
-    Raises:
-        ValueError: If there are several trainings, and no checkpoint is named.
-    """
+    """The last checkpoint that is known to be of the training that is meant."""
     if not found:
         return None
     # the one before, if what is named can't be read

@@ -110,8 +110,8 @@ def _reason(error: Exception) -> str:
 def bases_read_once() -> Iterator[None]:
     """Makes loading of many configs quick, as long as no file changes.
 
-    MMEngine reads all bases of every config again, and for a base of another
-    package all metafiles of that package. Inside this context it reads a file once.
+    MMEngine reads all bases of every config again, and for a base of another package
+    all its metafiles. Inside this context it reads a file once.
     """
     read, find = Config._file2dict, Config._get_cfg_path
     read_once, find_once = lru_cache(maxsize=None)(read), lru_cache(maxsize=None)(find)
@@ -155,14 +155,7 @@ def _drop_scope(node: Any) -> None:
 
 
 def check_file(name: str, path: str) -> None:
-    """Raises an error for a path without a file; MMEngine checks addresses.
-
-    Args:
-        name (str): Name of the argument that has the path.
-        path (str): The path.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-    """
+    """Raises a FileNotFoundError, which names the argument, for a path without a file;
+    MMEngine checks addresses."""
     if '://' not in path and not osp.isfile(osp.expanduser(path)):
         raise FileNotFoundError(f'{name}={path!r}: there is no such file')

@@ -6,7 +6,6 @@ made small: a few images of 48 x 48 pixels, one or two iterations, narrow models
 """
 
 import gc
-import pickle
 import re
 import sys
 from pathlib import Path
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.modern
 
 pytest.importorskip('mmdet')
 pytest.importorskip('mmseg')
-cifar = pytest.importorskip('mmpretrain.datasets.cifar')
+pytest.importorskip('mmpretrain')
 
 FOLDERS = dict(
     coco='coco',
@@ -111,14 +110,6 @@ def write_maps(folder, suffix, high):
             picture(folder / f'annotations/{split}/{name}{suffix}.png', high, 'L')
 
 
-def download_cifar(url, root, filename, md5):
-    folder = Path(root, 'cifar-10-batches-py')
-    folder.mkdir(parents=True)
-    batch = dict(data=np.zeros((2, 3072), np.uint8), labels=[0, 9])
-    for name in (*(f'data_batch_{i}' for i in range(1, 6)), 'test_batch'):
-        (folder / name).write_bytes(pickle.dumps(batch))
-
-
 @pytest.fixture(scope='module')
 def data(tmp_path_factory, load_tool):
     """The folder ``data`` of the libraries' configs."""
@@ -154,8 +145,6 @@ def use(data, tmp_path, monkeypatch, capsys, load_tool):
         monkeypatch.setattr(
             f'{module}.FormatCode', lambda text, **options: (text, True), raising=False
         )
-    monkeypatch.setattr(cifar, 'download_and_extract_archive', download_cifar)
-    monkeypatch.setattr(cifar, 'check_md5', lambda *args: True)
 
     def call(tool, *args):
         monkeypatch.setattr(sys, 'argv', [f'{tool}.py', *map(str, args)])
@@ -197,22 +186,11 @@ def smaller(node, key=''):
             yield from smaller(value, place)
 
 
-SMALL = dict(
-    batch_size='2',
-    num_workers='0',
-    persistent_workers='False',
-    max_epochs='1',
-    max_iters='2',
-    val_interval='1',
-    times='1',
-)
+SMALL = dict(num_workers='0', persistent_workers='False', batch_size='2')
+SMALL.update(max_epochs='1', max_iters='2', val_interval='1', times='1')
 PARTS = (
-    'model',
-    'data_preprocessor',
-    'train_cfg',
-    'train_dataloader',
-    'val_dataloader',
-    'test_dataloader',
+    *('model', 'data_preprocessor', 'train_cfg'),
+    *('train_dataloader', 'val_dataloader', 'test_dataloader'),
 )
 
 

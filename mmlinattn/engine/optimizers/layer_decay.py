@@ -19,9 +19,8 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     so any model with such a backbone works. Parameters outside of the backbone train
     with the full rate.
 
-    All other options are MMEngine's: ``bias_lr_mult``, ``bias_decay_mult``,
-    ``norm_decay_mult``, ``flat_decay_mult``, ``dwconv_decay_mult`` and
-    ``custom_keys``, whose ``lr_mult`` multiplies the decayed rate.
+    All other options are MMEngine's; ``lr_mult`` of ``custom_keys`` multiplies the
+    decayed rate.
 
     Args:
         optim_wrapper_cfg (dict): See MMEngine's constructor; the optimizer needs its

@@ -2,7 +2,6 @@
 of a few numbers, in one process."""
 
 import itertools
-import os
 import random
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from torch import nn
 
 from mmlinattn.engine import AtomicCheckpointHook
 from mmlinattn.engine.random_state import get_random_state, set_random_state
-from mmlinattn.utils import files
 
 pytestmark = pytest.mark.modern
 
@@ -232,29 +230,6 @@ def test_two_runs_in_one_folder(make_runner, tmp_path, capfd):
     make_runner('run', True).train()
     assert 'Another training' not in capfd.readouterr().out
     assert not draft.exists() and (folder / 'epoch_4.pth').exists()
-
-
-def test_files_are_on_the_disk_before_they_have_their_name(
-    make_runner, tmp_path, monkeypatch
-):
-    synced, named = [], []
-    fsync, replace = os.fsync, Path.replace
-
-    def sync(number):
-        synced.append(number)
-        fsync(number)
-
-    def rename(self, target):
-        named.append((Path(target).name, len(synced)))
-        return replace(self, target)
-
-    monkeypatch.setattr(files.os, 'fsync', sync)
-    monkeypatch.setattr(Path, 'replace', rename)
-    make_runner('run', True).train()
-    assert [name for name, _ in named] == [f'epoch_{i}.pth' for i in range(1, 5)]
-    # each has one of its own before, and the folder's after
-    assert [count for _, count in named] == list(range(1, 2 * len(named), 2))
-    assert not list(tmp_path.rglob('*.part'))
 
 
 def test_random_state(tmp_path):
