@@ -5,7 +5,7 @@ import os
 import os.path as osp
 import sys
 import tempfile
-from typing import Optional
+from typing import Any, Optional
 
 from mmengine.config import Config
 from mmengine.registry import RUNNERS
@@ -16,7 +16,6 @@ from mmlinattn.engine import check_run
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.distributed import run_on_cpus
 from mmlinattn.weights import fit, load_safely, read_checkpoint
-from mmlinattn.weights.fit import Fit
 
 from .cli import Parser, add_cfg_options, one_line
 
@@ -100,12 +99,8 @@ def preflight(cfg: Config, args: argparse.Namespace, task: str) -> Optional[nn.M
     return check_run(cfg, args.config, task, warn)
 
 
-def compare(name: str, path: str, model: nn.Module) -> tuple[dict, Fit]:
-    """A checkpoint, and what of it loads into a model.
-
-    Raises:
-        ValueError: If it holds no weights.
-    """
+def compare(name: str, path: str, model: nn.Module) -> tuple[dict, Any]:
+    """A checkpoint, and what :func:`mmlinattn.weights.fit` finds in it for a model."""
     checkpoint = read_checkpoint(path, name)
     try:
         return checkpoint, fit(model, checkpoint)
