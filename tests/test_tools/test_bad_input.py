@@ -208,11 +208,10 @@ def warns(use):
 
 @pytest.fixture
 def inherit(world):
-    def write(lines, base='cls'):
-        text = f"_base_ = '{{world}}/{base}.py'\n{lines}\n"
-        Path('mine.py').write_text(text.replace('{world}', str(world)))
-
-    return write
+    """Writes a config that inherits the classifier's."""
+    return lambda lines: Path('mine.py').write_text(
+        f"_base_ = '{world}/cls.py'\n{lines}\n"
+    )
 
 
 CLS = '{world}/cls.py'
@@ -289,6 +288,10 @@ def test_part_that_may_be_meant(warns, inherit, monkeypatch, lines, words):
     monkeypatch.setattr('mmlinattn_tools.runs.RUNNERS.build', Runner.from_cfg)
     inherit(lines)
     warns('train', 'mine.py', words=words)
+
+
+def test_option_that_may_be_meant(warns):
+    warns('train', CLS, '--cfg-options', 'something=1', words='neither the config nor')
 
 
 def test_parts_of_a_test(fails, warns, inherit):
@@ -449,11 +452,6 @@ def test_options(fails, tool, options, words):
         Path(path).write_text('mine')
     args = [CLS] if tool == 'train' else WHOLE
     fails(tool, *args, *options.split(), words=words)
-
-
-def test_option_that_may_be_meant(warns):
-    args = 'train', CLS, '--cfg-options', 'something=1'
-    warns(*args, words='--cfg-options something: neither the config nor MMEngine')
 
 
 def test_in_a_process_of_its_own(tmp_path):

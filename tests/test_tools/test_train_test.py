@@ -117,10 +117,8 @@ def test_train_resume_where_the_hook_writes(run, config, checkpoint):
     folder = config.parent / 'out' / 'mine'
     folder.mkdir(parents=True)
     newest = checkpoint.rename(folder / 'mine_7.pth')
-    options = [
-        f'default_hooks.checkpoint.{key}={value}'
-        for key, value in dict(out_dir='out', filename_tmpl='mine_{}.pth').items()
-    ]
+    hook = 'default_hooks.checkpoint.'
+    options = f'{hook}out_dir=out', f'{hook}filename_tmpl=mine_{{}}.pth'
     cfg = run('train', config, '--resume', '--cfg-options', *options)
     assert cfg.load_from == str(newest)
 
@@ -183,10 +181,7 @@ def test_folder_to_start_from(run, config, tmp_path, monkeypatch):
 
 def test_out(run, config, checkpoint):
     metrics = run('test', config, checkpoint, '--out', 'x.pkl').test_evaluator
-    assert [metric['type'] for metric in metrics] == [
-        'CocoMetric',
-        'mmdet.DumpDetResults',
-    ]
+    assert [x['type'] for x in metrics] == ['CocoMetric', 'mmdet.DumpDetResults']
     args = config, checkpoint, '--out', 'x', '--cfg-options'
     cfg = run('test', *args, 'default_scope=mmseg')
     assert cfg.test_evaluator.output_dir == 'x'
