@@ -1,4 +1,5 @@
 import gc
+import importlib.util
 import logging
 import os
 import subprocess
@@ -102,6 +103,20 @@ def no_loggers_of_others(quiet):
     yield
     MMLogger._instance_dict.clear()
     MMLogger._instance_dict.update(loggers)
+
+
+@pytest.fixture(scope='session')
+def load_tool():
+    """Loads a file of tools/ as a module."""
+
+    def load(path):
+        path = ROOT / 'tools' / path
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
 @pytest.fixture

@@ -1,43 +1,27 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
 import os.path as osp
-from argparse import ArgumentTypeError
 from copy import deepcopy
 from pathlib import Path
 
 from mmengine.config import ConfigDict
-from mmengine.registry import RUNNERS
-from mmengine.runner import Runner
 
-from mmlinattn.engine import check_run
 from mmlinattn.utils import check_file
-from mmlinattn.weights import fit, load_safely, read_checkpoint
+from mmlinattn_tools import runs
 from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     add_overwrite,
-    begin_run,
-    exit_with,
-    is_first_process,
+    errors_in_one_line,
+    number,
     protect,
-    run_config,
-    run_parser,
-    tell,
-    warn,
 )
 
 # of mmdet's own tool for tests
 MERGED = dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)
 
 
-def count(text):
-    """Type of an argument that counts."""
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f'{text!r} is not a positive whole number')
-    return int(text)
-
-
 def parse_args():
-    parser = run_parser(
+    parser = runs.run_parser(
         'Test a model from a config of mmdet, mmseg, mmpretrain or mmlinattn: '
         'print its metrics, and write them to the work directory.'
     )
@@ -59,7 +43,7 @@ def parse_args():
     )
     parser.add_argument(
         '--interval',
-        type=count,
+        type=number(int, 1, float('inf')),
         default=1,
         help='draw every n-th batch (mmseg) or image (mmpretrain); default: 1',
     )
@@ -148,29 +132,19 @@ def augment_test(cfg, args):
 
 
 def check_weights(path, model, allow_mismatch):
-    """Raises an error for a checkpoint that doesn't cover the model.
-
-    Args:
-        path (str): Path or address of the checkpoint.
-        model (nn.Module): The model of the run, or its wrapper for augmented tests.
-        allow_mismatch (bool): Only says what differs.
-    """
-    checkpoint = read_checkpoint(path)
-    try:
-        found = fit(getattr(model, 'module', model), checkpoint)
-    except ValueError as error:
-        raise ValueError(f'checkpoint={path!r}: {error}') from error
+    """Raises an error for a checkpoint that doesn't cover the model."""
+    # a model for augmented tests wraps the one of the checkpoint
+    _, found = runs.compare('checkpoint', path, getattr(model, 'module', model))
     if not found.whole:
         text = f'checkpoint={path!r} is not one of this model: {found.describe()}'
         if not allow_mismatch:
             raise ValueError(f'{text}; to test it all the same, give --allow-mismatch')
-        tell(text)
+        runs.note(text)
 
 
 def prepare(args):
     """The config of the run, and a check that its inputs are there."""
-    load_safely()
-    cfg = run_config(args)
+    cfg = runs.run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
     protect(args, *map(Path, filter(None, (args.show_dir, args.out))))
@@ -180,22 +154,18 @@ def prepare(args):
         save_predictions(cfg, args.out)
     if args.tta:
         augment_test(cfg, args)
-    if is_first_process() and not args.no_preflight:
-        model = check_run(cfg, args.config, 'test', warn)
-        if model is not None:
-            check_weights(args.checkpoint, model, args.allow_mismatch)
-    begin_run(cfg)
+    model = runs.preflight(cfg, args, 'test')
+    if model is not None:
+        check_weights(args.checkpoint, model, args.allow_mismatch)
+    runs.begin_run(cfg)
     return cfg
 
 
 def main():
     args = parse_args()
-    try:
+    with errors_in_one_line(*INPUT_ERRORS):
         cfg = prepare(args)
-    except INPUT_ERRORS as error:
-        exit_with(error)
-    runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
-    runner.test()
+    runs.make_runner(cfg).test()
 
 
 if __name__ == '__main__':

@@ -4,13 +4,10 @@ import os.path as osp
 
 import torch
 from mmengine.device import get_device
-from mmengine.registry import RUNNERS
-from mmengine.runner import Runner
 
 from mmlinattn.engine import (
     check_pretrained,
     check_resume,
-    check_run,
     checkpoint_fault,
     find_checkpoint,
 )
@@ -18,23 +15,14 @@ from mmlinattn.engine.hooks.pretrained_backbone_hook import other_start
 from mmlinattn.engine.part_errors import quiet
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.utils import check_file
-from mmlinattn.weights import fit, load_pretrained, load_safely, read_checkpoint
+from mmlinattn.weights import load_pretrained, read_checkpoint
 from mmlinattn.weights.conversion import shortlist
-from mmlinattn_tools.cli import (
-    INPUT_ERRORS,
-    begin_run,
-    errors_in_one_line,
-    exit_with,
-    is_first_process,
-    run_config,
-    run_parser,
-    tell,
-    warn,
-)
+from mmlinattn_tools import runs
+from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 
 
 def parse_args():
-    parser = run_parser(
+    parser = runs.run_parser(
         'Train a model from a config of mmdet, mmseg, mmpretrain or '
         'mmlinattn; the config may inherit from mmlinattn::.'
     )
@@ -61,108 +49,39 @@ def parse_args():
 
 
 def resume(cfg, checkpoint):
-    """Makes the run continue from a checkpoint.
-
-    Args:
-        cfg (Config): The config of the run.
-        checkpoint (str): Path or address of the checkpoint, or 'auto' for the newest
-            whole one in the work directory.
-    """
+    """Makes the run go on from the path or address of a checkpoint, or, with 'auto',
+    from the newest whole one in the work directory."""
     if checkpoint == 'auto':
         hook = (cfg.get('default_hooks') or {}).get('checkpoint') or {}
         checkpoint, skipped = find_checkpoint(
             cfg.work_dir, hook.get('out_dir'), hook.get('filename_tmpl')
         )
         for text in skipped:
-            tell(f'--resume skips {text}')
+            runs.note(f'--resume skips {text}')
         if checkpoint is None:
-            tell(f'--resume finds no checkpoint in {cfg.work_dir}: training begins')
+            runs.note(
+                f'--resume finds no checkpoint in {cfg.work_dir}: training begins'
+            )
             cfg.resume = False
             return
-        tell(f'--resume goes on from {checkpoint}')
+        runs.note(f'--resume goes on from {checkpoint}')
     else:
         check_file('load_from', checkpoint)
         fault = '://' not in checkpoint and checkpoint_fault(checkpoint)
         if fault:
             raise ValueError(f'--resume {checkpoint}: {fault}')
-    cfg.resume = True
-    cfg.load_from = checkpoint
+    cfg.resume, cfg.load_from = True, checkpoint
 
 
-def check_weights(cfg, model, allow_mismatch):
-    """Raises an error for a checkpoint that can't be what is meant.
-
-    A training that goes on needs all of its model. One that starts from `load_from` may
-    have another head, or other parts; what they are is said in a line.
-
-    Args:
-        cfg (Config): The config of the run.
-        model (nn.Module): Its model.
-        allow_mismatch (bool): Whether any checkpoint will do.
-    """
-    path = cfg.load_from
-    checkpoint = read_checkpoint(path, 'load_from')
-    try:
-        found = fit(model, checkpoint)
-    except ValueError as error:
-        raise ValueError(f'load_from={path!r}: {error}') from error
-    fatal = (
-        found.broken or not found.state_dict or (cfg.get('resume') and not found.whole)
-    )
-    if fatal and not allow_mismatch:
-        raise ValueError(
-            f'load_from={path!r} does not fit the model: {found.describe()}; name '
-            'another one, or give --allow-mismatch'
-        )
-    if cfg.get('resume'):
-        try:
-            check_resume(checkpoint, model, cfg)
-        except ValueError as error:
-            raise ValueError(f'load_from={path!r}: {error}') from error
-    if not found.whole:
-        tell(
-            f'load_from={path}: {len(found.state_dict)} of the '
-            f'{len(model.state_dict())} entries of the model are loaded; '
-            f'{found.describe()}'
-        )
-
-
-def check_start(cfg, model):
-    """Raises an error for weights that the backbone can't start from.
-
-    Args:
-        cfg (Config): The config of the run.
-        model (nn.Module): Its model.
-    """
-    backbone, path = getattr(model, 'backbone', None), cfg.pretrained
-    if backbone is None or other_start(model, None):
-        return
-    with quiet():
-        try:
-            if isinstance(backbone, BaseBackbone):
-                load_pretrained(backbone, path)
-            else:
-                read_checkpoint(path, 'pretrained')
-        except (KeyError, ValueError) as error:
-            raise ValueError(f'pretrained={path!r}: {error.args[0]}') from error
-    broken = [k for k, x in backbone.state_dict().items() if x.isnan().any()]
-    if broken:
-        raise ValueError(f'pretrained={path!r} has NaN in {shortlist(broken)}')
-
-
-def choose_precision(cfg):
-    """Lets mixed precision run where torch has it: on a CPU in bfloat16.
-
-    Args:
-        cfg (Config): The config of the run.
-
-    Raises:
-        ValueError: If there is no GPU, and another type of numbers is asked for.
-    """
+def choose_precision(cfg, amp):
+    """Lets mixed precision run where torch has it: on a CPU in bfloat16."""
     wrapper = cfg.get('optim_wrapper')
-    if not isinstance(wrapper, dict) or wrapper.get('type') != 'AmpOptimWrapper':
+    if not isinstance(wrapper, dict):
         return
-    if get_device() != 'cpu':
+    if amp:
+        wrapper.type = 'AmpOptimWrapper'
+        wrapper.setdefault('loss_scale', 'dynamic')
+    if wrapper.get('type') != 'AmpOptimWrapper' or get_device() != 'cpu':
         return
     dtype = wrapper.get('dtype')
     if dtype not in (None, 'bfloat16', torch.bfloat16):
@@ -176,14 +95,57 @@ def choose_precision(cfg):
     wrapper.type = 'mmlinattn.CPUAmpOptimWrapper'
 
 
+def check_weights(cfg, model, allow_mismatch):
+    """Raises an error for a checkpoint that can't be what is meant.
+
+    A training that goes on needs all of its model. One that starts from `load_from` may
+    have another head, or other parts; what they are is said in a line.
+    """
+    path = cfg.load_from
+    checkpoint, found = runs.compare('load_from', path, model)
+    # counters of BatchNorm always load
+    taken = any(x.is_floating_point() for x in found.state_dict.values())
+    fatal = found.broken or not taken or (cfg.get('resume') and not found.whole)
+    if fatal and not allow_mismatch:
+        raise ValueError(
+            f'load_from={path!r} does not fit the model: {found.describe()}; name '
+            'another one, or give --allow-mismatch'
+        )
+    if not found.whole:
+        runs.note(
+            f'load_from={path}: {len(found.state_dict)} of the '
+            f'{len(model.state_dict())} entries of the model are loaded; '
+            f'{found.describe()}'
+        )
+    if cfg.get('resume'):
+        try:
+            check_resume(checkpoint, model, cfg)
+        except ValueError as error:
+            raise ValueError(f'load_from={path!r}: {error}') from error
+
+
+def check_start(path, model):
+    """Raises an error for weights that the backbone can't start from."""
+    backbone = getattr(model, 'backbone', None)
+    if backbone is None or other_start(model, None):
+        return
+    try:
+        with quiet():
+            if isinstance(backbone, BaseBackbone):
+                load_pretrained(backbone, path)
+            else:
+                read_checkpoint(path, 'pretrained')
+    except (KeyError, ValueError) as error:
+        raise ValueError(f'pretrained={path!r}: {error.args[0]}') from error
+    broken = [k for k, x in backbone.state_dict().items() if x.isnan().any()]
+    if broken:
+        raise ValueError(f'pretrained={path!r} has NaN in {shortlist(broken)}')
+
+
 def prepare(args):
     """The config of the run, and a check that its inputs are there."""
-    load_safely()
-    cfg = run_config(args)
-    if args.amp and isinstance(cfg.get('optim_wrapper'), dict):
-        cfg.optim_wrapper.type = 'AmpOptimWrapper'
-        cfg.optim_wrapper.setdefault('loss_scale', 'dynamic')
-    choose_precision(cfg)
+    cfg = runs.run_config(args)
+    choose_precision(cfg, args.amp)
     if args.auto_scale_lr:
         if 'base_batch_size' not in cfg.get('auto_scale_lr', {}):
             raise KeyError(
@@ -200,34 +162,23 @@ def prepare(args):
         check_file('load_from', cfg.load_from)
     # a run that continues no longer needs its pretrained weights
     if not cfg.get('resume'):
-        # a base may have a variable of that name
-        check_pretrained(
-            cfg, None if 'pretrained' in (args.cfg_options or {}) else warn
-        )
-    if is_first_process() and not args.no_preflight:
-        preflight(cfg, args)
-    begin_run(cfg)
+        named = 'pretrained' in (args.cfg_options or {})
+        check_pretrained(cfg, None if named else runs.warn)  # a base may have one, too
+    model = runs.preflight(cfg, args, 'train')
+    if model is not None:
+        if cfg.get('load_from') and not osp.isdir(cfg.load_from):
+            check_weights(cfg, model, args.allow_mismatch)
+        elif cfg.get('pretrained') and not cfg.get('resume'):
+            check_start(cfg.pretrained, model)
+    runs.begin_run(cfg)
     return cfg
-
-
-def preflight(cfg, args):
-    """Raises an error for what is sure to fail after the run has begun."""
-    model = check_run(cfg, args.config, 'train', warn)
-    if model is None:
-        return
-    if cfg.get('load_from') and not osp.isdir(cfg.load_from):
-        check_weights(cfg, model, args.allow_mismatch)
-    elif cfg.get('pretrained') and not cfg.get('resume'):
-        check_start(cfg, model)
 
 
 def main():
     args = parse_args()
-    try:
+    with errors_in_one_line(*INPUT_ERRORS):
         cfg = prepare(args)
-    except INPUT_ERRORS as error:
-        exit_with(error)
-    runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
+    runner = runs.make_runner(cfg)
     # pretrained weights may be at an address that can't be reached
     with errors_in_one_line(ConnectionError):
         runner.train()

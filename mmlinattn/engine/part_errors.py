@@ -1,22 +1,29 @@
 """Errors of the libraries, told as errors of a part of a config."""
 
-import inspect
 import re
 import traceback
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from inspect import getmro, isclass, signature
+from typing import Any, Optional
 
 from mmengine import registry
 from mmengine.logging import MMLogger
 
 from mmlinattn.utils.config_keys import did_you_mean
 
-UNKNOWN_ARGUMENT = r"got an unexpected keyword argument '(\w+)'"
 NO_SAMPLES = 'there are no samples: annotations, classes or filter_cfg leave none'
-# What an error says that speaks of something else than what is wrong, and what is.
-MEANINGS = {'need at least one array to concatenate': NO_SAMPLES}
+# What a library says; what it means, where that is not clear; and whether a run fails
+# by it, too, where that does not depend on whose code it is.
+RULES: tuple[tuple[str, Optional[str], Optional[bool]], ...] = (
+    # a run has devices, a group of processes and a runner of its own
+    ('(?i)cuda|gpu|process group|Preflight', None, False),
+    ('unexpected keyword argument|is not in the .*registry', None, True),
+    ('None is not a callable object', 'it is not in the optimizer registry', True),
+    ('need at least one array to concatenate', NO_SAMPLES, None),
+)
 REGISTRIES = [x for x in vars(registry).values() if isinstance(x, registry.Registry)]
 LIBRARIES = {
     *('mmcv', 'mmdet', 'mmengine', 'mmlinattn', 'mmpretrain', 'mmseg'),
@@ -24,16 +31,8 @@ LIBRARIES = {
 }
 # What the libraries raise on a config that can't be built, or can't run at a size.
 LIBRARY_ERRORS = (
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
+    *(AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError),
+    *(RuntimeError, SyntaxError, TypeError, ValueError),
 )
 
 
@@ -51,17 +50,8 @@ def quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-@contextmanager
-def part(name: str) -> Iterator[None]:
-    """Turns any error into a ValueError that names a part."""
-    try:
-        yield
-    except Exception as error:
-        raise ValueError(f'{name}: {reason(error)}') from error
-
-
 def reason(error: Exception, cfg: Any = None) -> str:
-    """An error's text, and the name that an unknown argument was meant to be.
+    """An error's text, and the name that an unknown one was meant to be.
 
     Args:
         error (Exception): What the libraries raised.
@@ -78,53 +68,56 @@ def reason(error: Exception, cfg: Any = None) -> str:
         text = str(error.args[0])
         # that of a plain KeyError is a name without a word
         text = text if ' ' in text else f'it has no {text!r}'
-    for words, meaning in MEANINGS.items():
-        text = meaning if words in text else text
-    unknown = re.search(UNKNOWN_ARGUMENT, text)
-    if unknown:
-        takers = [cls for node, cls in classes_in(cfg) if unknown[1] in node]
-        bases = [base for cls in takers for base in getattr(cls, '__mro__', ())]
-        names = [name for base in bases for name in arguments_of(base)]
-        text += did_you_mean(unknown[1], names)
+    text = next((mean for rule, mean, _ in RULES if mean and rule in text), text)
+    argument = re.search(r"got an unexpected keyword argument '(\w+)'", text)
+    if argument:
+        nodes = [found for node, _, found in built_from(cfg) if argument[1] in node]
+        takers = [x for found in nodes for x in found if isclass(x)]
+        inits = [base.__init__ for x in takers for base in getmro(x)]
+        names = {name for init in inits for name in signature(init).parameters}
+        return text + did_you_mean(argument[1], names - {argument[1]})
+    kind = re.search(r'is not in the (?:\S+::)?(.+?) registry', text)
+    if kind:
+        unknown = [name for _, name, found in built_from(cfg) if not found]
+        for name in [name for name in unknown if name in text] or unknown:
+            likely = did_you_mean(name, registered(kind[1]))
+            text += f'; no {kind[1]} is {name!r}{likely}'
     return text
 
 
-def arguments_of(cls: type) -> list[str]:
-    """Names that a class's own constructor has for its arguments."""
-    if '__init__' not in vars(cls) or cls is object:
-        return []
-    return [*inspect.signature(cls.__init__).parameters][1:]
-
-
-def classes_in(cfg: Any) -> Iterator[tuple[dict, Any]]:
-    """(node, class or function) of all that a config names to be built."""
-    if isinstance(cfg, (list, tuple)):
-        for child in cfg:
-            yield from classes_in(child)
-    elif isinstance(cfg, dict):
-        for kind in (cfg.get('type'), cfg.get('constructor')):
-            if isinstance(kind, str):
-                kind = find_class(kind, cfg.get('_scope_'))
-            if kind is not None:
-                yield cfg, kind
-        yield from classes_in(list(cfg.values()))
-
-
-def find_class(name: str, scope: Any = None) -> Any:
-    """What a registry of MMEngine or of its children has under a name, or None."""
-    for root in REGISTRIES:
-        with root.switch_scope_and_registry(scope) as child:
-            try:
-                found = child.get(name)
-            except RuntimeError:  # in some versions, where there is none
-                found = None
-        # MMEngine takes the name of a module for that of a class, too
-        if found is not None and not inspect.ismodule(found):
-            return found
-    return None
+def is_sure(text: str, own: bool) -> bool:
+    """Whether a run fails by an error of a part, too; one of the user's own may not."""
+    verdicts = (sure for rule, _, sure in RULES if re.search(rule, text))
+    return next((sure for sure in verdicts if sure is not None), not own)
 
 
 def has_own_code(cfg: Any) -> bool:
     """Whether a config names classes or functions of none of the libraries."""
-    modules = (getattr(thing, '__module__', '') for _, thing in classes_in(cfg))
+    kinds = (kind for _, _, found in built_from(cfg) for kind in found)
+    modules = (getattr(kind, '__module__', '') for kind in kinds)
     return any(name.partition('.')[0] not in LIBRARIES for name in modules)
+
+
+def built_from(cfg: Any) -> Iterator[tuple[dict, str, list]]:
+    """All that a config names to be built: the node, the name, and the classes or
+    functions of that name."""
+    known, nodes = registered(), [cfg]
+    for node in nodes:  # it grows
+        if isinstance(node, (list, tuple)):
+            nodes.extend(node)
+        elif isinstance(node, dict):
+            nodes.extend(node.values())
+            for kind in (node.get('type'), node.get('constructor')):
+                name = kind.rpartition('.')[2] if isinstance(kind, str) else ''
+                if kind is not None:
+                    yield node, name, known.get(name, []) if name else [kind]
+
+
+def registered(kind: Optional[str] = None) -> dict[str, list]:
+    """What is in the registries that were imported, or in those of a kind, by name."""
+    found = defaultdict(list)
+    for root in (x for x in REGISTRIES if kind in (None, x.name)):
+        for child in (root, *root.children.values()):
+            for name, thing in child.module_dict.items():
+                found[name].append(thing)
+    return found

@@ -9,36 +9,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Optional, Union
 
+import torch
 from mmengine.config import Config
-from mmengine.logging import MessageHub
 from mmengine.optim import OptimWrapperDict, build_optim_wrapper
 from mmengine.registry import DefaultScope
 from torch import nn
 
 from mmlinattn.weights import read_file
 
-from .part_errors import part, quiet
-from .random_state import get_random_state, set_random_state
+from .part_errors import has_own_code, is_sure, quiet, reason
 
 # how MMEngine's CheckpointHook names the checkpoints of a training by default
+NUMBER = r'\d+'
 NUMBERED = r'(?:epoch|iter)_\d+\.pth'
-# entries of optimizers' states that have the shape of the parameter
-MOMENTS = {'exp_avg', 'exp_avg_sq', 'max_exp_avg_sq', 'momentum_buffer', 'square_avg'}
 
 
 def checkpoint_fault(path):
-    """The reason why a checkpoint can't be read.
+    """The reason why a checkpoint can't be read, or None if it is whole.
 
-    The function compares each byte of the file with the file's checksums. It
-    unpickles nothing, so no code of the file runs.
+    The function compares each byte of the file with the file's checksums, which files
+    of PyTorch before 1.6 lack. It unpickles nothing, so no code of the file runs.
 
     Args:
         path (str | Path): Path of a file that ``torch.save`` wrote, or of a folder of
             shards, which is not checked.
-
-    Returns:
-        str | None: What is wrong, or None if the checkpoint is whole. The format of
-        PyTorch before 1.6 has no checksums: its files count as whole.
     """
     path = Path(path)
     if path.is_dir():
@@ -72,23 +66,17 @@ class _Found(NamedTuple):
         path: Where it is.
         step: Its iterations, -1 if unknown, and the number in its name.
         runs: Ids of the starts of its training, as AtomicCheckpointHook saves them.
-        name: MMEngine's name of the last start; another hook's checkpoint has no more.
     """
 
     path: Path
     step: tuple[int, int]
     runs: tuple = ()
-    name: Optional[str] = None
 
-    def continues(self, other: '_Found') -> bool:
-        """Whether the training of another checkpoint wrote this one later."""
-        if not other.runs:
-            return self.name == other.name
-        return self.runs[: len(other.runs)] == other.runs
-
-    def precedes(self, other: '_Found') -> bool:
-        """Whether it can be an earlier one of the training of another checkpoint."""
-        return self.runs == other.runs[: len(self.runs)]
+    def is_kin(self, last: '_Found') -> bool:
+        """Whether the training of another checkpoint wrote this one, too."""
+        if self.step <= last.step:
+            return self.runs == last.runs[: len(self.runs)]
+        return bool(last.runs) and self.runs[: len(last.runs)] == last.runs
 
 
 def find_checkpoint(
@@ -98,10 +86,8 @@ def find_checkpoint(
 ) -> tuple[Optional[str], list[str]]:
     """Finds the newest whole checkpoint of a training.
 
-    MMEngine trusts the file ``last_checkpoint``. If the file is lost, empty or names
-    a checkpoint that moved, MMEngine starts again and overwrites what is there. If it
-    names a checkpoint that was cut off while it was written, MMEngine fails. This
-    function takes the file as a hint of which training is meant. The runs and the
+    MMEngine trusts the file ``last_checkpoint``, which may be lost, or name a file that
+    moved or was cut off. Here it only tells which training is meant. The runs and the
     iterations in the checkpoints themselves decide which one is the last of it; times
     of files do not.
 
@@ -124,7 +110,8 @@ def find_checkpoint(
     work_dir = Path(os.path.abspath(work_dir))
     home = Path(os.path.abspath(out_dir), work_dir.name) if out_dir else work_dir
     named, skipped = _named_checkpoint(work_dir, home)
-    wanted = re.compile(f'{NUMBERED}|{_pattern(filename_tmpl or "")}')
+    fixed = re.split(r'\{[^{}]*\}', filename_tmpl or '')
+    wanted = re.compile(f'{NUMBERED}|{NUMBER.join(map(re.escape, fixed))}')
     folders = {work_dir, home, named.parent if named else home}
     paths = {
         path
@@ -140,12 +127,10 @@ def find_checkpoint(
         except ValueError as error:
             torn[path] = str(error)
     last = _last(found, named)
+    kin = [x for x in found if x.is_kin(last)]
     for other in found:
-        if other.step > last.step and not other.continues(last):
+        if other.step > last.step and other not in kin:
             skipped.append(f'{other.path}: it is of another training than {last.path}')
-    kin = [
-        x for x in found if (x.continues if x.step > last.step else x.precedes)(last)
-    ]
     for chosen in sorted(kin, key=lambda x: x.step, reverse=True):
         fault = checkpoint_fault(chosen.path)
         if fault is None:
@@ -177,49 +162,29 @@ def _named_checkpoint(work_dir: Path, home: Path) -> tuple[Optional[Path], list[
     return None, [f'{name}, named by {pointer}: there is no such file']
 
 
-def _pattern(filename_tmpl: str) -> str:
-    """Regular expression of the names that a template makes of a number."""
-    return r'\d+'.join(map(re.escape, re.split(r'\{[^{}]*\}', filename_tmpl)))
-
-
 def _number(path: Path) -> int:
     numbers = re.findall(r'\d+', path.stem)
     return int(numbers[-1]) if numbers else -1
 
 
 def _read(path: Path) -> _Found:
-    """What a checkpoint says of its training; its tensors stay on the disk.
-
-    Raises:
-        ValueError: If the file can't be read.
-    """
-    unknown = _Found(path, (-1, _number(path)))
-    if path.is_dir():
-        return unknown
-    try:
-        checkpoint = read_file(path, mmap=True)
-    except ValueError:
-        fault = checkpoint_fault(path)
-        if fault:
-            raise ValueError(fault) from None
-        return unknown  # it holds more than plain data
-    meta, runs = checkpoint.get('meta'), checkpoint.get('runs')
-    if not isinstance(meta, Mapping) or type(meta.get('iter')) is not int:
-        return unknown
-    return _Found(
-        path,
-        (meta['iter'], _number(path)),
-        tuple(runs) if isinstance(runs, list) else (),
-        meta.get('experiment_name'),
-    )
+    """What a checkpoint says of its training; its tensors stay on the disk."""
+    content: Mapping = {}
+    if path.is_file():  # DeepSpeed's are folders
+        try:
+            content = read_file(path, mmap=True)
+        except ValueError:
+            fault = checkpoint_fault(path)
+            if fault:  # else it holds more than plain data
+                raise ValueError(fault) from None
+    meta = content.get('meta')
+    step = meta.get('iter') if isinstance(meta, Mapping) else None
+    step = step if type(step) is int else -1
+    return _Found(path, (step, _number(path)), tuple(content.get('runs') or ()))
 
 
 def _last(found: list[_Found], named: Optional[Path]) -> Optional[_Found]:
-    """The last checkpoint that is known to be of the training that is meant.
-
-    Raises:
-        ValueError: If there are several trainings, and no checkpoint is named.
-    """
+    """The last checkpoint that is known to be of the training that is meant."""
     if not found:
         return None
     # the one before, if what is named can't be read
@@ -228,7 +193,7 @@ def _last(found: list[_Found], named: Optional[Path]) -> Optional[_Found]:
         if known:
             return max(known, key=lambda x: x.step)
     last = max(found, key=lambda x: (len(x.runs), x.step))
-    others = [x for x in found if not x.precedes(last)]
+    others = [x for x in found if x.runs != last.runs[: len(x.runs)]]
     if others:
         raise ValueError(
             f'{last.path} and {others[0].path} are of different trainings, and no file '
@@ -246,8 +211,8 @@ def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
         cfg (Config): The config of the run.
 
     Raises:
-        ValueError: If there is no state of a training, it can't be restored, or the
-            training is shorter than that.
+        ValueError: If there is no state of a training, its optimizer is another one,
+            or the training is shorter than that.
     """
     if 'optimizer' not in checkpoint:
         raise ValueError(
@@ -265,57 +230,24 @@ def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
                 f'it is at {key} {place}, and the training ends at '
                 f'train_cfg.max_{key}s={end}'
             )
-    if not isinstance(meta.get('seed') or 0, int):
-        raise ValueError(f'its meta.seed must be a number, got {meta["seed"]!r}')
-    with part('its message_hub'):
-        MessageHub('check').load_state_dict(checkpoint['message_hub'])
-    with part('its param_schedulers'):
-        saved = checkpoint.get('param_schedulers') or []
-        for schedules in saved.values() if isinstance(saved, Mapping) else [saved]:
-            list(map(dict, schedules))
-    state = get_random_state()
+    if 'runner_type' in cfg or not isinstance(cfg.optim_wrapper, dict):
+        return
+    scope = DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine')
     try:
-        with part('its random_states'):
-            for saved in checkpoint.get('random_states') or []:
-                set_random_state(saved)
-    finally:
-        set_random_state(state)
-    if 'runner_type' not in cfg and isinstance(cfg.optim_wrapper, dict):
-        scope = DefaultScope.overwrite_default_scope(
-            cfg.get('default_scope') or 'mmengine'
-        )
-        with part('its optimizer'), quiet(), scope:
-            optim_wrapper = build_optim_wrapper(model, copy.deepcopy(cfg.optim_wrapper))
-            optim_wrapper.load_state_dict(copy.copy(checkpoint['optimizer']))
-            _check_optimizers(optim_wrapper)
+        with quiet(), scope:
+            try_step(model, cfg.optim_wrapper, checkpoint['optimizer'])
+    except Exception as error:  # what a file holds can be anything
+        text = f'its optimizer is not that of the config: {reason(error)}'
+        if is_sure(text, has_own_code(cfg.optim_wrapper)):
+            raise ValueError(text) from error
 
 
-def _check_optimizers(optim_wrapper: Any) -> None:
-    """Raises an error for a restored state that the first step would fail with.
-
-    States of other optimizers than PyTorch's can be anything.
-
-    Raises:
-        ValueError: If it is one of another optimizer or model.
-    """
-    wrappers = [optim_wrapper]
-    if isinstance(optim_wrapper, OptimWrapperDict):
-        wrappers = list(optim_wrapper.values())
-    for optimizer in (wrapper.optimizer for wrapper in wrappers):
-        if not type(optimizer).__module__.startswith('torch.optim'):
-            continue
-        for group in optimizer.param_groups:
-            lacking = sorted(optimizer.defaults.keys() - group.keys())
-            if lacking:
-                raise ValueError(
-                    f'it is of another one than {type(optimizer).__name__}, which has '
-                    f'{", ".join(lacking)}'
-                )
-        for parameter, state in optimizer.state.items():
-            for key in state.keys() & MOMENTS:
-                shape = getattr(state[key], 'shape', parameter.shape)
-                if shape != parameter.shape:
-                    raise ValueError(
-                        f'{key} of a parameter has the shape {tuple(shape)}, not '
-                        f'{tuple(parameter.shape)}'
-                    )
+def try_step(model: nn.Module, cfg: dict, state: dict) -> None:
+    """Goes on from an optimizer's state for a step; the model changes."""
+    optim_wrapper: Any = build_optim_wrapper(model, copy.deepcopy(cfg))
+    optim_wrapper.load_state_dict(copy.copy(state))
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    several = isinstance(optim_wrapper, OptimWrapperDict)
+    for wrapper in optim_wrapper.values() if several else [optim_wrapper]:
+        wrapper.optimizer.step(lambda: 0.0)

@@ -15,7 +15,7 @@ from mmengine.utils import get_installed_path
 
 import mmlinattn
 
-from .config_keys import misspelled_keys, unknown_options
+from .config_keys import unknown_keys
 
 SCOPE = 'mmlinattn'
 
@@ -69,10 +69,15 @@ def load_config(
     register_config_scopes()
     cfg = _read(path)
     _drop_scope(cfg._cfg_dict)
-    for key, hint in misspelled_keys(cfg).items():
-        warn(f'config={path!r} has {key!r}, which MMEngine does not read{hint}')
-    for key in unknown_options(cfg, cfg_options):
-        warn(f'--cfg-options {key}: neither the config nor MMEngine has such a key')
+    for key, likely in unknown_keys(cfg).items():
+        if likely:
+            warn(f'config={path!r} has {key!r}, which MMEngine does not read{likely}')
+    firsts = {key.partition('.')[0] for key in cfg_options or {}}
+    for key, likely in unknown_keys(firsts, cfg).items():
+        text = f'--cfg-options {key}: neither the config nor MMEngine has such a key'
+        if likely:
+            raise KeyError(f'{text}{likely}')
+        warn(text)
     try:
         cfg.merge_from_dict(cfg_options or {})
     except (AssertionError, AttributeError, LookupError, TypeError) as error:
@@ -92,15 +97,9 @@ def _read(path: str) -> Config:
         ) from error
     except RecursionError as error:
         raise ValueError(f'config={path!r} inherits itself') from error
-    except SyntaxError as error:
-        place = f'{error.filename}, line {error.lineno}' if error.lineno else path
-        raise ValueError(
-            f'config={path!r} is no valid Python: {error.msg} ({place})'
-        ) from error
     except Exception as error:
-        raise ValueError(
-            f'config={path!r} can not be read: {type(error).__name__}: {_reason(error)}'
-        ) from error
+        text = f'{type(error).__name__}: {_reason(error)}'
+        raise ValueError(f'config={path!r} can not be read: {text}') from error
 
 
 def _reason(error: Exception) -> str:
@@ -111,8 +110,8 @@ def _reason(error: Exception) -> str:
 def bases_read_once() -> Iterator[None]:
     """Makes loading of many configs quick, as long as no file changes.
 
-    MMEngine reads all bases of every config again, and for a base of another
-    package all metafiles of that package. Inside this context it reads a file once.
+    MMEngine reads all bases of every config again, and for a base of another package
+    all its metafiles. Inside this context it reads a file once.
     """
     read, find = Config._file2dict, Config._get_cfg_path
     read_once, find_once = lru_cache(maxsize=None)(read), lru_cache(maxsize=None)(find)
@@ -156,14 +155,7 @@ def _drop_scope(node: Any) -> None:
 
 
 def check_file(name: str, path: str) -> None:
-    """Raises an error for a path without a file; MMEngine checks addresses.
-
-    Args:
-        name (str): Name of the argument that has the path.
-        path (str): The path.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-    """
+    """Raises a FileNotFoundError, which names the argument, for a path without a file;
+    MMEngine checks addresses."""
     if '://' not in path and not osp.isfile(osp.expanduser(path)):
         raise FileNotFoundError(f'{name}={path!r}: there is no such file')

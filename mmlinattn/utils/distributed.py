@@ -2,7 +2,7 @@
 
 import os
 from datetime import timedelta
-from typing import Any, Optional, Union
+from typing import Any, Optional
 
 import torch
 import torch.distributed as dist
@@ -13,11 +13,7 @@ from mmengine.model.wrappers import MMFullyShardedDataParallel
 from mmengine.utils import digit_version
 from torch import nn
 from torch.distributed.fsdp import StateDictType
-from torch.distributed.fsdp.api import (
-    OptimStateDictConfig,
-    StateDictConfig,
-    StateDictSettings,
-)
+from torch.distributed.fsdp.api import StateDictSettings
 
 from mmlinattn.registry import MODEL_WRAPPERS
 
@@ -51,40 +47,30 @@ class AnyDeviceDistributedDataParallel(MMDistributedDataParallel):
 class AnyDeviceFullyShardedDataParallel(MMFullyShardedDataParallel):
     """MMEngine's wrapper of FSDP, which also wraps a model where no GPU is.
 
-    There, SyncBN becomes BatchNorm, as in :class:`AnyDeviceDistributedDataParallel`.
+    There, SyncBN becomes BatchNorm, as in :class:`AnyDeviceDistributedDataParallel`,
+    and ``device_id`` has no meaning.
 
     Args:
         module (nn.Module): The model.
-        device_id (int | torch.device, optional): Where it is to be; unused if there is
-            no accelerator.
         **kwargs: Arguments of MMEngine's wrapper.
     """
 
-    def __init__(
-        self,
-        module: nn.Module,
-        device_id: Union[int, torch.device, None] = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, module: nn.Module, **kwargs: Any) -> None:
         if get_device() == 'cpu':
-            module, device_id = revert_sync_batchnorm(module), torch.device('cpu')
-        super().__init__(module=module, device_id=device_id, **kwargs)
+            module = revert_sync_batchnorm(module)
+            kwargs['device_id'] = torch.device('cpu')
+        super().__init__(module=module, **kwargs)
 
     @staticmethod
     def set_state_dict_type(
-        module: nn.Module,
-        state_dict_type: StateDictType,
-        state_dict_config: Optional[StateDictConfig] = None,
-        optim_state_dict_config: Optional[OptimStateDictConfig] = None,
+        module: nn.Module, state_dict_type: StateDictType, *configs: Any
     ) -> StateDictSettings:
         """As of torch. On a CPU, whole state dicts are copied: PyTorch would give out
         memory that it frees afterwards, where they are to be moved to the CPU."""
-        if get_device() == 'cpu':
-            for config in (state_dict_config, optim_state_dict_config):
-                if config is not None:
-                    config.offload_to_cpu = False
+        for config in filter(None, configs if get_device() == 'cpu' else ()):
+            config.offload_to_cpu = False
         return MMFullyShardedDataParallel.set_state_dict_type(
-            module, state_dict_type, state_dict_config, optim_state_dict_config
+            module, state_dict_type, *configs
         )
 
 
@@ -116,10 +102,11 @@ def run_on_cpus(cfg: Config) -> None:
     """
     if cfg.launcher == 'none' or get_device() != 'cpu':
         return
+    needs = 'needs a GPU for each process and torch finds none; on CPUs only'
     if cfg.launcher != 'pytorch':
         raise ValueError(
-            f'launcher={cfg.launcher!r} needs a GPU for each process and torch finds '
-            'none; on CPUs only pytorch works (torchrun, tools/dist_train.sh)'
+            f'launcher={cfg.launcher!r} {needs} pytorch works (torchrun, '
+            'tools/dist_train.sh)'
         )
     missing = [name for name in _LAUNCHED if name not in os.environ]
     if missing:
@@ -127,31 +114,13 @@ def run_on_cpus(cfg: Config) -> None:
             f'launcher={cfg.launcher!r}, but {", ".join(missing)} are not set: start '
             'with torchrun or tools/dist_train.sh, or without --launcher'
         )
-    _wrap_on_cpus(cfg)
-    if not dist.is_initialized():
-        timeout = cfg.get('env_cfg', {}).get('dist_cfg', {}).get('timeout')
-        limit: dict[str, Any] = (
-            {} if timeout is None else dict(timeout=timedelta(seconds=timeout))
-        )
-        dist.init_process_group('gloo', **limit)
-    if dist.get_rank() == 0:
-        print(
-            f'No GPU: {dist.get_world_size()} processes run on CPUs, over gloo; '
-            'SyncBN becomes BN'
-        )
-
-
-def _wrap_on_cpus(cfg: Config) -> None:
-    """Names the wrapper of the model where the runner looks for it."""
     holder, key, strategy = cfg, 'model_wrapper_cfg', 'DDPStrategy'
     if cfg.get('runner_type') == 'FlexibleRunner':
         cfg.strategy = cfg.get('strategy') or dict(type=strategy)
-        holder, key = cfg.strategy, 'model_wrapper'
-        strategy = holder.get('type')
+        holder, key, strategy = cfg.strategy, 'model_wrapper', cfg.strategy.get('type')
     if strategy not in _WRAPPERS:
         raise ValueError(
-            f'strategy.type={strategy!r} needs a GPU for each process and torch finds '
-            f'none; on CPUs only {" and ".join(_WRAPPERS)} work'
+            f'strategy.type={strategy!r} {needs} {" and ".join(_WRAPPERS)} work'
         )
     if strategy == 'FSDPStrategy' and not _GLOO_GATHERS:
         raise ValueError(
@@ -160,12 +129,19 @@ def _wrap_on_cpus(cfg: Config) -> None:
         )
     theirs, ours = _WRAPPERS[strategy]
     wrapper = dict(holder.get(key) or {})
-    if wrapper.get('type', theirs) != theirs:
-        return
-    if strategy == 'DDPStrategy':
-        # MMEngine's own choices where a config makes none
-        wrapper.setdefault('broadcast_buffers', False)
-        unused = cfg.get('find_unused_parameters', False)
-        wrapper.setdefault('find_unused_parameters', unused)
-    wrapper['type'] = f'mmlinattn.{ours}'
-    holder[key] = wrapper
+    if wrapper.get('type', theirs) == theirs:
+        if strategy == 'DDPStrategy':  # MMEngine's choices where a config makes none
+            unused = cfg.get('find_unused_parameters', False)
+            wrapper = dict(
+                dict(broadcast_buffers=False, find_unused_parameters=unused), **wrapper
+            )
+        holder[key] = dict(wrapper, type=f'mmlinattn.{ours}')
+    if not dist.is_initialized():
+        timeout = cfg.get('env_cfg', {}).get('dist_cfg', {}).get('timeout')
+        options = {} if timeout is None else dict(timeout=timedelta(seconds=timeout))
+        dist.init_process_group('gloo', **options)
+    if dist.get_rank() == 0:
+        print(
+            f'No GPU: {dist.get_world_size()} processes run on CPUs, over gloo; '
+            'SyncBN becomes BN'
+        )

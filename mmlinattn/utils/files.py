@@ -13,12 +13,6 @@ MARK = 'written by mmlinattn'
 DRAFTS = '.*.????????.part'
 
 
-def is_marked(path: Path) -> bool:
-    """Whether a file says that a tool of mmlinattn wrote it."""
-    with path.open('rb') as file:
-        return MARK.encode() in file.read(4096)
-
-
 @contextmanager
 def whole_file(path: Union[str, Path]) -> Iterator[Path]:
     """Lets a file appear under its name only when it is whole and on the disk.

@@ -1,10 +1,8 @@
 """Parts of runs that users write themselves, for test_right_configs.py."""
 
 import glob
-import zipfile
 
 from mmdet.datasets import CocoDataset
-from mmengine.fileio import LocalBackend, register_backend
 from mmengine.hooks import Hook
 from mmengine.model import BaseModule
 from mmengine.optim import OptimWrapper, OptimWrapperDict
@@ -16,20 +14,18 @@ from mmengine.registry import (
     OPTIM_WRAPPER_CONSTRUCTORS,
     RUNNERS,
     TRANSFORMS,
-    VISUALIZERS,
 )
 from mmengine.runner import Runner
-from mmengine.visualization import Visualizer
 from mmpretrain.datasets import ImageNet
 from mmpretrain.models import ImageClassifier
 from torch import nn
 from torch.optim import SGD
-from torch.utils.data import Dataset, IterableDataset
+from torch.utils.data import IterableDataset
 
 
 @DATASETS.register_module()
 class ManyFiles(CocoDataset):
-    """Takes a pattern of annotation files, or a list of them."""
+    """Takes a pattern of annotation files."""
 
     def _join_prefix(self):
         paths, self.ann_file = self.ann_file, ''
@@ -37,43 +33,11 @@ class ManyFiles(CocoDataset):
         self.ann_file = paths
 
     def load_data_list(self):
-        paths = self.ann_file
-        if isinstance(paths, str):
-            paths = glob.glob(paths)
         found = []
-        for path in paths:
+        for path in glob.glob(self.ann_file):
             self.ann_file = path
             found += super().load_data_list()
         return found
-
-
-@DATASETS.register_module()
-class Named(Dataset):
-    """Samples by name."""
-
-    def __init__(self, **kwargs):
-        self.images = ImageNet(**kwargs)
-        self.metainfo = self.images.metainfo
-
-    def __len__(self):
-        return len(self.images)
-
-    def __getitem__(self, name):
-        return self.images[['one', 'two', 'three', 'four'].index(name)]
-
-
-@DATA_SAMPLERS.register_module()
-class Names:
-    """Keys of Named."""
-
-    def __init__(self, dataset, seed=None):
-        self.names = ['one', 'two', 'three', 'four'][: len(dataset)]
-
-    def __iter__(self):
-        return iter(self.names)
-
-    def __len__(self):
-        return len(self.names)
 
 
 @DATA_SAMPLERS.register_module()
@@ -136,26 +100,6 @@ class OneKind:
     def __call__(self, results):
         results['gt_bboxes_labels'][:] = 0
         return results
-
-
-@register_backend('zipped', force=True)
-class Zipped(LocalBackend):
-    """Files of an archive."""
-
-    def __init__(self, archive):
-        self.archive = archive
-
-    def get(self, filepath):
-        with zipfile.ZipFile(self.archive) as archive:
-            return archive.read('/'.join(str(filepath).split('/')[-2:]))
-
-
-@VISUALIZERS.register_module()
-class Backed(Visualizer):
-    """Needs its backends."""
-
-    def __init__(self, name='backed', *, vis_backends, **kwargs):
-        super().__init__(name, vis_backends=vis_backends, **kwargs)
 
 
 @MODELS.register_module()

@@ -1,4 +1,6 @@
-"""Which wrapper a model gets where processes run without GPUs."""
+"""Processes that run without GPUs: how they join, and which wrapper a model gets."""
+
+from argparse import Namespace
 
 import pytest
 from mmengine.config import Config
@@ -8,15 +10,30 @@ from mmlinattn.utils import distributed
 
 pytestmark = pytest.mark.modern
 
+OURS = 'mmlinattn.AnyDeviceDistributedDataParallel'
+SHARDED = 'mmlinattn.AnyDeviceFullyShardedDataParallel'
+
 
 @pytest.fixture
-def prepare(monkeypatch):
-    """Prepares a config as in the second process that torch's launcher started."""
-    for name in distributed._LAUNCHED:
-        monkeypatch.setenv(name, '1')
+def joined(monkeypatch):
+    """A machine without accelerators, and the groups that were joined there."""
+    joined = []
     monkeypatch.setattr(distributed, 'get_device', lambda: 'cpu')
-    monkeypatch.setattr(distributed.dist, 'is_initialized', lambda: True)
-    monkeypatch.setattr(distributed.dist, 'get_rank', lambda: 1)
+    fake = Namespace(
+        is_initialized=lambda: bool(joined),
+        init_process_group=lambda backend, **options: joined.append((backend, options)),
+        get_rank=lambda: 0,
+        get_world_size=lambda: 3,
+    )
+    monkeypatch.setattr(distributed, 'dist', fake)
+    for name in distributed._LAUNCHED:
+        monkeypatch.setenv(name, '0')
+    return joined
+
+
+@pytest.fixture
+def prepare(joined):
+    """Prepares a config as in a process that torch's launcher started."""
 
     def call(**cfg):
         cfg = Config(dict(dict(launcher='pytorch'), **cfg))
@@ -26,8 +43,12 @@ def prepare(monkeypatch):
     return call
 
 
-OURS = 'mmlinattn.AnyDeviceDistributedDataParallel'
-SHARDED = 'mmlinattn.AnyDeviceFullyShardedDataParallel'
+def test_processes_join_over_gloo(prepare, joined, capsys):
+    prepare(env_cfg=dict(dist_cfg=dict(backend='nccl', timeout=60)))
+    assert '3 processes run on CPUs, over gloo' in capsys.readouterr().out
+    prepare()
+    ((backend, options),) = joined
+    assert backend == 'gloo' and options['timeout'].total_seconds() == 60
 
 
 def test_wrapper_of_a_runner(prepare):
@@ -67,10 +88,10 @@ def test_strategies_that_need_a_gpu(prepare, monkeypatch, strategy, message):
         prepare(runner_type='FlexibleRunner', strategy=dict(type=strategy))
 
 
-def test_nothing_changes_with_one_process_or_a_gpu(prepare, monkeypatch):
+def test_nothing_changes_with_one_process_or_a_gpu(prepare, joined, monkeypatch):
     assert prepare(launcher='none').to_dict() == dict(launcher='none')
     monkeypatch.setattr(distributed, 'get_device', lambda: 'cuda')
-    assert prepare().to_dict() == dict(launcher='pytorch')
+    assert prepare().to_dict() == dict(launcher='pytorch') and not joined
 
 
 def test_launchers_that_can_not_work(prepare, monkeypatch):

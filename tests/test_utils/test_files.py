@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -11,16 +12,25 @@ from mmlinattn.utils.files import DRAFTS, whole_file
 pytestmark = pytest.mark.modern
 
 
-def test_whole(tmp_path):
+def test_whole(tmp_path, monkeypatch):
     path = tmp_path / 'new' / 'x.txt'
-    with whole_file(path) as draft:
-        draft.write_text('one')
-        assert draft.parent == path.parent and not path.exists()
-    assert path.read_text() == 'one'
-    with whole_file(str(path)) as draft:
-        draft.write_text('two')
-        assert path.read_text() == 'one'
-    assert path.read_text() == 'two' and list(path.parent.iterdir()) == [path]
+    steps = []
+    for owner, name in ((os, 'fsync'), (Path, 'replace')):
+        call = getattr(owner, name)
+
+        def note(*args, name=name, call=call):
+            steps.append(name)
+            return call(*args)
+
+        monkeypatch.setattr(owner, name, note)
+    for text in ('one', 'two'):
+        with whole_file(path) as draft:
+            draft.write_text(text)
+            assert draft.parent == path.parent
+            assert not path.exists() or path.read_text() == 'one'
+        assert path.read_text() == text and list(path.parent.iterdir()) == [path]
+    # it is on the disk before it has its name, and then the name is
+    assert steps == ['fsync', 'replace', 'fsync'] * 2
 
 
 def test_failure_leaves_what_was_there(tmp_path):

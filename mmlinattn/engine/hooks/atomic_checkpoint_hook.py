@@ -2,17 +2,14 @@
 
 import inspect
 from pathlib import Path
+from typing import ClassVar
 from uuid import uuid4
 
-from mmengine.dist import get_rank, is_main_process
+from mmengine.dist import all_gather_object, get_rank, is_main_process
 from mmengine.fileio import LocalBackend, register_backend
 from mmengine.hooks import CheckpointHook
 
-from mmlinattn.engine.random_state import (
-    gather_random_states,
-    get_random_state,
-    set_random_state,
-)
+from mmlinattn.engine.random_state import get_random_state, set_random_state
 from mmlinattn.registry import HOOKS
 from mmlinattn.utils.config_keys import did_you_mean
 from mmlinattn.utils.files import DRAFTS, whole_file
@@ -28,36 +25,36 @@ KEY = 'random_states'
 
 @register_backend(BACKEND)
 class WholeFileBackend(LocalBackend):
-    """MMEngine's local files, written whole or not at all."""
+    """MMEngine's local files, written whole or not at all.
+
+    What is removed stays until the next file is there: MMEngine's hook removes an old
+    checkpoint before it writes the new one.
+    """
+
+    outdated: ClassVar[set] = set()
 
     def put(self, obj, filepath):
-        """Writes a file.
-
-        Args:
-            obj (bytes): Its content.
-            filepath (str | Path): Its path.
-        """
+        """Writes a file of some bytes, and removes outdated ones."""
         with whole_file(filepath) as draft:
             draft.write_bytes(obj)
+        for path in self.outdated - {str(filepath)}:
+            Path(path).unlink(missing_ok=True)
+        self.outdated.clear()
+
+    def remove(self, filepath):
+        """Marks a file as outdated."""
+        self.outdated.add(str(filepath))
 
 
 class _ThenRestore:
     """A loop's iterator that sets the random state before the batch to go on with.
 
-    A loop over iterations that goes on from a checkpoint first passes over the data
-    that was used before: by drawing it again, or, in newer MMEngine, by ``skip_iter``.
-    Only then is the random state the checkpoint's.
-
-    Args:
-        iterator (Iterator): Yields batches.
-        count (int): How many come before.
-        state (dict): The random state.
+    A loop over iterations first passes over ``count`` batches that were used before: by
+    drawing them again, or, in newer MMEngine, by ``skip_iter``.
     """
 
     def __init__(self, iterator, count, state):
-        self.iterator = iterator
-        self.count = count
-        self.state = state
+        self.iterator, self.count, self.state = iterator, count, state
 
     def __iter__(self):
         return self
@@ -79,7 +76,7 @@ class _ThenRestore:
 class AtomicCheckpointHook(CheckpointHook):
     """MMEngine's hook, for trainings that may be killed at any moment.
 
-    - A checkpoint is written whole or not at all, as is the file ``last_checkpoint``.
+    - A checkpoint is written whole or not at all.
     - An outdated checkpoint, the best one included, is removed after the new one is on
       the disk.
     - A checkpoint has the run that it is of, under ``runs``: an id for each start of
@@ -122,6 +119,7 @@ class AtomicCheckpointHook(CheckpointHook):
         if self.file_client_args is None and type(self.file_backend) is LocalBackend:
             self.backend_args = dict(backend=BACKEND)
             self.file_backend = WholeFileBackend()
+            self.file_backend.outdated.clear()
             if fcntl and is_main_process():
                 self._lock(runner)
 
@@ -191,65 +189,16 @@ class AtomicCheckpointHook(CheckpointHook):
             set_random_state(self._before_val)
         super().after_val_epoch(runner, metrics)
 
-    def _save_best_checkpoint(self, runner, metrics):
-        if not self.save_best:
-            return
-        self._saved = gather_random_states()
-        paths, keys = vars(self), ['best_ckpt_path']
-        if len(self.key_indicators) > 1:
-            paths, keys = self.best_ckpt_path_dict, self.key_indicators
-        before = {key: paths[key] for key in keys}
-        # MMEngine would remove them before it writes
-        paths.update(dict.fromkeys(keys))
-        super()._save_best_checkpoint(runner, metrics)
-        for key, path in before.items():
-            if paths[key] is None:  # none is better
-                paths[key] = path
-            elif path not in (None, paths[key]) and is_main_process():
-                self._remove(path)
-
     def before_save_checkpoint(self, runner, checkpoint):
         """Adds the random states and the run to a checkpoint."""
         checkpoint[KEY] = self._saved
         checkpoint['runs'] = self._runs
 
+    def _save_best_checkpoint(self, runner, metrics):
+        if self.save_best:
+            self._saved = all_gather_object(get_random_state())
+        super()._save_best_checkpoint(runner, metrics)
+
     def _save_checkpoint_with_step(self, runner, step, meta):
-        self._saved = gather_random_states()
-        outdated = self._outdated(runner, step)
-        name = self.filename_tmpl.format(step)
-        self.last_ckpt = self.file_backend.join_path(self.out_dir, name)
-        runner.message_hub.update_info('last_ckpt', self.last_ckpt)
-        runner.save_checkpoint(
-            self.out_dir,
-            name,
-            self.file_client_args,
-            save_optimizer=self.save_optimizer,
-            save_param_scheduler=self.save_param_scheduler,
-            meta=meta,
-            by_epoch=self.by_epoch,
-            backend_args=self.backend_args,
-            **self.args,
-        )
-        if not is_main_process():
-            return
-        with whole_file(Path(runner.work_dir, 'last_checkpoint')) as draft:
-            draft.write_text(self.last_ckpt)
-        if outdated is not None:
-            name = self.filename_tmpl.format(outdated)
-            self._remove(self.file_backend.join_path(self.out_dir, name))
-
-    def _outdated(self, runner, step):
-        """The step whose checkpoint gives way to that of another one, or None."""
-        kept = getattr(self, 'keep_ckpt_ids', None)
-        if kept is None or (kept and kept[-1] == step):
-            return None
-        outdated = kept[0] if len(kept) == self.max_keep_ckpts else None
-        kept.append(step)  # a deque of max_keep_ckpts entries
-        runner.message_hub.update_info('keep_ckpt_ids', list(kept))
-        return outdated
-
-    def _remove(self, path):
-        if self.file_backend.isfile(path):
-            self.file_backend.remove(path)
-        elif self.file_backend.isdir(path):  # DeepSpeed's
-            self.file_backend.rmtree(path)
+        self._saved = all_gather_object(get_random_state())
+        super()._save_checkpoint_with_step(runner, step, meta)

@@ -26,15 +26,13 @@ class OversmoothingHook(Hook):
       FeatScale.
 
     Only the first ``num_images`` images of the batch of the first process are looked
-    at. Between its turns nothing is computed, and no forward hook is there. A turn
-    costs some passes over the tokens of one image and ``num_tokens``^2 C
-    multiply-accumulates per block, and one transfer from the device. In CPU seconds
-    of one thread, it was 12 ms of a step (forward and backward of the backbone) of
-    1.22 s for DeiT-S12 and 4 images of 224 x 224, and 14 ms of 1.70 s for SOFT++-T and
-    one of 512 x 512.
+    at. Between those iterations nothing is computed, and no forward hook is there. One
+    of them costs some passes over the tokens of one image and ``num_tokens``^2 C
+    multiply-accumulates per block, and one transfer from the device: on one thread of
+    a CPU, 12 ms of a step of 1.22 s for DeiT-S12 and 4 images of 224 x 224.
 
     Args:
-        interval (int): Iterations K from one turn to the next. Default: 100.
+        interval (int): Iterations from one measurement to the next. Default: 100.
         num_images (int): Images looked at. Default: 1.
         num_tokens (int): The most tokens compared with each other. Default: 256.
 
@@ -64,7 +62,7 @@ class OversmoothingHook(Hook):
         attentions_of(unwrapped(runner.model))
 
     def before_train_iter(self, runner, batch_idx, data_batch=None):
-        """Begins to look, if it is the hook's turn."""
+        """Begins to look, every ``interval`` iterations."""
         if runner.rank == 0 and self.every_n_train_iters(runner, self.interval):
             self.watching = watch(unwrapped(runner.model), on_block=self.look)
             self.watching.__enter__()
@@ -76,7 +74,9 @@ class OversmoothingHook(Hook):
         self.watching.__exit__(None, None, None)
         self.watching = None
         scalars, self.scalars = self.scalars, {}
-        scalars.update(scale_norms(unwrapped(runner.model)))
+        for name, parameter in unwrapped(runner.model).named_parameters():
+            if name.rpartition('.')[2] in ('omega', 'dc_scale', 'hc_scale'):
+                scalars[f'scale_norm/{name}'] = parameter.detach().norm()
         # one transfer from the device
         values = torch.stack([value.float() for value in scalars.values()]).tolist()
         logged = {
@@ -102,19 +102,3 @@ class OversmoothingHook(Hook):
 def unwrapped(model):
     """The model inside a wrapper for parallel training."""
     return model.module if is_model_wrapper(model) else model
-
-
-def scale_norms(model):
-    """Norms of the vectors of AttnScale and FeatScale, by name.
-
-    Args:
-        model (nn.Module): The model.
-
-    Returns:
-        dict[str, Tensor]: 0-dimensional tensors.
-    """
-    return {
-        f'scale_norm/{name}': parameter.detach().norm()
-        for name, parameter in model.named_parameters()
-        if name.rpartition('.')[2] in ('omega', 'dc_scale', 'hc_scale')
-    }

@@ -19,9 +19,8 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     so any model with such a backbone works. Parameters outside of the backbone train
     with the full rate.
 
-    All other options are MMEngine's: ``bias_lr_mult``, ``bias_decay_mult``,
-    ``norm_decay_mult``, ``flat_decay_mult``, ``dwconv_decay_mult`` and
-    ``custom_keys``, whose ``lr_mult`` multiplies the decayed rate.
+    All other options are MMEngine's; ``lr_mult`` of ``custom_keys`` multiplies the
+    decayed rate.
 
     Args:
         optim_wrapper_cfg (dict): See MMEngine's constructor; the optimizer needs its
@@ -43,8 +42,7 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     def _validate_cfg(self):
         super()._validate_cfg()
         rate = self.paramwise_cfg.get(OPTION)
-        number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
-        if not number or not 0 < rate <= 1:
+        if type(rate) not in (int, float) or not 0 < rate <= 1:
             raise ValueError(
                 f'paramwise_cfg needs a {OPTION} in (0, 1], got {OPTION}={rate!r}'
             )
@@ -55,14 +53,7 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
             )
 
     def add_params(self, params, module, prefix='', **kwargs):
-        """Adds a group for every trained parameter.
-
-        Args:
-            params (list[dict]): The groups, added to in place.
-            module (nn.Module): The module whose parameters they are.
-            prefix (str): Its name in the model.
-            **kwargs: Arguments that MMEngine passes on.
-        """
+        """Adds a group for every trained parameter, as MMEngine's method does."""
         super().add_params(params, module, prefix=prefix, **kwargs)
         # MMEngine calls this for every child, and for the model itself last
         if not prefix:
@@ -94,26 +85,13 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
 
 
 def find_backbones(model):
-    """The parts of a model that know to which layers their parameters belong.
-
-    Args:
-        model (nn.Module): A classifier, detector, segmentor or the like.
-
-    Returns:
-        dict[str, callable]: ``get_layer_depth`` of each outermost part by what
-        precedes the names of its parameters.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """``get_layer_depth`` of the outermost parts of a model that have it, by what
+    precedes the names of their parameters."""
     found = {}
-    # a classifier has the method too, but asks its backbone
     for name, module in model.named_modules():
-        if (
-            name
-            and hasattr(module, 'get_layer_depth')
-            and not name.startswith(tuple(found))
-        ):
+        # a classifier has the method too, but asks its backbone
+        inside = not name or name.startswith(tuple(found))
+        if hasattr(module, 'get_layer_depth') and not inside:
             found[f'{name}.'] = module.get_layer_depth
     if not found:
         raise ValueError(

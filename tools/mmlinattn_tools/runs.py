@@ -1,0 +1,130 @@
+"""What training and testing share."""
+
+import argparse
+import os
+import os.path as osp
+import sys
+import tempfile
+from typing import Any, Optional
+
+from mmengine.config import Config
+from mmengine.registry import RUNNERS
+from mmengine.runner import Runner
+from torch import nn
+
+from mmlinattn.engine import check_run
+from mmlinattn.utils.config import load_config
+from mmlinattn.utils.distributed import run_on_cpus
+from mmlinattn.weights import fit, load_safely, read_checkpoint
+
+from .cli import Parser, add_cfg_options, one_line
+
+
+def run_parser(description: str) -> Parser:
+    """Arguments that training and testing have in common."""
+    parser = Parser(description=description)
+    parser.add_argument('config', help='path of the config')
+    parser.add_argument(
+        '--work-dir',
+        help='folder for logs, checkpoints and results; default: '
+        './work_dirs/<name of the config>',
+    )
+    add_cfg_options(parser, 'train_dataloader.batch_size=4')
+    parser.add_argument(
+        '--allow-mismatch',
+        action='store_true',
+        help='go on where a checkpoint does not cover the model: say what differs, '
+        'and load what fits',
+    )
+    parser.add_argument(
+        '--trust',
+        action='store_true',
+        help='unpickle all that checkpoints hold, whatever its classes; this can run '
+        'any code that is in them',
+    )
+    parser.add_argument(
+        '--no-preflight',
+        action='store_true',
+        help='begin at once: do not build the parts of the run, read the first '
+        'samples and compare checkpoints with the model beforehand',
+    )
+    parser.add_argument(
+        '--launcher',
+        choices=['none', 'pytorch', 'slurm', 'mpi'],
+        default='none',
+        help='how processes were started; default: none, a single one',
+    )
+    # torch's launcher passes it, MMEngine reads the environment
+    parser.add_argument(
+        '--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS
+    )
+    return parser
+
+
+def is_first_process() -> bool:
+    """Whether this process is the only one of a run or its first, by its launcher."""
+    ranks = map(os.environ.get, ('RANK', 'OMPI_COMM_WORLD_RANK', 'SLURM_PROCID'))
+    return next(filter(None, ranks), '0') == '0'
+
+
+def note(text: str) -> None:
+    """Prints a line on stderr, in the first process of a run only."""
+    if is_first_process():
+        print(f'{osp.basename(sys.argv[0])}: {one_line(text)}', file=sys.stderr)
+
+
+def warn(text: str) -> None:
+    """Prints a line about what may be wrong, as :func:`note`."""
+    note(f'warning: {text}')
+
+
+def run_config(args: argparse.Namespace) -> Config:
+    """Reads the config of a run from arguments of :func:`run_parser`; checkpoints are
+    read without running code in them from now on."""
+    os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
+    if args.trust:
+        os.environ['MMLINATTN_TRUST'] = '1'
+    load_safely()
+    cfg = load_config(args.config, args.cfg_options, warn)
+    cfg.launcher = args.launcher
+    name = osp.splitext(osp.basename(args.config))[0]
+    cfg.work_dir = args.work_dir or cfg.get('work_dir') or f'work_dirs/{name}'
+    return cfg
+
+
+def preflight(cfg: Config, args: argparse.Namespace, task: str) -> Optional[nn.Module]:
+    """The model of a run, once all its parts were built; only in the first process."""
+    if args.no_preflight or not is_first_process():
+        return None
+    return check_run(cfg, args.config, task, warn)
+
+
+def compare(name: str, path: str, model: nn.Module) -> tuple[dict, Any]:
+    """A checkpoint, and what :func:`mmlinattn.weights.fit` finds in it for a model."""
+    checkpoint = read_checkpoint(path, name)
+    try:
+        return checkpoint, fit(model, checkpoint)
+    except ValueError as error:
+        raise ValueError(f'{name}={path!r}: {error}') from error
+
+
+def make_runner(cfg: Config) -> Runner:
+    """The runner of a config."""
+    return RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
+
+
+def begin_run(cfg: Config) -> None:
+    """Makes the folder of a run; processes that have no GPUs join on CPUs.
+
+    Raises:
+        OSError: If the folder can't be made.
+        ValueError: If the launcher does not work here.
+    """
+    run_on_cpus(cfg)
+    try:
+        os.makedirs(cfg.work_dir, exist_ok=True)
+        tempfile.TemporaryFile(dir=cfg.work_dir).close()
+    except OSError as error:
+        raise OSError(
+            f'work_dir={cfg.work_dir!r} can not be written: {error}'
+        ) from error
