@@ -28,9 +28,7 @@ UNCOMPARED_LAYERS = {'PositionTable', 'Dropout', 'DropPath'}
 NOT_BUILT = ('init_cfg', 'out_indices', 'out_type', 'frozen_stages', 'with_cp')
 LARGEST = 10**4
 # solvers of the same operator: how it is computed is not part of the model
-SOLVERS = dict.fromkeys(
-    ('auto', 'newton', 'polynomial', 'spectral', 'lanczos'), 'newton'
-)
+SOLVERS = dict.fromkeys(('auto', 'newton', 'polynomial', 'spectral'), 'newton')
 
 
 def read_literal(node: ast.expr) -> Any:

@@ -72,7 +72,7 @@ def test_other_options(compare, option, value, line):
 
 def test_solvers(compare):
     """Newton and spectral are one operator, Cholesky is another."""
-    for solver in ('polynomial', 'spectral', 'lanczos'):
+    for solver in ('polynomial', 'spectral'):
         assert compare('SOFTPlusPlus', solver=solver) == []
     cholesky = dict(solver='cholesky', ridge=0.01)
     lines = compare('SOFTPlusPlus', **cholesky)
