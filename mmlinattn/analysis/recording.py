@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def is_class_attention(module: nn.Module) -> bool:
     """Whether the class token is the only query."""
-    from mmlinattn.models.attentions import ClassAttention
+    from mmlinattn.models.attentions.talking_heads import ClassAttention
 
     return isinstance(module, ClassAttention)
 
