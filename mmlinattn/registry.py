@@ -4,6 +4,9 @@ MMEngine imports ``<scope>.registry`` by itself, so ``type='mmlinattn.X'`` is
 found from mmengine, mmdet, mmseg and mmpretrain without any import.
 """
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 import mmlinattn
 
 mmlinattn.check_versions()
@@ -53,3 +56,21 @@ def build_model(cfg, **kwargs):
         KeyError: If no such ``type`` is registered.
     """
     return MODELS.build({**kwargs, **cfg, '_scope_': 'mmlinattn'})
+
+
+def register_modules(package):
+    """Imports all modules of a package, which register their classes.
+
+    Args:
+        package (str): Its name.
+
+    Returns:
+        dict[str, type]: The registered classes that the package has, by name.
+    """
+    for module in iter_modules(import_module(package).__path__):
+        import_module(f'{package}.{module.name}')
+    return {
+        name: value
+        for name, value in MODELS.module_dict.items()
+        if value.__module__.startswith(f'{package}.')
+    }

@@ -169,6 +169,9 @@ def test_the_api_has_every_public_name():
     shown = re.findall(r'^::: mmlinattn\.(\S+)$', pages, re.M)
     public = ['register']
     for room in ROOMS:
+        if room in shown:  # with all that its modules have
+            public.append(room)
+            continue
         names = importlib.import_module(f'mmlinattn.{room}').__all__
         public += [f'{room}.{name}' for name in names]
     assert sorted(shown) == sorted(public)

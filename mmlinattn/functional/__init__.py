@@ -4,6 +4,7 @@ from .agent import agent_attention
 from .blocks import blockify, crop_map, pad_map, square_side, unblockify
 from .convolution import depthwise_conv2d
 from .efficient import efficient_attention
+from .elfatt import elfatt_attention
 from .focused import focus, focused_linear_attention
 from .local import block_attention, local_attention
 from .maps import to_map, to_tokens, unflatten
@@ -35,6 +36,7 @@ __all__ = [
     'dc_component',
     'depthwise_conv2d',
     'efficient_attention',
+    'elfatt_attention',
     'feat_scale',
     'focus',
     'focused_linear_attention',

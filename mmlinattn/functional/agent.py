@@ -24,9 +24,7 @@ def agent_attention(
     arXiv 2312.08874).
 
     Args:
-        q (Tensor): (B, h, N, d).
-        k (Tensor): (B, h, N, d).
-        v (Tensor): (B, h, N, d).
+        q, k, v (Tensor): (B, h, N, d) each.
         agents (Tensor): A, (B, h, n, d).
         agent_bias (Tensor, optional): :math:`B_1`, broadcast to (B, h, n, N).
         query_bias (Tensor, optional): :math:`B_2`, broadcast to (B, h, N, n).

@@ -10,8 +10,6 @@ from typing import Union
 from torch import Tensor
 from torch.nn.functional import pad
 
-from mmlinattn.deprecation import renamed_argument
-
 from .maps import unflatten
 from .tracing import is_exported
 
@@ -40,7 +38,6 @@ def square_side(size: int, name: str) -> int:
     return side
 
 
-@renamed_argument('centred', 'centered', until='0.3')
 def pad_map(
     x: Tensor, hw_shape: Shape, side: Side, centered: bool = False
 ) -> tuple[Tensor, Shape]:
@@ -67,7 +64,6 @@ def pad_map(
     return x.flatten(-3, -2), padded_shape
 
 
-@renamed_argument('centred', 'centered', until='0.3')
 def crop_map(
     x: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool = False
 ) -> Tensor:
@@ -80,7 +76,6 @@ def crop_map(
     return x[..., top : top + height, left : left + width, :].flatten(-3, -2)
 
 
-@renamed_argument('centred', 'centered', until='0.3')
 def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> Tensor:
     """Cuts a token map into blocks, zero-padded to whole ones.
 
@@ -99,7 +94,6 @@ def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> 
     return x.transpose(-4, -3).flatten(-5, -4).flatten(-3, -2)
 
 
-@renamed_argument('centred', 'centered', until='0.3')
 def unblockify(
     x: Tensor, hw_shape: Shape, side: Side, centered: bool = False
 ) -> Tensor:

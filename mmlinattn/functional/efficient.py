@@ -18,8 +18,7 @@ def efficient_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     global half of *ELFATT*, arXiv 2501.06098).
 
     Args:
-        q (Tensor): (B, h, N, c).
-        k (Tensor): (B, h, N, c).
+        q, k (Tensor): (B, h, N, c) each.
         v (Tensor): (B, h, N, d). In half precision the sums over the N tokens
             are taken in float32, with or without autocast: on a flat map each
             weight is 1 / N, which float16 can hardly represent.

@@ -57,9 +57,7 @@ def focused_linear_attention(
     channels, and 1e-6 N is added to the divisor.
 
     Args:
-        q (Tensor): (B, h, N, d).
-        k (Tensor): (B, h, N, d).
-        v (Tensor): (B, h, N, d). Half precision is computed in float32,
+        q, k, v (Tensor): (B, h, N, d) each. Half precision is computed in float32,
             with or without autocast.
         factor (float): p.
         scale (Tensor, optional): (h, 1, d), positive. See :func:`focus`.

@@ -11,8 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from mmlinattn.deprecation import renamed_argument
-
 from .blocks import Shape, blockify, square_side, unblockify
 from .maps import unflatten
 from .oversmoothing import attn_scale
@@ -32,13 +30,8 @@ def block_attention(
     (arXiv 2501.06098).
 
     Args:
-        q (Tensor): (B, h, N, d).
-        k (Tensor): (B, h, N, d).
-        v (Tensor): (B, h, N, d).
-        hw_shape (tuple[int]): (H, W).
         block_size (int): Tokens in a block, a square number.
-        mask_padding (bool): See :func:`local_attention`.
-        omega (Tensor, optional): See :func:`local_attention`.
+        q, k, v, hw_shape, mask_padding, omega: See :func:`local_attention`.
 
     Returns:
         Tensor: (B, h, N, d).
@@ -52,7 +45,6 @@ def block_attention(
     )
 
 
-@renamed_argument('centred', 'centered', until='0.3')
 def local_attention(
     q: Tensor,
     k: Tensor,
@@ -70,9 +62,7 @@ def local_attention(
     see the blocks as a batch.
 
     Args:
-        q (Tensor): (B, h, N, d).
-        k (Tensor): (B, h, N, d).
-        v (Tensor): (B, h, N, d).
+        q, k, v (Tensor): (B, h, N, d) each.
         hw_shape (tuple[int]): (H, W). The map is zero-padded to whole blocks.
         block_shape (tuple[int]): Sides (s, t) of a block.
         mask_padding (bool): Masks padded tokens. Otherwise they are zero keys

@@ -50,12 +50,9 @@ def nystrom_attention(
     Products run from right to left, so the cost is linear in N.
 
     Args:
-        q (Tensor): (B, h, N, d).
-        k (Tensor): (B, h, N, d).
-        v (Tensor): (B, h, N, d). Half precision is computed in float32,
+        q, k, v (Tensor): (B, h, N, d) each. Half precision is computed in float32,
             with or without autocast: the pseudo-inverse enlarges rounding errors.
-        q_landmarks (Tensor): (B, h, m, d).
-        k_landmarks (Tensor): (B, h, m, d).
+        q_landmarks, k_landmarks (Tensor): (B, h, m, d) each.
         num_iters (int): Steps of :func:`iterative_pinv`.
 
     Returns:

@@ -46,9 +46,7 @@ def performer_attention(q: Tensor, k: Tensor, v: Tensor, features: Tensor) -> Te
     the length of a query cancels.
 
     Args:
-        q (Tensor): (B, h, N, d).
-        k (Tensor): (B, h, N, d).
-        v (Tensor): (B, h, N, d). Half precision is computed in float32,
+        q, k, v (Tensor): (B, h, N, d) each. Half precision is computed in float32,
             with or without autocast.
         features (Tensor): Omega, (m, d).
 

@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from torch.autograd import gradcheck
-from torch.nn.functional import scaled_dot_product_attention
 
 from mmlinattn.functional import block_attention, local_attention
 
@@ -83,42 +81,3 @@ def test_block_attention_is_local_attention_in_squares():
     for options in (dict(), dict(mask_padding=True, omega=omega)):
         result = block_attention(q, k, v, (7, 5), 9, **options)
         assert result.equal(local_attention(q, k, v, (7, 5), (3, 3), **options))
-
-
-def test_one_block_is_plain_softmax_attention():
-    q, k, v = tokens((4, 4))
-    torch.testing.assert_close(
-        block_attention(q, k, v, (4, 4), 16), scaled_dot_product_attention(q, k, v)
-    )
-
-
-@pytest.mark.parametrize('mask_padding', (False, True))
-def test_blocks_are_local(mask_padding):
-    q, k, v = tokens((7, 5))
-    changed = [x.clone() for x in (q, k, v)]
-    for x in changed:
-        x.view(2, 3, 7, 5, 4)[:, :, 4, 3] += 1  # in the block at (1, 1)
-    difference = block_attention(q, k, v, (7, 5), 9, mask_padding) != block_attention(
-        *changed, (7, 5), 9, mask_padding
-    )
-    difference = difference.any(-1).view(2, 3, 7, 5)
-    assert difference[..., 3:6, 3:].all()
-    difference[..., 3:6, 3:] = False
-    assert not difference.any()
-
-
-@pytest.mark.parametrize('mask_padding', (False, True))
-def test_gradcheck(mask_padding):
-    inputs = tokens((3, 2), requires_grad=True)
-    omega = torch.randn(3, dtype=torch.float64, requires_grad=True)
-
-    def attend(q, k, v, omega):
-        return block_attention(q, k, v, (3, 2), 4, mask_padding, omega)
-
-    assert gradcheck(attend, (*inputs, omega))
-
-
-@pytest.mark.parametrize('block_size', (0, 48, -49, 49.0))
-def test_blocks_that_are_no_squares(block_size):
-    with pytest.raises(ValueError, match=f'block_size.*square.*{block_size}'):
-        block_attention(*tokens((7, 7)), (7, 7), block_size)

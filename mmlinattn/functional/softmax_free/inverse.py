@@ -20,7 +20,6 @@ Legend: ... batch and heads, m landmarks, k columns of a right-hand side, T step
 """
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
@@ -172,13 +171,7 @@ def check_solver(
             for without a positive ``ridge``, or 'polynomial' for fewer than 18 or
             more than 24 steps.
     """
-    if solver == 'lanczos':
-        warnings.warn(
-            "solver='lanczos' is gone, and 'auto' takes its place until version 0.3",
-            DeprecationWarning,
-            stacklevel=3,
-        )
-    elif solver not in solvers:
+    if solver not in solvers:
         raise ValueError(f'solver must be one of {solvers}, got {solver!r}')
     if not isinstance(num_iters, int) or not 1 <= num_iters <= MAX_ITERS:
         raise ValueError(
@@ -206,7 +199,7 @@ def _check_shapes(a: Tensor, rhs: Optional[Tensor]) -> None:
 
 def _pick_solver(solver: str, num_iters: int, a: Tensor) -> str:
     """What 'auto' stands for, and 'spectral' in a file, which has no eigenvalues."""
-    if solver not in ('auto', 'lanczos') and not is_exported():
+    if solver != 'auto' and not is_exported():
         return solver
     if a.is_cpu and not is_traced():
         return 'newton' if a.size(-1) < _SMALL else 'spectral'

@@ -1,36 +1,10 @@
-from .agent import AgentAttention
-from .base import BaseAttention, ProjectedAttention
-from .cross_shaped import CrossShapedWindowAttention
-from .efficient import EfficientAttention
-from .elfatt import ELFATT
-from .focused import FocusedLinearAttention
-from .landmarks import BiasedSampler, ConvSampler, PoolingSampler, RandomSampler
-from .linformer import LinformerAttention
-from .nystrom import NystromAttention
-from .performer import PerformerAttention
-from .softmax import SoftmaxAttention
-from .softmax_free import SoftmaxFreeAttention
-from .talking_heads import ClassAttention, TalkingHeadsAttention
-from .window import WindowAttention
+"""Attentions. The modules of this folder are found: the package exports what they
+register."""
 
-__all__ = [
-    'ELFATT',
-    'AgentAttention',
-    'BaseAttention',
-    'BiasedSampler',
-    'ClassAttention',
-    'ConvSampler',
-    'CrossShapedWindowAttention',
-    'EfficientAttention',
-    'FocusedLinearAttention',
-    'LinformerAttention',
-    'NystromAttention',
-    'PerformerAttention',
-    'PoolingSampler',
-    'ProjectedAttention',
-    'RandomSampler',
-    'SoftmaxAttention',
-    'SoftmaxFreeAttention',
-    'TalkingHeadsAttention',
-    'WindowAttention',
-]
+from mmlinattn.registry import register_modules
+
+from .base import BaseAttention, ProjectedAttention  # noqa: F401
+from .landmarks import BiasedSampler, ConvSampler, PoolingSampler, RandomSampler  # noqa: F401
+
+globals().update(register_modules(__name__))
+__all__ = [name for name in globals() if name[0].isupper()]

@@ -8,14 +8,14 @@ from mmlinattn import functional as F
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention
+from .base import ProjectedAttention, check_count
 from .landmarks import pool_map
 
 # side of the coarse table of a bias
 _TABLE_SIDE = 7
 
 
-def resize(maps, hw_shape):
+def _resize(maps, hw_shape):
     """Maps (B, C, H', W') to (B, C, H, W), bilinearly."""
     if not is_exported() and tuple(maps.shape[2:]) == tuple(hw_shape):
         return maps
@@ -28,12 +28,6 @@ class AgentBias(nn.Module):
     It is the sum of a coarse table, one entry per row and one entry per column, all
     resized to the map. If more or fewer agents are in use than it is stored for, it is
     resized over the grid of agents too.
-
-    Args:
-        num_heads (int): Heads h.
-        num_agents (int): Agents that it is stored for, a square number.
-        map_side (int): Number of rows and columns that have entries.
-        used_side (int): Side of the grid of agents in use, n agents.
     """
 
     def __init__(self, num_heads, num_agents, map_side, used_side):
@@ -54,13 +48,15 @@ class AgentBias(nn.Module):
 
     def forward(self, hw_shape):
         """Biases for a map (H, W): (1, h, n, N)."""
-        bias = resize(self.table, hw_shape) + resize(self.rows + self.columns, hw_shape)
+        bias = _resize(self.table, hw_shape) + _resize(
+            self.rows + self.columns, hw_shape
+        )
         bias = bias.flatten(2)  # (h, stored agents, N)
         if self.used_side != self.stored_side:
             grids = F.unflatten(
                 bias.transpose(1, 2), -1, (self.stored_side, self.stored_side)
             )
-            bias = resize(grids, (self.used_side, self.used_side))
+            bias = _resize(grids, (self.used_side, self.used_side))
             bias = bias.flatten(2).transpose(1, 2)
         return bias.unsqueeze(0)
 
@@ -69,7 +65,7 @@ class AgentBias(nn.Module):
         for name in ('rows', 'columns'):
             stored, own = state_dict.get(f'{prefix}{name}'), getattr(self, name)
             if stored is not None and stored.shape[:2] == own.shape[:2]:
-                state_dict[f'{prefix}{name}'] = resize(stored, own.shape[2:])
+                state_dict[f'{prefix}{name}'] = _resize(stored, own.shape[2:])
 
 
 @MODELS.register_module()
@@ -77,25 +73,20 @@ class AgentAttention(ProjectedAttention):
     """Softmax attention through a few agents, which are pooled queries (*Agent
     Attention: On the Integration of Softmax and Linear Attention*, arXiv
     2312.08874), with the paper's agent biases and depthwise convolution of
-    the values.
+    the values. It is bound to the map.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
         num_agents (int): Agents that the biases are stored for, a square number.
         map_side (int): Rows and columns of the map that the biases are stored
             for. They are resized for other maps.
         used_agents (int, optional): Agents n in use, a square number. The biases are
             resized to it, as in the paper's detectors. Default: ``num_agents``.
-        qkv_bias (bool): Biases of the three projections.
-        attn_scale (bool): Learns one AttnScale factor per head. The mean is
-            taken over all tokens.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`; LePE is
+            always there.
 
     Raises:
         ValueError: If ``num_agents`` or ``used_agents`` is not a square number or
-            ``map_side`` is not a positive integer; in ``forward`` if the map is empty
-            or there are tokens besides the map's.
+            ``map_side`` is not a positive integer.
     """
 
     bound_to_map = True
@@ -107,13 +98,10 @@ class AgentAttention(ProjectedAttention):
         num_agents=49,
         map_side=14,
         used_agents=None,
-        qkv_bias=True,
-        attn_scale=False,
-        init_cfg=None,
+        **kwargs,
     ):
-        super().__init__(embed_dims, num_heads, qkv_bias, True, attn_scale, init_cfg)
-        if not isinstance(map_side, int) or map_side < 1:
-            raise ValueError(f'map_side must be a positive integer, got {map_side!r}')
+        super().__init__(embed_dims, num_heads, lepe=True, **kwargs)
+        check_count(map_side, 'map_side')
         self.agent_side = F.square_side(num_agents, 'num_agents')
         if used_agents is not None:
             self.agent_side = F.square_side(used_agents, 'used_agents')

@@ -10,6 +10,12 @@ from mmlinattn.functional.tracing import is_exported
 from ..layers import LePE
 
 
+def check_count(value, name):
+    """Refuses what is not a positive integer, with the argument's name."""
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(f'{name} must be a positive integer, got {value!r}')
+
+
 class BaseAttention(BaseModule):
     """Heads, AttnScale, and the contract of all attentions.
 
@@ -21,14 +27,19 @@ class BaseAttention(BaseModule):
         embed_dims (int): Channels C.
         num_heads (int): Heads h, a divisor of C.
         attn_scale (bool): Learns one AttnScale factor per head, which starts at 0.
+            Its mean is taken over all keys that a query sees.
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
         ValueError: If ``num_heads`` does not divide ``embed_dims``.
     """
 
+    # whether forward() refuses tokens besides the map's
+    bound_to_map = False
     # whether all channels of a head have one attention matrix
     one_matrix_per_head = True
+    # dropout rate on attention weights, of those that have weights
+    attn_drop = 0.0
 
     def __init__(self, embed_dims, num_heads, attn_scale=False, init_cfg=None):
         super().__init__(init_cfg)
@@ -47,12 +58,17 @@ class BaseAttention(BaseModule):
         """Channels of each head, in the order of the channels."""
         return (self.head_dims,) * self.num_heads
 
+    @property
+    def dropout_p(self):
+        """Dropout rate on attention weights now."""
+        return self.attn_drop if self.training else 0.0
+
     def key_shape(self, hw_shape):
         """Size of the map that the keys are on, of one with (H, W) queries."""
         return tuple(hw_shape)
 
     def attend(self, q, k, v, hw_shape):
-        """What queries make of keys and values: linear in the values.
+        """Output of the attention for queries, keys and values: linear in the values.
 
         Args:
             q (Tensor): (B, N, C).
@@ -64,11 +80,6 @@ class BaseAttention(BaseModule):
             Tensor: (B, N, C), AttnScale included.
         """
         raise NotImplementedError
-
-    def project(self, x):
-        """Queries, keys and values by ``self.qkv``, (B, N, C) each."""
-        *q, k, v = self.qkv(x).split(self.embed_dims, -1)
-        return q[0] if q else k, k, v
 
     def split_heads(self, x, num_heads=None):
         """(B, N, C) as (B, h, N, d)."""
@@ -85,8 +96,6 @@ class BaseAttention(BaseModule):
 
     def check_map(self, x, hw_shape):
         """Refuses empty maps and extra tokens.
-
-        Attentions that are bound to the map call it.
 
         Raises:
             ValueError: If x does not have N = H * W > 0 tokens.
@@ -107,32 +116,28 @@ class BaseAttention(BaseModule):
             )
 
 
-def qkv_layer(embed_dims, bias, shared_qk=False):
-    """The projections to queries, keys and values as one layer.
-
-    With ``shared_qk`` one projection serves queries and keys, as in softmax-free
-    attention and in Table 8 of *Softmax-free Linear Transformers* (arXiv 2207.03341).
-    """
-    return nn.Linear(embed_dims, (2 if shared_qk else 3) * embed_dims, bias=bias)
-
-
 class ProjectedAttention(BaseAttention):
     """A projection to queries, keys and values, and one back.
 
-    A subclass says what is between them (:meth:`attend`), and whether it is
+    A subclass has :meth:`attend` for what is between them, and says whether it is
     bound to the map.
 
     Args:
         embed_dims (int): Channels C.
         num_heads (int): Heads h.
         qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds :class:`LePE` of the values, to the map's tokens only.
+        lepe (bool): Adds :class:`LePE` of the values, a 3 x 3 depthwise convolution,
+            to the map's tokens only.
         attn_scale (bool): Learns one AttnScale factor per head.
         init_cfg (dict, optional): Initialization of MMEngine.
-        shared_qk (bool): One projection serves queries and keys.
-    """
+        shared_qk (bool): One projection serves queries and keys, as in Table 8 of
+            *Softmax-free Linear Transformers* (arXiv 2207.03341).
 
-    bound_to_map = False
+    Raises:
+        ValueError: If ``num_heads`` does not divide ``embed_dims``; in ``forward`` of
+            a subclass that is bound to the map, if the map is empty or there are
+            tokens besides the map's.
+    """
 
     def __init__(
         self,
@@ -145,7 +150,8 @@ class ProjectedAttention(BaseAttention):
         shared_qk=False,
     ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
-        self.qkv = qkv_layer(embed_dims, qkv_bias, shared_qk)
+        num_projections = 2 if shared_qk else 3
+        self.qkv = nn.Linear(embed_dims, num_projections * embed_dims, bias=qkv_bias)
         self.with_lepe = lepe
         self.lepe = LePE(embed_dims) if lepe else None
         self.proj = nn.Linear(embed_dims, embed_dims)
@@ -158,6 +164,11 @@ class ProjectedAttention(BaseAttention):
         if self.with_lepe:
             out = out + self.encode_positions(v, hw_shape)
         return self.proj(out)
+
+    def project(self, x):
+        """Queries, keys and values, (B, N, C) each."""
+        *q, k, v = self.qkv(x).split(self.embed_dims, -1)
+        return q[0] if q else k, k, v
 
     def encode_positions(self, v, hw_shape):
         """LePE of the values, (B, N, C) to (B, N, C)."""

@@ -7,7 +7,7 @@ from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
 
 from ..layers import LePE
-from .base import ProjectedAttention
+from .base import ProjectedAttention, check_count
 
 
 @MODELS.register_module()
@@ -17,49 +17,35 @@ class CrossShapedWindowAttention(ProjectedAttention):
     Transformer Backbone with Cross-Shaped Windows*, arXiv 2107.00652).
 
     Queries, keys and values are zero-padded to whole stripes, all around. Padded
-    tokens are keys like all others, as in the official code.
+    tokens are keys like all others, as in the official code. It is bound to the map.
 
     Args:
         embed_dims (int): Channels C.
         num_heads (int): Heads h, even.
         stripe_width (int): Width of a stripe. Its length is that of the map.
-        qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
         lepe (bool): Adds a 3 x 3 depthwise convolution of the values inside
             the stripes.
-        attn_scale (bool): Learns one AttnScale factor per head. The mean is
-            taken over a stripe.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        **kwargs: See :class:`ProjectedAttention`. AttnScale's mean is taken over a
+            stripe.
 
     Raises:
         ValueError: If ``num_heads`` is odd or ``stripe_width`` is not a positive
-            integer; in ``forward`` if the map is empty or there are tokens
-            besides the map's.
+            integer.
     """
 
     bound_to_map = True
 
     def __init__(
-        self,
-        embed_dims,
-        num_heads,
-        stripe_width=7,
-        qkv_bias=True,
-        attn_drop=0.0,
-        lepe=True,
-        attn_scale=False,
-        init_cfg=None,
+        self, embed_dims, num_heads, stripe_width=7, attn_drop=0.0, lepe=True, **kwargs
     ):
-        super().__init__(embed_dims, num_heads, qkv_bias, False, attn_scale, init_cfg)
+        super().__init__(embed_dims, num_heads, **kwargs)
         if num_heads % 2:
             raise ValueError(
                 'num_heads must be even, half for upright and half for flat '
                 f'stripes, got num_heads={num_heads}'
             )
-        if not isinstance(stripe_width, int) or stripe_width < 1:
-            raise ValueError(
-                f'stripe_width must be a positive integer, got {stripe_width!r}'
-            )
+        check_count(stripe_width, 'stripe_width')
         self.stripe_width = stripe_width
         self.attn_drop = attn_drop
         self.with_lepe = lepe
@@ -82,7 +68,7 @@ class CrossShapedWindowAttention(ProjectedAttention):
                 hw_shape,
                 stripe,
                 omega=omega,
-                dropout_p=self.attn_drop if self.training else 0.0,
+                dropout_p=self.dropout_p,
                 centered=True,
             )
             for *qkv, stripe, omega in halves

@@ -12,15 +12,7 @@ class EfficientAttention(ProjectedAttention):
     (*Efficient Attention: Attention with Linear Complexities*, arXiv
     1812.01243; EFFATT in the ELFATT paper's tables).
 
-    Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
-        qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, to the
-            map's tokens only.
-        attn_scale (bool): Learns one AttnScale factor per head. The mean is
-            taken over all tokens.
-        init_cfg (dict, optional): Initialization of MMEngine.
+    Its arguments are those of :class:`ProjectedAttention`.
     """
 
     def attend(self, q, k, v, hw_shape):

@@ -19,7 +19,7 @@ class ELFATT(ProjectedAttention):
     attention over the whole map, the other c2 through softmax attention inside
     square blocks, each with LePE. Each half has num_heads // 2 heads, but at least
     one, whatever its share of the channels. A half that has all channels has all
-    heads.
+    heads. It is bound to the map.
 
     Args:
         embed_dims (int): Channels C = c1 + c2.
@@ -32,17 +32,13 @@ class ELFATT(ProjectedAttention):
             local half inside the blocks.
         mask_padding (bool): Masks padded tokens, which rules out kernels that
             take no mask (FlashAttention).
-        qkv_bias (bool): Biases of the three projections.
-        attn_scale (bool): Learns one AttnScale factor per head of each half.
-            The mean is taken over all tokens in the global half, and over a
-            block in the local half.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        **kwargs: See :class:`ProjectedAttention`. AttnScale has a factor for each
+            head of each half; its mean is taken over a block in the local half.
 
     Raises:
         ValueError: If ``block_size`` is not a square number, or ``split_ratio`` is
             not in [0, 1] or does not give all heads of a half equally many
-            channels; in ``forward`` if the map is empty or there are tokens
-            besides the map's.
+            channels.
     """
 
     bound_to_map = True
@@ -55,17 +51,15 @@ class ELFATT(ProjectedAttention):
         split_ratio=0.5,
         lepe=True,
         mask_padding=False,
-        qkv_bias=True,
-        attn_scale=False,
-        init_cfg=None,
+        **kwargs,
     ):
-        super().__init__(embed_dims, num_heads, qkv_bias, init_cfg=init_cfg)
+        super().__init__(embed_dims, num_heads, **kwargs)
         side = F.square_side(block_size, 'block_size')
         self.block_size = block_size
         self.block_shape = (side, side)
         self.mask_padding = mask_padding
         self.half_dims, self.half_heads = self.divide(split_ratio)
-        if attn_scale:
+        if self.omega is not None:
             self.omega = nn.Parameter(torch.zeros(sum(self.half_heads)))
         self.with_lepe = lepe
         self.global_lepe, self.local_lepe = (
@@ -101,53 +95,26 @@ class ELFATT(ProjectedAttention):
         )
 
     def attend(self, q, k, v, hw_shape):
-        omegas = (None, None)
-        if self.omega is not None:
-            omegas = self.omega.split(self.half_heads)
-        attends = (self.attend_globally, self.attend_locally)
-        halves = zip(
-            attends,
-            self.half_heads,
-            omegas,
-            *(x.split(self.half_dims, dim=-1) for x in (q, k, v)),
-        )
-        outs = [
-            attend(*(self.split_heads(x, heads) for x in qkv), omega, hw_shape)
-            for attend, heads, omega, *qkv in halves
-            if heads
-        ]
-        return torch.cat(list(map(self.merge_heads, outs)), dim=-1)
-
-    def attend_globally(self, q, k, v, omega, hw_shape):
-        """(B, h1, N, d1) each to (B, h1, N, d1)."""
-        out = F.efficient_attention(q, k, v)
-        return out if omega is None else F.attn_scale(out, v, omega)
-
-    def attend_locally(self, q, k, v, omega, hw_shape):
-        """(B, h2, N, d2) each to (B, h2, N, d2)."""
-        return F.block_attention(
+        return F.elfatt_attention(
             q,
             k,
             v,
             hw_shape,
             self.block_size,
+            self.half_dims,
+            self.half_heads,
             mask_padding=self.mask_padding,
-            omega=omega,
+            omega=self.omega,
         )
 
     def encode_positions(self, v, hw_shape):
-        halves = zip(
-            (self.global_lepe, self.local_lepe),
-            v.split(self.half_dims, dim=-1),
-            (None, self.block_shape),
-        )
+        halves = v.split(self.half_dims, -1)
+        layers = ((self.global_lepe, None), (self.local_lepe, self.block_shape))
         return torch.cat(
-            [lepe(x, hw_shape, block) for lepe, x, block in halves if lepe is not None],
-            dim=-1,
-        )
-
-    def extra_repr(self):
-        return (
-            f'dims={self.half_dims}, heads={self.half_heads}, '
-            f'block_size={self.block_size}'
+            [
+                lepe(half, hw_shape, block)
+                for half, (lepe, block) in zip(halves, layers)
+                if lepe is not None
+            ],
+            -1,
         )

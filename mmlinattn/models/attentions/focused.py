@@ -8,7 +8,7 @@ from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
 
 from ..layers import LePE, PositionTable
-from .base import ProjectedAttention
+from .base import ProjectedAttention, check_count
 
 
 @MODELS.register_module()
@@ -21,20 +21,14 @@ class FocusedLinearAttention(ProjectedAttention):
     focused, and keys have positions.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
         focusing_factor (float): Power p of the feature map, positive.
         kernel_size (int): Side of the convolution's filters, odd. Extra tokens
             are not convolved.
         map_side (int, optional): Rows and columns of the map that the keys'
             positions are stored for. They are resized for other maps; extra tokens
             have none. Default: no positions.
-        qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds CSWin's 3 x 3 depthwise convolution of the values
-            too, as FLatten-CSWin does.
-        attn_scale (bool): Learns one AttnScale factor per head. The mean is
-            taken over all tokens.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+            FLatten-CSWin has LePE too.
 
     Raises:
         ValueError: If ``focusing_factor`` is not positive, ``kernel_size``
@@ -50,22 +44,18 @@ class FocusedLinearAttention(ProjectedAttention):
         focusing_factor=3,
         kernel_size=5,
         map_side=None,
-        qkv_bias=True,
-        lepe=False,
-        attn_scale=False,
-        init_cfg=None,
+        **kwargs,
     ):
-        super().__init__(embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
+        super().__init__(embed_dims, num_heads, **kwargs)
         if not focusing_factor > 0:
             raise ValueError(f'focusing_factor must be positive, got {focusing_factor}')
-        if map_side is not None and (not isinstance(map_side, int) or map_side < 1):
-            raise ValueError(f'map_side must be a positive integer, got {map_side!r}')
         self.focusing_factor = focusing_factor
         self.local_conv = LePE(self.head_dims, kernel_size)
         # softplus of it is the factor
         self.focus_scale = nn.Parameter(torch.zeros(embed_dims))
         self.pos_embed = None
         if map_side is not None:
+            check_count(map_side, 'map_side')
             self.pos_embed = PositionTable(
                 embed_dims, (map_side, map_side), mode='bicubic'
             )

@@ -15,6 +15,8 @@ from mmlinattn import functional as F
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
 from mmlinattn.functional.tracing import is_exported, larger, smaller
 
+from .base import check_count
+
 
 def pool_map(x, hw_shape, side):
     """Averages over a grid of cells, for maps of any size.
@@ -49,11 +51,7 @@ class LandmarkSampler(nn.Module):
 
     def __init__(self, head_dims, ratio, fixed=None):
         super().__init__()
-        if not isinstance(ratio, int) or ratio < 1:
-            raise ValueError(
-                f'sampling_ratio must be a positive integer, got {ratio!r}'
-            )
-        self.head_dims = head_dims
+        check_count(ratio, 'sampling_ratio')
         self.ratio = ratio
         self.fixed_side = None
         if fixed is not None:
@@ -68,14 +66,6 @@ class LandmarkSampler(nn.Module):
     def num_landmarks(self, hw_shape):
         """m on a map of size (H, W)."""
         return math.prod(self.grid(hw_shape))
-
-    def extra_repr(self):
-        size = (
-            f'num_landmarks={self.fixed_side**2}'
-            if self.fixed_side
-            else f'ratio={self.ratio}'
-        )
-        return f'head_dims={self.head_dims}, {size}'
 
 
 class ConvSampler(LandmarkSampler):

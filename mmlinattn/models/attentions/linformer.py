@@ -5,7 +5,8 @@ from torch import nn
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
 
-from .base import BaseAttention
+from .base import BaseAttention, check_count
+from .softmax import SoftmaxAttention
 
 
 @MODELS.register_module()
@@ -17,38 +18,25 @@ class LinformerAttention(BaseAttention):
     the tokens. The paper's projections fix the length of the sequence. Here both are
     the r x r convolution of stride r and the LayerNorm of *Pyramid Vision
     Transformer* (arXiv 2102.12122), which work for maps of any size. The sequence
-    gets :math:`r^2` times shorter, and the cost is :math:`N^2 / r^2`.
+    gets :math:`r^2` times shorter, and the cost is :math:`N^2 / r^2`. With r above 1,
+    it is bound to the map.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
         sr_ratio (int): r. Maps are zero-padded to multiples of r; 1 is standard
             attention.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
-        attn_scale (bool): Learns one AttnScale factor per head. The mean is
-            taken over the shorter sequence.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        embed_dims, num_heads, **kwargs: See :class:`BaseAttention`.
 
     Raises:
-        ValueError: If ``sr_ratio`` is not a positive integer; in ``forward``,
-            with ``sr_ratio`` above 1, if the map is empty or there are tokens
-            besides the map's.
+        ValueError: If ``sr_ratio`` is not a positive integer.
     """
 
     def __init__(
-        self,
-        embed_dims,
-        num_heads,
-        sr_ratio=8,
-        qkv_bias=True,
-        attn_drop=0.0,
-        attn_scale=False,
-        init_cfg=None,
+        self, embed_dims, num_heads, sr_ratio=8, qkv_bias=True, attn_drop=0.0, **kwargs
     ):
-        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
-        if not isinstance(sr_ratio, int) or sr_ratio < 1:
-            raise ValueError(f'sr_ratio must be a positive integer, got {sr_ratio!r}')
+        super().__init__(embed_dims, num_heads, **kwargs)
+        check_count(sr_ratio, 'sr_ratio')
         self.sr_ratio = sr_ratio
         self.q = nn.Linear(embed_dims, embed_dims, bias=qkv_bias)
         self.kv = nn.Linear(embed_dims, 2 * embed_dims, bias=qkv_bias)
@@ -60,6 +48,10 @@ class LinformerAttention(BaseAttention):
         self.attn_drop = attn_drop
         self.proj = nn.Linear(embed_dims, embed_dims)
 
+    @property
+    def bound_to_map(self):
+        return self.sr_ratio > 1
+
     def forward(self, x, hw_shape):
         k, v = self.kv(self.reduce(x, hw_shape)).chunk(2, dim=-1)
         return self.proj(self.attend(self.q(x), k, v, hw_shape))
@@ -67,12 +59,7 @@ class LinformerAttention(BaseAttention):
     def key_shape(self, hw_shape):
         return tuple(-(-length // self.sr_ratio) for length in hw_shape)
 
-    def attend(self, q, k, v, hw_shape):
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = nn.functional.scaled_dot_product_attention(
-            q, k, v, dropout_p=self.attn_drop if self.training else 0.0
-        )
-        return self.merge_heads(self.scale(out, v))
+    attend = SoftmaxAttention.attend
 
     def reduce(self, x, hw_shape):
         """Tokens (B, N, C) to tokens (B, M, C), one for each r x r cell."""

@@ -4,7 +4,7 @@ from mmlinattn import functional as F
 from mmlinattn.functional.tracing import smaller
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention
+from .base import ProjectedAttention, check_count
 from .landmarks import pool_map
 
 
@@ -15,42 +15,26 @@ class NystromAttention(ProjectedAttention):
 
     The paper's landmarks are means of segments of the sequence. Here they are means
     of the cells of a grid on the map. The grid has at most as many rows and columns
-    as the map.
+    as the map. It is bound to the map.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
         num_landmarks (int): Landmarks m, a square number.
         num_iters (int): Steps of the pseudo-inverse.
-        qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, which is
-            the paper's skip connection on a map.
-        attn_scale (bool): Learns one AttnScale factor per head. The mean is
-            taken over all tokens.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        lepe (bool): The paper's skip connection on a map.
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
 
     Raises:
         ValueError: If ``num_landmarks`` is not a square number or ``num_iters``
-            is not a positive integer; in ``forward`` if the map is empty or
-            there are tokens besides the map's.
+            is not a positive integer.
     """
 
     bound_to_map = True
 
     def __init__(
-        self,
-        embed_dims,
-        num_heads,
-        num_landmarks=49,
-        num_iters=6,
-        qkv_bias=True,
-        lepe=True,
-        attn_scale=False,
-        init_cfg=None,
+        self, embed_dims, num_heads, num_landmarks=49, num_iters=6, lepe=True, **kwargs
     ):
-        super().__init__(embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
-        if not isinstance(num_iters, int) or num_iters < 1:
-            raise ValueError(f'num_iters must be a positive integer, got {num_iters!r}')
+        super().__init__(embed_dims, num_heads, lepe=lepe, **kwargs)
+        check_count(num_iters, 'num_iters')
         self.landmark_side = F.square_side(num_landmarks, 'num_landmarks')
         self.num_iters = num_iters
 

@@ -5,7 +5,7 @@ import math
 from mmlinattn import functional as F
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention
+from .base import ProjectedAttention, check_count
 
 
 @MODELS.register_module()
@@ -17,38 +17,19 @@ class PerformerAttention(ProjectedAttention):
     dict. The output is deterministic.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
         num_features (int, optional): Random features m. Default: d ln d, at
             least d.
-        qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, to the
-            map's tokens only.
-        attn_scale (bool): Learns one AttnScale factor per head. The mean is
-            taken over all tokens.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
 
     Raises:
         ValueError: If ``num_features`` is not a positive integer.
     """
 
-    def __init__(
-        self,
-        embed_dims,
-        num_heads,
-        num_features=None,
-        qkv_bias=True,
-        lepe=False,
-        attn_scale=False,
-        init_cfg=None,
-    ):
-        super().__init__(embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg)
+    def __init__(self, embed_dims, num_heads, num_features=None, **kwargs):
+        super().__init__(embed_dims, num_heads, **kwargs)
         if num_features is None:
             num_features = int(self.head_dims * max(math.log(self.head_dims), 1))
-        if not isinstance(num_features, int) or num_features < 1:
-            raise ValueError(
-                f'num_features must be a positive integer, got {num_features!r}'
-            )
+        check_count(num_features, 'num_features')
         self.register_buffer(
             'features', F.orthogonal_features(num_features, self.head_dims)
         )

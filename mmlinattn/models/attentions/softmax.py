@@ -1,6 +1,6 @@
 """Standard attention."""
 
-from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from mmlinattn.registry import MODELS
 
@@ -11,41 +11,19 @@ from .base import ProjectedAttention
 class SoftmaxAttention(ProjectedAttention):
     """Multi-head softmax attention (*Attention Is All You Need*).
 
+    CSWin's last stage and *ELFATT*'s VaniATT have it with LePE.
+
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
-        qkv_bias (bool): Biases of the three projections.
-        attn_drop (float): Dropout rate on attention weights.
-        lepe (bool): Adds a 3 x 3 depthwise convolution of the values, as
-            CSWin's last stage and *ELFATT*'s VaniATT do. Extra tokens are
-            not convolved.
-        shared_qk (bool): One projection serves queries and keys, as in the ablation
-            of *Softmax-free Linear Transformers*.
-        attn_scale (bool): Learns one AttnScale factor per head. With
-            attention dropout, it scales the product of the dropped weights,
-            which has the same mean as dropping scaled weights.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        attn_drop (float): Dropout rate on attention weights. With AttnScale, dropped
+            weights are scaled, which has the same mean as dropping scaled weights.
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
     """
 
-    def __init__(
-        self,
-        embed_dims,
-        num_heads,
-        qkv_bias=True,
-        attn_drop=0.0,
-        lepe=False,
-        shared_qk=False,
-        attn_scale=False,
-        init_cfg=None,
-    ):
-        super().__init__(
-            embed_dims, num_heads, qkv_bias, lepe, attn_scale, init_cfg, shared_qk
-        )
+    def __init__(self, embed_dims, num_heads, attn_drop=0.0, **kwargs):
+        super().__init__(embed_dims, num_heads, **kwargs)
         self.attn_drop = attn_drop
 
     def attend(self, q, k, v, hw_shape):
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = nn.functional.scaled_dot_product_attention(
-            q, k, v, dropout_p=self.attn_drop if self.training else 0.0
-        )
+        out = scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)
         return self.merge_heads(self.scale(out, v))

@@ -18,9 +18,9 @@ class SoftmaxFreeAttention(BaseAttention):
     One projection serves query and key. A depthwise convolution over the
     value map, one filter per head, is added to the attention output.
 
+    It is bound to the map.
+
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
         sampling_ratio (int): Side r of the cell of the map that a landmark
             represents.
         sampler (str): 'conv', 'pool', 'random' or 'biased'.
@@ -34,16 +34,15 @@ class SoftmaxFreeAttention(BaseAttention):
         solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.
         ridge (float, optional): Added to A's diagonal. Default: 0 with
             ``attn_norm``, 0.01 without.
-        attn_scale (bool): Learns one AttnScale factor per head.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        embed_dims, num_heads, **kwargs: See :class:`BaseAttention`.
 
     Raises:
         ValueError: If ``sampler`` or ``solver`` is unknown, ``kernel_size``
-            is even, ``num_heads`` does not divide ``embed_dims``, ``num_landmarks`` is
-            not a square number or does not go with the sampler, or a number is out of
-            range; in ``forward`` if the map is empty or there are
-            tokens besides the map's.
+            is even, ``num_landmarks`` is not a square number or does not go with the
+            sampler, or a number is out of range.
     """
+
+    bound_to_map = True
 
     def __init__(
         self,
@@ -57,10 +56,9 @@ class SoftmaxFreeAttention(BaseAttention):
         num_iters=20,
         solver='auto',
         ridge=None,
-        attn_scale=False,
-        init_cfg=None,
+        **kwargs,
     ):
-        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
+        super().__init__(embed_dims, num_heads, **kwargs)
         if sampler not in SAMPLERS:
             raise ValueError(
                 f'sampler must be one of {tuple(SAMPLERS)}, got {sampler!r}'

@@ -5,56 +5,41 @@ from torch import nn
 
 from mmlinattn.registry import MODELS
 
-from .base import BaseAttention
+from .base import BaseAttention, ProjectedAttention
+from .softmax import SoftmaxAttention
 
 
 @MODELS.register_module()
-class TalkingHeadsAttention(BaseAttention):
+class TalkingHeadsAttention(ProjectedAttention):
     """Softmax attention that mixes its heads linearly before and after the
     softmax (*Talking-Heads Attention*, arXiv 2003.02436).
 
     Mixing needs the attention matrices, so there is no fused form.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
-        qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
-        attn_scale (bool): Learns one AttnScale factor per head, which acts
-            after the second mixing.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+            AttnScale acts after the second mixing.
     """
 
     product_kind = 'softmax_attention'  # for `analysis.count_flops`
 
-    def __init__(
-        self,
-        embed_dims,
-        num_heads,
-        qkv_bias=True,
-        attn_drop=0.0,
-        attn_scale=False,
-        init_cfg=None,
-    ):
-        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
-        self.qkv = nn.Linear(embed_dims, 3 * embed_dims, bias=qkv_bias)
+    def __init__(self, embed_dims, num_heads, attn_drop=0.0, **kwargs):
+        super().__init__(embed_dims, num_heads, **kwargs)
         self.mix_logits = nn.Linear(num_heads, num_heads)
         self.mix_weights = nn.Linear(num_heads, num_heads)
-        self.attn_drop = nn.Dropout(attn_drop)
-        self.proj = nn.Linear(embed_dims, embed_dims)
-
-    def forward(self, x, hw_shape):
-        return self.proj(self.attend(*self.qkv(x).chunk(3, dim=-1), hw_shape))
+        self.attn_drop = attn_drop
 
     def attend(self, q, k, v, hw_shape):
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         weights = (q * self.head_dims**-0.5) @ k.transpose(-2, -1)  # (B, h, N, N)
-        weights = mix_heads(self.mix_logits, weights).softmax(-1)
-        weights = self.attn_drop(mix_heads(self.mix_weights, weights))
+        weights = _mix_heads(self.mix_logits, weights).softmax(-1)
+        weights = _mix_heads(self.mix_weights, weights)
+        weights = nn.functional.dropout(weights, self.attn_drop, self.training)
         return self.merge_heads(self.scale(weights @ v, v))
 
 
-def mix_heads(linear, x):
+def _mix_heads(linear, x):
     """Applies a linear layer along the heads of x, (B, h, N, M)."""
     return linear(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
@@ -103,10 +88,4 @@ class ClassAttention(BaseAttention):
         token = self.proj(self.attend(q, k, v, hw_shape))
         return torch.cat((token, x[:, 1:]), dim=1)
 
-    def attend(self, q, k, v, hw_shape):
-        """The one query (B, 1, C) to (B, 1, C)."""
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = nn.functional.scaled_dot_product_attention(
-            q, k, v, dropout_p=self.attn_drop if self.training else 0.0
-        )
-        return self.merge_heads(out)
+    attend = SoftmaxAttention.attend  # of the one query, (B, 1, C)

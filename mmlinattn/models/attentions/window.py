@@ -7,21 +7,12 @@ from mmlinattn import functional as F
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from .base import BaseAttention, qkv_layer
+from .base import ProjectedAttention
 
 
-def shift_mask(hw_shape, window_size, shift_size, device):
-    """Additive mask between tokens that only a cyclic shift made neighbors.
-
-    Args:
-        hw_shape (tuple[int]): Size of the padded map.
-        window_size (int): Side s of a window.
-        shift_size (int): Number of tokens by which the map is shifted.
-        device (torch.device): Device of the mask.
-
-    Returns:
-        Tensor: 0 or -100, (n windows, s * s, s * s), float32.
-    """
+def _shift_mask(hw_shape, window_size, shift_size, device):
+    """Additive mask between tokens that only a cyclic shift made neighbors: 0 or -100,
+    (n windows, s * s, s * s), for a padded map."""
     rows, columns = [
         (index >= length - window_size).long() + (index >= length - shift_size)
         for length in hw_shape
@@ -33,31 +24,27 @@ def shift_mask(hw_shape, window_size, shift_size, device):
 
 
 @MODELS.register_module()
-class WindowAttention(BaseAttention):
+class WindowAttention(ProjectedAttention):
     """Softmax attention in windows with a relative position bias, of Swin
     (*Swin Transformer: Hierarchical Vision Transformer using Shifted
     Windows*, arXiv 2103.14030).
 
     The map is zero-padded to whole windows before the projections. Padded tokens
-    are keys like all others, as in the official code.
+    are keys like all others, as in the official code. It is bound to the map.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
         window_size (int): Side s of a window.
         shift_size (int): Cyclic shift, 0 for none. A map with a side that is no
             longer than a window is not shifted, as in the official classifier.
-        qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
-        shared_qk (bool): One projection serves queries and keys.
-        attn_scale (bool): Learns one AttnScale factor per head. The mean is
-            taken over a window.
-        init_cfg (dict, optional): Initialization of MMEngine.
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`; there is
+            no LePE. AttnScale's mean is taken over a window.
 
     Raises:
-        ValueError: If ``shift_size`` is not in 0...window_size - 1; in
-            ``forward`` if there are tokens besides the map's.
+        ValueError: If ``shift_size`` is not in 0...window_size - 1.
     """
+
+    bound_to_map = True
 
     def __init__(
         self,
@@ -65,13 +52,10 @@ class WindowAttention(BaseAttention):
         num_heads,
         window_size=7,
         shift_size=0,
-        qkv_bias=True,
         attn_drop=0.0,
-        shared_qk=False,
-        attn_scale=False,
-        init_cfg=None,
+        **kwargs,
     ):
-        super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
+        super().__init__(embed_dims, num_heads, lepe=False, **kwargs)
         if not 0 <= shift_size < window_size:
             raise ValueError(
                 f'shift_size must be in 0...{window_size - 1} for '
@@ -79,9 +63,7 @@ class WindowAttention(BaseAttention):
             )
         self.window_size = window_size
         self.shift_size = shift_size
-        self.qkv = qkv_layer(embed_dims, qkv_bias, shared_qk)
         self.attn_drop = attn_drop
-        self.proj = nn.Linear(embed_dims, embed_dims)
         table = torch.zeros((2 * window_size - 1) ** 2, num_heads)
         self.relative_position_bias_table = nn.Parameter(
             nn.init.trunc_normal_(table, std=0.02)
@@ -135,14 +117,14 @@ class WindowAttention(BaseAttention):
         bias = bias.permute(2, 0, 1).unsqueeze(1)  # (h, 1, s * s, s * s)
         # fused kernels take four axes; all images share the mask of a window
         if self.shift_size and (is_exported() or shift):
-            mask = shift_mask(hw_shape, self.window_size, shift, q.device)
+            mask = _shift_mask(hw_shape, self.window_size, shift, q.device)
             bias, joined = (bias + mask).flatten(0, 1), (1, 2)
         else:
             bias, joined = bias.repeat(q.size(0), 1, 1, 1), (0, 1)
         out = nn.functional.scaled_dot_product_attention(
             *(x.flatten(*joined) for x in (q, k, v)),
             attn_mask=bias.to(q.dtype),
-            dropout_p=self.attn_drop if self.training else 0.0,
+            dropout_p=self.dropout_p,
         )
         out = self.scale(out.view_as(q), v)
         out = F.unblockify(out, hw_shape, self.window_size)

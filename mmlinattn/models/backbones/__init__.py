@@ -1,20 +1,10 @@
-from .base import BaseBackbone
-from .cait import CaiT
-from .cswin import CSWinTransformer
-from .isotropic import IsotropicTransformer
-from .pyramid import PyramidTransformer
-from .soft import SOFT, SOFTPlusPlus
-from .swin import SwinTransformer
-from .vit import VisionTransformer
+"""Backbones. The modules of this folder are found: the package exports what they
+register."""
 
-__all__ = [
-    'SOFT',
-    'BaseBackbone',
-    'CSWinTransformer',
-    'CaiT',
-    'IsotropicTransformer',
-    'PyramidTransformer',
-    'SOFTPlusPlus',
-    'SwinTransformer',
-    'VisionTransformer',
-]
+from mmlinattn.registry import register_modules
+
+from .base import BaseBackbone  # noqa: F401
+from .isotropic import IsotropicTransformer  # noqa: F401
+
+globals().update(register_modules(__name__))
+__all__ = [name for name in globals() if name[0].isupper()]

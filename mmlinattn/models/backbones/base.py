@@ -1,10 +1,7 @@
 """What every backbone shares: options, input checks, weights, freezing."""
 
-import difflib
-import inspect
 import math
 import os
-from abc import ABCMeta
 
 import torch
 from mmengine.model import BaseModule, PretrainedInit
@@ -27,18 +24,10 @@ DEFAULT_INIT = [
 
 
 def resolve_arch(arch, arch_zoo, keys):
-    """Looks up a named architecture, or checks a given one.
-
-    Args:
-        arch (str | dict): A key of ``arch_zoo``, or an architecture.
-        arch_zoo (dict): Architectures by name.
-        keys (tuple[str]): Entries that an architecture must have.
-
-    Returns:
-        dict: The architecture.
+    """An architecture: a key of ``arch_zoo``, or a dict with exactly these keys.
 
     Raises:
-        ValueError: If the name is unknown or a key is missing.
+        ValueError: If the name is unknown, or a key is missing or unknown.
     """
     if not isinstance(arch, dict):
         names = sorted(arch_zoo)
@@ -57,29 +46,13 @@ def resolve_arch(arch, arch_zoo, keys):
 
 
 def check_config(cfg, name):
-    """Raises an error if a value is not the config of a part of a model.
-
-    Args:
-        cfg (dict): The value.
-        name (str): Name of the argument.
-
-    Raises:
-        ValueError: If the value is not a dict with a 'type'.
-    """
+    """Raises a ValueError if an argument is not a config, a dict with a 'type'."""
     if not isinstance(cfg, dict) or 'type' not in cfg:
         raise ValueError(f"{name} must be a config, a dict with a 'type', got {cfg!r}")
 
 
 def resolve_indices(out_indices, num_stages):
-    """Stages whose maps are returned, as numbers from 0.
-
-    Args:
-        out_indices (int | Sequence[int]): One or several stages; negative ones
-            count from the last.
-        num_stages (int): Number of stages.
-
-    Returns:
-        tuple[int]: Stages, increasing.
+    """The argument ``out_indices`` as a tuple of increasing numbers from 0.
 
     Raises:
         ValueError: If there is no such stage, or the stages are not increasing.
@@ -100,44 +73,12 @@ def resolve_indices(out_indices, num_stages):
     )
 
 
-class BackboneMeta(ABCMeta):
-    """Checks the arguments of every backbone, and freezes it when it is built."""
-
-    def __call__(cls, *args, **kwargs):
-        names = _argument_names(cls)
-        for name in kwargs:
-            if name not in names:
-                close = difflib.get_close_matches(name, names, n=1)
-                hint = f'did you mean {close[0]!r}? ' if close else ''
-                raise TypeError(
-                    f'{cls.__name__} has no argument {name!r}: {hint}it takes '
-                    f'{sorted(names)}'
-                )
-        model = super().__call__(*args, **kwargs)
-        # the constructor of a subclass may have added parameters
-        model.freeze()
-        return model
-
-
-def _argument_names(cls):
-    """Names of the arguments of a class, with those of its parents if it passes
-    keyword arguments on to them."""
-    names = set()
-    for parent in cls.__mro__:
-        if '__init__' not in vars(parent):
-            continue
-        parameters = inspect.signature(parent.__init__).parameters.values()
-        names.update(x.name for x in parameters if x.kind == x.POSITIONAL_OR_KEYWORD)
-        if all(x.kind != x.VAR_KEYWORD for x in parameters):
-            break
-    return names - {'self'}
-
-
-class BaseBackbone(BaseModule, metaclass=BackboneMeta):
+class BaseBackbone(BaseModule):
     """Options and methods that all backbones have.
 
     A subclass builds ``stages``, says which parameters belong to stages
-    (:meth:`stage_of`) and to layers (:meth:`layer_of`), and runs them.
+    (:meth:`stage_of`) and to layers (:meth:`layer_of`), and runs them. Its constructor
+    ends with :meth:`freeze`.
 
     Args:
         in_channels (int): Channels of the input image.
@@ -232,6 +173,7 @@ class BaseBackbone(BaseModule, metaclass=BackboneMeta):
 
     def train(self, mode=True):
         super().train(mode)
+        self.freeze()  # the constructor of a subclass may have added parameters
         for name, module in self.named_modules():
             if not name:
                 continue

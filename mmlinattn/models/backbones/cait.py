@@ -6,7 +6,8 @@ from mmengine.model import BaseModule, ModuleList
 from mmlinattn.registry import MODELS
 
 from ..layers import TransformerBlock, learned_tokens
-from .isotropic import ARCH_KEYS, IsotropicTransformer, resolve_plain_arch
+from .base import resolve_arch
+from .isotropic import ARCH_KEYS, IsotropicTransformer
 
 
 class ClassBlock(TransformerBlock):
@@ -49,9 +50,7 @@ class CaiT(IsotropicTransformer):
         out_type='featmap',
         **kwargs,
     ):
-        arch = resolve_plain_arch(
-            arch, self.arch_zoo, ARCH_KEYS + ('num_class_layers',)
-        )
+        arch = resolve_arch(arch, self.arch_zoo, (*ARCH_KEYS, 'num_class_layers'))
         super().__init__(
             arch,
             attention,
@@ -77,14 +76,7 @@ class CaiT(IsotropicTransformer):
 
 
 class ClassLayers(BaseModule):
-    """Adds a class token to (B, N, C). The class token attends to all tokens.
-
-    Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads.
-        num_layers (int): Number of class attention blocks.
-        layer_scale (float): Start of the LayerScale factors.
-    """
+    """Adds a class token to (B, N, C). The class token attends to all tokens."""
 
     def __init__(self, embed_dims, num_heads, num_layers, layer_scale):
         super().__init__()

@@ -3,7 +3,6 @@
 from mmlinattn.registry import MODELS
 
 from .presets import (
-    ELFATT_OPTIONS,
     SOFTMAX,
     Preset,
     PresetTransformer,
@@ -13,6 +12,7 @@ from .presets import (
     focused,
     repeat_last,
     softmax,
+    window_side,
 )
 
 
@@ -20,7 +20,7 @@ def stripes(img_size=224):
     """Attentions of the first three stages: stripes widen as the map shrinks."""
     return [
         dict(type='CrossShapedWindowAttention', stripe_width=width)
-        for width in (1, 2, img_size // 32)
+        for width in (1, 2, window_side(img_size))
     ]
 
 
@@ -57,13 +57,7 @@ class CSWinTransformer(PresetTransformer):
             CSWin itself, with cross-shaped windows; 'global', softmax
             attention; 'elfatt'; 'efficient'; 'agent'; 'flatten'. Or configs,
             as :class:`~.presets.PresetTransformer` takes.
-        **kwargs: See :class:`~.presets.PresetTransformer`: ``patch_embed``,
-            ``merging``, ``block_sizes``, ``split_ratio``, ``lepe``, ``img_size``,
-            and what all pyramids share.
-
-    Raises:
-        ValueError: If ``arch`` or ``attention`` is unknown, or does not have an
-            option.
+        **kwargs: See :class:`~.presets.PresetTransformer`.
     """
 
     arch_zoo = {
@@ -75,13 +69,10 @@ class CSWinTransformer(PresetTransformer):
         'b36292': dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local': Preset(local, options=('img_size',)),
+        'local': Preset(local),
         'global': Preset(softmax),
-        'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
+        'elfatt': Preset(elfatt),
         'efficient': Preset(efficient),
-        'agent': Preset(agent, options=('img_size',)),
-        'flatten': Preset(flatten, options=('img_size',)),
+        'agent': Preset(agent),
+        'flatten': Preset(flatten),
     }
-
-    def __init__(self, arch='tiny', attention='local', **kwargs):
-        super().__init__(arch, attention, **kwargs)

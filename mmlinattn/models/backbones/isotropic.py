@@ -14,33 +14,9 @@ from ..layers import (
     embed_tokens,
     learned_tokens,
 )
-from .base import BaseBackbone, resolve_arch
+from .base import BaseBackbone
 
 ARCH_KEYS = ('embed_dims', 'num_layers', 'num_heads')
-
-
-def resolve_plain_arch(arch, arch_zoo, keys=ARCH_KEYS, **changes):
-    """Calls :func:`resolve_arch`, and checks that its entries are sizes.
-
-    Args:
-        arch (str | dict): A key of ``arch_zoo``, or an architecture.
-        arch_zoo (dict): Architectures by name.
-        keys (tuple[str]): Entries that an architecture must have.
-        **changes: Entries that replace the architecture's, if they are not None.
-
-    Raises:
-        ValueError: If the name is unknown, a key is missing, or an entry is
-            not a positive integer.
-    """
-    arch = dict(resolve_arch(arch, arch_zoo, keys))
-    arch.update({key: x for key, x in changes.items() if x is not None})
-    for key in keys:
-        if not isinstance(arch[key], int) or arch[key] < 1:
-            raise ValueError(
-                f'{key} of arch must be a positive integer, got {arch[key]!r} '
-                f'in arch={arch}'
-            )
-    return arch
 
 
 class IsotropicTransformer(BaseBackbone):
@@ -50,7 +26,7 @@ class IsotropicTransformer(BaseBackbone):
     Every map that is returned has a LayerNorm of its own.
 
     Args:
-        arch (dict): ``embed_dims``, ``num_layers`` and ``num_heads``.
+        arch (dict): ``embed_dims``, ``num_layers`` and ``num_heads``, integers.
         attention (dict): Config of the attention.
         img_size (int): Side of the images that the position table is made for.
         patch_size (int): Side of a patch; images are zero-padded to whole
@@ -94,6 +70,12 @@ class IsotropicTransformer(BaseBackbone):
         out_indices=None,
         **kwargs,
     ):
+        for key, size in arch.items():
+            if not isinstance(size, int) or size < 1:
+                raise ValueError(
+                    f'{key} of arch must be a positive integer, got {size!r} in '
+                    f'arch={arch}'
+                )
         dims, num_layers, num_heads = (arch[key] for key in ARCH_KEYS)
         if not 0 < patch_size <= img_size or img_size % patch_size:
             raise ValueError(
@@ -139,6 +121,7 @@ class IsotropicTransformer(BaseBackbone):
         )
         for i in self.out_indices:
             self.add_norm(i, dims, norm_eps)
+        self.freeze()
 
     def forward(self, x):
         """Runs the layers.

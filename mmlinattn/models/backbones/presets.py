@@ -3,6 +3,7 @@
 Swin and CSWin share this code.
 """
 
+import inspect
 import math
 from typing import Callable, NamedTuple
 
@@ -24,7 +25,6 @@ OVERLAPPING_MERGING = dict(
 )
 # VaniATT in the ELFATT paper's tables
 SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
-ELFATT_OPTIONS = ('block_sizes', 'split_ratio', 'lepe')
 
 
 class Preset(NamedTuple):
@@ -32,16 +32,20 @@ class Preset(NamedTuple):
 
     Attributes:
         attention (callable): Takes the name of the architecture, or None, its
-            depths and the options below. Returns the attention of each stage.
+            depths, and options, which are arguments of the backbone. Returns the
+            attention of each stage.
         patch_embed (dict): Config of the first embedding.
         merging (dict): Config of the embeddings between stages.
-        options (tuple[str]): Arguments of the backbone that ``attention`` takes.
     """
 
     attention: Callable
     patch_embed: dict = OVERLAPPING_STEM
     merging: dict = OVERLAPPING_MERGING
-    options: tuple = ()
+
+    @property
+    def options(self):
+        """Names of the options that ``attention`` takes."""
+        return [*inspect.signature(self.attention).parameters][2:]
 
 
 def repeat_last(attentions, num_stages):
@@ -55,6 +59,19 @@ def softmax(arch, depths):
     return [SOFTMAX] * len(depths)
 
 
+def window_side(img_size):
+    """Side of Swin's windows and width of CSWin's third stripes: the last stage's map.
+
+    Raises:
+        ValueError: If the image is smaller than 32 x 32.
+    """
+    if not isinstance(img_size, int) or img_size < 32:
+        raise ValueError(
+            f'img_size must be an integer of at least 32, got {img_size!r}'
+        )
+    return img_size // 32
+
+
 def map_sides(img_size, num_stages):
     """Sides of the maps of an image's stages."""
     return [math.ceil(img_size / (4 * 2**i)) for i in range(num_stages)]
@@ -63,20 +80,21 @@ def map_sides(img_size, num_stages):
 def mixed(linear, softmax=SOFTMAX):
     """ELFATT's arrangement: a linear attention; in the last stage but one
     softmax attention alternates with it and comes first; in the last stage
-    there is softmax attention alone.
-
-    Args:
-        linear (list[dict]): A linear attention for every stage but the last.
-        softmax (dict): The softmax attention.
-
-    Returns:
-        list[dict | list[dict]]: The attention of each stage.
-    """
+    there is softmax attention alone."""
     return [*linear[:-1], *([softmax, x] for x in linear[-1:]), softmax]
 
 
 def elfatt(arch, depths, block_sizes=196, split_ratio=0.5, lepe=True):
-    """Attentions of the ELFATT models."""
+    """Attentions of the ELFATT models.
+
+    Args:
+        arch (str | None): Name of the architecture.
+        depths (Sequence[int]): Its depths.
+        block_sizes (int | Sequence[int]): Tokens in a block, for all stages but the
+            last or for each of them.
+        split_ratio (float): Share of the channels in the global half.
+        lepe (bool): Whether there is positional encoding.
+    """
     block_sizes = per_stage(block_sizes, len(depths) - 1, 'block_sizes')
     return mixed(
         [
@@ -119,45 +137,6 @@ def focused(num_stages, img_size=224, **options):
     ]
 
 
-def resolve_preset(presets, attention, arch, depths, options):
-    """The preset that an argument ``attention`` stands for.
-
-    Args:
-        presets (dict[str, Preset]): Presets by name; 'local' is the family's own model.
-        attention (str | dict | list): A name, or what
-            :class:`~.pyramid.PyramidTransformer` takes, in the family's own
-            model.
-        arch (str | None): Name of the architecture, if it has one.
-        depths (Sequence[int]): Its depths.
-        options (dict): Options of presets; None if not given.
-
-    Returns:
-        Preset: A preset whose ``attention`` is configs in place of the callable.
-
-    Raises:
-        ValueError: If there is no such name, or it has no such options.
-    """
-    options = {key: x for key, x in options.items() if x is not None}
-    is_name = isinstance(attention, str)
-    if is_name and attention not in presets:
-        raise ValueError(
-            f'attention must be one of {sorted(presets)}, a config or a list of '
-            f'configs, got {attention!r}'
-        )
-    allowed = presets[attention].options if is_name else ()
-    for key in options:
-        if key not in allowed:
-            names = [name for name, preset in presets.items() if key in preset.options]
-            raise ValueError(
-                f'{key} can only be given with attention in {names}; the configs of '
-                f'attentions have options of their own; got attention={attention!r}'
-            )
-    if not is_name:
-        return presets['local']._replace(attention=attention)
-    preset = presets[attention]
-    return preset._replace(attention=preset.attention(arch, depths, **options))
-
-
 class PresetTransformer(PyramidTransformer):
     """A pyramid whose attention, stem and merging have a common name.
 
@@ -174,18 +153,12 @@ class PresetTransformer(PyramidTransformer):
         patch_embed (dict, optional): Config of the first embedding. Default: that
             of the preset.
         merging (dict, optional): Config of the embeddings between stages, likewise.
-        block_sizes (int | Sequence[int], optional): Of 'elfatt': tokens in a
-            block, for all stages but the last or for each of them. Default: 196.
-        split_ratio (float, optional): Of 'elfatt': share of the channels in
-            the global half. Default: 0.5.
-        lepe (bool, optional): Of 'elfatt': whether there is positional
-            encoding. Default: True.
-        img_size (int, optional): Of 'local', 'agent' and 'flatten': side of the images
-            that windows and stripes, stored biases and positions are made for. Stored
-            ones are resized for other images. Default: 224.
-        dense_agents (bool, optional): Of Swin's 'agent': the more agents of the
-            paper's detectors and segmentors. Default: False.
-        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+        **kwargs: Options of the preset, which are the arguments of its function:
+            ``block_sizes``, ``split_ratio`` and ``lepe`` of :func:`elfatt`;
+            ``img_size`` of 'local', 'agent' and 'flatten', the side of the images that
+            windows and stripes, stored biases and positions are made for (stored ones
+            are resized for other images); ``dense_agents`` of Swin's 'agent'. All
+            others are those of :class:`~.pyramid.PyramidTransformer`.
 
     Raises:
         ValueError: If ``arch`` or ``attention`` is unknown, or does not have an
@@ -196,48 +169,46 @@ class PresetTransformer(PyramidTransformer):
     presets = {}
 
     def __init__(
-        self,
-        arch,
-        attention='local',
-        patch_embed=None,
-        merging=None,
-        block_sizes=None,
-        split_ratio=None,
-        lepe=None,
-        img_size=None,
-        dense_agents=None,
-        **kwargs,
+        self, arch='tiny', attention='local', patch_embed=None, merging=None, **kwargs
     ):
-        if img_size is not None and (not isinstance(img_size, int) or img_size < 32):
-            raise ValueError(
-                f'img_size must be an integer of at least 32, got {img_size!r}'
-            )
         name = arch if isinstance(arch, str) else None
         arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
         dims, depths = arch['embed_dims'], arch['depths']
         if isinstance(dims, int) and isinstance(depths, (list, tuple)):
             arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
         arch = resolve_pyramid_arch(arch, {})
-        preset = resolve_preset(
-            self.presets,
-            attention,
-            name,
-            arch['depths'],
-            dict(
-                block_sizes=block_sizes,
-                split_ratio=split_ratio,
-                lepe=lepe,
-                img_size=img_size,
-                dense_agents=dense_agents,
-            ),
-        )
+        preset, options = self.resolve_preset(attention, kwargs)
+        if isinstance(attention, str):
+            attention = preset.attention(name, arch['depths'], **options)
         super().__init__(
             arch,
             stem=patch_embed or preset.patch_embed,
             merging=merging or preset.merging,
-            attention=preset.attention,
+            attention=attention,
             block=dict(norm_eps=1e-5),
             norm_eps=1e-5,
             out_norm='all',
             **kwargs,
         )
+
+    def resolve_preset(self, attention, kwargs):
+        """The preset of an attention, and its options, taken out of the arguments."""
+        is_name = isinstance(attention, str)
+        if is_name and attention not in self.presets:
+            raise ValueError(
+                f'attention must be one of {sorted(self.presets)}, a config or a list '
+                f'of configs, got {attention!r}'
+            )
+        taken = {name: preset.options for name, preset in self.presets.items()}
+        known = set().union(*taken.values())
+        options = {key: kwargs.pop(key) for key in known & kwargs.keys()}
+        options = {key: x for key, x in options.items() if x is not None}
+        for key in options:
+            if not is_name or key not in taken[attention]:
+                names = [name for name in taken if key in taken[name]]
+                raise ValueError(
+                    f'{key} can only be given with attention in {names}; the configs '
+                    'of attentions have options of their own; got '
+                    f'attention={attention!r}'
+                )
+        return self.presets[attention if is_name else 'local'], options

@@ -66,28 +66,8 @@ def per_stage(value, num_stages, name):
     return list(value)
 
 
-def _stride(embedding):
-    """The factor by which an embedding shrinks a map."""
-    stride = getattr(embedding, 'stride', None)
-    if not isinstance(stride, int) or stride < 1:
-        raise ValueError(
-            f'{type(embedding).__name__} must say its stride, a positive integer '
-            f'attribute, where position tables are made for img_size; got {stride!r}'
-        )
-    return stride
-
-
 class PyramidStage(BaseModule):
-    """Embedding, positions, class token and blocks of one stage.
-
-    Args:
-        embedding (nn.Module): Map to smaller map, (B, C, H, W).
-        embed_dims (int): Channels C.
-        blocks (Sequence[nn.Module]): Called with (B, N, C) and (H, W).
-        pos_shape (tuple[int], optional): Size of the position table.
-        with_cls_token (bool): Puts a class token before the map's tokens.
-        drop (float): Dropout rate after the positions.
-    """
+    """Embedding, positions, class token and blocks of one stage."""
 
     def __init__(
         self,
@@ -132,7 +112,8 @@ class PyramidTransformer(BaseBackbone):
         arch (dict): ``embed_dims``, ``depths`` and ``num_heads``, lists with
             one entry per stage.
         in_channels (int): Channels of the input image.
-        stem (dict): Config of the first embedding.
+        stem (dict): Config of the first embedding. An embedding has an integer
+            attribute ``stride``.
         merging (dict): Config of the embeddings between stages.
         attention (dict | list): Config of the attention, or a list with one
             per stage; an entry that is a list is a pattern, repeated over the
@@ -231,7 +212,7 @@ class PyramidTransformer(BaseBackbone):
                 norm_cfg=norm_cfg or dict(type='BN'),
             )
             if img_size is not None and pos_shapes[i] is None:
-                side = math.ceil(side / _stride(embedding))
+                side = math.ceil(side / embedding.stride)
                 pos_shapes[i] = (side, side)
             pattern = attention[i]
             blocks = [
@@ -262,6 +243,7 @@ class PyramidTransformer(BaseBackbone):
         for i in self.out_indices:
             if out_norm == 'all' or i == num_stages - 1:
                 self.add_norm(i, dims[i], norm_eps)
+        self.freeze()
 
     def forward(self, x):
         """Runs the pyramid.

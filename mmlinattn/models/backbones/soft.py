@@ -4,8 +4,6 @@ Three stages of softmax-free attention, post-norm, and one of standard
 attention, pre-norm, with a class token.
 """
 
-import warnings
-
 from mmlinattn.registry import MODELS
 
 from .base import check_config
@@ -19,6 +17,12 @@ PATCH_EMBEDS = {
         dict(type='ConvEmbedding', kernel_size=2, stride=2),
     ),
 }
+
+
+def _arch(embed_dims, depths):
+    """An architecture whose heads have 32 channels."""
+    num_heads = [dims // 32 for dims in embed_dims]
+    return dict(embed_dims=embed_dims, depths=depths, num_heads=num_heads)
 
 
 @MODELS.register_module()
@@ -53,38 +57,15 @@ class SOFT(PyramidTransformer):
         ridge (float, optional): Added to the diagonal of the landmarks'
             matrix. Default: 0 with ``attn_norm``, 0.01 without.
         img_size (int): Image side that the position tables are made for.
-        **kwargs: See :class:`~.pyramid.PyramidTransformer`: ``in_channels``,
-            ``out_indices``, ``out_type``, ``drop_path_rate``,
-            ``frozen_stages``, ``norm_eval``, ``with_cp``, ``norm_cfg``,
-            ``attn_scale``, ``feat_scale``, ``init_cfg``.
+        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
     """
 
     arch_zoo = {
-        'tiny': dict(
-            embed_dims=[64, 128, 320, 512],
-            depths=[1, 2, 3, 2],
-            num_heads=[2, 4, 10, 16],
-        ),
-        'small': dict(
-            embed_dims=[64, 128, 320, 512],
-            depths=[1, 3, 7, 4],
-            num_heads=[2, 4, 10, 16],
-        ),
-        'medium': dict(
-            embed_dims=[64, 128, 288, 512],
-            depths=[1, 3, 29, 5],
-            num_heads=[2, 4, 9, 16],
-        ),
-        'large': dict(
-            embed_dims=[64, 128, 320, 512],
-            depths=[1, 3, 40, 5],
-            num_heads=[2, 4, 10, 16],
-        ),
-        'huge': dict(
-            embed_dims=[64, 128, 352, 512],
-            depths=[1, 5, 49, 5],
-            num_heads=[2, 4, 11, 16],
-        ),
+        'tiny': _arch([64, 128, 320, 512], [1, 2, 3, 2]),
+        'small': _arch([64, 128, 320, 512], [1, 3, 7, 4]),
+        'medium': _arch([64, 128, 288, 512], [1, 3, 29, 5]),
+        'large': _arch([64, 128, 320, 512], [1, 3, 40, 5]),
+        'huge': _arch([64, 128, 352, 512], [1, 5, 49, 5]),
     }
 
     def __init__(
@@ -113,14 +94,6 @@ class SOFT(PyramidTransformer):
                 'sampling_ratios must be at least 2, or 1 in the last stage, '
                 f'got {tuple(ratios)}'
             )
-        if isinstance(patch_embed, (list, tuple)) and len(patch_embed) == 2:
-            warnings.warn(
-                'patch_embed=(stem, merging) goes with version 0.3: give '
-                'patch_embed=stem and merging=merging',
-                DeprecationWarning,
-                stacklevel=3,
-            )
-            patch_embed, merging = patch_embed
         if isinstance(patch_embed, str):
             if patch_embed not in PATCH_EMBEDS:
                 raise ValueError(
@@ -189,24 +162,10 @@ class SOFTPlusPlus(SOFT):
     """
 
     arch_zoo = {
-        'tiny': dict(
-            embed_dims=[64, 128, 256, 512], depths=[2, 2, 5, 2], num_heads=[2, 4, 8, 16]
-        ),
-        'small': dict(
-            embed_dims=[96, 192, 384, 768],
-            depths=[2, 2, 5, 2],
-            num_heads=[3, 6, 12, 24],
-        ),
-        'medium': dict(
-            embed_dims=[96, 192, 384, 768],
-            depths=[2, 2, 18, 2],
-            num_heads=[3, 6, 12, 24],
-        ),
-        'large': dict(
-            embed_dims=[128, 256, 512, 1024],
-            depths=[2, 2, 18, 2],
-            num_heads=[4, 8, 16, 32],
-        ),
+        'tiny': _arch([64, 128, 256, 512], [2, 2, 5, 2]),
+        'small': _arch([96, 192, 384, 768], [2, 2, 5, 2]),
+        'medium': _arch([96, 192, 384, 768], [2, 2, 18, 2]),
+        'large': _arch([128, 256, 512, 1024], [2, 2, 18, 2]),
     }
 
     def __init__(self, arch='tiny', attn_norm=True, **kwargs):

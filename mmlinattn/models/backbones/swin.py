@@ -3,7 +3,6 @@
 from mmlinattn.registry import MODELS
 
 from .presets import (
-    ELFATT_OPTIONS,
     LAYER_NORM,
     Preset,
     PresetTransformer,
@@ -13,6 +12,7 @@ from .presets import (
     focused,
     repeat_last,
     softmax,
+    window_side,
 )
 
 PATCH_EMBED = dict(
@@ -22,11 +22,8 @@ PATCH_MERGING = dict(type='PatchMerging', norm_cfg=LAYER_NORM)
 
 
 def shifted_windows(img_size=224):
-    """Attentions of two blocks: the second one's windows are shifted by half of one.
-
-    A window is the last stage's map.
-    """
-    side = img_size // 32
+    """Attentions of two blocks: the second one's windows are shifted by half of one."""
+    side = window_side(img_size)
     return [
         dict(type='WindowAttention', window_size=side),
         dict(type='WindowAttention', window_size=side, shift_size=side // 2),
@@ -49,7 +46,8 @@ def agent(arch, depths, img_size=224, dense_agents=False):
     """Attentions of Agent-Swin (arXiv 2312.08874).
 
     The first two stages have agents. So has the third stage of the tiny model, and
-    so have the first two blocks of the base model's third stage.
+    so have the first two blocks of the base model's third stage. With
+    ``dense_agents``, there are as many as in the paper's detectors and segmentors.
     """
     windows = shifted_windows(img_size)
     attentions = agents(3, img_size, dense_agents)
@@ -72,13 +70,7 @@ class SwinTransformer(PresetTransformer):
             Swin itself, with shifted windows; 'global', softmax attention;
             'elfatt', with CSWin's embeddings; 'efficient'; 'agent'; 'flatten'. Or
             configs, as :class:`~.presets.PresetTransformer` takes.
-        **kwargs: See :class:`~.presets.PresetTransformer`: ``patch_embed``,
-            ``merging``, ``block_sizes``, ``split_ratio``, ``lepe``, ``img_size``,
-            ``dense_agents``, and what all pyramids share.
-
-    Raises:
-        ValueError: If ``arch`` or ``attention`` is unknown, or does not have an
-            option.
+        **kwargs: See :class:`~.presets.PresetTransformer`.
     """
 
     arch_zoo = {
@@ -87,15 +79,10 @@ class SwinTransformer(PresetTransformer):
         'base': dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local': Preset(local, PATCH_EMBED, PATCH_MERGING, ('img_size',)),
+        'local': Preset(local, PATCH_EMBED, PATCH_MERGING),
         'global': Preset(softmax, PATCH_EMBED, PATCH_MERGING),
-        'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
+        'elfatt': Preset(elfatt),
         'efficient': Preset(efficient, PATCH_EMBED, PATCH_MERGING),
-        'agent': Preset(
-            agent, PATCH_EMBED, PATCH_MERGING, ('img_size', 'dense_agents')
-        ),
-        'flatten': Preset(flatten, PATCH_EMBED, PATCH_MERGING, ('img_size',)),
+        'agent': Preset(agent, PATCH_EMBED, PATCH_MERGING),
+        'flatten': Preset(flatten, PATCH_EMBED, PATCH_MERGING),
     }
-
-    def __init__(self, arch='tiny', attention='local', **kwargs):
-        super().__init__(arch, attention, **kwargs)

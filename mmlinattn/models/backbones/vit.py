@@ -2,7 +2,8 @@
 
 from mmlinattn.registry import MODELS
 
-from .isotropic import IsotropicTransformer, resolve_plain_arch
+from .base import resolve_arch
+from .isotropic import ARCH_KEYS, IsotropicTransformer
 
 
 @MODELS.register_module()
@@ -30,5 +31,7 @@ class VisionTransformer(IsotropicTransformer):
         attention=dict(type='SoftmaxAttention'),
         **kwargs,
     ):
-        arch = resolve_plain_arch(arch, self.arch_zoo, num_layers=num_layers)
+        arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
+        if num_layers is not None:
+            arch['num_layers'] = num_layers
         super().__init__(arch, attention, **kwargs)

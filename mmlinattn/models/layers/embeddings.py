@@ -50,14 +50,6 @@ def in_own_dtype(layer, x, weight):
     float16 in extreme images. Where BatchNorm follows, it takes most of the gradient
     out again, and what is left has the rounding errors of all: with bfloat16
     convolutions, half of an unnormalized SOFT's gradient.
-
-    Args:
-        layer (Callable): The embedding, from a map to a map.
-        x (Tensor): The map, (B, C, H, W).
-        weight (Tensor): One of its weights.
-
-    Returns:
-        Tensor: The embedded map.
     """
     with autocast_disabled(x):
         return layer(x.to(weight.dtype))

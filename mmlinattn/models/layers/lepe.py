@@ -6,7 +6,6 @@ from torch import nn
 from torch.nn.functional import pad
 
 from mmlinattn import functional as F
-from mmlinattn.deprecation import renamed_argument
 from mmlinattn.functional.tracing import is_exported
 
 
@@ -34,7 +33,6 @@ class LePE(nn.Conv2d):
             groups=embed_dims,
         )
 
-    @renamed_argument('centred', 'centered', until='0.3')
     def forward(self, v, hw_shape, block_shape=None, centered=False):
         """Convolves a map of values, or each of its blocks separately.
 

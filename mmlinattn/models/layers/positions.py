@@ -81,6 +81,3 @@ class PositionTable(nn.Module):
             state_dict[f'{prefix}table'] = self.resize(
                 table, (side, side), self.hw_shape
             )
-
-    def extra_repr(self):
-        return f'hw_shape={self.hw_shape}, num_extra={self.num_extra}'

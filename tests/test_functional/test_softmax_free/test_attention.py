@@ -82,30 +82,6 @@ def test_matches_the_papers(shape, normalize, ridge, solver):
     assert relative_error(result, expected) < 1e-8
 
 
-@pytest.mark.parametrize('solver', ('newton', 'polynomial', 'spectral'))
-def test_float32_on_smooth_tokens(solver):
-    """As on a photograph: landmarks that are almost equal."""
-    t = torch.linspace(0, 3, 130, dtype=torch.float64)[:, None]
-    q = torch.sin(t + torch.arange(8)).expand(1, 2, -1, -1)
-    landmarks, v = q[..., ::2, :], tokens(1, 2, 130, 8)
-    inputs = (q.float(), landmarks.float(), v.float())
-    result = softmax_free_attention(*inputs, solver=solver)
-    expected = paper_attention(q, landmarks, v, normalize=True)
-    assert relative_error(result.double(), expected) < 1e-3
-
-
-def test_tokens_as_landmarks_give_the_full_kernel():
-    """Nystroem's approximation is exact when all tokens are landmarks."""
-    q, v = 2 * tokens(1, 2, 7, 8), tokens(1, 2, 7, 8)
-    result = softmax_free_attention(q, q, v, normalize=False)
-    torch.testing.assert_close(result, paper_kernel(q, q) @ v)
-
-
-def on_a_line(q):
-    """All tokens multiples of one: a kernel of low numerical rank."""
-    return q[..., :1] * q[..., :1, :]
-
-
 # Of tokens (B, h, N, d): with their first 12 as landmarks A is (nearly) singular.
 DEGENERATE = {
     'constant-image': lambda q: q[..., :1, :].expand_as(q),
@@ -113,7 +89,7 @@ DEGENERATE = {
     'duplicated-landmarks': lambda q: q[..., :1, :].where(
         torch.arange(q.size(-2))[:, None] % 2 == 0, q
     ),
-    'on-a-line': on_a_line,
+    'on-a-line': lambda q: q[..., :1] * q[..., :1, :],  # of low numerical rank
     'nearly-equal': lambda q: 1 + 1e-4 * q,
     'far-apart': lambda q: 1e4 * q,
 }
@@ -129,15 +105,6 @@ def test_finite_on_degenerate_tokens(name, options):
     assert out.isfinite().all()
     out.square().sum().backward()
     assert all(x.grad.isfinite().all() for x in inputs)
-
-
-@pytest.mark.parametrize('solver', ('newton', 'polynomial', 'spectral'))
-def test_constant_image(solver):
-    """All kernels are 1: every token gets the sum of values over m."""
-    q, v = torch.ones(1, 2, 50, 8), tokens(1, 2, 50, 8, dtype=torch.float32)
-    out = softmax_free_attention(q, q[:, :, :12], v, solver=solver)
-    expected = (v.sum(-2, keepdim=True) / 12).expand_as(out)
-    torch.testing.assert_close(out, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize('normalize', (True, False))
@@ -176,17 +143,6 @@ def test_gradcheck(options):
     assert gradcheck(lambda *args: softmax_free_attention(*args, **options), inputs)
 
 
-@pytest.mark.parametrize('normalize', (True, False))
-def test_an_image_does_not_see_its_neighbors(normalize):
-    q, v = tokens(3, 2, 63, 5), tokens(3, 2, 63, 5)
-    q[1] = q[1, :, :1]  # equal landmarks
-    q[2] *= 5
-    landmarks = q[:, :, ::7]
-    together = softmax_free_attention(q, landmarks, v, normalize)
-    for i in range(3):
-        one = slice(i, i + 1)
-        alone = softmax_free_attention(q[one], landmarks[one], v[one], normalize)
-        torch.testing.assert_close(together[one], alone, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize('solver', ('newton', 'spectral', 'cholesky'))
@@ -303,16 +259,12 @@ Q = torch.ones(2, 3, 8, 5)
     (
         ((Q[0], Q[0], Q[0]), {}, r'\(B, h, N, d\), got \(3, 8, 5\)'),
         ((Q, Q[..., :4], Q), {}, r'landmarks.*\(2, 3, 8, 4\)'),
-        ((Q, Q[:1], Q), {}, r'landmarks.*\(1, 3, 8, 5\)'),
         ((Q, Q, Q[:, :, 1:]), {}, r'v .*\(2, 3, 7, 5\)$'),
         ((Q, Q[:, :, :0], Q), {}, r'landmarks.*\(2, 3, 0, 5\)'),
-        ((Q[:, :, :0], Q, Q[:, :, :0]), {}, r'got .*\(2, 3, 0, 5\), \(2, 3, 0, 5\)'),
         ((Q, Q, Q), dict(solver='lu'), "solver .*cholesky.*'lu'"),
         ((Q, Q, Q), dict(solver='cholesky'), 'positive ridge.*0'),
         ((Q, Q, Q), dict(ridge=-1.0), 'ridge.*-1'),
-        ((Q, Q, Q), dict(ridge=float('nan')), 'ridge.*nan'),
         ((Q, Q, Q), dict(ridge=float('inf')), 'ridge.*inf'),
-        ((Q, Q, Q), dict(num_iters=1024), 'num_iters.*100.*1024'),
         ((Q, Q, Q), dict(num_iters=0), 'num_iters.*0'),
     ),
 )

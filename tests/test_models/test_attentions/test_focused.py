@@ -4,7 +4,6 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-import torch
 from torch import nn
 
 from mmlinattn.models import FocusedLinearAttention
@@ -62,25 +61,3 @@ def test_outputs_are_the_official_ones(family, official):
     assert (module(official.tokens(), hw_shape) - expected).norm() > (
         1e-4 * expected.norm()
     )
-
-
-def test_positions_are_resized_and_extra_tokens_have_none(official):
-    module = build(official, 'swin')
-    x = torch.randn(1, 2 + 5 * 9, official.DIMS)
-    table = nn.functional.interpolate(
-        module.pos_embed.table.transpose(1, 2).unflatten(-1, (official.SIDE,) * 2),
-        (5, 9),
-        mode='bicubic',
-        align_corners=False,
-    )
-    expected = nn.functional.pad(table.flatten(2).transpose(1, 2), (0, 0, 2, 0))
-    seen = []
-    module.pos_embed.register_forward_hook(lambda *args: seen.append(args[2]))
-    q, k, v = module.project(x)
-    plain = FocusedLinearAttention(official.DIMS, official.HEADS)
-    state = {k: v for k, v in module.state_dict().items() if 'pos_embed' not in k}
-    plain.load_state_dict(state)
-    torch.testing.assert_close(
-        module.attend(q, k, v, (5, 9)), plain.attend(q, k + expected, v, (5, 9))
-    )
-    assert [x.shape for x in seen] == [(1, 45, official.DIMS)]

@@ -20,46 +20,31 @@ def build(embed_dims=24, num_heads=3, **kwargs):
 
 
 def paper_landmarks(module, name, q, hw_shape):
-    """Landmarks (m, d) of one head, q (N, d), cell by cell."""
-    height, width = hw_shape
+    """Landmarks (m, d) of one head, q (N, d); the last cell of a map that is narrower
+    than one is cut off."""
     r = module.sampler.ratio
-    rows, columns = max(height // r, 1), max(width // r, 1)
+    rows, columns = (max(side // r, 1) for side in hw_shape)
     if name == 'biased':
         return q[: rows * columns]
-    maps = q.view(height, width, -1)
-    landmarks = []
-    for y in range(rows):
-        for x in range(columns):
-            cell = maps[y * r : (y + 1) * r, x * r : (x + 1) * r]
-            if name == 'pool':
-                landmarks.append(cell.mean((0, 1)))
-            else:
-                weight = module.sampler.conv.weight[..., : len(cell), : cell.size(1)]
-                landmarks.append(torch.einsum('yxi,oiyx->o', cell, weight))
-    landmarks = torch.stack(landmarks)
-    if name == 'conv':
-        norm = module.sampler.norm
-        centered = landmarks - landmarks.mean(-1, keepdim=True)
-        std = (centered.square().mean(-1, keepdim=True) + norm.eps).sqrt()
-        landmarks = centered / std * norm.weight + norm.bias
-        landmarks = landmarks * (1 + (landmarks / 2**0.5).erf()) / 2
-    return landmarks
+    maps = q.T.unflatten(-1, hw_shape)[None]
+    height, width = (min(side, r) for side in hw_shape)
+    if name == 'pool':
+        return nn.functional.avg_pool2d(maps, (height, width)).flatten(2)[0].T
+    weight = module.sampler.conv.weight[..., :height, :width]
+    landmarks = nn.functional.conv2d(maps, weight, stride=(height, width))
+    norm = module.sampler.norm
+    landmarks = nn.functional.layer_norm(
+        landmarks.flatten(2)[0].T, (q.size(1),), norm.weight, norm.bias
+    )
+    return nn.functional.gelu(landmarks)
 
 
 def paper_local_branch(module, v, head, hw_shape):
     """The head's filter on each of its channels, v (N, d)."""
-    height, width = hw_shape
-    kernel = module.local_conv.weight[head, 0]
-    half = len(kernel) // 2
-    maps = nn.functional.pad(v.T.reshape(-1, height, width), [half] * 4)
-    out = torch.stack(
-        [
-            (maps[:, y : y + len(kernel), x : x + len(kernel)] * kernel).sum((1, 2))
-            for y in range(height)
-            for x in range(width)
-        ]
-    )
-    return out
+    maps = v.T.unflatten(-1, hw_shape).unsqueeze(1)
+    kernel = module.local_conv.weight[head : head + 1]
+    maps = nn.functional.conv2d(maps, kernel, padding=kernel.size(-1) // 2)
+    return maps.flatten(1).T
 
 
 @pytest.mark.parametrize('attn_scale', (False, True))
@@ -109,8 +94,7 @@ def test_matches_the_paper_head_by_head(
     torch.testing.assert_close(module(x, hw_shape), expected)
 
 
-@pytest.mark.parametrize('kernel_size', (0, 3, 9))
-@pytest.mark.parametrize('ratio', (1, 2, 8))
+@pytest.mark.parametrize('ratio, kernel_size', ((1, 0), (2, 3), (8, 9)))
 @pytest.mark.parametrize('sampler', SAMPLERS)
 def test_every_parameter_learns(sampler, ratio, kernel_size):
     module = build(
@@ -139,17 +123,6 @@ def test_a_fixed_number_of_landmarks(sampler, hw_shape):
         same = build(sampler='pool', sampling_ratio=2).sampler(q, hw_shape)
         torch.testing.assert_close(landmarks, same)
     assert module(torch.randn(1, q.size(2), 24), hw_shape).isfinite().all()
-
-
-@pytest.mark.parametrize('sampler', SAMPLERS)
-def test_an_image_does_not_see_its_neighbors(sampler):
-    module = build(sampler=sampler, sampling_ratio=2)
-    x = torch.randn(3, 63, 24)
-    x[1] = x[1, :1]  # a flat image
-    together = module(x, (7, 9))
-    for i in range(3):
-        alone = module(x[i : i + 1], (7, 9))
-        torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.skipif(
@@ -191,32 +164,12 @@ def test_random_landmarks_are_tokens_of_the_map():
     assert (is_token == is_token[:1, :1]).all()  # the same for all
 
 
-def test_cholesky_and_ridge():
-    options = dict(sampling_ratio=2, ridge=0.1)
-    newton = build(**options, num_iters=40).double()  # converged
-    cholesky = build(**options, solver='cholesky').double()
-    cholesky.load_state_dict(newton.state_dict())
-    x = torch.randn(2, 63, 24, dtype=torch.float64)
-    torch.testing.assert_close(cholesky(x, (7, 9)), newton(x, (7, 9)))
-
-
-def test_num_iters_is_part_of_the_operator():
-    modules = [build(sampling_ratio=2, num_iters=n) for n in (2, 20)]
-    modules[1].load_state_dict(modules[0].state_dict())
-    x = torch.randn(1, 63, 24)
-    assert not torch.allclose(*(module(x, (7, 9)) for module in modules))
-
-
 @pytest.mark.parametrize(
     'kwargs, message',
     (
-        (dict(num_heads=5), 'num_heads=5.*embed_dims=24'),
-        (dict(num_heads=0), 'num_heads=0'),
         (dict(sampler='max'), "sampler.*conv.*'max'"),
         (dict(kernel_size=4), 'kernel_size.*4'),
-        (dict(kernel_size=-3), 'kernel_size.*-3'),
         (dict(sampling_ratio=0), 'sampling_ratio.*0'),
-        (dict(sampling_ratio=2.5), 'sampling_ratio.*2.5'),
         (dict(solver='lu'), "solver.*cholesky.*'lu'"),
         (dict(solver='cholesky'), 'positive ridge'),
         (dict(num_iters=0), 'num_iters.*0'),
@@ -226,19 +179,3 @@ def test_num_iters_is_part_of_the_operator():
 def test_wrong_options(kwargs, message):
     with pytest.raises(ValueError, match=message):
         build(**kwargs)
-
-
-@pytest.mark.parametrize(
-    'tokens, hw_shape, message',
-    (
-        (65, (8, 8), r'N=65.*\(8, 8\)'),
-        (64, (8, 9), r'N=64.*\(8, 9\)'),
-        (0, (0, 0), r'empty.*\(0, 0\)'),
-        (0, (0, 9), r'empty.*\(0, 9\)'),
-    ),
-)
-@pytest.mark.parametrize('sampler', SAMPLERS)
-def test_wrong_maps(sampler, tokens, hw_shape, message):
-    module = build(sampler=sampler)
-    with pytest.raises(ValueError, match=message):
-        module(torch.randn(1, tokens, 24), hw_shape)

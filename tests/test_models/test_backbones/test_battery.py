@@ -1,120 +1,76 @@
-"""What holds for every backbone; a new one is one more line of CASES."""
+"""What holds for every registered backbone; a new one is tested by being registered."""
 
 import copy
-import io
 import math
-import pickle
-from typing import NamedTuple
 
 import pytest
 import torch
 from mmengine.model import PretrainedInit
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import nn
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from mmlinattn.deployment import ExportedModel, export, parity
 from mmlinattn.functional.precision import Float32Convolutions
-from mmlinattn.models.layers import PositionTable
+from mmlinattn.models import BaseBackbone, IsotropicTransformer, TransformerBlock
+from mmlinattn.models.backbones.presets import PresetTransformer
 from mmlinattn.registry import MODELS
 
 pytestmark = pytest.mark.modern
 
-
-class Case(NamedTuple):
-    """A backbone of four stages in small, and what it promises.
-
-    Attributes:
-        cfg (dict): Its config.
-        with_cls_token (bool): Whether it has a class token.
-        num_blocks (int): Blocks in its stages.
-        strides (tuple[int]): Strides of its maps.
-    """
-
-    cfg: dict
-    with_cls_token: bool = True
-    num_blocks: int = 5
-    strides: tuple = (4, 8, 16, 32)
-
-
 PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
-SWIN = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[1, 2, 4, 4])
+PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
 PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)
-CASES = {
-    'SOFT': Case(dict(type='SOFT', arch=PYRAMID, img_size=64)),
-    'SOFTPlusPlus': Case(dict(type='SOFTPlusPlus', arch=PYRAMID)),
-    'SOFTPlusPlus-no-cls': Case(
-        dict(type='SOFTPlusPlus', arch=PYRAMID, sampling_ratios=(8, 4, 2, 2)),
-        with_cls_token=False,
-    ),
-    'Pyramid': Case(
-        dict(type='PyramidTransformer', arch=PYRAMID), with_cls_token=False
-    ),
-    'SOFT-linear': Case(
-        dict(
-            type='SOFT',
-            arch=PYRAMID,
-            img_size=64,
-            attention=[
-                dict(type='EfficientAttention', lepe=True),
-                dict(type='NystromAttention', num_landmarks=16),
-                dict(type='FocusedLinearAttention'),
-                dict(type='PerformerAttention'),
-            ],
-        )
-    ),
-    'CSWin-ELFATT': Case(
-        dict(
-            type='CSWinTransformer',
-            arch=dict(PYRAMID, depths=[1, 1, 2, 1]),
-            attention='elfatt',
-            block_sizes=(16, 9, 4),
-        ),
-        with_cls_token=False,
-    ),
-    'Pyramid-softmax': Case(
-        dict(
-            type='PyramidTransformer',
-            arch=PYRAMID,
-            attention=[
-                dict(type='LinformerAttention', sr_ratio=4),
-                dict(type='CrossShapedWindowAttention', stripe_width=3),
-                dict(type='AgentAttention', num_agents=9),
-                dict(type='SoftmaxAttention', lepe=True),
-            ],
-        ),
-        with_cls_token=False,
-    ),
-    'Swin': Case(dict(type='SwinTransformer', arch=SWIN), with_cls_token=False),
-    'ViT': Case(
-        dict(type='VisionTransformer', arch=PLAIN, img_size=64, patch_size=8),
-        num_blocks=4,
-        strides=(8, 8, 8, 8),
-    ),
-    'CaiT': Case(
-        dict(
-            type='CaiT', arch=dict(PLAIN, num_class_layers=1), img_size=64, patch_size=8
-        ),
-        num_blocks=4,
-        strides=(8, 8, 8, 8),
-    ),
+# what a miniature of four stages has besides the arch of its skeleton
+OPTIONS = {
+    'SOFT': dict(img_size=64),
+    'CaiT': dict(arch=dict(PLAIN, num_class_layers=1)),
 }
+KINDS = {
+    name: kind
+    for name, kind in MODELS.module_dict.items()
+    if issubclass(kind, BaseBackbone) and kind.__module__.startswith('mmlinattn.')
+}
+
+
+def miniature(name):
+    """Config of a small backbone of four stages."""
+    if issubclass(KINDS[name], IsotropicTransformer):
+        cfg = dict(arch=PLAIN, img_size=64, patch_size=8)
+    else:
+        is_preset = issubclass(KINDS[name], PresetTransformer)
+        cfg = dict(arch=PRESET if is_preset else PYRAMID)
+    return {**cfg, **OPTIONS.get(name, {}), 'type': name}
+
+
 UNSCALED = dict(attn_scale=False, feat_scale=False)
 SCALED = dict(attn_scale=True, feat_scale=True)
+CASES = {name: miniature(name) for name in KINDS}
+CASES['SOFTPlusPlus-no-cls'] = dict(CASES['SOFTPlusPlus'], sampling_ratios=(8, 4, 2, 2))
 CASES.update(
     {
-        f'{name}-scaled': CASES[name]._replace(cfg={**CASES[name].cfg, **SCALED})
-        for name in ('SOFTPlusPlus', 'Swin', 'ViT', 'CaiT')
+        f'{name}-scaled': dict(CASES[name], **SCALED)
+        for name in ('SOFTPlusPlus', 'SwinTransformer', 'VisionTransformer', 'CaiT')
     }
 )
 ALL = (0, 1, 2, 3)
-SIZES = ((32, 32), (33, 257), (257, 33), (64, 64), (65, 97), (129, 50))
 BACKBONES = pytest.mark.parametrize('name', CASES)
+UNSCALED_BACKBONES = [name for name in CASES if 'scaled' not in name]
+# torch 2.1's compiler can't follow backward passes of our own; and it has no float16
+# on a CPU
+OLD_TORCH = torch.__version__.startswith('2.1.')
+
+
+def strides(name):
+    return (8, 8, 8, 8) if 'patch_size' in CASES[name] else (4, 8, 16, 32)
+
+
+def has_cls_token(model):
+    return getattr(model, 'with_cls_token', isinstance(model, IsotropicTransformer))
 
 
 def change_arch(name, **changes):
     """A case's arch, its entries or those of all stages changed."""
-    arch = dict(CASES[name].cfg['arch'])
+    arch = dict(CASES[name]['arch'])
     for key, change in changes.items():
         old = arch[key]
         arch[key] = [change(x) for x in old] if isinstance(old, list) else change(old)
@@ -123,7 +79,7 @@ def change_arch(name, **changes):
 
 def build(name, **options):
     """A backbone whose every parameter matters, in eval mode."""
-    model = MODELS.build({**CASES[name].cfg, **options})
+    model = MODELS.build({**CASES[name], **options})
     model.init_weights()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -133,7 +89,7 @@ def build(name, **options):
 
 def build_like(model, name, **options):
     """A backbone with another one's weights, and the names it lacks."""
-    other = MODELS.build({**CASES[name].cfg, **options}).eval()
+    other = MODELS.build({**CASES[name], **options}).eval()
     missing, unexpected = other.load_state_dict(model.state_dict(), False)
     return other, missing, unexpected
 
@@ -159,10 +115,8 @@ def biases_without_gradient(model):
     names = {
         name for name, _ in model.named_parameters() if name.endswith('mix_logits.bias')
     }
-    if model.norm_eval:
-        return names
     for name, module in model.named_modules():
-        if isinstance(module, nn.Sequential):
+        if isinstance(module, nn.Sequential) and not model.norm_eval:
             layers = list(module)
             names.update(
                 f'{name}.{i}.bias'
@@ -172,14 +126,16 @@ def biases_without_gradient(model):
     return names
 
 
-@pytest.mark.parametrize('height, width', SIZES, ids=lambda side: str(side))
+@pytest.mark.parametrize(
+    'height, width', ((32, 32), (33, 257), (257, 33), (65, 97), (129, 50))
+)
 @BACKBONES
 def test_forward_at_any_size(name, height, width):
     model = build(name, out_indices=ALL)
     outs = model(images(1, height, width))
     assert model.num_stages == 4
     assert isinstance(outs, tuple) and len(outs) == 4
-    for out, channels, stride in zip(outs, model.feature_channels, CASES[name].strides):
+    for out, channels, stride in zip(outs, model.feature_channels, strides(name)):
         sides = math.ceil(height / stride), math.ceil(width / stride)
         assert out.shape == (1, channels, *sides)
         assert out.isfinite().all()
@@ -190,12 +146,10 @@ TRAINED = {
     'norm-eval': dict(norm_eval=True),
     'with-cp': dict(with_cp=True),
     'scales': SCALED,
-    'first-map': dict(out_indices=(0,)),
     'maps-0-2': dict(out_indices=(0, 2)),
     'last-map': dict(out_indices=(3,)),
     'avg-featmap': dict(out_type='avg_featmap'),
     'cls-token': dict(out_type='cls_token'),
-    'frozen-0': dict(frozen_stages=0),
     'frozen-2': dict(frozen_stages=2),
 }
 
@@ -203,7 +157,7 @@ TRAINED = {
 @pytest.mark.parametrize('mode', TRAINED)
 @BACKBONES
 def test_every_trainable_parameter_learns(name, mode):
-    if mode == 'cls-token' and not CASES[name].with_cls_token:
+    if mode == 'cls-token' and not has_cls_token(build(name)):
         pytest.skip('has no class token')
     model = build(name, **TRAINED[mode]).train()
     random_loss(model(images(height=65))).backward()
@@ -225,7 +179,7 @@ def test_only_frozen_and_unused_parameters_do_not_train(name):
         assert parameter.requires_grad == (model.stage_of(key) not in (2, 3))
 
 
-@pytest.mark.parametrize('indices', ((0,), (1,), (3,), (0, 2), [1, 2, 3]))
+@pytest.mark.parametrize('indices', ((0,), (3,), (0, 2), [1, 2, 3]))
 @BACKBONES
 def test_out_indices(name, indices):
     full = build(name, out_indices=ALL)
@@ -238,11 +192,11 @@ def test_out_indices(name, indices):
     assert_all_close(outs, [maps[i] for i in indices])
 
 
-@pytest.mark.parametrize('name', ('SOFT', 'ViT'))
-def test_out_indices_as_in_mmpretrain(name):
-    assert build(name, out_indices=-1).out_indices == (3,)
-    assert build(name, out_indices=2).out_indices == (2,)
-    assert build(name, out_indices=(0, -2)).out_indices == (0, 2)
+@pytest.mark.parametrize(
+    'indices, expected', ((-1, (3,)), (2, (2,)), ((0, -2), (0, 2)))
+)
+def test_out_indices_as_in_mmpretrain(indices, expected):
+    assert build('SOFT', out_indices=indices).out_indices == expected
 
 
 @BACKBONES
@@ -254,7 +208,7 @@ def test_out_type(name):
     (out,) = average(x)
     assert average.feature_channels == full.feature_channels[-1:]
     torch.testing.assert_close(out, full(x)[-1].mean((2, 3)))
-    if not CASES[name].with_cls_token:
+    if not has_cls_token(full):
         with pytest.raises(ValueError, match='cls_token.*avg_featmap'):
             build(name, out_type='cls_token')
         return
@@ -304,19 +258,10 @@ def test_norm_eval(name):
         pytest.skip('has no BatchNorm')
     before = copy.deepcopy([norm.state_dict() for norm in norms])
     model(images())
-    assert not any(norm.training for norm in norms)
     assert all(p.requires_grad for norm in norms for p in norm.parameters())
     for norm, state in zip(norms, before):
-        for key, value in norm.state_dict().items():
-            assert value.equal(state[key])
-    assert all(
-        module.training
-        for module in model.modules()
-        if not isinstance(module, _BatchNorm)
-    )
-    assert any(
-        m.training for m in build(name).train().modules() if isinstance(m, _BatchNorm)
-    )
+        assert all(value.equal(state[key]) for key, value in norm.state_dict().items())
+    assert all(module.training != (module in norms) for module in model.modules())
 
 
 @BACKBONES
@@ -356,42 +301,30 @@ def test_an_image_does_not_see_its_neighbors(name, dtype, tolerance):
             assert_all_close([out[i : i + 1] for out in together], alone, tolerance)
 
 
-UNSCALED_NAMES = [name for name in CASES if 'scaled' not in name]
-
-
-# torch 2.1's compiler can't follow backward passes of our own, and takes its time
-OLD_COMPILER = torch.__version__.startswith('2.1.')
-
-
-# every function with a backward pass of its own
-TRAINED_FIRST = ('SOFTPlusPlus', 'CSWin-ELFATT', 'CaiT')
-
-
 def compile_whole(model):
     """In one graph, or not at all."""
     torch._dynamo.reset()
-    backend = 'eager' if OLD_COMPILER else 'aot_eager'
+    backend = 'eager' if OLD_TORCH else 'aot_eager'
     return torch.compile(model, backend=backend, fullgraph=True, dynamic=False)
 
 
-@pytest.mark.parametrize('name', UNSCALED_NAMES)
+@pytest.mark.parametrize('name', UNSCALED_BACKBONES)
 def test_compiled_as_run(name):
     model, x = build(name, out_indices=ALL), images()
     with torch.no_grad():
         assert_all_close(compile_whole(model)(x), model(x), 1e-4)
 
 
-@pytest.mark.skipif(OLD_COMPILER, reason='not with this compiler')
+@pytest.mark.skipif(OLD_TORCH, reason='not with this compiler')
 @pytest.mark.parametrize(
-    'name',
-    [
-        pytest.param(name, marks=() if name in TRAINED_FIRST else pytest.mark.full)
-        for name in UNSCALED_NAMES
-    ],
+    'name, attention',
+    # every function with a backward pass of its own
+    (('SOFTPlusPlus', None), ('CSWinTransformer', 'elfatt'), ('CaiT', None)),
 )
-def test_trained_compiled(name):
-    model, x = build(name, out_indices=ALL).double().train(), images().double()
-    grads = []
+def test_trained_compiled(name, attention):
+    options = dict(attention=attention) if attention else {}
+    model = build(name, out_indices=ALL, **options).double().train()
+    x, grads = images().double(), []
     for run in (compile_whole(model), model):
         model.zero_grad()
         torch.manual_seed(1)
@@ -401,25 +334,26 @@ def test_trained_compiled(name):
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-9)
 
 
-SHIPPED = ((2, 96, 129), (1, 32, 32), (1, 33, 257), (3, 257, 33), (1, 200, 333))
+EXPORTS = [
+    pytest.param(kind, marks=pytest.mark.modern_full)
+    for kind in ('onnx', 'torchscript')
+]
+if hasattr(torch.compiler, 'is_exporting'):
+    EXPORTS.append('export')
 
 
-@pytest.mark.modern_full
+@pytest.mark.parametrize('kind', EXPORTS)
 @BACKBONES
-def test_onnx_at_any_size(name, tmp_path):
-    pytest.importorskip('onnxruntime')
+def test_exported(name, kind, tmp_path):
+    """For images of any size, where the format serves them."""
+    if kind == 'onnx':
+        pytest.importorskip('onnxruntime')
     model = ExportedModel(build(name, out_indices=ALL))
-    run = export(model, tmp_path / 'model.onnx', 'onnx', (96, 129))
-    for size in SHIPPED:
-        assert max(parity(model, run, images(*size)).values()) <= 1e-4
-
-
-@pytest.mark.modern_full
-@BACKBONES
-def test_traced_at_any_size(name, tmp_path):
-    model = ExportedModel(build(name, out_indices=ALL))
-    run = export(model, tmp_path / 'model.pt', 'torchscript', (96, 129))
-    for size in SHIPPED:
+    run = export(model, tmp_path / f'model.{kind}', kind, (65, 97))
+    sizes = [(1, 65, 97)]
+    if kind != 'export':
+        sizes += [(2, 96, 129), (1, 32, 32), (3, 257, 33), (1, 200, 333)]
+    for size in sizes:
         assert max(parity(model, run, images(*size)).values()) <= 1e-4
 
 
@@ -430,39 +364,9 @@ def test_a_trace_takes_no_size_for_a_constant(name):
         torch.jit.trace(build(name, out_indices=ALL), images(), check_trace=False)
 
 
-@pytest.mark.skipif(
-    not hasattr(torch.compiler, 'is_exporting'), reason='torch.export needs torch 2.7'
-)
-@BACKBONES
-def test_torch_export(name, tmp_path):
-    model = ExportedModel(build(name, out_indices=ALL))
-    run = export(model, tmp_path / 'model.pt2', 'export', (65, 97))
-    assert max(parity(model, run, images(1, 65, 97)).values()) <= 1e-4
-
-
-@BACKBONES
-def test_nothing_stale_in_evaluation(name):
-    model, x = build(name), images(1)
-    with torch.no_grad():
-        model(x)
-        for seed in (1, 2):
-            torch.manual_seed(seed)
-            other = build(name)
-            state = {key: value.clone() for key, value in other.state_dict().items()}
-            model.load_state_dict(state, assign=True)
-            assert_all_close(model(x), other(x))
-        for parameter in other.parameters():
-            parameter.mul_(1.1)
-        vector_to_parameters(
-            parameters_to_vector(other.parameters()), model.parameters()
-        )
-        assert_all_close(model(x), other(x))
-
-
-@BACKBONES
-def test_values_are_looked_at_where_that_is_cheap(name, monkeypatch):
+def test_values_are_looked_at_where_that_is_cheap(monkeypatch):
     """On a GPU it would stall every step; any other device stands for it here."""
-    model = build(name).to('meta')
+    model = build('SOFT').to('meta')
     x = torch.empty(1, 3, 64, 64, device='meta')
     monkeypatch.setattr(torch.Tensor, 'is_meta', False)
     monkeypatch.setattr(torch.Tensor, 'isfinite', lambda x: pytest.fail('looked at'))
@@ -472,33 +376,7 @@ def test_values_are_looked_at_where_that_is_cheap(name, monkeypatch):
         model.check_image(x)
 
 
-@BACKBONES
-def test_state_dict_round_trip(name):
-    model = build(name)
-    file = io.BytesIO()
-    torch.save(model.state_dict(), file)
-    file.seek(0)
-    other = build(name)
-    other.load_state_dict(torch.load(file))
-    x = images(1)
-    for copied in (other, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301
-        for result, expected in zip(copied(x), model(x)):
-            assert result.equal(expected)
-
-
-def test_a_copy_has_its_own_position_tables():
-    """A hook that still belonged to the original would fit them wrongly."""
-    model = MODELS.build(dict(CASES['SOFT'].cfg, img_size=64))
-    small = MODELS.build(dict(CASES['SOFT'].cfg, img_size=32))
-    copied = copy.deepcopy(model)
-    for table in model.modules():
-        if isinstance(table, PositionTable):
-            table.hw_shape = (1, 1)
-    copied.load_state_dict(small.state_dict())
-
-
-# torch 2.1 has no float16 on a CPU
-HALVES = (torch.bfloat16,) if OLD_COMPILER else (torch.bfloat16, torch.float16)
+HALVES = (torch.bfloat16,) if OLD_TORCH else (torch.bfloat16, torch.float16)
 
 
 def extreme_images(height=64, width=96):
@@ -506,13 +384,13 @@ def extreme_images(height=64, width=96):
     pixel = torch.zeros(1, 3, height, width)
     pixel[..., height // 2, width // 2] = 1
     odd = (torch.arange(height)[:, None] + torch.arange(width)) % 2
-    return dict(
-        constant=torch.full_like(pixel, 0.7),
-        zero=torch.zeros_like(pixel),
-        saturated=torch.full_like(pixel, 2.64),
-        scaled=1e4 * images(1, height, width),
-        pixel=pixel,
-        checkerboard=(2.0 * odd - 1).expand_as(pixel),
+    return (
+        torch.full_like(pixel, 0.7),
+        torch.zeros_like(pixel),
+        torch.full_like(pixel, 2.64),  # saturated
+        1e4 * images(1, height, width),
+        pixel,
+        (2.0 * odd - 1).expand_as(pixel),  # checkerboard
     )
 
 
@@ -532,8 +410,8 @@ def test_half_precision_of_extreme_images(name, dtype):
     model = build(name)
     batches = extreme_images()
     # in training, BatchNorm would take the others for one image
-    runs = [(False, torch.cat(list(batches.values())))]
-    runs += [(True, x.expand(2, -1, -1, -1)) for x in batches.values()]
+    runs = [(False, torch.cat(batches))]
+    runs += [(True, x.expand(2, -1, -1, -1)) for x in batches]
     for training, x in runs:
         model.train(training)
         outs, grads = run_half(model, x, dtype)
@@ -585,7 +463,8 @@ def test_scales_start_at_the_identity(name, option, vectors):
     scaled, missing, unexpected = build_like(plain, name, **{**UNSCALED, option: True})
     assert not unexpected
     assert {key.rpartition('.')[2] for key in missing} == vectors
-    assert len(missing) == len(vectors) * CASES[name].num_blocks
+    blocks = [m for m in plain.modules() if isinstance(m, TransformerBlock)]
+    assert len(missing) == len(vectors) * len(blocks)
     x = images(1)
     maps = plain(x)
     assert_all_close(scaled(x), maps)
@@ -612,7 +491,8 @@ def test_drop_path_only_in_training(name):
 @BACKBONES
 def test_layer_depth(name, prefix):
     model = build(name)
-    num_layers = CASES[name].num_blocks + 2
+    num_blocks = sum(isinstance(m, TransformerBlock) for m in model.modules())
+    num_layers = num_blocks + 2
     depths = []
     for key, _ in model.named_parameters():
         depth, total = model.get_layer_depth(prefix + key, prefix)
@@ -629,32 +509,6 @@ def test_layer_depth(name, prefix):
         assert model.get_layer_depth('head.fc.weight', prefix) == last
 
 
-@pytest.mark.parametrize(
-    'layout, prefix',
-    (
-        ('', None),
-        ('', ''),
-        ('backbone.', None),
-        ('backbone.', 'backbone'),
-        ('backbone.', 'backbone.'),
-        ('model.backbone.', 'model.backbone'),
-    ),
-)
-@BACKBONES
-def test_pretrained(name, layout, prefix, tmp_path):
-    model = build(name)
-    state_dict = {layout + key: x for key, x in model.state_dict().items()}
-    if layout:
-        state_dict['head.fc.weight'] = torch.zeros(3, 3)
-    path = str(tmp_path / 'weights.pth')
-    torch.save(dict(state_dict=state_dict) if layout else state_dict, path)
-    init_cfg = dict(type='Pretrained', checkpoint=path, prefix=prefix)
-    loaded = MODELS.build(dict(CASES[name].cfg, init_cfg=init_cfg))
-    loaded.init_weights()
-    for key, value in loaded.state_dict().items():
-        assert value.equal(model.state_dict()[key]), key
-
-
 @pytest.fixture
 def pretrained(tmp_path):
     """Builds a backbone from a state dict saved to a file."""
@@ -666,11 +520,22 @@ def pretrained(tmp_path):
         if in_list:
             constant = dict(type='Constant', layer='Linear', val=7.0)
             init_cfg = [constant, init_cfg]
-        model = MODELS.build({**CASES[name].cfg, **options, 'init_cfg': init_cfg})
+        model = MODELS.build({**CASES[name], **options, 'init_cfg': init_cfg})
         model.init_weights()
         return model
 
     return load
+
+
+@pytest.mark.parametrize('layout', ('', 'backbone.'))
+@BACKBONES
+def test_pretrained(name, layout, pretrained):
+    model = build(name)
+    state_dict = {layout + key: x for key, x in model.state_dict().items()}
+    if layout:
+        state_dict = dict(state_dict={**state_dict, 'head.fc.weight': torch.zeros(3)})
+    for key, value in pretrained(name, state_dict).state_dict().items():
+        assert value.equal(model.state_dict()[key]), key
 
 
 @pytest.mark.parametrize('in_list', (False, True))
@@ -679,8 +544,6 @@ def test_pretrained_in_its_other_spellings(pretrained, init_type, in_list):
     state_dict = build('SOFT').state_dict()
     loaded = pretrained('SOFT', state_dict, init_type, in_list).state_dict()
     assert all(loaded[key].equal(value) for key, value in state_dict.items())
-    with pytest.raises(KeyError, match='lacks'):
-        pretrained('SOFT', {'x': torch.ones(1)}, init_type, in_list)
 
 
 @BACKBONES
@@ -705,34 +568,15 @@ def test_pretrained_by_a_classifier(name, pretrained):
 
 
 @BACKBONES
-def test_pretrained_with_a_missing_key(name, pretrained):
+def test_pretrained_that_does_not_fit(name, pretrained):
     state_dict = build(name).state_dict()
     key = next(key for key in state_dict if 'ffn' in key)
     del state_dict[key]
-    with pytest.raises(KeyError, match=f'weights.pth.*lacks 1 .*{key}'):
+    with pytest.raises(KeyError, match=key):
         pretrained(name, state_dict)
-
-
-@BACKBONES
-def test_pretrained_of_another_family(name, pretrained):
-    official = {
-        f'{key}.{kind}': torch.ones(8)
-        for key in ('patch_embed1.proj', 'norm')
-        for kind in ('weight', 'bias')
-    }
-    with pytest.raises(KeyError, match='lacks.*convert_official'):
-        pretrained(name, official)
     wider = build(name, arch=change_arch(name, embed_dims=lambda x: 2 * x))
     with pytest.raises(KeyError, match='does not fit'):
         pretrained(name, wider.state_dict())
-
-
-@BACKBONES
-def test_pretrained_without_a_file(name):
-    init_cfg = dict(type='Pretrained', checkpoint='nowhere/weights.pth')
-    model = MODELS.build(dict(CASES[name].cfg, init_cfg=init_cfg))
-    with pytest.raises(FileNotFoundError, match='nowhere/weights.pth'):
-        model.init_weights()
 
 
 @pytest.mark.parametrize(
@@ -740,25 +584,17 @@ def test_pretrained_without_a_file(name):
     (
         (torch.ones(1, 3, 31, 64), r'at least 32.*31 x 64'),
         (torch.ones(1, 3, 64, 31), r'at least 32.*64 x 31'),
-        (torch.ones(1, 3, 0, 0), r'at least 32.*0 x 0'),
         (torch.ones(1, 4, 64, 64), r'\(B, 3, H, W\).*\(1, 4, 64, 64\)'),
         (torch.ones(3, 64, 64), r'\(B, 3, H, W\).*\(3, 64, 64\)'),
         (torch.ones(0, 3, 64, 64), r'B >= 1.*\(0, 3, 64, 64\)'),
+        (torch.full((1, 3, 64, 64), float('nan')), r'finite.*\[0\]'),
+        (torch.full((1, 3, 64, 64), float('inf')), r'finite.*\[0\]'),
     ),
-    ids=('low', 'narrow', 'empty-map', 'channels', 'no-batch', 'empty-batch'),
+    ids=('low', 'narrow', 'channels', 'no-batch', 'empty-batch', 'nan', 'inf'),
 )
 @BACKBONES
 def test_wrong_images(name, x, message):
     with pytest.raises(ValueError, match=message):
-        build(name)(x)
-
-
-@pytest.mark.parametrize('value', (float('nan'), float('inf')))
-@BACKBONES
-def test_images_that_are_not_finite(name, value):
-    x = images(3)
-    x[1, 2, 5, 7] = value
-    with pytest.raises(ValueError, match=r'finite.*\[1\]'):
         build(name)(x)
 
 
@@ -767,13 +603,10 @@ def test_images_that_are_not_finite(name, value):
     (
         ('arch', 'gigantic'),
         ('arch', None),
-        ('arch', ['tiny']),
         ('arch', dict(embed_dims=8)),
         ('out_indices', ()),
         ('out_indices', (4,)),
-        ('out_indices', (-5,)),
         ('out_indices', (-1, 0)),
-        ('out_indices', (1, 0)),
         ('out_indices', (1, 1)),
         ('out_indices', 4),
         ('out_indices', '3'),
@@ -792,13 +625,11 @@ def test_wrong_options(name, option, value):
 
 
 @BACKBONES
-def test_misspelled_options(name):
-    with pytest.raises(
-        TypeError, match=r"'drop_path_rates'.*'drop_path_rate'.*'arch'.*'out_indices'"
-    ):
+def test_unknown_options(name):
+    with pytest.raises(TypeError, match="'drop_path_rates'"):
         build(name, drop_path_rates=0.1)
     with pytest.raises(ValueError, match="'num_heds' is none of them"):
-        build(name, arch=dict(CASES[name].cfg['arch'], num_heds=1))
+        build(name, arch=dict(CASES[name]['arch'], num_heds=1))
 
 
 @BACKBONES

@@ -67,60 +67,11 @@ def test_class_layers_match_the_definition():
     torch.testing.assert_close(out, model.norm2(token)[:, 0])
 
 
-@pytest.mark.parametrize('out_type', ('featmap', 'avg_featmap'))
-def test_no_class_layers_without_a_class_token(out_type):
-    """What a mode leaves unused would stall distributed training."""
-    model = build(out_type=out_type).train()
-    assert model.class_layers is None
-    assert not any('class' in key or 'cls' in key for key in model.state_dict())
-    (out,) = model(images())
-    (out * torch.randn_like(out)).sum().backward()
-    assert all(p.grad is not None for p in model.parameters())
-
-
-def test_class_layers_train():
-    model = randomize(build(out_type='cls_token', frozen_stages=3)).train()
-    model(images())[0].sum().backward()
-    trained = {name for name, p in model.named_parameters() if p.grad is not None}
-    assert trained == {
-        name
-        for name, _ in model.named_parameters()
-        if name.startswith(('class_layers.', 'norm2.'))
-    }
-    for name in trained:
-        assert model.get_layer_depth(name, '') == (4, 5)
-
-
-def test_scales_are_for_patches_alone():
-    model = build(out_type='cls_token', attn_scale=True, feat_scale=True)
-    vectors = [
-        name
-        for name, _ in model.named_parameters()
-        if name.endswith(('omega', 'dc_scale', 'hc_scale'))
-    ]
-    assert len(vectors) == 3 * 3
-    assert all(name.startswith('blocks.') for name in vectors)
-
-
-def test_feat_scale_comes_before_layer_scale():
-    block = randomize(build(feat_scale=True)).blocks[0]
-    x = torch.randn(2, 12, 12)
-    attended = block.attn(x, (3, 4))
-    low = attended.mean(1, keepdim=True)
-    scale = block.feat_scale
-    expected = (1 + scale.dc_scale) * low + (1 + scale.hc_scale) * (attended - low)
-    torch.testing.assert_close(
-        block.attention(x, (3, 4)), block.scale1.weight * expected
-    )
-
-
 @pytest.mark.parametrize(
     'options, message',
     (
-        (dict(arch='m48'), "arch.*'s24'.*'m48'"),
         (dict(arch={key: ARCH[key] for key in list(ARCH)[:3]}), 'num_class_layers'),
         (dict(arch=dict(ARCH, num_class_layers=0)), 'num_class_layers.*got 0'),
-        (dict(drop_path_rate=1.0), 'drop_path_rate.*1'),
     ),
 )
 def test_wrong_options(options, message):

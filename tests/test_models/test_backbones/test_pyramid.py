@@ -1,25 +1,12 @@
 import pytest
 import torch
 
-from mmlinattn.models import (
-    CSWinTransformer,
-    PyramidTransformer,
-    SoftmaxAttention,
-    SoftmaxFreeAttention,
-    SwinTransformer,
-)
+from mmlinattn.models import PyramidTransformer, SwinTransformer
 
 pytestmark = pytest.mark.modern
 
 ARCH = dict(embed_dims=[8, 16], depths=[3, 2], num_heads=[1, 2])
 SOFT_CFG = dict(type='SoftmaxFreeAttention', sampling_ratio=4)
-
-
-def test_returns_all_maps():
-    model = PyramidTransformer(ARCH)
-    assert model.out_indices == (0, 1)
-    assert model.feature_channels == (8, 16)
-    assert PyramidTransformer(ARCH, out_type='avg_featmap').out_indices == (1,)
 
 
 @pytest.mark.parametrize(
@@ -37,42 +24,6 @@ def test_what_a_frozen_stage_is(frozen_stages, frozen):
     )
     for key, parameter in model.named_parameters():
         assert parameter.requires_grad != key.startswith(frozen)
-
-
-def attention_types(model):
-    return [[type(block.attn) for block in stage.blocks] for stage in model.stages]
-
-
-def test_attention_for_all_stages():
-    model = PyramidTransformer(ARCH, attention=SOFT_CFG)
-    assert attention_types(model) == [
-        [SoftmaxFreeAttention] * depth for depth in (3, 2)
-    ]
-
-
-def test_attention_by_stage_and_pattern():
-    softmax = dict(type='SoftmaxAttention')
-    model = PyramidTransformer(ARCH, attention=[[softmax, SOFT_CFG], softmax])
-    assert attention_types(model) == [
-        [SoftmaxAttention, SoftmaxFreeAttention, SoftmaxAttention],
-        [SoftmaxAttention] * 2,
-    ]
-    assert [len(out[0]) for out in model(torch.randn(1, 3, 40, 33))] == [8, 16]
-
-
-def test_attention_given_as_a_class():
-    model = PyramidTransformer(ARCH, attention=dict(type=SoftmaxAttention))
-    assert attention_types(model)[1] == [SoftmaxAttention] * 2
-
-
-@pytest.mark.parametrize('num_stages', (1, 3, 5))
-def test_any_number_of_stages(num_stages):
-    arch = dict(
-        embed_dims=[8] * num_stages, depths=[1] * num_stages, num_heads=[2] * num_stages
-    )
-    model = PyramidTransformer(arch).eval()
-    outs = model(torch.randn(1, 3, 64, 64))
-    assert [out.size(-1) for out in outs] == [16, 8, 4, 2, 1][:num_stages]
 
 
 def test_drop_path_grows_over_all_blocks():
@@ -134,14 +85,11 @@ def test_linear_and_norm_layers_start_as_in_the_papers():
             r'out_indices.*\(0, 1\)',
         ),
         (dict(arch='tiny'), "arch must be a dict, got 'tiny'"),
-        (dict(arch=dict(embed_dims=[8], depths=[1])), "'num_heads' is missing"),
-        (dict(arch=dict(ARCH, num_head=[1, 2])), "'num_head' is none of them"),
         (dict(attention='ELFATT'), "attention must be a config.*'ELFATT'"),
         (dict(attention=[SOFT_CFG, [SOFT_CFG, 'x']]), "attention must be.*'x'"),
         (dict(stem='overlap'), "stem must be a config.*'overlap'"),
         (dict(merging=['x']), r"merging must be a config.*\['x'\]"),
         (dict(img_size=0), 'img_size must be positive, got 0'),
-        (dict(arch=dict(ARCH, depths=[1])), r"arch.*'depths': \[1\]"),
         (dict(arch=dict(ARCH, depths=[1, 0])), r"arch.*'depths': \[1, 0\]"),
         (dict(arch=dict(ARCH, embed_dims=8)), "arch.*'embed_dims': 8"),
         (dict(arch=dict(embed_dims=[], depths=[], num_heads=[])), 'arch'),
@@ -150,12 +98,6 @@ def test_linear_and_norm_layers_start_as_in_the_papers():
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         PyramidTransformer(**{'arch': ARCH, **options})
-
-
-def test_attention_bound_to_the_map_refuses_a_class_token():
-    model = PyramidTransformer(ARCH, attention=SOFT_CFG, with_cls_token=True)
-    with pytest.raises(ValueError, match='bound to the map'):
-        model(torch.randn(1, 3, 64, 64))
 
 
 def test_blocks_get_contiguous_tokens():
@@ -170,48 +112,33 @@ def test_blocks_get_contiguous_tokens():
     assert contiguous == [True, True]
 
 
-class Halving(torch.nn.Sequential):
-    """An embedding of somebody else's that says its stride, or doesn't."""
-
-    def __init__(self, in_channels, embed_dims, norm_cfg, stride=None):
-        super().__init__(torch.nn.Conv2d(in_channels, embed_dims, 2, 2))
-        if stride:
-            self.stride = stride
-
-
 def test_positions_follow_the_strides_of_the_embeddings():
     stem = dict(type='ConvEmbedding')  # stride 2, and doesn't say so in the config
     model = PyramidTransformer(ARCH, stem=stem, img_size=64)
     shapes = [stage.pos_embed.hw_shape for stage in model.stages]
     assert shapes == [(32, 32), (16, 16)]
-    model = PyramidTransformer(ARCH, merging=dict(type=Halving, stride=2), img_size=65)
+    model = PyramidTransformer(ARCH, merging=dict(type='PatchMerging'), img_size=65)
     shapes = [stage.pos_embed.hw_shape for stage in model.stages]
     assert shapes == [(17, 17), (9, 9)]
-    with pytest.raises(ValueError, match='Halving must say its stride'):
-        PyramidTransformer(ARCH, merging=dict(type=Halving), img_size=65)
 
 
 def test_norm_cfg_is_never_ignored():
     norm_cfg = dict(type='GN', num_groups=2)
     model = PyramidTransformer(ARCH, norm_cfg=norm_cfg)
     assert any(isinstance(m, torch.nn.GroupNorm) for m in model.modules())
-    for family in (SwinTransformer, CSWinTransformer):
-        with pytest.raises(ValueError, match='norm_cfg.*would change nothing'):
-            family(norm_cfg=norm_cfg)
-        stem = dict(type='ConvStem')
-        model = family('tiny', patch_embed=stem, norm_cfg=norm_cfg)
-        assert any(isinstance(m, torch.nn.GroupNorm) for m in model.modules())
+    with pytest.raises(ValueError, match='norm_cfg.*would change nothing'):
+        SwinTransformer(norm_cfg=norm_cfg)
 
 
 class Late(PyramidTransformer):
-    """An heir with parameters that the skeleton doesn't know of."""
+    """A subclass with parameters that the skeleton doesn't know of."""
 
     def __init__(self, **kwargs):
         super().__init__(ARCH, **kwargs)
         self.stages[0].late = torch.nn.Linear(2, 2)
 
 
-def test_heirs_are_frozen_too():
-    model = Late(frozen_stages=1)
+def test_subclasses_are_frozen_too():
+    model = Late(frozen_stages=1).train()
     assert not any(p.requires_grad for p in model.stages[0].parameters())
     assert all(p.requires_grad for p in model.stages[1].blocks.parameters())

@@ -2,34 +2,11 @@ import pytest
 import torch
 from torch import nn
 
-from mmlinattn.models import (
-    SOFT,
-    BiasedSampler,
-    ConvSampler,
-    PoolingSampler,
-    RandomSampler,
-    SoftmaxAttention,
-    SoftmaxFreeAttention,
-    SOFTPlusPlus,
-)
+from mmlinattn.models import SOFT, SoftmaxAttention, SoftmaxFreeAttention, SOFTPlusPlus
 
 pytestmark = pytest.mark.modern
 
 ARCH = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
-# Parameters with a classifier of 1000 classes, in millions.
-PARAMETERS = (
-    (SOFT, 'tiny', 13.07),
-    (SOFT, 'small', 24.11),
-    (SOFT, 'medium', 45.81),
-    (SOFT, 'large', 64.70),
-    (SOFT, 'huge', 87.11),
-    (SOFTPlusPlus, 'tiny', 13.04),
-    (SOFTPlusPlus, 'small', 28.38),
-    (SOFTPlusPlus, 'medium', 49.58),
-    (SOFTPlusPlus, 'large', 87.29),
-)
-# The older family's without a classifier.
-BACKBONES = dict(tiny=12.55, small=23.60, medium=45.30, large=64.19, huge=86.59)
 
 
 def attentions(model):
@@ -46,36 +23,6 @@ def learn(model):
     sum((out * torch.randn_like(out)).sum() for out in outs).backward()
     assert all(p.grad.isfinite().all() for p in model.parameters())
     return outs
-
-
-@pytest.mark.parametrize('family, arch, expected', PARAMETERS)
-def test_parameter_counts(family, arch, expected):
-    with torch.device('meta'):
-        model = family(arch)
-    count = sum(p.numel() for p in model.parameters())
-    classifier = 1000 * (model.feature_channels[-1] + 1)
-    assert abs((count + classifier) / 1e6 - expected) < 0.0051
-    if family is SOFT:
-        assert abs(count / 1e6 - BACKBONES[arch]) < 0.01
-
-
-@pytest.mark.parametrize('family', (SOFT, SOFTPlusPlus))
-def test_smallest_named_arch(family):
-    model = family('tiny').eval()
-    with torch.no_grad():
-        outs = model(images(65, 97))
-    assert [out.shape[1:] for out in outs] == [
-        (channels, *sides)
-        for channels, sides in zip(
-            model.feature_channels, ((17, 25), (9, 13), (5, 7), (3, 4))
-        )
-    ]
-
-
-def test_largest_arch_on_the_meta_device():
-    with torch.device('meta'):
-        outs = SOFT('huge')(torch.empty(1, 3, 224, 224))
-    assert [out.size(1) for out in outs] == [64, 128, 352, 512]
 
 
 def test_the_papers_structure():
@@ -112,22 +59,7 @@ def test_the_two_families_differ_in_the_kernel_alone():
         assert not torch.allclose(out, other)
 
 
-@pytest.mark.parametrize(
-    'sampler, kind',
-    (
-        ('conv', ConvSampler),
-        ('pool', PoolingSampler),
-        ('random', RandomSampler),
-        ('biased', BiasedSampler),
-    ),
-)
-def test_samplers(sampler, kind):
-    model = SOFTPlusPlus(ARCH, sampler=sampler)
-    assert [type(a.sampler) for a in attentions(model)[:3]] == [kind] * 3
-    learn(model)
-
-
-@pytest.mark.parametrize('ratios', ((4, 2, 2, 1), (8, 8, 4, 2), [16, 8, 4, 2]))
+@pytest.mark.parametrize('ratios', ((4, 2, 2, 1), [16, 8, 4, 2]))
 def test_sampling_ratios(ratios):
     model = SOFTPlusPlus(ARCH, sampling_ratios=ratios)
     assert model.with_cls_token == (ratios[-1] == 1)
@@ -186,18 +118,6 @@ def test_plain_form():
     assert out.shape == (2, 24, 4, 7)
 
 
-def test_another_attention():
-    """It replaces the softmax-free one; standard attention stays last."""
-    cfg = dict(type='SoftmaxFreeAttention', sampler='pool', sampling_ratio=2)
-    model = SOFT(ARCH, attention=cfg)
-    assert [a.sampler.ratio for a in attentions(model)[:3]] == [2] * 3
-    assert isinstance(attentions(model)[3], SoftmaxAttention)
-    learn(model)
-    softmax = SOFT(ARCH, attention=[dict(type='SoftmaxAttention')] * 4)
-    assert [type(a) for a in attentions(softmax)] == [SoftmaxAttention] * 4
-    learn(softmax)
-
-
 def test_options_of_the_inversion():
     model = SOFTPlusPlus(ARCH, num_iters=5, solver='cholesky', ridge=0.1)
     for attention in attentions(model)[:3]:
@@ -226,22 +146,14 @@ def test_position_tables_of_another_size_are_resized(tmp_path):
 @pytest.mark.parametrize(
     'options, message',
     (
-        (dict(arch='base'), r"arch.*'huge'.*'base'"),
         (dict(sampler='max'), "sampler.*'max'"),
         (dict(num_landmarks=36), "num_landmarks=36.*'pool'.*'conv'"),
-        (dict(sampler='pool', num_landmarks=35), 'num_landmarks.*square.*35'),
         (dict(sampling_ratios=(8, 4, 2)), 'sampling_ratios.*4 stages.*3'),
         (dict(sampling_ratios=(8, 1, 2, 1)), r'sampling_ratios.*\(8, 1, 2, 1\)'),
-        (dict(sampling_ratios=(8, 0, 2, 1)), 'sampling_ratio.*0'),
         (dict(kernel_sizes=(9, 5)), 'kernel_sizes.*4 stages.*2'),
-        (dict(kernel_sizes=(9, 4, 3, 3)), 'kernel_size.*4'),
         (dict(patch_embed='conv'), "patch_embed.*overlap.*'conv'"),
-        (dict(patch_embed=None), 'patch_embed.*None'),
         (dict(patch_embed=dict(mid_channels=3)), "patch_embed.*'type'"),
         (dict(attention='elfatt'), "attention must be a config.*'elfatt'"),
-        (dict(attention=[dict(type='SoftmaxAttention')]), 'attention.*4 stages.*1'),
-        (dict(solver='lu'), "solver.*'lu'"),
-        (dict(num_iters=0), 'num_iters.*0'),
         (dict(img_size=0), 'img_size.*0'),
         (dict(sampling_ratios=(8, 4, 2, 2), out_type='cls_token'), 'cls_token'),
     ),
@@ -251,13 +163,8 @@ def test_wrong_options(options, message):
         SOFT(**{'arch': ARCH, **options})
 
 
-def test_softpp_has_no_huge_arch():
-    with pytest.raises(ValueError, match="arch.*'tiny'.*'huge'"):
-        SOFTPlusPlus('huge')
-
-
 def attention_types(model):
-    return [type(stage.blocks[0].attn).__name__ for stage in model.stages]
+    return [type(attn).__name__ for attn in attentions(model)]
 
 
 def test_attention_replaces_the_softmax_free_one():
@@ -272,12 +179,3 @@ def test_attention_replaces_the_softmax_free_one():
     assert attention_types(model) == [other] * 4
     model = SOFT(ARCH, attention=[None, cfg, None, None])
     assert attention_types(model) == [free, other, free, own]
-
-
-def test_stem_and_merging_as_one_pair():
-    """As until version 0.2, with a word of warning."""
-    stem, merging = dict(type='ConvEmbedding', stride=4), dict(type='PatchMerging')
-    expected = SOFT(ARCH, patch_embed=stem, merging=merging)
-    with pytest.warns(DeprecationWarning, match='merging=merging'):
-        model = SOFT(ARCH, patch_embed=(stem, merging))
-    assert str(model) == str(expected)

@@ -8,17 +8,19 @@ from mmlinattn.models.layers import TransformerBlock, drop_path_rates
 pytestmark = pytest.mark.modern
 
 
-@pytest.mark.parametrize('with_feat_scale', (False, True))
+@pytest.mark.parametrize('with_scales', (False, True))
 @pytest.mark.parametrize('approximate', ('none', 'tanh'))
 @pytest.mark.parametrize('placement', ('pre', 'post'))
-def test_matches_the_equations(placement, approximate, with_feat_scale):
+def test_matches_the_equations(placement, approximate, with_scales):
+    """FeatScale acts on the attention's output, LayerScale after it."""
     block = TransformerBlock(
         8,
         2,
         dict(type='SoftmaxAttention'),
         norm_placement=placement,
         act_cfg=dict(type='GELU', approximate=approximate),
-        feat_scale=with_feat_scale,
+        feat_scale=with_scales,
+        layer_scale=1.0 if with_scales else None,
     )
     for parameter in block.parameters():
         nn.init.normal_(parameter)
@@ -26,15 +28,16 @@ def test_matches_the_equations(placement, approximate, with_feat_scale):
 
     def attention(x):
         out = block.attn(x, (3, 4))
-        if with_feat_scale:
+        if with_scales:
             scale = block.feat_scale
-            out = feat_scale(out, scale.dc_scale, scale.hc_scale)
+            out = feat_scale(out, scale.dc_scale, scale.hc_scale) * block.scale1.weight
         return out
 
     def ffn(x):
         first, second = (m for m in block.ffn.modules() if isinstance(m, nn.Linear))
         assert first.out_features == 32
-        return second(nn.functional.gelu(first(x), approximate=approximate))
+        out = second(nn.functional.gelu(first(x), approximate=approximate))
+        return out * block.scale2.weight if with_scales else out
 
     if placement == 'pre':
         expected = x + attention(block.norm1(x))

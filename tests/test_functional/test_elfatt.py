@@ -1,0 +1,71 @@
+"""Legend: B batch, (H, W) map, N = H * W tokens, C channels."""
+
+import pytest
+import torch
+from torch.autograd import gradcheck
+
+from mmlinattn.functional import elfatt_attention
+
+pytestmark = pytest.mark.modern
+
+
+def tokens(num=3, **options):
+    return [torch.randn(2, 15, 12, dtype=torch.float64, **options) for _ in range(num)]
+
+
+def paper_head(q, k, v, matrix, omega, inside):
+    """One head (B, N, d) of attention with a whole matrix; ``inside`` is 1 where a
+    query sees a key, and has the number of keys as its sums."""
+    weights = matrix(q, k)
+    low = inside / inside.sum(-1, keepdim=True)
+    return (low + (1 + omega) * (weights - low)) @ v
+
+
+@pytest.mark.parametrize('with_omega', (False, True))
+@pytest.mark.parametrize(
+    'dims, heads',
+    (((8, 4), (2, 2)), ((6, 6), (1, 3)), ((12, 0), (3, 0)), ((0, 12), (0, 3))),
+)
+def test_matches_the_paper_head_by_head(dims, heads, with_omega):
+    """On a map of 3 x 5 in blocks of 2 x 2, padded tokens masked."""
+    q, k, v = tokens()
+    omega = torch.linspace(-0.5, 2, sum(heads), dtype=torch.float64)
+    block = (torch.arange(15) // 5 // 2) * 3 + torch.arange(15) % 5 // 2
+    together = (block[:, None] == block).double()
+
+    def efficient(q, k):
+        return q.softmax(-1) @ k.softmax(-2).mT
+
+    def local(q, k):
+        return (q @ k.mT / q.size(-1) ** 0.5 + together.log()).softmax(-1)
+
+    halves = ((efficient, torch.ones(15, 15).double()), (local, together))
+    matrices = [half for half, n in zip(halves, heads) for _ in range(n)]
+    sizes = [d // n for d, n in zip(dims, heads) for _ in range(n)]
+    expected = torch.cat(
+        [
+            paper_head(*qkv, matrix, factor if with_omega else 0, inside)
+            for *qkv, (matrix, inside), factor in zip(
+                *(x.split(sizes, -1) for x in (q, k, v)), matrices, omega
+            )
+        ],
+        -1,
+    )
+    options = dict(mask_padding=True, omega=omega if with_omega else None)
+    result = elfatt_attention(q, k, v, (3, 5), 4, dims, heads, **options)
+    torch.testing.assert_close(result, expected)
+
+
+def test_gradcheck():
+    omega = torch.randn(3, dtype=torch.float64, requires_grad=True)
+
+    def attend(q, k, v, omega):
+        return elfatt_attention(q, k, v, (3, 5), 4, (4, 8), (1, 2), omega=omega)
+
+    inputs = (*tokens(requires_grad=True), omega)
+    assert gradcheck(attend, inputs, fast_mode=True)
+
+
+def test_wrong_block_size():
+    with pytest.raises(ValueError, match='block_size.*square.*5'):
+        elfatt_attention(*tokens(), (3, 5), 5, (6, 6), (1, 1))
