@@ -1,4 +1,4 @@
-"""How every config trains."""
+"""What the optimizer of every config does with each parameter."""
 
 import ast
 import re
@@ -12,22 +12,8 @@ from torch import nn
 pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 
-def test_schedule_ends_with_training(name, config):
-    cfg = config(name)
-    *warmup, decay = cfg.param_scheduler
-    total = cfg.train_cfg.get('max_iters') or cfg.train_cfg.max_epochs
-    # CSWin's fine-tuning goes on at the smallest learning rate
-    assert decay.end == total - (10 if name.endswith('-384px') else 0)
-    assert all(step < total for step in decay.get('milestones', []))
-    if decay.type in ('PolyLR', 'CosineAnnealingLR'):
-        expected = [(0, decay.begin)] if decay.begin else []
-        assert [(step.begin, step.end) for step in warmup] == expected
-    if 'dynamic_intervals' in cfg.train_cfg:
-        assert cfg.train_cfg.dynamic_intervals[-1][1] == total
-    else:
-        assert total % cfg.train_cfg.val_interval == 0
-    if cfg.default_scope == 'mmseg':  # the best one is always on the disk
-        assert cfg.default_hooks.checkpoint.interval == cfg.train_cfg.val_interval
+# others differ in the number of classes, or in the length
+QUICK = r'^(?!.*(cityscapes|_3x_))'
 
 
 @lru_cache(None)

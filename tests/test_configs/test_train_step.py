@@ -18,7 +18,8 @@ def kind_of(name):
     """Method, whether there is a pyramid to be made, data set."""
     if '_in1k' in name:
         return 'in1k', '-384px' in name, 'deit' in name
-    return name.partition('_')[0], 'deit' in name, name.rpartition('_')[2]
+    data = name.rpartition('_')[2]
+    return name.partition('_')[0], data, 'deit' in name and 'city' not in data
 
 
 def shrink(cfg):

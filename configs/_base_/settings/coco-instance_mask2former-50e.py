@@ -3,7 +3,7 @@
 Images and schedule are MMDetection's. It is validated every 5,000 iterations, and at the end.
 """
 
-_base_ = ['mmdet::_base_/datasets/coco_instance.py', '../schedules/mask2former.py', '../det_runtime.py']
+_base_ = ['mmdet::_base_/datasets/coco_instance.py', '../schedules/mask2former_optimizer.py', '../det_runtime.py']
 
 __theirs = __import__('mmlinattn.configs').configs.library_config(
     'mmdet::mask2former/mask2former_r50_8xb2-lsj-50e_coco.py'
