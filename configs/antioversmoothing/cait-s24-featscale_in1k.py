@@ -3,5 +3,5 @@ Paper: top-1 83.2 (82.6 without FeatScale), 46.916M + 18,432 parameters.
     python tools/train.py configs/antioversmoothing/cait-s24-featscale_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_cait-s24-attnscale.py', '../_base_/settings/in1k-224_cait-400e.py']
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))
+_base_ = ['../_base_/models/classifier_cait-s24.py', '../_base_/settings/in1k-224_cait-400e.py']
+model = dict(backbone=dict(feat_scale=True))

@@ -2,5 +2,4 @@
 python tools/train.py configs/antioversmoothing/cait-s24_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_cait-s24-attnscale.py', '../_base_/settings/in1k-224_cait-400e.py']
-model = dict(backbone=dict(attn_scale=False))
+_base_ = ['../_base_/models/classifier_cait-s24.py', '../_base_/settings/in1k-224_cait-400e.py']

@@ -4,5 +4,5 @@ xxs24-featscale_finetune_in1k.py.
     python tools/train.py configs/antioversmoothing/cait-xxs24-featscale_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_cait-xxs24-attnscale.py', '../_base_/settings/in1k-224_cait-400e.py']
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))
+_base_ = ['../_base_/models/classifier_cait-xxs24.py', '../_base_/settings/in1k-224_cait-400e.py']
+model = dict(backbone=dict(feat_scale=True))

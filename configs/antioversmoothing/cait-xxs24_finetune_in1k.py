@@ -4,5 +4,5 @@ It starts from the official CaiT, its class layers and its head included.
 python tools/train.py configs/antioversmoothing/cait-xxs24_finetune_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_cait-xxs24_finetune.py', '../_base_/settings/in1k-224_deit-finetune-60e.py']
-model = dict(backbone=dict(attn_scale=False))
+_base_ = ['../_base_/models/classifier_cait-xxs24.py', '../_base_/settings/in1k-224_deit-finetune-60e.py']
+pretrained = 'https://dl.fbaipublicfiles.com/deit/XXS24_224.pth'

@@ -2,5 +2,4 @@
 python tools/train.py configs/antioversmoothing/deit-s12_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_deit-s12-attnscale.py', '../_base_/settings/in1k-224_deit-300e.py']
-model = dict(backbone=dict(attn_scale=False))
+_base_ = ['../_base_/models/classifier_deit-s12.py', '../_base_/settings/in1k-224_deit-300e.py']

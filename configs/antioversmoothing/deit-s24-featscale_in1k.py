@@ -3,5 +3,5 @@ Paper: top-1 81.3 (80.5 without FeatScale), 43.344M + 18,432 parameters.
     python tools/train.py configs/antioversmoothing/deit-s24-featscale_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_deit-s12-attnscale.py', '../_base_/settings/in1k-224_deit-300e.py']
-model = dict(backbone=dict(num_layers=24, drop_rate=0.2, attn_scale=False, feat_scale=True))
+_base_ = ['../_base_/models/classifier_deit-s12.py', '../_base_/settings/in1k-224_deit-300e.py']
+model = dict(backbone=dict(num_layers=24, drop_rate=0.2, feat_scale=True))

@@ -2,5 +2,5 @@
 python tools/train.py configs/antioversmoothing/deit-s24_in1k.py
 """
 
-_base_ = ['../_base_/models/classifier_deit-s12-attnscale.py', '../_base_/settings/in1k-224_deit-300e.py']
-model = dict(backbone=dict(num_layers=24, drop_rate=0.2, attn_scale=False))
+_base_ = ['../_base_/models/classifier_deit-s12.py', '../_base_/settings/in1k-224_deit-300e.py']
+model = dict(backbone=dict(num_layers=24, drop_rate=0.2))

@@ -2,4 +2,5 @@
 python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-attnscale_sfp_1x_coco.py
 """
 
-_base_ = ['../_base_/models/mask-rcnn_deit-s12-attnscale.py', '../_base_/settings/coco-instance_swin-1x.py']
+_base_ = ['../_base_/models/mask-rcnn_deit-s12.py', '../_base_/settings/coco-instance_swin-1x.py']
+model = dict(backbone=dict(attn_scale=True))

@@ -2,4 +2,5 @@
 python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-featscale_sfp_3x_coco.py
 """
 
-_base_ = ['../_base_/models/mask-rcnn_deit-s12-featscale.py', '../_base_/settings/coco-instance_swin-3x.py']
+_base_ = ['../_base_/models/mask-rcnn_deit-s12.py', '../_base_/settings/coco-instance_swin-3x.py']
+model = dict(backbone=dict(feat_scale=True))

@@ -2,4 +2,11 @@
 python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-featscale_sfp_layer-decay-1x_coco.py
 """
 
-_base_ = ['../_base_/models/mask-rcnn_deit-s12-featscale.py', '../_base_/settings/coco-instance_deit-layer-decay-1x.py']
+_base_ = ['../_base_/models/mask-rcnn_deit-s12.py', '../_base_/settings/coco-instance_swin-1x.py']
+model = dict(backbone=dict(feat_scale=True))
+# as ViTDet trains plain ViTs of 12 layers (arXiv 2203.16527)
+optim_wrapper = dict(
+    constructor='mmlinattn.LayerDecayOptimWrapperConstructor',
+    optimizer=dict(weight_decay=0.1),
+    paramwise_cfg=dict(layer_decay_rate=0.7),
+)

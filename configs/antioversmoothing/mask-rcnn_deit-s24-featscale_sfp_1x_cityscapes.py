@@ -3,5 +3,5 @@
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/mask-rcnn_deit-s24-featscale.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
-model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))
+_base_ = ['../_base_/models/mask-rcnn_deit-s24.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
+model = dict(backbone=dict(feat_scale=True), **_base_.cityscapes_model)

@@ -3,4 +3,5 @@
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/mask-rcnn_deit-s24-featscale.py', '../_base_/settings/coco-instance_swin-1x.py']
+_base_ = ['../_base_/models/mask-rcnn_deit-s24.py', '../_base_/settings/coco-instance_swin-1x.py']
+model = dict(backbone=dict(feat_scale=True))

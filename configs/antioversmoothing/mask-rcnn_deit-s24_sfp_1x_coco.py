@@ -2,5 +2,4 @@
 python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s24_sfp_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/mask-rcnn_deit-s24-attnscale.py', '../_base_/settings/coco-instance_swin-1x.py']
-model = dict(backbone=dict(attn_scale=False))
+_base_ = ['../_base_/models/mask-rcnn_deit-s24.py', '../_base_/settings/coco-instance_swin-1x.py']

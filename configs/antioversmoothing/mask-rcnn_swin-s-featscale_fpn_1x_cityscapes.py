@@ -2,5 +2,5 @@
 python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s-featscale_fpn_1x_cityscapes.py
 """
 
-_base_ = ['../_base_/models/mask-rcnn_swin-s-featscale.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
-model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))
+_base_ = ['../_base_/models/mask-rcnn_swin-s.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
+model = dict(backbone=dict(feat_scale=True), **_base_.cityscapes_model)

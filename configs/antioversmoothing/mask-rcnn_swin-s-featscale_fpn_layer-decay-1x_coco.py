@@ -2,4 +2,9 @@
 python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s-featscale_fpn_layer-decay-1x_coco.py
 """
 
-_base_ = ['../_base_/models/mask-rcnn_swin-s-featscale.py', '../_base_/settings/coco-instance_swin-layer-decay-1x.py']
+_base_ = ['../_base_/models/mask-rcnn_swin-s.py', '../_base_/settings/coco-instance_swin-1x.py']
+model = dict(backbone=dict(feat_scale=True))
+# the rate is InternImage's, for detectors whose backbone has about as many layers
+optim_wrapper = dict(
+    constructor='mmlinattn.LayerDecayOptimWrapperConstructor', paramwise_cfg=dict(layer_decay_rate=0.9)
+)

@@ -2,5 +2,4 @@
 python tools/train.py configs/antioversmoothing/mask-rcnn_swin-s_fpn_1x_coco.py
 """
 
-_base_ = ['../_base_/models/mask-rcnn_swin-s-attnscale.py', '../_base_/settings/coco-instance_swin-1x.py']
-model = dict(backbone=dict(attn_scale=False))
+_base_ = ['../_base_/models/mask-rcnn_swin-s.py', '../_base_/settings/coco-instance_swin-1x.py']

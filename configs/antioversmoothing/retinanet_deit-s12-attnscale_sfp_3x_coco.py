@@ -2,4 +2,5 @@
 python tools/train.py configs/antioversmoothing/retinanet_deit-s12-attnscale_sfp_3x_coco.py
 """
 
-_base_ = ['../_base_/models/retinanet_deit-s12-attnscale.py', '../_base_/settings/coco-detection_swin-3x.py']
+_base_ = ['../_base_/models/retinanet_deit-s12.py', '../_base_/settings/coco-detection_swin-3x.py']
+model = dict(backbone=dict(attn_scale=True))

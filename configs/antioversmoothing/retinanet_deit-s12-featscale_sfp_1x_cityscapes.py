@@ -2,5 +2,5 @@
 python tools/train.py configs/antioversmoothing/retinanet_deit-s12-featscale_sfp_1x_cityscapes.py
 """
 
-_base_ = ['../_base_/models/retinanet_deit-s12-featscale.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
-model = dict(bbox_head=dict(num_classes=8))
+_base_ = ['../_base_/models/retinanet_deit-s12.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
+model = dict(backbone=dict(feat_scale=True), **_base_.cityscapes_model)

@@ -2,4 +2,5 @@
 python tools/train.py configs/antioversmoothing/retinanet_deit-s12-featscale_sfp_1x_coco.py
 """
 
-_base_ = ['../_base_/models/retinanet_deit-s12-featscale.py', '../_base_/settings/coco-detection_swin-1x.py']
+_base_ = ['../_base_/models/retinanet_deit-s12.py', '../_base_/settings/coco-detection_swin-1x.py']
+model = dict(backbone=dict(feat_scale=True))

@@ -3,5 +3,5 @@
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/retinanet_deit-s24-attnscale.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
-model = dict(bbox_head=dict(num_classes=8))
+_base_ = ['../_base_/models/retinanet_deit-s24.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
+model = dict(backbone=dict(attn_scale=True), **_base_.cityscapes_model)

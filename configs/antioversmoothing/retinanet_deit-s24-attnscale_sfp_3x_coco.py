@@ -3,4 +3,5 @@
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/retinanet_deit-s24-attnscale.py', '../_base_/settings/coco-detection_swin-3x.py']
+_base_ = ['../_base_/models/retinanet_deit-s24.py', '../_base_/settings/coco-detection_swin-3x.py']
+model = dict(backbone=dict(attn_scale=True))

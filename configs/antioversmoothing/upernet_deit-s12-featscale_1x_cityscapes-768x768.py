@@ -2,7 +2,5 @@
 python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_1x_cityscapes-768x768.py
 """
 
-_base_ = [
-    '../_base_/models/upernet_deit-s12-featscale_cityscapes.py',
-    '../_base_/settings/cityscapes-768x768_swin-1x.py',
-]
+_base_ = ['../_base_/models/upernet_deit-s12.py', '../_base_/settings/cityscapes-768x768_swin-1x.py']
+model = dict(backbone=dict(feat_scale=True), **_base_.cityscapes_model)

@@ -2,4 +2,9 @@
 python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_layer-decay-1x_ade20k-512x512.py
 """
 
-_base_ = ['../_base_/models/upernet_deit-s12-featscale.py', '../_base_/settings/ade20k-512x512_deit-layer-decay-1x.py']
+_base_ = ['../_base_/models/upernet_deit-s12.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
+model = dict(backbone=dict(feat_scale=True))
+# as ViT-Adapter trains UperNet with DeiT-S
+optim_wrapper = dict(
+    constructor='mmlinattn.LayerDecayOptimWrapperConstructor', paramwise_cfg=dict(layer_decay_rate=0.95)
+)

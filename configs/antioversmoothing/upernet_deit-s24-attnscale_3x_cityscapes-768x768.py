@@ -3,7 +3,5 @@
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = [
-    '../_base_/models/upernet_deit-s24-attnscale_cityscapes.py',
-    '../_base_/settings/cityscapes-768x768_swin-3x.py',
-]
+_base_ = ['../_base_/models/upernet_deit-s24.py', '../_base_/settings/cityscapes-768x768_swin-3x.py']
+model = dict(backbone=dict(attn_scale=True), **_base_.cityscapes_model)

@@ -3,4 +3,5 @@
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/upernet_deit-s24-featscale.py', '../_base_/settings/ade20k-512x512_swin-3x.py']
+_base_ = ['../_base_/models/upernet_deit-s24.py', '../_base_/settings/ade20k-512x512_swin-3x.py']
+model = dict(backbone=dict(feat_scale=True))

@@ -2,5 +2,4 @@
 python tools/train.py configs/antioversmoothing/upernet_deit-s24_1x_ade20k-512x512.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/upernet_deit-s24-attnscale.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
-model = dict(backbone=dict(attn_scale=False))
+_base_ = ['../_base_/models/upernet_deit-s24.py', '../_base_/settings/ade20k-512x512_swin-1x.py']

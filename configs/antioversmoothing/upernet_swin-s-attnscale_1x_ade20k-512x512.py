@@ -2,4 +2,5 @@
 python tools/train.py configs/antioversmoothing/upernet_swin-s-attnscale_1x_ade20k-512x512.py
 """
 
-_base_ = ['../_base_/models/upernet_swin-s-attnscale.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
+_base_ = ['../_base_/models/upernet_swin-s.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
+model = dict(backbone=dict(attn_scale=True))

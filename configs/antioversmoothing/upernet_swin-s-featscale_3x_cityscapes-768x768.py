@@ -2,4 +2,5 @@
 python tools/train.py configs/antioversmoothing/upernet_swin-s-featscale_3x_cityscapes-768x768.py
 """
 
-_base_ = ['../_base_/models/upernet_swin-s-featscale_cityscapes.py', '../_base_/settings/cityscapes-768x768_swin-3x.py']
+_base_ = ['../_base_/models/upernet_swin-s.py', '../_base_/settings/cityscapes-768x768_swin-3x.py']
+model = dict(backbone=dict(feat_scale=True), **_base_.cityscapes_model)

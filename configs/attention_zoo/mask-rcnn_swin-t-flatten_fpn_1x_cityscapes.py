@@ -4,6 +4,4 @@ python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-flatten_fpn_1x_city
 """
 
 _base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
-model = dict(
-    backbone=dict(attention='flatten'), roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8))
-)
+model = dict(backbone=dict(attention='flatten'), **_base_.cityscapes_model)

@@ -3,6 +3,4 @@ python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-local_fpn_1x_citysc
 """
 
 _base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
-model = dict(
-    backbone=dict(attention='local'), roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8))
-)
+model = dict(backbone=dict(attention='local'), **_base_.cityscapes_model)

@@ -4,4 +4,4 @@ python tools/train.py configs/attention_zoo/retinanet_cswin-t-local_fpn_1x_citys
 """
 
 _base_ = ['../_base_/models/retinanet_cswin-t.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
-model = dict(backbone=dict(attention='local'), bbox_head=dict(num_classes=8))
+model = dict(backbone=dict(attention='local'), **_base_.cityscapes_model)

@@ -3,4 +3,4 @@ python tools/train.py configs/attention_zoo/retinanet_swin-t-agent_fpn_1x_citysc
 """
 
 _base_ = ['../_base_/models/retinanet_swin-t.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
-model = dict(backbone=dict(attention='agent', dense_agents=True), bbox_head=dict(num_classes=8))
+model = dict(backbone=dict(attention='agent', dense_agents=True), **_base_.cityscapes_model)

@@ -4,4 +4,4 @@ python tools/train.py configs/attention_zoo/retinanet_swin-t-flatten_fpn_1x_city
 """
 
 _base_ = ['../_base_/models/retinanet_swin-t.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
-model = dict(backbone=dict(attention='flatten'), bbox_head=dict(num_classes=8))
+model = dict(backbone=dict(attention='flatten'), **_base_.cityscapes_model)

@@ -3,5 +3,5 @@ python tools/train.py configs/attention_zoo/upernet_cswin-t-global_1x_cityscapes
     --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/upernet_cswin-t_cityscapes.py', '../_base_/settings/cityscapes-768x768_swin-1x.py']
-model = dict(backbone=dict(attention='global'))
+_base_ = ['../_base_/models/upernet_cswin-t.py', '../_base_/settings/cityscapes-768x768_swin-1x.py']
+model = dict(backbone=dict(attention='global'), **_base_.cityscapes_model)

@@ -2,5 +2,5 @@
 python tools/train.py configs/attention_zoo/upernet_swin-t-local_1x_cityscapes-768x768.py
 """
 
-_base_ = ['../_base_/models/upernet_swin-t_cityscapes.py', '../_base_/settings/cityscapes-768x768_swin-1x.py']
-model = dict(backbone=dict(attention='local'))
+_base_ = ['../_base_/models/upernet_swin-t.py', '../_base_/settings/cityscapes-768x768_swin-1x.py']
+model = dict(backbone=dict(attention='local'), **_base_.cityscapes_model)

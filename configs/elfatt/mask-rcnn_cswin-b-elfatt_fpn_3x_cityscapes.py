@@ -3,4 +3,4 @@ python tools/train.py configs/elfatt/mask-rcnn_cswin-b-elfatt_fpn_3x_cityscapes.
 """
 
 _base_ = ['../_base_/models/mask-rcnn_cswin-b-elfatt.py', '../_base_/settings/cityscapes-instance_swin-3x.py']
-model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))
+model = _base_.cityscapes_model

@@ -2,5 +2,5 @@
 python tools/train.py configs/elfatt/mask-rcnn_swin-t-elfatt_fpn_1x_cityscapes.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/mask-rcnn_swin-t-elfatt.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
-model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))
+_base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
+model = dict(backbone=dict(attention='elfatt'), **_base_.cityscapes_model)

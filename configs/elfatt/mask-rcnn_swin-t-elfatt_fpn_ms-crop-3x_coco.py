@@ -3,4 +3,5 @@ Paper: box AP 48.5, mask AP 43.6, 50M parameters.
     python tools/train.py configs/elfatt/mask-rcnn_swin-t-elfatt_fpn_ms-crop-3x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/mask-rcnn_swin-t-elfatt.py', '../_base_/settings/coco-instance_swin-ms-crop-3x.py']
+_base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/coco-instance_swin-ms-crop-3x.py']
+model = dict(backbone=dict(attention='elfatt'))

@@ -3,4 +3,4 @@ python tools/train.py configs/elfatt/retinanet_cswin-b-elfatt_fpn_1x_cityscapes.
 """
 
 _base_ = ['../_base_/models/retinanet_cswin-b-elfatt.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
-model = dict(bbox_head=dict(num_classes=8))
+model = _base_.cityscapes_model

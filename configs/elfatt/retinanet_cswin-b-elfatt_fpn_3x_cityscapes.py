@@ -3,4 +3,4 @@ python tools/train.py configs/elfatt/retinanet_cswin-b-elfatt_fpn_3x_cityscapes.
 """
 
 _base_ = ['../_base_/models/retinanet_cswin-b-elfatt.py', '../_base_/settings/cityscapes-detection_swin-3x.py']
-model = dict(bbox_head=dict(num_classes=8))
+model = _base_.cityscapes_model

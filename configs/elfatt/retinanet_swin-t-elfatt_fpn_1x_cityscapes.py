@@ -2,5 +2,5 @@
 python tools/train.py configs/elfatt/retinanet_swin-t-elfatt_fpn_1x_cityscapes.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/retinanet_swin-t-elfatt.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
-model = dict(bbox_head=dict(num_classes=8))
+_base_ = ['../_base_/models/retinanet_swin-t.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
+model = dict(backbone=dict(attention='elfatt'), **_base_.cityscapes_model)

@@ -3,4 +3,5 @@
         --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/upernet_cswin-t-elfatt_cityscapes.py', '../_base_/settings/cityscapes-768x768_swin-3x.py']
+_base_ = ['../_base_/models/upernet_cswin-t-elfatt.py', '../_base_/settings/cityscapes-768x768_swin-3x.py']
+model = _base_.cityscapes_model

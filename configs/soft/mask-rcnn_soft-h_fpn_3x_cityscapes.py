@@ -3,8 +3,4 @@ python tools/train.py configs/soft/mask-rcnn_soft-h_fpn_3x_cityscapes.py --cfg-o
 """
 
 _base_ = ['../_base_/models/mask-rcnn_soft-t.py', '../_base_/settings/cityscapes-instance_3x.py']
-model = dict(
-    backbone=dict(arch='huge'),
-    neck=dict(in_channels=[64, 128, 352, 512]),
-    roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)),
-)
+model = dict(backbone=dict(arch='huge'), neck=dict(in_channels=[64, 128, 352, 512]), **_base_.cityscapes_model)

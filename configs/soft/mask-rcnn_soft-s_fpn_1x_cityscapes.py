@@ -2,5 +2,5 @@
 python tools/train.py configs/soft/mask-rcnn_soft-s_fpn_1x_cityscapes.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/mask-rcnn_soft-s.py', '../_base_/settings/cityscapes-instance_1x.py']
-model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))
+_base_ = ['../_base_/models/mask-rcnn_soft-t.py', '../_base_/settings/cityscapes-instance_1x.py']
+model = dict(backbone=dict(arch='small'), **_base_.cityscapes_model)

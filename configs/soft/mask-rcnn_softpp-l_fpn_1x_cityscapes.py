@@ -3,4 +3,4 @@ python tools/train.py configs/soft/mask-rcnn_softpp-l_fpn_1x_cityscapes.py --cfg
 """
 
 _base_ = ['../_base_/models/mask-rcnn_softpp-l.py', '../_base_/settings/cityscapes-instance_1x.py']
-model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))
+model = _base_.cityscapes_model

@@ -2,5 +2,5 @@
 python tools/train.py configs/soft/mask-rcnn_softpp-m_fpn_3x_cityscapes.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/mask-rcnn_softpp-m.py', '../_base_/settings/cityscapes-instance_3x.py']
-model = dict(roi_head=dict(bbox_head=dict(num_classes=8), mask_head=dict(num_classes=8)))
+_base_ = ['../_base_/models/mask-rcnn_softpp-s.py', '../_base_/settings/cityscapes-instance_3x.py']
+model = dict(backbone=dict(arch='medium'), **_base_.cityscapes_model)

@@ -2,4 +2,5 @@
 python tools/train.py configs/soft/mask-rcnn_softpp-m_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/mask-rcnn_softpp-m.py', '../_base_/settings/coco-instance_3x.py']
+_base_ = ['../_base_/models/mask-rcnn_softpp-s.py', '../_base_/settings/coco-instance_3x.py']
+model = dict(backbone=dict(arch='medium'))

@@ -2,5 +2,5 @@
 python tools/train.py configs/soft/retinanet_soft-s_fpn_1x_cityscapes.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/retinanet_soft-s.py', '../_base_/settings/cityscapes-detection_1x.py']
-model = dict(bbox_head=dict(num_classes=8))
+_base_ = ['../_base_/models/retinanet_soft-t.py', '../_base_/settings/cityscapes-detection_1x.py']
+model = dict(backbone=dict(arch='small'), **_base_.cityscapes_model)

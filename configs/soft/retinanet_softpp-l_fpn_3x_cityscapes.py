@@ -3,4 +3,4 @@ python tools/train.py configs/soft/retinanet_softpp-l_fpn_3x_cityscapes.py --cfg
 """
 
 _base_ = ['../_base_/models/retinanet_softpp-l.py', '../_base_/settings/cityscapes-detection_3x.py']
-model = dict(bbox_head=dict(num_classes=8))
+model = _base_.cityscapes_model

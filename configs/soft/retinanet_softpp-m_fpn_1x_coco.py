@@ -2,4 +2,5 @@
 python tools/train.py configs/soft/retinanet_softpp-m_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/retinanet_softpp-m.py', '../_base_/settings/coco-detection_1x.py']
+_base_ = ['../_base_/models/retinanet_softpp-s.py', '../_base_/settings/coco-detection_1x.py']
+model = dict(backbone=dict(arch='medium'))

@@ -2,5 +2,5 @@
 python tools/train.py configs/soft/retinanet_softpp-m_fpn_3x_cityscapes.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/retinanet_softpp-m.py', '../_base_/settings/cityscapes-detection_3x.py']
-model = dict(bbox_head=dict(num_classes=8))
+_base_ = ['../_base_/models/retinanet_softpp-s.py', '../_base_/settings/cityscapes-detection_3x.py']
+model = dict(backbone=dict(arch='medium'), **_base_.cityscapes_model)

@@ -2,9 +2,5 @@
 python tools/train.py configs/soft/upernet_soft-h_1x_cityscapes-768x768.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/upernet_soft-s_cityscapes.py', '../_base_/settings/cityscapes-768x768_soft-1x.py']
-model = dict(
-    backbone=dict(arch='huge', drop_path_rate=0.3),
-    decode_head=dict(in_channels=[64, 128, 352, 512]),
-    auxiliary_head=dict(in_channels=352),
-)
+_base_ = ['../_base_/models/upernet_soft-h.py', '../_base_/settings/cityscapes-768x768_soft-1x.py']
+model = dict(backbone=dict(drop_path_rate=0.3), **_base_.cityscapes_model)

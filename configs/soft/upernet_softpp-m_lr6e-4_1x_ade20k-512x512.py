@@ -3,4 +3,5 @@
     python tools/train.py configs/soft/upernet_softpp-m_lr6e-4_1x_ade20k-512x512.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/upernet_softpp-m.py', '../_base_/settings/ade20k-512x512_lr6e-4-1x.py']
+_base_ = ['../_base_/models/upernet_softpp-s.py', '../_base_/settings/ade20k-512x512_lr6e-4-1x.py']
+model = dict(backbone=dict(arch='medium'))

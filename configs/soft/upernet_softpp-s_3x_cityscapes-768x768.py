@@ -2,4 +2,5 @@
 python tools/train.py configs/soft/upernet_softpp-s_3x_cityscapes-768x768.py --cfg-options pretrained=WEIGHTS
 """
 
-_base_ = ['../_base_/models/upernet_softpp-s_cityscapes.py', '../_base_/settings/cityscapes-768x768_soft-3x.py']
+_base_ = ['../_base_/models/upernet_softpp-s.py', '../_base_/settings/cityscapes-768x768_soft-3x.py']
+model = _base_.cityscapes_model

@@ -8,3 +8,35 @@ from them by import:
     with read_base():
         from mmlinattn.configs.soft.mask_rcnn_softpp_t_fpn_1x_coco import *
 """
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from mmengine.config import Config, ConfigDict
+
+
+def library_config(name: str) -> ConfigDict:
+    """Reads a config of another library, for a config of ours that takes a part of it.
+
+    MMEngine inherits whole configs, and takes one with an import statement for one in
+    the new style, which can't inherit from others. So configs of ours call
+    ``__import__('mmlinattn.configs').configs.library_config(...)``, and keep the result
+    under a name with two underscores, which heirs do not get.
+
+    Args:
+        name (str): Scope and path, such as
+            ``'mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py'``.
+
+    Returns:
+        ConfigDict: The config, with its bases merged.
+
+    Raises:
+        FileNotFoundError: If the library has no such config.
+        ModuleNotFoundError: If the library is not installed.
+    """
+    scope, _, path = name.partition('::')
+    spec = find_spec(scope)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f'{name!r} needs {scope}, which is not installed')
+    folder = Path(spec.origin).parent / '.mim' / 'configs'
+    return Config.fromfile(folder / path)._cfg_dict

@@ -31,42 +31,36 @@ def names():
     return list(NAMES)
 
 
+def read(path):
+    return yaml.safe_load((ROOT / path).read_text())
+
+
+METAFILES = [read(path) for path in read('model-index.yml')['Import']]
+ENTRIES = {model['Name']: model for meta in METAFILES for model in meta['Models']}
+
+
 @pytest.fixture(scope='session')
 def metafiles():
     """Contents of the metafiles that the index imports."""
-    index = yaml.safe_load((ROOT / 'model-index.yml').read_text())
-    return [yaml.safe_load((ROOT / path).read_text()) for path in index['Import']]
+    return METAFILES
 
 
 @pytest.fixture
-def entry(name, metafiles):
+def entry(name):
     """What a metafile says of the config `name`."""
-    models = {model['Name']: model for meta in metafiles for model in meta['Models']}
-    return models[name]
+    return ENTRIES[name]
 
 
 @pytest.fixture(scope='session')
 def config_path_of():
     """Path of a config of ours by its name."""
-    return lambda name: NAMES[name]
-
-
-@pytest.fixture
-def config_path(name):
-    """Path of the config `name`."""
-    return NAMES[name]
+    return NAMES.__getitem__
 
 
 @pytest.fixture
 def downstream(name):
     """Whether the config `name` is one of detection or segmentation."""
     return '_in1k' not in name
-
-
-@pytest.fixture
-def backbone_id(name, downstream):
-    """The backbone's id in the name of a config."""
-    return name.split('_')[int(downstream)]
 
 
 @pytest.fixture
@@ -106,26 +100,15 @@ def meta_model():
 
 
 def pytest_generate_tests(metafunc):
-    """Tests with a `name` run for all configs, or, if their module has a `kind_of`, for
-    the smallest config of each kind; a module's QUICK says for which ones they run in
-    the normal test run, too."""
-    if 'name' not in metafunc.fixturenames:
-        return
-    quick = getattr(metafunc.module, 'QUICK', '')
-    names = list(NAMES)
-    if kind_of := getattr(metafunc.module, 'kind_of', None):
-        by_size = sorted(names, key=lambda name: (size_rank(name), name))
-        names = {kind_of(name): name for name in reversed(by_size)}.values()
-    metafunc.parametrize(
-        'name',
-        [
-            pytest.param(name, marks=() if re.search(quick, name) else pytest.mark.full)
-            for name in sorted(names)
-        ],
-    )
-
-
-def size_rank(name):
-    """How large a config's backbone is, by the letter in its name."""
-    letter = re.search(r'(?:soft|softpp|swin|deit|cait|vit)-(xxs|[tsmlhb])', name)
-    return ('xxs', 't', 's', 'm', 'l', 'h', 'b').index(letter[1])
+    """Tests with a `name` run for all configs; a module's QUICK says for which ones in
+    the normal test run, too. Those with a `smallest` run for the smallest config of
+    each kind, which its module's `kind_of` tells by the name."""
+    if 'name' in metafunc.fixturenames:
+        quick = getattr(metafunc.module, 'QUICK', '')
+        marks = {x: () if re.search(quick, x) else pytest.mark.full for x in NAMES}
+        params = [pytest.param(x, marks=mark) for x, mark in marks.items()]
+        metafunc.parametrize('name', params)
+    if 'smallest' in metafunc.fixturenames:
+        by_size = sorted(ENTRIES, key=lambda x: -ENTRIES[x]['Metadata']['Parameters'])
+        kinds = {metafunc.module.kind_of(name): name for name in by_size}
+        metafunc.parametrize('smallest', kinds.values())

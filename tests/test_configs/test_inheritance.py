@@ -11,16 +11,7 @@ from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.modern
 
-ROOT = Path(__file__).parents[2]
 INSTALLED = Path(mmlinattn.__file__).parent / '.mim' / 'configs'
-BASES = [
-    'mask-rcnn_softpp-s_fpn_3x_coco',
-    'upernet_softpp-s_1x_ade20k-512x512',
-    'soft-m_in1k',
-]
-needs_install = pytest.mark.skipif(
-    not INSTALLED.is_dir(), reason='mmlinattn is not installed'
-)
 
 
 @pytest.fixture
@@ -47,43 +38,39 @@ def scopes(node):
 
 
 @pytest.mark.parametrize('relative', [True, False])
-def test_by_path(child, tmp_path, relative):
-    base = ROOT / 'configs/soft/retinanet_softpp-t_fpn_1x_coco.py'
+@pytest.mark.parametrize(
+    'config_name',
+    ['retinanet_softpp-t_fpn_1x_coco', 'mask2former_softpp-s_lsj-50e_coco'],
+)
+def test_by_path(child, tmp_path, config_path_of, config_name, relative):
+    base = config_path_of(config_name)
+    expected = Config.fromfile(str(base))
     if relative:
         base = os.path.relpath(base, tmp_path / 'project')
-    path = child(str(base), "pretrained = 'mine.pth'")
     # as `mim train mmdet` reads it
-    cfg = Config.fromfile(path)
+    cfg = Config.fromfile(child(str(base), "pretrained = 'mine.pth'"))
     assert cfg.pretrained == 'mine.pth'
-    expected = Config.fromfile(
-        str(ROOT / 'configs/soft/retinanet_softpp-t_fpn_1x_coco.py')
-    )
     assert cfg.model == expected.model
 
 
-@needs_install
-@pytest.mark.parametrize('base', BASES)
-def test_by_scope(child, base):
-    path = child(f'mmlinattn::soft/{base}.py')
-    cfg = load_config(path)
+@pytest.mark.skipif(not INSTALLED.is_dir(), reason='mmlinattn is not installed')
+@pytest.mark.parametrize(
+    'base',
+    [
+        'mask-rcnn_softpp-s_fpn_3x_coco',
+        'upernet_softpp-s_1x_ade20k-512x512',
+        'upernet_softpp-s_1x_cityscapes-768x768',
+        'soft-m_in1k',
+    ],
+)
+def test_by_scope(child, base, build_model):
+    change = 'model = dict(backbone=dict(drop_path_rate=0.25))'
+    path = child(f'mmlinattn::soft/{base}.py', change)
+    cfg = load_config(path, {'pretrained': 'mine.pth'})
     expected = load_config(str(INSTALLED / 'soft' / f'{base}.py'))
+    expected.model.backbone.drop_path_rate = 0.25
+    expected.pretrained = 'mine.pth'
     assert cfg.to_dict() == expected.to_dict()
     assert 'mmlinattn' not in scopes(cfg.to_dict())
-
-
-@needs_install
-def test_by_scope_override(child):
-    path = child(
-        'mmlinattn::soft/mask-rcnn_softpp-s_fpn_3x_coco.py',
-        "model = dict(backbone=dict(arch='tiny'))",
-    )
-    cfg = load_config(path, {'pretrained': 'mine.pth'})
-    assert cfg.model.backbone.arch == 'tiny'
-    assert cfg.pretrained == 'mine.pth'
-
-
-@needs_install
-@pytest.mark.parametrize('base', BASES)
-def test_by_scope_builds(child, base, build_model):
-    model = build_model(load_config(child(f'mmlinattn::soft/{base}.py')), 'meta')
-    assert type(model.backbone).__module__ == 'mmlinattn.models.backbones.soft'
+    backbone = build_model(cfg, 'meta').backbone
+    assert type(backbone).__module__ == 'mmlinattn.models.backbones.soft'

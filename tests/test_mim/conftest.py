@@ -5,16 +5,16 @@ images are and how long it goes on, and fix the seed."""
 import json
 import math
 import os
-import signal
+import re
 import subprocess
 import sys
 import sysconfig
-import time
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
-import torch
+
+from mmlinattn.utils import load_config
 
 PYTHON = sys.executable
 MIM = Path(PYTHON).with_name('mim')
@@ -60,32 +60,6 @@ class User:
         )
         assert (done.returncode != 0) == fails, tail(done.stdout)
         return done.stdout
-
-    def run_until(self, reached, *command):
-        """Runs a command and kills it, with all that it started, at a moment.
-
-        Args:
-            reached (Callable): Tells whether the moment has come.
-            *command: The command.
-        """
-        log = self.folder / 'killed.log'
-        with open(log, 'w') as file:
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                cwd=self.folder,
-                env=self.env,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
-        try:
-            while not reached():
-                assert process.poll() is None, tail(log.read_text())
-                time.sleep(0.1)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
 
     def mim(self, *args, fails=False):
         """Runs mim, and returns what it printed."""
@@ -168,21 +142,11 @@ class Training:
         return path
 
     @property
-    def iterations(self):
-        """Numbers of the iterations that this run logged."""
-        return [line['iter'] for line in self.log if 'loss' in line]
-
-    @property
     def metrics(self):
         """Metrics of the last validation by name."""
         losses = [line['loss'] for line in self.log if 'loss' in line]
         assert losses and all(math.isfinite(loss) for loss in losses)
         return metrics_of([line for line in self.log if 'loss' not in line][-1])
-
-    def optimizer_steps(self):
-        """Numbers of steps that the optimizer has made, one for each parameter."""
-        state = torch.load(self.checkpoint, map_location='cpu', weights_only=False)
-        return {int(entry['step']) for entry in state['optimizer']['state'].values()}
 
 
 def metrics_of(line):
@@ -276,186 +240,76 @@ def remove_checkpoints(folder):
 
 @pytest.fixture(scope='session')
 def quick(data):
-    """Options that make a config of a kind quick, by the kind's name."""
+    """Options that make a config quick: where its data is, how large images are."""
 
-    def get(kind, **more):
+    def get(config, **more):
+        cfg = load_config(str(config))
+        layout = next(x for x in LAYOUTS if x in innermost(cfg.train_dataloader).type)
+        root = data(LAYOUTS[layout])
         options = {
             'randomness.seed': 0,
-            'train_dataloader.batch_size': 2,
             # no test downloads weights
             'pretrained': None,
+            'train_dataloader.batch_size': 2,
         }
-        for split in ('train', 'val', 'test'):
-            options[f'{split}_dataloader.num_workers'] = 0
-            options[f'{split}_dataloader.persistent_workers'] = False
-        options.update(KINDS[kind](data))
+        wide = layout == 'Cityscapes' or cfg.default_scope == 'mmseg'
+        for key, value in leaves_of(cfg.to_dict()):
+            quicker = quick_value(key, value, root, wide)
+            if quicker is not None and re.match(QUICK_PARTS, key):
+                options[key] = quicker
         return {**options, **more}
 
     return get
 
 
-def both(options):
-    """The same for validation and test."""
-    return {
-        f'{split}_{key}': value
-        for split in ('val', 'test')
-        for key, value in options.items()
-    }
-
-
-def coco(data):
-    root, scale = data('coco'), f'({SIDE},{SIDE})'
-    return {
-        'train_dataloader.dataset.data_root': f'{root}/',
-        'train_dataloader.dataset.pipeline.2.scale': scale,
-        **both(
-            {
-                'dataloader.dataset.data_root': f'{root}/',
-                'dataloader.dataset.pipeline.1.scale': scale,
-                'evaluator.ann_file': f'{root}/annotations/instances_val2017.json',
-            }
-        ),
-    }
-
-
-def coco_3x(data):
-    options = coco(data)
-    scale = options.pop('train_dataloader.dataset.pipeline.2.scale')
-    return {**options, 'train_dataloader.dataset.pipeline.2.scales': f'[{scale}]'}
-
-
-def crops(scale):
-    """Of a pipeline that draws between resizing, and resizing, cropping, resizing."""
-    choice = 'train_dataloader.dataset.pipeline.3.transforms'
-    return {
-        f'{choice}.0.0.scales': f'[{scale}]',
-        f'{choice}.1.0.scales': f'[{scale}]',
-        f'{choice}.1.1.crop_size': f'({SIDE // 2},{SIDE})',
-        f'{choice}.1.2.scales': f'[{scale}]',
-    }
-
-
-def coco_crops(data):
-    options = coco(data)
-    scale = options.pop('train_dataloader.dataset.pipeline.2.scale')
-    return {**options, **crops(scale)}
-
-
-def coco_jittered(data):
-    options = coco(data)
-    scale = options.pop('train_dataloader.dataset.pipeline.2.scale')
-    root = options.pop('train_dataloader.dataset.data_root')
-    return {
-        **options,
-        'train_dataloader.dataset.times': 1,
-        'train_dataloader.dataset.dataset.data_root': root,
-        'train_dataloader.dataset.dataset.pipeline.2.scale': scale,
-        'train_dataloader.dataset.dataset.pipeline.3.crop_size': scale,
-        'model.data_preprocessor.batch_augments.0.size': scale,
-    }
-
-
-def coco_queries(data):
-    options = coco(data)
-    scale = options.pop('train_dataloader.dataset.pipeline.2.scale')
-    return {
-        **options,
-        'train_dataloader.dataset.pipeline.3.scale': scale,
-        'train_dataloader.dataset.pipeline.4.crop_size': scale,
-        'model.data_preprocessor.batch_augments.0.size': scale,
-    }
-
-
-def cityscapes_boxes(data):
-    root, scale = data('cityscapes'), f'({2 * SIDE},{SIDE})'
-    annotations = f'{root}/annotations/instancesonly_filtered_gtFine_val.json'
-    return {
-        'train_dataloader.dataset.times': 1,
-        'train_dataloader.dataset.dataset.data_root': f'{root}/',
-        'train_dataloader.dataset.dataset.pipeline.2.scale': f'[{scale},{scale}]',
-        **both(
-            {
-                'dataloader.dataset.data_root': f'{root}/',
-                'dataloader.dataset.pipeline.1.scale': scale,
-                'evaluator.ann_file': annotations,
-            }
-        ),
-    }
-
-
-def cityscapes_instances(data):
-    options = cityscapes_boxes(data)
-    for split in ('val', 'test'):
-        key = f'{split}_evaluator'
-        options[f'{key}.0.ann_file'] = options.pop(f'{key}.ann_file')
-        options[f'{key}.1.seg_prefix'] = data('cityscapes') / 'gtFine' / 'val'
-    return options
-
-
-def segmentation(root, scale):
-    size = f'({SIDE},{SIDE})'
-    return {
-        'model.data_preprocessor.size': size,
-        'train_dataloader.dataset.data_root': root,
-        'train_dataloader.dataset.pipeline.2.scale': scale,
-        'train_dataloader.dataset.pipeline.3.crop_size': size,
-        'default_hooks.logger.interval': 1,
-        **both(
-            {
-                'dataloader.dataset.data_root': root,
-                'dataloader.dataset.pipeline.1.scale': scale,
-            }
-        ),
-    }
-
-
-def ade20k(data):
-    return segmentation(data('ade20k'), f'({4 * SIDE},{SIDE})')
-
-
-def ade20k_queries(data):
-    options = ade20k(data)
-    del options['train_dataloader.dataset.pipeline.2.scale']
-    return {
-        **options,
-        'train_dataloader.dataset.pipeline.2.scales': f'[{SIDE}]',
-        'train_dataloader.dataset.pipeline.2.max_size': 4 * SIDE,
-    }
-
-
-def cityscapes(data):
-    return {
-        **segmentation(data('cityscapes'), f'({2 * SIDE},{SIDE})'),
-        'model.test_cfg.crop_size': f'({SIDE},{SIDE})',
-        'model.test_cfg.stride': f'({SIDE // 2},{SIDE // 2})',
-    }
-
-
-def imagenet(data):
-    root = data('imagenet')
-    return {
-        'train_dataloader.dataset.data_root': root,
-        'train_dataloader.dataset.pipeline.1.scale': SIDE,
-        **both(
-            {
-                'dataloader.dataset.data_root': root,
-                'dataloader.dataset.pipeline.1.scale': SIDE,
-                'dataloader.dataset.pipeline.2.crop_size': SIDE,
-            }
-        ),
-    }
-
-
-KINDS = dict(
-    coco=coco,
-    coco_3x=coco_3x,
-    coco_crops=coco_crops,
-    coco_jittered=coco_jittered,
-    coco_queries=coco_queries,
-    cityscapes_boxes=cityscapes_boxes,
-    cityscapes_instances=cityscapes_instances,
-    ade20k=ade20k,
-    ade20k_queries=ade20k_queries,
-    cityscapes=cityscapes,
-    imagenet=imagenet,
+LAYOUTS = dict(
+    Coco='coco', Cityscapes='cityscapes', ADE20K='ade20k', ImageNet='imagenet'
 )
+QUICK_PARTS = r'\w+_(dataloader|evaluator)\.|model\.(data_preprocessor|test_cfg)\.'
+
+
+def innermost(dataset):
+    while 'dataset' in dataset:
+        dataset = dataset.dataset
+    return dataset
+
+
+def leaves_of(node, key=''):
+    """Dotted keys and values of a config; lists of numbers are values."""
+    if isinstance(node, dict):
+        node = node.items()
+    elif isinstance(node, list) and any(isinstance(x, (dict, list)) for x in node):
+        node = enumerate(node)
+    else:
+        yield key, node
+        return
+    for name, child in node:
+        yield from leaves_of(child, f'{key}.{name}'.strip('.'))
+
+
+def quick_value(key, value, root, wide):
+    """What to override a value by, or None."""
+    name = key.rpartition('.')[2]
+    whole = f'({SIDE},{SIDE})'
+    resized = f'({(1 + wide) * SIDE},{SIDE})'
+    if name == 'data_root':
+        return f'{root}/'
+    if name in ('ann_file', 'seg_prefix') and '_evaluator' in key:
+        return root / value.split('/', 2)[2]  # data/LAYOUT/
+    if name == 'scales':
+        return f'[{SIDE if isinstance(value[0], int) else resized}]'
+    if name == 'scale':
+        if isinstance(value, list):
+            return f'[{resized},{resized}]'
+        return SIDE if isinstance(value, int) else resized
+    if name == 'crop_size' and value == (384, 600):
+        return f'({SIDE // 2},{SIDE})'
+    return {
+        'crop_size': SIDE if isinstance(value, int) else whole,
+        'size': whole,
+        'stride': f'({SIDE // 2},{SIDE // 2})',
+        'max_size': 4 * SIDE,
+        'num_workers': 0,
+        'persistent_workers': False,
+        'times': 1,
+    }.get(name)

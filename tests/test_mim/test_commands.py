@@ -1,11 +1,9 @@
-"""What mim says about us, and a tool of ours that it runs."""
+"""What mim does with our index, and a tool of ours that it runs."""
 
 import json
 import sys
 
 import pytest
-
-import mmlinattn
 
 
 @pytest.fixture(autouse=True)
@@ -14,24 +12,11 @@ def mim_finds_us(modern):
         pytest.skip("onedl's mim fails on a distribution named like its module")
 
 
-def test_list(user):
-    rows = [line.split() for line in user.mim('list').splitlines()]
-    assert ['mmlinattn', mmlinattn.__version__] in [row[:2] for row in rows]
-
-
 def test_search(user, configs):
     lines = user.mim('search', 'mmlinattn').splitlines()
     found = [line.split()[-1] for line in lines if line.startswith('config id:')]
     families = configs.glob('[!_]*/*.py')
     assert sorted(found) == sorted(config.stem for config in families)
-
-
-def test_search_for_weights(user):
-    command = 'search', 'mmlinattn', '--model', 'swin-s', '--field', 'weight'
-    output = user.mim(*command, '--display-width', 200)
-    assert 'config id: swin-s_in1k' in output
-    assert 'swin_small_224_b16x64_300e_imagenet_20210615_110219-7f9d988b.pth' in output
-    assert 'no public weights of this config: train it first' in output
 
 
 def test_download_of_what_there_is_not(user):
@@ -50,16 +35,9 @@ def test_gridsearch(user):
 
 
 def test_run(user, configs):
-    user.mim(
-        'run',
-        'mmlinattn',
-        'get_flops',
-        configs / 'soft/softpp-t_in1k.py',
-        '--shape',
-        64,
-        '--out',
-        'flops.json',
-    )
+    config = configs / 'soft/softpp-t_in1k.py'
+    command = 'run', 'mmlinattn', 'get_flops', config, '--shape', 64
+    user.mim(*command, '--out', 'flops.json')
     report = json.loads((user.folder / 'flops.json').read_text())
     assert round(report['params'] / 1e6) == 13
     assert report['macs'] > 0
@@ -68,5 +46,4 @@ def test_run(user, configs):
 def test_train_finds_config_by_name(user):
     output = user.mim('train', 'mmlinattn', 'softpp-t_in1k.py', '--gpus', 0, fails=True)
     assert 'we find the config file in codebase mmlinattn' in output
-    assert 'train.py: error: ' in output
     assert "'data/imagenet/train': there is no such file or folder" in output

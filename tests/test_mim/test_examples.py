@@ -11,21 +11,15 @@ import torch
 from mmengine.runner import CheckpointLoader
 
 from mmlinattn.registry import MODELS
+from mmlinattn.utils import load_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ['README.md', *(f'docs/use/{x.name}' for x in ROOT.glob('docs/use/[a-z]*.md'))]
-# the name in mim and the kind of data, by the scope that a config inherits from
-LIBRARIES = {
-    'mmdet': ('mmdet', 'coco'),
-    'mmlinattn': ('mmlinattn', 'coco'),
-    'mmpretrain': ('mmpretrain', 'imagenet'),
-    'mmseg': ('mmsegmentation', 'ade20k'),
-}
 EPOCH = {'train_cfg.max_epochs': 1, 'train_dataloader.dataset.indices': 4}
 TWO_STEPS = {
-    'coco': EPOCH,
-    'imagenet': {**EPOCH, 'param_scheduler.1.begin': 0},
-    'ade20k': {'train_cfg.max_iters': 2, 'default_hooks.checkpoint.interval': 2},
+    'mmdet': EPOCH,
+    'mmpretrain': {**EPOCH, 'param_scheduler.1.begin': 0},
+    'mmseg': {'train_cfg.max_iters': 2, 'default_hooks.checkpoint.interval': 2},
 }
 
 
@@ -58,11 +52,12 @@ def example(request, user, quick, monkeypatch):
         monkeypatch.syspath_prepend(str(user.folder))
         user.env['PYTHONPATH'] = str(user.folder)
     scope = re.search(r"_base_ = '(\w+)::", text)
-    library, kind = LIBRARIES[scope[1] if scope else 'mmdet']
-    options = quick(kind, **TWO_STEPS[kind])
-    if scope and scope[1] != 'mmlinattn':
-        del options['pretrained']  # a variable of our configs
-    yield config, library, options
+    cfg = load_config(str(config))
+    options = quick(config, **TWO_STEPS[cfg.default_scope])
+    if 'pretrained' not in cfg:  # a variable of our configs
+        del options['pretrained']
+    library = scope[1] if scope else cfg.default_scope
+    yield config, 'mmsegmentation' if library == 'mmseg' else library, options
     sys.modules.pop('my_attention', None)
     MODELS.module_dict.pop('LinearAttention', None)
 
@@ -76,20 +71,7 @@ def assert_two_steps(work_dir):
     assert max(rates) < 0.002
 
 
-def parametrize(quick):
-    """All pages; what is not among the quick ones takes minutes together."""
-    return pytest.mark.parametrize(
-        'example',
-        [
-            pytest.param(page, marks=[] if page in quick else pytest.mark.full)
-            for page in PAGES
-        ],
-        ids=PAGES,
-        indirect=True,
-    )
-
-
-@parametrize(quick=PAGES)
+@pytest.mark.parametrize('example', PAGES, indirect=True)
 def test_our_tool_trains_it(example, user, monkeypatch):
     config, _, options = example
     monkeypatch.chdir(user.folder)
@@ -107,7 +89,7 @@ def test_our_tool_trains_it(example, user, monkeypatch):
     assert_two_steps(user.folder / 'train')
 
 
-@parametrize(quick=['README.md'])
+@pytest.mark.parametrize('example', ['README.md'], indirect=True)
 def test_mim_trains_it(example, user):
     config, library, options = example
     assert_two_steps(user.train(library, config, options).work_dir)

@@ -4,7 +4,6 @@ import pytest
 from mmengine.config import Config
 
 SHORT = {'train_cfg.max_epochs': 1}
-DETECTION = {**SHORT, 'model.test_cfg.score_thr': 0}
 RETINANET = 'soft/retinanet_softpp-t_fpn_1x_coco.py'
 CHANGE = 'model = dict(backbone=dict(drop_path_rate=0.25))\n'
 
@@ -30,24 +29,17 @@ def assert_changed(training, config):
     assert training.metrics
 
 
-@pytest.mark.modern
-def test_scope_in_our_tool(user, project, quick):
-    config = project('project/mine.py', f"_base_ = 'mmlinattn::{RETINANET}'\n{CHANGE}")
-    training = user.train('tools', config, quick('coco', **DETECTION))
-    assert_changed(training, config)
-
-
 def test_scope_in_mim_train_mmlinattn(user, project, quick):
     config = project(
         'project/mine.py', f"_base_ = 'mmlinattn::soft/softpp-t_in1k.py'\n{CHANGE}"
     )
-    training = user.train('mmlinattn', config, quick('imagenet', **SHORT))
+    training = user.train('mmlinattn', config, quick(config, **SHORT))
     assert_changed(training, config)
 
 
 def test_scope_is_refused_in_mim_train_mmdet(user, project, quick):
     config = project('project/mine.py', f"_base_ = 'mmlinattn::{RETINANET}'\n{CHANGE}")
-    command = user.train_command('mmdet', config, 'train', quick('coco'))
+    command = user.train_command('mmdet', config, 'train', quick(config))
     output = user.run(*command, fails=True)
     assert 'does not support to load mmlinattn config' in output
 
@@ -55,8 +47,8 @@ def test_scope_is_refused_in_mim_train_mmdet(user, project, quick):
 def test_paths_in_mim_train_mmdet(user, project, configs, quick):
     project('project/base.py', f"_base_ = '{configs / RETINANET}'\n")
     config = project('another/mine.py', f"_base_ = '../project/base.py'\n{CHANGE}")
-    training = user.train('mmdet', config, quick('coco', **DETECTION))
-    assert_changed(training, config)
+    options = quick(config, **SHORT, **{'model.test_cfg.score_thr': 0})
+    assert_changed(user.train('mmdet', config, options), config)
 
 
 @pytest.mark.modern
@@ -69,5 +61,5 @@ def test_foreign_project_names_our_backbone(user, project, quick):
         "arch='tiny'),\n"
         '    neck=dict(in_channels=[64, 128, 256, 512]))\n',
     )
-    training = user.train('mmdet', config, quick('coco', **DETECTION))
-    assert training.metrics
+    options = quick(config, **SHORT, **{'model.test_cfg.score_thr': 0})
+    assert user.train('mmdet', config, options).metrics

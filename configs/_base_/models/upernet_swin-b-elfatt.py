@@ -1,7 +1,7 @@
-_base_ = './upernet_swin-t-elfatt.py'
+_base_ = './upernet_swin-t.py'
 pretrained = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.0/swin_base_patch4_window7_224.pth'
 model = dict(
-    backbone=dict(arch='base', drop_path_rate=0.6),
+    backbone=dict(arch='base', attention='elfatt', drop_path_rate=0.6),
     decode_head=dict(in_channels=[128, 256, 512, 1024]),
     auxiliary_head=dict(in_channels=512),
 )

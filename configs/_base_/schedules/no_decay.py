@@ -4,18 +4,12 @@ and LayerScale's factors (scale1, scale2)."""
 optim_wrapper = dict(
     paramwise_cfg=dict(
         norm_decay_mult=0.0,
-        custom_keys=dict(
-            pos_embed=dict(decay_mult=0.0),
-            relative_position_bias_table=dict(decay_mult=0.0),
-            agent_bias=dict(decay_mult=0.0),
-            query_bias=dict(decay_mult=0.0),
-            focus_scale=dict(decay_mult=0.0),
-            cls_token=dict(decay_mult=0.0),
-            omega=dict(decay_mult=0.0),
-            dc_scale=dict(decay_mult=0.0),
-            hc_scale=dict(decay_mult=0.0),
-            scale1=dict(decay_mult=0.0),
-            scale2=dict(decay_mult=0.0),
-        ),
+        custom_keys={
+            key: dict(decay_mult=0.0)
+            for key in (
+                *('pos_embed', 'relative_position_bias_table', 'agent_bias', 'query_bias', 'focus_scale'),
+                *('cls_token', 'omega', 'dc_scale', 'hc_scale', 'scale1', 'scale2'),
+            )
+        },
     )
 )

@@ -1,3 +1,6 @@
-_base_ = ['mmseg::_base_/datasets/ade20k.py', '../schedules/ade20k_3x.py', '../seg_runtime.py']
-# a checkpoint wherever there is a validation
-default_hooks = dict(checkpoint=dict(interval=16000))
+"""480k iterations: three times as long as 1x."""
+
+_base_ = './ade20k-512x512_swin-1x.py'
+train_cfg = dict(max_iters=480000)
+param_scheduler = _base_.param_scheduler
+param_scheduler[1].update(end=480000)

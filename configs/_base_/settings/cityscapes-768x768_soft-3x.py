@@ -1,4 +1,6 @@
-_base_ = './cityscapes-768x768_swin-3x.py'
-# as SOFT's authors configure it: no weight decay, heads ten times as fast, batch 16 here too
-optim_wrapper = dict(optimizer=dict(weight_decay=0.0), paramwise_cfg=dict(custom_keys=dict(head=dict(lr_mult=10.0))))
-auto_scale_lr = dict(base_batch_size=16)
+"""120k iterations: three times as long as 1x."""
+
+_base_ = './cityscapes-768x768_soft-1x.py'
+train_cfg = dict(max_iters=120000)
+param_scheduler = _base_.param_scheduler
+param_scheduler[1].update(end=120000)

@@ -1,5 +1,14 @@
-_base_ = ['../datasets/coco_instance_ms-crop.py', '../schedules/coco_3x.py', '../det_runtime.py']
-# as Swin and VMamba train detectors for 36 epochs, in mixed precision
-optim_wrapper = dict(type='AmpOptimWrapper', optimizer=dict(weight_decay=0.05))
-param_scheduler = _base_.param_scheduler
-param_scheduler[0].update(end=1000)
+"""36 epochs as Swin and VMamba train detectors, in mixed precision, on MMDetection's images for Swin.
+
+They are flipped; of half of them the shorter side is drawn from 480-800, half are made 400-600 large, cropped to
+384-600 and resized to 480-800, as DETR trains.
+"""
+
+_base_ = './coco-instance_swin-3x.py'
+
+__theirs = __import__('mmlinattn.configs').configs.library_config(
+    'mmdet::swin/mask-rcnn_swin-t-p4-w7_fpn_ms-crop-3x_coco.py'
+)
+train_pipeline = __theirs.train_pipeline
+train_dataloader = dict(dataset=dict(pipeline=train_pipeline))
+optim_wrapper = dict(type='AmpOptimWrapper')

@@ -1,2 +1,7 @@
-_base_ = ['../datasets/in1k_224.py', '../schedules/in1k_400e_cait.py', '../cls_runtime.py']
-train_dataloader = dict(sampler=dict(type='RepeatAugSampler'))
+"""As CaiT trains from scratch: DeiT's recipe, 400 epochs."""
+
+_base_ = './in1k-224_deit-300e.py'
+
+train_cfg = dict(max_epochs=400)
+param_scheduler = _base_.param_scheduler
+param_scheduler[1].update(end=400)

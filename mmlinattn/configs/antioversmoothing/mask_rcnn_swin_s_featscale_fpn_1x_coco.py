@@ -4,26 +4,10 @@ mask-rcnn_swin-s-featscale_fpn_1x_coco."""
 from mmengine.config import read_base
 
 with read_base():
-    from .._base_.datasets.coco_instance import *
-    from .._base_.det_runtime import *
-    from .._base_.models.mask_rcnn_fpn import *
-    from .._base_.schedules.coco_swin_1x import *
-
-from mmlinattn.models import SwinTransformer
+    from .._base_.mask_rcnn_swin_t_fpn_1x_coco import *
 
 pretrained = (
     'https://github.com/SwinTransformer/storage/releases/download/v1.0.0/'
     'swin_small_patch4_window7_224.pth'
 )
-model.merge(
-    dict(
-        backbone=dict(
-            type=SwinTransformer,
-            arch='small',
-            drop_path_rate=0.2,
-            attn_scale=False,
-            feat_scale=True,
-        ),
-        neck=dict(in_channels=[96, 192, 384, 768]),
-    )
-)
+model.backbone.update(arch='small', feat_scale=True)

@@ -4,21 +4,14 @@ mask-rcnn_softpp-t_fpn_1x_coco."""
 from mmengine.config import read_base
 
 with read_base():
-    from .._base_.datasets.coco_instance import *
-    from .._base_.det_runtime import *
-    from .._base_.models.mask_rcnn_fpn import *
-    from .._base_.schedules.coco_1x import *
+    from .._base_.mask_rcnn_fpn_1x_coco import *
 
 from mmlinattn.models import SOFTPlusPlus
 
-model.merge(
-    dict(
-        backbone=dict(
-            type=SOFTPlusPlus,
-            arch='tiny',
-            drop_path_rate=0.1,
-            norm_cfg=dict(type='SyncBN', requires_grad=True),
-        ),
-        neck=dict(in_channels=[64, 128, 256, 512]),
-    )
+model.backbone = dict(
+    type=SOFTPlusPlus,
+    arch='tiny',
+    drop_path_rate=0.1,
+    norm_cfg=dict(type='SyncBN', requires_grad=True),
 )
+model.neck.in_channels = [64, 128, 256, 512]

@@ -1,2 +1,0 @@
-_base_ = './mask-rcnn_soft-t.py'
-model = dict(backbone=dict(arch='large'))

@@ -1,2 +1,0 @@
-_base_ = './mask-rcnn_softpp-t.py'
-model = dict(backbone=dict(arch='medium'), neck=dict(in_channels=[96, 192, 384, 768]))

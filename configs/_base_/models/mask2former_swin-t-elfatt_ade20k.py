@@ -1,5 +1,0 @@
-_base_ = './mask2former_softpp-s_ade20k.py'
-pretrained = 'https://github.com/SwinTransformer/storage/releases/download/v1.0.0/swin_tiny_patch4_window7_224.pth'
-model = dict(
-    backbone=dict(_delete_=True, type='mmlinattn.SwinTransformer', arch='tiny', attention='elfatt', drop_path_rate=0.2)
-)

@@ -1,2 +1,0 @@
-_base_ = './retinanet_soft-t.py'
-model = dict(backbone=dict(arch='small'))

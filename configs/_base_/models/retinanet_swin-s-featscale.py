@@ -1,2 +1,0 @@
-_base_ = './retinanet_swin-s-attnscale.py'
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))

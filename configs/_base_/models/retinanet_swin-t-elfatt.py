@@ -1,2 +1,0 @@
-_base_ = './retinanet_swin-t.py'
-model = dict(backbone=dict(attention='elfatt'))

@@ -1,2 +1,0 @@
-_base_ = './upernet_deit-s24-attnscale.py'
-model = dict(backbone=dict(attn_scale=False, feat_scale=True))

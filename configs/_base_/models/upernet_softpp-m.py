@@ -1,6 +1,0 @@
-_base_ = './upernet_softpp-t.py'
-model = dict(
-    backbone=dict(arch='medium'),
-    decode_head=dict(in_channels=[96, 192, 384, 768]),
-    auxiliary_head=dict(in_channels=384),
-)

@@ -1,7 +1,0 @@
-"""UperNet on ADE20K, 480k iterations: three times as long as 1x."""
-
-_base_ = './ade20k_1x.py'
-
-train_cfg = dict(max_iters=480000)
-param_scheduler = _base_.param_scheduler
-param_scheduler[1].update(end=480000)

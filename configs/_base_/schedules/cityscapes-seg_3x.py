@@ -1,7 +1,0 @@
-"""UperNet on Cityscapes, 120k iterations: three times as long as 1x."""
-
-_base_ = './cityscapes-seg_1x.py'
-
-train_cfg = dict(max_iters=120000)
-param_scheduler = _base_.param_scheduler
-param_scheduler[1].update(end=120000)

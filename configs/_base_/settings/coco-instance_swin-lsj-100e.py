@@ -1,5 +1,0 @@
-_base_ = './coco-instance_lsj-100e.py'
-# as Swin and VMamba train detectors
-optim_wrapper = dict(optimizer=dict(weight_decay=0.05))
-param_scheduler = _base_.param_scheduler
-param_scheduler[0].update(end=1000)

@@ -1,3 +1,0 @@
-_base_ = './in1k-224_soft-300e.py'
-# SOFT-Medium in its authors' configs, for 1,024 images
-optim_wrapper = dict(optimizer=dict(lr=3.5e-4))
