@@ -964,7 +964,7 @@ OTHERS = [
     ),
     ('make_shapes', ['--layout', 'coco', '--out', 'x', '--num-val', 'x'], "'x'"),
     ('make_shapes', ['--layout', 'coco', '--out', 'x', '--seed', '-1'], 'seed'),
-    ('make_shapes', ['--layout', 'coco', '--out', 'x', '--size', '8', '8'], '32 32'),
+    ('make_shapes', ['--layout', 'coco', '--out', 'x', '--size', '8', '8'], '32 to'),
     ('make_shapes', ['--layout', 'coco', '--out', 'x', '--size', '8'], '--size'),
     ('quickstart', ['--out', 'mine.txt'], 'mine.txt'),
     ('quickstart', ['--out', 'foreign'], 'foreign'),

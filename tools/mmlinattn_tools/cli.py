@@ -6,7 +6,7 @@ import os.path as osp
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, Optional
@@ -98,6 +98,19 @@ def threads(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1024:
         raise argparse.ArgumentTypeError(f'must be 1 to 1024, got {text!r}')
     return int(text)
+
+
+def number(kind: type, least: float, most: float) -> Callable[[str], Any]:
+    """Type of an argument that is an int or a float from ``least`` to ``most``."""
+
+    def read(text: str) -> Any:
+        value = kind(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f'must be {least} to {most}, got {text}')
+        return value
+
+    read.__name__ = kind.__name__
+    return read
 
 
 def output_file(text: str) -> Path:
