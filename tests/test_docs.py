@@ -164,3 +164,13 @@ def test_commands_take_their_arguments(run_python):
             programs.append(words[words.index('tools/train.py') :])
     assert len(programs) > 30
     run_python(PARSE_ALL.format(programs), cwd=ROOT)
+
+
+def test_named_files_exist():
+    """Files that a sentence names; make docs checks the links."""
+    folders = 'benchmarks|configs|docs|mmlinattn|requirements|tests|tools'
+    pattern = rf'`((?:{folders})/[\w./+-]+\.(?:py|sh|md|yml|json|txt|npz))`'
+    for page, text in PAGES.items():
+        if page != 'CHANGELOG.md':
+            gone = [x for x in re.findall(pattern, text) if not (ROOT / x).exists()]
+            assert not gone, page
