@@ -116,4 +116,7 @@ def test_missing_compiler_is_named(make_env, commands, capsys):
     commands.append('fail')
     with pytest.raises(SystemExit):
         make_env.main([])
-    assert 'no C++ compiler found, `sudo apt install g++`' in capsys.readouterr().err
+    assert (
+        'built from source: no C++ compiler (`apt install g++`)'
+        in capsys.readouterr().err
+    )

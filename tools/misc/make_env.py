@@ -118,10 +118,13 @@ def install_mmcv(stack, python, pip):
         options = ['--no-deps', '--no-cache-dir', '--no-build-isolation', '-w', shelf]
         try:
             run(*pip, 'wheel', '--find-links', page, *options, requirement, **env)
-        except EnvError as error:
+        except EnvError:
             compiler = shutil.which(os.environ.get('CXX', 'c++').split()[0])
-            hint = '' if compiler else ': no C++ compiler found, `sudo apt install g++`'
-            raise EnvError(f'{error}{hint}') from None
+            reason = 'see above' if compiler else 'no C++ compiler (`apt install g++`)'
+            raise EnvError(
+                f'{page} has no {requirement} for this Python, and it could not be '
+                f'built from source: {reason}'
+            ) from None
     run(*pip, 'install', '--no-deps', '--force-reinstall', *shelf.glob(wheels))
     probe = [python, '-I', '-c', PROBE_MMCV]
     if subprocess.run([*probe, 'cpu']).returncode:
