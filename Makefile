@@ -2,12 +2,12 @@ python := $(or $(PYTHON),python3)
 make-env := $(python) tools/misc/make_env.py $(if $(PYTHON),--python $(PYTHON))
 stack-option := $(if $(STACK),--stack $(STACK))
 
-# Quick ones first: a mistake shows before the trainings start.
+# Quick tests come first, so that a mistake shows before the trainings start.
 long-tests := tests/test_configs tests/test_mim
 tests := $(filter-out $(long-tests),$(sort $(wildcard tests/test_*))) \
 	$(wildcard $(long-tests))
 
-# Made once, by the first Python that can make environments.
+# Made once, by the first Python that can create environments.
 lint := .venv-lint/bin/python -m
 lint-pythons := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.10 \
 	python3.9)
@@ -16,7 +16,7 @@ typed-python := $(firstword $(wildcard .venv/bin/python .venv-modern/bin/python)
 
 # One process per core, each with one thread: the tests' tensors are small.
 RUN := pytest
-# After a crash, the others would wait for ever for the tests of the lost process.
+# After a crash, other processes would wait forever for the tests of the lost one.
 pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --dist loadgroup \
 	--max-worker-restart 0
 
@@ -52,7 +52,7 @@ format: .venv-lint/installed.txt  ## format the code, fix what ruff can
 hooks: .venv-lint/installed.txt  ## check every commit of this clone (pre-commit)
 	@$(lint) pre_commit install
 
-# MkDocs reads the docstrings, and imports nothing of the package.
+# MkDocs reads the docstrings without importing the package.
 docs: .venv-docs/installed.txt  ## build the documentation in site/, links checked
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
 	@echo 'Open site/index.html through a server: python -m http.server -d site'
@@ -82,19 +82,19 @@ test: lint  ## check the code, then run the tests on every stack that has its Py
 test-full:  ## the same with the long tests
 	@$(MAKE) --no-print-directory test FULL=1
 
-# Threads that wait asleep: many times faster where cores are shared.
+# Threads that sleep while they wait are many times faster where cores are shared.
 test-openmmlab test-modern: export OMP_WAIT_POLICY ?= PASSIVE
 
 test-openmmlab:
 	@$(make-env) --stack openmmlab
 	OMP_NUM_THREADS=1 .venv/bin/$(RUN) $(pytest-options) $(tests) -m '$(if $(FULL),,not full)' $(ARGS)
 
-test-modern:  # its share: the tests marked so
+test-modern:  # only the tests that are marked for it
 	@$(make-env) --stack modern
 	OMP_NUM_THREADS=1 .venv-modern/bin/$(RUN) $(pytest-options) $(tests) -m 'modern$(if $(FULL),, and not full and not modern_full)' $(ARGS)
 
 coverage: export COVERAGE_FILE = $(CURDIR)/.coverage
-coverage:  ## which lines the tests run, on all stacks together; fails below 95 %
+coverage:  ## show which lines the tests run on all stacks; fails below 95 %
 	@rm -f .coverage .coverage.*
 	@stacks=$(or $(STACK),$$($(make-env) --print-stacks)) && \
 	for stack in $$stacks; do \
@@ -103,7 +103,7 @@ coverage:  ## which lines the tests run, on all stacks together; fails below 95 
 	@coverage=$$(ls .venv/bin/coverage .venv-modern/bin/coverage 2>/dev/null | head -1) && \
 	$$coverage combine --quiet && $$coverage report
 
-gpu:  ## measure all that a GPU is to tell, part by part; goes on where it was
+gpu:  ## run every measurement that needs a GPU; resumes where it stopped
 	@$(python) benchmarks/run.py --plan gpu $(ARGS)
 
 clean:  ## remove the environments and what builds leave; keeps data and results

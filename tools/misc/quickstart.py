@@ -14,14 +14,14 @@ import shutil
 import subprocess
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder
-from mmlinattn_tools.own_folder import OwnFolder
+from mmlinattn_tools.cli import Parser, errors_in_one_line, number, output_folder
+from mmlinattn_tools.own_folder import read_record, remove, write_record
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = 'configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py'
@@ -30,72 +30,33 @@ SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'Saving checkpoint')
 RECORD = 'quickstart.json'
 # what it replaces; make_shapes.py replaces the data, in coco/
 RESULTS = ('train', 'test', 'predictions', 'data.log', 'train.log', 'test.log')
-MIN_SIZE, MAX_SIZE = 64, 2048
 # with the colors that they are drawn in
 CLASSES = dict(circle=(220, 20, 60), square=(0, 114, 240), triangle=(60, 180, 75))
 
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    parser.add_argument(
-        '--out',
-        type=output_folder,
-        default=ROOT / 'work_dirs' / 'quickstart',
-        help='folder for data, checkpoints and pictures (default: %(default)s)',
-    )
-    parser.add_argument(
-        '--num-train', type=int, default=200, help='training images (200)'
-    )
-    parser.add_argument('--num-val', type=int, default=48, help='held-back images (48)')
-    parser.add_argument(
-        '--epochs', type=int, default=5, help='passes over the images (5)'
-    )
-    parser.add_argument(
-        '--size', type=int, default=128, help='longer image side, pixels (128)'
-    )
-    parser.add_argument(
-        '--cfg-options',
-        nargs='+',
-        default=[],
-        metavar='KEY=VALUE',
-        help='other settings of the config, such as model.backbone.attn_scale=True',
-    )
+    add = parser.add_argument
+    out = ROOT / 'work_dirs' / 'quickstart'
+    text = 'folder for data, checkpoints and pictures (default: %(default)s)'
+    add('--out', type=output_folder, default=out, help=text)
+    count, size = number(int, 1, 10**6), number(int, 64, 2048)
+    add('--num-train', type=count, default=200, help='training images (200)')
+    add('--num-val', type=count, default=48, help='held-back images (48)')
+    add('--epochs', type=count, default=5, help='passes over the images (5)')
+    add('--size', type=size, default=128, help='longer image side, pixels (128)')
+    text = 'other settings of the config, such as model.backbone.attn_scale=True'
+    add('--cfg-options', nargs='+', default=[], metavar='KEY=VALUE', help=text)
     args = parser.parse_args(argv)
     for option in args.cfg_options:
         if '=' not in option:
             parser.error(f'--cfg-options takes KEY=VALUE, got {option!r}')
-    for name in ('num_train', 'num_val', 'epochs'):
-        if getattr(args, name) < 1:
-            parser.error(
-                f'--{name.replace("_", "-")} must be at least 1, got '
-                f'{getattr(args, name)}'
-            )
-    if not MIN_SIZE <= args.size <= MAX_SIZE:
-        parser.error(f'--size must be {MIN_SIZE} to {MAX_SIZE}, got {args.size}')
-    missing = [name for name in ('mim', 'mmdet') if find_spec(name) is None]
-    if missing:
+    if not (find_spec('mim') and find_spec('mmdet')):
         parser.error(
-            f'{" and ".join(missing)} can not be imported: use the Python of the '
-            'environment that `make env` makes'
+            'mim and mmdet are not installed: use the Python of the environment that '
+            '`make env` makes'
         )
     return args
-
-
-def clear(out):
-    """Removes the results of an earlier quickstart.
-
-    Args:
-        out (Path): The folder of data, checkpoints and pictures.
-
-    Raises:
-        FileExistsError: If it has anything that quickstart did not write.
-    """
-    folder = OwnFolder(out, RECORD)
-    record = folder.read()
-    if record is None:
-        folder.write(dict(results=RESULTS))
-    else:
-        folder.remove(RESULTS)
 
 
 def cfg_options(data, args):
@@ -137,21 +98,16 @@ def cfg_options(data, args):
     return [f'{key}={value}' for key, value in options.items()] + args.cfg_options
 
 
-def run(title, command, log):
+def run(title, *command, log):
     """Runs a command, shows its progress, keeps everything in a log file."""
-    print(f'\n== {title}\n$ {" ".join(map(str, command))}', flush=True)
+    command = list(map(str, command))
+    print(f'\n== {title}\n$ {" ".join(command)}', flush=True)
     start = time.time()
     # threads that wait asleep: many times faster where cores are shared
     env = {'OMP_WAIT_POLICY': 'PASSIVE', **os.environ}
     with open(log, 'w') as file:
-        process = subprocess.Popen(
-            list(map(str, command)),
-            cwd=ROOT,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(command, cwd=ROOT, env=env, **pipes)
         for line in process.stdout:
             file.write(line)
             if any(word in line for word in SHOWN):
@@ -162,97 +118,45 @@ def run(title, command, log):
     print(f'-- {time.time() - start:.0f} s, log in {log}')
 
 
-def mim_name():
-    """The name of mmdet in mim; onedl's mim knows only the long one."""
-    try:
-        distribution('onedl-mmdetection')
-    except PackageNotFoundError:
-        return 'mmdet'
-    return 'mmdetection'
-
-
 def main(argv=None):
     args = parse_args(argv)
     out = args.out.resolve()
     data, train, test = out / 'coco', out / 'train', out / 'test'
     pictures = out / 'predictions'
     with errors_in_one_line(OSError):
-        clear(out)
-    mim = [sys.executable, '-m', 'mim']
-    options = cfg_options(data, args)
+        remove(out, read_record(out, RECORD).get('files', ()))
+        write_record(out, RECORD, files=RESULTS)
 
-    run(
-        'Data: shapes in the COCO layout',
-        [
-            sys.executable,
-            'tools/dataset_converters/make_shapes.py',
-            '--layout',
-            'shapes',
-            '--out',
-            data,
-            '--num-train',
-            args.num_train,
-            '--num-val',
-            args.num_val,
-            '--overwrite',
-        ],
-        out / 'data.log',
-    )
-    run(
-        'Training',
-        [
-            *mim,
-            'train',
-            mim_name(),
-            CONFIG,
-            '--gpus',
-            '0',
-            '--work-dir',
-            train,
-            '--cfg-options',
-            *options,
-        ],
-        out / 'train.log',
-    )
+    command = [sys.executable, 'tools/dataset_converters/make_shapes.py', '--overwrite']
+    command += ['--layout', 'shapes', '--out', data]
+    command += ['--num-train', args.num_train, '--num-val', args.num_val]
+    run('Data: shapes in the COCO layout', *command, log=out / 'data.log')
+
+    installed = {x.metadata['Name'] for x in distributions()}
+    # mim of the modern stack knows only the long name
+    package = 'mmdetection' if 'onedl-mmdetection' in installed else 'mmdet'
+    options = ['--gpus', '0', '--cfg-options', *cfg_options(data, args)]
+    command = [sys.executable, '-m', 'mim', 'train', package, CONFIG]
+    command += ['--work-dir', train, *options]
+    run('Training', *command, log=out / 'train.log')
+
     checkpoint = (train / 'last_checkpoint').read_text().strip()
-    run(
-        'Testing',
-        [
-            *mim,
-            'test',
-            mim_name(),
-            CONFIG,
-            '--checkpoint',
-            checkpoint,
-            '--gpus',
-            '0',
-            '--work-dir',
-            test,
-            '--show-dir',
-            'pictures',
-            '--cfg-options',
-            *options,
-        ],
-        out / 'test.log',
-    )
+    command = [sys.executable, '-m', 'mim', 'test', package, CONFIG]
+    command += ['--checkpoint', checkpoint, '--work-dir', test]
+    command += ['--show-dir', 'pictures', *options]
+    run('Testing', *command, log=out / 'test.log')
 
     stamp = max(path for path in test.iterdir() if path.is_dir())
     shutil.copytree(next(stamp.rglob('pictures')), pictures)
     metrics = json.loads((stamp / f'{stamp.name}.json').read_text())
     if 'coco/bbox_mAP' not in metrics:
-        sys.exit(
-            'Nothing was detected: train on more images or longer '
-            '(--num-train, --epochs)'
-        )
+        sys.exit('Nothing was detected: give more images (--num-train) or --epochs')
     print(f'\n{args.num_val} held-back images\n{"":6}{"AP":>8}{"AP50":>8}{"AP75":>8}')
     for name, key in (('box', 'bbox'), ('mask', 'segm')):
         values = [metrics[f'coco/{key}_mAP{suffix}'] for suffix in ('', '_50', '_75')]
         print(f'{name:6}' + ''.join(f'{value:8.3f}' for value in values))
-    print(
-        f'\nCheckpoint:  {checkpoint}'
-        f'\nPredictions: {pictures} (truth on the left, prediction on the '
-        'right)'
-    )
+    print(f'\nCheckpoint:  {checkpoint}\nPredictions: {pictures}')
+    print('(truth on the left, prediction on the right)')
 
 
 if __name__ == '__main__':
