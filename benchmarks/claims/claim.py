@@ -1,13 +1,13 @@
 """What a claim is, and the rule by which its parts are judged.
 
 Each part of a claim is one number a seed, its effect, positive the further the claim
-holds. Over n seeds with mean e and standard deviation s, the interval e +- t s / sqrt(n)
-has the one-sided 95 % quantile t of Student's distribution with n - 1 degrees of
-freedom. The part is
+holds. Over n seeds with mean e and standard deviation s, the interval is
+e +- t s / sqrt(n), with the one-sided 95 % quantile t of Student's distribution with
+n - 1 degrees of freedom. The part is
 
-- supported, if the whole interval is above the margin that the experiment's file states;
+- supported, if the whole interval is above the margin that the experiment states;
 - contradicted, if no part of the interval is above the margin;
-- inconclusive otherwise, with a single seed, or where the experiment itself says why its
+- inconclusive otherwise, with a single seed, or where the experiment says why its
   numbers can't tell, such as scores that are all near the top.
 """
 

@@ -181,7 +181,10 @@ def measure(args, records):
     """Does what is not done, and writes after every piece."""
     data = {}
     for record in records:
-        settings = {**record.claim.settings, **(record.claim.smoke if args.smoke else {})}
+        settings = {
+            **record.claim.settings,
+            **(record.claim.smoke if args.smoke else {}),
+        }
         if 'images' in settings:
             data[record.claim.name] = Data(
                 args.work_dir, args.data, settings['images'], settings.get('shapes')

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -66,8 +65,13 @@ class Data:
         root = self.work_dir / 'data' / key_of(self.describe())
         options = []
         for name, values in self.shapes.items():
-            options += [f'--{name}', *(values if isinstance(values, list) else [values])]
-        make_shapes('imagenet', root, SIDE, *self.counts.values(), '--overwrite', *options)
+            options += [
+                f'--{name}',
+                *(values if isinstance(values, list) else [values]),
+            ]
+        make_shapes(
+            'imagenet', root, SIDE, *self.counts.values(), '--overwrite', *options
+        )
         lines = (root / 'meta' / f'{split}.txt').read_text().splitlines()
         rows = [line.split() for line in lines]
         classes = sorted({int(label) for _, label in rows})
@@ -80,8 +84,12 @@ class Data:
         images = []
         for file in files:
             with Image.open(file) as image:
-                images.append(np.array(ImageOps.fit(image.convert('RGB'), (SIDE, SIDE))))
-        return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2), torch.tensor(labels)
+                images.append(
+                    np.array(ImageOps.fit(image.convert('RGB'), (SIDE, SIDE)))
+                )
+        return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2), torch.tensor(
+            labels
+        )
 
     @cache  # noqa: B019
     def resized(self, split, side):

@@ -61,9 +61,7 @@ def plot_lines(panels, path):
             columns = list(zip(*seeds))
             means = [sum(values) / len(values) for values in columns]
             marks = max(len(xs) // 10, 1)
-            axis.plot(
-                xs, means, 'o-', color=color, label=name, ms=3, markevery=marks
-            )
+            axis.plot(xs, means, 'o-', color=color, label=name, ms=3, markevery=marks)
             low, high = list(map(min, columns)), list(map(max, columns))
             axis.fill_between(xs, low, high, color=color, alpha=0.2, lw=0)
         axis.set(xscale=panel.xscale, yscale=panel.yscale)
@@ -183,12 +181,7 @@ def colors_of(names):
 def subplots(num, width, height, **options):
     """A figure, and axes beside each other; sizes in inches."""
     figure, axes = plt.subplots(
-        1,
-        num,
-        squeeze=False,
-        figsize=(width, height),
-        layout='constrained',
-        **options,
+        1, num, squeeze=False, figsize=(width, height), layout='constrained', **options
     )
     return figure, axes[0]
 

@@ -71,9 +71,7 @@ def build(name, shape):
     """One attention of the zoo on a map."""
     if name not in OTHERS:
         return attention_stack(name, shape, NUM_LANDMARKS, HEADS)()
-    return TokenModel(
-        [build_model(OTHERS[name], embed_dims=shape[1], num_heads=HEADS)]
-    )
+    return TokenModel([build_model(OTHERS[name], embed_dims=shape[1], num_heads=HEADS)])
 
 
 def power(of_seed, name, key='seconds'):

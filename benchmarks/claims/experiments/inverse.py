@@ -3,7 +3,6 @@
 import importlib.util
 import statistics
 
-import torch
 from common import ROOT
 from side_by_side.plot import Panel
 
@@ -49,7 +48,8 @@ def average(looks):
         **{key: mean([x[key] for x in looks]) for key in ('residuals', 'above_cutoff')},
         counts=norms['landmarks'],
         **{
-            key: mean([x['norms'][key] for x in looks]) for key in ('plain', 'normalized')
+            key: mean([x['norms'][key] for x in looks])
+            for key in ('plain', 'normalized')
         },
     )
 
@@ -117,7 +117,9 @@ def panels(runs):
             curves[name] = list(range(len(shown[0]))), shown
         title, ylabel = f'{unit}, {side} pixels', '||A A_k A - A|| / ||A||'
         found.append(
-            Panel(title, 'Newton-Raphson steps', ylabel, curves, yscale='log', level=0.01)
+            Panel(
+                title, 'Newton-Raphson steps', ylabel, curves, yscale='log', level=0.01
+            )
         )
     curves = {}
     for name, layer in first['SOFT++'][side].items():

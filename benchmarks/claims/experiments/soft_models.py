@@ -12,11 +12,7 @@ TINY = dict(embed_dims=[8, 16, 16, 16], depths=[1, 1, 1, 1], num_heads=[1, 2, 2,
 RATIOS = (4, 2, 2, 1)
 NAMES = {'SOFT': 'SOFT', 'SOFT++': 'SOFTPlusPlus'}
 SETTINGS = dict(arch=ARCH, recipe=RECIPE, images=(2000, 600))
-SMOKE = dict(
-    arch=TINY,
-    recipe=dict(RECIPE, side=32, batch=4, steps=2),
-    images=(6, 3),
-)
+SMOKE = dict(arch=TINY, recipe=dict(RECIPE, side=32, batch=4, steps=2), images=(6, 3))
 
 
 def backbone(settings, name='SOFT++', **options):
