@@ -146,10 +146,7 @@ def test_shares_of_operators(load):
 
 def test_growth_of_memory(load, tmp_path):
     report = load('report')
-    sizes = [('fits', n, n**1.5) for n in (1, 2, 4)] + [
-        ('large', 1, 1),
-        ('large', 2, 0),
-    ]
+    sizes = [('large', 1, 1), *(('fits', n, n**1.5) for n in (1, 2, 4))]
     rows = [
         dict(case='x', step='', shape=(1, 8, 10, n), variant=name, bytes=size * 2**20)
         for name, n, size in sizes
@@ -163,17 +160,8 @@ def test_growth_of_memory(load, tmp_path):
 
 # ------------------------------------------------------------------------- the command
 def test_results_are_written(load, tiny, tmp_path, capsys):
-    options = [
-        '--suite',
-        'ops',
-        '--rounds',
-        '2',
-        '--batch',
-        '2',
-        '--out',
-        str(tmp_path),
-    ]
-    load('command').main([*options, '--small'])
+    options = ['--suite', 'ops', '--rounds', '2', '--batch', '2', '--small', '--out']
+    load('command').main([*options, str(tmp_path)])
     assert 'broken is left out: out of memory' in capsys.readouterr().out
     lines = (tmp_path / 'ops_cpu_batch2.json').read_text()
     record = json.loads(lines)

@@ -80,6 +80,5 @@ def test_tests_that_need_a_gpu(plan, tmp_path, monkeypatch):
 def test_bad_input(plan, capsys):
     with pytest.raises(SystemExit) as stop:
         plan.parse_args([*SMALL, '--limit', '0'])
-    assert (
-        stop.value.code == 2 and '--limit must be positive' in capsys.readouterr().err
-    )
+    assert stop.value.code == 2
+    assert '--limit must be positive' in capsys.readouterr().err

@@ -181,10 +181,9 @@ def measure(args, records):
     """Does what is not done, and writes after every piece."""
     data = {}
     for record in records:
-        settings = {
-            **record.claim.settings,
-            **(record.claim.smoke if args.smoke else {}),
-        }
+        settings = dict(record.claim.settings)
+        if args.smoke:
+            settings.update(record.claim.smoke)
         if 'images' in settings:
             data[record.claim.name] = Data(
                 args.work_dir, args.data, settings['images'], settings.get('shapes')

@@ -46,8 +46,8 @@ class Data:
             train, val = (split.classes for split in self.splits.values())
             if train != val:
                 raise ValueError(
-                    f'--data must have the same classes in train/ and val/, got {train} '
-                    f'and {val}'
+                    '--data must have the same classes in train/ and val/, got '
+                    f'{train} and {val}'
                 )
 
     def describe(self):
@@ -63,15 +63,10 @@ class Data:
             num = min(self.counts[split], len(found))
             return [found[i] for i in np.linspace(0, len(found) - 1, num).astype(int)]
         root = self.work_dir / 'data' / key_of(self.describe())
-        options = []
-        for name, values in self.shapes.items():
-            options += [
-                f'--{name}',
-                *(values if isinstance(values, list) else [values]),
-            ]
-        make_shapes(
-            'imagenet', root, SIDE, *self.counts.values(), '--overwrite', *options
-        )
+        options = ['--overwrite', '--scale', *self.shapes['scale']]
+        for name in ('texture', 'clutter'):
+            options += [f'--{name}', self.shapes[name]]
+        make_shapes('imagenet', root, SIDE, *self.counts.values(), *options)
         lines = (root / 'meta' / f'{split}.txt').read_text().splitlines()
         rows = [line.split() for line in lines]
         classes = sorted({int(label) for _, label in rows})
@@ -84,12 +79,9 @@ class Data:
         images = []
         for file in files:
             with Image.open(file) as image:
-                images.append(
-                    np.array(ImageOps.fit(image.convert('RGB'), (SIDE, SIDE)))
-                )
-        return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2), torch.tensor(
-            labels
-        )
+                fitted = ImageOps.fit(image.convert('RGB'), (SIDE, SIDE))
+            images.append(torch.from_numpy(np.array(fitted)).permute(2, 0, 1))
+        return torch.stack(images), torch.tensor(labels)
 
     @cache  # noqa: B019
     def resized(self, split, side):

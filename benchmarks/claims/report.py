@@ -14,11 +14,11 @@ setting can not tell.
 
 `python benchmarks/claims/run.py --out docs` writes this page and the files beside it,
 `--claim NAME` runs one claim, `--data FOLDER` runs it on your own images, in
-`train/CLASS/` and `val/CLASS/`. The same seeds give the same scores on the same machine;
-times differ. `--help` estimates how long a run takes.
+`train/CLASS/` and `val/CLASS/`. The same seeds give the same scores on the same
+machine; times differ. `--help` estimates how long a run takes.
 
-Without `--data`, the images are shapes of `tools/dataset_converters/make_shapes.py`, with
-stripes on every region. Scores are of held-back images.
+Without `--data`, the images are shapes of `tools/dataset_converters/make_shapes.py`.
+Scores are of held-back images.
 
 ## How a verdict is made
 
@@ -26,8 +26,8 @@ Each part of a claim is one number a seed, its *effect*, positive the further th
 holds. Over n seeds with mean e and standard deviation s, the interval is e ± t s / √n
 with the one-sided 95 % quantile t of Student's distribution with n - 1 degrees of
 freedom. A part is **{SUPPORTED}** if the whole interval is above its margin, and
-**{CONTRADICTED}** if no part of the interval is. It is **{INCONCLUSIVE}** otherwise, with
-one seed, or for a reason that is given.
+**{CONTRADICTED}** if no part of the interval is. It is **{INCONCLUSIVE}** otherwise,
+with one seed, or for a reason that is given.
 """
 
 

@@ -16,7 +16,7 @@ LEAST = 1e-16
 
 
 def measure(unit, context):
-    """What the report of the pseudo-inverse measures, by side of the images and layer."""
+    """What pinv_report.py measures, by side of the images and layer."""
     spec = importlib.util.spec_from_file_location('pinv_report', REPORT)
     report = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(report)
@@ -42,15 +42,13 @@ def average(looks):
             return [statistics.fmean(x) for x in zip(*values)]
         return statistics.fmean(values)
 
-    norms = looks[0]['norms']
     return dict(
         landmarks=looks[0]['landmarks'],
-        **{key: mean([x[key] for x in looks]) for key in ('residuals', 'above_cutoff')},
-        counts=norms['landmarks'],
-        **{
-            key: mean([x['norms'][key] for x in looks])
-            for key in ('plain', 'normalized')
-        },
+        residuals=mean([x['residuals'] for x in looks]),
+        above_cutoff=mean([x['above_cutoff'] for x in looks]),
+        counts=looks[0]['norms']['landmarks'],
+        plain=mean([x['norms']['plain'] for x in looks]),
+        normalized=mean([x['norms']['normalized'] for x in looks]),
     )
 
 
@@ -155,7 +153,7 @@ CLAIM = Claim(
     parts=(
         *(
             Part(
-                f'{unit} with the {which} images: 0.01 less the residual after 20 steps',
+                f'{unit}, {which} images: 0.01 less the residual after 20 steps',
                 lambda x, unit=unit, size=size: 0.01 - last_residual(x, unit, size),
             )
             for unit in ('SOFT++', 'SOFT')
