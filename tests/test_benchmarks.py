@@ -1,8 +1,9 @@
-"""The benchmarks' machinery; what they measure is not asserted."""
+"""The suites and the plan of a GPU run; what they measure is not asserted."""
 
 import json
 import subprocess
 import sys
+import time
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,7 @@ import torch
 from mmlinattn import functional
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / 'benchmarks'
+SMALL = ['--plan', 'gpu', '--small', '--device', 'cpu']
 
 
 @pytest.fixture
@@ -175,7 +177,7 @@ def test_results_are_written(load, tiny, tmp_path, capsys):
     extra = [row for row in record['rows'] if 'paper' in row]
     assert [row['baseline'] for row in extra] == ['two', 'two']
     text = (tmp_path / 'ops_cpu_batch2.md').read_text()
-    assert '| linear | 2×3×2×4 | forward | two | two |' in text and '2-3x' in text
+    assert '| linear | 2×3×2×4 | forward | two | two |' in text
     assert (tmp_path / 'ops_cpu_batch2.png').read_bytes()[1:4] == b'PNG'
 
 
@@ -243,6 +245,69 @@ def test_profile_is_written(load, tiny, tmp_path):
     assert (tmp_path / 'ops_cpu_profile.png').read_bytes()[1:4] == b'PNG'
 
 
+# ------------------------------------------------------------------------- the plan
+@pytest.mark.full
+def test_plan_in_small(tmp_path):
+    """As a user calls it, from anywhere; the second time nothing is left to do."""
+    command = [sys.executable, BENCHMARKS / 'run.py', *SMALL]
+    command += ['--parts', 'tests', 'solvers', '--out', tmp_path]
+    for out in ('solvers, float32, batch 2: done', 'written'):
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip().startswith(out)
+        assert '| solvers, float32, batch 2 | 3 of 3 cases |' in done.stdout
+    assert '| spectral |' in (tmp_path / 'solvers_cpu_batch2.md').read_text()
+    assert '| tests | ' in (tmp_path / 'README.md').read_text()
+
+
+def test_suite_goes_on_after_a_process_that_ended(load, tmp_path, monkeypatch):
+    """Until nothing is due, or time is up."""
+    plan = load('plan')
+    left, calls = [1, 2, 3], []
+    monkeypatch.setattr(plan.command, 'due', lambda args: ([], {}, left))
+    monkeypatch.setattr(plan.command, 'selected', lambda args: [0, 1, 2])
+
+    def run_process(arguments, args, limit):
+        calls.append(arguments[1:])
+        left.pop()
+        return -11
+
+    monkeypatch.setattr(plan, 'run_process', run_process)
+    args = plan.parse_args([*SMALL, '--out', str(tmp_path)])
+    options = ['--suite', 'ops', '--dtype', 'float32', '--batch', '1']
+    state = plan.run_suite('ops', options, args, time.monotonic() + 1)
+    assert not calls and state == '0 of 3 cases'
+    state = plan.run_suite('ops', options, args, time.monotonic() + 100)
+    assert len(calls) == 3 and {'--resume', '--small'} <= set(calls[0])
+    assert state == '0 of 3 cases, 3 ended their process twice'
+
+
+def test_process_is_ended_at_its_limit(load, tmp_path):
+    args = load('plan').parse_args([*SMALL, '--out', str(tmp_path)])
+    run = load('plan').run_process
+    assert run(['-c', 'import time; time.sleep(60)'], args, 0.2) is None
+    assert run(['-c', 'exit(3)'], args, 60) == 3
+
+
+def test_tests_that_need_a_gpu(load, tmp_path, monkeypatch):
+    """Their files are found; what has passed is not run again."""
+    plan = load('plan')
+    calls, report = [], '<testsuite tests="9" failures="{0}" errors="{0}" skipped="3"/>'
+
+    def run_process(arguments, args, limit):
+        calls.append(arguments)
+        (tmp_path / 'tests.xml').write_text(report.format(2 - len(calls)))
+
+    monkeypatch.setattr(plan, 'run_process', run_process)
+    args = plan.parse_args([*SMALL, '--out', str(tmp_path)])
+    found = [plan.run_tests(args, time.monotonic() + 100) for _ in range(3)]
+    passed = '6 passed, 0 failed, 3 skipped'
+    assert found == ['4 passed, 2 failed, 3 skipped', passed, passed]
+    names = {Path(x).name for x in calls[0]}
+    assert len(calls) == 2 and 'test_host_syncs.py' in names
+    assert 'test_benchmarks.py' not in names
+
+
 # ------------------------------------------------------------------------- memory
 def test_peak_of_a_known_allocation(load, run_python):
     """Forgets a larger peak before, and sees what is freed within."""
@@ -270,32 +335,22 @@ def test_peak_in_a_process_of_its_own(load):
     )
 
 
-def test_variant_that_can_not_run(load, monkeypatch):
-    def measure(*args):
-        raise RuntimeError('CUDA out of memory. Tried to allocate 9 GiB')
-
-    memory = load('memory')
-    monkeypatch.setattr(memory, 'measure', measure)
-    args = load('command').parse_args(['--suite', 'ops', '--small'])
-    found = memory.peak_of_variant(0, 'ours', 'forward', args)
-    assert found == dict(error='out of memory')
-
-
 @pytest.mark.parametrize(
     'options, message',
     [
-        (['--rounds', '0'], "--rounds: must be at least 1, got '0'"),
-        (['--only', 'nothing'], "--only='nothing' fits none of"),
-        (['--variants', 'ours', 'theirs'], '--variants must be of'),
-        (['--against', '/nowhere'], 'folder with mmlinattn'),
-        (['--resume'], '--resume needs --out'),
-        (['--device', 'gpu'], "must be cpu or cuda, got 'gpu'"),
-        (['--device', 'cuda:99'], "'cuda:99', but torch finds"),
+        ('--suite ops --rounds 0', "--rounds: must be at least 1, got '0'"),
+        ('--suite ops --only nothing', "--only='nothing' fits none of"),
+        ('--suite ops --variants ours theirs', '--variants must be of'),
+        ('--suite ops --against /nowhere', 'folder with mmlinattn'),
+        ('--suite ops --resume', '--resume needs --out'),
+        ('--suite ops --device gpu', "must be cpu or cuda, got 'gpu'"),
+        ('--suite ops --device cuda:99', "'cuda:99', but torch finds"),
+        ('--plan gpu --device cpu --limit 0', '--limit must be positive'),
     ],
 )
 def test_bad_input(load, capsys, options, message):
     with pytest.raises(SystemExit) as stop:
-        load('command').parse_args(['--suite', 'ops', *options])
+        load('plan' if 'plan' in options else 'command').parse_args(options.split())
     line = capsys.readouterr().err
     assert stop.value.code == 2 and message in line and line.count('\n') == 1
 
