@@ -27,14 +27,10 @@ def load(monkeypatch):
 @pytest.fixture
 def tiny(load, monkeypatch):
     """A suite of one case, measured without processes of its own."""
-    cases, registry, run = map(load, ('cases', 'registry', 'command'))
-    case = cases.Case(
+    sizes = dict(one=4, two=8, broken=8)
+    case = load('cases').Case(
         'linear',
-        {
-            'one': partial(torch.nn.Linear, 4, 4),
-            'two': partial(torch.nn.Linear, 4, 8),
-            'broken': partial(torch.nn.Linear, 4, 8),
-        },
+        {name: partial(torch.nn.Linear, 4, size) for name, size in sizes.items()},
         (1, 3, 6, 4),
         small=(1, 3, 2, 4),
         paper={('two', 'two'): (2, 3)},
@@ -43,10 +39,10 @@ def tiny(load, monkeypatch):
     def peak(index, variant, *args):
         if variant == 'broken':
             return dict(error='out of memory')
-        return dict(bytes=dict(one=2, two=6)[variant] * 2**20)
+        return dict(bytes=sizes[variant] * 2**20)
 
-    monkeypatch.setitem(registry.SUITES, 'ops', lambda: [case])
-    monkeypatch.setattr(run, 'peak_of_variant', peak)
+    monkeypatch.setitem(load('registry').SUITES, 'ops', lambda: [case])
+    monkeypatch.setattr(load('command'), 'peak_of_variant', peak)
     return case
 
 
@@ -118,15 +114,6 @@ def test_references_of_timm_where_mmdet_is_missing(load, monkeypatch):
 
 
 # ------------------------------------------------------------------------- arithmetic
-def test_variants_take_turns(load):
-    timing = load('timing')
-    calls = []
-    runs = {name: (partial(calls.append, name), lambda: None) for name in 'abc'}
-    seconds = timing.measure(runs, dict(a=4, b=4, c=2))
-    assert ''.join(calls) == 'abc' + 'ba' + 'cab' + 'ba'
-    assert list(seconds['a']) == [0, 1, 2, 3] and list(seconds['c']) == [0, 2]
-
-
 def test_ratios_are_over_the_latest_round_of_the_baseline(load):
     summary = load('timing').summary
     found = summary({0: 2.0, 1: 6.0, 2: 4.0, 3: 8.0}, {0: 1.0, 2: 2.0})
@@ -183,9 +170,9 @@ def test_results_are_written(load, tiny, tmp_path, capsys):
 
 def test_resume(load, tiny, tmp_path, monkeypatch, capsys):
     """What is done is kept; what ended its process is tried twice."""
-    command, registry = load('command'), load('registry')
+    command = load('command')
     cases = [tiny, tiny._replace(name='ends')]
-    monkeypatch.setitem(registry.SUITES, 'ops', lambda: cases)
+    monkeypatch.setitem(command.SUITES, 'ops', lambda: cases)
     calls, run_case = [], command.run_case
 
     def run(index, case, *args):
@@ -338,6 +325,7 @@ def test_peak_in_a_process_of_its_own(load):
 @pytest.mark.parametrize(
     'options, message',
     [
+        ('--suite none', 'argument --suite: invalid choice'),
         ('--suite ops --rounds 0', "--rounds: must be at least 1, got '0'"),
         ('--suite ops --only nothing', "--only='nothing' fits none of"),
         ('--suite ops --variants ours theirs', '--variants must be of'),
@@ -353,11 +341,3 @@ def test_bad_input(load, capsys, options, message):
         load('plan' if 'plan' in options else 'command').parse_args(options.split())
     line = capsys.readouterr().err
     assert stop.value.code == 2 and message in line and line.count('\n') == 1
-
-
-def test_command():
-    """The documented way to call it, from anywhere."""
-    command = [sys.executable, BENCHMARKS / 'run.py', '--suite', 'none']
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2 and done.stdout == ''
-    assert done.stderr.startswith('run.py: error: argument --suite: invalid choice')
