@@ -47,7 +47,8 @@ def page(records):
         else:
             missing.append(f'- {record.claim.title}: `--claim {record.claim.name}`')
     if missing:
-        sections.append('\n'.join(['## Not measured yet', '', *missing, '']))
+        text = 'These need photographs, given with `--data`:'
+        sections.append('\n'.join(['## Not measured yet', '', text, '', *missing, '']))
     return '\n'.join([HEAD, *sections])
 
 
