@@ -67,7 +67,7 @@ def test_every_variant_can_be_built(load):
 )
 def test_small_suites(load, suite, only, capsys):
     """Every step of every variant; models take longer."""
-    options = '--small --rounds 1 --threads 1'.split()
+    options = ['--small', '--rounds', '1', '--threads', '1']
     load('command').main(['--suite', suite, '--only', only, *options])
     assert 'left out' not in capsys.readouterr().out
 
