@@ -127,7 +127,7 @@ CLAIM = Claim(
     'and above 1.5 as more than linear.',
     limits='On a CPU nothing is said about GPUs. The number of landmarks is fixed: in '
     'the models, it grows with the image. Whole models are in '
-    '[attentions_cpu.md](benchmarks/attentions_cpu.md).',
+    '[attentions_cpu.md](../docs/benchmarks/attentions_cpu.md).',
     settings=dict(sides=[28, 40, 56, 80, 112], most_unfused=80, rounds=5),
     smoke=dict(sides=[14, 21, 28], rounds=1),
     minutes=2,
