@@ -53,8 +53,19 @@ class Data:
     def describe(self):
         """What goes into the record of an experiment, a dict."""
         if self.folder is not None:
-            return dict(folder=self.folder.name, **self.counts)
+            files = [file for split in SPLITS for file, _ in self.samples(split)]
+            return dict(folder=self.folder.name, files=key_of(files), **self.counts)
         return dict(layout='imagenet', side=SIDE, **self.shapes, **self.counts)
+
+    @cache  # noqa: B019 (one instance a process)
+    def shapes_folder(self):
+        """Writes the shapes, if they are not there."""
+        root = self.work_dir / 'data' / key_of(self.describe())
+        options = ['--overwrite', '--scale', *self.shapes['scale']]
+        for name in ('texture', 'clutter'):
+            options += [f'--{name}', self.shapes[name]]
+        make_shapes('imagenet', root, SIDE, *self.counts.values(), *options)
+        return root
 
     def samples(self, split):
         """Files and labels of a split, evenly spread over those of a user's folder."""
@@ -62,17 +73,13 @@ class Data:
             found = self.splits[split].samples
             num = min(self.counts[split], len(found))
             return [found[i] for i in np.linspace(0, len(found) - 1, num).astype(int)]
-        root = self.work_dir / 'data' / key_of(self.describe())
-        options = ['--overwrite', '--scale', *self.shapes['scale']]
-        for name in ('texture', 'clutter'):
-            options += [f'--{name}', self.shapes[name]]
-        make_shapes('imagenet', root, SIDE, *self.counts.values(), *options)
+        root = self.shapes_folder()
         lines = (root / 'meta' / f'{split}.txt').read_text().splitlines()
         rows = [line.split() for line in lines]
         classes = sorted({int(label) for _, label in rows})
         return [(root / split / x, classes.index(int(label))) for x, label in rows]
 
-    @cache  # noqa: B019 (one instance a process)
+    @cache  # noqa: B019
     def labeled(self, split):
         """(N, 3, SIDE, SIDE) uint8, the middle of each image, and classes (N,)."""
         files, labels = zip(*self.samples(split))
