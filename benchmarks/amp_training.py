@@ -12,20 +12,15 @@ example:
 import json
 import math
 import platform
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import torch
+from common import CONFIGS, TRAIN, make_shapes, parse_report_args, report_parser, run
+from side_by_side.report import write_json
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tools'))
-
-from mmlinattn_tools.cli import Parser, add_overwrite, output_file, protect
-
-ROOT = Path(__file__).resolve().parents[1]
-CONFIG = ROOT / 'configs' / 'soft' / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
-MAKE_SHAPES = ROOT / 'tools' / 'dataset_converters' / 'make_shapes.py'
+CONFIG = CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
 CHANGES = """
 _base_ = '{config}'
 randomness = dict(seed=0)
@@ -38,7 +33,7 @@ model = dict(
 )
 loading = dict(num_workers=0, persistent_workers=False)
 train_dataloader = dict(
-    batch_size={batch}, dataset=dict(data_root='{data}/'), **loading
+    batch_size=1, dataset=dict(data_root='{data}/'), **loading
 )
 val_dataloader = dict(dataset=dict(data_root='{data}/'), **loading)
 test_dataloader = val_dataloader
@@ -48,35 +43,21 @@ train_cfg = dict(max_epochs={epochs}, val_interval={epochs})
 optim_wrapper = dict(clip_grad=dict(max_norm=1e9))
 default_hooks = dict(logger=dict(interval=1), checkpoint=dict(interval={epochs}))
 """
-BATCH = 1
 
 
 def parse_args(argv=None):
-    parser = Parser(description=__doc__)
+    parser = report_parser(__doc__)
     parser.add_argument('--steps', type=int, default=500, help='a multiple of 20 (500)')
     parser.add_argument('--size', type=int, default=128, help='side of images (128)')
     parser.add_argument(
         '--single', action='store_true', help='trains in float32, to compare'
     )
-    parser.add_argument(
-        '--out', type=output_file, metavar='FILE', help='JSON file to write'
-    )
-    add_overwrite(parser)
-    args = parser.parse_args(argv)
-    if args.out:
-        protect(args, args.out)
+    args = parse_report_args(parser, argv)
     if args.steps < 20 or args.steps % 20:
         parser.error(f'--steps must be a positive multiple of 20, got {args.steps}')
     if args.size < 32:
         parser.error(f'--size must be at least 32, got {args.size}')
     return args
-
-
-def run(*command):
-    command = [sys.executable, *map(str, command)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f'{command} failed:\n{(done.stdout + done.stderr)[-3000:]}')
 
 
 def train(folder, steps, size, amp):
@@ -86,17 +67,14 @@ def train(folder, steps, size, amp):
         tuple[list[dict], dict]: What was logged of each step, and the final weights.
     """
     data, config, work = folder / 'coco', folder / 'config.py', folder / 'work'
-    shapes = '--size', size, size, '--num-train', 20 * BATCH, '--num-val', 4
-    run(MAKE_SHAPES, '--layout', 'coco', '--out', data, *shapes)
-    config.write_text(
-        CHANGES.format(config=CONFIG, data=data, epochs=steps // 20, batch=BATCH)
-    )
+    make_shapes('coco', data, size, 20, 4)
+    config.write_text(CHANGES.format(config=CONFIG, data=data, epochs=steps // 20))
     scales = (
         f'train_dataloader.dataset.pipeline.2.scale=({size},{size})',
         f'val_dataloader.dataset.pipeline.1.scale=({size},{size})',
     )
     options = '--work-dir', work, '--cfg-options', *scales
-    run(ROOT / 'tools' / 'train.py', config, *(['--amp'] if amp else []), *options)
+    run(TRAIN, config, *(['--amp'] if amp else []), *options)
     (log,) = work.rglob('vis_data/scalars.json')
     logged = [json.loads(line) for line in log.read_text().splitlines()]
     checkpoint = (work / 'last_checkpoint').read_text()
@@ -126,7 +104,7 @@ def main(argv=None):
         config=CONFIG.name,
         steps=args.steps,
         size=args.size,
-        batch=BATCH,
+        batch=1,
         precision='float32' if args.single else 'bfloat16 autocast',
         steps_not_finite=bad,
         weights_not_finite=broken,
@@ -137,8 +115,7 @@ def main(argv=None):
     )
     print(json.dumps(report, indent=1))
     if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(report, indent=1) + '\n')
+        write_json(args.out, report)
     sys.exit(bool(bad or broken))
 
 

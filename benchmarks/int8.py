@@ -12,16 +12,16 @@ examples:
 
 import copy
 import io
-import json
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 
 import torch
+from common import parse_report_args, report_parser
 from mmengine.runner import Runner
 from side_by_side.cases import image
 from side_by_side.memory import peak_bytes
+from side_by_side.report import write_json
 from side_by_side.timing import measure
 from torch import nn
 
@@ -29,17 +29,10 @@ from mmlinattn.deployment import ExportedModel, export, quantize
 from mmlinattn.deployment.formats import FORMATS
 from mmlinattn.utils import load_config
 from mmlinattn.weights import load_safely
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tools'))
-
 from mmlinattn_tools.cli import (
     INPUT_ERRORS,
-    Parser,
     add_cfg_options,
-    add_overwrite,
-    exit_with,
-    output_file,
-    protect,
+    errors_in_one_line,
     threads,
 )
 
@@ -92,7 +85,7 @@ class Compared(nn.Module):
 
 
 def parse_args(argv=None):
-    parser = Parser(description=__doc__)
+    parser = report_parser(__doc__)
     parser.add_argument('config', metavar='CONFIG', help='path of the config')
     parser.add_argument(
         'checkpoint', metavar='CHECKPOINT', nargs='?', help='of the whole model'
@@ -102,14 +95,8 @@ def parse_args(argv=None):
     )
     parser.add_argument('--rounds', type=int, default=10, help='of the timing (10)')
     parser.add_argument('--threads', type=threads, default=1, help='default: 1')
-    parser.add_argument(
-        '--out', type=output_file, metavar='FILE', help='JSON file to write'
-    )
-    add_overwrite(parser)
     add_cfg_options(parser, 'test_dataloader.num_workers=0')
-    args = parser.parse_args(argv)
-    if args.out:
-        protect(args, args.out)
+    args = parse_report_args(parser, argv)
     if args.rounds < 1:
         parser.error(f'--rounds must be at least 1, got {args.rounds}')
     return args
@@ -202,10 +189,8 @@ def run(args):
 
 def main(argv=None):
     args = parse_args(argv)
-    try:
+    with errors_in_one_line(*INPUT_ERRORS):
         report = run(args)
-    except INPUT_ERRORS as error:
-        exit_with(error)
     for name, row in report['rows'].items():
         text = f'{name}: {row["bytes"] / 1e6:.1f} MB, {row["seconds"] * 1e3:.0f} ms'
         if row['memory'] is not None:
@@ -215,8 +200,7 @@ def main(argv=None):
             text += ', ' + ', '.join(f'{k} {v:.4g}' for k, v in row['metrics'].items())
         print(text)
     if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(report, indent=1) + '\n')
+        write_json(args.out, report)
 
 
 if __name__ == '__main__':

@@ -9,7 +9,6 @@ example:
   python benchmarks/kill_and_resume.py --runs 20 --out docs/benchmarks/killed.json
 """
 
-import json
 import os
 import random
 import signal
@@ -23,13 +22,18 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tools'))
+sys.path.append(str(Path(__file__).parent))  # tests load this file by its path
 
-from mmlinattn_tools.cli import Parser, add_overwrite, output_file, protect
+from common import (
+    CONFIGS,
+    TRAIN,
+    environment,
+    make_shapes,
+    parse_report_args,
+    report_parser,
+)
+from side_by_side.report import write_json
 
-ROOT = Path(__file__).resolve().parents[1]
-TRAIN = ROOT / 'tools' / 'train.py'
-MAKE_SHAPES = ROOT / 'tools' / 'dataset_converters' / 'make_shapes.py'
 SIDE = 64
 ARCH = dict(
     _delete_=True,
@@ -99,19 +103,13 @@ OPTIONS = {
 
 
 def parse_args(argv=None):
-    parser = Parser(description=__doc__)
+    parser = report_parser(__doc__)
     parser.add_argument('--runs', type=int, default=20, help='killed ones (20)')
     parser.add_argument('--seed', type=int, default=0, help='of the moments (0)')
     parser.add_argument(
         '--tasks', nargs='+', choices=TASKS, default=list(TASKS), help='default: all'
     )
-    parser.add_argument(
-        '--out', type=output_file, metavar='FILE', help='JSON file to write'
-    )
-    add_overwrite(parser)
-    args = parser.parse_args(argv)
-    if args.out:
-        protect(args, args.out)
+    args = parse_report_args(parser, argv)
     if args.runs < 1:
         parser.error(f'--runs must be at least 1, got {args.runs}')
     return args
@@ -130,19 +128,11 @@ class Trainings:
         self.folder = folder / task
         self.folder.mkdir(parents=True)
         data = self.folder / layout
-        size = '--size', SIDE, SIDE, '--num-train', 8, '--num-val', 4
-        command = MAKE_SHAPES, '--layout', layout, '--out', data, *size
-        subprocess.run(
-            [sys.executable, *map(str, command)],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            env=environment(),
-        )
+        make_shapes(layout, data, SIDE, 8, 4)
         self.config = self.folder / 'config.py'
-        base = ROOT / 'configs' / 'soft' / config
         text = (COMMON + changes).replace('{data}', str(data))
         self.config.write_text(
-            f"_base_ = '{base}'\n" + text.replace('{arch}', repr(ARCH))
+            f"_base_ = '{CONFIGS / config}'\n" + text.replace('{arch}', repr(ARCH))
         )
         self.options = [f'{key}={value}' for key, value in OPTIONS[task].items()]
 
@@ -158,7 +148,7 @@ class Trainings:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=self.folder,
-            env=environment(),
+            env=environment(OMP_NUM_THREADS='1'),  # computes the same every time
             start_new_session=True,
         )
 
@@ -198,7 +188,7 @@ class Trainings:
                 wait_for_draft(work_dir, count, process)
             else:
                 sign = 'Saving checkpoint' if moment == MOMENTS[2] else ' loss: '
-                while process.poll() is None and count_lines(lines, sign) < count:
+                while process.poll() is None and str(lines).count(sign) < count:
                     time.sleep(0.002)
                 time.sleep(delay)
         finally:
@@ -213,19 +203,6 @@ class Trainings:
             return None
         drafts = list(work_dir.glob('.*.part'))
         return 'writing' if drafts else moment if moment != 'writing' else MOMENTS[2]
-
-
-def environment():
-    """Environment variables of a process that computes the same every time."""
-    env = dict(os.environ, OMP_NUM_THREADS='1', CUDA_VISIBLE_DEVICES='')
-    env['PYTHONPATH'] = os.pathsep.join(
-        filter(None, [str(ROOT), env.get('PYTHONPATH', '')])
-    )
-    return env
-
-
-def count_lines(lines, sign):
-    return sum(sign in line for line in list(lines))
 
 
 def wait_for_draft(folder, count, process):
@@ -257,7 +234,7 @@ def kill_and_resume(trainings, name, moment, rng, undisturbed):
     Returns:
         dict: What happened.
     """
-    moments, skipped, args = [], [], ()
+    moments, args = [], ()
     for _ in range(rng.randint(1, 2)):
         killed = trainings.kill(name, moment, rng, *args)
         args = ('--resume',)
@@ -294,9 +271,7 @@ def main(argv=None):
     kills = Counter(moment for run in runs for moment in run['killed'])
     print(f'{equal} of {len(runs)} equal; kills: {dict(kills)}')
     if args.out:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        report = dict(runs=runs, kills=kills, torch=torch.__version__)
-        args.out.write_text(json.dumps(report, indent=1) + '\n')
+        write_json(args.out, dict(runs=runs, kills=kills, torch=torch.__version__))
     sys.exit(equal < len(runs))
 
 

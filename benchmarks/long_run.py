@@ -16,10 +16,8 @@ examples:
   python benchmarks/long_run.py --sizes fixed --iterations 200 --work-dir short
 """
 
-import importlib.util
 import json
 import math
-import os
 import platform
 import subprocess
 import sys
@@ -28,29 +26,24 @@ from pathlib import Path
 from statistics import median
 
 import torch
+from common import (
+    CONFIGS,
+    TRAIN,
+    environment,
+    make_shapes,
+    parse_report_args,
+    report_parser,
+)
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from side_by_side.memory import resident
+from side_by_side.plot import Panel, plot_lines
 from side_by_side.report import write_json
 
 from mmlinattn.utils.memory import release_memory
+from mmlinattn_tools.cli import exit_with, output_folder
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tools'))
-
-from mmlinattn_tools.cli import (
-    Parser,
-    add_overwrite,
-    exit_with,
-    output_file,
-    output_folder,
-    protect,
-)
-
-ROOT = Path(__file__).resolve().parents[1]
-CONFIG = ROOT / 'configs' / 'soft' / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
-TRAIN = ROOT / 'tools' / 'train.py'
-MAKE_SHAPES = ROOT / 'tools' / 'dataset_converters' / 'make_shapes.py'
-QUICKSTART = ROOT / 'tools' / 'misc' / 'quickstart.py'
+CONFIG = CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
 RECORD = 'long_run.jsonl'
 INTERVAL = 20
 WARM_UP = 0.25  # of the iterations, the first evaluation's among them
@@ -65,6 +58,63 @@ RESIZE = dict(
         scale=[(RANDOM_SIDES[0],) * 2, (RANDOM_SIDES[1],) * 2],
         keep_ratio=False,
     ),
+)
+# Quickstart's settings, for so many iterations and with sizes of its own.
+CHANGES = """
+_base_ = '{base}'
+randomness = dict(seed=0)
+log_processor = dict(by_epoch=False)
+custom_imports = dict(imports=['long_run'])
+custom_hooks = [dict(type='LongRunHook', release={release})]
+train_cfg = dict(
+    _delete_=True,
+    type='IterBasedTrainLoop',
+    max_iters={iterations},
+    val_interval={part},
+)
+default_hooks = dict(
+    checkpoint=dict(by_epoch=False, interval={part}, max_keep_ckpts=1),
+    logger=dict(interval=10),
+)
+optim_wrapper = dict(optimizer=dict(lr=6e-4), clip_grad=dict(max_norm=1.0))
+few = dict(nms_pre=200, max_per_img=100)
+model = dict(
+    # the padding to multiples of 32 would leave few sizes
+    data_preprocessor=dict(pad_size_divisor=1),
+    roi_head=dict(bbox_head=dict(num_classes=3), mask_head=dict(num_classes=3)),
+    # mask heads dominate: two positive regions of an image
+    train_cfg=dict(rpn_proposal=few, rcnn=dict(sampler=dict(num=8))),
+    test_cfg=dict(rpn=few),
+)
+data = dict(
+    data_root='{data}/', metainfo=dict(classes=('circle', 'square', 'triangle'))
+)
+loading = dict(num_workers=0, persistent_workers=False)
+train_dataloader = dict(
+    batch_size={batch},
+    sampler=dict(_delete_=True, type='InfiniteSampler'),
+    dataset=dict(
+        pipeline=[
+            dict(type='LoadImageFromFile'),
+            dict(type='LoadAnnotations', with_bbox=True, with_mask=True),
+            {resize},
+            dict(type='RandomFlip', prob=0.5),
+            dict(type='PackDetInputs'),
+        ],
+        **data,
+    ),
+    **loading,
+)
+val_dataloader = dict(dataset=data, **loading)
+test_dataloader = val_dataloader
+val_evaluator = dict(ann_file='{data}/annotations/instances_val2017.json')
+test_evaluator = val_evaluator
+"""
+# entries of lists, which a config can only replace as a whole
+OPTIONS = (
+    'param_scheduler.0.end=30',
+    f'val_dataloader.dataset.pipeline.1.scale=({SIDE},{SIDE})',
+    f'test_dataloader.dataset.pipeline.1.scale=({SIDE},{SIDE})',
 )
 
 
@@ -131,7 +181,7 @@ def read_record(path):
 
 
 def parse_args(argv=None):
-    parser = Parser(description=__doc__)
+    parser = report_parser(__doc__)
     parser.add_argument(
         '--sizes', nargs='+', choices=RESIZE, default=list(RESIZE), help='default: both'
     )
@@ -143,73 +193,16 @@ def parse_args(argv=None):
         help='folder for data and checkpoints (%(default)s)',
     )
     parser.add_argument(
-        '--out',
-        type=output_file,
-        metavar='FILE',
-        help='JSON file to write; the curves go to a PNG file beside it',
-    )
-    parser.add_argument(
         '--report-only',
         action='store_true',
         help='train nothing: report what is recorded so far',
     )
-    add_overwrite(parser)
-    args = parser.parse_args(argv)
-    if args.out:
-        protect(args, args.out, args.out.with_suffix('.png'))
+    args = parse_report_args(parser, argv, '.png')
     if args.iterations < 10 * INTERVAL:
         parser.error(
             f'--iterations must be at least {10 * INTERVAL}, got {args.iterations}'
         )
     return args
-
-
-def quickstart_options(data):
-    """The settings of quickstart for a data folder, as options of train.py."""
-    spec = importlib.util.spec_from_file_location('quickstart', QUICKSTART)
-    quickstart = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(quickstart)
-    args = quickstart.parse_args(['--epochs', '1', '--size', str(SIDE)])
-    return quickstart.cfg_options(data, args)
-
-
-def write_config(path, sizes, iterations):
-    """Writes a training of so many iterations as a config."""
-    checkpoint = dict(by_epoch=False, interval=iterations // 5, max_keep_ckpts=1)
-    pipeline = [
-        dict(type='LoadImageFromFile'),
-        dict(type='LoadAnnotations', with_bbox=True, with_mask=True),
-        RESIZE[sizes],
-        dict(type='RandomFlip', prob=0.5),
-        dict(type='PackDetInputs'),
-    ]
-    loop = dict(
-        _delete_=True,
-        type='IterBasedTrainLoop',
-        max_iters=iterations,
-        val_interval=iterations // 5,
-    )
-    loading = dict(
-        batch_size=BATCH,
-        persistent_workers=False,
-        sampler=dict(_delete_=True, type='InfiniteSampler'),
-        dataset=dict(pipeline=pipeline),
-    )
-    lines = [
-        f'_base_ = {str(CONFIG)!r}',
-        f'train_cfg = {loop}',
-        f'train_dataloader = {loading}',
-        'val_dataloader = dict(persistent_workers=False)',
-        'test_dataloader = val_dataloader',
-        # the padding to multiples of 32 would leave few sizes
-        'model = dict(data_preprocessor=dict(pad_size_divisor=1))',
-        f'default_hooks = dict(checkpoint={checkpoint})',
-        'log_processor = dict(by_epoch=False)',
-        "custom_imports = dict(imports=['long_run'])",
-        f"custom_hooks = [dict(type='LongRunHook', release={sizes == 'random'})]",
-        'randomness = dict(seed=0)',
-    ]
-    path.write_text('\n'.join(lines) + '\n')
 
 
 def train(folder, sizes, iterations):
@@ -221,43 +214,26 @@ def train(folder, sizes, iterations):
     work_dir = folder / sizes
     done = read_record(work_dir / RECORD)
     if not done or done[-1]['iter'] < iterations // INTERVAL * INTERVAL:
-        data = folder / 'coco'
-        numbers = '--num-train', NUM_TRAIN, '--num-val', NUM_VAL, '--size', 128, 128
-        run([MAKE_SHAPES, '--layout', 'shapes', '--out', data, *numbers])
+        data, config = folder / 'coco', folder / f'{sizes}.py'
+        make_shapes('shapes', data, 128, NUM_TRAIN, NUM_VAL)
         work_dir.mkdir(parents=True, exist_ok=True)
-        config = folder / f'{sizes}.py'
-        write_config(config, sizes, iterations)
-        options = [
-            # mask heads dominate: two positive regions of an image
-            'model.train_cfg.rcnn.sampler.num=8',
-            *(x for x in quickstart_options(data) if not is_changed(x)),
-            *(f'{x}_dataloader.num_workers=0' for x in ('train', 'val', 'test')),
-        ]
-        command = [TRAIN, config, '--work-dir', work_dir, '--cfg-options', *options]
-        run([*command, '--resume'])
+        text = CHANGES.format(
+            base=CONFIG,
+            data=data,
+            iterations=iterations,
+            part=iterations // 5,
+            batch=BATCH,
+            resize=RESIZE[sizes],
+            release=sizes == 'random',
+        )
+        config.write_text(text)
+        command = [TRAIN, config, '--work-dir', work_dir, '--resume']
+        command = [sys.executable, *command, '--cfg-options', *OPTIONS]
+        done = subprocess.run(list(map(str, command)), env=environment())
+        if done.returncode:
+            sys.exit(done.returncode)
         done = read_record(work_dir / RECORD)
     return done
-
-
-def is_changed(option):
-    """Whether an option of quickstart is of what the config here has anew."""
-    key = option.partition('=')[0]
-    return key.startswith(
-        ('train_cfg', 'param_scheduler.1', 'default_hooks.checkpoint')
-    ) or key.endswith(
-        ('num_workers', 'batch_size', 'pipeline.2.scale', 'rcnn.sampler.num')
-    )
-
-
-def run(command):
-    """Runs a command with our packages, on the CPU; ends with its exit code if it
-    fails."""
-    env = dict(os.environ, CUDA_VISIBLE_DEVICES='')
-    paths = [str(ROOT), str(ROOT / 'benchmarks'), env.get('PYTHONPATH', '')]
-    env['PYTHONPATH'] = os.pathsep.join(filter(None, paths))
-    done = subprocess.run([sys.executable, *map(str, command)], env=env)
-    if done.returncode:
-        sys.exit(done.returncode)
 
 
 def summarize(record):
@@ -300,35 +276,30 @@ def summarize(record):
 
 
 def plot(records, path):
-    """Curves of memory, speed and loss by iteration, one line for each record."""
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot as plt
-
-    panels = {
-        'resident memory, MiB': lambda line: line['memory'] / 2**20,
-        'seconds of CPU per iteration': lambda line: line['cpu_seconds'],
-        'largest loss in 20 iterations': lambda line: line['loss'],
+    """Curves of memory, speed and loss by iteration, one for each record."""
+    keys = {
+        'resident memory, MiB': ('memory', 2**20),
+        'seconds of CPU per iteration': ('cpu_seconds', 1),
+        'largest loss in 20 iterations': ('loss', 1),
     }
-    figure, axes = plt.subplots(1, len(panels), figsize=(11, 3), layout='constrained')
-    for axis, (title, value) in zip(axes, panels.items()):
-        for name, record in records.items():
-            steps = [line['iter'] for line in record]
-            axis.plot(steps, list(map(value, record)), label=f'{name} sizes', lw=1)
-        axis.set(title=title, xlabel='iteration')
+    panels = []
+    for title, (key, unit) in keys.items():
+        curves = {
+            f'{name} sizes': curve(record, key, unit)
+            for name, record in records.items()
+        }
+        panels.append(Panel(title, 'iteration', '', curves, bottom=0))
     for name, record in records.items():
-        freed = [line for line in record if 'before_release' in line]
-        if freed:
-            steps = [line['iter'] for line in freed]
-            values = [line['before_release'] / 2**20 for line in freed]
-            label = f'{name}, with what is free'
-            axes[0].plot(steps, values, 'k:', label=label, lw=1)
-    for axis in axes:
-        axis.set_ylim(0)
-    axes[0].legend(loc='lower right')
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
+        if any('before_release' in line for line in record):
+            with_free = curve(record, 'before_release', 2**20)
+            panels[0].curves[f'{name} sizes, with what is free'] = with_free
+    plot_lines(panels, path)
+
+
+def curve(record, key, unit):
+    """Iterations and one list of values, as :class:`Panel` takes them."""
+    lines = [line for line in record if line.get(key) is not None]
+    return [line['iter'] for line in lines], [[line[key] / unit for line in lines]]
 
 
 def main(argv=None):

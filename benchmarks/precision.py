@@ -15,17 +15,15 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
+import common  # noqa: F401 (paths)
 import torch
 from mmengine.logging import MMLogger
-from side_by_side.report import write_json
+from side_by_side.report import markdown, write_json
 from torch.nn.functional import interpolate
 
 from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.models.layers import embeddings
 from mmlinattn.registry import build_model
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tools'))
-
 from mmlinattn_tools.cli import Parser, add_overwrite, protect
 
 SWIN = ('local', 'global', 'elfatt', 'efficient', 'agent', 'flatten')
@@ -148,16 +146,13 @@ def table(rows):
         if any((r['dtype'], r['embeddings']) == (dtype, embedded) for r in rows)
     ]
     head = [f'{d}' if e == 'float32' else f'{d}, embeddings too' for d, e in kinds]
-    lines = [
-        '| backbone | mode | ' + ' | '.join(head) + ' |',
-        '| --- ' * (2 + len(kinds)) + '|',
-    ]
     found = {(r['backbone'], r['mode'], r['dtype'], r['embeddings']): r for r in rows}
+    lines = []
     for key in dict.fromkeys((r['backbone'], r['mode']) for r in rows):
         cells = [found[(*key, *kind)] for kind in kinds]
         texts = [f'{c["outputs"]:.1e}, {c["gradients"]:.1e}' for c in cells]
-        lines.append(f'| {" | ".join([*key, *texts])} |')
-    return '\n'.join(lines) + '\n'
+        lines.append([*key, *texts])
+    return markdown(['backbone', 'mode', *head], lines) + '\n'
 
 
 def main(argv=None):

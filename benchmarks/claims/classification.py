@@ -1,15 +1,15 @@
 """Trains small classifiers: a backbone of the project, a linear head, a plain loop."""
 
-import copy
 import math
 
 import torch
-from mmengine.registry import MODELS
+from rich.progress import track
 from side_by_side.models import initialized
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torchvision import transforms
 
+from mmlinattn.registry import build_model
 from mmlinattn.utils.files import whole_file
 
 from .data import key_of
@@ -35,18 +35,12 @@ EASY_RECIPE = dict(RECIPE, crop=[0.6, 1.0])
 
 
 class Classifier(nn.Module):
-    """A backbone and a linear layer on its mean features or class token.
-
-    Args:
-        backbone (dict): Config, its type with the scope 'mmlinattn'.
-        num_classes (int): Outputs.
-    """
+    """A backbone, from its config, and a linear layer on its mean features or class
+    token."""
 
     def __init__(self, backbone, num_classes):
         super().__init__()
-        import mmlinattn.models  # noqa: F401 (registers the backbones)
-
-        self.backbone = initialized(MODELS.build(copy.deepcopy(backbone)))
+        self.backbone = initialized(build_model(backbone))
         self.head = nn.Linear(self.backbone.feature_channels[-1], num_classes)
         nn.init.trunc_normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
@@ -74,17 +68,8 @@ def trained(backbone, context):
         Classifier: In eval mode.
     """
     recipe = context.settings['recipe']
-    key = key_of(
-        [
-            backbone,
-            recipe,
-            context.seed,
-            context.device.type,
-            torch.__version__,
-            torch.get_num_threads(),
-            context.data.describe('classification'),
-        ]
-    )
+    where = context.device.type, torch.__version__, torch.get_num_threads()
+    key = key_of([backbone, recipe, context.seed, *where, context.data.describe()])
     path = context.work_dir / 'weights' / f'{key}.pth'
     torch.manual_seed(context.seed)
     model = Classifier(backbone, context.data.num_classes()).to(context.device)
@@ -99,7 +84,7 @@ def trained(backbone, context):
 
 def train(model, recipe, context):
     """Trains a model; see :data:`RECIPE`."""
-    images, labels = context.data.tensors('train', None)
+    images, labels = context.data.labeled('train')
     decayed = [x for x in model.parameters() if x.dim() > 1]
     others = [x for x in model.parameters() if x.dim() <= 1]
     optimizer = torch.optim.AdamW(
@@ -111,23 +96,20 @@ def train(model, recipe, context):
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: factor(step, steps, recipe['warmup'])
     )
-    augment = transforms.Compose(
-        [
-            transforms.RandomResizedCrop(
-                recipe['side'], recipe['crop'], antialias=True
-            ),
-            transforms.RandomHorizontalFlip(),
-        ]
-    )
+    crop = transforms.RandomResizedCrop(recipe['side'], recipe['crop'], antialias=True)
+    augment = transforms.Compose([crop, transforms.RandomHorizontalFlip()])
     generator = torch.Generator().manual_seed(context.seed)
     torch.manual_seed(context.seed + 1)  # of dropout, the same for every model
     model.train()
     order = torch.empty(0, dtype=torch.long)
-    for step in context.track(range(steps), description='steps'):
+    for step in track(range(steps), description='steps'):
         while len(order) < recipe['batch']:
             order = torch.cat([order, torch.randperm(len(images), generator=generator)])
         index, order = order[: recipe['batch']], order[recipe['batch'] :]
-        batch = augmented(images[index], augment, seed=context.seed * steps + step)
+        # the same crops for every model, however many random numbers that takes
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(context.seed * steps + step)
+            batch = torch.stack([augment(x) for x in images[index]])
         batch = batch.to(context.device)
         loss = cross_entropy(model(batch), labels[index].to(context.device))
         optimizer.zero_grad(set_to_none=True)
@@ -145,25 +127,10 @@ def factor(step, steps, warmup):
     return 0.5 * (1 + math.cos(math.pi * (step - first) / max(steps - first, 1)))
 
 
-def augmented(images, augment, seed):
-    """A batch, each image changed at random."""
-    # the same for every model, however many random numbers that takes
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return torch.stack([augment(x) for x in images])
-
-
 @torch.no_grad()
 def accuracy(model, context, side, batch=50):
-    """Share of held-back images that are classified right at a size.
-
-    Args:
-        model (Classifier): In eval mode.
-        context (Context): With the data.
-        side (int): Of the images, pixels.
-        batch (int): Images at a time.
-    """
-    images, labels = context.data.tensors('val', side)
+    """Share of held-back images of a side in pixels that are classified right."""
+    images, labels = context.data.resized('val', side)
     torch.manual_seed(0)  # of samplers that draw landmarks
     right = 0
     for part, target in zip(images.split(batch), labels.split(batch)):

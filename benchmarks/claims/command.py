@@ -1,62 +1,48 @@
 """The papers' claims in miniature: small, seeded experiments on one machine.
 
-Each claim is measured for some seeds, and its verdict follows from the numbers by the
+Each claim is measured for some seeds, and its parts are judged from the numbers by the
 rule of benchmarks/claims/claim.py. A run that was stopped goes on where it was: what is
 finished of a seed is kept in the claim's JSON file, as long as settings, data and
 machine are the same. Weights and shapes are kept in --work-dir.
 
-Written to --out: claims.md, all claims on one page, and of each claim NAME that has a
-finished seed claims/NAME.json, claims/NAME.md and claims/NAME.png. Notes of yours in
-claims/NAME.txt, beside the results, become a part of the pages; --overwrite keeps them.
+Written to --out: claims.md, and claims/NAME.json and claims/NAME.png of each claim that
+has a finished seed. Notes of yours in claims/NAME.txt become a part of the page.
 
 claims (minutes are estimates for three seeds on two cores):
 {claims}
 
 examples:
   python benchmarks/claims/run.py --claim inverse cost
-  python benchmarks/claims/run.py --out docs                # the project's own page
-  python benchmarks/claims/run.py --claim backbones --data data/coco --device cuda
-  python benchmarks/claims/run.py --out docs --report       # only writes the pages
+  python benchmarks/claims/run.py --claim sizes --data data/imagenette --device cuda
+  python benchmarks/claims/run.py --out docs --report       # only writes the page
 """
 
 import json
-import os
 import time
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from common import ROOT
 from side_by_side.command import device
+from side_by_side.plot import plot_lines
 from side_by_side.rates import machine
 from side_by_side.report import write_json
 
 from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder, threads
 
-from .claim import MAX_SEEDS, Context, finished
-from .data import ROOT, Data
-from .registry import CLAIMS
-from .report import page, section
+from .claim import MAX_SEEDS, Context
+from .data import Data
+from .experiments import cost, inverse, oversmoothing, sizes
+from .report import page
 
-
-def describe():
-    """The help text."""
-    lines = [
-        f'  {claim.name:14}{claim.minutes:4.0f} min  {claim.title}'
-        for claim in CLAIMS.values()
-    ]
-    return __doc__.format(claims='\n'.join(lines))
+CLAIMS = {
+    module.CLAIM.name: module.CLAIM for module in (cost, inverse, oversmoothing, sizes)
+}
 
 
 def parse_args(argv=None):
-    parser = Parser(description=describe())
+    lines = [f'  {x.name:14}{x.minutes:4.0f} min  {x.title}' for x in CLAIMS.values()]
+    parser = Parser(description=__doc__.format(claims='\n'.join(lines)))
     parser.add_argument(
         '--claim',
         nargs='+',
@@ -80,7 +66,7 @@ def parse_args(argv=None):
         '--data',
         type=Path,
         metavar='DIR',
-        help='folder in the layout of COCO 2017, in place of shapes',
+        help='folder with images in train/CLASS/ and val/CLASS/, in place of shapes',
     )
     parser.add_argument(
         '--work-dir',
@@ -101,7 +87,7 @@ def parse_args(argv=None):
         help='replace results of other settings, data, or another machine',
     )
     parser.add_argument(
-        '--report', action='store_true', help='measure nothing, only write the pages'
+        '--report', action='store_true', help='measure nothing, only write the page'
     )
     parser.add_argument(
         '--smoke',
@@ -112,8 +98,7 @@ def parse_args(argv=None):
     args = parser.parse_args(argv)
     if not 1 <= args.seeds <= MAX_SEEDS:
         parser.error(f'--seeds must be 1 to {MAX_SEEDS}, got {args.seeds}')
-    if args.out is None:
-        args.out = args.work_dir / 'results'
+    args.out = args.out or args.work_dir / 'results'
     return args
 
 
@@ -122,7 +107,13 @@ class Record:
 
     Args:
         claim (Claim): The claim.
-        folder (Path): Of the file.
+        folder (Path): Of the page.
+
+    Attributes:
+        content (dict | None): Of the file.
+
+    Raises:
+        ValueError: If the file is none of this command.
     """
 
     def __init__(self, claim, folder):
@@ -139,15 +130,15 @@ class Record:
                     'another --out'
                 ) from error
 
-    def begin(self, stands, overwrite):
+    def begin(self, overwrite, **stands):
         """Goes on with what is there, or starts anew.
 
         Args:
-            stands (dict): Settings, data and machine.
-            overwrite (bool): Whether those of another run may be replaced.
+            overwrite (bool): Whether results of others may be replaced.
+            **stands (dict): Settings, data and machine.
 
         Raises:
-            FileExistsError: If they differ and may not be replaced.
+            FileExistsError: If there are results of others that may not be replaced.
         """
         stands = json.loads(json.dumps(stands))
         if self.content is not None:
@@ -167,185 +158,71 @@ class Record:
         numbers = json.loads(json.dumps(numbers))
         self.content['runs'].setdefault(str(seed), {})[unit] = numbers
         self.content['seconds'].setdefault(str(seed), {})[unit] = round(seconds, 1)
-        self.write()
+        write_json(self.file, self.content, depth=3)
+
+    def left(self, seed):
+        """What is to do of a seed."""
+        done = self.content['runs'].get(str(seed), {})
+        units = self.claim.units(self.content['settings'])
+        return [unit for unit in units if unit not in done]
+
+    def complete(self):
+        """Numbers of the seeds that are finished."""
+        runs = self.content['runs'] if self.content else {}
+        return {seed: runs[seed] for seed in runs if not self.left(seed)}
 
     def notes(self):
         """What a person wrote of these results, '' if nothing."""
         file = self.file.with_suffix('.txt')
         return file.read_text('utf-8').strip() if file.is_file() else ''
 
-    def write(self):
-        write_json(self.file, self.content, depth=3)
-
-    def has(self, seed, unit):
-        return unit in self.content['runs'].get(str(seed), {})
-
-    def complete(self):
-        """Numbers of the seeds that are finished."""
-        if self.content is None:
-            return {}
-        return finished(
-            self.content['runs'], self.claim.units(self.content['settings'])
-        )
-
-
-def settings_of(claim, smoke):
-    """Settings of a claim, with those that differ in a smoke test."""
-    return {**claim.settings, **(claim.smoke if smoke else {})}
-
-
-def make_data(claim, args, settings):
-    """The images of a claim.
-
-    Raises:
-        FileNotFoundError: If ``--data`` is no such folder.
-    """
-    return Data(
-        args.work_dir,
-        args.data,
-        {kind: settings['images'][kind][0] for kind in claim.data},
-        {kind: settings['images'][kind][1] for kind in claim.data},
-        settings.get('shapes'),
-    )
-
-
-def progress_bars(console):
-    return Progress(
-        TextColumn('{task.description}'),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-    )
-
-
-def work_of(args, records):
-    """Every piece of work that is not done: claim, seed and unit."""
-    return [
-        (CLAIMS[name], seed, unit)
-        for name in args.claim
-        for seed in range(args.seeds)
-        for unit in CLAIMS[name].units(records[name].content['settings'])
-        if not records[name].has(seed, unit)
-    ]
-
 
 def measure(args, records):
     """Does what is not done, and writes after every piece."""
-    console = Console(stderr=True)
-    todo = work_of(args, records)
-    minutes = sum(share_of(claim, records) for claim, _, _ in todo)
-    console.print(
-        f'{len(todo)} pieces of work to do, estimated '
-        f'{0.0 if args.smoke else minutes:.0f} minutes on two cores'
-    )
     data = {}
-    for claim, _, _ in todo:
-        if claim.name in data:
-            continue
-        data[claim.name] = make_data(
-            claim, args, records[claim.name].content['settings']
+    for record in records:
+        settings = dict(record.claim.settings)
+        if args.smoke:
+            settings.update(record.claim.smoke)
+        if 'images' in settings:
+            data[record.claim.name] = Data(
+                args.work_dir, args.data, settings['images'], settings.get('shapes')
+            )
+        found = data.get(record.claim.name)
+        record.begin(
+            args.overwrite,
+            smoke=args.smoke,
+            settings=settings,
+            data=found.describe() if found else {},
+            machine=machine(args.device),
         )
-        for kind in claim.data:
-            data[claim.name].prepare(kind)
-    start = time.time()
-    with progress_bars(console) as bars:
-        whole = bars.add_task('all', total=len(todo))
-        for claim, seed, unit in todo:
-            context = Context(
-                records[claim.name].content['settings'],
-                seed,
-                args.device,
-                args.work_dir,
-                data[claim.name],
-                tracker(bars),
-            )
-            torch.manual_seed(seed)
-            began = time.time()
-            numbers = claim.measure(unit, context)
-            seconds = time.time() - began
-            records[claim.name].add(seed, unit, numbers, seconds)
-            bars.advance(whole)
-            console.print(
-                f'{claim.name}, seed {seed}, {unit}: {seconds:.0f} s (estimate '
-                f'{60 * share_of(claim, records):.0f} s on two cores), '
-                f'{(time.time() - start) / 60:.1f} min so far',
-                highlight=False,
-            )
-
-
-def share_of(claim, records):
-    """Minutes that a piece of work of a claim takes on the average."""
-    return claim.minutes / 3 / len(claim.units(records[claim.name].content['settings']))
-
-
-def tracker(bars):
-    """A function that wraps an iterable with a bar below the one of the whole."""
-
-    def track(sequence, description=''):
-        task = bars.add_task(description, total=len(sequence))
-        try:
-            for item in sequence:
-                yield item
-                bars.advance(task)
-        finally:
-            bars.remove_task(task)
-
-    return track
-
-
-def write_pages(out, records):
-    """Writes Markdown and plot of every claim with a finished seed, and the page."""
-    for record in records.values():
-        runs = record.complete()
-        if not runs:
-            continue
-        record.claim.plot(runs, record.file.with_suffix('.png'))
-        text = section(record.claim, record.content, runs, record.notes(), level=1)
-        record.file.with_suffix('.md').write_text(text, 'utf-8')
-    out.mkdir(parents=True, exist_ok=True)
-    (out / 'claims.md').write_text(
-        page(
-            [
-                (record.claim, record.content, record.complete(), record.notes())
-                for record in records.values()
-            ]
-        ),
-        'utf-8',
-    )
+    for record in records:
+        name, settings = record.claim.name, record.content['settings']
+        for seed in range(args.seeds):
+            where = seed, args.device, args.work_dir, data.get(name)
+            for unit in record.left(seed):
+                torch.manual_seed(seed)
+                start = time.time()
+                numbers = record.claim.measure(unit, Context(settings, *where))
+                record.add(seed, unit, numbers, time.time() - start)
+                seconds = f'{time.time() - start:.0f} s'
+                print(f'{name}, seed {seed}, {unit}: {seconds}', flush=True)
 
 
 def main(argv=None):
     args = parse_args(argv)
     torch.set_num_threads(args.threads)
-    if args.device.type == 'cpu':
-        # mm's runner would take a GPU where it finds one
-        os.environ['CUDA_VISIBLE_DEVICES'] = ''
     with errors_in_one_line(OSError, ValueError):
         records = {name: Record(claim, args.out) for name, claim in CLAIMS.items()}
         if not args.report:
-            begin(args, records)
-            measure(args, records)
-        write_pages(args.out, records)
+            measure(args, [records[name] for name in args.claim])
+        for record in records.values():
+            if record.complete():
+                panels = record.claim.panels(record.complete())
+                plot_lines(panels, record.file.with_suffix('.png'))
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / 'claims.md').write_text(page(records.values()), 'utf-8')
     print(f'written: {args.out / "claims.md"}')
-
-
-def begin(args, records):
-    """Compares what is there with what is asked for, before anything is measured."""
-    for name in args.claim:
-        claim = CLAIMS[name]
-        settings = settings_of(claim, args.smoke)
-        data = make_data(claim, args, settings)
-        records[name].begin(
-            dict(
-                smoke=args.smoke,
-                settings=settings,
-                data={kind: data.describe(kind) for kind in claim.data},
-                machine=machine(args.device),
-            ),
-            args.overwrite,
-        )
 
 
 if __name__ == '__main__':

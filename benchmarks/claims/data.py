@@ -1,64 +1,20 @@
-"""Images of the experiments: shapes in a harder setting, or a COCO-layout folder.
-
-Detection reads the folder as it is. Classification reads whole images of one shape,
-or, of a user's folder, a square around each annotated object.
-"""
+"""Images of the experiments: shapes, or a user's folder of images by class."""
 
 import hashlib
-import importlib.util
 import json
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple, Optional
 
 import numpy as np
 import torch
-from PIL import Image
-from torch.nn.functional import interpolate
+from common import make_shapes
+from PIL import Image, ImageOps
+from torchvision.datasets import ImageFolder
+from torchvision.transforms.functional import resize
 
-ROOT = Path(__file__).resolve().parents[2]
-# Settings that make held-back scores of small models differ: contrast inside regions,
-# distractors, sizes 1 : 2 and more. Those of detection, with three times the usual
-# distractors and hidden parts, were chosen first, for both; with them no classifier
-# got beyond half of the images in 400 steps.
-SHAPES = dict(
-    imagenet=dict(
-        side=160, scale=[0.3, 0.6], texture=1.0, clutter=1.0, occlusion=0.0, occluders=0
-    ),
-    coco=dict(
-        side=192,
-        scale=[0.14, 0.42],
-        texture=1.0,
-        clutter=3.0,
-        occlusion=0.5,
-        occluders=8,
-    ),
-)
-LAYOUTS = dict(classification='imagenet', detection='coco')
-# Least side in pixels of an object that is cut out, and the margin around it.
-MIN_CUT, MARGIN = 16, 0.2
+SIDE = 160  # pixels of the images as they are kept
+# Contrast inside regions and distractors, so that small models differ.
+SHAPES = dict(scale=[0.3, 0.6], texture=1.0, clutter=1.0)
 SPLITS = ('train', 'val')
-
-
-@cache
-def load_tool(path):
-    """One of the project's command-line tools as a module.
-
-    Args:
-        path (str): Inside the project.
-    """
-    file = ROOT / path
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-class Labeled(NamedTuple):
-    """Images (N, side, side, 3) uint8 RGB, and their classes (N,) int64."""
-
-    images: np.ndarray
-    labels: np.ndarray
 
 
 class Data:
@@ -66,187 +22,86 @@ class Data:
 
     Args:
         work_dir (Path): Where shapes are written to.
-        folder (Path, optional): A user's folder in COCO's layout.
-        num_train (dict[str, int]): Images of each kind, 'classification' and
-            'detection'; of a user's folder, the most that are read.
-        num_val (dict[str, int]): Held-back images likewise.
-        shapes (dict, optional): What differs from :data:`SHAPES`, for each kind.
+        folder (Path, optional): A user's folder with train/CLASS/ and val/CLASS/.
+        counts (Sequence[int]): Images for training and held-back ones; of a user's
+            folder, the most that are read.
+        shapes (dict, optional): What differs from :data:`SHAPES`.
 
     Raises:
-        FileNotFoundError: If the folder lacks annotations or images.
+        FileNotFoundError: If the folder has no classes with images.
+        ValueError: If its classes are not the same in both.
     """
 
-    def __init__(self, work_dir, folder, num_train, num_val, shapes=None):
-        self.work_dir = work_dir
-        self.folder = folder
-        self.shapes = shapes or {}
-        self.counts = {
-            kind: dict(train=num_train[kind], val=num_val[kind]) for kind in num_train
-        }
+    def __init__(self, work_dir, folder, counts, shapes=None):
+        self.work_dir, self.folder = work_dir, folder
+        self.counts = dict(zip(SPLITS, counts))
+        self.shapes = dict(SHAPES, **shapes or {})
         if folder is not None:
-            for split in SPLITS:
-                for path in (annotation_file(folder, split), folder / f'{split}2017'):
-                    if not path.exists():
-                        raise FileNotFoundError(
-                            f'--data must be a folder in the layout of COCO 2017: '
-                            f'{path} does not exist'
-                        )
+            try:
+                self.splits = {split: ImageFolder(folder / split) for split in SPLITS}
+            except FileNotFoundError as error:
+                raise FileNotFoundError(
+                    f'--data must have images in train/CLASS/ and val/CLASS/: {error}'
+                ) from error
+            train, val = (split.classes for split in self.splits.values())
+            if train != val:
+                raise ValueError(
+                    '--data must have the same classes in train/ and val/, got '
+                    f'{train} and {val}'
+                )
 
-    def describe(self, kind):
+    def describe(self):
         """What goes into the record of an experiment, a dict."""
         if self.folder is not None:
-            text = b''.join(
-                annotation_file(self.folder, split).read_bytes() for split in SPLITS
-            )
-            return dict(
-                folder=self.folder.name,
-                annotations=hashlib.sha256(text).hexdigest()[:12],
-                counts=self.counts[kind],
-            )
-        layout = LAYOUTS[kind]
-        shapes = {**SHAPES[layout], **self.shapes.get(kind, {})}
-        return dict(layout=layout, **shapes, **self.counts[kind])
-
-    def prepare(self, kind):
-        """Writes the shapes, if they are not there.
-
-        Returns:
-            Path: The folder with the data.
-        """
-        if self.folder is not None:
-            return self.folder
-        made = self.describe(kind)
-        name = hashlib.sha256(json.dumps(made).encode()).hexdigest()[:12]
-        root = self.work_dir / 'data' / f'{made["layout"]}-{name}'
-        tool = load_tool('tools/dataset_converters/make_shapes.py')
-        arguments = ['--layout', made['layout'], '--out', root, '--overwrite']
-        arguments += ['--num-train', made['train'], '--num-val', made['val']]
-        arguments += ['--size', made['side'], made['side'], '--scale', *made['scale']]
-        for name in ('texture', 'clutter', 'occlusion', 'occluders'):
-            arguments += [f'--{name}', made[name]]
-        tool.main(list(map(str, arguments)))
-        return root
+            files = [file for split in SPLITS for file, _ in self.samples(split)]
+            return dict(folder=self.folder.name, files=key_of(files), **self.counts)
+        return dict(layout='imagenet', side=SIDE, **self.shapes, **self.counts)
 
     @cache  # noqa: B019 (one instance a process)
-    def labeled(self, split):
-        """Images of one split for classification.
+    def shapes_folder(self):
+        """Writes the shapes, if they are not there."""
+        root = self.work_dir / 'data' / key_of(self.describe())
+        options = ['--overwrite', '--scale', *self.shapes['scale']]
+        for name in ('texture', 'clutter'):
+            options += [f'--{name}', self.shapes[name]]
+        make_shapes('imagenet', root, SIDE, *self.counts.values(), *options)
+        return root
 
-        Raises:
-            ValueError: If the user's folder has fewer than two classes to cut out.
-        """
-        root = self.prepare('classification')
-        if self.folder is None:
-            return read_imagenet(root, split)
-        limit = self.counts['classification'][split]
-        return cut_objects(root, split, limit, categories(root))
+    def samples(self, split):
+        """Files and labels of a split, evenly spread over those of a user's folder."""
+        if self.folder is not None:
+            found = self.splits[split].samples
+            num = min(self.counts[split], len(found))
+            return [found[i] for i in np.linspace(0, len(found) - 1, num).astype(int)]
+        root = self.shapes_folder()
+        lines = (root / 'meta' / f'{split}.txt').read_text().splitlines()
+        rows = [line.split() for line in lines]
+        classes = sorted({int(label) for _, label in rows})
+        return [(root / split / x, classes.index(int(label))) for x, label in rows]
 
     @cache  # noqa: B019
-    def tensors(self, split, side):
-        """(N, 3, side, side) uint8 and (N,), resized with antialiasing; as they are if
-        the side is None."""
-        images, labels = map(torch.from_numpy, self.labeled(split))
-        images = images.permute(0, 3, 1, 2)
-        if side is None:
-            return images, labels
-        resized = [
-            interpolate(part.float(), (side, side), mode='bilinear', antialias=True)
-            .round()
-            .clamp(0, 255)
-            .byte()
-            for part in images.split(64)
-        ]
-        return torch.cat(resized), labels
+    def labeled(self, split):
+        """(N, 3, SIDE, SIDE) uint8, the middle of each image, and classes (N,)."""
+        files, labels = zip(*self.samples(split))
+        images = []
+        for file in files:
+            with Image.open(file) as image:
+                fitted = ImageOps.fit(image.convert('RGB'), (SIDE, SIDE))
+            images.append(torch.from_numpy(np.array(fitted)).permute(2, 0, 1))
+        return torch.stack(images), torch.tensor(labels)
+
+    @cache  # noqa: B019
+    def resized(self, split, side):
+        """The same as (N, 3, side, side), with antialiasing."""
+        images, labels = self.labeled(split)
+        parts = [resize(x, [side, side], antialias=True) for x in images.split(64)]
+        return torch.cat(parts), labels
 
     def num_classes(self):
-        """Classes of the classification."""
-        return int(self.labeled('train').labels.max()) + 1
+        return int(self.labeled('train')[1].max()) + 1
 
 
-def annotation_file(root, split):
-    return root / 'annotations' / f'instances_{split}2017.json'
-
-
-def categories(root):
-    """Names of the categories that the training split uses, by id.
-
-    Raises:
-        ValueError: If there are none, or the file is no annotation file of COCO.
-    """
-    path = annotation_file(root, 'train')
-    try:
-        content = json.loads(path.read_text())
-        used = {x['category_id'] for x in content['annotations']}
-        found = {x['id']: x['name'] for x in content['categories'] if x['id'] in used}
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f'{path} is no annotation file of COCO: {error}') from error
-    if not found:
-        raise ValueError(f'{path} has no annotation of any of its categories')
-    return found
-
-
-def read_imagenet(root, split):
-    """A split that make_shapes.py wrote in ImageNet's layout."""
-    lines = (root / 'meta' / f'{split}.txt').read_text().splitlines()
-    rows = [line.rsplit(' ', 1) for line in lines]
-    images = [np.array(Image.open(root / split / name)) for name, _ in rows]
-    ids = [int(label) for _, label in rows]
-    order = sorted(set(ids))
-    return Labeled(np.stack(images), np.array([order.index(x) for x in ids]))
-
-
-def cut_objects(root, split, limit, names):
-    """Squares around objects of a COCO-layout split, evenly spread if there are many.
-
-    Args:
-        root (Path): The folder.
-        split (str): 'train' or 'val'.
-        limit (int): The most objects.
-        names (dict[int, str]): Categories by id; their order is that of the classes.
-
-    Raises:
-        ValueError: If fewer than two classes have objects that are large enough.
-    """
-    content = json.loads(annotation_file(root, split).read_text())
-    files = {image['id']: image['file_name'] for image in content['images']}
-    order = list(names)
-    objects = [
-        x
-        for x in content['annotations']
-        if not x.get('iscrowd')
-        and min(x['bbox'][2:]) >= MIN_CUT
-        and x['category_id'] in names
-    ]
-    if len({x['category_id'] for x in objects}) < 2:
-        raise ValueError(
-            f'{annotation_file(root, split)} must have objects of two classes or more '
-            f'that are at least {MIN_CUT} pixels wide and high'
-        )
-    chosen = np.linspace(0, len(objects) - 1, min(limit, len(objects))).round()
-    images, labels = [], []
-    for i in chosen.astype(int):
-        x, y, width, height = objects[i]['bbox']
-        half = (0.5 + MARGIN) * max(width, height)
-        center_x, center_y = x + width / 2, y + height / 2
-        image = Image.open(root / f'{split}2017' / files[objects[i]['image_id']])
-        # outside the image it is black
-        square = image.convert('RGB').crop(
-            tuple(
-                round(v)
-                for v in (
-                    center_x - half,
-                    center_y - half,
-                    center_x + half,
-                    center_y + half,
-                )
-            )
-        )
-        side = SHAPES['imagenet']['side']
-        images.append(np.array(square.resize((side, side), Image.BILINEAR)))
-        labels.append(order.index(objects[i]['category_id']))
-    return Labeled(np.stack(images), np.array(labels))
-
-
-def key_of(content, length: Optional[int] = 16):
+def key_of(content):
     """A name for anything that JSON can hold."""
     text = json.dumps(content, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:length]
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -58,14 +58,9 @@ def analytic_attention(q, landmarks, v, num_iters=20):
 
 
 def explicit_in_models():
-    """Context in which models use :func:`explicit_attention`."""
+    """Context in which normalized models use :func:`explicit_attention`."""
 
-    def attend(q, landmarks, v, normalize=True, num_iters=20, ridge=0.0, **kwargs):
-        if not normalize or ridge:
-            raise ValueError(
-                'the explicit form is that of SOFT++: it needs normalize=True '
-                f'and ridge=0, got normalize={normalize} and ridge={ridge}'
-            )
+    def attend(q, landmarks, v, num_iters=20, **kwargs):
         return explicit_attention(q, landmarks, v, num_iters)
 
     return substituted(functional.softmax_free_attention, attend)

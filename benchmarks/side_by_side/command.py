@@ -21,8 +21,7 @@ suites:
 examples:
   python benchmarks/run.py --suite ops --out docs/benchmarks
   python benchmarks/run.py --suite backbones --only 224 --rounds 5
-  python benchmarks/run.py --suite attentions --device cuda --dtype bfloat16 \\
-      --batch 16 --baseline 'global, unfused'
+  python benchmarks/run.py --suite attentions --device cuda --dtype bfloat16 --batch 16
   python benchmarks/run.py --suite backbones --only 'tiny backbones, 1×3×800' --profile
   python benchmarks/run.py --suite ops --only 'P V' --variants fused --against ../old
   python benchmarks/run.py --suite detectors --small --rounds 2   # does it work?
@@ -37,9 +36,17 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from rich.progress import track
 
-# its names when they are used: another version that is measured may lack some
-from mmlinattn_tools import cli
+from mmlinattn.analysis import count_flops
+from mmlinattn_tools.cli import (
+    Parser,
+    add_overwrite,
+    exit_with,
+    output_folder,
+    protect,
+    threads,
+)
 
 from .cases import place
 from .memory import peak_of_variant
@@ -47,24 +54,15 @@ from .operators import as_records, profile_step, profile_table
 from .rates import machine, matmul_rate
 from .registry import SUITES
 from .report import METHOD, growth, growth_tables, make_rows, table, write_json
-from .timing import STEPS, autocast, drop_gradients, measure, synchronize
+from .timing import build, make_inputs, measure, timed
 from .versions import OtherVersion
-
-try:
-    from rich.progress import track
-except ImportError:
-
-    def track(sequence, description):
-        print(description)
-        return sequence
-
 
 # On a GPU, where nobody knows which variants are slow: of all rounds of a step.
 SECONDS = 6
 
 
 def parse_args(argv=None):
-    parser = cli.Parser(description=__doc__)
+    parser = Parser(description=__doc__)
     parser.add_argument(
         '--suite', required=True, choices=SUITES, help='what is measured'
     )
@@ -83,25 +81,20 @@ def parse_args(argv=None):
         '(default: float32)',
     )
     parser.add_argument(
-        '--threads', type=cli.threads, default=2, help="the CPU's threads (default: 2)"
+        '--threads', type=threads, default=2, help="the CPU's threads (default: 2)"
     )
     parser.add_argument(
         '--rounds',
-        type=int,
+        type=positive,
         default=20,
         help='times each variant is measured; slow ones less often (default: 20)',
     )
     parser.add_argument(
-        '--batch', type=int, default=1, help='images at a time (default: 1)'
-    )
-    parser.add_argument(
-        '--baseline',
-        metavar='NAME',
-        help='variant that is the denominator of the ratios, in all cases that have '
-        "it (default: each case's own)",
+        '--batch', type=positive, default=1, help='images at a time (default: 1)'
     )
     parser.add_argument(
         '--only',
+        default='',
         metavar='TEXT',
         help='only cases whose name and input, such as "SOFT-Norm-Tiny, '
         '1×3×224×224", contain this',
@@ -128,21 +121,36 @@ def parse_args(argv=None):
     )
     parser.add_argument(
         '--out',
-        type=cli.output_folder,
+        type=output_folder,
         metavar='DIR',
         help='folder for the results: JSON, Markdown and a plot',
     )
-    cli.add_overwrite(parser)
+    add_overwrite(parser)
     parser.add_argument(
         '--resume',
         action='store_true',
         help='keep the cases that --out has, and measure the others',
     )
     args = parser.parse_args(argv)
-    check(parser, args)
+    if args.resume and (args.out is None or args.profile):
+        parser.error('--resume needs --out, and knows no --profile')
+    cases = SUITES[args.suite]()
+    names = {name for case in cases for name in case.variants}
+    if not names.issuperset(args.variants or ()):
+        parser.error(f'--variants must be of {sorted(names)}, got {args.variants}')
+    if not selected(args):
+        titles = [case.title for case in cases]
+        parser.error(f'--only={args.only!r} fits none of {titles}')
     if args.out and not args.resume:
-        cli.protect(args, *map(stem(args).with_suffix, ('.md', '.json', '.png')))
+        protect(args, *map(stem(args).with_suffix, ('.md', '.json', '.png')))
     return args
+
+
+def positive(text):
+    """A whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'must be at least 1, got {text!r}')
+    return int(text)
 
 
 def package(text):
@@ -167,33 +175,13 @@ def device(text):
     return found
 
 
-def check(parser, args):
-    """Exits with one line on arguments that make no sense."""
-    for name in ('rounds', 'batch'):
-        if getattr(args, name) < 1:
-            parser.error(f'--{name} must be at least 1, got {getattr(args, name)}')
-    if args.resume and (args.out is None or args.profile):
-        parser.error('--resume needs --out, and knows no --profile')
-    cases = [case for case in SUITES[args.suite]() if (args.only or '') in case.title]
-    if not cases:
-        titles = [case.title for case in SUITES[args.suite]()]
-        parser.error(f'--only={args.only!r} fits none of {titles}')
-    names = {name for case in cases for name in case.variants}
-    for option, given in (
-        ('baseline', [args.baseline] if args.baseline else []),
-        ('variants', args.variants or []),
-    ):
-        if not names.issuperset(given):
-            parser.error(f'--{option} must be of {sorted(names)}, got {given}')
-
-
 def selected(args):
     """Places in the suite and cases that the arguments ask for, of those that are the
     same on small inputs the first."""
     cases = {}
     for i, case in enumerate(SUITES[args.suite]()):
         names = [x for x in case.variants if x in (args.variants or case.variants)]
-        if (args.only or '') in case.title and names:
+        if args.only in case.title and names:
             case = case.at(args.batch, args.small)
             kept = {name: case.variants[name] for name in names}
             cases.setdefault(case.title, (i, case._replace(variants=kept)))
@@ -239,11 +227,10 @@ def pairs(case, args):
             for pair in ((before(name), before(name)), (name, before(name)))
         ]
     first, *_ = case.variants
-    baseline = args.baseline if args.baseline in case.variants else first
-    return [(name, baseline) for name in case.variants] + [
+    return [(name, first) for name in case.variants] + [
         pair
         for pair in case.paper
-        if pair[1] != baseline and set(pair) <= case.variants.keys()
+        if pair[1] != first and set(pair) <= case.variants.keys()
     ]
 
 
@@ -280,7 +267,6 @@ def measure_times(index, case, args, peaks):
     def can_run(name, steps=case.steps):
         return any('error' not in peaks[step].get(name, ()) for step in steps)
 
-    device, dtype = args.device, getattr(torch, args.dtype)
     names = list(filter(can_run, case.variants))
     if not names:  # then the inputs may not be there either
         return {}, {}
@@ -289,7 +275,8 @@ def measure_times(index, case, args, peaks):
     flops = {}
     if case.counted:
         flops = {name: count(module, inputs) for name, module in modules.items()}
-    limits = case.rounds if device.type == 'cpu' else {}
+    on_gpu = args.device.type == 'cuda'
+    limits = {} if on_gpu else case.rounds
     times = {}
     with ExitStack() as stack:
         if args.against:
@@ -300,43 +287,26 @@ def measure_times(index, case, args, peaks):
             runs = {}
             for name, module in modules.items():
                 if can_run(name, [step]):
-                    runs[name] = timed(module, inputs, step, device, dtype)
+                    runs[name] = timed(module, inputs, step, args)
                 if args.against and can_run(before(name), [step]):
                     runs[before(name)] = other.timed(step, name)
             rounds = {}
             for name, (run, clean_up) in runs.items():
                 rounds[name] = min(limits.get(name, args.rounds), args.rounds)
                 if name in limits:  # on the small input, as the step takes very long
-                    run, clean_up = timed(modules[name], warm_up, step, device, dtype)
-                for _ in range(1 + (device.type == 'cuda')):
+                    run, clean_up = timed(modules[name], warm_up, step, args)
+                for _ in range(1 + on_gpu):
                     start = time.perf_counter()
                     run()
                     seconds = time.perf_counter() - start
                     clean_up()
-                if device.type == 'cuda':
+                if on_gpu:
                     most = int(SECONDS / len(runs) / seconds)
                     rounds[name] = min(max(most, 1), rounds[name])
             if runs:
                 progress = partial(track, description=f'{case.title}, {step}')
                 times[step] = measure(runs, rounds, progress)
     return times, flops
-
-
-def make_inputs(case, args):
-    """The case's inputs, and small ones to warm up with."""
-    return tuple(
-        place(case.inputs(shape, getattr(torch, args.dtype)), args.device)
-        for shape in (case.shape, case.small)
-    )
-
-
-def build(case, args, names):
-    """Modules of some variants, always with the same weights."""
-    modules = {}
-    for name in names:
-        torch.manual_seed(0)
-        modules[name] = case.variants[name]().to(args.device)
-    return modules
 
 
 def profile_case(case, args):
@@ -352,41 +322,16 @@ def profile_case(case, args):
     found = []
     for step, name in track(runs, description=f'{case.title}, profile'):
         for of_run in (warm_up, inputs):
-            run, clean_up = timed(
-                modules[name], of_run, step, args.device, getattr(torch, args.dtype)
-            )
+            run, clean_up = timed(modules[name], of_run, step, args)
             operators = profile_step(run, args.device)
             clean_up()
-        found.append(
-            dict(
-                case=case.name,
-                shape=case.shape,
-                step=step,
-                variant=name,
-                operators=operators,
-            )
-        )
+        what = dict(case=case.name, shape=case.shape, step=step, variant=name)
+        found.append(dict(what, operators=operators))
     return found
-
-
-def timed(module, inputs, step, device, dtype):
-    """One step of a module, and what cleans up after it."""
-
-    def run():
-        module.train(step != 'forward')
-        STEPS[step](module, inputs, partial(autocast, device, dtype))
-        synchronize(device)
-
-    def clean_up():
-        drop_gradients([*module.parameters(), *inputs])
-
-    return run, clean_up
 
 
 def count(module, inputs):
     """FLOPs of a forward pass, two for each multiply-accumulate."""
-    from mmlinattn.analysis import count_flops
-
     try:
         meta = torch.device('meta')
         twin = copy.deepcopy(module).to(meta)
@@ -434,9 +379,8 @@ def stem(args):
 
 def write_files(args, text, **results):
     """Writes Markdown, and results with their machine as JSON."""
-    args.out.mkdir(parents=True, exist_ok=True)
-    stem(args).with_suffix('.md').write_text(text)
     write_json(stem(args).with_suffix('.json'), dict(stands(args), **results))
+    stem(args).with_suffix('.md').write_text(text)
 
 
 def stands(args):
@@ -464,7 +408,7 @@ def main(argv=None):
     try:
         due(args)
     except ValueError as error:
-        cli.exit_with(error)
+        exit_with(error)
     found, text = (profiles if args.profile else measurements)(args)
     if args.out is not None:
         draw(args, found)
@@ -513,8 +457,8 @@ def due(args):
     Raises:
         ValueError: If the results are of another machine.
     """
-    path = stem(args).with_suffix('.json') if args.resume else None
-    if path is None or not path.exists():
+    path = args.out and stem(args).with_suffix('.json')
+    if not args.resume or not path.exists():
         return [], {}, selected(args)
     record = json.loads(path.read_text())
     given = stands(args)
@@ -526,15 +470,12 @@ def due(args):
             )
     rows = [dict(row, shape=tuple(row['shape'])) for row in record['rows']]
     tries, done = record.get('tries', {}), {(row['case'], row['shape']) for row in rows}
-    return (
-        rows,
-        tries,
-        [
-            (i, case)
-            for i, case in selected(args)
-            if (case.name, case.shape) not in done and tries.get(case.title, 0) < 2
-        ],
-    )
+    left = [
+        (i, case)
+        for i, case in selected(args)
+        if (case.name, case.shape) not in done and tries.get(case.title, 0) < 2
+    ]
+    return rows, tries, left
 
 
 if __name__ == '__main__':

@@ -12,16 +12,14 @@ import gc
 import json
 import re
 import subprocess
-from functools import partial
 from pathlib import Path
 
 import torch
 
 from mmlinattn.utils.memory import release_memory
 
-from .cases import place
-from .timing import STEPS, autocast, drop_gradients, synchronize
-from .versions import child_parser, process_of
+from .timing import build, drop_gradients, make_inputs, synchronize, timed
+from .versions import child_args, process_of
 
 # Of the memory that is free, what a step may take before it is called too large.
 _SHARE = 0.9
@@ -44,10 +42,10 @@ def peak_of_variant(index, variant, step, args, package=None):
     if package is None and (args.small or args.device.type == 'cuda'):
         # a process of its own would spend most of its time on starting
         return peak_or_error(index, variant, step, args)
-    command, options = process_of(__spec__.name, args, package)
-    done = subprocess.run(
-        [*command, str(index), variant, step], capture_output=True, **options
+    command, options = process_of(
+        __spec__.name, args, package, index=index, variant=variant, step=step
     )
+    done = subprocess.run(command, capture_output=True, **options)
     if not done.returncode:
         return json.loads(done.stdout.splitlines()[-1])
     if done.returncode < 0:
@@ -76,22 +74,16 @@ def measure(index, variant, step, args):
     """Builds a variant, warms it up and measures one step of it."""
     from .registry import SUITES
 
-    device, dtype = args.device, getattr(torch, args.dtype)
-    torch.manual_seed(0)
     case = SUITES[args.suite]()[index].at(args.batch, args.small)
-    module = case.variants[variant]().to(device)
-    module.train(step != 'forward')
-    inputs, warm_up = (
-        place(case.inputs(shape, dtype), device) for shape in (case.shape, case.small)
-    )
-    precision = partial(autocast, device, dtype)
-    run = STEPS[step]
-    if run is not STEPS['forward']:
+    inputs, warm_up = make_inputs(case, args)
+    module = build(case, args, [variant])[variant]
+    if step != 'forward':
         for param in module.parameters():
             param.grad = torch.zeros_like(param)
-    run(module, warm_up, precision)
+    run, small_run = (timed(module, x, step, args)[0] for x in (inputs, warm_up))
+    small_run()
     drop_gradients(warm_up)
-    return peak_bytes(lambda: run(module, inputs, precision), device)
+    return peak_bytes(run, args.device)
 
 
 def peak_bytes(step, device):
@@ -146,15 +138,10 @@ def limit_memory():
 
 
 def main():
-    parser = child_parser('Measures the peak memory of one step.')
-    parser.add_argument('case', type=int)
-    parser.add_argument('variant')
-    parser.add_argument('step', choices=STEPS)
-    args = parser.parse_args()
+    args = child_args()
     if args.device.type == 'cpu':
         limit_memory()
-    torch.set_num_threads(args.threads)
-    print(json.dumps(peak_or_error(args.case, args.variant, args.step, args)))
+    print(json.dumps(peak_or_error(args.index, args.variant, args.step, args)))
 
 
 if __name__ == '__main__':

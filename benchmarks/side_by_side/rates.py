@@ -2,11 +2,9 @@
 
 import platform
 import subprocess
-import time
 
 import torch
-
-from .timing import synchronize
+from torch.utils.benchmark import Timer
 
 
 def matmul_rate(device, dtype, small=False):
@@ -19,28 +17,14 @@ def matmul_rate(device, dtype, small=False):
     """
     side = 256 if small else 8192 if device.type == 'cuda' else 2048
     a, b = torch.randn(2, side, side, device=device).to(dtype)
-    out = torch.empty_like(a)
-    return 2 * side**3 / best_seconds(lambda: torch.mm(a, b, out=out), device)
-
-
-def best_seconds(function, device, repeats=7, shortest=2e-3):
-    """Shortest time of a function, repeated until a clock can tell."""
-    function()
-    times = 1
-    best = float('inf')
-    while repeats:
-        synchronize(device)
-        start = time.perf_counter()
-        for _ in range(times):
-            function()
-        synchronize(device)
-        seconds = time.perf_counter() - start
-        if seconds < shortest:
-            times *= 4
-            continue
-        best = min(best, seconds / times)
-        repeats -= 1
-    return best
+    timer = Timer(
+        'torch.mm(a, b, out=out)',
+        globals=dict(torch=torch, a=a, b=b, out=torch.empty_like(a)),
+        num_threads=torch.get_num_threads(),
+    )
+    timer.timeit(1)
+    found = timer.blocked_autorange(min_run_time=0.02 if small else 2)
+    return 2 * side**3 / min(found.times)
 
 
 def machine(device):

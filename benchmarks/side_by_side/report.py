@@ -3,6 +3,9 @@
 import json
 import math
 from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
 
 from mmlinattn.utils.files import whole_file
 
@@ -121,26 +124,16 @@ def growth(rows):
         points.
     """
 
-    def key(row):
-        return row['case'], row['step'], row['variant']
-
+    groups = {}
+    for row in rows:
+        points = groups.setdefault((row['case'], row['step'], row['variant']), [])
+        if row.get('bytes'):
+            points.append((math.prod(row['shape'][2:]), row['bytes']))
     curves = []
-    for (case, step, variant), group in groupby(sorted(rows, key=key), key):
-        points = sorted(
-            (math.prod(row['shape'][2:]), row['bytes'])
-            for row in group
-            if row.get('bytes')
-        )
-        curves.append(
-            dict(
-                case=case,
-                step=step,
-                variant=variant,
-                tokens=[n for n, _ in points],
-                bytes=[count for _, count in points],
-                exponent=exponent(points),
-            )
-        )
+    for (case, step, variant), points in sorted(groups.items()):
+        tokens, counts = zip(*sorted(points)) if points else ((), ())
+        curve = dict(tokens=list(tokens), bytes=list(counts), exponent=exponent(points))
+        curves.append(dict(curve, case=case, step=step, variant=variant))
     return curves
 
 
@@ -148,22 +141,17 @@ def exponent(points):
     """Slope of the line that fits log y over log x best."""
     if len(points) < 2:
         return None
-    xs, ys = ([math.log(value) for value in axis] for axis in zip(*points))
-    mean_x, mean_y = (sum(values) / len(values) for values in (xs, ys))
-    covariance = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys))
-    return covariance / sum((x - mean_x) ** 2 for x in xs)
+    return float(np.polyfit(*np.log(points).T, 1)[0])
 
 
 def growth_tables(curves):
     """Curves as Markdown tables, one a case and step."""
     tables = []
-    for (case, step), group in groupby(
-        curves, lambda curve: (curve['case'], curve['step'])
-    ):
+    for (case, step), group in groupby(curves, itemgetter('case', 'step')):
         group = list(group)
         tokens = sorted({n for curve in group for n in curve['tokens']})
         lines = []
-        for curve in sorted(group, key=lambda curve: curve['variant']):
+        for curve in group:
             found = dict(zip(curve['tokens'], curve['bytes']))
             fit = curve['exponent']
             lines.append(

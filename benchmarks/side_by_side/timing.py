@@ -3,9 +3,11 @@
 import statistics
 import time
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import torch
+
+from .cases import place
 
 
 def autocast(device, dtype):
@@ -53,6 +55,42 @@ def drop_gradients(tensors):
     for x in tensors:
         if isinstance(x, torch.Tensor):
             x.grad = None
+
+
+def make_inputs(case, args):
+    """The case's inputs, and small ones to warm up with."""
+    return tuple(
+        place(case.inputs(shape, getattr(torch, args.dtype)), args.device)
+        for shape in (case.shape, case.small)
+    )
+
+
+def build(case, args, names):
+    """Modules of some variants, always with the same weights."""
+    modules = {}
+    for name in names:
+        torch.manual_seed(0)
+        modules[name] = case.variants[name]().to(args.device)
+    return modules
+
+
+def timed(module, inputs, step, args):
+    """One step of a module, and what cleans up after it.
+
+    Args:
+        module (nn.Module): What is measured.
+        inputs (tuple): What it is called with.
+        step (str): A key of ``STEPS``.
+        args (argparse.Namespace): With ``device`` and ``dtype``.
+    """
+
+    def run():
+        module.train(step != 'forward')
+        precision = partial(autocast, args.device, getattr(torch, args.dtype))
+        STEPS[step](module, inputs, precision)
+        synchronize(args.device)
+
+    return run, lambda: drop_gradients([*module.parameters(), *inputs])
 
 
 def measure(runs, rounds, progress=iter):

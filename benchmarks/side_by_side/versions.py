@@ -3,33 +3,33 @@
 Its variants run in a process that has the other ``mmlinattn`` and these benchmarks.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import torch
 
 
-def process_of(module, args, package=None):
-    """How to start one of these modules with the command's own options.
+def process_of(module, args, package=None, **more):
+    """How to start one of these modules for the command.
 
     Args:
-        module (str): Name of the module.
-        args (argparse.Namespace): Of the command.
+        module (str): Name of the module, which calls :func:`child_args`.
+        args (Namespace): Of the command.
         package (Path, optional): Folder of another version of this package.
+        **more: What else the module needs to know.
 
     Returns:
         tuple: The command, and keyword arguments of ``subprocess``.
     """
-    command = [sys.executable, '-m', module, args.suite, '--device', str(args.device)]
-    command += ['--dtype', args.dtype, '--batch', str(args.batch)]
-    command += ['--threads', str(torch.get_num_threads())] + ['--small'] * args.small
+    known = dict(suite=args.suite, device=str(args.device), dtype=args.dtype)
+    known.update(batch=args.batch, small=args.small, threads=torch.get_num_threads())
     path = [str(package)] if package else []
     path += map(os.path.abspath, sys.path)
-    return command, dict(
+    return [sys.executable, '-m', module, json.dumps(dict(known, **more))], dict(
         text=True,
         # -m puts the current folder first: it has this package and no other
         cwd=Path(__file__).resolve().parents[1],
@@ -37,16 +37,12 @@ def process_of(module, args, package=None):
     )
 
 
-def child_parser(description):
-    """The options that :func:`process_of` gives to a process."""
-    parser = argparse.ArgumentParser(description=f'{description} The command calls it.')
-    parser.add_argument('suite')
-    parser.add_argument('--device', type=torch.device)
-    parser.add_argument('--dtype')
-    parser.add_argument('--batch', type=int)
-    parser.add_argument('--threads', type=int)
-    parser.add_argument('--small', action='store_true')
-    return parser
+def child_args():
+    """What :func:`process_of` tells a process; sets its threads."""
+    args = Namespace(**json.loads(sys.argv[1]))
+    args.device = torch.device(args.device)
+    torch.set_num_threads(args.threads)
+    return args
 
 
 class OtherVersion:
@@ -56,16 +52,15 @@ class OtherVersion:
         package (Path): Its folder, which has ``mmlinattn``.
         index (int): The case's place in the suite.
         names (Sequence[str]): Of the variants.
-        args (argparse.Namespace): Of the command.
+        args (Namespace): Of the command.
     """
 
     def __init__(self, package, index, names, args):
-        command, options = process_of(__spec__.name, args, package)
+        command, options = process_of(
+            __spec__.name, args, package, index=index, names=names
+        )
         self.process = subprocess.Popen(
-            [*command, str(index), *names],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            **options,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options
         )
 
     def __enter__(self):
@@ -91,21 +86,16 @@ class OtherVersion:
 
 
 def main():
-    from .command import build, make_inputs, timed
     from .registry import SUITES
+    from .timing import build, make_inputs, timed
 
-    parser = child_parser('Runs steps that it is told on its standard input.')
-    parser.add_argument('case', type=int)
-    parser.add_argument('variants', nargs='*')
-    args = parser.parse_args()
+    args = child_args()
     answers, sys.stdout = sys.stdout, sys.stderr  # libraries print too
-    torch.set_num_threads(args.threads)
-    case = SUITES[args.suite]()[args.case].at(args.batch, args.small)
-    (inputs, _), modules = make_inputs(case, args), build(case, args, args.variants)
+    case = SUITES[args.suite]()[args.index].at(args.batch, args.small)
+    (inputs, _), modules = make_inputs(case, args), build(case, args, args.names)
     for line in sys.stdin:
         step, name = json.loads(line)
-        dtype = getattr(torch, args.dtype)
-        for action in timed(modules[name], inputs, step, args.device, dtype):
+        for action in timed(modules[name], inputs, step, args):
             action()
             print('done', file=answers, flush=True)
 

@@ -11,18 +11,14 @@ ARCH = dict(embed_dims=[32, 64, 128, 128], depths=[1, 1, 2, 1], num_heads=[1, 2,
 TINY = dict(embed_dims=[8, 16, 16, 16], depths=[1, 1, 1, 1], num_heads=[1, 2, 2, 2])
 RATIOS = (4, 2, 2, 1)
 NAMES = {'SOFT': 'SOFT', 'SOFT++': 'SOFTPlusPlus'}
-SETTINGS = dict(arch=ARCH, recipe=RECIPE, images=dict(classification=(2000, 600)))
-SMOKE = dict(
-    arch=TINY,
-    recipe=dict(RECIPE, side=32, batch=4, steps=2),
-    images=dict(classification=(6, 3)),
-)
+SETTINGS = dict(arch=ARCH, recipe=RECIPE, images=(2000, 600))
+SMOKE = dict(arch=TINY, recipe=dict(RECIPE, side=32, batch=4, steps=2), images=(6, 3))
 
 
 def backbone(settings, name='SOFT++', **options):
     """Config of a small SOFT or SOFT++ for images of the recipe's size."""
     return dict(
-        type=f'mmlinattn.{NAMES[name]}',
+        type=NAMES[name],
         arch=settings['arch'],
         sampling_ratios=list(RATIOS),
         img_size=settings['recipe']['side'],
