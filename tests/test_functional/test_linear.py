@@ -180,8 +180,6 @@ def test_large_inputs(name):
     assert result.abs().amax() <= v.abs().amax() * (1 + 1e-5)
 
 
-
-
 def test_orthogonal_features():
     features = orthogonal_features(10, 4)
     assert features.shape == (10, 4)

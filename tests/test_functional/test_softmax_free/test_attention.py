@@ -143,8 +143,6 @@ def test_gradcheck(options):
     assert gradcheck(lambda *args: softmax_free_attention(*args, **options), inputs)
 
 
-
-
 @pytest.mark.parametrize('solver', ('newton', 'spectral', 'cholesky'))
 def test_float32_inside_autocast(solver):
     inputs = [

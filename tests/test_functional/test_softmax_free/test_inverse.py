@@ -175,8 +175,6 @@ def test_large_matrices(large, solver, dtype, tolerance):
     assert relative_error(grad_a.double(), -operator @ g @ expected.mT) < tolerance
 
 
-
-
 @pytest.mark.parametrize(
     'large', (20.0, torch.tensor([18.0, 20.0, 22.0]).repeat(25)), ids=('one', 'three')
 )
