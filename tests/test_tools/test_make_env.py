@@ -19,7 +19,8 @@ def make_env(tmp_path, monkeypatch, load_tool):
     monkeypatch.setenv('PATH', str(tmp_path / 'bin'))
     monkeypatch.setenv('HOME', str(tmp_path))
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
-    monkeypatch.delenv('CXX', raising=False)
+    for name in ('CXX', 'PYTHONPATH'):
+        monkeypatch.delenv(name, raising=False)
     return module
 
 
@@ -77,9 +78,11 @@ def commands(make_env, tmp_path, monkeypatch):
 
     def run(*command, **env):
         ran.append(' '.join(map(str, command)))
+        if ' venv ' in ran[-1]:
+            command[-1].mkdir(exist_ok=True)
         if ' wheel ' in ran[-1]:
             if 'fail' in ran:
-                raise make_env.EnvError('failed')
+                raise RuntimeError('failed')
             shelf = command[command.index('-w') + 1]
             shelf.mkdir(parents=True)
             (shelf / 'mmcv-2.1.0-cp311-cp311-linux_x86_64.whl').touch()

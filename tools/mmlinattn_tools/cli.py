@@ -156,12 +156,29 @@ def _is_marked(path: Path) -> bool:
         return MARK.encode() in file.read(4096)
 
 
+def claim_folder(folder: Path, record: str) -> None:
+    """Marks a folder as a tool's own by a file in it.
+
+    Raises:
+        FileExistsError: If the folder holds anything, but no such file.
+    """
+    if (folder / record).is_file():
+        return
+    if folder.is_dir() and any(folder.iterdir()):
+        raise FileExistsError(
+            f'{folder} is not an empty folder and was not written by this tool: give '
+            'another --out'
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / record).touch()
+
+
 def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
     """Adds the option that overrides entries of a config, with an example of one."""
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        type=_key_value,
+        type=key_value,
         action=DictAction,
         metavar='KEY=VALUE',
         help=f'options of the config to override, such as {example}; lists as '
@@ -170,7 +187,8 @@ def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
     )
 
 
-def _key_value(text: str) -> str:
+def key_value(text: str) -> str:
+    """Type of an argument that is KEY=VALUE."""
     if not text.partition('=')[1]:
         raise ArgumentTypeError(f'{text!r} is not KEY=VALUE')
     return text
