@@ -1,23 +1,13 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
 import os.path as osp
-from copy import deepcopy
 from pathlib import Path
 
 from mmengine.config import ConfigDict
 
 from mmlinattn.utils import check_file
 from mmlinattn_tools import runs
-from mmlinattn_tools.cli import (
-    INPUT_ERRORS,
-    add_overwrite,
-    errors_in_one_line,
-    number,
-    protect,
-)
-
-# of mmdet's own tool for tests
-MERGED = dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)
+from mmlinattn_tools.cli import INPUT_ERRORS, add_overwrite, errors_in_one_line, protect
 
 
 def parse_args():
@@ -42,22 +32,9 @@ def parse_args():
         'vis_data/vis_image)',
     )
     parser.add_argument(
-        '--interval',
-        type=number(int, 1, float('inf')),
-        default=1,
-        help='draw every n-th batch (mmseg) or image (mmpretrain); default: 1',
-    )
-    parser.add_argument(
-        '--wait-time',
-        type=float,
-        default=2,
-        help='seconds for which --show shows a picture; default: 2',
-    )
-    parser.add_argument(
         '--tta',
         action='store_true',
-        help='test-time augmentation as tta_model and tta_pipeline of the config say; '
-        'boxes of mmdet without them: images and their mirror images',
+        help='test-time augmentation as tta_model and tta_pipeline of the config say',
     )
     add_overwrite(parser)
     return parser.parse_args()
@@ -72,16 +49,16 @@ def draw_predictions(cfg, args):
             f'config={args.config!r} does not have'
         )
     folder = args.show_dir and osp.abspath(args.show_dir)
-    hook.update(show=args.show, wait_time=args.wait_time)
+    hook.update(show=args.show)
     kind = getattr(hook.type, '__name__', hook.type).rpartition('.')[2]
     if kind == 'DetVisualizationHook':
         hook.update(draw=True, test_out_dir=folder)
     elif kind == 'SegVisualizationHook':
-        hook.update(draw=True, interval=args.interval)
+        hook.update(draw=True, interval=1)
         if folder:
             cfg.visualizer.save_dir = folder
     else:
-        hook.update(enable=True, interval=args.interval, out_dir=folder)
+        hook.update(enable=True, interval=1, out_dir=folder)
 
 
 def save_predictions(cfg, path):
@@ -100,27 +77,8 @@ def save_predictions(cfg, path):
     cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=path)]
 
 
-def add_flips(cfg):
-    """Gives a detector's config the augmentation that mmdet's own tool has."""
-    heads = [cfg.model, cfg.model.get('roi_head') or {}]
-    if any(head.get('mask_head') for head in heads):
-        raise ValueError(
-            '--tta: mmdet merges boxes only, and this model has masks; for boxes, give '
-            '--cfg-options model.roi_head.mask_head=None test_evaluator.metric=bbox'
-        )
-    cfg.tta_model = dict(type='DetTTAModel', tta_cfg=MERGED)
-    *loading, packing = deepcopy(cfg.test_dataloader.dataset.pipeline)
-    if 'meta_keys' in packing:
-        packing.meta_keys = (*packing.meta_keys, 'flip', 'flip_direction')
-    flips = [dict(type='RandomFlip', prob=prob) for prob in (1.0, 0.0)]
-    both = dict(type='TestTimeAug', transforms=[flips, [packing]])
-    cfg.tta_pipeline = [*loading, both]
-
-
 def augment_test(cfg, args):
     """Wraps the model for test-time augmentation."""
-    if cfg.get('default_scope') == 'mmdet' and 'tta_model' not in cfg:
-        add_flips(cfg)
     missing = [key for key in ('tta_model', 'tta_pipeline') if not cfg.get(key)]
     if missing:
         raise KeyError(

@@ -417,9 +417,6 @@ def test_resume_from_what_is_there(fails, world):
 
 
 # -------------------------------------------------------------------- other arguments
-TTA = '--cfg-options tta_model.type=AverageClsScoreTTA tta_pipeline=[]'
-
-
 @pytest.mark.parametrize(
     'tool, options, words',
     [
@@ -437,12 +434,11 @@ TTA = '--cfg-options tta_model.type=AverageClsScoreTTA tta_pipeline=[]'
         ('train', '--work-dir mine.txt', "work_dir='mine.txt' can not be written"),
         ('train', '--launcher pytorch', 'RANK, WORLD_SIZE'),
         ('train', '--launcher slurm', 'needs a GPU'),
-        ('test', '--interval 0', 'must be 1'),
         ('test', '--out x.json', '.pkl'),
         ('test', '--out mine.txt', 'mine.txt exists: give --overwrite'),
         ('test', '--show-dir folder', 'folder is not empty: give --overwrite'),
         ('test', '--show', 'need default_hooks.visualization'),
-        ('test', f'--tta {TTA}', 'lacks tta_pipeline'),
+        ('test', '--tta', 'lacks tta_model and tta_pipeline'),
     ],
 )
 @pytest.mark.skipif(torch.cuda.is_available(), reason='launchers work with GPUs')

@@ -166,9 +166,9 @@ def test_drawing_of_the_new_style(load_tool):
 
     hooks = dict(visualization=dict(type=SegVisualizationHook))
     cfg = Config(dict(default_hooks=hooks, visualizer=dict()))
-    args = Namespace(show=False, show_dir='x', wait_time=0, interval=3)
+    args = Namespace(show=False, show_dir='x')
     load_tool('test.py').draw_predictions(cfg, args)
-    assert cfg.default_hooks.visualization.interval == 3
+    assert cfg.default_hooks.visualization.draw
     assert cfg.visualizer.save_dir == os.path.abspath('x')
 
 
@@ -193,24 +193,6 @@ def test_tta(run, config, checkpoint):
     cfg = run('test', config, checkpoint, '--tta')
     assert cfg.model == dict(type='TTA', module=dict(type='Model'))
     assert cfg.test_dataloader.dataset.pipeline == [dict()]
-
-
-def test_tta_of_boxes(run, config, checkpoint, capsys):
-    with config.open('a') as file:
-        file.write("""
-packing = dict(type='PackDetInputs', meta_keys=('img_id', ))
-test_dataloader = dict(dataset=dict(pipeline=[dict(type='Load'), packing]))
-""")
-    cfg = run('test', config, checkpoint, '--tta')
-    assert cfg.model.type == 'DetTTAModel' and cfg.model.module.type == 'Model'
-    loading, both = cfg.test_dataloader.dataset.pipeline
-    assert loading.type == 'Load' and both.type == 'TestTimeAug'
-    (first, second), (packing,) = both.transforms
-    assert (first.prob, second.prob) == (1, 0)
-    assert packing.meta_keys == ('img_id', 'flip', 'flip_direction')
-    with pytest.raises(SystemExit):
-        run('test', config, checkpoint, '--tta', '--cfg-options', 'model.mask_head.x=1')
-    assert 'model.roi_head.mask_head=None' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('tool', ['train', 'test'])

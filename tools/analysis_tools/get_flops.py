@@ -21,7 +21,6 @@ example:
 
 import copy
 import json
-import os.path as osp
 import sys
 from functools import partial
 from pathlib import Path
@@ -46,7 +45,6 @@ from mmlinattn_tools.cli import (
     add_overwrite,
     errors_in_one_line,
     number,
-    one_line,
     output_file,
     protect,
 )
@@ -95,7 +93,7 @@ def default_shape(cfg):
         elif kind == 'CenterCrop':
             shape = pair(transform['crop_size'])
     if shape is None:
-        raise ValueError('its test pipeline has no fixed scale: give --shape H W')
+        raise ValueError('the test pipeline has no fixed scale: give --shape H W')
     preprocessor = cfg.model.get('data_preprocessor') or {}
     divisor = preprocessor.get('pad_size_divisor', 1)
     return tuple(-(-length // divisor) * divisor for length in shape)
@@ -119,7 +117,6 @@ def count(model, shape):
 
 
 def count_on(model, shape, device):
-    channels = getattr(getattr(model, 'backbone', model), 'in_channels', 3)
     names = ('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape')
     metainfo = dict.fromkeys(names, shape)
     samples = [BaseDataElement(metainfo=dict(metainfo, scale_factor=(1.0, 1.0)))]
@@ -140,6 +137,7 @@ def count_on(model, shape, device):
         forward = run_two_stage
     elif hasattr(model, 'backbone'):
         forward = partial(model, data_samples=samples, mode='tensor')
+    channels = getattr(getattr(model, 'backbone', model), 'in_channels', 3)
     images = torch.zeros(1, channels, *shape, device=device)
     return count_flops(model, images, forward=forward)
 
@@ -191,33 +189,29 @@ def run(args):
         protect(args, args.out)
     cfg = load_config(args.config, args.cfg_options)
     if 'model' not in cfg:
-        raise ValueError('it has no model')
-    shape = pair(args.shape) if args.shape else default_shape(cfg)
+        raise ValueError(f'config={args.config!r} has no model')
     try:
         model = build_model(cfg)
     except LIBRARY_ERRORS as error:
         with DefaultScope.overwrite_default_scope(cfg.get('default_scope')):
-            raise ValueError(f'model: {reason(error, cfg.model)}') from error
+            text = f'config={args.config!r}, model: {reason(error, cfg.model)}'
+            raise ValueError(text) from error
     if args.backbone_only:
         if not hasattr(model, 'backbone'):
-            raise ValueError('its model has no backbone')
+            raise ValueError(f'the model of config={args.config!r} has no backbone')
         model = model.backbone
+    shape = pair(args.shape) if args.shape else default_shape(cfg)
     parts = summarize(model, count(model, shape))
     if args.out:
         report = dict(config=args.config, shape=shape, **parts[''])
         report['parts'] = {name: part for name, part in parts.items() if name}
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(json.dumps(report, indent=2) + '\n')
-    print(
-        f'{osp.basename(args.config)}, {type(model).__name__}, one image of '
-        f'{shape[0]} x {shape[1]}'
-    )
+    height, width = shape
+    print(f'{args.config}, {type(model).__name__}, one image of {height} x {width}')
     print_table(parts)
-    whole = parts['']
-    print(
-        f'MACs: all {whole["macs"] / 1e9:.3f} G, without softmax-attention products '
-        f'{whole["macs_without_softmax_attention"] / 1e9:.3f} G'
-    )
+    rest = parts['']['macs_without_softmax_attention'] / 1e9
+    print(f'MACs without softmax-attention products: {rest:.3f} G')
     print(
         'Not counted: activations, softmax and other element-wise functions, '
         "RoIAlign and mmcv's other operations."
@@ -226,14 +220,8 @@ def run(args):
 
 def main(argv=None):
     args = parse_args(argv)
-    with errors_in_one_line(ValueError), quiet():
-        try:
-            run(args)
-        except LIBRARY_ERRORS as error:
-            message = one_line(reason(error))
-            if args.config not in message:
-                message = f'{args.config}: {message or type(error).__name__}'
-            raise ValueError(message) from error
+    with errors_in_one_line(*LIBRARY_ERRORS), quiet():
+        run(args)
 
 
 if __name__ == '__main__':
