@@ -36,7 +36,6 @@ def titles(quickstart, monkeypatch):
         )
 
     monkeypatch.setattr(quickstart, 'run', run)
-    monkeypatch.setattr(quickstart, 'find_spec', lambda name: name)
     return ran
 
 

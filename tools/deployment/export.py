@@ -96,12 +96,12 @@ def parse_args(argv=None):
     add_overwrite(parser)
     add_cfg_options(parser, 'model.backbone.num_iters=10')
     args = parser.parse_args(argv)
-    if args.verify is not None and len(args.verify) not in (0, 2):
-        parser.error(f'--verify takes H and W or nothing, got {len(args.verify)} sides')
     any_size = FORMATS[args.format].any_size
-    if not args.verify and args.verify is not None:
-        height, width = args.shape
+    height, width = args.shape
+    if args.verify == []:
         args.verify = [height + 33, width + 65] if any_size else args.shape
+    if args.verify and len(args.verify) != 2:
+        parser.error(f'--verify takes H and W or nothing, got {args.verify}')
     if args.verify not in (None, args.shape) and not any_size:
         parser.error(f'--format {args.format} is for the one size {args.shape}')
     if args.int8 and args.format != 'onnx':
@@ -138,11 +138,7 @@ def run(args):
         model = getattr(model, 'backbone', model)
     model = ExportedModel(model)
     preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
-    notes = {
-        key: value
-        for key, value in (preprocessor or {}).items()
-        if key in NOTED and value is not None
-    }
+    notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
     path.parent.mkdir(parents=True, exist_ok=True)
     runner = export(model, path, args.format, tuple(args.shape), notes)
     if args.int8:

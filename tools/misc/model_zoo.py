@@ -88,7 +88,8 @@ def cells_of(entry, printed, folder):
 def render_table(entries, printed, folder):
     """A table in Markdown, with one row for each config of a metafile's entries."""
     rows = [cells_of(entry, printed, folder) for entry in entries]
-    titles = list(dict.fromkeys(title for row in rows for title in row))
+    titles = dict.fromkeys(title for row in rows for title in row)
+    titles = sorted(titles, key='source of the figures'.__eq__)  # it comes last
     lines = [titles, ['---'] * len(titles)]
     lines += [[row.get(title, '') for title in titles] for row in rows]
     table = '\n'.join(f'| {" | ".join(map(str, cells))} |' for cells in lines)
