@@ -1,13 +1,16 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
-import os.path as osp
-from pathlib import Path
-
 from mmengine.config import ConfigDict
 
 from mmlinattn.utils import check_file
 from mmlinattn_tools import runs
-from mmlinattn_tools.cli import INPUT_ERRORS, add_overwrite, errors_in_one_line, protect
+from mmlinattn_tools.cli import (
+    INPUT_ERRORS,
+    add_overwrite,
+    errors_in_one_line,
+    output_folder,
+    protect,
+)
 
 
 def parse_args():
@@ -17,16 +20,8 @@ def parse_args():
     )
     parser.add_argument('checkpoint', help='path of the weights to test')
     parser.add_argument(
-        '--out',
-        metavar='PATH',
-        help='save predictions: of mmdet and mmpretrain in a file, *.pkl, of '
-        'mmseg in a folder of label maps',
-    )
-    parser.add_argument(
-        '--show', action='store_true', help='show predictions in a window'
-    )
-    parser.add_argument(
         '--show-dir',
+        type=output_folder,
         metavar='DIR',
         help='save pictures of predictions in this folder (mmseg: in its '
         'vis_data/vis_image)',
@@ -45,36 +40,18 @@ def draw_predictions(cfg, args):
     hook = cfg.default_hooks.get('visualization')
     if hook is None:
         raise KeyError(
-            '--show and --show-dir need default_hooks.visualization, which '
+            '--show-dir needs default_hooks.visualization, which '
             f'config={args.config!r} does not have'
         )
-    folder = args.show_dir and osp.abspath(args.show_dir)
-    hook.update(show=args.show)
+    folder = str(args.show_dir.absolute())
     kind = getattr(hook.type, '__name__', hook.type).rpartition('.')[2]
     if kind == 'DetVisualizationHook':
         hook.update(draw=True, test_out_dir=folder)
     elif kind == 'SegVisualizationHook':
         hook.update(draw=True, interval=1)
-        if folder:
-            cfg.visualizer.save_dir = folder
+        cfg.visualizer.save_dir = folder
     else:
         hook.update(enable=True, interval=1, out_dir=folder)
-
-
-def save_predictions(cfg, path):
-    """Adds a metric that saves predictions."""
-    metrics = cfg.test_evaluator
-    if not isinstance(metrics, (list, tuple)):
-        metrics = [metrics]
-    if cfg.get('default_scope') == 'mmseg':
-        metrics[0].output_dir = path
-        return
-    if not path.endswith(('.pkl', '.pickle')):
-        raise ValueError(f'--out must be a .pkl or .pickle file, got {path!r}')
-    dump = (
-        'mmdet.DumpDetResults' if cfg.get('default_scope') == 'mmdet' else 'DumpResults'
-    )
-    cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=path)]
 
 
 def augment_test(cfg, args):
@@ -105,11 +82,9 @@ def prepare(args):
     cfg = runs.run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
-    protect(args, *map(Path, filter(None, (args.show_dir, args.out))))
-    if args.show or args.show_dir:
+    if args.show_dir:
+        protect(args, args.show_dir)
         draw_predictions(cfg, args)
-    if args.out:
-        save_predictions(cfg, args.out)
     if args.tta:
         augment_test(cfg, args)
     model = runs.preflight(cfg, args, 'test')

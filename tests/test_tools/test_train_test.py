@@ -154,7 +154,6 @@ def test_drawing(run, config, checkpoint, tmp_path, hook, folder):
     cfg = run('test', config, checkpoint, *args)
     drawing = cfg.default_hooks.visualization
     assert drawing.get('draw') or drawing.get('enable')
-    assert not drawing.show
     for key in folder.split('.'):
         cfg = cfg[key]
     assert cfg == str(tmp_path / 'pictures')
@@ -166,7 +165,7 @@ def test_drawing_of_the_new_style(load_tool):
 
     hooks = dict(visualization=dict(type=SegVisualizationHook))
     cfg = Config(dict(default_hooks=hooks, visualizer=dict()))
-    args = Namespace(show=False, show_dir='x')
+    args = Namespace(show_dir=Path('x'))
     load_tool('test.py').draw_predictions(cfg, args)
     assert cfg.default_hooks.visualization.draw
     assert cfg.visualizer.save_dir == os.path.abspath('x')
@@ -177,14 +176,6 @@ def test_folder_to_start_from(run, config, tmp_path, monkeypatch):
     monkeypatch.setattr(RUNNERS, 'build', lambda cfg: Runner.from_cfg(cfg))
     options = 'runner_type=FlexibleRunner', f'load_from={tmp_path}'
     assert run('train', config, '--cfg-options', *options).load_from == str(tmp_path)
-
-
-def test_out(run, config, checkpoint):
-    metrics = run('test', config, checkpoint, '--out', 'x.pkl').test_evaluator
-    assert [x['type'] for x in metrics] == ['CocoMetric', 'mmdet.DumpDetResults']
-    args = config, checkpoint, '--out', 'x', '--cfg-options'
-    cfg = run('test', *args, 'default_scope=mmseg')
-    assert cfg.test_evaluator.output_dir == 'x'
 
 
 def test_tta(run, config, checkpoint):

@@ -65,27 +65,26 @@ def version_of(python):
     return done.stdout.decode().strip()
 
 
-def find_python(stack, wanted=None):
+def find_python(stack):
     """The interpreter of a stack's environment, or one to make it with."""
     folder, versions, _ = STACKS[stack]
     there = ROOT / folder / 'bin' / 'python'
     if os.path.lexists(there):
-        version = version_of(there)
-        if version in versions and version == version_of(wanted or there):
+        if version_of(there) in versions:
             return there
         raise RuntimeError(f'{ROOT / folder} has another Python, or lost it: remove it')
     # the first on PATH may be a shim of pyenv that does not start
     paths = os.environ.get('PATH', '').split(os.pathsep)
     paths += map(str, Path.home().glob('.pyenv/versions/*/bin'))
-    names = [*(f'python{version}' for version in versions), 'python3', 'python']
+    names = [f'python{version}' for version in versions]
     found = [shutil.which(name, path=path) for name in names for path in paths]
-    for python in [wanted] if wanted else filter(None, found):
+    for python in filter(None, [sys.executable, *found]):
         if version_of(python) in versions:
             return python
     best = f'python{versions[0]}'
     raise RuntimeError(
         f'the {stack} stack needs Python {" or ".join(versions)} with ensurepip, and '
-        f'{f"PYTHON={wanted} is" if wanted else "there is"} none: install one '
+        'there is none: install one '
         f'(`sudo apt install {best}-venv {best}-dev`, `uv python install`, conda), or '
         'name one: make env PYTHON=/path/to/it'
     )
@@ -177,7 +176,6 @@ def main(argv=None):
     add = parser.add_argument
     stacks = 'openmmlab (Python 3.9 to 3.11) where its Python is found, else modern'
     add('--stack', choices=STACKS, help=f'default: {stacks}')
-    add('--python', help='the interpreter, instead of searching for one')
     add('--print-folder', action='store_true', help='only print the folder')
     add('--print-stacks', action='store_true', help='only print what can be made here')
     args = parser.parse_args(argv)
@@ -186,7 +184,7 @@ def main(argv=None):
     try:
         for stack in [args.stack] if args.stack else STACKS:
             try:
-                found[stack] = find_python(stack, args.python)
+                found[stack] = find_python(stack)
             except RuntimeError as error:
                 print('left out:', error, file=sys.stderr)
         if not found:

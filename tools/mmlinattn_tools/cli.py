@@ -110,19 +110,13 @@ def output_folder(text: str) -> Path:
 
 def _output(text: str) -> Path:
     path = Path(text).expanduser()
-    try:
-        there = next(x for x in (path, *path.absolute().parents) if x.exists())
-    except OSError as error:
-        raise ArgumentTypeError(str(error)) from error
-    if not text.strip():
-        raise ArgumentTypeError(f'{text!r} is not a path')
-    if there != path and not there.is_dir():
-        reason = f'{str(there)!r} is a file, not a folder'
-    elif not os.access(there, os.W_OK):
-        reason = f'no permission for {str(there)!r}'
-    else:
+    there = next(x for x in (path, *path.absolute().parents) if x.exists())
+    if (there == path or there.is_dir()) and os.access(there, os.W_OK):
         return path
-    raise ArgumentTypeError(f'{text!r} can not be written: {reason}')
+    raise ArgumentTypeError(
+        f'{text!r} can not be written: {str(there)!r} is a file, or you have no '
+        'permission for it'
+    )
 
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
