@@ -20,7 +20,6 @@ example:
 """
 
 import copy
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -39,15 +38,7 @@ from mmlinattn.utils import load_config
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import (
-    Parser,
-    add_cfg_options,
-    add_overwrite,
-    errors_in_one_line,
-    number,
-    output_file,
-    protect,
-)
+from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, number
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 
@@ -67,10 +58,6 @@ def parse_args(argv=None):
     parser.add_argument(
         '--backbone-only', action='store_true', help='leave neck and heads out'
     )
-    parser.add_argument(
-        '--out', type=output_file, metavar='FILE', help='JSON file to write'
-    )
-    add_overwrite(parser)
     add_cfg_options(parser, 'model.backbone.arch=small')
     args = parser.parse_args(argv)
     if args.shape and len(args.shape) > 2:
@@ -152,41 +139,24 @@ def parts_of(model, name=''):
             yield part
 
 
-def summarize(model, flops):
-    """Parameters and MACs of a model's parts by name, '' being the whole model."""
-    parts = {}
-    for name in [*parts_of(model), '']:
-        params = sum(p.numel() for p in model.get_submodule(name).parameters())
-        if params or flops.total(name):
-            parts[name] = dict(
-                params=params,
-                macs=flops.total(name),
-                macs_without_softmax_attention=flops.without_softmax_attention(name),
-                kinds=flops.by_kind(name),
-            )
-    return parts
-
-
-def print_table(parts):
+def print_table(model, flops):
+    """Prints parameters and MACs of a model's parts, and of all."""
     titles = [kind.replace('_', '\n') for kind in ATTENTION_KINDS]
     table = Table('part')
     for title in ('parameters\n(M)', 'MACs\n(G)', *titles):
         table.add_column(title, justify='right')
-    for name, part in parts.items():
+    for name in [*parts_of(model), '']:
+        params = sum(p.numel() for p in model.get_submodule(name).parameters())
+        macs = [flops.total(name), *map(flops.by_kind(name).get, ATTENTION_KINDS)]
         if not name:
             table.add_section()
-        macs = [part['macs'], *map(part['kinds'].get, ATTENTION_KINDS)]
-        table.add_row(
-            name or 'all',
-            f'{part["params"] / 1e6:.2f}',
-            *(f'{number / 1e9:.3f}' for number in macs),
-        )
+        if params or macs[0]:
+            cells = (f'{number / 1e9:.3f}' for number in macs)
+            table.add_row(name or 'all', f'{params / 1e6:.2f}', *cells)
     Console().print(table)
 
 
 def run(args):
-    if args.out:
-        protect(args, args.out)
     cfg = load_config(args.config, args.cfg_options)
     if 'model' not in cfg:
         raise ValueError(f'config={args.config!r} has no model')
@@ -201,16 +171,11 @@ def run(args):
             raise ValueError(f'the model of config={args.config!r} has no backbone')
         model = model.backbone
     shape = pair(args.shape) if args.shape else default_shape(cfg)
-    parts = summarize(model, count(model, shape))
-    if args.out:
-        report = dict(config=args.config, shape=shape, **parts[''])
-        report['parts'] = {name: part for name, part in parts.items() if name}
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(report, indent=2) + '\n')
+    flops = count(model, shape)
     height, width = shape
     print(f'{args.config}, {type(model).__name__}, one image of {height} x {width}')
-    print_table(parts)
-    rest = parts['']['macs_without_softmax_attention'] / 1e9
+    print_table(model, flops)
+    rest = flops.without_softmax_attention() / 1e9
     print(f'MACs without softmax-attention products: {rest:.3f} G')
     print(
         'Not counted: activations, softmax and other element-wise functions, '
