@@ -20,7 +20,6 @@ from mmengine.runner import CheckpointLoader, Runner
 
 from mmlinattn.engine.preflight import Preflight, build_model
 from mmlinattn.utils import load_config
-from mmlinattn_tools.cli import Parser
 
 pytestmark = pytest.mark.modern
 
@@ -173,7 +172,6 @@ def use(world, tmp_path, monkeypatch, capsys, load_tool):
         except SystemExit as stop:
             code = stop.code
             assert {*tmp_path.rglob('*')} - before <= set(tmp_path.rglob('*pycache*'))
-        Parser.debug = False
         return code, capsys.readouterr().err.splitlines()
 
     return call

@@ -18,8 +18,7 @@ def parser():
     parser.add_argument('--out', type=cli.output_file)
     parser.add_argument('--threads', type=cli.threads)
     parser.add_argument('--folder', type=cli.output_folder)
-    yield parser
-    parser.parse_args([])  # leaves no --debug behind
+    return parser
 
 
 @pytest.mark.parametrize(
@@ -49,9 +48,8 @@ def test_wrong_arguments_end_in_one_line(parser, capsys, argv, message):
     ],
 )
 @pytest.mark.parametrize('debug', [False, True])
-def test_error_ends_in_one_line(parser, capsys, monkeypatch, error, message, debug):
-    monkeypatch.setattr(sys, 'argv', ['/a/tool.py'])
-    parser.parse_args(['--debug'] if debug else [])
+def test_error_ends_in_one_line(capsys, monkeypatch, error, message, debug):
+    monkeypatch.setattr(sys, 'argv', ['/a/tool.py', *['--debug'] * debug])
     with pytest.raises(SystemExit) as stop, cli.errors_in_one_line(*cli.INPUT_ERRORS):
         raise error
     assert stop.value.code == 2
@@ -60,7 +58,7 @@ def test_error_ends_in_one_line(parser, capsys, monkeypatch, error, message, deb
     assert any('raise error' in line for line in trace) == debug
 
 
-def test_other_errors_are_not_the_users(parser):
+def test_other_errors_are_not_the_users():
     with pytest.raises(RuntimeError), cli.errors_in_one_line(ValueError):
         raise RuntimeError
 

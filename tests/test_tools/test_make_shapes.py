@@ -239,7 +239,6 @@ def test_folder_of_others_is_refused(run, capsys, tmp_path):
         ('--size 31 64', '--size: must be 32 to 8192, got 31'),
         ('--layout voc', "invalid choice: 'voc'"),
         ('--texture nan', '--texture: must be 0 to 1, got nan'),
-        ('--scale 0.4 0.2', '--scale: MIN is greater than MAX'),
     ],
 )
 def test_bad_arguments(run, capsys, tmp_path, options, words):

@@ -47,7 +47,6 @@ def test_wrappings(soft, convert, capsys, wrap):
     assert meta['layout']['depths'] == (1, 1, 2, 1) and meta['layout']['head'] == 'head'
     out = capsys.readouterr().out
     assert f'all {len(official)} official keys to {len(expected)} of ours' in out
-    assert 'head of 5 classes' in out
 
 
 @pytest.mark.parametrize('kind', ['attnscale', 'featscale'])
@@ -77,7 +76,7 @@ def test_moving_average(soft, convert, capsys):
     assert 'a moving average of the weights, all that SRC' in capsys.readouterr().out
 
 
-def test_other_parts(cswin, convert, capsys):
+def test_other_parts(cswin, convert):
     parts = {
         'decode_head.conv_seg.weight': torch.ones(5, 8, 1, 1),
         'auxiliary_head.bottleneck.bn.num_batches_tracked': torch.tensor(3),
@@ -86,11 +85,6 @@ def test_other_parts(cswin, convert, capsys):
     segmentor = dict(state_dict={**backbone, **parts})
     converted = convert(segmentor, family='cswin')['state_dict']
     assert all(converted[key].equal(value) for key, value in parts.items())
-    assert 'besides the backbone: auxiliary_head, decode_head' in (
-        capsys.readouterr().out
-    )
-    convert(cswin.weights('backbone'), '--overwrite', family='cswin')
-    assert 'besides the backbone: no head' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

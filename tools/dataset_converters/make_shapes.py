@@ -13,12 +13,11 @@ cityscapes  data/cityscapes/               bicycle      car     person    sky, r
 imagenet    data/imagenet                  soccer ball  crate   volcano   -
 
 Each image has 1 to 4 shapes (imagenet: one) that may hide a fifth of each other, on
-noise, lines and small blobs; every annotation describes the visible part. --texture,
---clutter and --scale make them harder to tell. Blobs are unlabeled where the dataset
-knows that (ade20k: 0, cityscapes: static). Image i of a split depends only on --seed,
---size, the split, i and what makes it harder; the same command writes the same images
-as long as numpy, OpenCV and Pillow stay the same. make_shapes.json, next to the data,
-keeps the arguments: a finished set is not written again.
+noise, lines and small blobs; every annotation describes the visible part. Blobs are
+unlabeled where the dataset knows that (ade20k: 0, cityscapes: static). The same command
+writes the same images as long as numpy, OpenCV and Pillow stay the same; more of them
+change no others. make_shapes.json, next to the data, keeps the arguments: a finished
+set is not written again.
 """
 
 import colorsys
@@ -56,7 +55,6 @@ MAX_HIDDEN = 0.2  # of the area of a shape
 # --------------------------------------------------------------------- scenes
 def fill(canvas, polygon, value):
     """A copy of the (H, W) or (H, W, 3) uint8 canvas with the polygon filled."""
-    # Pillow's rule for border pixels is the one of cityscapesscripts.
     image = Image.fromarray(canvas)
     ImageDraw.Draw(image).polygon(polygon, fill=value)
     return np.array(image)
@@ -387,21 +385,13 @@ def parse_args(argv=None):
         args.size = [256, 128] if args.layout == 'cityscapes' else [192, 192]
     if args.scale is None:
         args.scale = [0.45, 0.62] if args.layout == 'imagenet' else [0.25, 0.42]
-    if args.scale[0] > args.scale[1]:
-        parser.error(f'argument --scale: MIN is greater than MAX, got {args.scale}')
+    args.scale = sorted(args.scale)
     return args
 
 
 def make_shapes(args):
-    """Write the dataset; a killed run starts again, a finished one is left alone.
-
-    Returns:
-        bool: Whether anything had to be written.
-
-    Raises:
-        FileExistsError: If the folder holds anything else, or a finished set with
-            other arguments and ``overwrite`` is not set.
-    """
+    """Write the dataset, and return whether anything had to be written; a killed run
+    starts again, a finished one is left alone."""
     no_argument = 'out', 'overwrite', 'debug'
     asked = {key: x for key, x in vars(args).items() if key not in no_argument}
     claim_folder(args.out, RECORD)

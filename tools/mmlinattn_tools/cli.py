@@ -6,10 +6,10 @@ import os.path as osp
 import sys
 import traceback
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn
 
 from mmengine.config import DictAction
 
@@ -23,11 +23,9 @@ class Parser(argparse.ArgumentParser):
     """The argument parser of every tool.
 
     It reports an error in one line. It takes no abbreviations, because a misspelled
-    option could be the abbreviation of another one. With ``--debug``,
-    :func:`exit_with` shows the traceback. The description is printed as it is written.
+    option could be the abbreviation of another one. The description is printed as it
+    is written.
     """
-
-    debug = False
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault('formatter_class', argparse.RawDescriptionHelpFormatter)
@@ -35,14 +33,6 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             '--debug', action='store_true', help='show the traceback of an error'
         )
-
-    def parse_known_args(
-        self, args: Optional[Sequence[str]] = None, namespace: Any = None
-    ) -> tuple[Any, list[str]]:
-        """Parses as argparse does, and remembers ``--debug``."""
-        found, rest = super().parse_known_args(args, namespace)
-        Parser.debug = found.debug
-        return found, rest
 
     def error(self, message: str) -> NoReturn:
         """Ends the tool with one line on stderr and exit code 2."""
@@ -57,7 +47,7 @@ def one_line(message: object) -> str:
 def exit_with(error: BaseException) -> NoReturn:
     """Exits with code 2 and one line on stderr that says what is wrong with the input;
     with ``--debug`` the traceback comes before it."""
-    if Parser.debug:
+    if '--debug' in sys.argv:
         traceback.print_exception(type(error), error, error.__traceback__)
     # str() of a KeyError has quotes around the message
     message = error.args[0] if isinstance(error, KeyError) and error.args else error

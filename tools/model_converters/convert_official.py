@@ -119,10 +119,6 @@ def forward(official: dict, family: str, dry_run: bool) -> tuple[dict, list[str]
         f'converted all {len(official) - len(dropped)} official keys to {len(ours)} of '
         'ours'
     )
-    heads = sorted({key.partition('.')[0] for key in ours} - {'backbone'})
-    lines.append(f'besides the backbone: {", ".join(heads) or "no head"}')
-    if 'head.fc.weight' in ours:
-        lines[-1] += f' of {len(ours["head.fc.weight"])} classes'
     if dropped:
         lines.append(
             f'left out buffers that the model computes itself: {shortlist(dropped)}'
