@@ -15,6 +15,8 @@ def make_env(tmp_path, monkeypatch, load_tool):
         (tmp_path / 'project' / 'requirements' / name).write_text('torch\n')
     mmcv = tmp_path / 'project' / 'requirements' / 'openmmlab-mmcv.txt'
     mmcv.write_text('mmcv==2.1.0\n')
+    (tmp_path / 'project' / 'mmlinattn').mkdir()
+    monkeypatch.setattr(module, 'SOURCES', {'mmlinattn'})
     monkeypatch.setattr(module, 'ROOT', tmp_path / 'project')
     monkeypatch.setattr(module.sys, 'executable', '')
     monkeypatch.setenv('PATH', str(tmp_path / 'bin'))
@@ -106,7 +108,6 @@ def test_only_what_changed_is_done_again(make_env, commands, capsys):
     assert len(commands) == 5
     make_env.main([])
     assert len(commands) == 5 and '.venv is up to date' in capsys.readouterr().out
-    (make_env.ROOT / 'mmlinattn').mkdir()
     (make_env.ROOT / 'mmlinattn' / '__init__.py').touch()
     make_env.main([])
     assert len(commands) == 6 and '--force-reinstall' in commands[5]

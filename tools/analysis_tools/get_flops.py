@@ -177,10 +177,6 @@ def run(args):
     print_table(model, flops)
     rest = flops.without_softmax_attention() / 1e9
     print(f'MACs without softmax-attention products: {rest:.3f} G')
-    print(
-        'Not counted: activations, softmax and other element-wise functions, '
-        "RoIAlign and mmcv's other operations."
-    )
 
 
 def main(argv=None):

@@ -42,8 +42,6 @@ from mmlinattn_tools.cli import (
 )
 
 RECORD = 'make_shapes.json'
-MIN_SIDE = 32  # mmdet's base configs drop smaller images
-MAX_SIDE = 8192  # 4 bytes a pixel, in several copies
 SPLITS = ('train', 'val')
 # Corners, and radius of the circumscribed circle, of regular polygons of unit area.
 SHAPES = dict(circle=(36, 0.567), square=(4, 0.707), triangle=(3, 0.877))
@@ -364,7 +362,8 @@ def parse_args(argv=None):
     add = parser.add_argument
     add('--layout', required=True, choices=WRITERS)
     add('--out', required=True, type=output_folder, help='the data_root')
-    count, side = number(int, 1, 10**7), number(int, MIN_SIDE, MAX_SIDE)
+    # mmdet's base configs drop smaller images
+    count, side = number(int, 1, 10**7), number(int, 32, 8192)
     add('--num-train', type=count, default=240, help='training images (240)')
     add('--num-val', type=count, default=60, help='validation images (60)')
     add('--seed', type=number(int, 0, 2**63), default=0, help='default: 0')

@@ -18,13 +18,7 @@ from mmlinattn.utils import bases_read_once, load_config
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import (
-    Parser,
-    add_overwrite,
-    errors_in_one_line,
-    output_folder,
-    protect,
-)
+from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
 
@@ -42,9 +36,9 @@ def lines_of(value, key=''):
 def main(argv=None):
     parser = Parser(description=__doc__)
     parser.add_argument('out', metavar='OUT', type=output_folder, help='folder to fill')
-    add_overwrite(parser)
     args = parser.parse_args(argv)
-    protect(args, args.out)
+    if args.out.is_dir() and any(args.out.iterdir()):
+        parser.error(f'{args.out} is not empty')
     paths = [x for x in sorted(CONFIGS.rglob('*.py')) if '_base_' not in x.parts]
     with errors_in_one_line(OSError, ValueError), bases_read_once():
         for path in track(paths, 'configs'):

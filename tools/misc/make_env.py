@@ -159,16 +159,14 @@ def make(stack, base):
     if done != wanted:
         with tempfile.TemporaryDirectory() as copy:
             # mim would take what a build leaves in the tree for the package
-            shutil.copytree(ROOT, copy, ignore=not_sources, dirs_exist_ok=True)
+            for name in SOURCES:
+                place = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+                place(ROOT / name, Path(copy, name))
             # the modern stack has the dependencies by other names
             options = ['--no-deps', '--no-build-isolation', '--force-reinstall']
             run(*pip, 'install', '--quiet', *options, copy)
         stamp.write_text(json.dumps(wanted))
     print(f'{folder.name} is {"up to date" if done == wanted else "ready"}')
-
-
-def not_sources(folder, names):
-    return set(names) - SOURCES if Path(folder) == ROOT else ()
 
 
 def main(argv=None):
@@ -195,7 +193,6 @@ def main(argv=None):
         elif args.print_stacks:
             print(*found)
         else:
-            print(f'{stack} stack with {python}')
             make(stack, python)
     except (RuntimeError, OSError) as error:
         parser.exit(2, f'make env: error: {error}\n')

@@ -13,7 +13,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -98,7 +97,6 @@ def run(title, *command, log):
     """Runs a command, shows its progress, keeps everything in a log file."""
     command = list(map(str, command))
     print(f'\n== {title}\n$ {" ".join(command)}', flush=True)
-    start = time.time()
     # threads that wait asleep: many times faster where cores are shared
     env = {'OMP_WAIT_POLICY': 'PASSIVE', **os.environ}
     with open(log, 'w') as file:
@@ -111,7 +109,7 @@ def run(title, *command, log):
     if process.wait():
         tail = ''.join(log.read_text().splitlines(keepends=True)[-25:])
         sys.exit(f'{tail}\n{title} failed; the whole log is in {log}')
-    print(f'-- {time.time() - start:.0f} s, log in {log}')
+    print(f'-- log in {log}')
 
 
 def main(argv=None):

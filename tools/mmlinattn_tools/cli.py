@@ -120,11 +120,7 @@ def protect(args: argparse.Namespace, *paths: Path) -> None:
     """Ends the tool with one line if it would replace what others wrote.
 
     Figures and their numbers say that they are from here, so they can be drawn again.
-
-    Args:
-        args (argparse.Namespace): With ``overwrite``.
-        *paths (Path): Files that the tool will write, and folders for files of any
-            name.
+    A folder among the paths is for files of any name.
     """
     for path in [] if args.overwrite else paths:
         if path.is_dir() and any(path.iterdir()):
@@ -141,11 +137,7 @@ def _is_marked(path: Path) -> bool:
 
 
 def claim_folder(folder: Path, record: str) -> None:
-    """Marks a folder as a tool's own by a file in it.
-
-    Raises:
-        FileExistsError: If the folder holds anything, but no such file.
-    """
+    """Marks a folder as a tool's own by a file in it, unless it holds others' files."""
     if (folder / record).is_file():
         return
     if folder.is_dir() and any(folder.iterdir()):
