@@ -8,9 +8,7 @@ with data, checkpoints and two right configs.
 
 import gc
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -26,7 +24,6 @@ pytestmark = pytest.mark.modern
 pytest.importorskip('mmdet')
 pytest.importorskip('mmpretrain')
 
-ROOT = Path(__file__).resolve().parents[2]
 RUN = """
 optim_wrapper = dict(type='OptimWrapper', optimizer=dict(type='SGD', lr=0.1))
 param_scheduler = [dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=2)]
@@ -445,17 +442,3 @@ def test_options(fails, tool, options, words):
         Path(path).write_text('mine')
     args = [CLS] if tool == 'train' else WHOLE
     fails(tool, *args, *options.split(), words=words)
-
-
-def test_in_a_process_of_its_own(tmp_path):
-    paths = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-    done = subprocess.run(
-        [sys.executable, str(ROOT / 'tools/train.py'), 'gone.py'],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=dict(os.environ, PYTHONPATH=paths.strip(os.pathsep)),
-    )
-    assert done.returncode == 2 and not list(tmp_path.iterdir())
-    expected = "train.py: error: config='gone.py': there is no such file"
-    assert done.stderr.splitlines()[-1] == expected
