@@ -1,5 +1,8 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
+from copy import deepcopy
+from pathlib import Path
+
 from mmengine.config import ConfigDict
 
 from mmlinattn.utils import check_file
@@ -12,6 +15,9 @@ from mmlinattn_tools.cli import (
     protect,
 )
 
+# how mmdet's own tool merges boxes of augmented images
+MERGED = dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)
+
 
 def parse_args():
     parser = runs.run_parser(
@@ -19,6 +25,12 @@ def parse_args():
         'print its metrics, and write them to the work directory.'
     )
     parser.add_argument('checkpoint', help='path of the weights to test')
+    parser.add_argument(
+        '--out',
+        metavar='PATH',
+        help='save predictions: of mmdet and mmpretrain in a file, *.pkl, of '
+        'mmseg in a folder of label maps',
+    )
     parser.add_argument(
         '--show-dir',
         type=output_folder,
@@ -29,7 +41,8 @@ def parse_args():
     parser.add_argument(
         '--tta',
         action='store_true',
-        help='test-time augmentation as tta_model and tta_pipeline of the config say',
+        help='test-time augmentation as tta_model and tta_pipeline of the config say; '
+        'boxes of mmdet without them: images and their mirror images',
     )
     add_overwrite(parser)
     return parser.parse_args()
@@ -54,8 +67,43 @@ def draw_predictions(cfg, args):
         hook.update(enable=True, interval=1, out_dir=folder)
 
 
+def save_predictions(cfg, path):
+    """Adds a metric that saves predictions."""
+    metrics = cfg.test_evaluator
+    if not isinstance(metrics, (list, tuple)):
+        metrics = [metrics]
+    if cfg.get('default_scope') == 'mmseg':
+        metrics[0].output_dir = path
+        return
+    if not path.endswith(('.pkl', '.pickle')):
+        raise ValueError(f'--out must be a .pkl or .pickle file, got {path!r}')
+    dump = (
+        'mmdet.DumpDetResults' if cfg.get('default_scope') == 'mmdet' else 'DumpResults'
+    )
+    cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=path)]
+
+
+def add_flips(cfg):
+    """Gives a detector's config the augmentation that mmdet's own tool has."""
+    heads = [cfg.model, cfg.model.get('roi_head') or {}]
+    if any(head.get('mask_head') for head in heads):
+        raise ValueError(
+            '--tta: mmdet merges boxes only, and this model has masks; for boxes, give '
+            '--cfg-options model.roi_head.mask_head=None test_evaluator.metric=bbox'
+        )
+    cfg.tta_model = dict(type='DetTTAModel', tta_cfg=MERGED)
+    *loading, packing = deepcopy(cfg.test_dataloader.dataset.pipeline)
+    if 'meta_keys' in packing:
+        packing.meta_keys = (*packing.meta_keys, 'flip', 'flip_direction')
+    flips = [dict(type='RandomFlip', prob=prob) for prob in (1.0, 0.0)]
+    both = dict(type='TestTimeAug', transforms=[flips, [packing]])
+    cfg.tta_pipeline = [*loading, both]
+
+
 def augment_test(cfg, args):
     """Wraps the model for test-time augmentation."""
+    if cfg.get('default_scope') == 'mmdet' and 'tta_model' not in cfg:
+        add_flips(cfg)
     missing = [key for key in ('tta_model', 'tta_pipeline') if not cfg.get(key)]
     if missing:
         raise KeyError(
@@ -82,8 +130,10 @@ def prepare(args):
     cfg = runs.run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
+    protect(args, *map(Path, filter(None, (args.show_dir, args.out))))
+    if args.out:
+        save_predictions(cfg, args.out)
     if args.show_dir:
-        protect(args, args.show_dir)
         draw_predictions(cfg, args)
     if args.tta:
         augment_test(cfg, args)

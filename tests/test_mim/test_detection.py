@@ -39,11 +39,14 @@ MASK2FORMER = {
 }
 
 
-def train_and_test(user, config, options):
+def train_and_test(user, config, options, augmented=False):
     training = user.train('mmdet', config, options)
     assert 'trains FROM SCRATCH: pretrained=None' in training.output
     metrics = user.test('mmdet', config, training.checkpoint, options)
     assert metrics == training.metrics
+    if augmented:
+        flips = user.test('tools', config, training.checkpoint, options, '--tta')
+        assert flips.keys() == metrics.keys()
     return metrics
 
 
@@ -56,7 +59,7 @@ def test_mask_rcnn_on_coco(user, configs, quick):
 
 def test_retinanet_on_coco(user, configs, quick):
     config = configs / 'soft/retinanet_softpp-t_fpn_1x_coco.py'
-    metrics = train_and_test(user, config, quick(config, **RETINANET))
+    metrics = train_and_test(user, config, quick(config, **RETINANET), augmented=True)
     assert metrics['coco/bbox_mAP_50'] > 0
 
 

@@ -429,6 +429,7 @@ def test_resume_from_what_is_there(fails, world):
         ('train', '--work-dir mine.txt', "work_dir='mine.txt' can not be written"),
         ('train', '--launcher pytorch', 'RANK, WORLD_SIZE'),
         ('train', '--launcher slurm', 'needs a GPU'),
+        ('test', '--out x.json', '.pkl'),
         ('test', '--show-dir mine.txt', 'is a file, not a folder'),
         ('test', '--show-dir folder', 'folder is not empty: give --overwrite'),
         ('test', '--show-dir new', 'needs default_hooks.visualization'),

@@ -178,12 +178,38 @@ def test_folder_to_start_from(run, config, tmp_path, monkeypatch):
     assert run('train', config, '--cfg-options', *options).load_from == str(tmp_path)
 
 
+def test_out(run, config, checkpoint):
+    metrics = run('test', config, checkpoint, '--out', 'x.pkl').test_evaluator
+    assert [x['type'] for x in metrics] == ['CocoMetric', 'mmdet.DumpDetResults']
+    args = config, checkpoint, '--out', 'x', '--cfg-options'
+    cfg = run('test', *args, 'default_scope=mmseg')
+    assert cfg.test_evaluator.output_dir == 'x'
+
+
 def test_tta(run, config, checkpoint):
     with config.open('a') as file:
         file.write("tta_model = dict(type='TTA')\ntta_pipeline = [dict()]\n")
     cfg = run('test', config, checkpoint, '--tta')
     assert cfg.model == dict(type='TTA', module=dict(type='Model'))
     assert cfg.test_dataloader.dataset.pipeline == [dict()]
+
+
+def test_tta_of_boxes(run, config, checkpoint, capsys):
+    with config.open('a') as file:
+        file.write("""
+packing = dict(type='PackDetInputs', meta_keys=('img_id', ))
+test_dataloader = dict(dataset=dict(pipeline=[dict(type='Load'), packing]))
+""")
+    cfg = run('test', config, checkpoint, '--tta')
+    assert cfg.model.type == 'DetTTAModel' and cfg.model.module.type == 'Model'
+    loading, both = cfg.test_dataloader.dataset.pipeline
+    assert loading.type == 'Load' and both.type == 'TestTimeAug'
+    (first, second), (packing,) = both.transforms
+    assert (first.prob, second.prob) == (1, 0)
+    assert packing.meta_keys == ('img_id', 'flip', 'flip_direction')
+    with pytest.raises(SystemExit):
+        run('test', config, checkpoint, '--tta', '--cfg-options', 'model.mask_head.x=1')
+    assert 'model.roi_head.mask_head=None' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('tool', ['train', 'test'])
