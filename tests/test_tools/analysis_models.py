@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from mmlinattn.utils import load_config
-from mmlinattn_tools.looking import load_model
+from mmlinattn_tools.looking import Subject
 
 ARCH = 'dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])'
 PLAIN = 'dict(embed_dims=16, num_layers=3, num_heads=2)'
@@ -131,15 +130,16 @@ def write_image(path, height=60, width=90):
     return str(path)
 
 
-def save_weights(config, path, whole=True, **more):
+def load_model(config, weights='none'):
+    return Subject(config, weights, '').model
+
+
+def save_weights(config, path, **more):
     """Writes a checkpoint of a config, of random weights, and returns its path."""
-    model = load_model(load_config(config))
+    model = load_model(config)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
-    state = model.state_dict()
-    if not whole:
-        state = {key: x for key, x in state.items() if key.startswith('backbone.')}
-    torch.save(dict(state_dict=state, **more), path)
+    torch.save(dict(state_dict=model.state_dict(), **more), path)
     return str(path)
 
 

@@ -39,17 +39,10 @@ from mmlinattn.models import SoftmaxFreeAttention
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser
 from mmlinattn_tools.figures import line_style, new_figure, plot_range, tidy
-from mmlinattn_tools.looking import add_arguments, load_subjects, run
+from mmlinattn_tools.looking import load_subjects, looking_parser, run
 
 SMALLEST = 8  # landmarks of a subset
-
-
-def parse_args(argv=None):
-    parser = Parser(description=__doc__)
-    add_arguments(parser, 'pinv_report')
-    return parser.parse_args(argv)
 
 
 def landmark_kernel(call):
@@ -191,13 +184,14 @@ def draw(args):
     for subject in subjects:
         inputs = subject.read(first).inputs
         layers = measure_model(subject.backbone, inputs, bar.update)
-        models.append(dict(subject.describe(), layers=layers))
+        models.append(subject.describe(layers=layers))
     print()
-    yield 'pinv_report', draw_report(models), dict(image=first.name, models=models)
+    yield 'pinv_report', draw_report(models)
+    yield 'pinv_report', dict(image=first.name, models=models)
 
 
 def main(argv=None):
-    run(parse_args(argv), draw)
+    run(looking_parser(__doc__, 'pinv_report'), argv, draw)
 
 
 if __name__ == '__main__':

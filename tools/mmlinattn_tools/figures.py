@@ -5,10 +5,9 @@ differ in their markers and dashes.
 """
 
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Union
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -62,31 +61,24 @@ def plot_range(
     axes.fill_between(xs, low, high, color=style['color'], alpha=0.2, lw=0)
 
 
-def save(figure: Figure, path: Path, svg: bool = False) -> list[Path]:
-    """Writes a figure to a path without ending, as .png and if wanted as .svg."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    keys = {'.png': 'Software', '.svg': 'Creator'} if svg else {'.png': 'Software'}
-    for ending, key in keys.items():
-        figure.savefig(f'{path}{ending}', metadata={key: MARK})
-    return [Path(f'{path}{ending}') for ending in keys]
+def picture_grid(
+    lines: int, columns: int, shape: tuple[int, ...], width: float
+) -> tuple[Figure, np.ndarray]:
+    """A figure and its axes for pictures of (H, W), and titles of some lines; the
+    width is that of a picture in inches."""
+    height = width * shape[0] / shape[1] + 0.7
+    figure = new_figure(width * columns, height * lines)
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.axis('off')
+    return figure, grid
 
 
-def save_numbers(numbers: dict[str, Any], path: Path) -> Path:
-    """Writes what JSON can hold, and arrays, to a path without ending: with six digits,
-    null for what is not finite."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = Path(f'{path}.json')
-    file.write_text(json.dumps(dict(about=MARK, **_rounded(numbers))) + '\n')
-    return file
-
-
-def _rounded(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: _rounded(value) for key, value in node.items()}
-    if isinstance(node, np.ndarray):
-        node = node.tolist()
-    if isinstance(node, (list, tuple)):
-        return [_rounded(value) for value in node]
-    if isinstance(node, float):
-        return float(f'{node:.6g}') if math.isfinite(node) else None
-    return node
+def save(content: Union[Figure, dict[str, Any]], path: Path) -> None:
+    """Writes a figure, or numbers and arrays as JSON, with the mark of our files."""
+    if isinstance(content, Figure):
+        key = 'Creator' if path.suffix == '.svg' else 'Software'
+        content.savefig(path, metadata={key: MARK})
+    else:
+        numbers = dict(about=MARK, **content)
+        path.write_text(json.dumps(numbers, default=np.ndarray.tolist) + '\n')
