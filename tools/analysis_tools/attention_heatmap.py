@@ -98,39 +98,26 @@ def draw_attention(rows):
     shape = rows[0]['picture'].pixels.shape
     figure, grid = picture_grid(len(rows), columns, shape, 2.2)
     for line, row in zip(grid, rows):
-        pixels, padded = row['picture'].pixels, row['picture'].inputs.shape[2:]
+        pixels, (height, width) = row['picture'].pixels, row['picture'].inputs.shape[2:]
         # an unseen scale keeps the picture in line with the maps
         scale = figure.colorbar(line[0].imshow(pixels), **SCALE)
         scale.ax.set_visible(False)
-        line[0].set_title(textwrap.fill(row['label'], 30), fontsize=8)
+        line[0].set_title(textwrap.fill(row['label'], 30))
         for axes, found in zip(line[1:], row['maps']):
             axes.imshow(pixels.mean(-1), cmap='gray')
-            draw_map(axes, found['weights'], padded)
-            axes.set_title(f'{found["layer"]}\n{found["heads"]}', fontsize=8)
+            weights = found['weights']
+            most = np.abs(weights).max() or 1.0
+            least, cmap = (-most, 'PuOr') if weights.min() < 0 else (0, 'viridis')
+            extent = (-0.5, width - 0.5, height - 0.5, -0.5)
+            options = dict(cmap=cmap, vmin=least, vmax=most, interpolation='nearest')
+            image = axes.imshow(weights, extent=extent, alpha=0.75, **options)
+            figure.colorbar(image, ticks=[least, most], format='%.2g', **SCALE)
+            axes.set_title(f'{found["layer"]}\n{found["heads"]}')
         x, y = row['query'][0] * pixels.shape[1], row['query'][1] * pixels.shape[0]
         for axes in line[: 1 + len(row['maps'])]:
             for color, size in (('black', 9), ('white', 6)):
                 axes.plot(x, y, '+', color=color, markersize=size, mew=size / 3)
     return figure
-
-
-def draw_map(axes, weights, shape):
-    signed = weights.min() < 0
-    bound = np.abs(weights).max() or 1.0
-    least = -bound if signed else 0.0
-    image = axes.imshow(
-        weights,
-        cmap='PuOr' if signed else 'viridis',
-        alpha=0.75,
-        extent=(-0.5, shape[1] - 0.5, shape[0] - 0.5, -0.5),
-        interpolation='nearest',
-        vmin=least,
-        vmax=bound,
-    )
-    bar = axes.figure.colorbar(
-        image, ax=axes, ticks=[least, bound], format='%.2g', **SCALE
-    )
-    bar.ax.tick_params(labelsize=7)
 
 
 def draw(args):

@@ -155,15 +155,14 @@ def draw_cams(pictures, models):
     figure, grid = picture_grid(len(models), columns, shape, 3.2)
     for line, picture, model in zip(grid, pictures, models):
         line[0].imshow(picture.pixels)
-        line[0].set_title(model['label'], fontsize=9)
+        line[0].set_title(model['label'])
         title = shorten(model['class_name'], 36, placeholder='...')
         for axes, (method, weights) in zip(line[1:], model['maps'].items()):
             axes.imshow(picture.pixels.mean(-1), cmap='gray')
             image = axes.imshow(weights, cmap='viridis', alpha=0.6, vmin=0, vmax=1)
-            axes.set_title(f'{method}\n{title}', fontsize=9)
-    bar = figure.colorbar(image, ax=grid, shrink=0.6, pad=0.02)
-    bar.set_label('activation, least 0 to most 1', fontsize=8)
-    bar.ax.tick_params(labelsize=8)
+            axes.set_title(f'{method}\n{title}')
+    scale = figure.colorbar(image, ax=grid, shrink=0.6, pad=0.02)
+    scale.set_label('activation, least 0 to most 1')
     return figure
 
 

@@ -123,7 +123,7 @@ def draw_predictions(path, labels, predictions):
     figure, grid = picture_grid(1, len(panels), panels[0][1].shape, 4.0)
     for axes, (title, pixels) in zip(grid[0], panels):
         axes.imshow(pixels)
-        axes.set_title(title, fontsize=9)
+        axes.set_title(title)
     return figure
 
 

@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from mmengine.utils import track_iter_progress
 
 from mmlinattn.analysis import (
@@ -39,7 +40,7 @@ from mmlinattn.analysis import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.figures import line_style, new_figure, plot_range, tidy
+from mmlinattn_tools.figures import plot_range
 from mmlinattn_tools.looking import load_subjects, looking_parser, run
 
 MEASURES = {
@@ -108,28 +109,19 @@ def average(reports):
 
 def draw_frequencies(models):
     """Draws the measures over the ``blocks`` of models, each with its ``label``."""
-    figure = new_figure(9, 6.5)
-    for axes, (key, (title, label)) in zip(
-        figure.subplots(2, 2).flat, MEASURES.items()
-    ):
-        for i, model in enumerate(models):
+    figure = Figure((9, 6.5))
+    grid = figure.subplots(2, 2)
+    for axes, (key, (title, label)) in zip(grid.flat, MEASURES.items()):
+        for model in models:
             values = [block.get(key, np.nan) for block in model['blocks'].values()]
-            depth = np.arange(1, len(values) + 1)
-            axes.plot(depth, values, label=model['label'], **line_style(i))
-        tidy(axes, title, 'block', label)
-        axes.set_xlim(0.5, max(len(model['blocks']) for model in models) + 0.5)
-        if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
-            note = 'every map has more tokens than are compared'
-            axes.text(0.5, 0.5, note, transform=axes.transAxes, ha='center', fontsize=9)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.plot(range(1, len(values) + 1), values, label=model['label'])
+        axes.set(title=title, xlabel='block', ylabel=label)
         if key == 'relative_gain':
-            axes.axhline(1, color='gray', linewidth=0.8)
-        if key.endswith('similarity'):
-            axes.set_ylim(-0.02, 1.02)
-        else:
-            axes.set_ylim(0, max(1.05 * axes.dataLim.ymax, 1e-6))
+            axes.axhline(1, color='gray', linewidth=0.8, marker='')
+        axes.set_ylim(0, 1.02 if key.endswith('similarity') else None)
+        axes.xaxis.get_major_locator().set_params(integer=True)
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc='outside lower center', ncols=2, fontsize=9)
+    figure.legend(handles, labels, loc='outside lower center', ncols=2)
     return figure
 
 
@@ -152,7 +144,7 @@ def draw_vectors(models):
         for key, draw_panel in (('omega', draw_omega), ('dc_scale', draw_feat_scale))
         if key in model['vectors']
     ]
-    figure = new_figure(5.5 * len(panels), 3.8)
+    figure = Figure((5.5 * len(panels), 3.8))
     grid = figure.subplots(1, len(panels), squeeze=False)
     for axes, (draw_panel, model) in zip(grid[0], panels):
         draw_panel(axes, model['label'], model['vectors'])
@@ -168,22 +160,21 @@ def draw_omega(axes, label, vectors):
     image = axes.imshow(table, cmap='PuOr', vmin=-bound, vmax=bound, aspect='auto')
     axes.set_xticks(range(len(blocks)), range(1, len(blocks) + 1))
     axes.set_yticks(range(len(table)))
-    tidy(axes, f'AttnScale of {label}', 'block', 'head')
+    axes.set(title=f'AttnScale of {label}', xlabel='block', ylabel='head')
     axes.grid(False)
-    bar = axes.figure.colorbar(image, ax=axes)
-    bar.set_label('omega', fontsize=9)
-    bar.ax.tick_params(labelsize=8)
+    axes.figure.colorbar(image, ax=axes, label='omega')
 
 
 def draw_feat_scale(axes, label, vectors):
     names = dict(dc_scale='s, of the mean token', hc_scale='t, of the rest')
-    for i, (key, name) in enumerate(names.items()):
+    for key, name in names.items():
         blocks = list(vectors[key].values())
-        plot_range(axes, range(1, len(blocks) + 1), blocks, i, name, np.median)
-    tidy(axes, f'FeatScale of {label}', 'block', 'median and range over channels')
+        plot_range(axes, range(1, len(blocks) + 1), blocks, name, np.median)
+    axes.set(title=f'FeatScale of {label}', xlabel='block')
+    axes.set_ylabel('median and range over channels')
     axes.xaxis.get_major_locator().set_params(integer=True)
     # the ranges leave no room inside
-    axes.legend(fontsize=8, loc='upper center', bbox_to_anchor=(0.5, -0.15), ncols=2)
+    axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.15), ncols=2)
 
 
 def draw(args):

@@ -37,13 +37,12 @@ from analysis_tools.compare_predictions import (
 from analysis_tools.frequency_report import draw_frequencies, measure_frequencies
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
 from mmlinattn_tools.cli import Parser, errors_in_one_line, number
-from mmlinattn_tools.looking import Subject, add_model_arguments
+from mmlinattn_tools.looking import IMAGES, Subject, add_model_arguments
 
 NONE = 'none'
 MODELS = 3
 KEPT = 4  # models that stay in memory
 WEIGHTS = ('.pth', '.pt', '.safetensors')
-PICTURES = ('.bmp', '.jpeg', '.jpg', '.png', '.webp')
 FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP')
 MEGABYTES = 30  # of an upload
 SMALLEST = 32  # pixels, the least that a backbone takes
@@ -164,7 +163,7 @@ def make_page(gradio, args):
     """The layout of the page, and what its parts do."""
     configs = find_files('--configs', args.configs, ['.py'])
     checkpoints = find_files('--checkpoints', args.checkpoints, WEIGHTS)
-    images = find_files('--images', args.images, PICTURES)
+    images = find_files('--images', args.images, IMAGES)
 
     @lru_cache(KEPT)
     def load(config, checkpoint):
