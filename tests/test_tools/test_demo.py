@@ -92,7 +92,6 @@ def test_pictures_that_are_taken(check):
         encoded('JPEG')[:2000],
         encoded(size=(106, 104)),
         encoded(size=(31, 60)),
-        encoded(size=(32, 321)),
     ),
 )
 def test_pictures_that_are_refused(check, content):

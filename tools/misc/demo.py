@@ -46,7 +46,6 @@ WEIGHTS = ('.pth', '.pt', '.safetensors')
 FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP')
 MEGABYTES = 30  # of an upload
 SMALLEST = 32  # pixels, the least that a backbone takes
-LARGEST_RATIO = 10  # of the longer side to the shorter one
 # No config among these is one of a whole model that is to be chosen.
 NOT_CONFIGS = {'_base_', 'vis_data', '__pycache__', '__init__.py'}
 
@@ -116,16 +115,14 @@ def check_picture(path, megapixels):
     """
     try:
         with Image.open(path, formats=FORMATS) as image:
-            small, large = sorted(image.size)
-            right = small >= SMALLEST and large <= LARGEST_RATIO * small
-            if not right or small * large > megapixels * 1e6:
-                raise ValueError(f'it has {image.width} x {image.height} pixels')
+            width, height = image.size
+            if min(image.size) < SMALLEST or width * height > megapixels * 1e6:
+                raise ValueError(f'it has {width} x {height} pixels')
             return ImageOps.exif_transpose(image).convert('RGB').size
     except Exception as error:  # whatever a decoder raises
         raise ValueError(
             f'image={path.name!r}: {error}. Give {", ".join(FORMATS)} of up to '
-            f'{megapixels:g} megapixels, with sides of {SMALLEST} pixels or more that '
-            f'differ by a factor of {LARGEST_RATIO} or less'
+            f'{megapixels:g} megapixels, with sides of {SMALLEST} pixels or more'
         ) from error
 
 
