@@ -29,7 +29,7 @@ import torch
 from mmengine.utils import track_iter_progress
 from torch import nn
 
-from mmlinattn.analysis import attentions_of, blocks_of, watch
+from mmlinattn.analysis import watch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -120,17 +120,16 @@ def class_scores(subject, picture):
 
 def activation_maps(package, args, subject, picture):
     """The class, its name, the layer, and a map (H, W) for each method."""
-    attentions_of(subject.model)  # says what is wrong if there is none
-    block, shapes = list(blocks_of(subject.model))[-1], {}
+    shapes = {}
     with watch(subject.model, on_block=lambda x: shapes.update({x.name: x.hw_shape})):
         scores, found = class_scores(subject, picture)
+    block, (height, width) = list(shapes.items())[-1]
     category = found.argmax().item() if args.category is None else args.category
     if category >= len(found):
         raise ValueError(
             f'--category {category}: {subject.config} has classes 0 to {len(found) - 1}'
         )
     target = package.utils.model_targets.ClassifierOutputTarget(category)
-    height, width = shapes[block]
 
     def to_maps(tokens):  # the map's are the last ones
         return tokens[:, -height * width :].mT.unflatten(-1, (height, width))
