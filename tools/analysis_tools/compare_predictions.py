@@ -50,14 +50,8 @@ def read_pixels(path):
 
 @torch.no_grad()
 def predict(subject, path, score):
-    """What a model says of an image: numbers, and the image as its library draws it.
-
-    Returns:
-        tuple[dict, np.ndarray]: Of a segmentor ``shares``, parts of the pixels by
-        class; of a detector ``boxes``, (x1, y1, x2, y2) in pixels of the image,
-        ``scores`` and ``classes``; of a classifier ``probabilities`` of the likeliest
-        classes. The image is (H, W, 3), uint8, RGB.
-    """
+    """What a model says of an image: numbers, boxes as (x1, y1, x2, y2) in pixels, and
+    the image as its library draws it, (H, W, 3), uint8, RGB."""
     pixels = read_pixels(path)
     with DefaultScope.overwrite_default_scope(subject.scope):
         sample = subject.model.test_step(subject.batch(path))[0].cpu()
