@@ -109,7 +109,7 @@ def average(reports):
 
 def draw_frequencies(models):
     """Draws the measures over the ``blocks`` of models, each with its ``label``."""
-    figure = Figure((9, 6.5))
+    figure = Figure((9, 6.5), layout='constrained')
     grid = figure.subplots(2, 2)
     for axes, (key, (title, label)) in zip(grid.flat, MEASURES.items()):
         for model in models:
@@ -144,7 +144,7 @@ def draw_vectors(models):
         for key, draw_panel in (('omega', draw_omega), ('dc_scale', draw_feat_scale))
         if key in model['vectors']
     ]
-    figure = Figure((5.5 * len(panels), 3.8))
+    figure = Figure((5.5 * len(panels), 3.8), layout='constrained')
     grid = figure.subplots(1, len(panels), squeeze=False)
     for axes, (draw_panel, model) in zip(grid[0], panels):
         draw_panel(axes, model['label'], model['vectors'])

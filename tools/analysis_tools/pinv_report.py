@@ -128,7 +128,7 @@ def measure_model(model, inputs, tick):
 
 
 def draw_report(models):
-    figure = Figure((5 * len(models), 10.5))
+    figure = Figure((5 * len(models), 10.5), layout='constrained')
     grid = figure.subplots(3, len(models), squeeze=False)
     for (steps, spectrum, norms), model in zip(grid.T, models):
         layers = model['layers'].values()

@@ -22,6 +22,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from matplotlib import rc_context
 from PIL import Image, ImageOps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +38,7 @@ from analysis_tools.compare_predictions import (
 from analysis_tools.frequency_report import draw_frequencies, measure_frequencies
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
 from mmlinattn_tools.cli import Parser, errors_in_one_line, number
+from mmlinattn_tools.figures import STYLE
 from mmlinattn_tools.looking import IMAGES, Subject, add_model_arguments
 
 NONE = 'none'
@@ -263,7 +265,7 @@ def make_page(gradio, args):
 
 def main(argv=None):
     args = parse_args(argv)
-    with errors_in_one_line(*LIBRARY_ERRORS), quiet():
+    with errors_in_one_line(*LIBRARY_ERRORS), quiet(), rc_context(STYLE):
         serve(args)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable, Union
 
-import matplotlib
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
@@ -19,25 +18,24 @@ from mmlinattn.utils.files import MARK
 
 COLORS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
 MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X')
-matplotlib.rcParams.update(
-    {
-        'axes.grid': True,
-        'axes.labelsize': 9,
-        'axes.prop_cycle': cycler(color=COLORS, marker=MARKERS),
-        'axes.spines.right': False,
-        'axes.spines.top': False,
-        'axes.titlesize': 9,
-        'figure.constrained_layout.use': True,
-        'figure.dpi': 150,
-        'grid.alpha': 0.3,
-        'grid.linewidth': 0.5,
-        'legend.fontsize': 8,
-        'lines.markersize': 4,
-        'savefig.bbox': 'tight',
-        'xtick.labelsize': 8,
-        'ytick.labelsize': 8,
-    }
-)
+# Of matplotlib, for as long as a command draws; nothing that changes how the mm
+# libraries draw on images.
+STYLE: Any = {
+    'axes.grid': True,
+    'axes.labelsize': 9,
+    'axes.prop_cycle': cycler(color=COLORS, marker=MARKERS),
+    'axes.spines.right': False,
+    'axes.spines.top': False,
+    'axes.titlesize': 9,
+    'grid.alpha': 0.3,
+    'grid.linewidth': 0.5,
+    'legend.fontsize': 8,
+    'lines.markersize': 4,
+    'savefig.bbox': 'tight',
+    'savefig.dpi': 150,
+    'xtick.labelsize': 8,
+    'ytick.labelsize': 8,
+}
 
 
 def plot_range(
@@ -59,7 +57,7 @@ def picture_grid(
     """A figure and its axes for pictures of (H, W), and titles of some lines; the
     width is that of a picture in inches."""
     height = width * shape[0] / shape[1] + 0.7
-    figure = Figure((width * columns, height * lines))
+    figure = Figure((width * columns, height * lines), layout='constrained')
     grid = figure.subplots(lines, columns, squeeze=False)
     for axes in grid.flat:
         axes.axis('off')

@@ -11,6 +11,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 import numpy as np
 import torch
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from mmengine.dataset import Compose
 from mmengine.registry import DATASETS, DefaultScope
@@ -29,7 +30,7 @@ from .cli import (
     output_folder,
     protect,
 )
-from .figures import save
+from .figures import STYLE, save
 
 IMAGES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
 RESIZING = ('Resize', 'ResizeEdge', 'FixScaleResize', 'CenterCrop', 'RandomResize')
@@ -232,7 +233,7 @@ def run(
     Errors of the input end in one line, and nothing is written.
     """
     args = parser.parse_args(argv)
-    with errors_in_one_line(*LIBRARY_ERRORS), quiet():
+    with errors_in_one_line(*LIBRARY_ERRORS), quiet(), rc_context(STYLE):
         outputs = {}
         for name, content in draw(args):
             endings = ['png', 'svg'] if args.svg else ['png']
