@@ -132,12 +132,15 @@ def load_model(config, weights='none'):
     return Subject(config, weights, '').model
 
 
-def save_weights(config, path, **more):
+def save_weights(config, path, whole=True, **more):
     """Writes a checkpoint of a config, of random weights, and returns its path."""
     model = load_model(config)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
-    torch.save(dict(state_dict=model.state_dict(), **more), path)
+    state = model.state_dict()
+    if not whole:
+        state = {key: x for key, x in state.items() if key.startswith('backbone.')}
+    torch.save(dict(state_dict=state, **more), path)
     return str(path)
 
 

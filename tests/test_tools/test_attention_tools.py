@@ -272,6 +272,15 @@ def test_cam(run, tmp_path, image, kind):
     assert np.shape(model['maps']['score-cam']) == (64, 96)
 
 
+def test_backbone_weights_start_a_whole_model(run, fails, tmp_path):
+    """They will do for attention maps, and not for predictions."""
+    config = models.write_config(tmp_path, 'retinanet', 'retinanet')
+    weights = models.save_weights(config, tmp_path / 'backbone.pth', whole=False)
+    line = fails(compare_predictions, config, '--checkpoint', weights)
+    assert 'backbone.pth' in line and 'neck.' in line and 'missing' in line
+    run(frequency_report, config, '--checkpoint', weights)
+
+
 def test_bad_input(fails, tmp_path):
     config = models.write_config(tmp_path, 'soft')
     other = models.write_config(tmp_path, 'vit', backbone=VIT)

@@ -210,5 +210,7 @@ def test_what_the_page_refuses(page, folder):
     for path in (ROOT / 'README.md', folder / 'configs/classifier.py', '/etc/passwd'):
         for route in ('gradio_api/file=', 'file='):
             assert page.request.get(f'{page.url}{route}{path}').status in (403, 404)
-    # a name that leads here from elsewhere is not answered
+    # the browser is told to ask no other host, and another host is not answered
+    policy = page.request.get(page.url).headers['content-security-policy']
+    assert policy.startswith("default-src 'self' data: blob: ") and '*' not in policy
     assert page.request.get(page.url, headers=dict(host='evil.example')).status == 400

@@ -172,7 +172,7 @@ def draw(args):
         raise ImportError(
             'cam.py needs the package grad-cam: pip install grad-cam==1.5.4'
         ) from None
-    subjects, files = load_subjects(args)
+    subjects, files = load_subjects(args, whole=True)
     for path in track_iter_progress(files):
         pictures = [subject.read(path) for subject in subjects]
         models = [

@@ -122,7 +122,7 @@ def draw_predictions(path, labels, predictions):
 
 
 def draw(args):
-    subjects, files = load_subjects(args)
+    subjects, files = load_subjects(args, whole=True)
     labels = [subject.label for subject in subjects]
     for path in track_iter_progress(files):
         found = [predict(subject, path, args.score) for subject in subjects]

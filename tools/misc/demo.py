@@ -136,6 +136,7 @@ def serve(args):
         try:
             import gradio
             from starlette.middleware import Middleware
+            from starlette.middleware.base import BaseHTTPMiddleware
             from starlette.middleware.trustedhost import TrustedHostMiddleware
         except ImportError:
             raise ImportError(
@@ -147,7 +148,10 @@ def serve(args):
         # Starlette takes any IPv6 address for
         own = [args.host, 'localhost', '127.0.0.1', socket.gethostname().lower(), '[']
         names = ['*'] if args.host in ('0.0.0.0', '::', '[::]') else own
-        middleware = [Middleware(TrustedHostMiddleware, allowed_hosts=names)]
+        middleware = [
+            Middleware(TrustedHostMiddleware, allowed_hosts=names),
+            Middleware(BaseHTTPMiddleware, dispatch=own_scripts_only),
+        ]
         make_page(gradio, args).queue(max_size=16, api_open=False).launch(
             server_name=args.host,
             server_port=args.port or None,
@@ -156,6 +160,15 @@ def serve(args):
             show_error=True,
             app_kwargs=dict(middleware=middleware),
         )
+
+
+async def own_scripts_only(request, call_next):
+    """Has browsers ask no other host, for Gradio's page names scripts and fonts."""
+    response = await call_next(request)
+    response.headers['content-security-policy'] = (
+        "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'"
+    )
+    return response
 
 
 def make_page(gradio, args):
@@ -167,7 +180,7 @@ def make_page(gradio, args):
     @lru_cache(KEPT)
     def load(config, checkpoint):
         label = f'{Path(config).stem}\n({Path(checkpoint).name})'
-        return Subject(config, checkpoint, label, args.shape, args.device)
+        return Subject(config, checkpoint, label, args.shape, args.device, whole=True)
 
     def show(path):
         """The picture, its path and size for what follows, and no figures."""

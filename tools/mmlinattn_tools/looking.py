@@ -20,7 +20,13 @@ from torch import Tensor, nn
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
-from mmlinattn.weights import fit, load_safely, read_checkpoint
+from mmlinattn.weights import (
+    find_state_dict,
+    fit,
+    load_pretrained,
+    load_safely,
+    read_checkpoint,
+)
 
 from .cli import (
     Parser,
@@ -107,6 +113,7 @@ class Subject:
     label: str  # in figures
     shape: Optional[Sequence[int]] = None  # of images; None: as the tests have it
     device: str = 'cpu'
+    whole: bool = False  # refuse a checkpoint of the backbone alone
 
     def __post_init__(self) -> None:
         load_safely()
@@ -129,6 +136,10 @@ class Subject:
             return model
         found = read_checkpoint(self.checkpoint, 'checkpoint')
         self.meta = (found.get('meta') or {}).get('dataset_meta') or {}
+        heads = {key for key in model.state_dict() if not key.startswith('backbone.')}
+        if not self.whole and heads.isdisjoint(find_state_dict(found)[0]):
+            load_pretrained(model.backbone, self.checkpoint)
+            return model
         fitted = fit(model, found)
         if not fitted.whole:
             raise ValueError(
@@ -199,7 +210,9 @@ class Subject:
         return dict(label=self.label, config=self.config, weights=weights, **found)
 
 
-def load_subjects(args: argparse.Namespace) -> tuple[list[Subject], list[Path]]:
+def load_subjects(
+    args: argparse.Namespace, whole: bool = False
+) -> tuple[list[Subject], list[Path]]:
     """Models and images that arguments of :func:`looking_parser` name."""
     num = len(args.configs)
     checkpoints = args.checkpoint or ['none'] * num
@@ -216,7 +229,7 @@ def load_subjects(args: argparse.Namespace) -> tuple[list[Subject], list[Path]]:
     if not files or not place.exists():
         raise FileNotFoundError(f'--image {place}: there is no image')
     named = zip(args.configs, checkpoints, labels)
-    return [Subject(*x, args.shape, args.device) for x in named], files
+    return [Subject(*x, args.shape, args.device, whole) for x in named], files
 
 
 # The name of a file, and what is in it: a figure, or numbers.
