@@ -174,6 +174,7 @@ def test_random_landmarks_are_tokens_of_the_map():
         (dict(solver='cholesky'), 'positive ridge'),
         (dict(num_iters=0), 'num_iters.*0'),
         (dict(ridge=-0.1), 'ridge.*-0.1'),
+        (dict(ridge=float('inf')), 'ridge.*inf'),
     ),
 )
 def test_wrong_options(kwargs, message):
