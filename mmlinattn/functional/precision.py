@@ -84,10 +84,8 @@ class Float32Convolutions(TorchFunctionMode):
         """
         if not _active:
             return {}
-        round_to = _active[-1].round_to
-        return dict(
-            context_fn=lambda: (nullcontext(), Float32Convolutions(round_to=round_to))
-        )
+        again = Float32Convolutions(_active[-1].round_to)
+        return dict(context_fn=lambda: (nullcontext(), again))
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
