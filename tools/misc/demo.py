@@ -8,10 +8,6 @@ requirements/demo.txt
 
 Checkpoints are read without running code in them; a config is a Python program, and
 reading it runs it.
-
-example:
-  python tools/misc/demo.py --configs work_dirs/quickstart/train \\
-      --checkpoints work_dirs/quickstart/train --images photos
 """
 
 import os
@@ -22,7 +18,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from matplotlib import rc_context
+from matplotlib import style
 from PIL import Image, ImageOps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -278,7 +274,7 @@ def make_page(gradio, args):
 
 def main(argv=None):
     args = parse_args(argv)
-    with errors_in_one_line(*LIBRARY_ERRORS), quiet(), rc_context(STYLE):
+    with errors_in_one_line(*LIBRARY_ERRORS), quiet(), style.context(STYLE):
         serve(args)
 
 
