@@ -70,12 +70,6 @@ def parse_args(argv=None):
         '(default: %(default)s, this machine only)',
     )
     parser.add_argument(
-        '--port',
-        type=number(int, 0, 65535),
-        default=7860,
-        help='port to serve at, 0 for any that is free (default: %(default)s)',
-    )
-    parser.add_argument(
         '--max-megapixels',
         type=number(float, 0.001, 1e4),
         default=25.0,
@@ -150,7 +144,6 @@ def serve(args):
         ]
         make_page(gradio, args).queue(max_size=16, api_open=False).launch(
             server_name=args.host,
-            server_port=args.port or None,
             max_file_size=MEGABYTES * 10**6,
             show_api=False,
             show_error=True,
