@@ -42,8 +42,10 @@ def parse_args(argv=None):
     out = ROOT / 'work_dirs' / 'quickstart'
     text = 'folder for data, checkpoints and pictures (default: %(default)s)'
     add('--out', type=output_folder, default=out, help=text)
-    epochs = number(int, 1, 10**6)
-    add('--epochs', type=epochs, default=5, help='passes over the images (5)')
+    count = number(int, 1, 10**6)
+    add('--num-train', type=count, default=200, help='training images (200)')
+    add('--num-val', type=count, default=48, help='held-back images (48)')
+    add('--epochs', type=count, default=5, help='passes over the images (5)')
     text = 'other settings of the config, such as model.backbone.attn_scale=True'
     kind = dict(type=key_value, metavar='KEY=VALUE')
     add('--cfg-options', nargs='+', default=[], help=text, **kind)
@@ -119,7 +121,7 @@ def main(argv=None):
 
     command = [sys.executable, 'tools/dataset_converters/make_shapes.py', '--overwrite']
     command += ['--layout', 'shapes', '--out', data]
-    command += ['--num-train', 200, '--num-val', 48]
+    command += ['--num-train', args.num_train, '--num-val', args.num_val]
     run('Data: shapes in the COCO layout', *command, log=out / 'data.log')
 
     installed = {x.metadata['Name'] for x in distributions()}
