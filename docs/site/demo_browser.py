@@ -28,7 +28,7 @@ def demo_page(*arguments, cwd=None):
     Raises:
         RuntimeError: With what it printed, if it does not start.
     """
-    command = [sys.executable, '-u', DEMO, '--port', '0', *arguments]
+    command = [sys.executable, '-u', DEMO, *arguments]
     with tempfile.NamedTemporaryFile() as log:
         server = subprocess.Popen(command, cwd=cwd, stdout=log, stderr=log)
         try:

@@ -175,7 +175,6 @@ def test_pinv(run, tmp_path, options):
     assert len(layers) == 3
     for layer in layers.values():
         assert layer['landmarks'] == len(layer['eigenvalues']) == 64
-        assert np.all(np.array(layer['residuals']) <= layer['bound'])
         assert np.all(np.diff(layer['residuals']) <= 0)
         assert layer['norms']['landmarks'] == [8, 16, 32, 64]
         trace = 64 * (1 if not options else 1.01)
@@ -193,15 +192,14 @@ def test_predictions(run, tmp_path, image):
     assert set(boxes['classes']) <= set('xyz')
     found = np.array(boxes['boxes'])
     assert found.min() >= 0 and found.max(0)[2] <= 90 and found.max(0)[3] <= 60
-    assert sum(shares['shares'].values()) == pytest.approx(1)
-    assert set(shares['shares']) <= set('abcd')
+    assert sum(shares['shares']) == pytest.approx(1)
+    assert set(shares['classes']) <= set('abcd')
     # the classifier, computed from its modules
     model = models.load_model(configs[2])
     with torch.no_grad():
         logits = model.head.fc(model.backbone(image_tensor(image))[-1])[0]
     expected = logits.softmax(-1).sort(descending=True).values.tolist()
-    found = list(classes['probabilities'].values())
-    assert found == pytest.approx(expected, rel=1e-3)
+    assert classes['probabilities'] == pytest.approx(expected, rel=1e-3)
 
 
 def test_names_of_classes(tmp_path):

@@ -105,7 +105,6 @@ def test_int8_and_notes(inputs, capsys):
     assert 1e-4 < difference < 1
     weights = onnx.load('classifier.onnx').graph.initializer
     assert any(x.data_type == onnx.TensorProto.INT8 for x in weights)
-    assert not list(Path().glob('*float32*'))
 
 
 def test_only_the_backbone_of_a_two_stage_detector(inputs, capsys):

@@ -11,10 +11,6 @@ Any attention of mmlinattn will do, at any size: its rows come from gradients, w
 an N x N matrix. A folder of images gives one figure for each.
 
 Written to --out: IMAGE_attention.png, and IMAGE_attention.json with the weights drawn.
-
-example:
-  python tools/analysis_tools/attention_heatmap.py configs/soft/soft-t_in1k.py \\
-      configs/soft/softpp-t_in1k.py --image demo.jpg --at 0.5,0.5 --at 0.2,0.7
 """
 
 import sys
@@ -31,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import picture_grid
-from mmlinattn_tools.looking import load_subjects, looking_parser, run
+from mmlinattn_tools.looking import looking_parser, run
 
 # Where the scale of a map is.
 SCALE = dict(orientation='horizontal', fraction=0.05, pad=0.02, shrink=0.9)
@@ -120,18 +116,17 @@ def draw_attention(rows):
     return figure
 
 
-def draw(args):
-    subjects, files = load_subjects(args)
+def draw(args, subjects, files):
     for path in track_iter_progress(files):
         rows = []
         for subject in subjects:
             points = args.at or [(0.5, 0.5)]
             rows += attention_rows(subject, path, points, args.layers, args.heads)
-        yield f'{path.stem}_attention', draw_attention(rows)
-        models = [subject.describe() for subject in subjects]
+        figure = draw_attention(rows)
         for row in rows:
             del row['picture']
-        yield f'{path.stem}_attention', dict(models=models, rows=rows)
+        models = [subject.describe() for subject in subjects]
+        yield f'{path.stem}_attention', figure, dict(models=models, rows=rows)
 
 
 def main(argv=None):

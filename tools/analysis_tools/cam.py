@@ -14,11 +14,6 @@ most pixels.
 Works through the package grad-cam: pip install grad-cam==1.5.4
 
 Written to --out: IMAGE_cam.png, and IMAGE_cam.json with the maps drawn, 0 to 1.
-
-example:
-  python tools/analysis_tools/cam.py configs/elfatt/swin-t-elfatt_in1k.py \\
-      configs/elfatt/cswin-t-elfatt_in1k.py --checkpoint swin.pth cswin.pth \\
-      --image cat.jpg --method grad-cam score-cam
 """
 
 import sys
@@ -35,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import picture_grid
-from mmlinattn_tools.looking import load_subjects, looking_parser, run
+from mmlinattn_tools.looking import looking_parser, run
 
 METHODS = {'grad-cam': 'GradCAM', 'score-cam': 'ScoreCAM'}
 BATCH_SIZE = 8  # images in a forward pass of Score-CAM
@@ -165,22 +160,21 @@ def draw_cams(pictures, models):
     return figure
 
 
-def draw(args):
+def draw(args, subjects, files):
     try:
         import pytorch_grad_cam
     except ImportError:
         raise ImportError(
             'cam.py needs the package grad-cam: pip install grad-cam==1.5.4'
         ) from None
-    subjects, files = load_subjects(args, whole=True)
     for path in track_iter_progress(files):
         pictures = [subject.read(path) for subject in subjects]
         models = [
             x.describe(**activation_maps(pytorch_grad_cam, args, x, picture))
             for x, picture in zip(subjects, pictures)
         ]
-        yield f'{path.stem}_cam', draw_cams(pictures, models)
-        yield f'{path.stem}_cam', dict(image=path.name, models=models)
+        numbers = dict(image=path.name, models=models)
+        yield f'{path.stem}_cam', draw_cams(pictures, models), numbers
 
 
 def main(argv=None):
@@ -198,7 +192,7 @@ def main(argv=None):
         metavar='K',
         help='number of the class, from 0 (default: the one that the model finds)',
     )
-    run(parser, argv, draw)
+    run(parser, argv, draw, whole=True)
 
 
 if __name__ == '__main__':

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import picture_grid
-from mmlinattn_tools.looking import load_subjects, looking_parser, run
+from mmlinattn_tools.looking import looking_parser, run
 
 SHOWN = 5  # classes of a classifier's prediction
 
@@ -57,34 +57,25 @@ def predict(subject, path, score):
         sample = subject.model.test_step(subject.batch(path))[0].cpu()
         if 'pred_sem_seg' in sample:
             labels, counts = np.unique(sample.pred_sem_seg.data, return_counts=True)
-            numbers = dict(shares=by_name(subject, labels, counts / counts.sum()))
-            return numbers, draw_sample(subject, pixels, sample, 'SegLocalVisualizer')
-        if 'pred_score' in sample:
+            numbers = dict(shares=counts / counts.sum())
+            pixels = draw_sample(subject, pixels, sample, 'SegLocalVisualizer')
+        elif 'pred_score' in sample:
             values, labels = sample.pred_score.topk(min(SHOWN, len(sample.pred_score)))
-            return dict(probabilities=by_name(subject, labels, values)), pixels
-        if 'pred_instances' in sample:
+            numbers = dict(probabilities=values.tolist())
+        elif 'pred_instances' in sample:
             found = sample.pred_instances
             found = found[found.scores >= score]
-            numbers = dict(
-                boxes=found.bboxes.tolist(),
-                scores=found.scores.tolist(),
-                classes=[subject.class_name(x) for x in found.labels.tolist()],
-            )
+            labels = found.labels
+            numbers = dict(boxes=found.bboxes.tolist(), scores=found.scores.tolist())
             kind, options = 'DetLocalVisualizer', dict(pred_score_thr=score)
-            return numbers, draw_sample(subject, pixels, sample, kind, **options)
-    raise ValueError(
-        f'{subject.config}: {type(subject.model).__name__} is neither a detector, '
-        'a segmentor nor a classifier'
-    )
-
-
-def by_name(subject, labels, values):
-    """Values by name of their class, with its number where two classes have one."""
-    found = {}
-    for label, value in zip(labels.tolist(), values.tolist()):
-        name = subject.class_name(label)
-        found[f'{name} ({label})' if name in found else name] = value
-    return found
+            pixels = draw_sample(subject, pixels, sample, kind, **options)
+        else:
+            raise ValueError(
+                f'{subject.config}: {type(subject.model).__name__} is neither a '
+                'detector, a segmentor nor a classifier'
+            )
+    names = [subject.class_name(label) for label in labels.tolist()]
+    return dict(classes=names, **numbers), pixels
 
 
 def draw_sample(subject, pixels, sample, kind, **options):
@@ -103,10 +94,10 @@ def summary(numbers):
     if 'probabilities' in numbers:
         return '\n'.join(
             f'{shorten(name, 28, placeholder="...")}: {value:.1%}'
-            for name, value in numbers['probabilities'].items()
+            for name, value in zip(numbers['classes'], numbers['probabilities'])
         )
-    what, key = ('classes', 'shares') if 'shares' in numbers else ('objects', 'boxes')
-    return f'{what}: {len(numbers[key])}'
+    what = 'classes' if 'shares' in numbers else 'objects'
+    return f'{what}: {len(numbers["classes"])}'
 
 
 def draw_predictions(path, labels, predictions):
@@ -121,21 +112,20 @@ def draw_predictions(path, labels, predictions):
     return figure
 
 
-def draw(args):
-    subjects, files = load_subjects(args, whole=True)
+def draw(args, subjects, files):
     labels = [subject.label for subject in subjects]
     for path in track_iter_progress(files):
         found = [predict(subject, path, args.score) for subject in subjects]
         models = [x.describe(**numbers) for x, (numbers, _) in zip(subjects, found)]
-        yield f'{path.stem}_predictions', draw_predictions(path, labels, found)
         numbers = dict(image=path.name, score=args.score, models=models)
-        yield f'{path.stem}_predictions', numbers
+        figure = draw_predictions(path, labels, found)
+        yield f'{path.stem}_predictions', figure, numbers
 
 
 def main(argv=None):
     parser = looking_parser(__doc__, 'compare_predictions')
     add_score(parser)
-    run(parser, argv, draw)
+    run(parser, argv, draw, whole=True)
 
 
 if __name__ == '__main__':

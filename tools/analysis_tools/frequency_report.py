@@ -15,11 +15,6 @@ AttnScale by layer and head, FeatScale by layer, median and range over the chann
 
 Written to --out: frequency_report.png, frequency_vectors.png if there are vectors, and
 frequency_report.json with the numbers drawn.
-
-example:
-  python tools/analysis_tools/frequency_report.py \\
-      configs/antioversmoothing/deit-s12_in1k.py \\
-      configs/antioversmoothing/deit-s12-attnscale_in1k.py --image photos/
 """
 
 import sys
@@ -41,7 +36,7 @@ from mmlinattn.analysis import (
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.figures import plot_range
-from mmlinattn_tools.looking import load_subjects, looking_parser, run
+from mmlinattn_tools.looking import looking_parser, run
 
 MEASURES = {
     'hc_proportion': ('High-frequency proportion', '||HC[X]|| / ||DC[X]||'),
@@ -177,8 +172,7 @@ def draw_feat_scale(axes, label, vectors):
     axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.15), ncols=2)
 
 
-def draw(args):
-    subjects, files = load_subjects(args)
+def draw(args, subjects, files):
     reports = [
         [measure_frequencies(subject, path) for subject in subjects]
         for path in track_iter_progress(files)
@@ -187,11 +181,10 @@ def draw(args):
         x.describe(blocks=average(of_images), vectors=scaling_vectors(x.backbone))
         for x, of_images in zip(subjects, zip(*reports))
     ]
-    yield 'frequency_report', draw_frequencies(models)
-    images = [path.name for path in files]
-    yield 'frequency_report', dict(images=images, models=models)
+    numbers = dict(images=[path.name for path in files], models=models)
+    yield 'frequency_report', draw_frequencies(models), numbers
     if any(model['vectors'] for model in models):
-        yield 'frequency_vectors', draw_vectors(models)
+        yield 'frequency_vectors', draw_vectors(models), None
 
 
 def main(argv=None):

@@ -1,10 +1,7 @@
 """Count the FLOPs and parameters of a model, by part.
 
 CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn. One FLOP is one
-multiply-accumulate, as in the papers; the docstring of mmlinattn/analysis/flops.py
-lists what is counted. In short: convolutions and matrix products, the products
-of softmax attention, 5 per element of a LayerNorm, the Newton-Raphson steps of
-softmax-free attention as the model states them, whichever solver computes them.
+multiply-accumulate, as in the papers; docs/flops.md lists what is counted.
 
 The count covers a prediction of one image, up to the outputs of the heads:
 - auxiliary heads are left out;
@@ -14,9 +11,6 @@ The count covers a prediction of one image, up to the outputs of the heads:
 
 Only shapes matter, so the model runs on torch's meta device, which computes nothing.
 RoI heads and other parts without meta kernels run on the CPU.
-
-example:
-  python tools/analysis_tools/get_flops.py configs/soft/soft-t_in1k.py --shape 224
 """
 
 import copy
@@ -25,20 +19,18 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from mmengine.registry import DefaultScope
 from mmengine.structures import BaseDataElement, InstanceData
 from rich.console import Console
 from rich.table import Table
 from torch import nn
 
 from mmlinattn.analysis import count_flops
-from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet, reason
-from mmlinattn.engine.preflight import build_model
-from mmlinattn.utils import load_config
+from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, number
+from mmlinattn_tools.runs import load_model
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 
@@ -157,19 +149,9 @@ def print_table(model, flops):
 
 
 def run(args):
-    cfg = load_config(args.config, args.cfg_options)
-    if 'model' not in cfg:
-        raise ValueError(f'config={args.config!r} has no model')
-    try:
-        model = build_model(cfg)
-    except LIBRARY_ERRORS as error:
-        with DefaultScope.overwrite_default_scope(cfg.get('default_scope')):
-            text = f'config={args.config!r}, model: {reason(error, cfg.model)}'
-            raise ValueError(text) from error
+    cfg, model = load_model(args)
     if args.backbone_only:
-        if not hasattr(model, 'backbone'):
-            raise ValueError(f'the model of config={args.config!r} has no backbone')
-        model = model.backbone
+        model = getattr(model, 'backbone', model)
     shape = pair(args.shape) if args.shape else default_shape(cfg)
     flops = count(model, shape)
     height, width = shape

@@ -11,10 +11,6 @@ matrix A of the landmarks of each layer and head:
 Numbers are those of float64.
 
 Written to --out: pinv_report.png, and pinv_report.json with the numbers drawn.
-
-example:
-  python tools/analysis_tools/pinv_report.py configs/soft/soft-t_in1k.py \\
-      configs/soft/softpp-t_in1k.py --image demo.jpg --shape 512
 """
 
 import sys
@@ -28,7 +24,6 @@ from mmengine.utils import ProgressBar
 
 from mmlinattn.analysis import (
     attentions_of,
-    newton_bound,
     newton_cutoff,
     newton_residuals,
     normalize_by_degree,
@@ -36,12 +31,13 @@ from mmlinattn.analysis import (
     watch,
 )
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
+from mmlinattn.functional.softmax_free.attention import soft_alpha
 from mmlinattn.models import SoftmaxFreeAttention
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.figures import plot_range
-from mmlinattn_tools.looking import load_subjects, looking_parser, run
+from mmlinattn_tools.looking import looking_parser, run
 
 SMALLEST = 8  # landmarks of a subset
 
@@ -57,9 +53,7 @@ def step_size(a, attention):
     """The step size of a model, (h, 1, 1), as the attention states it."""
     if attention.attn_norm:
         return newton_alpha(a)
-    norm = a.sum(-1).amax(-1)[:, None, None]
-    ridge = attention.ridge
-    return torch.minimum(1.8 / norm**2, 1.99 / (norm + ridge) ** 2)
+    return soft_alpha(a.sum(-1, keepdim=True), attention.ridge)
 
 
 def measure(call):
@@ -72,9 +66,7 @@ def measure(call):
     cutoff = newton_cutoff(alpha.flatten(), steps)
     return dict(
         landmarks=a.size(-1),
-        heads=len(a),
         residuals=newton_residuals(eigenvalues, alpha[..., 0], steps).mean(0).tolist(),
-        bound=newton_bound(eigenvalues, alpha[..., 0], steps).amax(0).tolist(),
         eigenvalues=eigenvalues.flip(-1).mean(0).tolist(),
         cutoff=cutoff.mean().item(),
         above_cutoff=(eigenvalues > cutoff[:, None]).double().mean().item(),
@@ -138,8 +130,6 @@ def draw_report(models):
             style = dict(color=line.get_color(), marker='')
             spectrum.plot(np.linspace(0, 1, len(eigenvalues)), eigenvalues, **style)
             spectrum.axhline(layer['cutoff'], linewidth=0.8, linestyle=':', **style)
-        bound = np.max([layer['bound'] for layer in layers], axis=0)
-        steps.plot(bound, color='gray', marker='', label='bound, largest')
         steps.set(
             title=f'{model["label"]}\nconvergence',
             xlabel='Newton-Raphson steps',
@@ -179,17 +169,16 @@ def draw_norms(axes, layers):
     axes.legend()
 
 
-def draw(args):
-    subjects, (first, *_) = load_subjects(args)
+def draw(args, subjects, files):
     bar = ProgressBar()
     models = []
     for subject in subjects:
-        inputs = subject.read(first).inputs
+        inputs = subject.read(files[0]).inputs
         layers = measure_model(subject.backbone, inputs, bar.update)
         models.append(subject.describe(layers=layers))
     print()
-    yield 'pinv_report', draw_report(models)
-    yield 'pinv_report', dict(image=first.name, models=models)
+    numbers = dict(image=files[0].name, models=models)
+    yield 'pinv_report', draw_report(models), numbers
 
 
 def main(argv=None):

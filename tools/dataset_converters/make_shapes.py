@@ -249,8 +249,8 @@ def outline(mask):
     return np.round((points + 0.5) / 3, 2).tolist()
 
 
-def annotate(content, scene, name, ids, encode):
-    """Add a scene to the content of a COCO file, each mask as ``encode`` gives it."""
+def annotate(content, scene, name, ids):
+    """Add a scene to the content of a COCO file."""
     images, annotations = content['images'], content['annotations']
     width, height = scene.size
     info = dict(id=len(images) + 1, file_name=name, width=width, height=height)
@@ -260,7 +260,7 @@ def annotate(content, scene, name, ids, encode):
             id=len(annotations) + 1,
             image_id=info['id'],
             category_id=ids[kind],
-            segmentation=encode(mask),
+            segmentation=[outline(mask)],
             area=int(mask.sum()),
             bbox=list(map(float, cv2.boundingRect(mask))),
             iscrowd=0,
@@ -289,7 +289,7 @@ def write_coco(root, args):
         for i, scene in enumerate(draw_split(split, args), 1):
             name = f'{i:012d}.jpg'
             save(scene.image, root / f'{split}2017' / name)
-            annotate(content, scene, name, ids, lambda mask: [outline(mask)])
+            annotate(content, scene, name, ids)
         path = root / 'annotations' / f'instances_{split}2017.json'
         save(json.dumps(content), path)
 
@@ -305,12 +305,6 @@ def write_ade20k(root, args):
 
 def write_cityscapes(root, args):
     """Write leftImg8bit, gtFine and annotations/instancesonly_*_{train,val}.json."""
-    from pycocotools import mask as mask_utils  # the other layouts do without
-
-    def encode(mask):
-        rle = mask_utils.encode(np.asfortranarray(mask))
-        return dict(rle, counts=rle['counts'].decode())
-
     ids = CITYSCAPES_IDS
     categories = [dict(id=i, name=name) for name, i in CITYSCAPES_THINGS.items()]
     for split, city in zip(SPLITS, ('aachen', 'frankfurt')):
@@ -319,7 +313,7 @@ def write_cityscapes(root, args):
             stem = f'{city}/{city}_{i:06d}_000019'
             name = f'{stem}_leftImg8bit.png'
             save(scene.image, root / 'leftImg8bit' / split / name)
-            annotate(content, scene, name, ids, encode)
+            annotate(content, scene, name, ids)
             label_ids = scene.label_map(ids)
             instance_ids = label_ids.astype(np.uint16)
             seen = dict.fromkeys(SHAPES, 0)

@@ -6,10 +6,6 @@ logits, or a one-stage detector's maps of scores and boxes, before boxes are dec
 Of other models, only the backbone can be exported (--backbone-only). ONNX files and
 TorchScript programs are for batches and images of any size from 32 x 32 on, those of
 torch.export for one image of --shape.
-
-examples:
-  python tools/deployment/export.py configs/soft/softpp-t_in1k.py softpp-t.pth --verify
-  python tools/deployment/export.py CONFIG CHECKPOINT --format torchscript
 """
 
 import sys
@@ -19,9 +15,7 @@ import torch
 
 from mmlinattn.deployment import FORMATS, ExportedModel, export, parity, quantize
 from mmlinattn.engine.part_errors import quiet
-from mmlinattn.engine.preflight import build_model
 from mmlinattn.models.backbones.base import MIN_SIDE
-from mmlinattn.utils import load_config
 from mmlinattn.weights import fit, read_checkpoint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -35,6 +29,7 @@ from mmlinattn_tools.cli import (
     output_file,
     protect,
 )
+from mmlinattn_tools.runs import load_model
 
 SIDE = number(int, MIN_SIDE, 2**16)
 # what a data preprocessor does to images
@@ -113,12 +108,8 @@ def verify(model, run, args):
 
 def run(args):
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
-    whole = path.with_suffix('.float32.onnx')
-    protect(args, path, *[whole] * args.int8)
-    cfg = load_config(args.config, args.cfg_options)
-    if 'model' not in cfg:
-        raise ValueError(f'{args.config} has no model')
-    model = build_model(cfg)
+    protect(args, path)
+    cfg, model = load_model(args)
     found = fit(model, read_checkpoint(args.checkpoint, trust=args.trust))
     if not found.whole:
         raise ValueError(
@@ -133,9 +124,7 @@ def run(args):
     path.parent.mkdir(parents=True, exist_ok=True)
     runner = export(model, path, args.format, tuple(args.shape), notes)
     if args.int8:
-        path.replace(whole)
-        quantize(whole, path)
-        whole.unlink()
+        quantize(path, path)
         runner = FORMATS['onnx'].open(path)
     print(f'{path}: {path.stat().st_size / 1e6:.1f} MB')
     return not args.verify or verify(model, runner, args) or args.int8

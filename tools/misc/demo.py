@@ -8,10 +8,6 @@ requirements/demo.txt
 
 Checkpoints are read without running code in them; a config is a Python program, and
 reading it runs it.
-
-example:
-  python tools/misc/demo.py --configs work_dirs/quickstart/train \\
-      --checkpoints work_dirs/quickstart/train --images photos
 """
 
 import os
@@ -22,7 +18,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from matplotlib import rc_context
+from matplotlib import style
 from PIL import Image, ImageOps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,12 +68,6 @@ def parse_args(argv=None):
         default='127.0.0.1',
         help='address to serve at; 0.0.0.0 lets every machine of the network in '
         '(default: %(default)s, this machine only)',
-    )
-    parser.add_argument(
-        '--port',
-        type=number(int, 0, 65535),
-        default=7860,
-        help='port to serve at, 0 for any that is free (default: %(default)s)',
     )
     parser.add_argument(
         '--max-megapixels',
@@ -154,7 +144,6 @@ def serve(args):
         ]
         make_page(gradio, args).queue(max_size=16, api_open=False).launch(
             server_name=args.host,
-            server_port=args.port or None,
             max_file_size=MEGABYTES * 10**6,
             show_api=False,
             show_error=True,
@@ -278,7 +267,7 @@ def make_page(gradio, args):
 
 def main(argv=None):
     args = parse_args(argv)
-    with errors_in_one_line(*LIBRARY_ERRORS), quiet(), rc_context(STYLE):
+    with errors_in_one_line(*LIBRARY_ERRORS), quiet(), style.context(STYLE):
         serve(args)
 
 

@@ -1,8 +1,4 @@
-"""Figures that a paper can take, and files.
-
-Colors are those of Okabe and Ito, which the color-blind can tell apart; lines also
-differ in their markers.
-"""
+"""Figures that a paper can take, in colors that the color-blind can tell apart."""
 
 import json
 from collections.abc import Sequence
@@ -10,32 +6,25 @@ from pathlib import Path
 from typing import Any, Callable, Union
 
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmlinattn.utils.files import MARK
 
-COLORS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
-MARKERS = ('o', 's', '^', 'D', 'v', 'P', 'X')
 # Of matplotlib, for as long as a command draws; nothing that changes how the mm
 # libraries draw on images.
-STYLE: Any = {
-    'axes.grid': True,
-    'axes.labelsize': 9,
-    'axes.prop_cycle': cycler(color=COLORS, marker=MARKERS),
-    'axes.spines.right': False,
-    'axes.spines.top': False,
-    'axes.titlesize': 9,
-    'grid.alpha': 0.3,
-    'grid.linewidth': 0.5,
-    'legend.fontsize': 8,
-    'lines.markersize': 4,
-    'savefig.bbox': 'tight',
-    'savefig.dpi': 150,
-    'xtick.labelsize': 8,
-    'ytick.labelsize': 8,
-}
+STYLE: Any = [
+    'seaborn-v0_8-paper',
+    'tableau-colorblind10',
+    {
+        'axes.grid': True,
+        'grid.alpha': 0.3,
+        'lines.marker': 'o',
+        'lines.markersize': 4,
+        'savefig.bbox': 'tight',
+        'savefig.dpi': 150,
+    },
+]
 
 
 def plot_range(

@@ -7,11 +7,11 @@ import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 import torch
-from matplotlib import rc_context
+from matplotlib import style
 from matplotlib.figure import Figure
 from mmengine.dataset import Compose
 from mmengine.registry import DATASETS, DefaultScope
@@ -211,7 +211,7 @@ class Subject:
 
 
 def load_subjects(
-    args: argparse.Namespace, whole: bool = False
+    args: argparse.Namespace, whole: bool
 ) -> tuple[list[Subject], list[Path]]:
     """Models and images that arguments of :func:`looking_parser` name."""
     num = len(args.configs)
@@ -232,26 +232,29 @@ def load_subjects(
     return [Subject(*x, args.shape, args.device, whole) for x in named], files
 
 
-# The name of a file, and what is in it: a figure, or numbers.
-Output = tuple[str, Union[Figure, dict[str, Any]]]
+# The name of files, a figure, and the numbers that it is drawn from.
+Output = tuple[str, Figure, Optional[dict[str, Any]]]
 
 
 def run(
     parser: argparse.ArgumentParser,
     argv: Optional[Sequence[str]],
-    draw: Callable[[argparse.Namespace], Iterable[Output]],
+    draw: Callable[[argparse.Namespace, list[Subject], list[Path]], Iterable[Output]],
+    whole: bool = False,
 ) -> None:
-    """Runs a command: draws all figures, then writes them and their numbers.
+    """Runs a command: loads models and images, draws all figures, then writes them
+    and their numbers.
 
     Errors of the input end in one line, and nothing is written.
     """
     args = parser.parse_args(argv)
-    with errors_in_one_line(*LIBRARY_ERRORS), quiet(), rc_context(STYLE):
+    with errors_in_one_line(*LIBRARY_ERRORS), quiet(), style.context(STYLE):
         outputs = {}
-        for name, content in draw(args):
-            endings = ['png', 'svg'] if args.svg else ['png']
-            for ending in ['json'] if isinstance(content, dict) else endings:
-                outputs[args.out / f'{name}.{ending}'] = content
+        for name, figure, numbers in draw(args, *load_subjects(args, whole)):
+            contents = dict(png=figure, svg=args.svg and figure, json=numbers)
+            for ending, content in contents.items():
+                if content:
+                    outputs[args.out / f'{name}.{ending}'] = content
         protect(args, *outputs)
         args.out.mkdir(parents=True, exist_ok=True)
         for path, content in outputs.items():

@@ -8,11 +8,13 @@ import tempfile
 from typing import Any, Optional
 
 from mmengine.config import Config
-from mmengine.registry import RUNNERS
+from mmengine.registry import RUNNERS, DefaultScope
 from mmengine.runner import Runner
 from torch import nn
 
 from mmlinattn.engine import check_run
+from mmlinattn.engine.part_errors import LIBRARY_ERRORS, reason
+from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.distributed import run_on_cpus
 from mmlinattn.weights import fit, load_safely, read_checkpoint
@@ -106,6 +108,19 @@ def compare(name: str, path: str, model: nn.Module) -> tuple[dict, Any]:
         return checkpoint, fit(model, checkpoint)
     except ValueError as error:
         raise ValueError(f'{name}={path!r}: {error}') from error
+
+
+def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
+    """The config that arguments name, and its model on the CPU, without weights."""
+    cfg = load_config(args.config, args.cfg_options)
+    if 'model' not in cfg:
+        raise ValueError(f'config={args.config!r} has no model')
+    try:
+        return cfg, build_model(cfg)
+    except LIBRARY_ERRORS as error:
+        with DefaultScope.overwrite_default_scope(cfg.get('default_scope')):
+            text = f'config={args.config!r}, model: {reason(error, cfg.model)}'
+            raise ValueError(text) from error
 
 
 def make_runner(cfg: Config) -> Runner:

@@ -61,7 +61,7 @@ def softmax_free_attention(
             a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
         scale, alpha = degree.rsqrt(), None
         if not normalize:
-            scale, alpha = torch.ones_like(degree), _soft_alpha(degree, ridge)
+            scale, alpha = torch.ones_like(degree), soft_alpha(degree, ridge)
         to_landmarks, to_tokens = kernel_products(landmarks, q)  # P, P^T
         x = scale * to_landmarks(v)
         if solver == 'cholesky':
@@ -71,7 +71,7 @@ def softmax_free_attention(
         return to_tokens((scale * y).to(dtype)).to(given)
 
 
-def _soft_alpha(degree: Tensor, ridge: float) -> Tensor:
+def soft_alpha(degree: Tensor, ridge: float) -> Tensor:
     """Step size of SOFT, (B, h, m, 1) to (B, h, 1, 1)."""
     norm = degree.detach().amax(-2, keepdim=True)
     # the second bound keeps alpha * lambda_max^2 below 2 at any ridge
