@@ -1,7 +1,7 @@
 """CSWin: classifiers and the backbone of segmentors."""
 
 from ..rows import NORM, Keys, Row, count_blocks, modules, nested
-from .layout import BLOCK, PLAIN_BLOCK, Family, Layout, find_norms, our_layout
+from .layout import BLOCK, Family, Layout, find_norms, our_layout
 
 CSWIN_STEM = modules({'layer.0': '0', 'layer.1': '2'})
 CSWIN_MERGING = modules({'layer.0': 'conv', 'layer.1': 'norm'})
@@ -31,7 +31,7 @@ def our_cswin_layout(keys: Keys) -> Layout:
 def cswin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
     """Rows of CSWin, whose official stages count from 1.
 
-    ``own`` are those of an attention in the place of CSWin's.
+    ``own`` are those of an attention in the place of CSWin's, besides projections.
     """
     rows = [Row('norm3', layout.last_norm, NORM)]
     rows += [Row(f'norm{i}', f'norm{i + 1}', NORM) for i in layout.norms]
@@ -43,9 +43,7 @@ def cswin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
         )
         lepe = CSWIN_WHOLE_MAP if i == 3 else CSWIN_STRIPES
         for j in range(depth):
-            block = modules(PLAIN_BLOCK) + own
-            if not layout.has_own(i, j):
-                block = CSWIN_BLOCK + lepe
+            block = CSWIN_BLOCK + (own if layout.has_own(i, j) else lepe)
             rows += nested(f'stages.{i}.blocks.{j}.', f'stage{i + 1}.{j}.', block)
     return rows
 

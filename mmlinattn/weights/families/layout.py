@@ -20,8 +20,6 @@ BLOCK = {
     'ffn.layers.0.0': 'mlp.fc1',
     'ffn.layers.1': 'mlp.fc2',
 }
-# the same without an attention
-PLAIN_BLOCK = {ours: x for ours, x in BLOCK.items() if not ours.startswith('attn.')}
 MM_FFN = {name: name for name in ('ffn.layers.0.0', 'ffn.layers.1')}
 
 

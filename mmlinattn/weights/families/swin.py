@@ -6,7 +6,6 @@ from ..rows import LINEAR, NORM, WEIGHT, Keys, Row, count_blocks, modules, neste
 from .layout import (
     BLOCK,
     MM_FFN,
-    PLAIN_BLOCK,
     Family,
     Layout,
     find_norms,
@@ -65,14 +64,16 @@ def read_swin(keys: Keys) -> Layout:
 def swin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
     """Rows of Swin.
 
-    ``own`` are those of an attention in the place of Swin's.
+    ``own`` are those of an attention in the place of Swin's, besides projections.
     """
     embedding, stages = 'patch_embed.proj', 'layers'
     block, merging = SWIN_BLOCK + scaling_rows(layout), SWIN_MERGING
     if layout.style == 'mm':
         embedding, stages = 'patch_embed.projection', 'stages'
         block, merging = MM_SWIN_BLOCK, MM_SWIN_MERGING
-    own_block = (*modules(PLAIN_BLOCK), *own, *scaling_rows(layout))
+    own_block = (*modules(BLOCK), *own, *scaling_rows(layout))
+    # an attention may have another name for a projection
+    own_block = tuple({row.ours: row for row in own_block}.values())
     rows = [
         Row('stages.0.embedding.layer.0', embedding, LINEAR),
         Row('stages.0.embedding.layer.1', 'patch_embed.norm', NORM),

@@ -1,13 +1,14 @@
 """Families that are Swin and CSWin with an attention of their own.
 
 A paper's attention is in the first blocks of a stage, in place of Swin's or CSWin's;
-all else has their names. So such a family is a table of what the attention has.
+all else has their names. So such a family is a table of what the attention has besides
+projections.
 """
 
 import re
 from collections.abc import Iterable
 
-from ..rows import Keys, Row, count_blocks, modules, nested
+from ..rows import Keys, Row, count_blocks, nested
 from .cswin import cswin_rows, our_cswin_layout, read_cswin
 from .layout import Family, Layout, our_layout
 from .swin import FAMILY as SWIN
@@ -34,22 +35,19 @@ def variant(
     both: tuple[Row, ...],
     swin: tuple[Row, ...] = (),
     cswin: tuple[Row, ...] = (),
-    projections: tuple[Row, ...] = modules({'qkv': 'qkv', 'proj': 'proj'}),
 ) -> Family:
     """A family of Swin and CSWin with another attention.
 
     Args:
         name, title, code: See :class:`~.layout.Family`.
         attention: Our class of it.
-        both: Its rows besides projections, which the two models have; the family is
-            recognized by them. Names are those inside the attention, official and ours.
+        both: Its rows, which the two models have; the family is recognized by them.
+            Names are those inside the attention, official and ours.
         swin: Rows that its Swin has besides.
         cswin: Rows that its CSWin has besides.
-        projections: Rows of its projections, which the official CSWin has outside.
     """
-    own_swin = tuple(nested('attn.', 'attn.', projections + both + swin))
-    own_cswin = tuple(nested('attn.', '', projections))
-    own_cswin += tuple(nested('attn.', 'attns.0.', both + cswin))
+    own_swin = tuple(nested('attn.', 'attn.', both + swin))
+    own_cswin = tuple(nested('attn.', 'attns.0.', both + cswin))
     first = [next(iter(row.sources().values()))[0] for row in both]
     official = f'(attn|attns\\.0)\\.({"|".join(map(re.escape, first))})$'
     ours = f'attn\\.({"|".join(next(iter(row.sources())) for row in both)})$'
