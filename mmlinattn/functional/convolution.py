@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import conv2d
+from torch.nn.functional import conv2d, pad
 
 from .tracing import is_exported
 
@@ -39,6 +39,33 @@ def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
             f'{tuple(weight.shape)}'
         )
     return _DepthwiseConv2d.apply(x, weight)
+
+
+def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
+    """Convolves each channel of each image with its own filter.
+
+    Args:
+        x (Tensor): (B, C, H, W).
+        filters (Tensor): (B, C, k, k), k odd.
+
+    Returns:
+        Tensor: (B, C, H, W).
+
+    Raises:
+        ValueError: If the shapes do not fit or k is even.
+    """
+    if not is_exported():
+        maps = x.flatten(0, 1).unsqueeze(0)
+        return depthwise_conv2d(maps, filters.flatten(0, 1).unsqueeze(1)).view_as(x)
+    # in a file, the number of images is not known, nor that of filters
+    height, width = x.shape[-2:]
+    (rows, columns), (top, left) = filters.shape[-2:], _padding(filters)
+    x = pad(x, (left, left, top, top))
+    places = [(i, j) for i in range(rows) for j in range(columns)]
+    return sum(
+        filters[..., i : i + 1, j : j + 1] * x[..., i : i + height, j : j + width]
+        for i, j in places
+    )
 
 
 class _DepthwiseConv2d(Function):
