@@ -61,11 +61,12 @@ def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
     height, width = x.shape[-2:]
     (rows, columns), (top, left) = filters.shape[-2:], _padding(filters)
     x = pad(x, (left, left, top, top))
-    places = [(i, j) for i in range(rows) for j in range(columns)]
-    return sum(
+    products = [
         filters[..., i : i + 1, j : j + 1] * x[..., i : i + height, j : j + width]
-        for i, j in places
-    )
+        for i in range(rows)
+        for j in range(columns)
+    ]
+    return torch.stack(products).sum(0)
 
 
 class _DepthwiseConv2d(Function):
