@@ -103,16 +103,10 @@ class BaseAttention(BaseModule):
         if is_exported():
             return
         height, width = hw_shape
-        if not height * width:
+        if x.size(1) != height * width or not x.size(1):
             raise ValueError(
-                f'{type(self).__name__} needs a map that is not empty, got '
-                f'hw_shape={(height, width)}'
-            )
-        if x.size(1) != height * width:
-            raise ValueError(
-                f'{type(self).__name__} is bound to the map: it needs '
-                f'N = H * W tokens, got N={x.size(1)} for hw_shape='
-                f'{(height, width)}'
+                f'{type(self).__name__} is bound to the map: it needs N = H * W > 0 '
+                f'tokens, got N={x.size(1)} for hw_shape={(height, width)}'
             )
 
 
@@ -123,20 +117,16 @@ class ProjectedAttention(BaseAttention):
     bound to the map.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
+        embed_dims, num_heads, attn_scale, init_cfg: See :class:`BaseAttention`.
         qkv_bias (bool): Biases of the three projections.
         lepe (bool): Adds :class:`LePE` of the values, a 3 x 3 depthwise convolution,
             to the map's tokens only.
-        attn_scale (bool): Learns one AttnScale factor per head.
-        init_cfg (dict, optional): Initialization of MMEngine.
         shared_qk (bool): One projection serves queries and keys, as in Table 8 of
             *Softmax-free Linear Transformers* (arXiv 2207.03341).
 
     Raises:
-        ValueError: If ``num_heads`` does not divide ``embed_dims``; in ``forward`` of
-            a subclass that is bound to the map, if the map is empty or there are
-            tokens besides the map's.
+        ValueError: In ``forward`` of a subclass that is bound to the map, if the map
+            is empty or there are tokens besides the map's.
     """
 
     # whether a last projection of the tokens multiplies what is projected back

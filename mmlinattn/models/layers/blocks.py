@@ -57,7 +57,6 @@ class TransformerBlock(BaseModule):
         layer_scale (float, optional): Start of the LayerScale factors.
         attn_scale (bool): AttnScale in the attention.
         feat_scale (bool): FeatScale on the attention's output.
-        init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
         ValueError: If ``norm_placement`` is neither 'pre' nor 'post'.
@@ -77,9 +76,8 @@ class TransformerBlock(BaseModule):
         layer_scale=None,
         attn_scale=False,
         feat_scale=False,
-        init_cfg=None,
     ):
-        super().__init__(init_cfg)
+        super().__init__()
         if norm_placement not in ('pre', 'post'):
             raise ValueError(
                 f"norm_placement must be 'pre' or 'post', got {norm_placement!r}"
