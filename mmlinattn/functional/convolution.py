@@ -46,13 +46,13 @@ def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
         return depthwise_conv2d(maps, filters.flatten(0, 1).unsqueeze(1)).view_as(x)
     # in a file, the number of images is not known, nor that of filters
     height, width = x.shape[-2:]
-    (rows, columns), (top, left) = filters.shape[-2:], _padding(filters)
-    x = pad(x, (left, left, top, top))
-    first, *others = (
-        filters[..., i : i + 1, j : j + 1] * x[..., i : i + height, j : j + width]
-        for i in range(rows)
-        for j in range(columns)
-    )
+    rows = [row.unbind(-1) for row in filters.unbind(-2)]
+    x = pad(x, [len(rows) // 2] * 4)
+    first, *others = [
+        factor[..., None, None] * x[..., i : i + height, j : j + width]
+        for i, row in enumerate(rows)
+        for j, factor in enumerate(row)
+    ]
     return sum(others, first)
 
 

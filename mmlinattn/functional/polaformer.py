@@ -44,7 +44,7 @@ def polarity_aware_attention(
         q, k = _signed_powers(q, power), _signed_powers(k, power)
         means = k.mean(-2, keepdim=True).transpose(-2, -1)  # (B, h, 2d, 1)
         k = k.transpose(-2, -1) / k.size(-2)
-        same, opposite = (k @ values for values in v.chunk(2, -1))  # (B, h, 2d, d/2)
+        same, opposite = [k @ x for x in v.chunk(2, -1)]  # (B, h, 2d, d / 2)
         outs = [
             q @ x / (q @ mean + _EPS)
             for x, mean in ((same, means), (_swap(opposite), _swap(means)))
