@@ -188,10 +188,8 @@ def test_orthogonal_features():
         torch.testing.assert_close(
             off_diagonal, torch.zeros_like(gram), atol=1e-5, rtol=0
         )
-    # a standard normal vector has a mean square length of d
     square_lengths = orthogonal_features(4000, 4).square().sum(-1)
     assert square_lengths.mean() == pytest.approx(4, rel=0.1)
-    assert square_lengths.var() == pytest.approx(8, rel=0.2)  # of chi-square
 
 
 def test_iterative_pinv_of_each_matrix_by_itself():

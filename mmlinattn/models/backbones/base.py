@@ -264,13 +264,8 @@ class BaseBackbone(BaseModule):
             self.init_cfg = cfgs
 
         for cfg in pretrained:
-            load_pretrained(
-                self,
-                cfg['checkpoint'],
-                cfg.get('prefix'),
-                cfg.get('map_location', 'cpu'),
-                initialize,
-            )
+            options = {key: x for key, x in cfg.items() if key != 'type'}
+            load_pretrained(self, initialize=initialize, **options)
         self._is_init = True
 
     @staticmethod

@@ -4,6 +4,7 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
 import math
+from itertools import chain
 
 import torch
 from mmengine.model import BaseModule, ModuleList
@@ -181,12 +182,10 @@ class PyramidTransformer(BaseBackbone):
             pattern if isinstance(pattern, (list, tuple)) else [pattern]
             for pattern in per_stage(attention, num_stages, 'attention')
         ]
-        for name, cfg in (
-            ('stem', stem),
-            ('merging', merging),
-            *(('attention', cfg) for pattern in attention for cfg in pattern),
-        ):
-            check_config(cfg, name)
+        check_config(stem, 'stem')
+        check_config(merging, 'merging')
+        for cfg in chain(*attention):
+            check_config(cfg, 'attention')
         if norm_cfg and 'norm_cfg' in stem and 'norm_cfg' in merging:
             raise ValueError(
                 f'norm_cfg={norm_cfg} would change nothing: the embeddings of this '

@@ -270,12 +270,6 @@ def test_attentions_bound_to_the_map(name, num_tokens, hw_shape, message):
         module(torch.randn(1, num_tokens, 24), hw_shape)
 
 
-@pytest.mark.parametrize('hw_shape', ((4, 4), (0, 4)))
-def test_convolutions_need_the_map(hw_shape):
-    with pytest.raises(ValueError, match=r'hw_shape.*N=15'):
-        make('softmax')(torch.randn(1, 15, 24), hw_shape)
-
-
 @pytest.mark.parametrize('hw_shape', ((5, 7), (1, 1), (1, 6), (9, 3)), ids=str)
 @ALL
 def test_an_image_does_not_see_its_neighbors(name, hw_shape):
