@@ -9,6 +9,8 @@ __all__ = ['FAMILIES', 'Family', 'Layout', 'find_scales']
 
 FAMILIES: dict[str, Family] = {
     module.FAMILY.name: module.FAMILY
-    for module in (import_module(f'{__name__}.{x.name}') for x in iter_modules(__path__))
+    for module in (
+        import_module(f'{__name__}.{x.name}') for x in iter_modules(__path__)
+    )
     if hasattr(module, 'FAMILY')
 }
