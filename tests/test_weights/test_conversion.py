@@ -35,14 +35,8 @@ OF_VITA = [
 ]
 VARIANTS = ['flatten_swin', 'flatten_cswin', 'agent_swin', 'agent_cswin']
 VARIANTS += ['inline_swin', 'inline_cswin', 'polaformer_swin']
-NAMES = [
-    *OF_VITA,
-    'cswin_classifier',
-    'cswin_backbone',
-    'soft',
-    *VARIANTS,
-    'agent_detector',
-]
+NAMES = [*OF_VITA, 'cswin_classifier', 'cswin_backbone', 'soft']
+NAMES += [*VARIANTS, 'agent_detector']
 MM_DEIT = dict(embed_dims=64, num_layers=3, num_heads=2, feedforward_channels=256)
 MM_SWIN = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
 
