@@ -2,15 +2,17 @@
 
 from .agent import agent_attention
 from .blocks import blockify, crop_map, pad_map, square_side, unblockify
-from .convolution import depthwise_conv2d
+from .convolution import depthwise_conv2d, dynamic_conv2d
 from .efficient import efficient_attention
 from .elfatt import elfatt_attention
 from .focused import focus, focused_linear_attention
+from .inline import inline_attention
 from .local import local_attention
 from .maps import to_map, to_tokens, unflatten
 from .nystrom import iterative_pinv, nystrom_attention
 from .oversmoothing import attn_scale, dc_component, feat_scale
 from .performer import orthogonal_features, performer_attention
+from .polaformer import polarity_aware_attention
 from .pooling import adaptive_avg_pool2d
 from .softmax_free.attention import softmax_free_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
@@ -25,6 +27,7 @@ __all__ = [
     'crop_map',
     'dc_component',
     'depthwise_conv2d',
+    'dynamic_conv2d',
     'efficient_attention',
     'elfatt_attention',
     'feat_scale',
@@ -32,6 +35,7 @@ __all__ = [
     'focused_linear_attention',
     'gaussian_kernel',
     'gaussian_product',
+    'inline_attention',
     'iterative_pinv',
     'kernel_products',
     'local_attention',
@@ -41,6 +45,7 @@ __all__ = [
     'orthogonal_features',
     'pad_map',
     'performer_attention',
+    'polarity_aware_attention',
     'softmax_free_attention',
     'square_side',
     'to_map',

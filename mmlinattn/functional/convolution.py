@@ -8,10 +8,10 @@ from typing import Any, Optional
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import conv2d
+from torch.nn.functional import conv2d, pad
 from torch.nn.grad import conv2d_weight
 
-from .tracing import apply
+from .tracing import apply, is_exported
 
 
 def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
@@ -29,6 +29,31 @@ def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
         Tensor: (B, C, H, W).
     """
     return apply(_DepthwiseConv2d, x, weight)
+
+
+def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
+    """Convolves each channel of each image with its own filter.
+
+    Args:
+        x (Tensor): (B, C, H, W).
+        filters (Tensor): (B, C, k, k), k odd.
+
+    Returns:
+        Tensor: (B, C, H, W).
+    """
+    if not is_exported():
+        maps = x.flatten(0, 1).unsqueeze(0)
+        return depthwise_conv2d(maps, filters.flatten(0, 1).unsqueeze(1)).view_as(x)
+    # in a file, the number of images is not known, nor that of filters
+    height, width = x.shape[-2:]
+    rows = [row.unbind(-1) for row in filters.unbind(-2)]
+    x = pad(x, [len(rows) // 2] * 4)
+    first, *others = [
+        factor[..., None, None] * x[..., i : i + height, j : j + width]
+        for i, row in enumerate(rows)
+        for j, factor in enumerate(row)
+    ]
+    return sum(others, first)
 
 
 class _DepthwiseConv2d(Function):

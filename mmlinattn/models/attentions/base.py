@@ -129,6 +129,9 @@ class ProjectedAttention(BaseAttention):
             is empty or there are tokens besides the map's.
     """
 
+    # whether a last projection of the tokens multiplies what is projected back
+    gated = False
+
     def __init__(
         self,
         embed_dims,
@@ -140,7 +143,7 @@ class ProjectedAttention(BaseAttention):
         shared_qk=False,
     ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
-        num_projections = 2 if shared_qk else 3
+        num_projections = (2 if shared_qk else 3) + self.gated
         self.qkv = nn.Linear(embed_dims, num_projections * embed_dims, bias=qkv_bias)
         self.with_lepe = lepe
         self.lepe = LePE(embed_dims) if lepe else None
@@ -149,16 +152,17 @@ class ProjectedAttention(BaseAttention):
     def forward(self, x, hw_shape):
         if self.bound_to_map:
             self.check_map(x, hw_shape)
-        q, k, v = self.project(x)
+        q, k, v, *gate = self.project(x)
         out = self.attend(q, k, v, hw_shape)
         if self.with_lepe:
             out = out + self.encode_positions(v, hw_shape)
-        return self.proj(out)
+        return self.proj(out * gate[0] if gate else out)
 
     def project(self, x):
-        """Queries, keys and values, (B, N, C) each."""
-        *q, k, v = self.qkv(x).split(self.embed_dims, -1)
-        return q[0] if q else k, k, v
+        """Queries, keys and values, and a gate if there is one, (B, N, C) each."""
+        parts = self.qkv(x).split(self.embed_dims, -1)
+        # one projection may serve queries and keys
+        return parts if len(parts) == 3 + self.gated else (parts[0], *parts)
 
     def encode_positions(self, v, hw_shape):
         """LePE of the values, (B, N, C) to (B, N, C)."""

@@ -105,14 +105,17 @@ class TransformerBlock(BaseModule):
 
     def forward(self, x, hw_shape):
         if self.pre_norm:
-            x = x + self.attention(self.norm1(x), hw_shape)
+            # some attentions read what the norm has not seen
+            reads_shortcut = getattr(self.attn, 'reads_shortcut', False)
+            options = dict(shortcut=x) if reads_shortcut else {}
+            x = x + self.attention(self.norm1(x), hw_shape, **options)
             return x + self.feed_forward(self.norm2(x))
         x = self.norm1(x + self.attention(x, hw_shape))
         return self.norm2(x + self.feed_forward(x))
 
-    def attention(self, x, hw_shape):
+    def attention(self, x, hw_shape, **options):
         """Applies attention, dropout, FeatScale, LayerScale and stochastic depth."""
-        x = self.feat_scale(self.drop(self.attn(x, hw_shape)))
+        x = self.feat_scale(self.drop(self.attn(x, hw_shape, **options)))
         return self.drop_path(self.scale1(x))
 
     def feed_forward(self, x):

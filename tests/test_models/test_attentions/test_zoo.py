@@ -33,6 +33,9 @@ CASES = {
         type='FocusedLinearAttention', focusing_factor=2, kernel_size=3, lepe=True
     ),
     'focused-table': dict(type='FocusedLinearAttention', map_side=5),
+    'inline': dict(type='InLineAttention'),
+    'inline-lepe': dict(type='InLineAttention', lepe=True, reads_shortcut=True),
+    'polaformer': dict(type='PolaFormerAttention', map_side=5),
     'agent': dict(type='AgentAttention', num_agents=4, map_side=5),
     'agent-dense': dict(type='AgentAttention', num_agents=4, map_side=5, used_agents=9),
     'nystrom': dict(type='NystromAttention', num_landmarks=9),
@@ -84,6 +87,8 @@ TESTED_ELSEWHERE = (
     'WindowAttention',
     'CrossShapedWindowAttention',
     'FocusedLinearAttention',
+    'InLineAttention',
+    'PolaFormerAttention',
     'TalkingHeadsAttention',
     'ClassAttention',
 )
@@ -452,6 +457,8 @@ def test_performer_keeps_its_features():
         ('focused', dict(focusing_factor=0), 'focusing_factor.*0'),
         ('focused', dict(kernel_size=4), 'kernel_size.*odd.*4'),
         ('focused', dict(map_side=0), 'map_side.*0'),
+        ('polaformer', dict(alpha=0), 'alpha must be positive.*0'),
+        ('polaformer', dict(num_heads=8), 'even number.*num_heads=8'),
         ('window', dict(shift_size=3), 'shift_size must be in 0...2 for window_size=3'),
         ('class', dict(attn_scale=True), 'attn_scale must be False'),
     ),
