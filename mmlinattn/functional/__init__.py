@@ -8,10 +8,13 @@ from .elfatt import elfatt_attention
 from .focused import focus, focused_linear_attention
 from .local import block_attention, local_attention
 from .maps import to_map, to_tokens, unflatten
+from .mlla import mlla_attention
 from .nystrom import iterative_pinv, nystrom_attention
 from .oversmoothing import attn_scale, dc_component, feat_scale
 from .performer import orthogonal_features, performer_attention
 from .pooling import adaptive_avg_pool2d, cell_avg_pool2d
+from .rank_augmented import rank_augmented_attention
+from .rotary import rotary_linear_attention, rotate
 from .softmax_free import (
     check_solver,
     cholesky_solve,
@@ -45,12 +48,16 @@ __all__ = [
     'iterative_pinv',
     'kernel_products',
     'local_attention',
+    'mlla_attention',
     'newton_alpha',
     'newton_pinv',
     'nystrom_attention',
     'orthogonal_features',
     'pad_map',
     'performer_attention',
+    'rank_augmented_attention',
+    'rotary_linear_attention',
+    'rotate',
     'softmax_free_attention',
     'square_side',
     'to_map',

@@ -57,6 +57,10 @@ CASES = {
     'window-shifted': dict(type='WindowAttention', window_size=3, shift_size=1),
     'talking-heads': dict(type='TalkingHeadsAttention'),
     'class': dict(type='ClassAttention'),
+    'mlla': dict(type='MLLAAttention'),
+    # rotary positions need multiples of four channels
+    'rank-augmented': dict(type='RankAugmentedAttention', num_heads=2),
+    'softmax-rotary': dict(type='RotarySoftmaxAttention', num_heads=2),
 }
 REGISTERED = {
     name: kind
@@ -198,6 +202,54 @@ def softmax(module, q, k, v, hw_shape):
     return (q @ k.mT / q.size(-1) ** 0.5).softmax(-1) @ v
 
 
+def turn(x, hw_shape, frequencies):
+    """Rotary positions of x (..., N, d), channels as complex numbers."""
+    positions = torch.cartesian_prod(*(torch.arange(side) for side in hw_shape))
+    # (N, 2, K), rows before columns
+    angles = positions.reshape(-1, 2, 1) * frequencies
+    num_extra = x.size(-2) - len(angles)
+    angles = nn.functional.pad(angles.flatten(1), (0, 0, num_extra, 0))
+    numbers = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    numbers = numbers * torch.polar(torch.ones_like(angles), angles)
+    return torch.view_as_real(numbers).flatten(-2)
+
+
+def turn_heads(x, hw_shape):
+    """Each head of x (B, h, N, d) alike, with both ends of the frequencies."""
+    exponents = torch.linspace(0, 1, x.size(-1) // 4, dtype=x.dtype)
+    return turn(x, hw_shape, 10000**-exponents)
+
+
+def rank_augmented(module, q, k, v, hw_shape):
+    q, k = nn.functional.elu(q) + 1, nn.functional.elu(k) + 1
+    weights = (q.mean(-2, keepdim=True) @ k.mT / q.size(-1) ** 0.5).softmax(-1)
+    k = k * weights.mT * k.size(-2)
+    products = turn_heads(q, hw_shape) @ turn_heads(k, hw_shape).mT
+    return products / (1e-6 + q @ k.mT.mean(-1, keepdim=True)) @ v / k.size(-2)
+
+
+def rotary_softmax(module, q, k, v, hw_shape):
+    q, k = turn_heads(q, hw_shape), turn_heads(k, hw_shape)
+    return softmax(module, q, k, v, hw_shape)
+
+
+def paper_mlla(module, x, hw_shape):
+    num_extra = x.size(1) - math.prod(hw_shape)
+    v = module.in_proj(x)
+    v = torch.cat((v[:, :num_extra], paper_conv(module.conv, v[:, num_extra:], hw_shape)), 1)
+    v = nn.functional.silu(v)
+    q, k = [nn.functional.elu(x) + 1 for x in module.qk(v).chunk(2, -1)]
+    frequencies = 10000 ** -(torch.arange(6, dtype=x.dtype) / 6)
+    turned = [split(turn(x, hw_shape, frequencies), 4) for x in (q, k)]
+    q, k, heads = (split(x, 4) for x in (q, k, v))
+    products = turned[0] @ turned[1].mT / x.size(1)
+    out = products / (q @ k.mT.mean(-1, keepdim=True) + 1e-6) @ heads
+    if module.omega is not None:
+        out = F.attn_scale(out, heads, module.omega)
+    out = merge(out) + paper_lepe(module.lepe, v, hw_shape)
+    return module.proj(out * nn.functional.silu(module.gate(x)))
+
+
 # of heads (B, h, N, d), without AttnScale; the functions have tests of their own
 HEADS = {
     'SoftmaxAttention': softmax,
@@ -211,6 +263,8 @@ HEADS = {
     'FocusedLinearAttention': focused,
     'AgentAttention': agents,
     'NystromAttention': nystrom,
+    'RankAugmentedAttention': rank_augmented,
+    'RotarySoftmaxAttention': rotary_softmax,
 }
 
 
@@ -247,6 +301,8 @@ def elfatt(module, q, k, v, hw_shape):
 def paper_attention(module, x, hw_shape):
     """The module written out around the functions of the equations."""
     kind = type(module).__name__
+    if kind == 'MLLAAttention':
+        return paper_mlla(module, x, hw_shape)
     if kind == 'LinformerAttention':
         keys = x
         if module.sr_ratio > 1:
@@ -266,7 +322,7 @@ def paper_attention(module, x, hw_shape):
         return module.proj(equation(module, q, k, values, hw_shape))
     if getattr(module, 'pos_embed', None) is not None:
         k = with_positions(module, k, hw_shape)
-    q, k, v = (split(t, 4) for t in (q, k, values))
+    q, k, v = (split(t, module.num_heads) for t in (q, k, values))
     out = HEADS[kind](module, q, k, v, hw_shape)
     if module.omega is not None:
         out = F.attn_scale(out, v, module.omega)
@@ -280,6 +336,8 @@ def paper_attention(module, x, hw_shape):
         out = out + paper_lepe(module.lepe, values, hw_shape)
     if kind == 'ClassAttention':
         return torch.cat((module.proj(out), x[:, 1:]), 1)
+    if getattr(module, 'gate', None) is not None:
+        out = out * module.gate(x)
     return module.proj(out)
 
 
@@ -509,6 +567,8 @@ def test_performer_keeps_its_features():
         ('focused', dict(map_side=0), 'map_side.*0'),
         ('window', dict(shift_size=3), 'shift_size must be in 0...2 for window_size=3'),
         ('class', dict(attn_scale=True), 'attn_scale must be False'),
+        ('mlla', dict(embed_dims=6, num_heads=3), 'embed_dims.*multiple of 4.*6'),
+        ('rank-augmented', dict(num_heads=4), 'multiple of 4.*24 / 4'),
     ),
 )
 def test_wrong_options(name, options, message):
