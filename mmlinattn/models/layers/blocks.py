@@ -148,8 +148,8 @@ class TransformerBlock(BaseModule):
     def feed_forward(self, x, hw_shape=None):
         """Applies FFN, LayerScale and stochastic depth."""
         # not FFN's own forward: its decorators stop torch.compile in torch 2.1
-        hidden, project, drop = self.ffn.layers
-        x = hidden(x)
+        layers = self.ffn.layers
+        x = layers[0](x)
         if self.ffn_conv is not None:
             x = x + self.ffn_conv(x, hw_shape)
-        return self.drop_path(self.scale2(drop(project(x))))
+        return self.drop_path(self.scale2(layers[2](layers[1](x))))

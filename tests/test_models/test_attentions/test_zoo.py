@@ -236,7 +236,9 @@ def rotary_softmax(module, q, k, v, hw_shape):
 def paper_mlla(module, x, hw_shape):
     num_extra = x.size(1) - math.prod(hw_shape)
     v = module.in_proj(x)
-    v = torch.cat((v[:, :num_extra], paper_conv(module.conv, v[:, num_extra:], hw_shape)), 1)
+    v = torch.cat(
+        (v[:, :num_extra], paper_conv(module.conv, v[:, num_extra:], hw_shape)), 1
+    )
     v = nn.functional.silu(v)
     q, k = [nn.functional.elu(x) + 1 for x in module.qk(v).chunk(2, -1)]
     frequencies = 10000 ** -(torch.arange(6, dtype=x.dtype) / 6)
