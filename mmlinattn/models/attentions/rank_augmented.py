@@ -1,6 +1,5 @@
 """The two attentions of RAVLT as modules."""
 
-from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from mmlinattn import functional as F
@@ -10,16 +9,18 @@ from ..layers import LePE
 from .base import ProjectedAttention
 
 
-class GatedAttention(ProjectedAttention):
-    """A projection of the input gates what an attention with rotary positions and
-    5 x 5 LePE makes of it, without an activation.
+class GatedRotaryAttention(ProjectedAttention):
+    """A fourth projection, without an activation, gates what an attention with rotary
+    positions and 5 x 5 LePE makes of the other three.
 
     Raises:
         ValueError: If the channels of a head are not a multiple of 4.
     """
 
+    gated = True
+
     def __init__(self, embed_dims, num_heads, **kwargs):
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(embed_dims, num_heads, lepe=True, **kwargs)
         if self.head_dims % 4:
             raise ValueError(
                 'embed_dims / num_heads must be a multiple of 4, for rotary positions '
@@ -28,16 +29,10 @@ class GatedAttention(ProjectedAttention):
         # the frequencies of d / 4 pairs include the lowest one
         self.steps = max(self.head_dims // 4 - 1, 1)
         self.lepe = LePE(embed_dims, kernel_size=5)
-        self.gate = nn.Linear(embed_dims, embed_dims)
-
-    def forward(self, x, hw_shape):
-        q, k, v = self.project(x)
-        out = self.attend(q, k, v, hw_shape) + self.encode_positions(v, hw_shape)
-        return self.proj(out * self.gate(x))
 
 
 @MODELS.register_module()
-class RankAugmentedAttention(GatedAttention):
+class RankAugmentedAttention(GatedRotaryAttention):
     """Rank-augmented linear attention (RALA) of *Breaking the Low-Rank Dilemma of
     Linear Attention* (arXiv 2411.07635), with the official code's rotary positions and
     5 x 5 LePE. The gate is the paper's modulation of the output.
@@ -59,7 +54,7 @@ class RankAugmentedAttention(GatedAttention):
 
 
 @MODELS.register_module()
-class RotarySoftmaxAttention(GatedAttention):
+class RotarySoftmaxAttention(GatedRotaryAttention):
     """Softmax attention with rotary positions, 5 x 5 LePE and a gate, as in the last
     two stages of RAVLT (arXiv 2411.07635).
 

@@ -65,7 +65,6 @@ class TransformerBlock(BaseModule):
         layer_scale (float, optional): Start of the LayerScale factors.
         attn_scale (bool): AttnScale in the attention.
         feat_scale (bool): FeatScale on the attention's output.
-        init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
         ValueError: If ``norm_placement`` is neither 'pre' nor 'post', or
@@ -88,9 +87,8 @@ class TransformerBlock(BaseModule):
         layer_scale=None,
         attn_scale=False,
         feat_scale=False,
-        init_cfg=None,
     ):
-        super().__init__(init_cfg)
+        super().__init__()
         if norm_placement not in ('pre', 'post'):
             raise ValueError(
                 f"norm_placement must be 'pre' or 'post', got {norm_placement!r}"
@@ -124,7 +122,10 @@ class TransformerBlock(BaseModule):
     def forward(self, x, hw_shape):
         x = self.encode_positions(self.cpe1, x, hw_shape)
         if self.pre_norm:
-            x = x + self.attention(self.norm1(x), hw_shape)
+            # some attentions read what the norm has not seen
+            reads_shortcut = getattr(self.attn, 'reads_shortcut', False)
+            options = dict(shortcut=x) if reads_shortcut else {}
+            x = x + self.attention(self.norm1(x), hw_shape, **options)
             x = self.encode_positions(self.cpe2, x, hw_shape)
             return x + self.feed_forward(self.norm2(x), hw_shape)
         x = self.norm1(x + self.attention(x, hw_shape))
@@ -140,9 +141,9 @@ class TransformerBlock(BaseModule):
             x = x.to(conv.weight.dtype)
             return x + conv(x, hw_shape)
 
-    def attention(self, x, hw_shape):
+    def attention(self, x, hw_shape, **options):
         """Applies attention, dropout, FeatScale, LayerScale and stochastic depth."""
-        x = self.feat_scale(self.drop(self.attn(x, hw_shape)))
+        x = self.feat_scale(self.drop(self.attn(x, hw_shape, **options)))
         return self.drop_path(self.scale1(x))
 
     def feed_forward(self, x, hw_shape=None):
