@@ -1,7 +1,7 @@
 """Families that are Swin and CSWin with an attention of their own.
 
-A paper's attention is in the first blocks of a stage, in place of Swin's or CSWin's; all
-else has their names. So such a family is a table of what the attention has besides
+A paper's attention is in the first blocks of a stage, in place of Swin's or CSWin's;
+all else has their names. So such a family is a table of what the attention has besides
 projections.
 """
 
@@ -39,8 +39,8 @@ def variant(
     own_swin = tuple(nested('attn.', 'attn.', both + swin))
     own_cswin = tuple(nested('attn.', 'attns.0.', both + cswin))
     first = [next(iter(row.sources().values()))[0] for row in both]
-    official = f"(attn|attns\\.0)\\.({'|'.join(map(re.escape, first))})$"
-    ours = f"attn\\.({'|'.join(next(iter(row.sources())) for row in both)})$"
+    official = f'(attn|attns\\.0)\\.({"|".join(map(re.escape, first))})$'
+    ours = f'attn\\.({"|".join(next(iter(row.sources())) for row in both)})$'
 
     def read(keys: Keys) -> Layout:
         is_cswin = any(key.startswith(STEM) for key in keys)
@@ -49,8 +49,9 @@ def variant(
         if is_cswin:
             found = found._replace(style=CSWIN)
             blocks = [f'stage{i + 1}.' for i in range(len(found.depths))]
-        own = tuple(count_blocks(keys, x, official, least=0) for x in blocks)
-        return found._replace(own=own)
+        # one in the first stage at least, so that they are missed
+        own = (count_blocks(keys, x, official, i == 0) for i, x in enumerate(blocks))
+        return found._replace(own=tuple(own))
 
     def back(keys: Keys) -> Layout:
         if 'stages.1.embedding.layer.0.weight' in keys:
@@ -58,8 +59,8 @@ def variant(
         else:
             found = our_layout(keys)
         blocks = (f'stages.{i}.blocks.' for i in range(len(found.depths)))
-        own = tuple(count_blocks(keys, x, ours, least=0) for x in blocks)
-        return found._replace(own=own)
+        own = (count_blocks(keys, x, ours, i == 0) for i, x in enumerate(blocks))
+        return found._replace(own=tuple(own))
 
     def rows(layout: Layout) -> list[Row]:
         if layout.style == CSWIN:
