@@ -6,6 +6,7 @@ projections.
 """
 
 import re
+from collections.abc import Iterable
 
 from ..rows import Keys, Row, count_blocks, nested
 from .cswin import cswin_rows, our_cswin_layout, read_cswin
@@ -15,6 +16,15 @@ from .swin import read_swin, swin_rows
 
 CSWIN = 'cswin'  # style of a layout
 STEM = 'stage1_conv_embed.'
+
+
+def count_own(keys: Keys, stages: Iterable[str], pattern: str) -> tuple[int, ...]:
+    """Blocks of each stage with the family's attention; one in the first at least, so
+    that a plain model's is missed."""
+    return tuple(
+        count_blocks(keys, prefix, pattern, least=int(i == 0))
+        for i, prefix in enumerate(stages)
+    )
 
 
 def variant(
@@ -49,9 +59,7 @@ def variant(
         if is_cswin:
             found = found._replace(style=CSWIN)
             blocks = [f'stage{i + 1}.' for i in range(len(found.depths))]
-        # one in the first stage at least, so that they are missed
-        own = (count_blocks(keys, x, official, i == 0) for i, x in enumerate(blocks))
-        return found._replace(own=tuple(own))
+        return found._replace(own=count_own(keys, blocks, official))
 
     def back(keys: Keys) -> Layout:
         if 'stages.1.embedding.layer.0.weight' in keys:
@@ -59,8 +67,7 @@ def variant(
         else:
             found = our_layout(keys)
         blocks = (f'stages.{i}.blocks.' for i in range(len(found.depths)))
-        own = (count_blocks(keys, x, ours, i == 0) for i, x in enumerate(blocks))
-        return found._replace(own=tuple(own))
+        return found._replace(own=count_own(keys, blocks, ours))
 
     def rows(layout: Layout) -> list[Row]:
         if layout.style == CSWIN:
