@@ -1,8 +1,5 @@
 """MLLA and RAVLT beside the official code, and what their weights start."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 import torch
 from mmengine.model import BaseModel
@@ -15,17 +12,8 @@ from mmlinattn.weights.rows import inside
 
 pytestmark = pytest.mark.modern
 
-PATH = Path(__file__).parents[1] / 'data/official/rotary_fixture.py'
 KINDS = dict(mlla=MLLA, ravlt=RAVLT)
 FAMILIES = pytest.mark.parametrize('family', KINDS)
-
-
-@pytest.fixture(scope='module')
-def rotary():
-    spec = importlib.util.spec_from_file_location('rotary_fixture', PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Classifier(BaseModel):
