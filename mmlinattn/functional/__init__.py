@@ -9,11 +9,14 @@ from .focused import focus, focused_linear_attention
 from .inline import inline_attention
 from .local import local_attention
 from .maps import to_map, to_tokens, unflatten
+from .mlla import mlla_attention
 from .nystrom import iterative_pinv, nystrom_attention
 from .oversmoothing import attn_scale, dc_component, feat_scale
 from .performer import orthogonal_features, performer_attention
 from .polaformer import polarity_aware_attention
 from .pooling import adaptive_avg_pool2d
+from .rank_augmented import rank_augmented_attention
+from .rotary import rotary_linear_attention, rotate
 from .softmax_free.attention import softmax_free_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
 from .softmax_free.kernel import gaussian_kernel, gaussian_product, kernel_products
@@ -39,6 +42,7 @@ __all__ = [
     'iterative_pinv',
     'kernel_products',
     'local_attention',
+    'mlla_attention',
     'newton_alpha',
     'newton_pinv',
     'nystrom_attention',
@@ -46,6 +50,9 @@ __all__ = [
     'pad_map',
     'performer_attention',
     'polarity_aware_attention',
+    'rank_augmented_attention',
+    'rotary_linear_attention',
+    'rotate',
     'softmax_free_attention',
     'square_side',
     'to_map',

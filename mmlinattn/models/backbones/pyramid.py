@@ -125,8 +125,9 @@ class PyramidTransformer(BaseBackbone):
             for, one per stage; None leaves them out.
         with_cls_token (bool): Whether a class token joins the last stage. It
             is not part of the maps that are returned.
-        out_norm (str): 'last' normalizes the last stage's map; 'all' normalizes
-            every returned map by a LayerNorm of its own.
+        out_norm (str, optional): 'last' normalizes the last stage's map; 'all'
+            normalizes every returned map by a LayerNorm of its own; None normalizes
+            none.
         norm_eps (float): Epsilon of these LayerNorms.
         drop_rate (float): Dropout rate after positions, projections and in
             the FFN.
@@ -232,10 +233,12 @@ class PyramidTransformer(BaseBackbone):
                     drop_rate,
                 )
             )
-        if out_norm not in ('last', 'all'):
-            raise ValueError(f"out_norm must be 'last' or 'all', got {out_norm!r}")
+        if out_norm not in ('last', 'all', None):
+            raise ValueError(
+                f"out_norm must be 'last', 'all' or None, got {out_norm!r}"
+            )
         for i in self.out_indices:
-            if out_norm == 'all' or i == num_stages - 1:
+            if out_norm == 'all' or (out_norm and i == num_stages - 1):
                 self.add_norm(i, dims[i], norm_eps)
         self.freeze()
 
