@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional
 
 from torch import Tensor
 
-from .families import FAMILIES, Layout, our_layout
+from .families import FAMILIES, Layout
 from .rows import LINEAR, Keys, Row, StateDict, inside, nested
 
 PREFIX = 'backbone.'
@@ -100,17 +100,19 @@ def recognize(keys: Keys) -> Optional[str]:
             prefix `backbone.`.
 
     Returns:
-        'soft', 'deit', 'cait', 'swin' or 'cswin'; 'mmlinattn' for one of our
-        backbones; None for anything else.
+        One of FAMILIES, such as 'swin'; 'mmlinattn' for one of our backbones; None for
+        anything else.
     """
     names = {key.partition(PREFIX)[2] for key in keys if key.startswith(PREFIX)}
     names = names or set(keys)
     marks = {name: family.marks for name, family in FAMILIES.items()}
     marks[OURS] = (r'(stages\.0\.embedding|patch_embed\.layer\.0)\.',)
-    for family, patterns in marks.items():
-        if all(any(re.match(x, name) for name in names) for x in patterns):
-            return family
-    return None
+    found = [
+        family
+        for family, patterns in marks.items()
+        if all(any(re.match(x, name) for name in names) for x in patterns)
+    ]
+    return max(found, key=lambda family: len(marks[family]), default=None)
 
 
 def known_models() -> str:
@@ -207,7 +209,7 @@ def convert_back(
     others = other_parts(state_dict, OUR_HEAD)
     if layout is None:
         backbone = inside(state_dict, PREFIX)
-        names = our_layout(backbone, FAMILIES[family].first_norm)
+        names = FAMILIES[family].back(backbone)
         prefix = PREFIX if others else ''
         head = 'head' if f'{OUR_HEAD}.weight' in state_dict else None
     else:

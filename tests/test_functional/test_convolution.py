@@ -44,9 +44,3 @@ def test_gradients_keep_their_dtype_under_autocast():
     assert out.dtype == torch.bfloat16
     out.sum().backward()
     assert x.grad.dtype == weight.grad.dtype == torch.float32
-
-
-@pytest.mark.parametrize('shape', [(2, 1, 2, 2), (3, 1, 3, 3), (2, 2, 3, 3)])
-def test_weight_of_another_shape(shape):
-    with pytest.raises(ValueError, match='weight.*C=2'):
-        depthwise_conv2d(torch.randn(1, 2, 4, 4), torch.randn(shape))

@@ -7,7 +7,6 @@ import pytest
 import torch
 from mmengine.utils import digit_version
 from torch.autograd import gradcheck
-from torch.nn.functional import scaled_dot_product_attention
 
 from mmlinattn.functional import (
     agent_attention,
@@ -189,22 +188,8 @@ def test_orthogonal_features():
         torch.testing.assert_close(
             off_diagonal, torch.zeros_like(gram), atol=1e-5, rtol=0
         )
-    # a standard normal vector has a mean square length of d
     square_lengths = orthogonal_features(4000, 4).square().sum(-1)
     assert square_lengths.mean() == pytest.approx(4, rel=0.1)
-    assert square_lengths.var() == pytest.approx(8, rel=0.2)  # of chi-square
-
-
-def test_performer_estimates_softmax_attention():
-    q, k, v = (tokens(1, 2, 20, 4) for _ in range(3))
-    q, k = q / 2, k / 2  # the variance grows with exp(|q + k|^2)
-    expected = scaled_dot_product_attention(q, k, v)
-    errors = []
-    for num_features in (64, 4096):
-        features = orthogonal_features(num_features, 4).double()
-        result = performer_attention(q, k, v, features)
-        errors.append((result - expected).norm() / expected.norm())
-    assert errors[1] < 0.05 and errors[1] < errors[0] / 3
 
 
 def test_iterative_pinv_of_each_matrix_by_itself():

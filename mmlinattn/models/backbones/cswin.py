@@ -42,6 +42,13 @@ def agent(arch, depths, img_size=224):
     return repeat_last([*first, stripes(img_size)[2], SOFTMAX], len(depths))
 
 
+def inline(arch, depths, img_size=224):
+    """Attentions of InLine-CSWin (arXiv 2412.06590): linear in the first two stages."""
+    first = dict(type='InLineAttention', lepe=True, reads_shortcut=True)
+    attentions = [first, first, stripes(img_size)[2], SOFTMAX]
+    return repeat_last(attentions, len(depths))
+
+
 @MODELS.register_module()
 class CSWinTransformer(PresetTransformer):
     """CSWin Transformer (*CSWin Transformer: A General Vision Transformer
@@ -55,8 +62,8 @@ class CSWinTransformer(PresetTransformer):
             :class:`~.presets.PresetTransformer` takes.
         attention (str | dict | list): A paper's whole model by name: 'local',
             CSWin itself, with cross-shaped windows; 'global', softmax
-            attention; 'elfatt'; 'efficient'; 'agent'; 'flatten'. Or configs,
-            as :class:`~.presets.PresetTransformer` takes.
+            attention; 'elfatt'; 'efficient'; 'agent'; 'flatten'; 'inline'. Or
+            configs, as :class:`~.presets.PresetTransformer` takes.
         **kwargs: See :class:`~.presets.PresetTransformer`.
     """
 
@@ -75,4 +82,5 @@ class CSWinTransformer(PresetTransformer):
         'efficient': Preset(efficient),
         'agent': Preset(agent),
         'flatten': Preset(flatten),
+        'inline': Preset(inline),
     }
