@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import conv2d
 
-from mmlinattn.functional import depthwise_conv2d
+from mmlinattn.functional import depthwise_conv2d, dynamic_conv2d
 
 pytestmark = pytest.mark.modern
 
@@ -24,6 +24,27 @@ def test_equals_torch(shape, side, channels_last):
         torch.autograd.grad(ours, inputs, grad),
         torch.autograd.grad(theirs, inputs, grad),
     )
+
+
+@pytest.mark.parametrize('side', [1, 3, 5])
+def test_filters_of_each_image(side):
+    x = torch.randn(3, 2, 5, 7, dtype=torch.float64)
+    filters = torch.randn(3, 2, side, side, dtype=torch.float64)
+    inputs = x.requires_grad_(), filters.requires_grad_()
+    options = dict(padding=side // 2, groups=2)
+    pairs = zip(x.split(1), filters.unsqueeze(2))
+    theirs = torch.cat([conv2d(*pair, **options) for pair in pairs])
+    ours = dynamic_conv2d(*inputs)
+    grad = torch.randn_like(theirs)
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, inputs, grad),
+        torch.autograd.grad(theirs, inputs, grad),
+    )
+    # in a file, for other images
+    example = torch.randn(1, 2, 3, 3), torch.randn(1, 2, side, side)
+    traced = torch.jit.trace(dynamic_conv2d, example)
+    torch.testing.assert_close(traced(*inputs), theirs)
 
 
 def test_one_gradient_only():

@@ -16,15 +16,16 @@ def to_channels_last(tensor: Tensor) -> Tensor:
     return tensor.view(1, 1, -1)
 
 
+FOCUSED = (
+    Row('pos_embed.table', 'positional_encoding'),
+    Row('focus_scale', 'scale', change=from_channels_last, undo=to_channels_last),
+    Row('local_conv', 'dwc', LINEAR),
+)
 FAMILY = variant(
     'flatten',
     'FLatten',
     'LeapLabTHU/FLatten-Transformer',
     'FocusedLinearAttention',
-    both=(
-        Row('pos_embed.table', 'positional_encoding'),
-        Row('focus_scale', 'scale', change=from_channels_last, undo=to_channels_last),
-        Row('local_conv', 'dwc', LINEAR),
-    ),
+    both=FOCUSED,
     cswin=(Row('lepe', 'get_v', LINEAR),),
 )

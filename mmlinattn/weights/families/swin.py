@@ -72,6 +72,8 @@ def swin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
         embedding, stages = 'patch_embed.projection', 'stages'
         block, merging = MM_SWIN_BLOCK, MM_SWIN_MERGING
     own_block = (*modules(BLOCK), *own, *scaling_rows(layout))
+    # an attention may have another name for a projection
+    own_block = tuple({row.ours: row for row in own_block}.values())
     rows = [
         Row('stages.0.embedding.layer.0', embedding, LINEAR),
         Row('stages.0.embedding.layer.1', 'patch_embed.norm', NORM),

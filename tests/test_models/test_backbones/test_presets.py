@@ -13,6 +13,7 @@ from mmlinattn.models import (
     CrossShapedWindowAttention,
     CSWinTransformer,
     FocusedLinearAttention,
+    InLineAttention,
     PatchMerging,
     SwinTransformer,
     WindowAttention,
@@ -62,20 +63,28 @@ def alternating(linear):
 
 
 AGENT, FOCUSED = 'AgentAttention', 'FocusedLinearAttention'
+INLINE, POLA = 'InLineAttention', 'PolaFormerAttention'
 SOFTMAX, WINDOW = 'SoftmaxAttention', 'WindowAttention'
 STRIPES = 'CrossShapedWindowAttention'
 EXPECTED = {
     (SwinTransformer, 'local'): [WINDOW] * 4,
     (SwinTransformer, 'agent'): [AGENT, AGENT, AGENT, WINDOW],
     (SwinTransformer, 'flatten'): [FOCUSED, FOCUSED, WINDOW, WINDOW],
+    (SwinTransformer, 'inline'): [INLINE, INLINE, INLINE, WINDOW],
+    (SwinTransformer, 'polaformer'): [POLA, POLA, WINDOW, WINDOW],
     (CSWinTransformer, 'local'): [STRIPES, STRIPES, STRIPES, SOFTMAX],
     (CSWinTransformer, 'agent'): [AGENT, AGENT, STRIPES, SOFTMAX],
     (CSWinTransformer, 'flatten'): [FOCUSED, FOCUSED, STRIPES, SOFTMAX],
+    (CSWinTransformer, 'inline'): [INLINE, INLINE, STRIPES, SOFTMAX],
 }
 for each in (SwinTransformer, CSWinTransformer):
     EXPECTED[each, 'global'] = [SOFTMAX] * 4
     EXPECTED[each, 'elfatt'] = alternating('ELFATT')
     EXPECTED[each, 'efficient'] = alternating('EfficientAttention')
+SIZED = pytest.mark.parametrize(
+    'family, attention',
+    [(each, x) for each, x in EXPECTED if 'img_size' in each.presets[x].options],
+)
 
 
 @pytest.mark.parametrize('family, name', EXPECTED)
@@ -92,8 +101,7 @@ def test_presets(family, name):
 
 
 @pytest.mark.parametrize('img_size, side', ((224, 7), (96, 3)))
-@pytest.mark.parametrize('attention', ('local', 'agent', 'flatten'))
-@BOTH
+@SIZED
 def test_img_size(family, attention, img_size, side):
     """Windows are the last stage's map, stripes of the third stage as wide; biases and
     positions are stored for the maps."""
@@ -114,8 +122,7 @@ def test_img_size(family, attention, img_size, side):
                 assert attn.pos_embed.hw_shape == (map_side, map_side)
 
 
-@pytest.mark.parametrize('attention', ('local', 'agent', 'flatten'))
-@BOTH
+@SIZED
 def test_weights_for_other_images(family, attention):
     """Tables of windows, rows and columns of biases, and positions are resized."""
     small, large, same = (
@@ -155,13 +162,14 @@ def test_more_agents_in_dense_models():
     assert not model(images)[0].equal(plain(images)[0])
 
 
-@pytest.mark.parametrize('arch, num_agents', (('tiny', 6), ('small', 0), ('base', 2)))
-def test_agents_in_the_third_stage_of_swin(arch, num_agents):
+@pytest.mark.parametrize('attention', ('agent', 'inline'))
+@pytest.mark.parametrize('arch, number', (('tiny', 6), ('small', 0), ('base', 2)))
+def test_linear_attentions_in_the_third_stage_of_swin(arch, number, attention):
     with torch.device('meta'):
-        stage = attentions(SwinTransformer(arch, attention='agent'))[2]
-    is_agent = [isinstance(attn, AgentAttention) for attn in stage]
-    assert is_agent == [i < num_agents for i in range(len(stage))]
-    shifts = [a.shift_size for a in stage[num_agents:]]
+        stage = attentions(SwinTransformer(arch, attention=attention))[2]
+    is_linear = [isinstance(attn, (AgentAttention, InLineAttention)) for attn in stage]
+    assert is_linear == [i < number for i in range(len(stage))]
+    shifts = [a.shift_size for a in stage[number:]]
     assert shifts == [0, 3] * (len(shifts) // 2)
 
 
