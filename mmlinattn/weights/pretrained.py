@@ -106,10 +106,13 @@ def load_pretrained(
         raise ValueError(f'checkpoint={checkpoint!r}: {error}') from error
     kind = type(model).__name__
     fitted = fit_weights(model, found.weights)
+    # a classifier may norm no map at all, as RAVLT
+    normed = any(key.startswith('norm') for key in found.weights)
+    num_stages = model.num_stages + (not normed)
     lacking = [
         key
         for key in fitted.missing
-        if not (is_scaling_vector(key) or is_early_norm(key, model.num_stages))
+        if not (is_scaling_vector(key) or is_early_norm(key, num_stages))
     ]
     replaced = []
     if found.family:

@@ -158,7 +158,7 @@ def test_family_is_told_from_the_keys(soft, convert, refused):
     assert convert(soft.weights(), family='auto')['meta']['family'] == 'soft'
     line = refused({'conv1.weight': torch.zeros(1)}, family='auto')
     assert '1 (conv1.weight) keys are not recognized' in line
-    assert 'mmlinattn and of SOFT (fudan-zvg/SOFT)' in line
+    assert '; SOFT (fudan-zvg/SOFT); ' in line
 
 
 def test_dry_run(soft, tool, tmp_path, capsys):

@@ -172,7 +172,7 @@ def test_every_key_is_in_the_log_file(soft, tmp_path, monkeypatch):
         (
             'conv1.weight',
             r'lacks \d+ parameters of this SOFT.*it has 1 \(conv1.weight\), '
-            r'not recognized.*mmlinattn and of SOFT \(.*mim run mmlinattn convert_off',
+            r'not recognized.*mmlinattn and of .*; SOFT \(.*mim run mmlinattn convert_off',
         ),
         (
             'backbone.patch_embed.layer.0.weight',

@@ -58,7 +58,8 @@ class CSWinTransformer(PresetTransformer):
 
     Args:
         arch (str | dict): 'tiny', 'small', 'base' and 'large' are CSWin's own;
-            't24181' and 'b36292' those of the ELFATT paper; or a dict as
+            't24181', 's36292' and 'b36292' those of agent attention, the first and
+            the last also of FLatten and the ELFATT paper; or a dict as
             :class:`~.presets.PresetTransformer` takes.
         attention (str | dict | list): A paper's whole model by name: 'local',
             CSWin itself, with cross-shaped windows; 'global', softmax
@@ -73,6 +74,7 @@ class CSWinTransformer(PresetTransformer):
         'base': dict(embed_dims=96, depths=[2, 4, 32, 2], num_heads=[4, 8, 16, 32]),
         'large': dict(embed_dims=144, depths=[2, 4, 32, 2], num_heads=[6, 12, 24, 24]),
         't24181': dict(embed_dims=64, depths=[2, 4, 18, 1], num_heads=[2, 4, 8, 16]),
+        's36292': dict(embed_dims=64, depths=[3, 6, 29, 2], num_heads=[2, 4, 8, 16]),
         'b36292': dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {

@@ -3,12 +3,14 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .layout import Family, Layout, find_scales
+from .layout import HEAD, Family, Layout, find_scales
 
-__all__ = ['FAMILIES', 'Family', 'Layout', 'find_scales']
+__all__ = ['FAMILIES', 'HEAD', 'Family', 'Layout', 'find_scales']
 
 FAMILIES: dict[str, Family] = {
     module.FAMILY.name: module.FAMILY
-    for module in (import_module(f'{__name__}.{x.name}') for x in iter_modules(__path__))
+    for module in (
+        import_module(f'{__name__}.{x.name}') for x in iter_modules(__path__)
+    )
     if hasattr(module, 'FAMILY')
 }

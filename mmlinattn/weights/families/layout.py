@@ -4,7 +4,7 @@ from typing import Callable, NamedTuple
 
 from torch import Tensor
 
-from ..rows import Keys, Row, count_blocks, unchanged
+from ..rows import LINEAR, Keys, Row, count_blocks, unchanged
 
 # our option, our last names, official last names
 SCALES = {
@@ -20,6 +20,7 @@ BLOCK = {
     'ffn.layers.0.0': 'mlp.fc1',
     'ffn.layers.1': 'mlp.fc2',
 }
+HEAD = Row('head.fc', 'head', LINEAR)
 MM_FFN = {name: name for name in ('ffn.layers.0.0', 'ffn.layers.1')}
 
 
@@ -109,6 +110,8 @@ class Family(NamedTuple):
         place: Where the official code looks for the state dict in its files.
         back: From our keys to the layout that the official repository has for them.
         buffers: Last names of official buffers that a model computes itself.
+        head: Rows of what a classifier has behind its backbone, with prefixes. The last
+            one is the layer of classes, for which code bases have other names, too.
     """
 
     name: str
@@ -121,6 +124,7 @@ class Family(NamedTuple):
     place: str = 'model'
     back: Callable[[Keys], Layout] = our_layout
     buffers: tuple[str, ...] = ()
+    head: tuple[Row, ...] = (HEAD,)
 
 
 def scaling_rows(
