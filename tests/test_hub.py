@@ -1,5 +1,6 @@
 """Our models by their names, as other libraries look models up."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlparse
@@ -15,7 +16,7 @@ from mmengine.runner import load_checkpoint
 import mmlinattn
 from mmlinattn import hub
 from mmlinattn.utils import load_config
-from mmlinattn.weights import convert_back
+from mmlinattn.weights import convert_back, recognize
 
 pytestmark = pytest.mark.modern
 
@@ -138,10 +139,12 @@ def test_weights_fit(name, tmp_path):
         theirs = build(THEIRS[name], 'cpu').state_dict()
         state_dict = {key: x.to('meta') for key, x in theirs.items()}
     else:
-        state_dict, _ = convert_back(ours.state_dict(), 'swin')
-        assert 'backbone.layers.0.blocks.0.mlp.fc1.weight' in state_dict
-    torch.save(dict(state_dict=state_dict), path)
-    load_checkpoint(ours, path, map_location='meta', strict=True)
+        family = re.findall(r'agent|flatten|swin', name)[-1]
+        state_dict, _ = convert_back(ours.state_dict(), family)
+        assert recognize(state_dict) == family
+    place = 'state_dict' if any('backbone.' in x for x in state_dict) else 'model'
+    torch.save({place: state_dict}, path)
+    load_checkpoint(ours, f'file://{path}', map_location='meta', strict=True)
 
 
 def test_addresses_are_the_libraries(registered):

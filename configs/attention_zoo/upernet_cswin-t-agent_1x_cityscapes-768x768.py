@@ -1,6 +1,5 @@
 """UperNet with Agent-CSWin-T on Cityscapes, 1x (40k iterations).
-python tools/train.py configs/attention_zoo/upernet_cswin-t-agent_1x_cityscapes-768x768.py \
-   
+python tools/train.py configs/attention_zoo/upernet_cswin-t-agent_1x_cityscapes-768x768.py
 """
 
 _base_ = ['../_base_/models/upernet_cswin-t-agent.py', '../_base_/settings/cityscapes-768x768_swin-1x.py']

@@ -1,6 +1,6 @@
 """Where weights are: a path, file://, http(s)://, timm://, or what MMEngine reads.
 
-Where an address has no name of a file, it may have one behind `#/`, which no server sees:
+An address without a file's name may have one behind `#/`, which no server sees:
 https://HOST/f/1234/?dl=1#/NAME.pth.
 """
 

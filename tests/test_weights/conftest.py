@@ -41,7 +41,13 @@ def cswin():
 
 
 @pytest.fixture(scope='session')
-def official(antioversmoothing, cswin, soft):
+def leaplab():
+    """What was recorded of FLatten and Agent."""
+    return load_module(DATA / 'leaplab_fixture.py')
+
+
+@pytest.fixture(scope='session')
+def official(antioversmoothing, cswin, leaplab, soft):
     """Family and official weights, without buffers, by the name of a recording."""
 
     def get(name):
@@ -50,6 +56,8 @@ def official(antioversmoothing, cswin, soft):
             return family, soft.weights()
         if family == 'cswin':
             return family, cswin.weights(kind)
+        if name in leaplab.NAMES:
+            return family, leaplab.weights(name)
         weights = antioversmoothing.weights(name)
         buffers = FAMILIES[family].buffers
         return family, {k: v for k, v in weights.items() if not k.endswith(buffers)}

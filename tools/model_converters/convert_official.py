@@ -7,6 +7,8 @@ cait       ViT-Anti-Oversmoothing, CaiT, timm                    CaiT
 swin       ViT-Anti-Oversmoothing, Swin, timm, mmpretrain,       SwinTransformer
            mmdet, mmseg
 cswin      microsoft/CSWin-Transformer                           CSWinTransformer
+flatten    LeapLabTHU/FLatten-Transformer                        either, with
+agent      LeapLabTHU/Agent-Attention                            attention=FAMILY
 mmlinattn  mmlinattn itself, for --publish
 auto       any of these: told from the keys
 

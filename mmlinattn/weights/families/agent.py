@@ -1,4 +1,4 @@
-"""Agent attention: Agent-Swin, as detectors and segmentors have it too, and Agent-CSWin."""
+"""Agent attention: Agent-Swin, also of detectors and segmentors, and Agent-CSWin."""
 
 from torch import Tensor
 

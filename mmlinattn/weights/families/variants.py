@@ -1,11 +1,12 @@
 """Families that are Swin and CSWin with an attention of their own.
 
-A paper's attention is in the first blocks of a stage, in place of Swin's or CSWin's; all
-else has their names. So such a family is a table of what the attention has besides
+A paper's attention is in the first blocks of a stage, in place of Swin's or CSWin's;
+all else has their names. So such a family is a table of what the attention has besides
 projections.
 """
 
 import re
+from collections.abc import Iterable
 
 from ..rows import Keys, Row, count_blocks, nested
 from .cswin import cswin_rows, our_cswin_layout, read_cswin
@@ -15,6 +16,15 @@ from .swin import read_swin, swin_rows
 
 CSWIN = 'cswin'  # style of a layout
 STEM = 'stage1_conv_embed.'
+
+
+def count_own(keys: Keys, stages: Iterable[str], pattern: str) -> tuple[int, ...]:
+    """Blocks of each stage with the family's attention; one in the first at least, so
+    that a plain model's is missed."""
+    return tuple(
+        count_blocks(keys, prefix, pattern, least=int(i == 0))
+        for i, prefix in enumerate(stages)
+    )
 
 
 def variant(
@@ -39,8 +49,8 @@ def variant(
     own_swin = tuple(nested('attn.', 'attn.', both + swin))
     own_cswin = tuple(nested('attn.', 'attns.0.', both + cswin))
     first = [next(iter(row.sources().values()))[0] for row in both]
-    official = f"(attn|attns\\.0)\\.({'|'.join(map(re.escape, first))})$"
-    ours = f"attn\\.({'|'.join(next(iter(row.sources())) for row in both)})$"
+    official = f'(attn|attns\\.0)\\.({"|".join(map(re.escape, first))})$'
+    ours = f'attn\\.({"|".join(next(iter(row.sources())) for row in both)})$'
 
     def read(keys: Keys) -> Layout:
         is_cswin = any(key.startswith(STEM) for key in keys)
@@ -49,8 +59,7 @@ def variant(
         if is_cswin:
             found = found._replace(style=CSWIN)
             blocks = [f'stage{i + 1}.' for i in range(len(found.depths))]
-        own = tuple(count_blocks(keys, x, official, least=0) for x in blocks)
-        return found._replace(own=own)
+        return found._replace(own=count_own(keys, blocks, official))
 
     def back(keys: Keys) -> Layout:
         if 'stages.1.embedding.layer.0.weight' in keys:
@@ -58,8 +67,7 @@ def variant(
         else:
             found = our_layout(keys)
         blocks = (f'stages.{i}.blocks.' for i in range(len(found.depths)))
-        own = tuple(count_blocks(keys, x, ours, least=0) for x in blocks)
-        return found._replace(own=own)
+        return found._replace(own=count_own(keys, blocks, ours))
 
     def rows(layout: Layout) -> list[Row]:
         if layout.style == CSWIN:
