@@ -24,15 +24,19 @@ TYPES = dict(
     flatten_cswin='CSWinTransformer',
     agent='SwinTransformer',
     agent_cswin='CSWinTransformer',
+    inline='SwinTransformer',
+    inline_cswin='CSWinTransformer',
+    polaformer='SwinTransformer',
 )
 OF_VITA = [
     f'{family}_{kind}'
     for family in ('deit', 'cait', 'swin')
     for kind in ('attnscale', 'featscale', 'timm')
 ]
-OF_LEAPLAB = ['flatten_swin', 'flatten_cswin', 'agent_swin', 'agent_cswin']
-OF_LEAPLAB += ['agent_detector']
-NAMES = [*OF_VITA, 'cswin_classifier', 'cswin_backbone', 'soft', *OF_LEAPLAB]
+VARIANTS = ['flatten_swin', 'flatten_cswin', 'agent_swin', 'agent_cswin']
+VARIANTS += ['inline_swin', 'inline_cswin', 'polaformer_swin']
+NAMES = [*OF_VITA, 'cswin_classifier', 'cswin_backbone', 'soft']
+NAMES += [*VARIANTS, 'agent_detector']
 MM_DEIT = dict(embed_dims=64, num_layers=3, num_heads=2, feedforward_channels=256)
 MM_SWIN = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
 
@@ -115,17 +119,18 @@ def test_outputs_of_cswin(cswin, relative_error, kind):
 FEW_AGENTS = [*agents(2), [agents(3)[2], shifted_windows()[1]], shifted_windows()]
 
 
-@pytest.mark.parametrize('name', OF_LEAPLAB)
-def test_outputs_of_leaplab(leaplab, official, relative_error, name):
+@pytest.mark.parametrize('name', [*VARIANTS, 'agent_detector'])
+def test_outputs_of_variants(variants, official, relative_error, name):
     """Of the detectors' backbone all maps, of an image with odd sides."""
     family, weights = official(name)
     kind = name if name in TYPES else family
-    options = dict(arch=leaplab.ARCHS['cswin' if 'cswin' in name else 'swin'])
+    recorded = variants[name]
+    options = dict(arch=recorded.ARCHS['cswin' if 'cswin' in name else 'swin'])
     options['attention'] = FEW_AGENTS if name == 'agent_swin' else family
-    args = kind, convert(weights, family), leaplab.image(name)
-    outputs = leaplab.outputs(name)
+    args = kind, convert(weights, family), recorded.image(name)
+    outputs = recorded.outputs(name)
     if name == 'agent_detector':
-        found = leaplab.thin(maps_of(*args, dense_agents=True, **options))
+        found = recorded.thin(maps_of(*args, dense_agents=True, **options))
     else:
         (last,) = maps_of(*args, **options, out_indices=(3,))
         found = dict(tokens=last.flatten(2).mT)
@@ -139,8 +144,8 @@ CSWINS = dict(tiny='t24181', small='s36292', base='b36292')
 
 
 @pytest.mark.parametrize('size', CSWINS)
-@pytest.mark.parametrize('name', OF_LEAPLAB[:4])
-def test_parameters_of_full_models(leaplab, name, size):
+@pytest.mark.parametrize('name', VARIANTS)
+def test_parameters_of_full_models(variants, name, size):
     """As many as the papers' classifiers have."""
     arch = CSWINS[size] if 'cswin' in name else size
     family = name.partition('_')[0]
@@ -149,7 +154,7 @@ def test_parameters_of_full_models(leaplab, name, size):
         model = build(kind, arch=arch, attention=family, out_type='avg_featmap')
     head = 1000 * (model.feature_channels[-1] + 1)
     number = sum(x.numel() for x in model.parameters()) + head
-    assert number == leaplab.outputs('parameters')[f'{name}_{size}']
+    assert number == variants[name].outputs('parameters')[f'{name}_{size}']
 
 
 def mm_backbone(family, **options):
@@ -320,6 +325,9 @@ def test_parts_of_a_detector_stay(official):
         ('agent_swin', 'layers.2.blocks.1.attn.relative_position_bias_table'),
         ('agent_cswin', 'stage1.0.attns.0.wa_bias'),
         ('agent_detector', 'norm2.bias'),
+        ('inline_swin', 'layers.2.blocks.1.attn.residual.2.bias'),
+        ('inline_cswin', 'stage2.0.attns.0.residual.0.weight'),
+        ('polaformer_swin', 'layers.1.blocks.0.attn.qkvg.weight'),
         # keys of others
         ('deit_timm', 'fc_norm.weight'),
         ('cait_attnscale', 'blocks_token_only.0.attn.lamb'),
@@ -327,6 +335,7 @@ def test_parts_of_a_detector_stay(official):
         ('cswin_classifier', 'norm1.bias'),
         ('agent_swin', 'layers.2.blocks.1.attn.dwc.bias'),
         ('flatten_cswin', 'stage1.0.attns.1.get_v.bias'),
+        ('polaformer_swin', 'layers.0.blocks.0.attn.qkv.weight'),
     ],
 )
 def test_missing_and_leftover_keys(official, name, key):

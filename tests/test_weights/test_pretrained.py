@@ -268,21 +268,28 @@ def test_load_from_an_official_classifier(antioversmoothing, leaplab, tmp_path):
         fit(model.backbone, dict(model=official))
 
 
-@pytest.mark.parametrize('name', ['flatten_swin', 'flatten_cswin', 'agent_cswin'])
-def test_file_of_leaplab(leaplab, tmp_path, said, name):
+@pytest.mark.parametrize(
+    'name',
+    [
+        *('flatten_swin', 'flatten_cswin', 'agent_cswin'),
+        *('inline_swin', 'inline_cswin', 'polaformer_swin'),
+    ],
+)
+def test_file_of_a_variant(variants, tmp_path, said, name):
     """It is the whole model of the paper, at another size too."""
     family, _, kind = name.partition('_')
     path = tmp_path / 'max_acc.pth'
-    weights = leaplab.weights(name)
+    weights = variants[name].weights(name)
     torch.save(dict(model=weights, state_dict_ema=weights), path)
     model_class = CSWinTransformer if kind == 'cswin' else SwinTransformer
-    options = dict(arch=leaplab.ARCHS[kind], attention=family)
+    arch = variants[name].ARCHS[kind]
+    options = dict(arch=arch, attention=family)
     for img_size in (224, 256):
         load(model_class, path, img_size=img_size, **options)
         assert f'from {FAMILIES[family].title} in' in said[0][1]
         assert 'STARTS' not in said[0][1] and len(said) == 2
         said.clear()
-    load(model_class, path, arch=leaplab.ARCHS[kind])
+    load(model_class, path, arch=arch)
     assert 'STARTS' in said[0][1] and 'were not trained with' in said[1][1]
 
 

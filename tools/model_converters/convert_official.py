@@ -9,6 +9,8 @@ swin       ViT-Anti-Oversmoothing, Swin, timm, mmpretrain,       SwinTransformer
 cswin      microsoft/CSWin-Transformer                           CSWinTransformer
 flatten    LeapLabTHU/FLatten-Transformer                        either, with
 agent      LeapLabTHU/Agent-Attention                            attention=FAMILY
+inline     LeapLabTHU/InLine                                     the same
+polaformer ZacharyMeng/PolaFormer                                SwinTransformer
 mmlinattn  mmlinattn itself, for --publish
 auto       any of these: told from the keys
 

@@ -2,10 +2,10 @@
 
 ``inline_keys.json`` has names and shapes of state dicts, without buffers, of narrow
 classifiers and of the attention of InLine-DeiT. ``inline_outputs.npz`` has what they
-make of :func:`weights` and :func:`image`: of classifiers the logits and every 7th value
-of the tokens after the final norm; and the number of parameters of the papers'
-classifiers (``parameters/``). They were recorded on a CPU, torch 2.1.2, einops 0.8.2,
-by running this file on checkouts of github.com/LeapLabTHU/InLine at e463a6f and
+make of :func:`weights` and :func:`image`, of classifiers the logits and the tokens
+after the final norm; and the number of parameters of the papers' classifiers
+(``parameters/``). They were recorded on a CPU, torch 2.1.2, einops 0.8.2, by running
+this file on checkouts of github.com/LeapLabTHU/InLine at e463a6f and
 github.com/ZacharyMeng/PolaFormer at 44cdd39:
 
     python inline_fixture.py INLINE POLAFORMER
@@ -32,7 +32,6 @@ ARCHS = dict(
 )
 NAMES = ('inline_swin', 'inline_cswin', 'polaformer_swin')
 DIMS, HEADS, SIDE = 24, 4, 7  # of the attention with a class token, inline_deit
-STRIDE = 7
 
 
 def scale(key, shape, value):
@@ -107,8 +106,7 @@ def run(model, x):
     if hasattr(model, 'norm'):
         model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))
     out = model(x)
-    thinned = [x.flatten()[::STRIDE] for x in tokens]
-    return dict(logits=out, tokens=thinned[0]) if tokens else dict(tokens=out)
+    return dict(logits=out, tokens=tokens[0]) if tokens else dict(tokens=out)
 
 
 # depths and heads of Swin and CSWin, and what their names of attentions are
