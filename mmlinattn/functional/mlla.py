@@ -25,8 +25,8 @@ def mlla_attention(
     Perspective*, arXiv 2405.16605).
 
     Args:
-        q, k, v (Tensor): (B, N, C) each, C a multiple of 4. Half precision is computed
-            in float32, with or without autocast.
+        q, k, v (Tensor): (B, N, C) each, C even. Half precision is computed in float32,
+            with or without autocast.
         hw_shape (Sequence[int]): (H, W). Extra tokens come first.
         num_heads (int): h.
 

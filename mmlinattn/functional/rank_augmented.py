@@ -25,8 +25,8 @@ def rank_augmented_attention(
     the normalizer. The paper's modulation of the output is the module's gate.
 
     Args:
-        q, k, v (Tensor): (B, h, N, d) each, d a multiple of 4. Half precision is
-            computed in float32, with or without autocast.
+        q, k, v (Tensor): (B, h, N, d) each, d even. Half precision is computed in
+            float32, with or without autocast.
         hw_shape (Sequence[int]): (H, W). Extra tokens come first.
         steps (int): See :func:`rotate`.
 

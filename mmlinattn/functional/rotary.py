@@ -1,6 +1,6 @@
 """Rotary positions on a map.
 
-Legend: (H, W) map, N = H * W tokens + extra ones, d channels, K = d / 4.
+Legend: (H, W) map, N = H * W tokens + extra ones, d channels, K = d // 4.
 """
 
 from collections.abc import Sequence
@@ -21,14 +21,15 @@ _EPS = 1e-6
 def rotate(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
     r"""Turns pairs of channels by angles that grow with a token's row and column.
 
-    The first K pairs turn by row :math:`\cdot\,\omega_j`, the other K by column
-    :math:`\cdot\,\omega_j`, with :math:`\omega_j = 10000^{-j / steps}` (*RoFormer*,
-    arXiv 2104.09864, as *MLLA*, arXiv 2405.16605, and *RALA*, arXiv 2411.07635, have
-    it on maps). Products of turned queries and keys depend on distances only.
+    The first K pairs turn by row :math:`\cdot\,\omega_j`, the next K by column
+    :math:`\cdot\,\omega_j`, with :math:`\omega_j = 10000^{-j / steps}`; a pair that is
+    left over does not turn (*RoFormer*, arXiv 2104.09864, as *MLLA*, arXiv 2405.16605,
+    and *RALA*, arXiv 2411.07635, have it on maps). Products of turned queries and keys
+    depend on distances only.
 
     Args:
-        x (Tensor): (..., N, d), d a multiple of 4. Extra tokens come first and are
-            not turned. Half precision is computed in float32.
+        x (Tensor): (..., N, d), d even. Extra tokens come first and are not turned.
+            Half precision is computed in float32.
         hw_shape (Sequence[int]): (H, W).
         steps (int): Steps from frequency 1 to 1 / 10000: K leaves out the last one,
             K - 1 has it.
@@ -50,11 +51,12 @@ def rotate(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
             )
             for f in (torch.cos, torch.sin)
         ]
-        num_extra = x.size(-2) - height * width
-        if is_exported() or num_extra:
-            cos = pad(cos, (0, 0, num_extra, 0), value=1.0)
-            sin = pad(sin, (0, 0, num_extra, 0))
         even, odd = unflatten(x, -1, (-1, 2)).unbind(-1)
+        num_extra = even.size(-2) - cos.size(0)
+        left_over = even.size(-1) - cos.size(1)
+        if is_exported() or num_extra or left_over:
+            cos = pad(cos, (0, left_over, num_extra, 0), value=1.0)
+            sin = pad(sin, (0, left_over, num_extra, 0))
         turned = (even * cos - odd * sin, even * sin + odd * cos)
         return torch.stack(turned, -1).flatten(-2)
 

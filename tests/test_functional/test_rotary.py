@@ -24,7 +24,8 @@ def turned(x, hw_shape, steps):
     positions = torch.cartesian_prod(*(torch.arange(side) for side in hw_shape))
     frequencies = 10000 ** (-torch.arange(x.size(-1) // 4, dtype=x.dtype) / steps)
     angles = (positions.view(-1, 2, 1) * frequencies).flatten(1)  # rows, then columns
-    angles = pad(angles, (0, 0, x.size(-2) - len(angles), 0))
+    left_over = x.size(-1) // 2 - angles.size(1)
+    angles = pad(angles, (0, left_over, x.size(-2) - len(angles), 0))
     numbers = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
     numbers = numbers * torch.polar(torch.ones_like(angles), angles)
     return torch.view_as_real(numbers).flatten(-2)
@@ -36,7 +37,7 @@ def linear(q, k, v, turned_q, turned_k):
 
 
 @CASES
-@pytest.mark.parametrize('dims, steps', ((12, 3), (8, 1), (4, 1)))
+@pytest.mark.parametrize('dims, steps', ((12, 3), (8, 1), (6, 1), (2, 1)))
 def test_pairs_of_channels_are_complex_numbers(dims, steps, hw_shape, num_extra):
     x = tokens(2, 3, num_extra + hw_shape[0] * hw_shape[1], dims)
     out = rotate(x, hw_shape, steps)

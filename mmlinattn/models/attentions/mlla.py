@@ -24,19 +24,18 @@ class MLLAAttention(BaseAttention):
     input gates the result. Extra tokens are neither convolved nor turned.
 
     Args:
-        embed_dims (int): Channels C, a multiple of 4.
+        embed_dims (int): Channels C, an even number.
         num_heads, **kwargs: See :class:`BaseAttention`.
 
     Raises:
-        ValueError: If ``embed_dims`` is not a multiple of 4.
+        ValueError: If ``embed_dims`` is odd.
     """
 
     def __init__(self, embed_dims, num_heads, **kwargs):
         super().__init__(embed_dims, num_heads, **kwargs)
-        if embed_dims % 4:
+        if embed_dims % 2:
             raise ValueError(
-                f'embed_dims must be a multiple of 4, for rotary positions of rows and '
-                f'columns, got {embed_dims}'
+                f'embed_dims must be even for rotary positions, got {embed_dims}'
             )
         self.in_proj = nn.Linear(embed_dims, embed_dims)
         self.conv = LePE(embed_dims)

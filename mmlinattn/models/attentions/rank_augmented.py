@@ -14,17 +14,17 @@ class GatedRotaryAttention(ProjectedAttention):
     positions and 5 x 5 LePE makes of the other three.
 
     Raises:
-        ValueError: If the channels of a head are not a multiple of 4.
+        ValueError: If the channels of a head are odd in number.
     """
 
     gated = True
 
     def __init__(self, embed_dims, num_heads, **kwargs):
         super().__init__(embed_dims, num_heads, lepe=True, **kwargs)
-        if self.head_dims % 4:
+        if self.head_dims % 2:
             raise ValueError(
-                'embed_dims / num_heads must be a multiple of 4, for rotary positions '
-                f'of rows and columns, got {embed_dims} / {num_heads}'
+                'embed_dims / num_heads must be even for rotary positions, got '
+                f'{embed_dims} / {num_heads}'
             )
         # the frequencies of d / 4 pairs include the lowest one
         self.steps = max(self.head_dims // 4 - 1, 1)
@@ -39,12 +39,12 @@ class RankAugmentedAttention(GatedRotaryAttention):
 
     Args:
         embed_dims (int): Channels C.
-        num_heads (int): Heads h, of a multiple of 4 channels each.
+        num_heads (int): Heads h, of an even number of channels each.
         **kwargs: ``qkv_bias``, ``attn_scale``, ``shared_qk`` and ``init_cfg`` of
             :class:`ProjectedAttention`.
 
     Raises:
-        ValueError: If C / h is not a multiple of 4.
+        ValueError: If C / h is odd.
     """
 
     def attend(self, q, k, v, hw_shape):

@@ -60,9 +60,9 @@ CASES = {
     'window-shifted': dict(type='WindowAttention', window_size=3, shift_size=1),
     'talking-heads': dict(type='TalkingHeadsAttention'),
     'class': dict(type='ClassAttention'),
-    # rotary positions need multiples of four channels
-    'rank-augmented': dict(type='RankAugmentedAttention', num_heads=2),
-    'softmax-rotary': dict(type='RotarySoftmaxAttention', num_heads=2),
+    'mlla': dict(type='MLLAAttention'),
+    'rank-augmented': dict(type='RankAugmentedAttention'),
+    'softmax-rotary': dict(type='RotarySoftmaxAttention'),
 }
 REGISTERED = {
     name: kind
@@ -94,6 +94,7 @@ TESTED_ELSEWHERE = (
     'PolaFormerAttention',
     'TalkingHeadsAttention',
     'ClassAttention',
+    'MLLAAttention',
     'RankAugmentedAttention',
     'RotarySoftmaxAttention',
 )
@@ -466,8 +467,8 @@ def test_performer_keeps_its_features():
         ('polaformer', dict(num_heads=8), 'even number.*num_heads=8'),
         ('window', dict(shift_size=3), 'shift_size must be in 0...2 for window_size=3'),
         ('class', dict(attn_scale=True), 'attn_scale must be False'),
-        ('MLLAAttention', dict(embed_dims=6, num_heads=3), 'embed_dims.*of 4.*6'),
-        ('rank-augmented', dict(num_heads=4), 'multiple of 4.*24 / 4'),
+        ('mlla', dict(embed_dims=9, num_heads=3), 'embed_dims.*even.*9'),
+        ('rank-augmented', dict(num_heads=8), 'must be even.*24 / 8'),
     ),
 )
 def test_wrong_options(name, options, message):
