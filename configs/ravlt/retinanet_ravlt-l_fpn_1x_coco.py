@@ -4,5 +4,5 @@ Authors' README: box AP 50.9, 104M parameters, 482 GFLOPs.
 """
 
 _base_ = ['../_base_/models/retinanet_ravlt-t.py', '../_base_/settings/coco-detection_ravlt-1x.py']
-pretrained = 'https://huggingface.co/aldjalkdf/RAVLT/resolve/main/RAVLT_L.pth'
+pretrained = 'https://huggingface.co/aldjalkdf/RAVLT/resolve/main/RAVLT_L.pth#/RAVLT_L.pth'
 model = dict(backbone=dict(arch='large', drop_path_rate=0.55), neck=dict(in_channels=[192, 448, 640]))

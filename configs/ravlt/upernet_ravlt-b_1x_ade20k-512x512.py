@@ -4,7 +4,7 @@ Authors' README: mIoU 52.5, 77M parameters, 1050 GFLOPs.
 """
 
 _base_ = ['../_base_/models/upernet_ravlt-s.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
-pretrained = 'https://huggingface.co/aldjalkdf/RAVLT/resolve/main/RAVLT_B.pth'
+pretrained = 'https://huggingface.co/aldjalkdf/RAVLT/resolve/main/RAVLT_B.pth#/RAVLT_B.pth'
 model = dict(
     backbone=dict(arch='base', drop_path_rate=0.4),
     decode_head=dict(in_channels=[96, 192, 384, 512]),

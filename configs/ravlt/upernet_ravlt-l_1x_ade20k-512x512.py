@@ -4,7 +4,7 @@ Authors' README: mIoU 53.2, 125M parameters, 1182 GFLOPs.
 """
 
 _base_ = ['../_base_/models/upernet_ravlt-s.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
-pretrained = 'https://huggingface.co/aldjalkdf/RAVLT/resolve/main/RAVLT_L.pth'
+pretrained = 'https://huggingface.co/aldjalkdf/RAVLT/resolve/main/RAVLT_L.pth#/RAVLT_L.pth'
 model = dict(
     backbone=dict(arch='large', drop_path_rate=0.55),
     decode_head=dict(in_channels=[96, 192, 448, 640]),

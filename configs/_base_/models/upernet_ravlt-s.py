@@ -1,5 +1,5 @@
 _base_ = './upernet.py'
-pretrained = 'https://huggingface.co/aldjalkdf/RAVLT/resolve/main/RAVLT_S.pth'
+pretrained = 'https://huggingface.co/aldjalkdf/RAVLT/resolve/main/RAVLT_S.pth#/RAVLT_S.pth'
 model = dict(
     backbone=dict(
         type='mmlinattn.RAVLT', arch='small', drop_path_rate=0.15, norm_cfg=dict(type='SyncBN', requires_grad=True)
