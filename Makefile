@@ -1,5 +1,5 @@
 python := $(or $(PYTHON),python3)
-make-env := $(python) tools/misc/make_env.py $(if $(PYTHON),--python $(PYTHON))
+make-env := $(python) tools/misc/make_env.py
 stack-option := $(if $(STACK),--stack $(STACK))
 
 # Quick tests come first, so that a mistake shows before the trainings start.

@@ -1,6 +1,5 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
-import os.path as osp
 from copy import deepcopy
 from pathlib import Path
 
@@ -12,11 +11,11 @@ from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     add_overwrite,
     errors_in_one_line,
-    number,
+    output_folder,
     protect,
 )
 
-# of mmdet's own tool for tests
+# how mmdet's own tool merges boxes of augmented images
 MERGED = dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)
 
 
@@ -33,25 +32,11 @@ def parse_args():
         'mmseg in a folder of label maps',
     )
     parser.add_argument(
-        '--show', action='store_true', help='show predictions in a window'
-    )
-    parser.add_argument(
         '--show-dir',
+        type=output_folder,
         metavar='DIR',
         help='save pictures of predictions in this folder (mmseg: in its '
         'vis_data/vis_image)',
-    )
-    parser.add_argument(
-        '--interval',
-        type=number(int, 1, float('inf')),
-        default=1,
-        help='draw every n-th batch (mmseg) or image (mmpretrain); default: 1',
-    )
-    parser.add_argument(
-        '--wait-time',
-        type=float,
-        default=2,
-        help='seconds for which --show shows a picture; default: 2',
     )
     parser.add_argument(
         '--tta',
@@ -68,20 +53,18 @@ def draw_predictions(cfg, args):
     hook = cfg.default_hooks.get('visualization')
     if hook is None:
         raise KeyError(
-            '--show and --show-dir need default_hooks.visualization, which '
+            '--show-dir needs default_hooks.visualization, which '
             f'config={args.config!r} does not have'
         )
-    folder = args.show_dir and osp.abspath(args.show_dir)
-    hook.update(show=args.show, wait_time=args.wait_time)
+    folder = str(args.show_dir.absolute())
     kind = getattr(hook.type, '__name__', hook.type).rpartition('.')[2]
     if kind == 'DetVisualizationHook':
         hook.update(draw=True, test_out_dir=folder)
     elif kind == 'SegVisualizationHook':
-        hook.update(draw=True, interval=args.interval)
-        if folder:
-            cfg.visualizer.save_dir = folder
+        hook.update(draw=True, interval=1)
+        cfg.visualizer.save_dir = folder
     else:
-        hook.update(enable=True, interval=args.interval, out_dir=folder)
+        hook.update(enable=True, interval=1, out_dir=folder)
 
 
 def save_predictions(cfg, path):
@@ -148,10 +131,10 @@ def prepare(args):
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
     protect(args, *map(Path, filter(None, (args.show_dir, args.out))))
-    if args.show or args.show_dir:
-        draw_predictions(cfg, args)
     if args.out:
         save_predictions(cfg, args.out)
+    if args.show_dir:
+        draw_predictions(cfg, args)
     if args.tta:
         augment_test(cfg, args)
     model = runs.preflight(cfg, args, 'test')

@@ -103,9 +103,8 @@ def check_weights(cfg, model, allow_mismatch):
     """
     path = cfg.load_from
     checkpoint, found = runs.compare('load_from', path, model)
-    # counters of BatchNorm always load
-    taken = any(x.is_floating_point() for x in found.state_dict.values())
-    fatal = found.broken or not taken or (cfg.get('resume') and not found.whole)
+    fatal = found.broken or not found.state_dict
+    fatal = fatal or (cfg.get('resume') and not found.whole)
     if fatal and not allow_mismatch:
         raise ValueError(
             f'load_from={path!r} does not fit the model: {found.describe()}; name '

@@ -5,7 +5,6 @@ holds besides tensors must be plain data, or one of the classes that MMEngine wr
 anything else is refused by name, unless the caller trusts who made the file.
 """
 
-import hashlib
 import io
 import os
 import pickle
@@ -24,7 +23,6 @@ TRUST = 'MMLINATTN_TRUST'
 ZIP = b'PK\x03\x04'
 # how the number begins that torch.save wrote first before it wrote zip files
 LEGACY = b'\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.'
-HASH_LENGTH = 8
 
 
 def trusted() -> bool:
@@ -134,23 +132,18 @@ def read_safetensors(path: Path, name: str, map_location) -> dict:
         raise ValueError(f'{name}={str(path)!r} cannot be read: {error}') from error
 
 
-def write_file(checkpoint: dict, path: Path, add_hash: bool = False) -> Path:
+def write_file(checkpoint: dict, path: Path) -> Path:
     """Save a checkpoint. A killed run leaves no half-written file under its name.
 
     Args:
         checkpoint: What torch.save takes.
         path: Where to; folders are made.
-        add_hash: Put the first 8 digits of the file's SHA-256 before the ending, as
-            OpenMMLab's published files have it, and torch.hub checks it.
 
     Returns:
-        The path, with the digits if there are any.
+        The path.
     """
     buffer = io.BytesIO()
     torch.save(checkpoint, buffer)
-    if add_hash:
-        digest = hashlib.sha256(buffer.getbuffer()).hexdigest()[:HASH_LENGTH]
-        path = path.with_name(f'{path.stem}-{digest}{path.suffix}')
     with whole_file(path) as draft:
         draft.write_bytes(buffer.getbuffer())
     return path

@@ -62,7 +62,7 @@ def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
     else:  # perhaps a converted one, if to the family's own model
         meta = checkpoint.get('meta')
         meta = meta if isinstance(meta, dict) else {}
-        name = meta.get('family') if meta.get('attention', 'local') == 'local' else None
+        name = meta.get('family')
     if inside(state_dict, PREFIX):
         rest = [x for key, x in origin.items() if not key.startswith(PREFIX)] + rest
         state_dict, origin = inside(state_dict, PREFIX), inside(origin, PREFIX)

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from mmlinattn.utils import load_config
-from mmlinattn_tools.looking import load_model
+from mmlinattn_tools.looking import Subject
 
 ARCH = 'dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])'
 PLAIN = 'dict(embed_dims=16, num_layers=3, num_heads=2)'
@@ -20,19 +19,28 @@ VIT = (
     f"dict(type='mmlinattn.VisionTransformer', arch={PLAIN}, img_size=64, "
     "patch_size=16, out_type='cls_token'"
 )
-PIPELINE = """
+DATA = """
 test_dataloader = dict(
     dataset=dict(
-        type='{dataset}',
+        type='%s',
+        metainfo=dict(%s),
         pipeline=[
             dict(type='LoadImageFromFile'),
             dict(type='Resize', scale=(96, 64), keep_ratio=False),
-            {annotations}
-            dict(type='{pack}'),
+            dict(type='LoadAnnotations'),
+            dict(type='%s'),
         ],
     )
 )
 """
+PALETTE = '[[200, 0, 0], [0, 200, 0], [0, 0, 200], [90, 90, 90]]'
+IMAGENET = DATA % ('ImageNet', '', 'PackInputs')
+ABCD = DATA % (
+    'BaseSegDataset',
+    f"classes=list('abcd'), palette={PALETTE}",
+    'PackSegInputs',
+)
+COCO = DATA % ('CocoDataset', "classes=('x', 'y', 'z')", 'PackDetInputs')
 CLASSIFIER = """
 default_scope = 'mmpretrain'
 model = dict(
@@ -41,7 +49,7 @@ model = dict(
     head=dict(type='LinearClsHead', num_classes=3, in_channels=16),
 )
 data_preprocessor = dict(num_classes=3, mean=[120] * 3, std=[60] * 3, to_rgb=True)
-""" + PIPELINE.format(dataset='ImageNet', annotations='', pack='PackInputs')
+"""
 SEGMENTOR = """
 default_scope = 'mmseg'
 model = dict(
@@ -57,15 +65,7 @@ model = dict(
     ),
     test_cfg=dict(mode='whole'),
 )
-""" + PIPELINE.format(
-    dataset='BaseSegDataset',
-    annotations="dict(type='LoadAnnotations'),",
-    pack='PackSegInputs',
-).replace(
-    "type='BaseSegDataset',",
-    "type='BaseSegDataset', metainfo=dict(classes=list('abcd'), palette="
-    '[[200, 0, 0], [0, 200, 0], [0, 0, 200], [90, 90, 90]]),',
-)
+"""
 RETINANET = """
 _base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 default_scope = 'mmdet'
@@ -81,13 +81,7 @@ model = dict(
     ),
     test_cfg=dict(nms_pre=50, score_thr=0.0, max_per_img=5),
 )
-""" + PIPELINE.format(
-    dataset='CocoDataset',
-    annotations="dict(type='LoadAnnotations', with_bbox=True),",
-    pack='PackDetInputs',
-).replace(
-    "type='CocoDataset',", "type='CocoDataset', metainfo=dict(classes=('x', 'y', 'z')),"
-)
+"""
 TWO_STAGE = """
 _base_ = 'mmdet::_base_/models/faster-rcnn_r50_fpn.py'
 default_scope = 'mmdet'
@@ -106,9 +100,12 @@ model = dict(
     ),
     test_cfg=dict(rpn=dict(nms_pre=20, max_per_img=6)),
 )
-""" + RETINANET[RETINANET.index('test_dataloader') - 1 :]
+"""
 KINDS = dict(
-    classifier=CLASSIFIER, segmentor=SEGMENTOR, retinanet=RETINANET, faster=TWO_STAGE
+    classifier=CLASSIFIER + IMAGENET,
+    segmentor=SEGMENTOR + ABCD,
+    retinanet=RETINANET + COCO,
+    faster=TWO_STAGE + COCO,
 )
 
 
@@ -131,9 +128,13 @@ def write_image(path, height=60, width=90):
     return str(path)
 
 
+def load_model(config, weights='none'):
+    return Subject(config, weights, '').model
+
+
 def save_weights(config, path, whole=True, **more):
     """Writes a checkpoint of a config, of random weights, and returns its path."""
-    model = load_model(load_config(config))
+    model = load_model(config)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
     state = model.state_dict()

@@ -18,8 +18,7 @@ from analysis_tools import (
     pinv_report,
 )
 from mmlinattn.analysis import hc_proportion, watch
-from mmlinattn.utils import load_config
-from mmlinattn_tools.looking import Subject, load_model, load_subjects
+from mmlinattn_tools.looking import Subject
 
 pytestmark = pytest.mark.modern
 pytest.importorskip('mmdet')
@@ -88,14 +87,14 @@ def test_heatmap(run, tmp_path, image):
     )
     assert list(written) == [f'square_attention.{x}' for x in ('json', 'png', 'svg')]
     numbers = models.read_json(written['square_attention.json'])
-    assert [x['weights'] for x in numbers['models']] == ['random', weights]
+    assert [x['weights'] for x in numbers['models']] == ['none', weights]
     rows = numbers['rows']
     assert [x['label'] for x in rows] == ['SOFT++'] * 2 + ['ViT'] * 2
     assert [x['query'] for x in rows] == [[0.5, 0.5], [0, 1]] * 2
     shapes = [[np.shape(x['weights']) for x in row['maps']] for row in rows]
     assert shapes == [[(16, 24), (8, 12), (8, 12)]] * 2 + [[(4, 6)] * 3] * 2
     # softmax attention, its row by hand: the class token has the rest of the weights
-    model = load_model(load_config(vit), weights)
+    model = models.load_model(vit, weights)
     calls = []
     with torch.no_grad(), watch(model, calls.append):
         model.backbone(image_tensor(image))
@@ -119,7 +118,7 @@ def test_heatmap_of_heads_and_layers(run, tmp_path):
     config = models.write_config(tmp_path, 'soft')
     written = run(
         *(attention_heatmap, config, '--heads', 'all', '--shape', '64', '128'),
-        *('--layers', 'stages.1.blocks.1', '0'),
+        *('--layers', 'stages.1.blocks.1', 'stages.0.blocks.0'),
     )
     (row,) = models.read_json(written['square_attention.json'])['rows']
     found = [(x['layer'], x['heads']) for x in row['maps']]
@@ -142,20 +141,21 @@ def test_frequency(run, tmp_path):
     for model in numbers['models']:
         assert list(model['blocks']) == [f'blocks.{i}' for i in range(3)]
         for block in model['blocks'].values():
-            assert len(block) == 4 and None not in block.values()
+            assert len(block) == 4
     vectors = numbers['models'][1]['vectors']
     assert vectors['omega'] == {f'blocks.{i}': [0, 0] for i in range(3)}
     assert not numbers['models'][0]['vectors']
 
 
-def test_frequency_of_one_image(run, tmp_path, image):
+def test_frequency_of_one_image(run, tmp_path, image, monkeypatch):
     """A measure by hand, and a model with maps of more tokens than are compared."""
     config = models.write_config(tmp_path, 'soft')
-    written = run(frequency_report, config, '--tokens', '100')
+    monkeypatch.setattr(frequency_report, 'TOKENS', 100)
+    written = run(frequency_report, config)
     assert 'frequency_vectors.png' not in written
     blocks = models.read_json(written['frequency_report.json'])['models'][0]['blocks']
     found = []
-    model = load_model(load_config(config))
+    model = models.load_model(config)
     with torch.no_grad(), watch(model, on_block=found.append):
         model.backbone(image_tensor(image))
     assert [x.name for x in found] == [f'backbone.{name}' for name in blocks]
@@ -163,8 +163,7 @@ def test_frequency_of_one_image(run, tmp_path, image):
         expected = hc_proportion(call.tokens).item()
         assert block['hc_proportion'] == pytest.approx(expected, rel=1e-3)
     # 384 tokens, then 96
-    gains = [block['relative_gain'] for block in blocks.values()]
-    assert gains[0] is None and None not in gains[1:]
+    assert ['relative_gain' in x for x in blocks.values()] == [False, True, True]
 
 
 @pytest.mark.parametrize('options', ('', ', attn_norm=False'))
@@ -197,7 +196,7 @@ def test_predictions(run, tmp_path, image):
     assert sum(shares['shares'].values()) == pytest.approx(1)
     assert set(shares['shares']) <= set('abcd')
     # the classifier, computed from its modules
-    model = load_model(load_config(configs[2]))
+    model = models.load_model(configs[2])
     with torch.no_grad():
         logits = model.head.fc(model.backbone(image_tensor(image))[-1])[0]
     expected = logits.softmax(-1).sort(descending=True).values.tolist()
@@ -208,21 +207,20 @@ def test_predictions(run, tmp_path, image):
 def test_names_of_classes(tmp_path):
     """The checkpoint's, the config's, or those of the data's type, in this order."""
     path = Path(models.write_config(tmp_path, 'retinanet', 'retinanet'))
-    assert Subject(str(path), None, '').class_name(1) == 'y'
+    assert Subject(str(path), 'none', '').class_name(1) == 'y'
     meta = dict(dataset_meta=dict(classes=['cat']))
     weights = models.save_weights(str(path), tmp_path / 'cat.pth', meta=meta)
     assert Subject(str(path), weights, '').class_name(0) == 'cat'
-    given = "metainfo=dict(classes=('x', 'y', 'z')),"
+    given = "classes=('x', 'y', 'z')"
     path.write_text(path.read_text().replace(given, ''))
-    subject = Subject(str(path), None, '')
+    subject = Subject(str(path), 'none', '')
     assert subject.class_name(1) == 'bicycle' and subject.class_name(80) == '80'
 
 
 def grad_cam(config, weights, image, layer, shape):
     """By class, Grad-CAM as its paper writes it, on the map (H, W) of the layer."""
-    argv = [config, '--checkpoint', weights, '--image', image]
-    (subject,), (path,) = load_subjects(cam.parse_args(argv), whole=True)
-    picture = subject.read(path)
+    subject = Subject(config, weights, '')
+    picture = subject.read(image)
     scores, found = cam.class_scores(subject, picture)
     kept = []
     module = subject.model.get_submodule(layer)
@@ -261,8 +259,7 @@ def test_cam(run, tmp_path, image, kind):
     cams, found = grad_cam(config, weights, image, layer, shape)
     category = next(i for i, x in enumerate(cams) if x.max() > 0)
     arguments = cam, config, '--checkpoint', weights
-    written = run(*arguments)
-    (model,) = models.read_json(written['square_cam.json'])['models']
+    (model,) = models.read_json(run(*arguments)['square_cam.json'])['models']
     assert model['category'] == found
     written = run(*arguments, '--category', category, '--method', *cam.METHODS)
     (model,) = models.read_json(written['square_cam.json'])['models']
@@ -288,10 +285,6 @@ def test_bad_input(fails, tmp_path):
     config = models.write_config(tmp_path, 'soft')
     other = models.write_config(tmp_path, 'vit', backbone=VIT)
     weights = models.save_weights(other, tmp_path / 'vit.pth')
-    model = load_model(load_config(config))
-    torch.nn.init.constant_(model.backbone.stages[0].blocks[0].attn.proj.weight, np.nan)
-    broken = tmp_path / 'nan.pth'
-    torch.save(model.state_dict(), broken)
     (tmp_path / 'empty').mkdir()
     for arguments, message in (
         (['nowhere.py'], "config='nowhere.py': there is no such file"),
@@ -299,17 +292,12 @@ def test_bad_input(fails, tmp_path):
         ([config, '--image', tmp_path / 'empty'], 'empty: there is no image'),
         ([config, '--image', config], config),
         ([config, '--checkpoint', 'nowhere.pth'], "'nowhere.pth': there is no such"),
-        ([config, '--checkpoint', config], f'checkpoint={config!r}'),
         ([config, '--checkpoint', weights], weights),
-        ([config, '--checkpoint', broken], 'with NaN or infinite values'),
         ([config, config, '--checkpoint', 'none'], 'for each config, 2, got 1'),
         ([config, '--device', 'nowhere'], 'device string: nowhere'),
         ([config, '--shape', 64, 64, 64], '--shape takes one or two numbers, got 3'),
         ([config, '--layers', 'stages.7'], '--layers stages.7: there is no such layer'),
-        ([config, '--layers', '3'], '--layers 3: there is no such layer'),
-        ([config, '--heads', '2'], '--heads 2: there is no such head'),
         ([config, '--at', '2,0'], 'argument --at: must be 0 to 1, got 2'),
-        ([config, '--shape', '31'], 'argument --shape: must be 32 to'),
     ):
         assert message in fails(attention_heatmap, *arguments)
 
@@ -347,18 +335,7 @@ def test_figures_replace_their_own_alone(run, tmp_path, capsys):
 def test_cam_of_what_does_not_exist(fails, tmp_path, monkeypatch):
     pytest.importorskip('pytorch_grad_cam')
     config = models.write_config(tmp_path, 'soft')
-    line = fails(cam, config, '--layer', 'backbone.nowhere')
-    assert '--layer backbone.nowhere' in line and 'blocks.1' in line
-    assert 'is no map' in fails(cam, config, '--layer', 'head.fc')
     line = fails(cam, config, '--category', '3')
     assert '--category 3' in line and 'classes 0 to 2' in line
     monkeypatch.setitem(sys.modules, 'pytorch_grad_cam', None)
     assert 'pip install grad-cam' in fails(cam, config)
-
-
-@pytest.mark.parametrize('command', COMMANDS)
-def test_help(command, capsys):
-    with pytest.raises(SystemExit) as stop:
-        command.main(['--help'])
-    assert stop.value.code == 0
-    assert 'python tools/analysis_tools/' in capsys.readouterr().out

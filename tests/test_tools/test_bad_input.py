@@ -8,9 +8,7 @@ with data, checkpoints and two right configs.
 
 import gc
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,14 +18,12 @@ from mmengine.runner import CheckpointLoader, Runner
 
 from mmlinattn.engine.preflight import Preflight, build_model
 from mmlinattn.utils import load_config
-from mmlinattn_tools.cli import Parser
 
 pytestmark = pytest.mark.modern
 
 pytest.importorskip('mmdet')
 pytest.importorskip('mmpretrain')
 
-ROOT = Path(__file__).resolve().parents[2]
 RUN = """
 optim_wrapper = dict(type='OptimWrapper', optimizer=dict(type='SGD', lr=0.1))
 param_scheduler = [dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=2)]
@@ -173,7 +169,6 @@ def use(world, tmp_path, monkeypatch, capsys, load_tool):
         except SystemExit as stop:
             code = stop.code
             assert {*tmp_path.rglob('*')} - before <= set(tmp_path.rglob('*pycache*'))
-        Parser.debug = False
         return code, capsys.readouterr().err.splitlines()
 
     return call
@@ -417,9 +412,6 @@ def test_resume_from_what_is_there(fails, world):
 
 
 # -------------------------------------------------------------------- other arguments
-TTA = '--cfg-options tta_model.type=AverageClsScoreTTA tta_pipeline=[]'
-
-
 @pytest.mark.parametrize(
     'tool, options, words',
     [
@@ -437,12 +429,11 @@ TTA = '--cfg-options tta_model.type=AverageClsScoreTTA tta_pipeline=[]'
         ('train', '--work-dir mine.txt', "work_dir='mine.txt' can not be written"),
         ('train', '--launcher pytorch', 'RANK, WORLD_SIZE'),
         ('train', '--launcher slurm', 'needs a GPU'),
-        ('test', '--interval 0', 'must be 1'),
         ('test', '--out x.json', '.pkl'),
-        ('test', '--out mine.txt', 'mine.txt exists: give --overwrite'),
+        ('test', '--show-dir mine.txt', 'is a file, not a folder'),
         ('test', '--show-dir folder', 'folder is not empty: give --overwrite'),
-        ('test', '--show', 'need default_hooks.visualization'),
-        ('test', f'--tta {TTA}', 'lacks tta_pipeline'),
+        ('test', '--show-dir new', 'needs default_hooks.visualization'),
+        ('test', '--tta', 'lacks tta_model and tta_pipeline'),
     ],
 )
 @pytest.mark.skipif(torch.cuda.is_available(), reason='launchers work with GPUs')
@@ -452,17 +443,3 @@ def test_options(fails, tool, options, words):
         Path(path).write_text('mine')
     args = [CLS] if tool == 'train' else WHOLE
     fails(tool, *args, *options.split(), words=words)
-
-
-def test_in_a_process_of_its_own(tmp_path):
-    paths = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-    done = subprocess.run(
-        [sys.executable, str(ROOT / 'tools/train.py'), 'gone.py'],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=dict(os.environ, PYTHONPATH=paths.strip(os.pathsep)),
-    )
-    assert done.returncode == 2 and not list(tmp_path.iterdir())
-    expected = "train.py: error: config='gone.py': there is no such file"
-    assert done.stderr.splitlines()[-1] == expected

@@ -1,4 +1,4 @@
-"""demo.py: files, pictures of strangers, bad input, and its page in a browser."""
+"""demo.py: pictures of strangers, and its page in a browser."""
 
 import importlib.util
 import io
@@ -31,71 +31,6 @@ models = load(ROOT / 'tests/test_tools/analysis_models.py')
 demo_browser = load(ROOT / 'docs/site/demo_browser.py')
 
 
-@pytest.fixture
-def image(tmp_path):
-    return models.write_image(tmp_path / 'square.png')
-
-
-@pytest.fixture
-def fails(tmp_path, capsys):
-    """Runs the demo, which ends with one line, and returns it; nothing is written."""
-
-    def call(*arguments):
-        out = tmp_path / 'out'
-        with pytest.raises(SystemExit) as stop:
-            demo.main([*map(str, arguments), '--out', str(out)])
-        assert stop.value.code == 2 and not out.exists()
-        line = capsys.readouterr().err
-        assert line.count('\n') == 1
-        return line
-
-    return call
-
-
-def test_files(tmp_path, image, capsys):
-    config = models.write_config(tmp_path, 'soft', 'segmentor')
-    weights = models.save_weights(config, tmp_path / 'soft.pth')
-    out = tmp_path / 'out'
-    demo.main([image, config, weights, '--at', '0.2,0.7', '--out', str(out)])
-    endings = ('predictions.png', 'attention.png', 'frequencies.png', 'demo.json')
-    names = [f'square_{ending}' for ending in endings]
-    assert sorted(path.name for path in out.iterdir()) == sorted(names)
-    # what was built may have printed before
-    printed = capsys.readouterr().out.splitlines()[-4:]
-    assert [Path(x).name for x in printed] == names
-    for name in names[:3]:
-        pixels = np.asarray(Image.open(out / name))
-        assert min(pixels.shape[:2]) > 100 and pixels.std() > 5
-    numbers = models.read_json(out / 'square_demo.json')
-    assert sum(numbers['predictions']['shares'].values()) == pytest.approx(1)
-    (row,) = numbers['attention']['rows']
-    assert row['query'] == [0.2, 0.7] and len(row['maps']) == 3
-    assert numbers['attention']['models'][0]['weights'] == weights
-    assert len(numbers['frequencies'][0]['blocks']) == 3
-
-
-class Evil:
-    def __reduce__(self):
-        return print, ('ran',)
-
-
-def test_bad_input(fails, tmp_path, image, capsys, monkeypatch):
-    config = models.write_config(tmp_path, 'soft')
-    evil = models.save_weights(config, tmp_path / 'evil.pth', meta=Evil())
-    monkeypatch.setitem(sys.modules, 'gradio', None)
-    for arguments, message in (
-        ([image, config], 'give IMAGE CONFIG CHECKPOINT, or none'),
-        (['nowhere.png', config, 'none'], "image='nowhere.png'"),
-        ([image, 'nowhere.py', 'none'], "config='nowhere.py': there is no such file"),
-        ([image, config, 'nowhere.pth'], "'nowhere.pth': there is no such file"),
-        ([image, config, evil], 'holds more than weights'),
-        ([image, config, 'none', '--max-megapixels', 0.001], 'of up to 0.001 megapix'),
-        ([], 'pip install -r requirements/demo.txt'),
-    ):
-        assert message in fails(*arguments)
-    assert 'ran' not in capsys.readouterr().out
-
-
 def test_files_that_are_offered(tmp_path):
     """Those of folders at any depth, without bases and what MMEngine keeps."""
     for name in ('a/x.py', 'a/_base_/y.py', 'a/vis_data/config.py', 'z.py', 'a/x.txt'):
@@ -110,10 +45,18 @@ def test_files_that_are_offered(tmp_path):
             demo.find_files('--configs', [place], ['.py'])
 
 
-def encoded(form='PNG', size=(90, 60), mode='RGB', **options):
+def test_without_gradio(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'gradio', None)
+    with pytest.raises(SystemExit) as stop:
+        demo.main([])
+    assert stop.value.code == 2
+    assert 'pip install -r requirements/demo.txt' in capsys.readouterr().err
+
+
+def encoded(form='PNG', size=(90, 60), **options):
     pixels = np.random.default_rng(0).integers(0, 255, (*size[::-1], 3), np.uint8)
     file = io.BytesIO()
-    Image.fromarray(pixels).convert(mode).save(file, form, **options)
+    Image.fromarray(pixels).save(file, form, **options)
     return file.getvalue()
 
 
@@ -131,8 +74,6 @@ def test_pictures_that_are_taken(check):
     """Known by their bytes, whatever their name; (width, height), upright."""
     for form in demo.FORMATS:
         assert check(encoded(form)) == (90, 60)
-    for mode in ('L', 'P', 'RGBA', '1'):
-        assert check(encoded(mode=mode)) == (90, 60)
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by 90 degrees
     assert check(encoded('JPEG', exif=exif)) == (60, 90)
@@ -144,12 +85,8 @@ def test_pictures_that_are_taken(check):
         b'',
         b'<svg xmlns="http://www.w3.org/2000/svg"/>',
         encoded('GIF'),
-        encoded('TIFF'),
         encoded()[:2000],
-        encoded('JPEG')[:2000],
-        encoded(size=(106, 104)),
         encoded(size=(31, 60)),
-        encoded(size=(32, 321)),
     ),
 )
 def test_pictures_that_are_refused(check, content):

@@ -15,11 +15,15 @@ def make_env(tmp_path, monkeypatch, load_tool):
         (tmp_path / 'project' / 'requirements' / name).write_text('torch\n')
     mmcv = tmp_path / 'project' / 'requirements' / 'openmmlab-mmcv.txt'
     mmcv.write_text('mmcv==2.1.0\n')
+    (tmp_path / 'project' / 'mmlinattn').mkdir()
+    monkeypatch.setattr(module, 'SOURCES', {'mmlinattn'})
     monkeypatch.setattr(module, 'ROOT', tmp_path / 'project')
+    monkeypatch.setattr(module.sys, 'executable', '')
     monkeypatch.setenv('PATH', str(tmp_path / 'bin'))
     monkeypatch.setenv('HOME', str(tmp_path))
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
-    monkeypatch.delenv('CXX', raising=False)
+    for name in ('CXX', 'PYTHONPATH'):
+        monkeypatch.delenv(name, raising=False)
     return module
 
 
@@ -56,7 +60,6 @@ def test_stacks_that_have_their_python(
             None,
             'stack needs Python 3.11 or 3.10 or 3.9 with ensurepip, and there is',
         ),
-        (['--python', 'python3.8'], None, 'PYTHON=python3.8 is none'),
         ([], 'echo 3.8', 'has another Python, or lost it'),
         (['--stack', 'new'], None, "invalid choice: 'new'"),
     ],
@@ -77,9 +80,11 @@ def commands(make_env, tmp_path, monkeypatch):
 
     def run(*command, **env):
         ran.append(' '.join(map(str, command)))
+        if ' venv ' in ran[-1]:
+            command[-1].mkdir(exist_ok=True)
         if ' wheel ' in ran[-1]:
             if 'fail' in ran:
-                raise make_env.EnvError('failed')
+                raise RuntimeError('failed')
             shelf = command[command.index('-w') + 1]
             shelf.mkdir(parents=True)
             (shelf / 'mmcv-2.1.0-cp311-cp311-linux_x86_64.whl').touch()
@@ -103,7 +108,6 @@ def test_only_what_changed_is_done_again(make_env, commands, capsys):
     assert len(commands) == 5
     make_env.main([])
     assert len(commands) == 5 and '.venv is up to date' in capsys.readouterr().out
-    (make_env.ROOT / 'mmlinattn').mkdir()
     (make_env.ROOT / 'mmlinattn' / '__init__.py').touch()
     make_env.main([])
     assert len(commands) == 6 and '--force-reinstall' in commands[5]

@@ -23,7 +23,6 @@ def titles(quickstart, monkeypatch):
 
     def run(title, *command, log):
         ran.append(title)
-        log.write_text(title)
         if title == 'Data: shapes in the COCO layout':
             return
         folder = command[command.index('--work-dir') + 1]
@@ -37,7 +36,6 @@ def titles(quickstart, monkeypatch):
         )
 
     monkeypatch.setattr(quickstart, 'run', run)
-    monkeypatch.setattr(quickstart, 'find_spec', lambda name: name)
     return ran
 
 
@@ -81,11 +79,8 @@ def test_commands_are_logged(quickstart, tmp_path, capsys):
     [
         (['--size', '63'], '--size: must be 64 to 2048, got 63'),
         (['--epochs', '0'], '--epochs: must be 1 to'),
-        (['--cfg-options', 'x'], "takes KEY=VALUE, got 'x'"),
-        (
-            ['--out', str(ROOT)],
-            'is not an empty folder and was not written by this tool',
-        ),
+        (['--cfg-options', 'x'], "'x' is not KEY=VALUE"),
+        (['--out', str(ROOT)], 'was not written by this tool'),
     ],
 )
 def test_bad_input(quickstart, titles, capsys, argv, message):

@@ -154,7 +154,6 @@ def test_drawing(run, config, checkpoint, tmp_path, hook, folder):
     cfg = run('test', config, checkpoint, *args)
     drawing = cfg.default_hooks.visualization
     assert drawing.get('draw') or drawing.get('enable')
-    assert not drawing.show
     for key in folder.split('.'):
         cfg = cfg[key]
     assert cfg == str(tmp_path / 'pictures')
@@ -166,9 +165,9 @@ def test_drawing_of_the_new_style(load_tool):
 
     hooks = dict(visualization=dict(type=SegVisualizationHook))
     cfg = Config(dict(default_hooks=hooks, visualizer=dict()))
-    args = Namespace(show=False, show_dir='x', wait_time=0, interval=3)
+    args = Namespace(show_dir=Path('x'))
     load_tool('test.py').draw_predictions(cfg, args)
-    assert cfg.default_hooks.visualization.interval == 3
+    assert cfg.default_hooks.visualization.draw
     assert cfg.visualizer.save_dir == os.path.abspath('x')
 
 

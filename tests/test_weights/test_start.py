@@ -6,24 +6,28 @@ import pytest
 import torch
 
 from mmlinattn.models import CSWinTransformer, SwinTransformer
+from mmlinattn.weights.conversion import convert, plan_conversion
+from mmlinattn.weights.rows import inside
+from mmlinattn.weights.start import plan_start
 
 pytestmark = pytest.mark.modern
 
 KINDS = pytest.mark.parametrize('kind', ['classifier', 'backbone'])
-ELFATT = ('--attention', 'elfatt')
 PREFIX = 'backbone.'
 
 
-@pytest.fixture
-def start(cswin, convert, capsys):
-    """Weights that start an ELFATT model, and lines that say where they are from."""
-
-    def run(kind, *options):
-        checkpoint = convert(cswin.weights(kind), *ELFATT, *options, family='cswin')
-        assert checkpoint['meta']['attention'] == 'elfatt'
-        return checkpoint['state_dict'], capsys.readouterr().out.splitlines()
-
-    return run
+def start(official, arch):
+    """How official CSWin weights start an ELFATT model, the values that it takes, and
+    which official names each one is from."""
+    plan = plan_conversion(official, 'cswin')
+    backbone = inside(plan.apply(official), PREFIX)
+    found = plan_start(CSWinTransformer(arch, 'elfatt'), backbone)
+    origin = inside(plan.sources(), PREFIX)
+    sources = {
+        key: [x for name in names for x in origin[name]]
+        for key, names in found.taken.items()
+    }
+    return found, found.apply(backbone), sources
 
 
 @pytest.fixture
@@ -55,29 +59,28 @@ def test_cswin_starts_from_agents(leaplab, tmp_path):
         assert found.equal(weights['stage2.1.attns.0.get_v.weight'])
         found = model.stages[2].blocks[1].attn
         assert found.qkv.weight.equal(weights['stage3.1.qkv.weight'])
+    model = CSWinTransformer(leaplab.ARCHS['cswin'])
+    found = plan_start(model, inside(convert(weights, 'agent'), PREFIX))
+    assert len(found.recut) == 3 * 4 and all('lepe' in key for key in found.recut)
+    assert 'stages.1.blocks.1.attn.lepe.weight[1]' in found.taken[found.recut[-2]]
 
 
 @KINDS
-def test_every_key_is_accounted_for(cswin, start, kind):
+def test_every_key_is_accounted_for(cswin, kind):
     official = cswin.weights(kind)
-    state_dict, lines = start(kind)
-    taken = dict(line.split(' <- ') for line in lines if ' <- ' in line)
-    initial = [x.split()[0] for x in lines if x.endswith('keeps its initial value')]
-    # a classifier has no norms of earlier maps, which are not written
+    found, values, sources = start(official, cswin.ARCH)
+    # a classifier has no norms of earlier maps
     fresh = [f'norm{i}.{x}' for i in range(3) for x in ('weight', 'bias')]
-    assert initial == (fresh if kind == 'classifier' else [])
-    heads = {key for key in state_dict if not key.startswith(PREFIX)}
+    assert found.initial == (fresh if kind == 'classifier' else [])
     model = CSWinTransformer(cswin.ARCH, 'elfatt').state_dict()
-    assert {*taken, *initial} == {*model, *heads}
-    sources = [key for keys in taken.values() for key in keys.split(' + ')]
-    assert sorted(sources) == sorted(official)
-    assert not [line for line in lines if line.endswith('is not used')]
-    assert '14 of them cut otherwise' in lines[-4]
-    for key, keys in taken.items():
-        expected = torch.cat([official[name] for name in keys.split(' + ')])
-        assert state_dict[key if key in heads else PREFIX + key].equal(expected)
+    assert {*found.taken, *found.initial} == {*model}
+    names = [name for keys in sources.values() for name in keys]
+    assert sorted(names) == sorted(x for x in official if not x.startswith('head.'))
+    assert not found.unused and len(found.recut) == 14
+    for key, keys in sources.items():
+        assert values[key].equal(torch.cat([official[name] for name in keys]))
     block = 'stages.2.blocks.1.attn'
-    assert taken[f'{block}.global_lepe.weight'] == 'stage3.1.attns.0.get_v.weight'
+    assert sources[f'{block}.global_lepe.weight'] == ['stage3.1.attns.0.get_v.weight']
 
 
 @torch.no_grad()
@@ -101,16 +104,16 @@ def test_equal_where_stripes_see_the_whole_map(cswin, tmp_path):
 @pytest.mark.parametrize('source', ['official', 'converted'])
 @KINDS
 def test_start_when_loaded(cswin, convert, said, kind, source):
-    """A backbone does by itself what the command writes."""
     official = cswin.weights(kind)
-    expected = convert(official, *ELFATT, family='cswin')['state_dict']
+    _, expected, _ = start(official, cswin.ARCH)
     if source == 'official':
+        convert.dst.parent.mkdir()
         torch.save(dict(state_dict_ema=official), convert.dst)
     else:
-        convert(official, '--overwrite', family='cswin')
+        convert(official, family='cswin')
     model = load(convert.dst, cswin.ARCH, 'elfatt')
     for key, value in model.state_dict().items():
-        assert value.equal(expected.get(f'{PREFIX}{key}', value))
+        assert value.equal(expected.get(key, value))
     number = len(model.state_dict())
     taken = number if kind == 'backbone' else number - 6
     (level, text), (_, attentions) = said[:2]
@@ -127,37 +130,22 @@ def test_missing_block_starts_as_initialized(cswin, tmp_path, other_depths):
     assert not block.ffn.layers[1].bias.any()
 
 
-def test_other_depths(start, other_depths):
-    """Blocks that only one of the two models has are named, and DST is whole."""
-    torch.manual_seed(1)
-    first, lines = start('backbone', '--arch', 'other')
-    initial = [x for x in lines if x.endswith('keeps its initial value')]
-    unused = [x for x in lines if x.endswith('is not used')]
-    assert len(initial) == len(unused) == 16
-    assert all(x.startswith('stages.0.blocks.1.') for x in initial)
-    assert all(x.startswith('stage3.1.') for x in unused)
-    model = CSWinTransformer(other_depths, 'elfatt')
-    assert first.keys() == {f'{PREFIX}{key}' for key in model.state_dict()}
-    torch.manual_seed(2)
-    second, _ = start('backbone', '--arch', 'other', '--overwrite')
-    assert all(second[key].equal(value) for key, value in first.items())
+def test_other_depths(cswin, other_depths):
+    """Blocks that only one of the two models has are named."""
+    found, _, _ = start(cswin.weights('backbone'), 'other')
+    assert len(found.initial) == len(found.unused) == 16
+    assert all(x.startswith('stages.0.blocks.1.') for x in found.initial)
+    assert all(x.startswith('stages.2.blocks.1.') for x in found.unused)
 
 
-def test_starts_that_are_refused(cswin, convert, tmp_path, capsys):
+def test_start_that_is_refused(cswin, tmp_path):
     torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
     wide = dict(cswin.ARCH, embed_dims=16)
     with pytest.raises(KeyError, match=r'cannot start.*have other shapes'):
         load(tmp_path / 'official.pth', wide, 'elfatt')
-    with pytest.raises(SystemExit):
-        convert(cswin.weights('backbone'), *ELFATT, '--arch', 'x', family='cswin')
-    assert "'t24181', 'tiny'], got 'x'" in capsys.readouterr().err
-    # a start of ELFATT is no CSWin
-    convert(cswin.weights('classifier'), *ELFATT, family='cswin')
-    with pytest.raises(KeyError, match=r'lacks 16 parameters.*lepe\.0'):
-        load(convert.dst, cswin.ARCH, 'local')
 
 
-def test_swin(antioversmoothing, convert, tmp_path, said):
+def test_swin(antioversmoothing, tmp_path, said):
     """Projections, norms and FFNs are taken; stem, merging and LePE are not."""
     official = antioversmoothing.weights('swin_timm')
     torch.save(dict(model=official), tmp_path / 'swin.pth')
@@ -186,9 +174,3 @@ def test_swin(antioversmoothing, convert, tmp_path, said):
     assert 'layers.0.blocks.0.attn.relative_position_bias_table' in unused
     assert 'layers.1.downsample.reduction.weight' in unused
     assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in attentions
-    # the command writes the same, and other random values
-    convert(official, *ELFATT, family='swin')
-    written = load(convert.dst, **options).state_dict()
-    assert written['stages.1.blocks.1.attn.proj.weight'].equal(
-        model.state_dict()['stages.1.blocks.1.attn.proj.weight']
-    )

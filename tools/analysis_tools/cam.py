@@ -2,7 +2,7 @@
 
 Grad-CAM weights the channels of a layer by the gradients of the class's score,
 Score-CAM by the score of the image seen through each of them, which takes a forward
-pass for every channel. The score of a class is
+pass for every channel. The layer is norm1 of the last block. The score of a class is
 - of a classifier, its logit;
 - of a segmentor, its mean logit over the pixels that are predicted to be of the class,
   or over all if there are none;
@@ -29,48 +29,16 @@ import torch
 from mmengine.utils import track_iter_progress
 from torch import nn
 
-from mmlinattn.analysis import blocks_of, watch
+from mmlinattn.analysis import watch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser, number
-from mmlinattn_tools.figures import new_figure
-from mmlinattn_tools.looking import add_arguments, load_subjects, run
+from mmlinattn_tools.cli import number
+from mmlinattn_tools.figures import picture_grid
+from mmlinattn_tools.looking import load_subjects, looking_parser, run
 
 METHODS = {'grad-cam': 'GradCAM', 'score-cam': 'ScoreCAM'}
-PANEL = 3.2  # inches
-
-
-def parse_args(argv=None):
-    parser = Parser(description=__doc__)
-    add_arguments(parser, 'cam')
-    parser.add_argument(
-        '--method',
-        nargs='+',
-        choices=METHODS,
-        default=['grad-cam'],
-        help='what to draw (default: grad-cam)',
-    )
-    parser.add_argument(
-        '--category',
-        type=number(int, 0, 10**6),
-        metavar='K',
-        help='number of the class, from 0 (default: the one that the model finds)',
-    )
-    parser.add_argument(
-        '--layer',
-        metavar='NAME',
-        help='module whose output is weighted, such as backbone.stages.3.blocks.1 '
-        '(default: norm1 of the last block)',
-    )
-    parser.add_argument(
-        '--batch-size',
-        type=number(int, 1, 10**4),
-        default=8,
-        metavar='N',
-        help='images in a forward pass of Score-CAM (default: %(default)s)',
-    )
-    return parser.parse_args(argv)
+BATCH_SIZE = 8  # images in a forward pass of Score-CAM
 
 
 class Scores(nn.Module):
@@ -150,89 +118,50 @@ def class_scores(subject, picture):
     return Scores(model, scores), scores(picture.inputs)[0]
 
 
-def target_layer(subject, picture, name):
-    """Name of the layer, by default norm1 of the last block; and a function from its
-    output to (B, C, H, W), in which tokens have the (H, W) of the layer's block."""
-    blocks = list(blocks_of(subject.model))
-    if not name and not blocks:
-        raise ValueError(
-            f'{subject.config}: the model has no block of mmlinattn: name a --layer'
-        )
-    name = name or f'{blocks[-1]}.norm1'
-    if name not in dict(subject.model.named_modules()):
-        near = f'; the last block is {blocks[-1]}' if blocks else ''
-        raise KeyError(f'--layer {name}: {subject.config} has no such module{near}')
-    shapes = []
-
-    def look(block):
-        if f'{name}.'.startswith(f'{block.name}.'):
-            shapes.append(block.hw_shape)
-
-    if blocks:
-        with torch.no_grad(), watch(subject.model, on_block=look):
-            subject.model.extract_feat(picture.inputs)
-
-    def to_maps(x):
-        x = x[-1] if isinstance(x, (tuple, list)) else x
-        if x.dim() == 4:
-            return x
-        height, width = shapes[0] if shapes else (0, 0)
-        if x.dim() != 3 or not 0 < height * width <= x.size(1):
-            raise ValueError(
-                f'--layer {name}: its output {tuple(x.shape)} is no map: name a block '
-                'or a norm of one'
-            )
-        tokens = x[:, x.size(1) - height * width :]
-        return tokens.transpose(1, 2).unflatten(-1, (height, width))
-
-    return name, to_maps
-
-
-def activation_maps(package, args, subject, path):
-    """The picture, and what is drawn of it: the class, the layer, and a map (H, W) for
-    each method."""
-    picture = subject.read(path)
-    name, to_maps = target_layer(subject, picture, args.layer)
-    scores, found = class_scores(subject, picture)
+def activation_maps(package, args, subject, picture):
+    """The class, its name, the layer, and a map (H, W) for each method."""
+    shapes = {}
+    with watch(subject.model, on_block=lambda x: shapes.update({x.name: x.hw_shape})):
+        scores, found = class_scores(subject, picture)
+    block, (height, width) = list(shapes.items())[-1]
     category = found.argmax().item() if args.category is None else args.category
     if category >= len(found):
         raise ValueError(
             f'--category {category}: {subject.config} has classes 0 to {len(found) - 1}'
         )
     target = package.utils.model_targets.ClassifierOutputTarget(category)
-    height, width = picture.pixels.shape[:2]
+
+    def to_maps(tokens):  # the map's are the last ones
+        return tokens[:, -height * width :].mT.unflatten(-1, (height, width))
+
+    layer = f'{block}.norm1'
     maps = {}
     for method in args.method:
         kind = getattr(package, METHODS[method])
-        layers = [subject.model.get_submodule(name)]
+        layers = [subject.model.get_submodule(layer)]
         with kind(scores, layers, reshape_transform=to_maps) as cam:
-            cam.batch_size = args.batch_size
-            maps[method] = cam(picture.inputs, [target])[0, :height, :width]
-    title = subject.class_name(category)
-    return picture, dict(category=category, class_name=title, layer=name, maps=maps)
+            cam.batch_size = BATCH_SIZE
+            whole = cam(picture.inputs, [target])[0]
+        maps[method] = whole[: len(picture.pixels), : picture.pixels.shape[1]]
+    name = subject.class_name(category)
+    return dict(category=category, class_name=name, layer=layer, maps=maps)
 
 
-def draw_cams(labels, found):
+def draw_cams(pictures, models):
     """A line for each model: the picture, and the maps on it."""
-    columns = 1 + len(found[0][1]['maps'])
-    height, width = found[0][0].pixels.shape[:2]
-    figure = new_figure(
-        PANEL * columns + 0.6, (PANEL * height / width + 0.65) * len(found)
-    )
-    grid = figure.subplots(len(found), columns, squeeze=False)
-    for line, label, (picture, drawn) in zip(grid, labels, found):
+    columns = 1 + len(models[0]['maps'])
+    shape = pictures[0].pixels.shape
+    figure, grid = picture_grid(len(models), columns, shape, 3.2)
+    for line, picture, model in zip(grid, pictures, models):
         line[0].imshow(picture.pixels)
-        line[0].set_title(label, fontsize=9)
-        for axes, (method, weights) in zip(line[1:], drawn['maps'].items()):
+        line[0].set_title(model['label'])
+        title = shorten(model['class_name'], 36, placeholder='...')
+        for axes, (method, weights) in zip(line[1:], model['maps'].items()):
             axes.imshow(picture.pixels.mean(-1), cmap='gray')
             image = axes.imshow(weights, cmap='viridis', alpha=0.6, vmin=0, vmax=1)
-            title = shorten(drawn['class_name'], 36, placeholder='...')
-            axes.set_title(f'{method}\n{title}', fontsize=9)
-    for axes in grid.flat:
-        axes.axis('off')
-    bar = figure.colorbar(image, ax=grid, shrink=0.6, pad=0.02)
-    bar.set_label('activation, least 0 to most 1', fontsize=8)
-    bar.ax.tick_params(labelsize=8)
+            axes.set_title(f'{method}\n{title}')
+    scale = figure.colorbar(image, ax=grid, shrink=0.6, pad=0.02)
+    scale.set_label('activation, least 0 to most 1')
     return figure
 
 
@@ -244,22 +173,32 @@ def draw(args):
             'cam.py needs the package grad-cam: pip install grad-cam==1.5.4'
         ) from None
     subjects, files = load_subjects(args, whole=True)
-    labels = [subject.label for subject in subjects]
     for path in track_iter_progress(files):
-        found = [
-            activation_maps(pytorch_grad_cam, args, subject, path)
-            for subject in subjects
-        ]
+        pictures = [subject.read(path) for subject in subjects]
         models = [
-            dict(subject.describe(), **drawn)
-            for subject, (_, drawn) in zip(subjects, found)
+            x.describe(**activation_maps(pytorch_grad_cam, args, x, picture))
+            for x, picture in zip(subjects, pictures)
         ]
-        numbers = dict(image=path.name, models=models)
-        yield f'{path.stem}_cam', draw_cams(labels, found), numbers
+        yield f'{path.stem}_cam', draw_cams(pictures, models)
+        yield f'{path.stem}_cam', dict(image=path.name, models=models)
 
 
 def main(argv=None):
-    run(parse_args(argv), draw)
+    parser = looking_parser(__doc__, 'cam')
+    parser.add_argument(
+        '--method',
+        nargs='+',
+        choices=METHODS,
+        default=['grad-cam'],
+        help='what to draw (default: grad-cam)',
+    )
+    parser.add_argument(
+        '--category',
+        type=number(int, 0, 10**6),
+        metavar='K',
+        help='number of the class, from 0 (default: the one that the model finds)',
+    )
+    run(parser, argv, draw)
 
 
 if __name__ == '__main__':

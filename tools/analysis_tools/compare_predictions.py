@@ -26,20 +26,11 @@ from mmengine.utils import track_iter_progress
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser, number
-from mmlinattn_tools.figures import new_figure
-from mmlinattn_tools.looking import add_arguments, load_subjects, run
+from mmlinattn_tools.cli import number
+from mmlinattn_tools.figures import picture_grid
+from mmlinattn_tools.looking import load_subjects, looking_parser, run
 
-PANEL = 4.0  # inches
-LINE = 0.18  # inches of a line of a title
 SHOWN = 5  # classes of a classifier's prediction
-
-
-def parse_args(argv=None):
-    parser = Parser(description=__doc__)
-    add_arguments(parser, 'compare_predictions')
-    add_score(parser)
-    return parser.parse_args(argv)
 
 
 def add_score(parser):
@@ -59,14 +50,8 @@ def read_pixels(path):
 
 @torch.no_grad()
 def predict(subject, path, score):
-    """What a model says of an image: numbers, and the image as its library draws it.
-
-    Returns:
-        tuple[dict, np.ndarray]: Of a segmentor ``shares``, parts of the pixels by
-        class; of a detector ``boxes``, (x1, y1, x2, y2) in pixels of the image,
-        ``scores`` and ``classes``; of a classifier ``probabilities`` of the likeliest
-        classes. The image is (H, W, 3), uint8, RGB.
-    """
+    """What a model says of an image: numbers, boxes as (x1, y1, x2, y2) in pixels, and
+    the image as its library draws it, (H, W, 3), uint8, RGB."""
     pixels = read_pixels(path)
     with DefaultScope.overwrite_default_scope(subject.scope):
         sample = subject.model.test_step(subject.batch(path))[0].cpu()
@@ -129,14 +114,10 @@ def draw_predictions(path, labels, predictions):
     panels = [('image', read_pixels(path))]
     for label, (numbers, pixels) in zip(labels, predictions):
         panels.append((f'{label}\n{summary(numbers)}', pixels))
-    height, width = panels[0][1].shape[:2]
-    room = 0.3 + LINE * max(title.count('\n') + 1 for title, _ in panels)
-    figure = new_figure(PANEL * len(panels), PANEL * height / width + room)
-    grid = figure.subplots(1, len(panels), squeeze=False)
+    figure, grid = picture_grid(1, len(panels), panels[0][1].shape, 4.0)
     for axes, (title, pixels) in zip(grid[0], panels):
         axes.imshow(pixels)
-        axes.set_title(title, fontsize=9)
-        axes.axis('off')
+        axes.set_title(title)
     return figure
 
 
@@ -145,16 +126,16 @@ def draw(args):
     labels = [subject.label for subject in subjects]
     for path in track_iter_progress(files):
         found = [predict(subject, path, args.score) for subject in subjects]
-        models = [
-            dict(subject.describe(), **numbers)
-            for subject, (numbers, _) in zip(subjects, found)
-        ]
+        models = [x.describe(**numbers) for x, (numbers, _) in zip(subjects, found)]
+        yield f'{path.stem}_predictions', draw_predictions(path, labels, found)
         numbers = dict(image=path.name, score=args.score, models=models)
-        yield f'{path.stem}_predictions', draw_predictions(path, labels, found), numbers
+        yield f'{path.stem}_predictions', numbers
 
 
 def main(argv=None):
-    run(parse_args(argv), draw)
+    parser = looking_parser(__doc__, 'compare_predictions')
+    add_score(parser)
+    run(parser, argv, draw)
 
 
 if __name__ == '__main__':

@@ -6,9 +6,8 @@ Over the blocks of each model, averaged over the images:
 - cosine similarity of pairs of columns of attention maps, averaged over heads;
 - gain of the attention at the frequency that it amplifies most, the zero frequency
   aside, over its gain at the zero frequency: below 1, it is a low-pass filter.
-The gain is drawn for maps with up to --tokens tokens. Where there are more,
-similarities are those of evenly spread tokens, and of the weights of evenly spread
-queries, the fewer the larger the map.
+The gain is drawn for maps with up to 1024 tokens. Where there are more, similarities
+are those of evenly spread tokens, and of the weights of evenly spread queries.
 Give configs with and without AttnScale or FeatScale to compare them.
 
 If a model has vectors of AttnScale or FeatScale, they get a figure of their own:
@@ -28,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from mmengine.utils import track_iter_progress
 
 from mmlinattn.analysis import (
@@ -40,9 +40,8 @@ from mmlinattn.analysis import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser, number
-from mmlinattn_tools.figures import line_style, new_figure, plot_range, tidy
-from mmlinattn_tools.looking import add_arguments, load_subjects, run
+from mmlinattn_tools.figures import plot_range
+from mmlinattn_tools.looking import load_subjects, looking_parser, run
 
 MEASURES = {
     'hc_proportion': ('High-frequency proportion', '||HC[X]|| / ||DC[X]||'),
@@ -51,39 +50,24 @@ MEASURES = {
     'relative_gain': ('Attention as a filter', 'largest gain / gain at 0'),
 }
 TOKENS = 1024  # the most that are compared with each other
-# Of maps with more keys than that: the most weights and queries of a head.
-ENTRIES = 2**20
-QUERIES = 64
-
-
-def parse_args(argv=None):
-    parser = Parser(description=__doc__)
-    add_arguments(parser, 'frequency_report')
-    parser.add_argument(
-        '--tokens',
-        type=number(int, 2, 10**6),
-        default=TOKENS,
-        metavar='N',
-        help='the most tokens that are compared with each other (default: %(default)s)',
-    )
-    return parser.parse_args(argv)
+QUERIES = 32  # the most of a map with more keys than that
 
 
 @torch.no_grad()
-def measure_frequencies(subject, path, limit=TOKENS):
-    """``MEASURES`` by block, of one image; the relative gain is NaN for maps with more
-    tokens than the limit."""
+def measure_frequencies(subject, path):
+    """``MEASURES`` by block, of one image; no relative gain of maps with more than
+    ``TOKENS``."""
     found = {}
 
     def look(call):
         if call.q.size(1) > 1:  # not of class attention
             name = call.name.rpartition('.attn')[0] or call.name
-            found.setdefault(name, {}).update(measure_attention(call, limit))
+            found.setdefault(name, {}).update(measure_attention(call))
 
     def look_at_block(block):
         found.setdefault(block.name, {}).update(
             hc_proportion=hc_proportion(block.tokens).item(),
-            token_similarity=token_similarity(spread(block.tokens, limit)).item(),
+            token_similarity=token_similarity(spread(block.tokens)).item(),
         )
 
     with watch(subject.backbone, look, look_at_block):
@@ -91,27 +75,23 @@ def measure_frequencies(subject, path, limit=TOKENS):
     return found
 
 
-def measure_attention(call, limit):
+def measure_attention(call):
     """Measures of one attention's maps, of the first image."""
-    num_keys = call.k.size(1)
-    most = limit
-    if num_keys > limit:
-        most = min(max(ENTRIES // num_keys, 16), QUERIES, limit)
+    most = TOKENS if call.k.size(1) <= TOKENS else QUERIES
     rows = call.rows(call.queries(most))[:1]  # (1, h, queries, keys)
-    # over heads, the mean of the largest gain of a frequency but 0 over that of 0
-    gain = np.nan
+    columns = spread(rows[0].mT).mT.unsqueeze(0)
+    found = dict(attention_similarity=attention_similarity(columns).item())
     if rows.size(2) == rows.size(3) > 1:
+        # over heads, the mean of the largest gain of a frequency but 0 over that of 0
         gains = frequency_gain(rows)
-        gain = (gains[..., 1:].amax(-1) / gains[..., 0]).mean().item()
-    columns = spread(rows[0].mT, limit).mT.unsqueeze(0)
-    return dict(
-        attention_similarity=attention_similarity(columns).item(), relative_gain=gain
-    )
+        ratio = gains[..., 1:].amax(-1) / gains[..., 0]
+        found['relative_gain'] = ratio.mean().item()
+    return found
 
 
-def spread(x, limit):
-    """Up to a limit of evenly spread tokens of (B, N, C)."""
-    places = torch.linspace(0, x.size(1) - 1, min(x.size(1), limit))
+def spread(x):
+    """Up to ``TOKENS`` evenly spread tokens of (B, N, C)."""
+    places = torch.linspace(0, x.size(1) - 1, min(x.size(1), TOKENS))
     return x[:, places.round().long()]
 
 
@@ -120,36 +100,28 @@ def average(reports):
     return {
         block: {
             name: float(np.mean([report[block][name] for report in reports]))
-            for name in measures
+            for name in MEASURES
+            if all(name in report[block] for report in reports)
         }
-        for block, measures in reports[0].items()
+        for block in reports[0]
     }
 
 
 def draw_frequencies(models):
     """Draws the measures over the ``blocks`` of models, each with its ``label``."""
-    figure = new_figure(9, 6.5)
-    for axes, (key, (title, label)) in zip(
-        figure.subplots(2, 2).flat, MEASURES.items()
-    ):
-        for i, model in enumerate(models):
+    figure = Figure((9, 6.5), layout='constrained')
+    grid = figure.subplots(2, 2)
+    for axes, (key, (title, label)) in zip(grid.flat, MEASURES.items()):
+        for model in models:
             values = [block.get(key, np.nan) for block in model['blocks'].values()]
-            depth = np.arange(1, len(values) + 1)
-            axes.plot(depth, values, label=model['label'], **line_style(i))
-        tidy(axes, title, 'block', label)
-        axes.set_xlim(0.5, max(len(model['blocks']) for model in models) + 0.5)
-        if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):
-            note = 'every map has more tokens than are compared'
-            axes.text(0.5, 0.5, note, transform=axes.transAxes, ha='center', fontsize=9)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.plot(range(1, len(values) + 1), values, label=model['label'])
+        axes.set(title=title, xlabel='block', ylabel=label)
         if key == 'relative_gain':
-            axes.axhline(1, color='gray', linewidth=0.8)
-        if key.endswith('similarity'):
-            axes.set_ylim(-0.02, 1.02)
-        else:
-            axes.set_ylim(0, max(1.05 * axes.dataLim.ymax, 1e-6))
+            axes.axhline(1, color='gray', linewidth=0.8, marker='')
+        axes.set_ylim(0, 1.02 if key.endswith('similarity') else None)
+        axes.xaxis.get_major_locator().set_params(integer=True)
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc='outside lower center', ncols=2, fontsize=9)
+    figure.legend(handles, labels, loc='outside lower center', ncols=2)
     return figure
 
 
@@ -165,16 +137,14 @@ def scaling_vectors(model):
 
 
 def draw_vectors(models):
-    """Draws AttnScale and FeatScale of models that have them, or returns None."""
+    """Draws AttnScale and FeatScale of models that have them."""
     panels = [
         (draw_panel, model)
         for model in models
         for key, draw_panel in (('omega', draw_omega), ('dc_scale', draw_feat_scale))
         if key in model['vectors']
     ]
-    if not panels:
-        return None
-    figure = new_figure(5.5 * len(panels), 3.8)
+    figure = Figure((5.5 * len(panels), 3.8), layout='constrained')
     grid = figure.subplots(1, len(panels), squeeze=False)
     for axes, (draw_panel, model) in zip(grid[0], panels):
         draw_panel(axes, model['label'], model['vectors'])
@@ -190,46 +160,42 @@ def draw_omega(axes, label, vectors):
     image = axes.imshow(table, cmap='PuOr', vmin=-bound, vmax=bound, aspect='auto')
     axes.set_xticks(range(len(blocks)), range(1, len(blocks) + 1))
     axes.set_yticks(range(len(table)))
-    tidy(axes, f'AttnScale of {label}', 'block', 'head')
+    axes.set(title=f'AttnScale of {label}', xlabel='block', ylabel='head')
     axes.grid(False)
-    bar = axes.figure.colorbar(image, ax=axes)
-    bar.set_label('omega', fontsize=9)
-    bar.ax.tick_params(labelsize=8)
+    axes.figure.colorbar(image, ax=axes, label='omega')
 
 
 def draw_feat_scale(axes, label, vectors):
     names = dict(dc_scale='s, of the mean token', hc_scale='t, of the rest')
-    for i, (key, name) in enumerate(names.items()):
+    for key, name in names.items():
         blocks = list(vectors[key].values())
-        plot_range(axes, range(1, len(blocks) + 1), blocks, i, name, np.median)
-    tidy(axes, f'FeatScale of {label}', 'block', 'median and range over channels')
+        plot_range(axes, range(1, len(blocks) + 1), blocks, name, np.median)
+    axes.set(title=f'FeatScale of {label}', xlabel='block')
+    axes.set_ylabel('median and range over channels')
     axes.xaxis.get_major_locator().set_params(integer=True)
     # the ranges leave no room inside
-    axes.legend(fontsize=8, loc='upper center', bbox_to_anchor=(0.5, -0.15), ncols=2)
+    axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.15), ncols=2)
 
 
 def draw(args):
     subjects, files = load_subjects(args)
     reports = [
-        [measure_frequencies(subject, path, args.tokens) for subject in subjects]
+        [measure_frequencies(subject, path) for subject in subjects]
         for path in track_iter_progress(files)
     ]
     models = [
-        dict(
-            subject.describe(),
-            blocks=average(of_images),
-            vectors=scaling_vectors(subject.backbone),
-        )
-        for subject, of_images in zip(subjects, zip(*reports))
+        x.describe(blocks=average(of_images), vectors=scaling_vectors(x.backbone))
+        for x, of_images in zip(subjects, zip(*reports))
     ]
-    names = [path.name for path in files]
-    numbers = dict(images=names, tokens=args.tokens, models=models)
-    yield 'frequency_report', draw_frequencies(models), numbers
-    yield 'frequency_vectors', draw_vectors(models), None
+    yield 'frequency_report', draw_frequencies(models)
+    images = [path.name for path in files]
+    yield 'frequency_report', dict(images=images, models=models)
+    if any(model['vectors'] for model in models):
+        yield 'frequency_vectors', draw_vectors(models)
 
 
 def main(argv=None):
-    run(parse_args(argv), draw)
+    run(looking_parser(__doc__, 'frequency_report'), argv, draw)
 
 
 if __name__ == '__main__':

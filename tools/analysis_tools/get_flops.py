@@ -20,8 +20,6 @@ example:
 """
 
 import copy
-import json
-import os.path as osp
 import sys
 from functools import partial
 from pathlib import Path
@@ -40,16 +38,7 @@ from mmlinattn.utils import load_config
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import (
-    Parser,
-    add_cfg_options,
-    add_overwrite,
-    errors_in_one_line,
-    number,
-    one_line,
-    output_file,
-    protect,
-)
+from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, number
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 
@@ -69,10 +58,6 @@ def parse_args(argv=None):
     parser.add_argument(
         '--backbone-only', action='store_true', help='leave neck and heads out'
     )
-    parser.add_argument(
-        '--out', type=output_file, metavar='FILE', help='JSON file to write'
-    )
-    add_overwrite(parser)
     add_cfg_options(parser, 'model.backbone.arch=small')
     args = parser.parse_args(argv)
     if args.shape and len(args.shape) > 2:
@@ -95,7 +80,7 @@ def default_shape(cfg):
         elif kind == 'CenterCrop':
             shape = pair(transform['crop_size'])
     if shape is None:
-        raise ValueError('its test pipeline has no fixed scale: give --shape H W')
+        raise ValueError('the test pipeline has no fixed scale: give --shape H W')
     preprocessor = cfg.model.get('data_preprocessor') or {}
     divisor = preprocessor.get('pad_size_divisor', 1)
     return tuple(-(-length // divisor) * divisor for length in shape)
@@ -119,7 +104,6 @@ def count(model, shape):
 
 
 def count_on(model, shape, device):
-    channels = getattr(getattr(model, 'backbone', model), 'in_channels', 3)
     names = ('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape')
     metainfo = dict.fromkeys(names, shape)
     samples = [BaseDataElement(metainfo=dict(metainfo, scale_factor=(1.0, 1.0)))]
@@ -140,6 +124,7 @@ def count_on(model, shape, device):
         forward = run_two_stage
     elif hasattr(model, 'backbone'):
         forward = partial(model, data_samples=samples, mode='tensor')
+    channels = getattr(getattr(model, 'backbone', model), 'in_channels', 3)
     images = torch.zeros(1, channels, *shape, device=device)
     return count_flops(model, images, forward=forward)
 
@@ -154,86 +139,50 @@ def parts_of(model, name=''):
             yield part
 
 
-def summarize(model, flops):
-    """Parameters and MACs of a model's parts by name, '' being the whole model."""
-    parts = {}
-    for name in [*parts_of(model), '']:
-        params = sum(p.numel() for p in model.get_submodule(name).parameters())
-        if params or flops.total(name):
-            parts[name] = dict(
-                params=params,
-                macs=flops.total(name),
-                macs_without_softmax_attention=flops.without_softmax_attention(name),
-                kinds=flops.by_kind(name),
-            )
-    return parts
-
-
-def print_table(parts):
+def print_table(model, flops):
+    """Prints parameters and MACs of a model's parts, and of all."""
     titles = [kind.replace('_', '\n') for kind in ATTENTION_KINDS]
     table = Table('part')
     for title in ('parameters\n(M)', 'MACs\n(G)', *titles):
         table.add_column(title, justify='right')
-    for name, part in parts.items():
+    for name in [*parts_of(model), '']:
+        params = sum(p.numel() for p in model.get_submodule(name).parameters())
+        macs = [flops.total(name), *map(flops.by_kind(name).get, ATTENTION_KINDS)]
         if not name:
             table.add_section()
-        macs = [part['macs'], *map(part['kinds'].get, ATTENTION_KINDS)]
-        table.add_row(
-            name or 'all',
-            f'{part["params"] / 1e6:.2f}',
-            *(f'{number / 1e9:.3f}' for number in macs),
-        )
+        if params or macs[0]:
+            cells = (f'{number / 1e9:.3f}' for number in macs)
+            table.add_row(name or 'all', f'{params / 1e6:.2f}', *cells)
     Console().print(table)
 
 
 def run(args):
-    if args.out:
-        protect(args, args.out)
     cfg = load_config(args.config, args.cfg_options)
     if 'model' not in cfg:
-        raise ValueError('it has no model')
-    shape = pair(args.shape) if args.shape else default_shape(cfg)
+        raise ValueError(f'config={args.config!r} has no model')
     try:
         model = build_model(cfg)
     except LIBRARY_ERRORS as error:
         with DefaultScope.overwrite_default_scope(cfg.get('default_scope')):
-            raise ValueError(f'model: {reason(error, cfg.model)}') from error
+            text = f'config={args.config!r}, model: {reason(error, cfg.model)}'
+            raise ValueError(text) from error
     if args.backbone_only:
         if not hasattr(model, 'backbone'):
-            raise ValueError('its model has no backbone')
+            raise ValueError(f'the model of config={args.config!r} has no backbone')
         model = model.backbone
-    parts = summarize(model, count(model, shape))
-    if args.out:
-        report = dict(config=args.config, shape=shape, **parts[''])
-        report['parts'] = {name: part for name, part in parts.items() if name}
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(report, indent=2) + '\n')
-    print(
-        f'{osp.basename(args.config)}, {type(model).__name__}, one image of '
-        f'{shape[0]} x {shape[1]}'
-    )
-    print_table(parts)
-    whole = parts['']
-    print(
-        f'MACs: all {whole["macs"] / 1e9:.3f} G, without softmax-attention products '
-        f'{whole["macs_without_softmax_attention"] / 1e9:.3f} G'
-    )
-    print(
-        'Not counted: activations, softmax and other element-wise functions, '
-        "RoIAlign and mmcv's other operations."
-    )
+    shape = pair(args.shape) if args.shape else default_shape(cfg)
+    flops = count(model, shape)
+    height, width = shape
+    print(f'{args.config}, {type(model).__name__}, one image of {height} x {width}')
+    print_table(model, flops)
+    rest = flops.without_softmax_attention() / 1e9
+    print(f'MACs without softmax-attention products: {rest:.3f} G')
 
 
 def main(argv=None):
     args = parse_args(argv)
-    with errors_in_one_line(ValueError), quiet():
-        try:
-            run(args)
-        except LIBRARY_ERRORS as error:
-            message = one_line(reason(error))
-            if args.config not in message:
-                message = f'{args.config}: {message or type(error).__name__}'
-            raise ValueError(message) from error
+    with errors_in_one_line(*LIBRARY_ERRORS), quiet():
+        run(args)
 
 
 if __name__ == '__main__':

@@ -18,11 +18,12 @@ example:
 """
 
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import torch
-from matplotlib.ticker import LogFormatter
+from matplotlib.figure import Figure
 from mmengine.utils import ProgressBar
 
 from mmlinattn.analysis import (
@@ -39,17 +40,10 @@ from mmlinattn.models import SoftmaxFreeAttention
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser
-from mmlinattn_tools.figures import line_style, new_figure, plot_range, tidy
-from mmlinattn_tools.looking import add_arguments, load_subjects, run
+from mmlinattn_tools.figures import plot_range
+from mmlinattn_tools.looking import load_subjects, looking_parser, run
 
 SMALLEST = 8  # landmarks of a subset
-
-
-def parse_args(argv=None):
-    parser = Parser(description=__doc__)
-    add_arguments(parser, 'pinv_report')
-    return parser.parse_args(argv)
 
 
 def landmark_kernel(call):
@@ -134,54 +128,55 @@ def measure_model(model, inputs, tick):
 
 
 def draw_report(models):
-    figure = new_figure(5 * len(models), 10.5)
+    figure = Figure((5 * len(models), 10.5), layout='constrained')
     grid = figure.subplots(3, len(models), squeeze=False)
-    for column, model in zip(grid.T, models):
+    for (steps, spectrum, norms), model in zip(grid.T, models):
         layers = model['layers'].values()
-        for i, (name, layer) in enumerate(model['layers'].items()):
-            style = dict(line_style(i), label=name)
-            column[0].plot(layer['residuals'], **style)
+        for name, layer in model['layers'].items():
+            (line,) = steps.plot(layer['residuals'], label=name)
             eigenvalues = np.clip(layer['eigenvalues'], 1e-12, None)
-            style['marker'] = ''
-            column[1].plot(np.linspace(0, 1, len(eigenvalues)), eigenvalues, **style)
-            column[1].axhline(
-                layer['cutoff'], color=style['color'], linewidth=0.8, linestyle=':'
-            )
+            style = dict(color=line.get_color(), marker='')
+            spectrum.plot(np.linspace(0, 1, len(eigenvalues)), eigenvalues, **style)
+            spectrum.axhline(layer['cutoff'], linewidth=0.8, linestyle=':', **style)
         bound = np.max([layer['bound'] for layer in layers], axis=0)
-        column[0].plot(bound, color='gray', label='bound, largest')
-        column[0].set_yscale('log')
+        steps.plot(bound, color='gray', marker='', label='bound, largest')
+        steps.set(
+            title=f'{model["label"]}\nconvergence',
+            xlabel='Newton-Raphson steps',
+            ylabel='||A A_k A - A|| / ||A||',
+            yscale='log',
+        )
         # what is below the last digit of float64 is all the same; room for the legend
         smallest = min(min(layer['residuals']) for layer in layers)
-        column[0].set_ylim(np.clip(smallest / 10, 1e-17, 1e-6), 10)
-        column[0].xaxis.get_major_locator().set_params(integer=True)
-        title = f'{model["label"]}\nconvergence'
-        tidy(column[0], title, 'Newton-Raphson steps', '||A A_k A - A|| / ||A||')
-        column[0].legend(fontsize=7)
-        column[1].set_yscale('log')
-        title = 'eigenvalues of A (dotted: cut-off)'
-        tidy(column[1], title, 'rank, from largest (0) to smallest (1)', 'eigenvalue')
-        draw_norms(column[2], layers)
+        steps.set_ylim(np.clip(smallest / 10, 1e-17, 1e-6), 10)
+        steps.xaxis.get_major_locator().set_params(integer=True)
+        steps.legend()
+        spectrum.set(
+            title='eigenvalues of A (dotted: cut-off)',
+            xlabel='rank, from largest (0) to smallest (1)',
+            ylabel='eigenvalue',
+            yscale='log',
+        )
+        draw_norms(norms, layers)
     return figure
 
 
 def draw_norms(axes, layers):
     """Two curves: mean and range over the layers that have a count of landmarks."""
     names = dict(plain='A+', normalized='D^(-1/2) A+ D^(-1/2)')
-    for i, (key, name) in enumerate(names.items()):
-        by_count = {}
+    for key, name in names.items():
+        by_count = defaultdict(list)
         for layer in layers:
             norms = layer['norms']
             for count, norm in zip(norms['landmarks'], norms[key]):
-                by_count.setdefault(count, []).append(norm)
+                by_count[count].append(norm)
         counts = sorted(by_count)
-        plot_range(axes, counts, [by_count[x] for x in counts], i, name)
+        plot_range(axes, counts, [by_count[x] for x in counts], name)
+    title = 'spectral norms: mean and range of layers'
+    axes.set(title=title, xlabel='landmarks', ylabel='norm', yscale='log')
     axes.set_xscale('log', base=2)
     axes.set_xticks(counts, labels=counts)
-    axes.set_yscale('log')
-    axes.yaxis.set_major_formatter(LogFormatter())
-    axes.yaxis.set_minor_formatter(LogFormatter())
-    tidy(axes, 'spectral norms: mean and range of layers', 'landmarks', 'norm')
-    axes.legend(fontsize=8)
+    axes.legend()
 
 
 def draw(args):
@@ -191,13 +186,14 @@ def draw(args):
     for subject in subjects:
         inputs = subject.read(first).inputs
         layers = measure_model(subject.backbone, inputs, bar.update)
-        models.append(dict(subject.describe(), layers=layers))
+        models.append(subject.describe(layers=layers))
     print()
-    yield 'pinv_report', draw_report(models), dict(image=first.name, models=models)
+    yield 'pinv_report', draw_report(models)
+    yield 'pinv_report', dict(image=first.name, models=models)
 
 
 def main(argv=None):
-    run(parse_args(argv), draw)
+    run(looking_parser(__doc__, 'pinv_report'), argv, draw)
 
 
 if __name__ == '__main__':

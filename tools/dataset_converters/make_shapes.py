@@ -12,18 +12,17 @@ ade20k      data/ade/ADEChallengeData2016  ball         box     tent      sky, g
 cityscapes  data/cityscapes/               bicycle      car     person    sky, road
 imagenet    data/imagenet                  soccer ball  crate   volcano   -
 
-Each image has 1 to 4 shapes (imagenet: one) that may hide parts of each other, on
-noise, lines and small blobs; every annotation describes the visible part. --texture,
---clutter, --scale, --occlusion and --occluders make them harder to tell. Blobs are
-unlabeled where the dataset knows that (ade20k: 0, cityscapes: static). Image i of a
-split depends only on --seed, --size, the split, i and what makes it harder; the same
-command writes the same bytes as long as numpy, OpenCV and Pillow stay the same.
-make_shapes.json, next to the data, keeps the arguments: a finished set is not written
-again.
+Each image has 1 to 4 shapes (imagenet: one) that may hide a fifth of each other, on
+noise, lines and small blobs; every annotation describes the visible part. Blobs are
+unlabeled where the dataset knows that (ade20k: 0, cityscapes: static). The same command
+writes the same images as long as numpy, OpenCV and Pillow stay the same; more of them
+change no others. make_shapes.json, next to the data, keeps the arguments: a finished
+set is not written again.
 """
 
 import colorsys
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -34,61 +33,62 @@ from rich.progress import track
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser, errors_in_one_line, number, output_folder
-from mmlinattn_tools.own_folder import read_record, remove, write_record
+from mmlinattn_tools.cli import (
+    Parser,
+    claim_folder,
+    errors_in_one_line,
+    number,
+    output_folder,
+)
 
 RECORD = 'make_shapes.json'
-DRAFT = '.make_shapes'
-MIN_SIDE = 32  # mmdet's base configs drop smaller images
-MAX_SIDE = 8192  # 4 bytes a pixel, in several copies
 SPLITS = ('train', 'val')
 # Corners, and radius of the circumscribed circle, of regular polygons of unit area.
 SHAPES = dict(circle=(36, 0.567), square=(4, 0.707), triangle=(3, 0.877))
 MAX_SHADE = 70  # of 255, of a texture's stripes
 MAX_TURN = np.pi / 12  # either way from upright
+MAX_HIDDEN = 0.2  # of the area of a shape
 
 
 # --------------------------------------------------------------------- scenes
 def fill(canvas, polygon, value):
     """A copy of the (H, W) or (H, W, 3) uint8 canvas with the polygon filled."""
-    # Pillow's rule for border pixels is the one of cityscapesscripts.
     image = Image.fromarray(canvas)
     ImageDraw.Draw(image).polygon(polygon, fill=value)
     return np.array(image)
 
 
 class Scene:
-    """An image and the polygons it was painted from.
+    """An image and what is seen in it.
 
     Attributes:
         size: Width and height in pixels.
         image: (H, W, 3) uint8, RGB.
-        index: (H, W) uint8, for each pixel the position in ``regions`` of the
-            region seen there.
-        regions: Kind (a key of SHAPES, or sky, ground, clutter) and polygon of each;
-            later ones hide earlier ones.
+        index: (H, W) uint8, for each pixel the position in ``kinds`` of the region
+            seen there.
+        kinds: Kind (a key of SHAPES, or sky, ground, clutter) of each region; later
+            ones hide earlier ones.
     """
 
     def __init__(self, size):
         self.size = size
         self.image = np.zeros((size[1], size[0], 3), np.uint8)
         self.index = np.zeros((size[1], size[0]), np.uint8)
-        self.regions = []
+        self.kinds = []
 
     def paint(self, kind, polygon, color):
         """Add a region on top."""
         self.image = fill(self.image, polygon, color)
-        self.index = fill(self.index, polygon, len(self.regions))
-        self.regions.append((kind, polygon))
+        self.index = fill(self.index, polygon, len(self.kinds))
+        self.kinds.append(kind)
 
     def label_map(self, values):
-        """(H, W) or (H, W, C) uint8: the value of the kind seen at each pixel."""
-        table = np.array([values[kind] for kind, _ in self.regions], np.uint8)
-        return table[self.index]
+        """(H, W) uint8: the value of the kind seen at each pixel."""
+        return np.array([values[kind] for kind in self.kinds], np.uint8)[self.index]
 
     def shapes(self):
         """Kind and visible mask, (H, W) uint8 of 0 and 1, of each shape."""
-        for i, (kind, _) in enumerate(self.regions):
+        for i, kind in enumerate(self.kinds):
             if kind in SHAPES:
                 yield kind, (self.index == i).astype(np.uint8)
 
@@ -115,27 +115,19 @@ def ring(radii, turn=0.0, stretch=1.0):
     return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
 
 
-def blob(rng, least, most):
-    """Corners of a small irregular polygon, relative to the image's shorter side."""
-    return rng.uniform(least, most) * rng.uniform(0.5, 1, rng.integers(5, 10))
-
-
-def to_polygon(corners):
-    return [tuple(corner) for corner in np.round(corners).astype(int).tolist()]
-
-
 def place(rng, corners, size):
     """Move the corners to a random place inside the image and round them."""
     corners = corners - corners.min(axis=0)
     free = np.subtract(size, 1) - corners.max(axis=0)
-    return to_polygon(corners + rng.uniform(0, np.maximum(free, 0)))
+    corners = np.round(corners + rng.uniform(0, np.maximum(free, 0))).astype(int)
+    return [tuple(corner) for corner in corners.tolist()]
 
 
-def still_visible(index, areas, occlusion):
+def still_visible(index, areas):
     """Whether each shape shows enough of its area, in one piece without holes."""
     for i, area in areas.items():
         mask = (index == i).astype(np.uint8)
-        if mask.sum() < (1 - occlusion) * area:
+        if mask.sum() < (1 - MAX_HIDDEN) * area:
             return False
         pieces, _ = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
         if len(pieces) != 1:
@@ -157,27 +149,24 @@ def draw_background(rng, scene, clutter):
         color = rng.integers(0, 256, 3).tolist()
         cv2.line(scene.image, *ends, color, thickness=int(rng.integers(1, 3)))
     for _ in range(round(clutter * rng.integers(5, 13))):
-        corners = ring(min(scene.size) * blob(rng, 0.02, 0.06))
+        size = min(scene.size) * rng.uniform(0.02, 0.06)
+        corners = ring(size * rng.uniform(0.5, 1, rng.integers(5, 10)))
         polygon = place(rng, corners, scene.size)
         scene.paint('clutter', polygon, vivid_color(rng, [sky, ground]))
     return [sky, ground]
 
 
-def draw_shapes(rng, scene, kinds, scale, occlusion, colors):
-    """Paint shapes back to front; the first always, others where they fit.
-
-    Returns:
-        dict[int, int]: Area of each in pixels, by its position in ``scene.regions``.
-    """
-    areas = {}
+def draw_shapes(rng, scene, kinds, scale, colors):
+    """Paint shapes back to front; the first always, others where they fit."""
+    areas = {}  # in pixels, by position in scene.kinds
     for kind in kinds:
         corners, unit = SHAPES[kind]
         for _ in range(50):
             radii = np.full(corners, rng.uniform(*scale) * min(scene.size) * unit)
             outer = ring(radii, rng.uniform(-MAX_TURN, MAX_TURN), rng.uniform(0.8, 1))
-            polygon, position = place(rng, outer, scene.size), len(scene.regions)
+            polygon, position = place(rng, outer, scene.size), len(scene.kinds)
             index = fill(scene.index, polygon, position)
-            if still_visible(index, areas, occlusion):
+            if still_visible(index, areas):
                 break
         else:
             continue
@@ -187,26 +176,11 @@ def draw_shapes(rng, scene, kinds, scale, occlusion, colors):
         areas[position] = int(mask.sum())
         # A dark rim keeps shapes of like colors apart where they overlap.
         scene.image[mask > cv2.erode(mask, np.ones((3, 3)), borderValue=0)] //= 2
-    return areas
-
-
-def draw_occluders(rng, scene, areas, occluders, occlusion, colors):
-    """Paint blobs over the shapes, each where it leaves enough of them visible."""
-    for _ in range(occluders):
-        for _ in range(10):
-            radii = blob(rng, 0.04, 0.12)
-            places = np.argwhere(np.isin(scene.index, list(areas)))[:, ::-1]
-            corners = np.round(rng.choice(places) + ring(min(scene.size) * radii))
-            polygon = to_polygon(np.clip(corners, 0, np.subtract(scene.size, 1)))
-            index = fill(scene.index, polygon, len(scene.regions))
-            if still_visible(index, areas, occlusion):
-                scene.paint('clutter', polygon, vivid_color(rng, colors))
-                break
 
 
 def stripes(rng, scene, texture):
     """(H, W, 3) to add to the image: stripes of their own on every region."""
-    num, at = len(scene.regions), scene.index
+    num, at = len(scene.kinds), scene.index
     period = min(scene.size) * rng.uniform(0.03, 0.12, num)
     angle, phase = rng.uniform(0, np.pi, num), rng.uniform(0, 2 * np.pi, num)
     tint = MAX_SHADE * texture * rng.uniform(0.4, 1, (num, 3))
@@ -219,8 +193,7 @@ def draw_scene(rng, kinds, args):
     """Draw shapes, keys of SHAPES from back to front, on a cluttered background."""
     scene = Scene(args.size)
     colors = draw_background(rng, scene, args.clutter)
-    areas = draw_shapes(rng, scene, kinds, args.scale, args.occlusion, colors)
-    draw_occluders(rng, scene, areas, args.occluders, args.occlusion, colors)
+    draw_shapes(rng, scene, kinds, args.scale, colors)
     width, height = args.size
     noise = rng.normal(0, 12, (height // 16 + 2, width // 16 + 2, 3))
     noise = cv2.resize(noise, tuple(args.size), interpolation=cv2.INTER_CUBIC)
@@ -247,20 +220,9 @@ def draw_split(split, args):
 # -------------------------------------------------------------------- writers
 COCO_IDS = dict(circle=37, square=84, triangle=38)
 COCO_UNUSED_IDS = {12, 26, 29, 30, 45, 66, 68, 69, 71, 83}
-# Supercategories in the order of the classes, and how many classes each has.
-COCO_GROUPS = ['person', 'vehicle', 'outdoor', 'animal', 'accessory', 'sports']
-COCO_GROUPS += ['kitchen', 'food', 'furniture', 'electronic', 'appliance', 'indoor']
-COCO_GROUP_SIZES = [1, 8, 5, 10, 5, 10, 7, 10, 6, 6, 5, 7]
 ADE20K_LABELS = dict(clutter=0, sky=3, ground=10, circle=120, square=42, triangle=115)
-# Name, id, id in training, and color.
-CITYSCAPES_LABELS = dict(
-    clutter=('static', 4, 255, (0, 0, 0, 255)),
-    ground=('road', 7, 0, (128, 64, 128, 255)),
-    sky=('sky', 23, 10, (70, 130, 180, 255)),
-    triangle=('person', 24, 11, (220, 20, 60, 255)),
-    square=('car', 26, 13, (0, 0, 142, 255)),
-    circle=('bicycle', 33, 18, (119, 11, 32, 255)),
-)
+CITYSCAPES_IDS = dict(clutter=4, sky=23, ground=7, circle=33, square=26, triangle=24)
+TRAIN_IDS = dict(clutter=255, sky=10, ground=0, circle=18, square=13, triangle=11)
 CITYSCAPES_THINGS = dict(
     person=24, rider=25, car=26, truck=27, bus=28, train=31, motorcycle=32, bicycle=33
 )
@@ -270,12 +232,12 @@ IMAGENET_CLASSES = dict(
 
 
 def save(content, path):
-    """Save an (H, W[, C]) array as an image, or else a text or JSON."""
+    """Save an (H, W[, C]) array as an image, or else a text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, np.ndarray):
         Image.fromarray(content).save(path, quality=90)
     else:
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        path.write_text(content)
 
 
 def outline(mask):
@@ -287,48 +249,49 @@ def outline(mask):
     return np.round((points + 0.5) / 3, 2).tolist()
 
 
-def annotate(annotations, mask, **fields):
-    """Add the COCO annotation of a mask."""
-    fields.update(id=len(annotations) + 1, area=int(mask.sum()))
-    fields.update(bbox=list(map(float, cv2.boundingRect(mask))), iscrowd=0)
-    annotations.append(fields)
+def annotate(content, scene, name, ids, encode):
+    """Add a scene to the content of a COCO file, each mask as ``encode`` gives it."""
+    images, annotations = content['images'], content['annotations']
+    width, height = scene.size
+    info = dict(id=len(images) + 1, file_name=name, width=width, height=height)
+    images.append(info)
+    for kind, mask in scene.shapes():
+        shape = dict(
+            id=len(annotations) + 1,
+            image_id=info['id'],
+            category_id=ids[kind],
+            segmentation=encode(mask),
+            area=int(mask.sum()),
+            bbox=list(map(float, cv2.boundingRect(mask))),
+            iscrowd=0,
+        )
+        annotations.append(shape)
 
 
 def coco_categories(layout):
     """Ids of the shapes, and the categories."""
     if layout == 'shapes':
         ids = {kind: i for i, kind in enumerate(SHAPES, 1)}
-        return ids, [dict(supercategory='shape', id=ids[x], name=x) for x in SHAPES]
+        return ids, [dict(id=ids[name], name=name) for name in SHAPES]
     from mmdet.datasets import CocoDataset  # seconds; the other layouts do without
 
-    groups = np.repeat(COCO_GROUPS, COCO_GROUP_SIZES).tolist()
     numbers = (i for i in range(1, 91) if i not in COCO_UNUSED_IDS)
-    rows = zip(groups, numbers, CocoDataset.METAINFO['classes'])
-    return COCO_IDS, [dict(supercategory=x, id=i, name=name) for x, i, name in rows]
+    rows = zip(numbers, CocoDataset.METAINFO['classes'])
+    return COCO_IDS, [dict(id=i, name=name) for i, name in rows]
 
 
 def write_coco(root, args):
     """Write {train,val}2017/*.jpg and annotations/instances_{train,val}2017.json."""
     ids, categories = coco_categories(args.layout)
     for split in SPLITS:
-        images, annotations = [], []
-        for image_id, scene in enumerate(draw_split(split, args), 1):
-            name = f'{image_id:012d}.jpg'
+        info = dict(description=f'Shapes in the layout of COCO {split}2017')
+        content = dict(info=info, images=[], annotations=[], categories=categories)
+        for i, scene in enumerate(draw_split(split, args), 1):
+            name = f'{i:012d}.jpg'
             save(scene.image, root / f'{split}2017' / name)
-            width, height = scene.size
-            info = dict(id=image_id, file_name=name, width=width, height=height)
-            images.append(dict(info, license=1, date_captured='2017-01-01 00:00:00'))
-            for kind, mask in scene.shapes():
-                common = dict(image_id=image_id, category_id=ids[kind])
-                annotate(annotations, mask, segmentation=[outline(mask)], **common)
-        content = dict(
-            info=dict(description=f'Shapes in the layout of COCO {split}2017'),
-            licenses=[dict(id=1, name='Apache License 2.0', url='')],
-            images=images,
-            annotations=annotations,
-            categories=categories,
-        )
-        save(content, root / 'annotations' / f'instances_{split}2017.json')
+            annotate(content, scene, name, ids, lambda mask: [outline(mask)])
+        path = root / 'annotations' / f'instances_{split}2017.json'
+        save(json.dumps(content), path)
 
 
 def write_ade20k(root, args):
@@ -344,42 +307,33 @@ def write_cityscapes(root, args):
     """Write leftImg8bit, gtFine and annotations/instancesonly_*_{train,val}.json."""
     from pycocotools import mask as mask_utils  # the other layouts do without
 
-    names, ids, train_ids, colors = (
-        {kind: label[i] for kind, label in CITYSCAPES_LABELS.items()} for i in range(4)
-    )
+    def encode(mask):
+        rle = mask_utils.encode(np.asfortranarray(mask))
+        return dict(rle, counts=rle['counts'].decode())
+
+    ids = CITYSCAPES_IDS
+    categories = [dict(id=i, name=name) for name, i in CITYSCAPES_THINGS.items()]
     for split, city in zip(SPLITS, ('aachen', 'frankfurt')):
-        images, annotations = [], []
-        for image_id, scene in enumerate(draw_split(split, args), 1):
-            stem = f'{city}/{city}_{image_id:06d}_000019'
+        content = dict(images=[], annotations=[], categories=categories)
+        for i, scene in enumerate(draw_split(split, args), 1):
+            stem = f'{city}/{city}_{i:06d}_000019'
+            name = f'{stem}_leftImg8bit.png'
+            save(scene.image, root / 'leftImg8bit' / split / name)
+            annotate(content, scene, name, ids, encode)
             label_ids = scene.label_map(ids)
             instance_ids = label_ids.astype(np.uint16)
             seen = dict.fromkeys(SHAPES, 0)
             for kind, mask in scene.shapes():
                 instance_ids[mask > 0] = ids[kind] * 1000 + seen[kind]
                 seen[kind] += 1
-                rle = mask_utils.encode(np.asfortranarray(mask))
-                rle['counts'] = rle['counts'].decode()
-                common = dict(image_id=image_id, category_id=ids[kind])
-                annotate(annotations, mask, segmentation=rle, **common)
-            width, height = scene.size
-            name = f'{stem}_leftImg8bit.png'
-            info = dict(id=image_id, file_name=name, height=height, width=width)
-            images.append(dict(info, segm_file=f'{stem}_gtFine_labelIds.png'))
-            save(scene.image, root / 'leftImg8bit' / split / name)
-            polygons = [dict(label=names[x], polygon=y) for x, y in scene.regions]
-            info = dict(imgHeight=height, imgWidth=width)
-            for name, content in (
-                ('labelIds.png', label_ids),
-                ('labelTrainIds.png', scene.label_map(train_ids)),
-                ('instanceIds.png', instance_ids),
-                ('color.png', scene.label_map(colors)),
-                ('polygons.json', dict(info, objects=polygons)),
+            for name, labels in (
+                ('labelIds', label_ids),
+                ('labelTrainIds', scene.label_map(TRAIN_IDS)),
+                ('instanceIds', instance_ids),
             ):
-                save(content, root / 'gtFine' / split / f'{stem}_gtFine_{name}')
-        categories = [dict(id=i, name=name) for name, i in CITYSCAPES_THINGS.items()]
-        content = dict(images=images, categories=categories, annotations=annotations)
+                save(labels, root / 'gtFine' / split / f'{stem}_gtFine_{name}.png')
         name = f'instancesonly_filtered_gtFine_{split}.json'
-        save(content, root / 'annotations' / name)
+        save(json.dumps(content), root / 'annotations' / name)
 
 
 def write_imagenet(root, args):
@@ -398,6 +352,8 @@ def write_imagenet(root, args):
 
 WRITERS = dict(coco=write_coco, shapes=write_coco, ade20k=write_ade20k)
 WRITERS.update(cityscapes=write_cityscapes, imagenet=write_imagenet)
+FOLDERS = ('train2017', 'val2017', 'annotations', 'images', 'leftImg8bit', 'gtFine')
+FOLDERS += ('train', 'val', 'meta')
 
 
 # --------------------------------------------------------------- command line
@@ -406,13 +362,14 @@ def parse_args(argv=None):
     add = parser.add_argument
     add('--layout', required=True, choices=WRITERS)
     add('--out', required=True, type=output_folder, help='the data_root')
-    count, side = number(int, 1, 10**7), number(int, MIN_SIDE, MAX_SIDE)
+    # mmdet's base configs drop smaller images
+    count, side = number(int, 1, 10**7), number(int, 32, 8192)
     add('--num-train', type=count, default=240, help='training images (240)')
     add('--num-val', type=count, default=60, help='validation images (60)')
     add('--seed', type=number(int, 0, 2**63), default=0, help='default: 0')
     text = 'width and height of the images (cityscapes: 256 128, others: 192 192)'
     add('--size', type=side, nargs=2, metavar=('W', 'H'), help=text)
-    text = 'replace shapes that this tool wrote with other arguments'
+    text = 'replace the folders of shapes that were made with other arguments'
     add('--overwrite', action='store_true', help=text)
     add = parser.add_argument_group('what makes shapes harder to tell').add_argument
     text = 'strength of stripes on shapes and background, 0 (none) to 1'
@@ -422,54 +379,35 @@ def parse_args(argv=None):
     text = "square root of a shape's area over the shorter side (0.25 0.42)"
     scale = number(float, 0.08, 0.62)  # every shape up to the latter fits
     add('--scale', type=scale, nargs=2, metavar=('MIN', 'MAX'), help=text)
-    text = 'the most of a shape that others may hide (0.2)'
-    add('--occlusion', type=number(float, 0, 0.8), default=0.2, help=text)
-    text = 'blobs in front of the shapes, as far as --occlusion allows (0)'
-    add('--occluders', type=number(int, 0, 20), default=0, help=text)
     args = parser.parse_args(argv)
     if args.size is None:
         args.size = [256, 128] if args.layout == 'cityscapes' else [192, 192]
     if args.scale is None:
         args.scale = [0.45, 0.62] if args.layout == 'imagenet' else [0.25, 0.42]
-    if args.scale[0] > args.scale[1]:
-        parser.error(f'argument --scale: MIN is greater than MAX, got {args.scale}')
+    args.scale = sorted(args.scale)
     return args
 
 
 def make_shapes(args):
-    """Write the dataset; a killed run starts again, a finished one is left alone.
-
-    Returns:
-        bool: Whether anything had to be written.
-
-    Raises:
-        FileExistsError: If the folder holds anything else, or a finished set with
-            other arguments and ``overwrite`` is not set.
-    """
-    out, no_argument = args.out, ('out', 'overwrite', 'debug')
+    """Write the dataset, and return whether anything had to be written; a killed run
+    starts again, a finished one is left alone."""
+    no_argument = 'out', 'overwrite', 'debug'
     asked = {key: x for key, x in vars(args).items() if key not in no_argument}
-    record = read_record(out, RECORD)
-    files = record.get('files', [])
-    if record.get('complete'):
-        same = record.items() >= asked.items()
-        if same and all((out / name).is_file() for name in files):
-            return False
-        if not same and not args.overwrite:
-            raise FileExistsError(
-                f'{out} holds shapes made with other arguments: give --overwrite to '
-                'replace them, or another --out'
-            )
-    remove(out, [*files, DRAFT])
-    write_record(out, RECORD, files=[], **asked)
-    WRITERS[args.layout](out / DRAFT, args)
-    new = [x for x in (out / DRAFT).rglob('*') if x.is_file()]
-    files = [x.relative_to(out / DRAFT).as_posix() for x in new]
-    write_record(out, RECORD, files=files, **asked)
-    for path, name in zip(new, files):
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        path.replace(out / name)
-    remove(out, [DRAFT])
-    write_record(out, RECORD, files=files, complete=True, **asked)
+    claim_folder(args.out, RECORD)
+    record = args.out / RECORD
+    found = record.read_text()  # empty until a set is finished
+    if found == json.dumps(asked):
+        return False
+    if found and not args.overwrite:
+        raise FileExistsError(
+            f'{args.out} holds shapes made with other arguments: give --overwrite to '
+            'replace them, or another --out'
+        )
+    record.write_text('')
+    for folder in FOLDERS:
+        shutil.rmtree(args.out / folder, ignore_errors=True)
+    WRITERS[args.layout](args.out, args)
+    record.write_text(json.dumps(asked))
     return True
 
 

@@ -65,12 +65,9 @@ def parse_args(argv=None):
     )
     parser.add_argument(
         '--verify',
-        nargs='*',
-        type=SIDE,
-        metavar='SIDE',
-        help='compare the outputs of the file and of the model, on random images of '
-        'the size H W; default: 33 and 65 pixels more than --shape, or that size for '
-        '--format export',
+        action='store_true',
+        help='compare the outputs of the file and of the model, on a random image that '
+        'is 33 and 65 pixels larger than --shape, or of that size for --format export',
     )
     parser.add_argument(
         '--tolerance',
@@ -96,14 +93,6 @@ def parse_args(argv=None):
     add_overwrite(parser)
     add_cfg_options(parser, 'model.backbone.num_iters=10')
     args = parser.parse_args(argv)
-    if args.verify is not None and len(args.verify) not in (0, 2):
-        parser.error(f'--verify takes H and W or nothing, got {len(args.verify)} sides')
-    any_size = FORMATS[args.format].any_size
-    if not args.verify and args.verify is not None:
-        height, width = args.shape
-        args.verify = [height + 33, width + 65] if any_size else args.shape
-    if args.verify not in (None, args.shape) and not any_size:
-        parser.error(f'--format {args.format} is for the one size {args.shape}')
     if args.int8 and args.format != 'onnx':
         parser.error(f'--int8 needs --format onnx, got {args.format}')
     return args
@@ -112,8 +101,10 @@ def parse_args(argv=None):
 def verify(model, run, args):
     """Prints the parity at a second size; whether it is within the tolerance."""
     torch.manual_seed(0)
-    differences = parity(model, run, torch.randn(1, model.in_channels, *args.verify))
-    height, width = args.verify
+    height, width = args.shape
+    if FORMATS[args.format].any_size:
+        height, width = height + 33, width + 65
+    differences = parity(model, run, torch.randn(1, model.in_channels, height, width))
     print(f'parity at {height} x {width}, relative to the largest entry:')
     for name, difference in differences.items():
         print(f'  {name}: {difference:.1e}')
@@ -138,11 +129,7 @@ def run(args):
         model = getattr(model, 'backbone', model)
     model = ExportedModel(model)
     preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
-    notes = {
-        key: value
-        for key, value in (preprocessor or {}).items()
-        if key in NOTED and value is not None
-    }
+    notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
     path.parent.mkdir(parents=True, exist_ok=True)
     runner = export(model, path, args.format, tuple(args.shape), notes)
     if args.int8:
@@ -151,7 +138,7 @@ def run(args):
         whole.unlink()
         runner = FORMATS['onnx'].open(path)
     print(f'{path}: {path.stat().st_size / 1e6:.1f} MB')
-    return args.verify is None or verify(model, runner, args) or args.int8
+    return not args.verify or verify(model, runner, args) or args.int8
 
 
 def main(argv=None):

@@ -1,26 +1,19 @@
-"""See what models predict, and what their attentions look at, in a page or in files.
+"""Serve a page that shows what models predict, and what their attentions look at.
 
-Without an IMAGE it serves a page on this machine: choose up to three models and their
-checkpoints, choose a picture or upload one, and see the predictions side by side;
-click a pixel to see what the attention of each layer gives to it; draw the frequency
-curves. The page offers the configs, checkpoints and pictures that are named here and
-opens no other file. It needs gradio: pip install -r requirements/demo.txt
-
-With an IMAGE, a CONFIG and a CHECKPOINT ('none' for random weights) it writes the same
-to --out, without a browser: IMAGE_predictions.png, IMAGE_attention.png,
-IMAGE_frequencies.png, and IMAGE_demo.json with the numbers drawn.
+Choose up to three models and their checkpoints, choose a picture or upload one, and
+see the predictions side by side; click a pixel to see what the attention of each layer
+gives to it; draw the frequency curves. The page offers the configs, checkpoints and
+pictures that are named here and opens no other file. It needs gradio: pip install -r
+requirements/demo.txt
 
 Checkpoints are read without running code in them; a config is a Python program, and
 reading it runs it.
 
-examples:
+example:
   python tools/misc/demo.py --configs work_dirs/quickstart/train \\
       --checkpoints work_dirs/quickstart/train --images photos
-  python tools/misc/demo.py photo.jpg configs/elfatt/swin-t-elfatt_in1k.py \\
-      swin-t-elfatt.pth --at 0.3,0.6 --out work_dirs/demo
 """
 
-import argparse
 import os
 import signal
 import socket
@@ -29,12 +22,13 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from matplotlib import rc_context
 from PIL import Image, ImageOps
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
 
-from analysis_tools.attention_heatmap import attention_rows, draw_attention, numbers_of
+from analysis_tools.attention_heatmap import attention_rows, draw_attention
 from analysis_tools.compare_predictions import (
     add_score,
     draw_predictions,
@@ -42,27 +36,24 @@ from analysis_tools.compare_predictions import (
     read_pixels,
 )
 from analysis_tools.frequency_report import draw_frequencies, measure_frequencies
-from mmlinattn_tools.cli import Parser, number
-from mmlinattn_tools.looking import Subject, add_common_arguments, position, run
+from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
+from mmlinattn_tools.cli import Parser, errors_in_one_line, number
+from mmlinattn_tools.figures import STYLE
+from mmlinattn_tools.looking import IMAGES, Subject, add_model_arguments
 
 NONE = 'none'
 MODELS = 3
 KEPT = 4  # models that stay in memory
 WEIGHTS = ('.pth', '.pt', '.safetensors')
-PICTURES = ('.bmp', '.jpeg', '.jpg', '.png', '.webp')
 FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP')
 MEGABYTES = 30  # of an upload
 SMALLEST = 32  # pixels, the least that a backbone takes
-LARGEST_RATIO = 10  # of the longer side to the shorter one
 # No config among these is one of a whole model that is to be chosen.
 NOT_CONFIGS = {'_base_', 'vis_data', '__pycache__', '__init__.py'}
 
 
 def parse_args(argv=None):
-    parser = Parser(
-        description=__doc__, usage='%(prog)s [IMAGE CONFIG CHECKPOINT] [options]'
-    )
-    parser.add_argument('files', nargs='*', metavar='FILE', help=argparse.SUPPRESS)
+    parser = Parser(description=__doc__)
     folder = os.path.relpath(ROOT / 'configs')
     for option, default, text in (
         ('--configs', [folder], f'configs to choose from (default: {folder})'),
@@ -95,23 +86,9 @@ def parse_args(argv=None):
         metavar='N',
         help='the largest picture that is taken (default: %(default)g)',
     )
-    parser.add_argument(
-        '--at',
-        type=position,
-        default=(0.5, 0.5),
-        metavar='X,Y',
-        help='with files, the query whose attention is drawn: its place from the left '
-        'and from the top as parts of the sides, 0 to 1 (default: 0.5,0.5)',
-    )
     add_score(parser)
-    add_common_arguments(parser, 'demo')
-    args = parser.parse_args(argv)
-    if len(args.files) not in (0, 3):
-        parser.error(
-            'give IMAGE CONFIG CHECKPOINT, or none of them for the page; got '
-            f'{len(args.files)}: {" ".join(args.files)}'
-        )
-    return args
+    add_model_arguments(parser)
+    return parser.parse_args(argv)
 
 
 def find_files(option, places, endings):
@@ -140,57 +117,19 @@ def check_picture(path, megapixels):
     """
     try:
         with Image.open(path, formats=FORMATS) as image:
-            small, large = sorted(image.size)
-            right = small >= SMALLEST and large <= LARGEST_RATIO * small
-            if not right or small * large > megapixels * 1e6:
-                raise ValueError(f'it has {image.width} x {image.height} pixels')
+            width, height = image.size
+            if min(image.size) < SMALLEST or width * height > megapixels * 1e6:
+                raise ValueError(f'it has {width} x {height} pixels')
             return ImageOps.exif_transpose(image).convert('RGB').size
     except Exception as error:  # whatever a decoder raises
         raise ValueError(
             f'image={path.name!r}: {error}. Give {", ".join(FORMATS)} of up to '
-            f'{megapixels:g} megapixels, with sides of {SMALLEST} pixels or more that '
-            f'differ by a factor of {LARGEST_RATIO} or less'
+            f'{megapixels:g} megapixels, with sides of {SMALLEST} pixels or more'
         ) from error
 
 
-def load(args, config, checkpoint):
-    random = checkpoint == NONE
-    weights = 'random weights' if random else Path(checkpoint).name
-    return Subject(
-        config,
-        None if random else checkpoint,
-        f'{Path(config).stem}\n({weights})',
-        args.shape,
-        args.device,
-        whole=True,
-    )
-
-
-def frequencies_of(subject, path):
-    return dict(subject.describe(), blocks=measure_frequencies(subject, path))
-
-
-def draw_files(args):
-    path, config, checkpoint = Path(args.files[0]).expanduser(), *args.files[1:]
-    check_picture(path, args.max_megapixels)
-    subject = load(args, config, checkpoint)
-    prediction = predict(subject, path, args.score)
-    rows = attention_rows(subject, path, [args.at])
-    frequencies = [frequencies_of(subject, path)]
-    figure = draw_predictions(path, [subject.label], [prediction])
-    yield f'{path.stem}_predictions', figure, None
-    yield f'{path.stem}_attention', draw_attention(rows), None
-    yield f'{path.stem}_frequencies', draw_frequencies(frequencies), None
-    numbers = dict(
-        predictions=prediction[0],
-        attention=numbers_of([subject], rows),
-        frequencies=frequencies,
-    )
-    yield f'{path.stem}_demo', None, numbers
-
-
 def serve(args):
-    """Serves the page until it is ended; there are no files."""
+    """Serves the page until it is ended."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ['GRADIO_TEMP_DIR'] = folder
         os.environ.setdefault('GRADIO_ANALYTICS_ENABLED', 'False')
@@ -201,8 +140,7 @@ def serve(args):
             from starlette.middleware.trustedhost import TrustedHostMiddleware
         except ImportError:
             raise ImportError(
-                "demo.py's page needs the package gradio: pip install -r "
-                'requirements/demo.txt; with IMAGE CONFIG CHECKPOINT it works without'
+                'demo.py needs the package gradio: pip install -r requirements/demo.txt'
             ) from None
         # ends as Ctrl+C does, so that uploads do not outlive the page
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -218,12 +156,10 @@ def serve(args):
             server_name=args.host,
             server_port=args.port or None,
             max_file_size=MEGABYTES * 10**6,
-            share=False,
             show_api=False,
             show_error=True,
             app_kwargs=dict(middleware=middleware),
         )
-    return ()
 
 
 async def own_scripts_only(request, call_next):
@@ -239,8 +175,12 @@ def make_page(gradio, args):
     """The layout of the page, and what its parts do."""
     configs = find_files('--configs', args.configs, ['.py'])
     checkpoints = find_files('--checkpoints', args.checkpoints, WEIGHTS)
-    images = find_files('--images', args.images, PICTURES)
-    kept = lru_cache(KEPT)(lambda *names: load(args, *names))
+    images = find_files('--images', args.images, IMAGES)
+
+    @lru_cache(KEPT)
+    def load(config, checkpoint):
+        label = f'{Path(config).stem}\n({Path(checkpoint).name})'
+        return Subject(config, checkpoint, label, args.shape, args.device, whole=True)
 
     def show(path):
         """The picture, its path and size for what follows, and no figures."""
@@ -253,7 +193,7 @@ def make_page(gradio, args):
         pairs = [pair for pair in zip(names[::2], names[1::2]) if pair[0] != NONE]
         if not pairs:
             raise ValueError('no model is chosen: choose one')
-        return view[0], [kept(*pair) for pair in pairs]
+        return view[0], [load(*pair) for pair in pairs]
 
     def show_predictions(view, *names):
         path, subjects = chosen_models(view, names)
@@ -269,12 +209,11 @@ def make_page(gradio, args):
 
     def show_frequencies(view, *names):
         path, subjects = chosen_models(view, names)
-        return draw_frequencies([frequencies_of(x, path) for x in subjects])
+        return draw_frequencies(
+            [x.describe(blocks=measure_frequencies(x, path)) for x in subjects]
+        )
 
-    # no link to an API that is closed; a long name ends before the arrow
-    style = """footer {display: none !important}
-        input[role=listbox] {text-overflow: ellipsis; margin-right: 1.5em}"""
-    with gradio.Blocks(title='mmlinattn', css=style) as page:
+    with gradio.Blocks(title='mmlinattn') as page:
         gradio.Markdown(
             '# What models predict, and what their attentions look at\n'
             'Choose models, then a picture. Click the picture to see what the '
@@ -296,11 +235,7 @@ def make_page(gradio, args):
                     f'and {MEGABYTES} MB.'
                 )
                 chosen = gradio.Dropdown(
-                    images,
-                    value=None,
-                    label='or choose one',
-                    visible=bool(images),
-                    elem_id='chosen',
+                    images, value=None, label='or choose one', elem_id='chosen'
                 )
             with gradio.Column(scale=2):
                 models = []
@@ -343,7 +278,8 @@ def make_page(gradio, args):
 
 def main(argv=None):
     args = parse_args(argv)
-    run(args, draw_files if args.files else serve)
+    with errors_in_one_line(*LIBRARY_ERRORS), quiet(), rc_context(STYLE):
+        serve(args)
 
 
 if __name__ == '__main__':

@@ -6,7 +6,6 @@ any time: what is done already stays done.
 """
 
 import argparse
-import fcntl
 import hashlib
 import json
 import os
@@ -45,14 +44,15 @@ PROBE_TORCH = """if True:
     gpu = torch.cuda.is_available() or os.environ.get('FORCE_CUDA') == '1'
     print(json.dumps([tag, cuda, version, gpu, toolkit is not None]))"""
 PROBE_MMCV = """if True:
-    import mmcv.ops, sys, torch
-    device = sys.argv[1] if torch.cuda.is_available() else 'cpu'
-    boxes = torch.ones(1, 4, device=device)
-    mmcv.ops.nms(boxes, boxes[:, 0], 0.5)"""
-
-
-class EnvError(Exception):
-    """Something the user has to see to; the message says what."""
+    import mmcv.ops, torch
+    boxes = torch.ones(1, 4)
+    mmcv.ops.nms(boxes, boxes[:, 0], 0.5)
+    try:
+        boxes = boxes.cuda() if torch.cuda.is_available() else boxes
+        mmcv.ops.nms(boxes, boxes[:, 0], 0.5)
+    except RuntimeError:
+        print('WARNING: this mmcv is for CPUs only, detectors fail on a GPU: install',
+            'the toolkit of CUDA, remove the wheel and this environment, and repeat')"""
 
 
 def version_of(python):
@@ -65,27 +65,26 @@ def version_of(python):
     return done.stdout.decode().strip()
 
 
-def find_python(stack, wanted=None):
+def find_python(stack):
     """The interpreter of a stack's environment, or one to make it with."""
     folder, versions, _ = STACKS[stack]
     there = ROOT / folder / 'bin' / 'python'
     if os.path.lexists(there):
-        version = version_of(there)
-        if version in versions and version == version_of(wanted or there):
+        if version_of(there) in versions:
             return there
-        raise EnvError(f'{ROOT / folder} has another Python, or lost it: remove it')
+        raise RuntimeError(f'{ROOT / folder} has another Python, or lost it: remove it')
     # the first on PATH may be a shim of pyenv that does not start
     paths = os.environ.get('PATH', '').split(os.pathsep)
     paths += map(str, Path.home().glob('.pyenv/versions/*/bin'))
-    names = [*(f'python{version}' for version in versions), 'python3', 'python']
+    names = [f'python{version}' for version in versions]
     found = [shutil.which(name, path=path) for name in names for path in paths]
-    for python in [wanted] if wanted else filter(None, found):
+    for python in filter(None, [sys.executable, *found]):
         if version_of(python) in versions:
             return python
     best = f'python{versions[0]}'
-    raise EnvError(
+    raise RuntimeError(
         f'the {stack} stack needs Python {" or ".join(versions)} with ensurepip, and '
-        f'{f"PYTHON={wanted} is" if wanted else "there is"} none: install one '
+        'there is none: install one '
         f'(`sudo apt install {best}-venv {best}-dev`, `uv python install`, conda), or '
         'name one: make env PYTHON=/path/to/it'
     )
@@ -95,7 +94,7 @@ def run(*command, **env):
     """Runs a command, whose own output says what it does and what went wrong."""
     print('$', *command, flush=True)
     if subprocess.run(command, env={**os.environ, **env}).returncode:
-        raise EnvError(f'`{" ".join(map(str, command))}` failed: see above')
+        raise RuntimeError(f'`{" ".join(map(str, command))}` failed: see above')
 
 
 def install_mmcv(stack, python, pip):
@@ -118,25 +117,18 @@ def install_mmcv(stack, python, pip):
         options = ['--no-deps', '--no-cache-dir', '--no-build-isolation', '-w', shelf]
         try:
             run(*pip, 'wheel', '--find-links', page, *options, requirement, **env)
-        except EnvError:
+        except RuntimeError:
             compiler = shutil.which(os.environ.get('CXX', 'c++').split()[0])
             reason = 'see above' if compiler else 'no C++ compiler (`apt install g++`)'
-            raise EnvError(
+            raise RuntimeError(
                 f'{page} has no {requirement} for this Python, and it could not be '
                 f'built from source: {reason}'
             ) from None
     run(*pip, 'install', '--no-deps', '--force-reinstall', *shelf.glob(wheels))
-    probe = [python, '-I', '-c', PROBE_MMCV]
-    if subprocess.run([*probe, 'cpu']).returncode:
-        raise EnvError(
+    if subprocess.run([python, '-I', '-c', PROBE_MMCV]).returncode:
+        raise RuntimeError(
             f'the mmcv in {shelf} does not work with this torch: remove that folder; '
             'PIP_NO_BINARY=:all: builds it from source'
-        )
-    if gpu and subprocess.run([*probe, 'cuda'], capture_output=True).returncode:
-        print(
-            f'WARNING: the mmcv in {shelf} is for CPUs only, detectors will fail on a '
-            f'GPU: install the toolkit of CUDA ({cuda}), remove that folder and '
-            f'{python.parents[1]}, and run the same command again'
         )
 
 
@@ -157,31 +149,24 @@ def make(stack, base):
     pip = [python, '-m', 'pip', '--disable-pip-version-check']
     requirements = [f'requirements/{stack}{x}.txt' for x in ('', '-mmcv')]
     wanted = dict(stack=fingerprint(requirements), package=fingerprint(SOURCES))
-    folder.mkdir(exist_ok=True)
-    with open(folder / 'make-env.lock', 'w') as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = json.loads(stamp.read_text()) if stamp.exists() else {}
-        if done.get('stack') != wanted['stack']:
-            if not (folder / 'bin' / 'pip').exists():
-                if shutil.disk_usage(folder).free < 8 << 30:
-                    raise EnvError(f'{folder} needs 8 GB of disk, and fewer are free')
-                run(base, '-m', 'venv', folder)
-            run(*pip, 'install', '-r', ROOT / requirements[0])
-            install_mmcv(stack, python, pip)
-            stamp.write_text(json.dumps(dict(stack=wanted['stack'])))
-        if done != wanted:
-            with tempfile.TemporaryDirectory() as copy:
-                # mim would take what a build leaves in the tree for the package
-                shutil.copytree(ROOT, copy, ignore=not_sources, dirs_exist_ok=True)
-                # the modern stack has the dependencies by other names
-                options = ['--no-deps', '--no-build-isolation', '--force-reinstall']
-                run(*pip, 'install', '--quiet', *options, copy)
-            stamp.write_text(json.dumps(wanted))
+    done = json.loads(stamp.read_text()) if stamp.exists() else {}
+    if done.get('stack') != wanted['stack']:
+        if not (folder / 'bin' / 'pip').exists():
+            run(base, '-m', 'venv', folder)
+        run(*pip, 'install', '-r', ROOT / requirements[0])
+        install_mmcv(stack, python, pip)
+        stamp.write_text(json.dumps(dict(stack=wanted['stack'])))
+    if done != wanted:
+        with tempfile.TemporaryDirectory() as copy:
+            # mim would take what a build leaves in the tree for the package
+            for name in SOURCES:
+                place = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+                place(ROOT / name, Path(copy, name))
+            # the modern stack has the dependencies by other names
+            options = ['--no-deps', '--no-build-isolation', '--force-reinstall']
+            run(*pip, 'install', '--quiet', *options, copy)
+        stamp.write_text(json.dumps(wanted))
     print(f'{folder.name} is {"up to date" if done == wanted else "ready"}')
-
-
-def not_sources(folder, names):
-    return set(names) - SOURCES if Path(folder) == ROOT else ()
 
 
 def main(argv=None):
@@ -189,33 +174,27 @@ def main(argv=None):
     add = parser.add_argument
     stacks = 'openmmlab (Python 3.9 to 3.11) where its Python is found, else modern'
     add('--stack', choices=STACKS, help=f'default: {stacks}')
-    add('--python', help='the interpreter, instead of searching for one')
     add('--print-folder', action='store_true', help='only print the folder')
     add('--print-stacks', action='store_true', help='only print what can be made here')
     args = parser.parse_args(argv)
     os.environ.pop('PYTHONPATH', None)  # pip would take what is there for installed
-    found, why_not = {}, []
+    found = {}
     try:
         for stack in [args.stack] if args.stack else STACKS:
             try:
-                found[stack] = find_python(stack, args.python)
-            except EnvError as error:
-                why_not.append(str(error))
-            if found and not args.print_stacks:
-                break
+                found[stack] = find_python(stack)
+            except RuntimeError as error:
+                print('left out:', error, file=sys.stderr)
         if not found:
-            raise EnvError('; '.join(why_not))
+            raise RuntimeError('no stack has its Python')
         stack, python = next(iter(found.items()))
         if args.print_folder:
             print(STACKS[stack][0])
         elif args.print_stacks:
-            for reason in why_not:
-                print('left out:', reason, file=sys.stderr)
             print(*found)
         else:
-            print(f'{stack} stack with {python}', *why_not, sep='; ')
             make(stack, python)
-    except (EnvError, OSError) as error:
+    except (RuntimeError, OSError) as error:
         parser.exit(2, f'make env: error: {error}\n')
     except KeyboardInterrupt:
         parser.exit(130, '\nmake env: stopped; run the same command again to go on\n')

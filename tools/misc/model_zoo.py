@@ -11,14 +11,9 @@ COCO. What the papers print beside our counts is in docs/printed/.
 """
 
 import re
-import sys
 from pathlib import Path
 
 import yaml
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import Parser, errors_in_one_line
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = re.compile(
@@ -35,35 +30,25 @@ COUNTS = (
     ('parameters, M (paper)', 1e6, 'Parameters', 'params'),
     ('GFLOPs (paper)', 1e9, 'FLOPs', 'flops'),
 )
-TITLES = (
-    *('config', 'length', 'batch'),
-    *(title for title, *_ in COUNTS),
-    *(f'{title} (paper)' for title in METRICS.values()),
-    'source of the figures',
-)
 ZOO = Path('docs/model_zoo.md')
 
 
-def read_metafiles(root):
+def read_metafiles():
     """Entries of the metafiles that the index names, by the folder of their configs."""
-    index = yaml.safe_load((root / 'model-index.yml').read_bytes())
-    metafiles = [root / path for path in index['Import']]
+    index = yaml.safe_load((ROOT / 'model-index.yml').read_bytes())
+    metafiles = [ROOT / path for path in index['Import']]
     return {x.parent.name: yaml.safe_load(x.read_bytes())['Models'] for x in metafiles}
 
 
-def read_printed(root):
+def read_printed():
     """Rows of docs/printed by the name of their config, all figures as text."""
-    printed = {}
-    for path in sorted(root.glob('docs/printed/*.yml')):
-        paper = yaml.safe_load(path.read_bytes())
-        for table in paper['Tables']:
-            for row in table['Rows']:
-                name = row['config']
-                if name in printed:
-                    raise ValueError(f'{path}: config={name!r} has two rows')
-                source = f'[Table {table["Table"]}]({paper["Address"]})'
-                printed[name] = dict(row, source=source)
-    return printed
+    return {
+        row['config']: dict(row, source=f'[Table {table["Table"]}]({paper["Address"]})')
+        for path in ROOT.glob('docs/printed/*.yml')
+        for paper in [yaml.safe_load(path.read_bytes())]
+        for table in paper['Tables']
+        for row in table['Rows']
+    }
 
 
 def method_of(name):
@@ -101,15 +86,10 @@ def cells_of(entry, printed, folder):
 
 
 def render_table(entries, printed, folder):
-    """A table in Markdown, with one row for each config.
-
-    Args:
-        entries (list[dict]): Entries of a metafile.
-        printed (dict[str, dict]): What :func:`read_printed` returns.
-        folder (str): Path from the page to the root, such as '../../'.
-    """
+    """A table in Markdown, with one row for each config of a metafile's entries."""
     rows = [cells_of(entry, printed, folder) for entry in entries]
-    titles = [title for title in TITLES if any(title in row for row in rows)]
+    titles = dict.fromkeys(title for row in rows for title in row)
+    titles = sorted(titles, key='source of the figures'.__eq__)  # it comes last
     lines = [titles, ['---'] * len(titles)]
     lines += [[row.get(title, '') for title in titles] for row in rows]
     table = '\n'.join(f'| {" | ".join(map(str, cells))} |' for cells in lines)
@@ -126,12 +106,10 @@ def render_page(text, metafiles, printed, folder):
         start, family, methods, data, end = match.groups()
         entries = [
             entry
-            for entry in metafiles.get(family, [])
+            for entry in metafiles[family]
             if method_of(entry['Name']) in methods.split(',')
             and entry['Metadata']['Training Data'] == data
         ]
-        if not entries:
-            raise ValueError(f'{start.strip()}: no metafile has such models')
         return f'{start}{render_table(entries, printed, folder)}\n{end}'
 
     return TABLE.sub(replace, text)
@@ -158,24 +136,18 @@ def zoo_page(metafiles):
     return '\n'.join(parts)
 
 
-def render_all(root):
+def render_all():
     """Text of all pages with tables, by their path from the root of the repository."""
-    metafiles, printed = read_metafiles(root), read_printed(root)
+    metafiles, printed = read_metafiles(), read_printed()
     pages = {ZOO: zoo_page(metafiles)}
-    for path in sorted(root.glob('configs/*/README.md')):
-        pages[path.relative_to(root)] = path.read_text('utf-8')
+    for path in sorted(ROOT.glob('configs/*/README.md')):
+        pages[path.relative_to(ROOT)] = path.read_text('utf-8')
     return {
         path: render_page(text, metafiles, printed, '../' * (len(path.parts) - 1))
         for path, text in pages.items()
     }
 
 
-def main(argv=None):
-    Parser(description=__doc__).parse_args(argv)
-    with errors_in_one_line(OSError, ValueError):
-        for path, text in render_all(ROOT).items():
-            (ROOT / path).write_text(text, 'utf-8')
-
-
 if __name__ == '__main__':
-    main()
+    for path, text in render_all().items():
+        (ROOT / path).write_text(text, 'utf-8')

@@ -6,10 +6,10 @@ import os.path as osp
 import sys
 import traceback
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn
 
 from mmengine.config import DictAction
 
@@ -23,11 +23,9 @@ class Parser(argparse.ArgumentParser):
     """The argument parser of every tool.
 
     It reports an error in one line. It takes no abbreviations, because a misspelled
-    option could be the abbreviation of another one. With ``--debug``,
-    :func:`exit_with` shows the traceback. The description is printed as it is written.
+    option could be the abbreviation of another one. The description is printed as it
+    is written.
     """
-
-    debug = False
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault('formatter_class', argparse.RawDescriptionHelpFormatter)
@@ -35,14 +33,6 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             '--debug', action='store_true', help='show the traceback of an error'
         )
-
-    def parse_known_args(
-        self, args: Optional[Sequence[str]] = None, namespace: Any = None
-    ) -> tuple[Any, list[str]]:
-        """Parses as argparse does, and remembers ``--debug``."""
-        found, rest = super().parse_known_args(args, namespace)
-        Parser.debug = found.debug
-        return found, rest
 
     def error(self, message: str) -> NoReturn:
         """Ends the tool with one line on stderr and exit code 2."""
@@ -57,7 +47,7 @@ def one_line(message: object) -> str:
 def exit_with(error: BaseException) -> NoReturn:
     """Exits with code 2 and one line on stderr that says what is wrong with the input;
     with ``--debug`` the traceback comes before it."""
-    if Parser.debug:
+    if '--debug' in sys.argv:
         traceback.print_exception(type(error), error, error.__traceback__)
     # str() of a KeyError has quotes around the message
     message = error.args[0] if isinstance(error, KeyError) and error.args else error
@@ -110,19 +100,13 @@ def output_folder(text: str) -> Path:
 
 def _output(text: str) -> Path:
     path = Path(text).expanduser()
-    try:
-        there = next(x for x in (path, *path.absolute().parents) if x.exists())
-    except OSError as error:
-        raise ArgumentTypeError(str(error)) from error
-    if not text.strip():
-        raise ArgumentTypeError(f'{text!r} is not a path')
-    if there != path and not there.is_dir():
-        reason = f'{str(there)!r} is a file, not a folder'
-    elif not os.access(there, os.W_OK):
-        reason = f'no permission for {str(there)!r}'
-    else:
+    there = next(x for x in (path, *path.absolute().parents) if x.exists())
+    if (there == path or there.is_dir()) and os.access(there, os.W_OK):
         return path
-    raise ArgumentTypeError(f'{text!r} can not be written: {reason}')
+    raise ArgumentTypeError(
+        f'{text!r} can not be written: {str(there)!r} is a file, or you have no '
+        'permission for it'
+    )
 
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
@@ -136,11 +120,7 @@ def protect(args: argparse.Namespace, *paths: Path) -> None:
     """Ends the tool with one line if it would replace what others wrote.
 
     Figures and their numbers say that they are from here, so they can be drawn again.
-
-    Args:
-        args (argparse.Namespace): With ``overwrite``.
-        *paths (Path): Files that the tool will write, and folders for files of any
-            name.
+    A folder among the paths is for files of any name.
     """
     for path in [] if args.overwrite else paths:
         if path.is_dir() and any(path.iterdir()):
@@ -156,12 +136,25 @@ def _is_marked(path: Path) -> bool:
         return MARK.encode() in file.read(4096)
 
 
+def claim_folder(folder: Path, record: str) -> None:
+    """Marks a folder as a tool's own by a file in it, unless it holds others' files."""
+    if (folder / record).is_file():
+        return
+    if folder.is_dir() and any(folder.iterdir()):
+        raise FileExistsError(
+            f'{folder} is not an empty folder and was not written by this tool: give '
+            'another --out'
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / record).touch()
+
+
 def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
     """Adds the option that overrides entries of a config, with an example of one."""
     parser.add_argument(
         '--cfg-options',
         nargs='+',
-        type=_key_value,
+        type=key_value,
         action=DictAction,
         metavar='KEY=VALUE',
         help=f'options of the config to override, such as {example}; lists as '
@@ -170,7 +163,8 @@ def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
     )
 
 
-def _key_value(text: str) -> str:
+def key_value(text: str) -> str:
+    """Type of an argument that is KEY=VALUE."""
     if not text.partition('=')[1]:
         raise ArgumentTypeError(f'{text!r} is not KEY=VALUE')
     return text

@@ -114,12 +114,7 @@ def make_runner(cfg: Config) -> Runner:
 
 
 def begin_run(cfg: Config) -> None:
-    """Makes the folder of a run; processes that have no GPUs join on CPUs.
-
-    Raises:
-        OSError: If the folder can't be made.
-        ValueError: If the launcher does not work here.
-    """
+    """Makes the folder of a run; processes that have no GPUs join on CPUs."""
     run_on_cpus(cfg)
     try:
         os.makedirs(cfg.work_dir, exist_ok=True)
