@@ -129,7 +129,17 @@ THEIRS = {
 }
 
 
-@pytest.mark.parametrize('name', WITH_WEIGHTS)
+# larger sizes and longer training
+SELDOM = re.compile(r'(mlla-[sb]|ravlt-[bl]|swin-[sb]-inline)_|(mlla|ravlt).*-3x_')
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        pytest.param(x, marks=pytest.mark.full if SELDOM.search(x) else ())
+        for x in WITH_WEIGHTS
+    ],
+)
 def test_weights_fit(name, tmp_path):
     """A file of the library's model, or of the official code, is one of ours."""
     ours = build(str(ROOT / ENTRIES[name]['Config']))
@@ -139,7 +149,7 @@ def test_weights_fit(name, tmp_path):
         theirs = build(THEIRS[name], 'cpu').state_dict()
         state_dict = {key: x.to('meta') for key, x in theirs.items()}
     else:
-        family = re.findall(r'agent|flatten|swin', name)[-1]
+        family = re.findall(r'agent|flatten|inline|mlla|ravlt|swin', name)[-1]
         state_dict, _ = convert_back(ours.state_dict(), family)
         assert recognize(state_dict) == family
     place = 'state_dict' if any('backbone.' in x for x in state_dict) else 'model'

@@ -7,14 +7,21 @@ from urllib.parse import urlparse
 import pytest
 import torch
 
-from mmlinattn.models import CaiT, CSWinTransformer, SwinTransformer, VisionTransformer
+from mmlinattn.models import (
+    MLLA,
+    RAVLT,
+    CaiT,
+    CSWinTransformer,
+    SwinTransformer,
+    VisionTransformer,
+)
 from mmlinattn.weights import convert_back, load_pretrained, pretrained
 
 pytestmark = pytest.mark.modern
 
 # each model once, and each family of attentions
 QUICK = (
-    r'^(mask-rcnn_(swin-s-featscale|deit-s12)_|'
+    r'^(mask-rcnn_(swin-s-featscale|deit-s12|mlla-t|ravlt-t)_|'
     r'(mask-rcnn|retinanet|upernet)_c?swin-[tb]-elfatt|'
     r'mask-rcnn_c?swin-t-\w+_fpn_1x|cait-\w+-featscale_).*(1x_coco|1x_ade20k.*|in1k)$'
 )
@@ -32,17 +39,26 @@ MODELS = dict(
     deit=VisionTransformer,
     cait=partial(CaiT, out_type='cls_token'),
 )
-# names behind the addresses of FLatten's and Agent's authors, and the models
+# names behind addresses of the authors of other families, and their classifiers
 OTHERS = {
-    f'/{family}_{kind}_{arch[0]}.pth': (family, model, arch)
-    for family in ('flatten', 'agent')
+    f'/{family}_{kind}_{arch[0]}.pth': (family, partial(model, arch, attention=family))
+    for family in ('flatten', 'agent', 'inline')
     for kind, model, archs in (
         ('swin', SwinTransformer, ('tiny', 'base')),
         ('cswin', CSWinTransformer, ('t24181', 'b36292')),
     )
     for arch in archs
 }
-OWN = re.compile('elfatt|global|efficient|agent|flatten|local')
+OTHERS |= {
+    f'/mlla_{arch[0]}.pth': ('mlla', partial(MLLA, arch)) for arch in MLLA.arch_zoo
+}
+OTHERS |= {
+    f'/RAVLT_{arch[0].upper()}.pth': ('ravlt', partial(RAVLT, arch, out_norm=None))
+    for arch in RAVLT.arch_zoo
+}
+OWN = re.compile(
+    'elfatt|global|efficient|agent|flatten|inline|polaformer|mlla|ravlt|local'
+)
 
 
 @pytest.fixture(scope='module')
@@ -67,12 +83,10 @@ def test_weights_fit(name, config, meta_model, starts, monkeypatch):
     own = (OWN.findall(name) or ['local'])[0]
     if address in starts:
         family, arch = starts[address]
-        model, theirs = MODELS[family], 'local'
-        build = partial(model, arch=arch)
+        build, theirs = partial(MODELS[family], arch=arch), 'local'
     else:
-        theirs, model, arch = OTHERS[urlparse(address).fragment]
-        family = theirs
-        build = partial(model, arch=arch, attention=theirs)
+        family, build = OTHERS[urlparse(address).fragment]
+        theirs = family
     with torch.device('meta'):
         plain = build()
     weights = {f'backbone.{key}': x for key, x in plain.state_dict().items()}
@@ -82,6 +96,6 @@ def test_weights_fit(name, config, meta_model, starts, monkeypatch):
     monkeypatch.setattr(pretrained, 'print_log', lambda text, *_: said.append(text))
     load_pretrained(meta_model(name).backbone, 'official.pth')
     assert ('STARTS from' in said[0]) == (own != theirs)
-    if 'cswin' in name and own not in ('agent', 'flatten'):  # depths are the same
+    if 'cswin' in name and own != theirs and own != 'flatten':  # depths are the same
         initial = re.search('keep their initial values: (.*); not used', said[0])[1]
         assert set(re.findall(r'[a-z]+', initial)) <= {'norm', 'weight', 'bias', 'none'}
