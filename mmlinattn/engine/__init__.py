@@ -1,5 +1,6 @@
 from .hooks import (
     AtomicCheckpointHook,
+    MESAHook,
     OversmoothingHook,
     PretrainedBackboneHook,
     ReleaseMemoryHook,
@@ -13,6 +14,7 @@ __all__ = [
     'AtomicCheckpointHook',
     'CPUAmpOptimWrapper',
     'LayerDecayOptimWrapperConstructor',
+    'MESAHook',
     'OversmoothingHook',
     'PretrainedBackboneHook',
     'ReleaseMemoryHook',

@@ -79,7 +79,7 @@ from mmengine.registry import HOOKS
 @HOOKS.register_module()
 class MeanLoss(Hook):
     def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
-        losses = dist.all_gather(outputs['loss'].detach())
+        losses = dist.all_gather(sum(outputs.values()).detach())
         if dist.is_main_process():
             with open(f'{runner.work_dir}/losses.txt', 'a') as file:
                 print(float(sum(losses)) / len(losses), file=file)
@@ -168,6 +168,20 @@ def test_processes_without_gpus(run, tmp_path):
 def test_no_process_waits_for_unused_parameters(run, tmp_path, options):
     run(TOOLS / 'dist_train.sh', 'two.py', 2, '--cfg-options', *options)
     assert len(losses_of(tmp_path / 'work_dirs/two')) == 2
+
+
+def test_learning_from_the_averaged_model(run, tmp_path):
+    """After two steps it is another one than the model that trains."""
+    for name in ('one', 'two'):
+        path = tmp_path / f'{name}.py'
+        text = path.read_text().replace('max_iters=2', 'max_iters=4')
+        hook = "dict(type='mmlinattn.MESAHook', factor=9, begin=0)"
+        path.write_text(f"{text}custom_hooks += [dict(type='EMAHook'), {hook}]\n")
+    run(sys.executable, TOOLS / 'train.py', 'one.py')
+    run(TOOLS / 'dist_train.sh', 'two.py', 2)
+    one, two = (losses_of(tmp_path / 'work_dirs' / name) for name in ('one', 'two'))
+    assert min(one) > 45  # log 1000 = 6.9, times 1 + 9
+    assert two == pytest.approx(one, rel=1e-4)
 
 
 @pytest.mark.parametrize('rendezvous', [False, True])

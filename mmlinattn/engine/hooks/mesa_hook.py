@@ -1,0 +1,113 @@
+"""MESA: a classifier learns from the moving average of its own weights."""
+
+import torch
+from mmengine.hooks import EMAHook, Hook
+from mmengine.registry import MODELS
+from mmengine.runner import IterBasedTrainLoop
+from torch.nn.functional import cross_entropy
+
+from mmlinattn.functional.precision import at_least_float32
+from mmlinattn.registry import HOOKS
+
+
+@HOOKS.register_module()
+class MESAHook(Hook):
+    """Adds ``loss_mesa``, the cross-entropy to the predictions of the averaged model.
+
+    Source: Du et al., Sharpness-Aware Training for Free (NeurIPS 2022,
+    arXiv 2205.14083), as MLLA's recipe has it: with scores z of the model and z' of the
+    averaged model, (B, K) each,
+
+        loss_mesa = -factor / B sum_b sum_k softmax(z'_b)_k log softmax(z_b)_k
+
+    The paper has the Kullback-Leibler divergence, whose gradient is the same, and a
+    temperature, here 1. The averaged model is that of the ``EMAHook``, which the config
+    must have too. It sees the batch that the model sees, mixed and augmented, in
+    evaluation mode and without gradient, and draws no random numbers: a step costs one
+    more forward pass. The loss is computed in float32 at least, and joins the others
+    before the backward pass, so that mixed precision, accumulated gradients and
+    parallel training need nothing of their own. MMEngine logs as ``loss`` that of the
+    labels alone.
+
+    Args:
+        factor (float): Factor of the loss; MLLA-T 1.0, S 1.5, B 2.0. Default: 1.0.
+        begin (float): Share of the training after which the loss is added, rounded down
+            to whole epochs, or to iterations in a training by iterations.
+            Default: 0.25.
+
+    Raises:
+        ValueError: If a number is out of range; in ``before_train`` if there is no
+            EMAHook, or the model has no head for one class of many (``ClsHead`` of
+            mmpretrain or a subclass); in a step if the head returns no such scores.
+    """
+
+    def __init__(self, factor=1.0, begin=0.25):
+        if not factor > 0:
+            raise ValueError(f'factor must be positive, got {factor!r}')
+        if not 0 <= begin < 1:
+            raise ValueError(f'begin must be at least 0 and below 1, got {begin!r}')
+        self.factor = factor
+        self.begin = begin
+        self.active = False
+        self.scores = self.teacher = None
+        self.handles = ()
+
+    def before_train(self, runner):
+        """Finds the averaged model, and watches the model and its head."""
+        ema = next((x for x in runner.hooks if isinstance(x, EMAHook)), None)
+        if ema is None:
+            raise ValueError(
+                'MESAHook learns from the averaged model of an EMAHook, and there is '
+                "none: add dict(type='EMAHook', momentum=1e-4) to custom_hooks"
+            )
+        model, self.teacher = ema.src_model, ema.ema_model.module.eval()
+        if ema.ema_model.steps == 0:  # it is copied before weights are initialized
+            self.teacher.load_state_dict(model.state_dict())
+        head = getattr(model, 'head', None)
+        if not isinstance(head, MODELS.get('mmpretrain.ClsHead') or ()):
+            raise ValueError(
+                'MESAHook needs a classifier whose head is a ClsHead of mmpretrain; '
+                f'the head of {type(model).__name__} is {type(head).__name__}'
+            )
+        # compilers see no hooks that come later
+        self.handles = (
+            head.register_forward_hook(self.keep_scores),
+            model.register_forward_hook(self.add_loss, with_kwargs=True),
+        )
+
+    def before_train_iter(self, runner, batch_idx, data_batch=None):
+        """Decides whether the step has the loss."""
+        loop = runner.train_loop
+        if isinstance(loop, IterBasedTrainLoop):
+            self.active = loop.iter >= int(self.begin * loop.max_iters)
+        else:
+            self.active = loop.epoch >= int(self.begin * loop.max_epochs)
+
+    def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
+        """Leaves validation alone."""
+        self.active = False
+
+    def after_train(self, runner):
+        """Leaves the model as it was."""
+        for handle in self.handles:
+            handle.remove()
+
+    def keep_scores(self, head, args, scores):
+        """Forward hook of the head."""
+        if self.active:
+            self.scores = scores
+
+    def add_loss(self, model, args, kwargs, losses):
+        """Forward hook of the model."""
+        if not self.active or kwargs.get('mode') != 'loss':
+            return
+        scores, self.scores = self.scores, None
+        if not isinstance(scores, torch.Tensor):
+            raise ValueError(
+                'MESAHook needs a head that returns scores (B, K) in training; '
+                f'{type(model.head).__name__} returned {type(scores).__name__}'
+            )
+        with torch.no_grad():
+            targets = self.teacher(kwargs['inputs'] if 'inputs' in kwargs else args[0])
+        scores, targets = at_least_float32(scores, targets)
+        losses['loss_mesa'] = self.factor * cross_entropy(scores, targets.softmax(-1))
