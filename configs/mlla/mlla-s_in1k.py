@@ -1,6 +1,5 @@
 """MLLA-S on ImageNet-1k, 300 epochs at 224 x 224.
 Authors' README: top-1 84.4, 43M parameters, 7.3 GFLOPs.
-Without self-distillation, which the figure has.
     python tools/train.py configs/mlla/mlla-s_in1k.py
 """
 
