@@ -1,0 +1,210 @@
+"""Resizing, cropping, normalization and padding of an image, as tensors.
+
+Exported files prepare images themselves. OpenCV and Pillow resize 8-bit images in
+integers, and these are the same integers, so that a file sees the pixels that the model
+was tested with.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor, nn
+
+# steps of a test pipeline that do nothing to pixels
+_PASSED = ('LoadImageFromFile', 'LoadAnnotations', 'PackInputs')
+_PASSED += ('PackDetInputs', 'PackSegInputs')
+
+
+class Photo(NamedTuple):
+    """An image as a network takes it.
+
+    Attributes:
+        pixels (Tensor): (1, C, H', W'), normalized and padded.
+        size (Tensor): Height and width before padding, (2,), int64.
+        original (Tensor): Height and width of the image as it came, (2,), int64.
+    """
+
+    pixels: Tensor
+    size: Tensor
+    original: Tensor
+
+    @property
+    def bounds(self) -> Tensor:
+        """Largest x, y, x, y of a box, (4,)."""
+        return self.size.flip(0).repeat(2).float()
+
+    @property
+    def factors(self) -> Tensor:
+        """By what boxes are multiplied to be those of the image as it came, (4,)."""
+        scales = self.size.double() / self.original.double()
+        return (1 / scales).flip(0).repeat(2).float()
+
+
+class Preparation(nn.Module):
+    """A test pipeline and a data preprocessor as one function of an image.
+
+    Args:
+        pipeline (Sequence[dict]): Steps, of which ``Resize``, ``ResizeEdge`` and
+            ``CenterCrop`` change images.
+        preprocessor (dict): With ``mean``, ``std``, ``bgr_to_rgb`` or ``to_rgb``, and
+            what it says about padding.
+
+    Raises:
+        ValueError: If a step is another one, or has options that are not known.
+    """
+
+    def __init__(self, pipeline: Sequence[dict], preprocessor: dict) -> None:
+        super().__init__()
+        named = [(_name(step), {**step}) for step in pipeline]
+        self.steps = [x for x in named if x[0] not in _PASSED]
+        for name, step in self.steps:
+            _check_step(name, step)
+        is_rgb = preprocessor.get('bgr_to_rgb') or preprocessor.get('to_rgb')
+        self.order = [0, 1, 2] if is_rgb else [2, 1, 0]
+        for key, neutral in (('mean', 0.0), ('std', 1.0)):
+            values = torch.tensor(preprocessor.get(key) or [neutral] * 3)
+            self.register_buffer(key, values.float().view(-1, 1, 1))
+        padding = {**preprocessor, **(preprocessor.get('test_cfg') or {})}
+        if (preprocessor.get('test_cfg') or {}).get('size'):
+            raise ValueError(f'data_preprocessor.test_cfg pads to a size: {padding}')
+        self.divisor = padding.get('pad_size_divisor') or 1
+        if 'test_cfg' in preprocessor:
+            self.divisor = padding.get('size_divisor') or 1
+        self.padding = padding.get('pad_value', padding.get('pad_val', 0))
+
+    def forward(self, image: Tensor) -> Photo:
+        """An image (H, W, 3), RGB, uint8."""
+        original = size_of(image)
+        for name, step in self.steps:
+            if name == 'CenterCrop':
+                image = _crop(image, step['crop_size'])
+            else:
+                image = _METHODS[_method(step)](image, _new_size(image, name, step))
+        size = size_of(image)
+        pixels = image.permute(2, 0, 1)[self.order].float()
+        pixels = ((pixels - self.mean) / self.std)[None]
+        if self.divisor > 1:
+            below, right = (-size).remainder(self.divisor).unbind()
+            pixels = nnf.pad(pixels, (0, right, 0, below), value=self.padding)
+        return Photo(pixels, size, original)
+
+
+def size_of(image: Tensor) -> Tensor:
+    """Height and width of an image (H, W, 3), as a tensor that a trace keeps."""
+    return torch._shape_as_tensor(image)[:2]
+
+
+def _name(step: dict) -> str:
+    kind = step['type']
+    return getattr(kind, '__name__', kind).rpartition('.')[2]
+
+
+def _method(step: dict) -> tuple[str, str]:
+    default = 'bilinear'
+    return step.get('backend') or 'cv2', step.get('interpolation', default)
+
+
+def _check_step(name: str, step: dict) -> None:
+    known = {
+        'Resize': {'scale', 'keep_ratio'},
+        'ResizeEdge': {'scale', 'edge'},
+        'CenterCrop': {'crop_size'},
+    }
+    if name not in known:
+        raise ValueError(f'the test pipeline has {name}, which no file can hold')
+    options = {'type', '_scope_', 'backend', 'interpolation'} | known[name]
+    unknown = sorted(set(step) - options)
+    if unknown or step.get('edge', 'short') != 'short' or _method(step) not in _METHODS:
+        raise ValueError(f'no file can hold this step of the test pipeline: {step}')
+
+
+def _new_size(image: Tensor, name: str, step: dict) -> Tensor:
+    """Height and width after a step, as mmcv and mmpretrain round them."""
+    size = size_of(image).double()
+    scale: Any = step['scale']
+    if name == 'ResizeEdge':
+        return (scale * size / size.min()).floor().long()
+    width, height = scale if not isinstance(scale, int) else (scale, scale)
+    if not step.get('keep_ratio'):
+        return torch.tensor([height, width])
+    long, short = max(width, height), min(width, height)
+    factor = torch.minimum(long / size.max(), short / size.min())
+    return (size * factor + 0.5).floor().long()
+
+
+def _crop(image: Tensor, crop: Any) -> Tensor:
+    width, height = (crop, crop) if isinstance(crop, int) else crop
+    size = size_of(image)
+    shape = torch.minimum(size, torch.tensor([height, width]))
+    top, left = ((size - shape).double() / 2).round().long().unbind()
+    height, width = shape.unbind()
+    return image[top : top + height, left : left + width]
+
+
+def resize_opencv(image: Tensor, size: Tensor) -> Tensor:
+    """Bilinear resizing of an image (H, W, 3) in uint8, as OpenCV's ``resize``.
+
+    OpenCV rounds weights to 11 bits and drops 4 and then 16 bits of the products.
+    """
+    old = size_of(image)
+    (y0, y1, v0, v1), (x0, x1, h0, h1) = (_taps(old[i], size[i]) for i in (0, 1))
+    h0, h1, v0, v1 = h0[:, None], h1[:, None], v0[:, None, None], v1[:, None, None]
+    rows = (image[:, x0].int() * h0 + image[:, x1].int() * h1) >> 4
+    return (((rows[y0] * v0 >> 16) + (rows[y1] * v1 >> 16) + 2) >> 2).to(torch.uint8)
+
+
+def _taps(old: Tensor, new: Tensor) -> tuple[Tensor, ...]:
+    """The two entries that each new one is made of, and their weights of 2048."""
+    scale = 1 / (new.double() / old.double())
+    at = ((torch.arange(new).double() + 0.5) * scale - 0.5).float()
+    low = at.floor()
+    part = at - low
+    last = old - 1
+    indices = [torch.minimum(x.long().clamp(min=0), last) for x in (low, low + 1)]
+    return (*indices, *((x * 2048).round().int() for x in (1 - part, part)))
+
+
+def resize_pillow(image: Tensor, size: Tensor, kernel: Any) -> Tensor:
+    """Resizing of an image (H, W, 3) in uint8, as Pillow's ``resize``.
+
+    Pillow widens the kernel where images shrink, rounds weights to 22 bits, and rounds
+    to 8 bits after columns and again after rows.
+    """
+    old = size_of(image)
+    rows, columns = (_weights(old[i], size[i], kernel) for i in (0, 1))
+    planes = image.permute(2, 0, 1).double()
+    planes = _round(planes @ columns.t())
+    return _round(rows @ planes).permute(1, 2, 0).to(torch.uint8)
+
+
+def _weights(old: Tensor, new: Tensor, kernel: Any) -> Tensor:
+    """The matrix (new, old) of weights, in units of 2^-22, in float64."""
+    scale = old.double() / new.double()
+    centers = (torch.arange(new).double() + 0.5) * scale
+    places = torch.arange(old).double() + 0.5
+    weights = kernel(((places - centers[:, None]) / scale.clamp(min=1)).abs())
+    weights = weights / weights.sum(1, keepdim=True) * 2**22
+    return (weights.abs() + 0.5).floor() * weights.sign()
+
+
+def _round(sums: Tensor) -> Tensor:
+    return ((sums + 2**21) / 2**22).floor().clamp(0, 255)
+
+
+def _linear(x: Tensor) -> Tensor:
+    return (1 - x).clamp(min=0)
+
+
+def _cubic(x: Tensor) -> Tensor:
+    near = (1.5 * x - 2.5) * x * x + 1
+    far = ((-0.5 * x + 2.5) * x - 4) * x + 2
+    return torch.where(x < 1, near, torch.where(x < 2, far, torch.zeros_like(x)))
+
+
+_METHODS = {
+    ('cv2', 'bilinear'): resize_opencv,
+    ('pillow', 'bilinear'): lambda image, size: resize_pillow(image, size, _linear),
+    ('pillow', 'bicubic'): lambda image, size: resize_pillow(image, size, _cubic),
+}
