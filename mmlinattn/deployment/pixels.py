@@ -5,16 +5,25 @@ integers, and these are the same integers, so that a file sees the pixels that t
 was tested with.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-# steps of a test pipeline that do nothing to pixels
-_PASSED = ('LoadImageFromFile', 'LoadAnnotations', 'PackInputs')
-_PASSED += ('PackDetInputs', 'PackSegInputs')
+# Options of the steps of a test pipeline; None stands for steps that leave images as
+# they are, whatever their options.
+_STEPS: dict[str, Any] = {
+    'LoadImageFromFile': {'backend_args', 'file_client_args'},
+    'Resize': {'scale', 'keep_ratio', 'backend', 'interpolation'},
+    'ResizeEdge': {'scale', 'edge', 'backend', 'interpolation'},
+    'CenterCrop': {'crop_size'},
+    'LoadAnnotations': None,
+    'PackInputs': None,
+    'PackDetInputs': None,
+    'PackSegInputs': None,
+}
 
 
 class Photo(NamedTuple):
@@ -57,26 +66,28 @@ class Preparation(nn.Module):
 
     def __init__(self, pipeline: Sequence[dict], preprocessor: dict) -> None:
         super().__init__()
-        named = [(_name(step), {**step}) for step in pipeline]
-        self.steps = [x for x in named if x[0] not in _PASSED]
-        for name, step in self.steps:
+        self.steps = []
+        for step in pipeline:
+            name = getattr(step['type'], '__name__', step['type']).rpartition('.')[2]
             _check_step(name, step)
+            if name in ('Resize', 'ResizeEdge', 'CenterCrop'):
+                self.steps.append((name, step))
         is_rgb = preprocessor.get('bgr_to_rgb') or preprocessor.get('to_rgb')
         self.order = [0, 1, 2] if is_rgb else [2, 1, 0]
         for key, neutral in (('mean', 0.0), ('std', 1.0)):
             values = torch.tensor(preprocessor.get(key) or [neutral] * 3)
             self.register_buffer(key, values.float().view(-1, 1, 1))
-        padding = {**preprocessor, **(preprocessor.get('test_cfg') or {})}
-        if (preprocessor.get('test_cfg') or {}).get('size'):
-            raise ValueError(f'data_preprocessor.test_cfg pads to a size: {padding}')
-        self.divisor = padding.get('pad_size_divisor') or 1
-        if 'test_cfg' in preprocessor:
-            self.divisor = padding.get('size_divisor') or 1
-        self.padding = padding.get('pad_value', padding.get('pad_val', 0))
+        padding = preprocessor.get('test_cfg') or {}
+        if padding.get('size'):
+            raise ValueError(f'data_preprocessor.test_cfg={padding} pads to one size')
+        divisor = preprocessor.get('pad_size_divisor') or padding.get('size_divisor')
+        self.divisor = divisor or 1
+        self.value = preprocessor.get('pad_value', preprocessor.get('pad_val', 0))
 
     def forward(self, image: Tensor) -> Photo:
         """An image (H, W, 3), RGB, uint8."""
         original = size_of(image)
+        image = image.int()
         for name, step in self.steps:
             if name == 'CenterCrop':
                 image = _crop(image, step['crop_size'])
@@ -87,7 +98,7 @@ class Preparation(nn.Module):
         pixels = ((pixels - self.mean) / self.std)[None]
         if self.divisor > 1:
             below, right = (-size).remainder(self.divisor).unbind()
-            pixels = nnf.pad(pixels, (0, right, 0, below), value=self.padding)
+            pixels = nnf.pad(pixels, (0, right, 0, below), value=self.value)
         return Photo(pixels, size, original)
 
 
@@ -96,28 +107,17 @@ def size_of(image: Tensor) -> Tensor:
     return torch._shape_as_tensor(image)[:2]
 
 
-def _name(step: dict) -> str:
-    kind = step['type']
-    return getattr(kind, '__name__', kind).rpartition('.')[2]
+def _check_step(name: str, step: dict) -> None:
+    if name not in _STEPS:
+        raise ValueError(f'the test pipeline has {name}, which no file can hold')
+    known = _STEPS[name]
+    unknown = set() if known is None else set(step) - known - {'type', '_scope_'}
+    if unknown or step.get('edge', 'short') != 'short' or _method(step) not in _METHODS:
+        raise ValueError(f'no file can hold this step of the test pipeline: {step}')
 
 
 def _method(step: dict) -> tuple[str, str]:
-    default = 'bilinear'
-    return step.get('backend') or 'cv2', step.get('interpolation', default)
-
-
-def _check_step(name: str, step: dict) -> None:
-    known = {
-        'Resize': {'scale', 'keep_ratio'},
-        'ResizeEdge': {'scale', 'edge'},
-        'CenterCrop': {'crop_size'},
-    }
-    if name not in known:
-        raise ValueError(f'the test pipeline has {name}, which no file can hold')
-    options = {'type', '_scope_', 'backend', 'interpolation'} | known[name]
-    unknown = sorted(set(step) - options)
-    if unknown or step.get('edge', 'short') != 'short' or _method(step) not in _METHODS:
-        raise ValueError(f'no file can hold this step of the test pipeline: {step}')
+    return step.get('backend') or 'cv2', step.get('interpolation') or 'bilinear'
 
 
 def _new_size(image: Tensor, name: str, step: dict) -> Tensor:
@@ -144,42 +144,59 @@ def _crop(image: Tensor, crop: Any) -> Tensor:
 
 
 def resize_opencv(image: Tensor, size: Tensor) -> Tensor:
-    """Bilinear resizing of an image (H, W, 3) in uint8, as OpenCV's ``resize``.
+    """Bilinear resizing of an image (H, W, 3) of 8 bits, as OpenCV's ``resize``.
 
-    OpenCV rounds weights to 11 bits and drops 4 and then 16 bits of the products.
+    OpenCV rounds weights to 11 bits, and drops 4 and then 16 bits of the products.
+
+    Args:
+        image (Tensor): In int32, as the result.
+        size (Tensor): Height and width, (2,).
     """
     old = size_of(image)
     (y0, y1, v0, v1), (x0, x1, h0, h1) = (_taps(old[i], size[i]) for i in (0, 1))
-    h0, h1, v0, v1 = h0[:, None], h1[:, None], v0[:, None, None], v1[:, None, None]
-    rows = (image[:, x0].int() * h0 + image[:, x1].int() * h1) >> 4
-    return (((rows[y0] * v0 >> 16) + (rows[y1] * v1 >> 16) + 2) >> 2).to(torch.uint8)
+    rows = _drop(image[:, x0] * h0[:, None] + image[:, x1] * h1[:, None], 4)
+    parts = ((y0, v0), (y1, v1))
+    first, second = (_drop(rows[y] * v[:, None, None], 16) for y, v in parts)
+    return _drop(first + second + 2, 2)
+
+
+def _drop(x: Tensor, bits: int) -> Tensor:
+    return torch.div(x, 2**bits, rounding_mode='trunc')
 
 
 def _taps(old: Tensor, new: Tensor) -> tuple[Tensor, ...]:
     """The two entries that each new one is made of, and their weights of 2048."""
     scale = 1 / (new.double() / old.double())
-    at = ((torch.arange(new).double() + 0.5) * scale - 0.5).float()
-    low = at.floor()
-    part = at - low
-    last = old - 1
-    indices = [torch.minimum(x.long().clamp(min=0), last) for x in (low, low + 1)]
+    places = ((torch.arange(new).double() + 0.5) * scale - 0.5).float()
+    low = places.floor()
+    part = places - low
+    last = (old - 1).float()
+    indices = [torch.minimum(x.clamp(min=0), last).long() for x in (low, low + 1)]
     return (*indices, *((x * 2048).round().int() for x in (1 - part, part)))
 
 
-def resize_pillow(image: Tensor, size: Tensor, kernel: Any) -> Tensor:
-    """Resizing of an image (H, W, 3) in uint8, as Pillow's ``resize``.
+def resize_pillow(
+    image: Tensor, size: Tensor, kernel: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Resizing of an image (H, W, 3) of 8 bits, as Pillow's ``resize``.
 
     Pillow widens the kernel where images shrink, rounds weights to 22 bits, and rounds
-    to 8 bits after columns and again after rows.
+    to 8 bits twice: after the width, and after the height. (Pillow 13 begins with the
+    height where that shrinks much more than the width.)
+
+    Args:
+        image (Tensor): In int32, as the result.
+        size (Tensor): Height and width, (2,).
+        kernel (Callable): Distances to weights.
     """
     old = size_of(image)
     rows, columns = (_weights(old[i], size[i], kernel) for i in (0, 1))
     planes = image.permute(2, 0, 1).double()
     planes = _round(planes @ columns.t())
-    return _round(rows @ planes).permute(1, 2, 0).to(torch.uint8)
+    return _round(rows @ planes).permute(1, 2, 0).int()
 
 
-def _weights(old: Tensor, new: Tensor, kernel: Any) -> Tensor:
+def _weights(old: Tensor, new: Tensor, kernel: Callable[[Tensor], Tensor]) -> Tensor:
     """The matrix (new, old) of weights, in units of 2^-22, in float64."""
     scale = old.double() / new.double()
     centers = (torch.arange(new).double() + 0.5) * scale

@@ -6,6 +6,10 @@ logits, or a one-stage detector's maps of scores and boxes, before boxes are dec
 Of other models, only the backbone can be exported (--backbone-only). ONNX files and
 TorchScript programs are for batches and images of any size from 32 x 32 on, those of
 torch.export for one image of --shape.
+
+With --whole, an ONNX file takes one image (H, W, 3) of any size, RGB in 8 bits, and
+gives boxes, scores, labels and masks, a label map, or scores of classes: what
+tools/test.py would predict. mmlinattn.deployment.Predictor runs it.
 """
 
 import sys
@@ -13,7 +17,14 @@ from pathlib import Path
 
 import torch
 
-from mmlinattn.deployment import FORMATS, ExportedModel, export, parity, quantize
+from mmlinattn.deployment import (
+    FORMATS,
+    ExportedModel,
+    WholeModel,
+    export,
+    parity,
+    quantize,
+)
 from mmlinattn.engine.part_errors import quiet
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.weights import fit, read_checkpoint
@@ -29,6 +40,7 @@ from mmlinattn_tools.cli import (
     output_file,
     protect,
 )
+from mmlinattn_tools.looking import dataset_meta, test_dataset
 from mmlinattn_tools.runs import load_model
 
 SIDE = number(int, MIN_SIDE, 2**16)
@@ -75,6 +87,12 @@ def parse_args(argv=None):
         '--backbone-only', action='store_true', help='leave neck and heads out'
     )
     parser.add_argument(
+        '--whole',
+        action='store_true',
+        help='from an image to predictions: with the resizing of the test pipeline, '
+        'normalization, and what follows the maps (ONNX only)',
+    )
+    parser.add_argument(
         '--int8',
         action='store_true',
         help='quantize the weights of linear layers (ONNX only); --verify then '
@@ -90,6 +108,11 @@ def parse_args(argv=None):
     args = parser.parse_args(argv)
     if args.int8 and args.format != 'onnx':
         parser.error(f'--int8 needs --format onnx, got {args.format}')
+    if args.whole and (args.format != 'onnx' or args.backbone_only or args.verify):
+        parser.error(
+            '--whole needs --format onnx, and neither --backbone-only nor --verify: '
+            'tools/deployment/test_file.py compares such files with their model'
+        )
     return args
 
 
@@ -110,7 +133,8 @@ def run(args):
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
     protect(args, path)
     cfg, model = load_model(args)
-    found = fit(model, read_checkpoint(args.checkpoint, trust=args.trust))
+    checkpoint = read_checkpoint(args.checkpoint, trust=args.trust)
+    found = fit(model, checkpoint)
     if not found.whole:
         raise ValueError(
             f'checkpoint={args.checkpoint!r} is of another model: {found.describe()}'
@@ -118,9 +142,19 @@ def run(args):
     model.load_state_dict(found.state_dict, strict=False)
     if args.backbone_only:
         model = getattr(model, 'backbone', model)
-    model = ExportedModel(model)
     preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
-    notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
+    if args.whole:
+        dataset = test_dataset(cfg)
+        model = WholeModel(model, dataset.pipeline, preprocessor or {})
+        meta = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+        meta = dataset_meta(dataset, cfg.get('default_scope') or 'mmengine', meta)
+        notes = dict(classes=list(meta.get('classes') or ()))
+        rcnn = (cfg.model.get('test_cfg') or {}).get('rcnn') or {}
+        if 'mask_thr_binary' in rcnn:
+            notes['mask_threshold'] = rcnn.mask_thr_binary
+    else:
+        model = ExportedModel(model)
+        notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
     path.parent.mkdir(parents=True, exist_ok=True)
     runner = export(model, path, args.format, tuple(args.shape), notes)
     if args.int8:

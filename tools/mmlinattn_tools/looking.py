@@ -104,6 +104,25 @@ class Picture(NamedTuple):
     pixels: np.ndarray  # (H, W, 3), uint8, RGB, before normalization and padding
 
 
+def test_dataset(cfg: Any) -> Any:
+    """The config of a config's test data, without wrappers around it."""
+    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
+    while 'pipeline' not in dataset and 'dataset' in dataset:
+        dataset = dataset['dataset']
+    if not dataset.get('pipeline'):
+        raise ValueError('its test_dataloader has no pipeline that reads images')
+    return dataset
+
+
+def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, Any]:
+    """Names and colors of classes: those of a checkpoint, or else of a data set."""
+    if known.get('classes'):
+        return known
+    with DATASETS.switch_scope_and_registry(scope) as registry:
+        kind = registry.get(dataset['type'])
+    return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
+
+
 @dataclass
 class Subject:
     """A model that a command looks at, in eval mode."""
@@ -152,16 +171,8 @@ class Subject:
 
     def _image_pipeline(self) -> Compose:
         """The transforms of the config's test data, without annotations."""
-        dataset = self.cfg.get('test_dataloader', {}).get('dataset', {})
-        while 'pipeline' not in dataset and 'dataset' in dataset:
-            dataset = dataset['dataset']  # in a wrapper
-        if not dataset.get('pipeline'):
-            raise ValueError('its test_dataloader has no pipeline that reads images')
-        if not self.meta.get('classes'):
-            with DATASETS.switch_scope_and_registry(self.scope) as registry:
-                kind = registry.get(dataset['type'])
-            given = dataset.get('metainfo') or {}
-            self.meta = {**getattr(kind, 'METAINFO', {}), **given}
+        dataset = test_dataset(self.cfg)
+        self.meta = dataset_meta(dataset, self.scope, self.meta)
         transforms = []
         for step in dataset['pipeline']:
             name = str(step.get('type')).rpartition('.')[2]
