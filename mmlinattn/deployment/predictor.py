@@ -220,19 +220,23 @@ def main(argv: Optional[list[str]] = None) -> None:
         '--threshold', type=float, default=0.3, help='least score of a box (0.3)'
     )
     args = parser.parse_args(argv)
+
+    def fail(message: object) -> None:
+        parser.exit(2, f'{parser.prog}: error: {" ".join(str(message).split())}\n')
+
     paths = [args.images]
     if args.images.is_dir():
         paths = sorted(
             x for x in args.images.rglob('*') if x.suffix.lower() in SUFFIXES
         )
     if not paths or not all(path.is_file() for path in paths):
-        parser.error(f'{str(args.images)!r} has no images: {", ".join(SUFFIXES)}')
+        fail(f'{str(args.images)!r} has no images: {", ".join(SUFFIXES)}')
     if args.out.exists():
-        parser.error(f'--out {str(args.out)!r} exists')
+        fail(f'--out {str(args.out)!r} exists')
     try:
         predictor = Predictor(args.file)
-    except (ValueError, RuntimeError) as error:
-        parser.error(' '.join(str(error).split()))
+    except Exception as error:  # those of ONNX Runtime have no class in common
+        fail(error)
     told = {}
     for i, path in enumerate(paths, 1):
         image = read_image(path)
@@ -246,8 +250,7 @@ def main(argv: Optional[list[str]] = None) -> None:
             save_labels(found['label_map'], args.out / f'{name}.labels.png')
         print(f'\r{i} of {len(paths)}', end='', file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    text = json.dumps(told, indent=1)
-    (args.out / 'predictions.json').write_text(text, encoding='utf-8')
+    (args.out / 'predictions.json').write_text(json.dumps(told), encoding='utf-8')
     print(f'{args.out}: predictions.json and {len(paths)} pictures')
 
 

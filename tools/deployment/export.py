@@ -129,6 +129,17 @@ def verify(model, run, args):
     return max(differences.values()) <= args.tolerance
 
 
+def whole_model(cfg, model, preprocessor, meta):
+    """A model with all that is before and after it, and what its file says of it."""
+    dataset = test_dataset(cfg)
+    meta = dataset_meta(dataset, cfg.get('default_scope') or 'mmengine', meta)
+    notes = dict(classes=list(meta.get('classes') or ()))
+    rcnn = (cfg.model.get('test_cfg') or {}).get('rcnn') or {}
+    if 'mask_thr_binary' in rcnn:
+        notes['mask_threshold'] = rcnn.mask_thr_binary
+    return WholeModel(model, dataset.pipeline, preprocessor), notes
+
+
 def run(args):
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
     protect(args, path)
@@ -144,14 +155,8 @@ def run(args):
         model = getattr(model, 'backbone', model)
     preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
     if args.whole:
-        dataset = test_dataset(cfg)
-        model = WholeModel(model, dataset.pipeline, preprocessor or {})
         meta = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
-        meta = dataset_meta(dataset, cfg.get('default_scope') or 'mmengine', meta)
-        notes = dict(classes=list(meta.get('classes') or ()))
-        rcnn = (cfg.model.get('test_cfg') or {}).get('rcnn') or {}
-        if 'mask_thr_binary' in rcnn:
-            notes['mask_threshold'] = rcnn.mask_thr_binary
+        model, notes = whole_model(cfg, model, preprocessor or {}, meta)
     else:
         model = ExportedModel(model)
         notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
