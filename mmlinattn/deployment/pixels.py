@@ -86,8 +86,8 @@ class Preparation(nn.Module):
 
     def forward(self, image: Tensor) -> Photo:
         """An image (H, W, 3), RGB, uint8."""
-        original = size_of(image)
         image = image.int()
+        original = size_of(image)
         for name, step in self.steps:
             if name == 'CenterCrop':
                 image = _crop(image, step['crop_size'])

@@ -13,7 +13,7 @@ import colorsys
 import json
 import sys
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, NoReturn, Optional, Union
 
 import numpy as np
 import onnxruntime
@@ -221,7 +221,7 @@ def main(argv: Optional[list[str]] = None) -> None:
     )
     args = parser.parse_args(argv)
 
-    def fail(message: object) -> None:
+    def fail(message: object) -> NoReturn:
         parser.exit(2, f'{parser.prog}: error: {" ".join(str(message).split())}\n')
 
     paths = [args.images]
@@ -239,7 +239,10 @@ def main(argv: Optional[list[str]] = None) -> None:
         fail(error)
     told = {}
     for i, path in enumerate(paths, 1):
-        image = read_image(path)
+        try:
+            image = read_image(path)
+        except OSError as error:
+            fail(f'{path}: {error}')
         found = predictor(image, args.threshold)
         name = path.relative_to(args.images) if path != args.images else path.name
         told[str(name)] = as_json(found, predictor.classes)
