@@ -190,19 +190,24 @@ def resize_pillow(
         kernel (Callable): Distances to weights.
     """
     old = size_of(image)
-    rows, columns = (_weights(old[i], size[i], kernel) for i in (0, 1))
-    planes = image.permute(2, 0, 1).double()
-    planes = _round(planes @ columns.t())
+    rows, columns = (_weights(old[i], size[i], kernel, 1 - i) for i in (0, 1))
+    planes = _round(image.permute(2, 0, 1).double() @ columns)
     return _round(rows @ planes).permute(1, 2, 0).int()
 
 
-def _weights(old: Tensor, new: Tensor, kernel: Callable[[Tensor], Tensor]) -> Tensor:
-    """The matrix (new, old) of weights, in units of 2^-22, in float64."""
+def _weights(
+    old: Tensor, new: Tensor, kernel: Callable[[Tensor], Tensor], axis: int
+) -> Tensor:
+    """Weights in units of 2^-22, in float64, with the old entries along an axis.
+
+    Not transposed afterwards: ONNX Runtime has no fused product of that in float64.
+    """
     scale = old.double() / new.double()
     centers = (torch.arange(new).double() + 0.5) * scale
     places = torch.arange(old).double() + 0.5
-    weights = kernel(((places - centers[:, None]) / scale.clamp(min=1)).abs())
-    weights = weights / weights.sum(1, keepdim=True) * 2**22
+    distances = places.unsqueeze(1 - axis) - centers.unsqueeze(axis)
+    weights = kernel((distances / scale.clamp(min=1)).abs())
+    weights = weights / weights.sum(axis, keepdim=True) * 2**22
     return (weights.abs() + 0.5).floor() * weights.sign()
 
 

@@ -111,7 +111,9 @@ model.neck.update(
     in_channels=[8, 16], out_channels=8, num_outs=2, start_level=0,
     add_extra_convs=False,
 )
-model.bbox_head.update(num_classes=3, in_channels=8, feat_channels=8, stacked_convs=1)
+model.bbox_head.update(
+    num_classes=3, in_channels=8, feat_channels=32, stacked_convs=1
+)
 model.bbox_head.anchor_generator.update(strides=[4, 8])
 model.test_cfg.update(nms_pre=50, max_per_img=9)
 """

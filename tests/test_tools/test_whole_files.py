@@ -56,6 +56,12 @@ def paths(tmp_path, monkeypatch):
         torch.manual_seed(0)
         classes = dict(dataset_meta=dict(classes=('one', 'two', 'three')))
         weights = miniatures.save_weights(config, 'weights.pth', meta=classes)
+        if name == 'segmentor':  # no class everywhere
+            saved = torch.load(weights)
+            biases = [x for x in saved['state_dict'] if x.startswith('decode_head')]
+            for x in biases:
+                saved['state_dict'][x] *= not x.endswith('bias')
+            torch.save(saved, weights)
         images = [
             miniatures.write_image(f'{height}.png', height, width)
             for height, width in SIZES
@@ -90,8 +96,7 @@ def test_predictions_are_those_of_the_library(kind, paths, capsys):
         limits['pixels_that_differ'] = row.get('pixels', 0) / 1e3
         assert not {x for x, most in limits.items() if row.get(x, 0) > most}, row
         seen += row.get('boxes', 1)
-        values = next(iter(expected.values()))
-        assert len(np.unique(values)) > 1 or not values.size
+        assert len(np.unique(next(iter(expected.values())))) > 1
     assert seen >= len(images)
 
 
@@ -145,6 +150,7 @@ def test_test_file(paths, capsys, monkeypatch):
             miniatures.write_image(f'val/{name}/{i}.png', 70 + i, 80)
     with open(config, 'a', encoding='utf-8') as file:
         file.write(
+            "del test_dataloader['dataset']['pipeline'][-2]\n"
             "test_dataloader['dataset'].update(type='CustomDataset', data_prefix='val',"
             "metainfo=dict(classes=list('abc')))\n"
             'test_dataloader.update(batch_size=2, num_workers=0, '
