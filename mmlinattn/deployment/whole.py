@@ -94,12 +94,17 @@ class WholeModel(ExportedModel):
         return torch.zeros(*shape, 3, dtype=torch.uint8)
 
     def axes(self, example: Tensor) -> dict[str, dict[int, str]]:
-        axes = {self.input_name: {0: 'height', 1: 'width'}}
-        names = [name for name, _ in self.named_outputs(example)]
-        for name in names:
-            axes[name] = {0: 'boxes'} if 'boxes' in names else {}
-        if 'label_map' in names:
-            axes['label_map'] = axes[self.input_name]
+        model: Any = self.model
+        sides = {0: 'height', 1: 'width'}
+        axes: dict[str, dict[int, str]] = {self.input_name: sides}
+        if hasattr(model, 'decode_head'):
+            axes['label_map'] = sides
+        elif hasattr(model, 'head'):
+            axes['scores'] = {}
+        else:
+            has_masks = hasattr(model, 'roi_head') and model.roi_head.with_mask
+            for name in Boxes._fields[: 3 + has_masks]:
+                axes[name] = {0: 'boxes'}
         return axes
 
     def named_outputs(self, image: Tensor) -> Iterator[tuple[str, Tensor]]:
