@@ -97,6 +97,8 @@ class Preparation(nn.Module):
         pixels = image.permute(2, 0, 1)[self.order].float()
         pixels = ((pixels - self.mean) / self.std)[None]
         if self.divisor > 1:
+            below: Any
+            right: Any
             below, right = (-size).remainder(self.divisor).unbind()
             pixels = nnf.pad(pixels, (0, right, 0, below), value=self.value)
         return Photo(pixels, size, original)
@@ -105,6 +107,11 @@ class Preparation(nn.Module):
 def size_of(image: Tensor) -> Tensor:
     """Height and width of an image (H, W, 3), as a tensor that a trace keeps."""
     return torch._shape_as_tensor(image)[:2]
+
+
+def steps(count: Tensor) -> Tensor:
+    """0, 1, ... up to a count that a trace keeps."""
+    return torch.arange(count)  # type: ignore[call-overload]
 
 
 def _check_step(name: str, step: dict) -> None:
@@ -167,7 +174,7 @@ def _drop(x: Tensor, bits: int) -> Tensor:
 def _taps(old: Tensor, new: Tensor) -> tuple[Tensor, ...]:
     """The two entries that each new one is made of, and their weights of 2048."""
     scale = 1 / (new.double() / old.double())
-    places = ((torch.arange(new).double() + 0.5) * scale - 0.5).float()
+    places = ((steps(new).double() + 0.5) * scale - 0.5).float()
     low = places.floor()
     part = places - low
     last = (old - 1).float()
@@ -203,8 +210,8 @@ def _weights(
     Not transposed afterwards: ONNX Runtime has no fused product of that in float64.
     """
     scale = old.double() / new.double()
-    centers = (torch.arange(new).double() + 0.5) * scale
-    places = torch.arange(old).double() + 0.5
+    centers = (steps(new).double() + 0.5) * scale
+    places = steps(old).double() + 0.5
     distances = places.unsqueeze(1 - axis) - centers.unsqueeze(axis)
     weights = kernel((distances / scale.clamp(min=1)).abs())
     weights = weights / weights.sum(axis, keepdim=True) * 2**22

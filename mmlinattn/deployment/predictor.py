@@ -88,9 +88,10 @@ class Predictor:
             kept = found['scores'] >= threshold
             found = {name: value[kept] for name, value in found.items()}
         if 'masks' in found:
-            at_least = self.notes.get('mask_threshold', 0.5)
+            height, width, _ = image.shape
+            least = self.notes.get('mask_threshold', 0.5)
             found['masks'] = paste(
-                found['masks'], found['boxes'], image.shape[:2], at_least
+                found['masks'], found['boxes'], (height, width), least
             )
         return found
 
@@ -123,7 +124,7 @@ def _weights(
     """The pixels that a side of a box touches, and the weights (pixels, cells)."""
     begin, end = max(int(first) - 1, 0), min(int(np.ceil(last)) + 1, pixels)
     places = np.arange(begin, end, dtype=np.float32) + np.float32(0.5)
-    places = (places - first) / max(last - first, np.float32(1e-6)) * cells - 0.5
+    places = (places - first) / np.float32(max(last - first, 1e-6)) * cells - 0.5
     distances = np.abs(places[:, None] - np.arange(cells, dtype=np.float32))
     return slice(begin, end), np.maximum(1 - distances, 0).astype(np.float32)
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torchvision.ops import nms, roi_align
 
 from .outputs import ExportedModel
-from .pixels import Photo, Preparation
+from .pixels import Photo, Preparation, steps
 
 # By part of a model, the method that says what follows its maps, and the class that has
 # to define it: that of a subclass could do anything.
@@ -86,9 +86,10 @@ class WholeModel(ExportedModel):
                 )
         cfg = getattr(model, 'test_cfg', None) or {}
         for part in (cfg, cfg.get('rpn') or {}, cfg.get('rcnn') or {}):
-            options = {**(part.get('nms') or {})}
+            options = dict(part.get('nms') or {})
             if options.pop('type', 'nms') != 'nms' or set(options) - {'iou_threshold'}:
-                raise ValueError(f'test_cfg has another suppression: nms={part.nms}')
+                text = f'test_cfg has a suppression of another kind: {part["nms"]}'
+                raise ValueError(text)
 
     def example(self, shape: tuple[int, int], batch: int) -> Tensor:
         return torch.zeros(*shape, 3, dtype=torch.uint8)
@@ -162,13 +163,13 @@ def dense(
             scores = scores.sigmoid()
         else:
             scores = scores.softmax(-1)[:, :-1]
-        num_classes = scores.shape[1]
         scores = scores.flatten()
         least = -1.0 if factors is None else cfg.get('score_thr', 0)
         kept = (scores > least).nonzero()[:, 0]
-        most = torch.tensor(cfg.get('nms_pre', 2**31))
-        scores, best = scores[kept].topk(torch.minimum(_length(kept), most))
-        place, label = _split(kept[best], num_classes)
+        most: Any = torch.tensor(cfg.get('nms_pre', 2**31))
+        most = torch.minimum(_length(kept), most)
+        scores, best = scores[kept].topk(most)
+        place, label = _split(kept[best], head.num_classes)
         for logits in quality:
             scores = scores * _rows(logits, 1)[place, 0].sigmoid()
         deltas = _rows(deltas, 4)[place]
@@ -203,7 +204,7 @@ def two_stages(model: Any, maps: Sequence[Tensor], photo: Photo) -> Boxes:
     found = suppress(boxes, scores[kept], labels, cfg.rcnn)
     masks = roi.mask_head(extract(roi.mask_roi_extractor, maps, found.boxes))
     channel = 0 * found.labels if roi.mask_head.class_agnostic else found.labels
-    masks = masks[torch.arange(_length(channel)), channel].sigmoid()
+    masks = masks[steps(_length(channel)), channel].sigmoid()
     return found._replace(boxes=found.boxes * photo.factors, masks=masks)
 
 
@@ -270,10 +271,10 @@ def slide(model: Any, pixels: Tensor) -> Tensor:
         stride = model.test_cfg.stride[axis]
         crop = torch.minimum(side, torch.tensor(model.test_cfg.crop_size[axis]))
         count = torch.div(side - crop + stride - 1, stride, rounding_mode='trunc') + 1
-        starts = torch.minimum(torch.arange(count) * stride, side - crop)
-        places = (starts[:, None] + torch.arange(crop)).flatten()
+        starts = torch.minimum(steps(count) * stride, side - crop)
+        places = (starts[:, None] + steps(crop)).flatten()
         windows = windows.index_select(axis + 1, places)
-        sums.append((torch.arange(side)[:, None] == places).float())
+        sums.append((steps(side)[:, None] == places).float())
         shape += [count, crop]
     rows, height, columns, width = shape
     windows = windows.reshape(-1, rows, height, columns, width)
