@@ -18,21 +18,36 @@ from torchvision.ops import nms, roi_align
 from .outputs import ExportedModel
 from .pixels import Photo, Preparation, steps
 
-# By part of a model, the method that says what follows its maps, and the class that has
-# to define it: that of a subclass could do anything.
-_KNOWN = {
-    'decode_head': ('predict', 'BaseDecodeHead'),
-    'head': ('predict', 'ClsHead'),
-    'bbox_head': ('_predict_by_feat_single', 'BaseDenseHead'),
-    'bbox_head.bbox_coder': ('decode', 'DeltaXYWHBBoxCoder'),
-    'rpn_head': ('_predict_by_feat_single', 'RPNHead'),
-    'rpn_head.bbox_coder': ('decode', 'DeltaXYWHBBoxCoder'),
-    'roi_head': ('predict_bbox', 'StandardRoIHead'),
-    'roi_head.bbox_roi_extractor': ('forward', 'SingleRoIExtractor'),
-    'roi_head.bbox_head': ('_predict_by_feat_single', 'BBoxHead'),
-    'roi_head.bbox_head.bbox_coder': ('decode', 'DeltaXYWHBBoxCoder'),
-    'roi_head.mask_roi_extractor': ('forward', 'SingleRoIExtractor'),
-    'roi_head.mask_head': ('_predict_by_feat_single', 'FCNMaskHead'),
+# By part of a model: the methods that say what follows its maps, the class that has to
+# define them, because that of a subclass could do anything, and options.
+_Known = tuple[str, str, dict[str, Any]]
+_CODER: _Known = (
+    'decode',
+    'DeltaXYWHBBoxCoder',
+    dict(clip_border=True, add_ctr_clamp=False),
+)
+_EXTRACTOR: _Known = ('forward', 'SingleRoIExtractor', {})
+_KNOWN: dict[str, _Known] = {
+    'decode_head': ('predict predict_by_feat', 'BaseDecodeHead', {}),
+    'head': ('predict', 'ClsHead', {}),
+    'bbox_head': ('_predict_by_feat_single _bbox_post_process', 'BaseDenseHead', {}),
+    'bbox_head.bbox_coder': _CODER,
+    'rpn_head': ('_predict_by_feat_single _bbox_post_process', 'RPNHead', {}),
+    'rpn_head.bbox_coder': _CODER,
+    'roi_head': (
+        'predict_bbox predict_mask _bbox_forward _mask_forward',
+        'StandardRoIHead',
+        dict(with_shared_head=False),
+    ),
+    'roi_head.bbox_roi_extractor': _EXTRACTOR,
+    'roi_head.bbox_head': (
+        '_predict_by_feat_single',
+        'BBoxHead',
+        dict(custom_cls_channels=False, with_reg=True),
+    ),
+    'roi_head.bbox_head.bbox_coder': _CODER,
+    'roi_head.mask_roi_extractor': _EXTRACTOR,
+    'roi_head.mask_head': ('_predict_by_feat_single', 'FCNMaskHead', {}),
 }
 
 
@@ -71,18 +86,21 @@ class WholeModel(ExportedModel):
         if not any(getattr(model, x, None) for x in heads):
             kind = type(model).__name__
             raise ValueError(f'{kind} has none of the heads that can be exported whole')
-        for path, (method, owner) in _KNOWN.items():
+        for path, (methods, owner, options) in _KNOWN.items():
             try:
                 part = attrgetter(path)(model)
             except AttributeError:
                 continue
-            code = getattr(type(part), method, None)
-            if part is not None and getattr(code, '__qualname__', '') != (
-                f'{owner}.{method}'
+            codes = [getattr(type(part), x, None) for x in methods.split()]
+            names = [getattr(code, '__qualname__', '') for code in codes]
+            other = {x: getattr(part, x, y) for x, y in options.items()}
+            if part is not None and (
+                names != [f'{owner}.{x}' for x in methods.split()] or other != options
             ):
+                wanted = ', '.join([owner, *(f'{x}={y}' for x, y in options.items())])
                 raise ValueError(
-                    f'{path}={type(part).__name__} does not predict as a {owner} does: '
-                    'it can not be exported whole'
+                    f'{path}={type(part).__name__} can not be exported whole: it does '
+                    f'not predict as one of this kind does: {wanted}'
                 )
         cfg = getattr(model, 'test_cfg', None) or {}
         for part in (cfg, cfg.get('rpn') or {}, cfg.get('rcnn') or {}):
@@ -174,9 +192,8 @@ def dense(
             scores = scores * _rows(logits, 1)[place, 0].sigmoid()
         deltas = _rows(deltas, 4)[place]
         boxes = decode(head.bbox_coder, priors[place], deltas, bounds)
-        found.append(
-            (boxes, scores, label if factors is not None else 0 * label + level)
-        )
+        # regions of different levels do not suppress each other
+        found.append((boxes, scores, 0 * label + level if factors is None else label))
     boxes, scores, labels = map(torch.cat, zip(*found))
     if factors is not None:
         boxes = boxes * factors
@@ -246,9 +263,8 @@ def extract(extractor: Any, maps: Sequence[Tensor], boxes: Tensor) -> Tensor:
 
 def segment(model: Any, photo: Photo) -> Tensor:
     """The label map (H, W) of a segmentor, as mmseg's whole and slide inference."""
-    logits = (slide if model.test_cfg.mode == 'slide' else logits_of)(
-        model, photo.pixels
-    )
+    run = slide if model.test_cfg.mode == 'slide' else logits_of
+    logits = run(model, photo.pixels)
     height, width = photo.size.unbind()
     logits = _resize(model, logits[:, :, :height, :width], photo.original)[0]
     if model.out_channels == 1:
