@@ -183,7 +183,7 @@ def dense(
             scores = scores.softmax(-1)[:, :-1]
         scores = scores.flatten()
         least = -1.0 if factors is None else cfg.get('score_thr', 0)
-        kept = (scores > least).nonzero()[:, 0]
+        kept = _places(scores > least)
         most: Any = torch.tensor(cfg.get('nms_pre', 2**31))
         most = torch.minimum(_length(kept), most)
         scores, best = scores[kept].topk(most)
@@ -199,7 +199,7 @@ def dense(
         boxes = boxes * factors
     if cfg.get('min_bbox_size', -1) >= 0:
         sides = boxes[:, 2:] - boxes[:, :2]
-        kept = (sides.min(1)[0] > cfg.min_bbox_size).nonzero()[:, 0]
+        kept = _places(sides.min(1)[0] > cfg.min_bbox_size)
         boxes, scores, labels = boxes[kept], scores[kept], labels[kept]
     return suppress(boxes, scores, labels, cfg)
 
@@ -211,7 +211,7 @@ def two_stages(model: Any, maps: Sequence[Tensor], photo: Photo) -> Boxes:
     head = roi.bbox_head
     logits, deltas = head(extract(roi.bbox_roi_extractor, maps, proposed))
     scores = logits.softmax(-1)[:, :-1].flatten()
-    kept = (scores > cfg.rcnn.score_thr).nonzero()[:, 0]
+    kept = _places(scores > cfg.rcnn.score_thr)
     place, labels = _split(kept, head.num_classes)
     deltas = deltas.reshape(-1, 4)[place if head.reg_class_agnostic else kept]
     boxes = decode(head.bbox_coder, proposed[place], deltas, photo.bounds)
@@ -255,7 +255,7 @@ def extract(extractor: Any, maps: Sequence[Tensor], boxes: Tensor) -> Tensor:
     levels = extractor.map_roi_levels(rois, len(layers))
     crops, order = [], []
     for level, (layer, features) in enumerate(zip(layers, maps)):
-        order.append((levels == level).nonzero()[:, 0])
+        order.append(_places(levels == level))
         arguments = (layer.output_size, layer.spatial_scale, layer.sampling_ratio)
         crops.append(roi_align(features, rois[order[-1]], *arguments, layer.aligned))
     return torch.cat(crops)[torch.cat(order).sort()[1]]
@@ -314,6 +314,11 @@ def _resize(model: Any, logits: Tensor, size: Tensor) -> Tensor:
 def _rows(maps: Tensor, channels: int) -> Tensor:
     """Maps (1, A * C, H, W) as rows (H * W * A, C), one for each anchor."""
     return maps[0].permute(1, 2, 0).reshape(-1, channels)
+
+
+def _places(is_true: Tensor) -> Tensor:
+    """Where a vector is true; in float32, since TensorRT's operator takes no others."""
+    return is_true.float().nonzero()[:, 0]
 
 
 def _split(index: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
