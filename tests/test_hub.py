@@ -1,5 +1,6 @@
 """Our models by their names, as other libraries look models up."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlparse
@@ -15,7 +16,7 @@ from mmengine.runner import load_checkpoint
 import mmlinattn
 from mmlinattn import hub
 from mmlinattn.utils import load_config
-from mmlinattn.weights import convert_back
+from mmlinattn.weights import convert_back, recognize
 
 pytestmark = pytest.mark.modern
 
@@ -128,7 +129,17 @@ THEIRS = {
 }
 
 
-@pytest.mark.parametrize('name', WITH_WEIGHTS)
+# larger sizes and longer training
+SELDOM = re.compile(r'(mlla-[sb]|ravlt-[bl]|swin-[sb]-inline)_|(mlla|ravlt).*-3x_')
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        pytest.param(x, marks=pytest.mark.full if SELDOM.search(x) else ())
+        for x in WITH_WEIGHTS
+    ],
+)
 def test_weights_fit(name, tmp_path):
     """A file of the library's model, or of the official code, is one of ours."""
     ours = build(str(ROOT / ENTRIES[name]['Config']))
@@ -138,10 +149,12 @@ def test_weights_fit(name, tmp_path):
         theirs = build(THEIRS[name], 'cpu').state_dict()
         state_dict = {key: x.to('meta') for key, x in theirs.items()}
     else:
-        state_dict, _ = convert_back(ours.state_dict(), 'swin')
-        assert 'backbone.layers.0.blocks.0.mlp.fc1.weight' in state_dict
-    torch.save(dict(state_dict=state_dict), path)
-    load_checkpoint(ours, path, map_location='meta', strict=True)
+        family = re.findall(r'agent|flatten|inline|mlla|ravlt|swin', name)[-1]
+        state_dict, _ = convert_back(ours.state_dict(), family)
+        assert recognize(state_dict) == family
+    place = 'state_dict' if any('backbone.' in x for x in state_dict) else 'model'
+    torch.save({place: state_dict}, path)
+    load_checkpoint(ours, f'file://{path}', map_location='meta', strict=True)
 
 
 def test_addresses_are_the_libraries(registered):

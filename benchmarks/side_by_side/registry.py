@@ -125,7 +125,8 @@ def linear_attentions() -> Case:
                 Op, lambda q, k, v, hw: functional.efficient_attention(q, k, v)
             ),
             'blocks of 196': partial(
-                Op, lambda q, k, v, hw: functional.block_attention(q, k, v, hw, 196)
+                Op,
+                lambda q, k, v, hw: functional.local_attention(q, k, v, hw, (14, 14)),
             ),
         },
         stage_map(DETECTION, 1),

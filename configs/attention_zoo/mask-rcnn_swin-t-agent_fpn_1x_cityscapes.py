@@ -1,6 +1,6 @@
 """Mask R-CNN with Agent-Swin-T on Cityscapes, 1x (8 epochs of 8 repetitions).
-python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-agent_fpn_1x_cityscapes.py --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/attention_zoo/mask-rcnn_swin-t-agent_fpn_1x_cityscapes.py
 """
 
-_base_ = ['../_base_/models/mask-rcnn_swin-t.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
-model = dict(backbone=dict(attention='agent', dense_agents=True), **_base_.cityscapes_model)
+_base_ = ['../_base_/models/mask-rcnn_swin-t-agent.py', '../_base_/settings/cityscapes-instance_swin-1x.py']
+model = _base_.cityscapes_model

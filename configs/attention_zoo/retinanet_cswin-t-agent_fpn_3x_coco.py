@@ -1,6 +1,5 @@
 """RetinaNet with Agent-CSWin-T on COCO, 3x (36 epochs, multi-scale).
-python tools/train.py configs/attention_zoo/retinanet_cswin-t-agent_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/attention_zoo/retinanet_cswin-t-agent_fpn_3x_coco.py
 """
 
-_base_ = ['../_base_/models/retinanet_cswin-t.py', '../_base_/settings/coco-detection_swin-3x.py']
-model = dict(backbone=dict(attention='agent'))
+_base_ = ['../_base_/models/retinanet_cswin-t-agent.py', '../_base_/settings/coco-detection_swin-3x.py']

@@ -1,10 +1,11 @@
 """Agent-Swin-B on ImageNet-1k, 30 epochs at 384 x 384 from 224 x 224.
 ELFATT paper: top-1 84.9, 88M parameters, 46.34 GFLOPs.
-WEIGHTS: a checkpoint of swin-b-agent_in1k.py. Its head is needed, so it is `load_from` that names it.
-    python tools/train.py configs/attention_zoo/swin-b-agent_finetune_in1k-384px.py --cfg-options load_from=WEIGHTS
+It starts from the official weights for 224 x 224, its head included.
+    python tools/train.py configs/attention_zoo/swin-b-agent_finetune_in1k-384px.py
 """
 
 _base_ = ['../_base_/models/classifier_swin-t.py', '../_base_/settings/in1k-384_cswin-finetune-30e.py']
+pretrained = 'https://cloud.tsinghua.edu.cn/f/4fcd2d0114bb490483c3/?dl=1#/agent_swin_b.pth'
 model = dict(
     backbone=dict(arch='base', attention='agent', img_size=384, drop_path_rate=0.7),
     head=dict(in_channels=1024),

@@ -1,7 +1,6 @@
 """UperNet with Agent-CSWin-T on Cityscapes, 1x (40k iterations).
-python tools/train.py configs/attention_zoo/upernet_cswin-t-agent_1x_cityscapes-768x768.py \
-    --cfg-options pretrained=WEIGHTS
+python tools/train.py configs/attention_zoo/upernet_cswin-t-agent_1x_cityscapes-768x768.py
 """
 
-_base_ = ['../_base_/models/upernet_cswin-t.py', '../_base_/settings/cityscapes-768x768_swin-1x.py']
-model = dict(backbone=dict(attention='agent'), **_base_.cityscapes_model)
+_base_ = ['../_base_/models/upernet_cswin-t-agent.py', '../_base_/settings/cityscapes-768x768_swin-1x.py']
+model = _base_.cityscapes_model

@@ -1,8 +1,6 @@
 """UperNet with Agent-Swin-T on ADE20K, 1x (160k iterations).
 ELFATT paper: mIoU 46.7, 61M parameters.
-    python tools/train.py configs/attention_zoo/upernet_swin-t-agent_1x_ade20k-512x512.py \
-        --cfg-options pretrained=WEIGHTS
+    python tools/train.py configs/attention_zoo/upernet_swin-t-agent_1x_ade20k-512x512.py
 """
 
-_base_ = ['../_base_/models/upernet_swin-t.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
-model = dict(backbone=dict(attention='agent', dense_agents=True))
+_base_ = ['../_base_/models/upernet_swin-t-agent.py', '../_base_/settings/ade20k-512x512_swin-1x.py']

@@ -1,8 +1,6 @@
 """UperNet with FLatten-Swin-T on ADE20K, 1x (160k iterations).
 ELFATT paper: mIoU 44.8, 61M parameters.
-    python tools/train.py configs/attention_zoo/upernet_swin-t-flatten_1x_ade20k-512x512.py \
-        --cfg-options pretrained=WEIGHTS
+    python tools/train.py configs/attention_zoo/upernet_swin-t-flatten_1x_ade20k-512x512.py
 """
 
-_base_ = ['../_base_/models/upernet_swin-t.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
-model = dict(backbone=dict(attention='flatten'))
+_base_ = ['../_base_/models/upernet_swin-t-flatten.py', '../_base_/settings/ade20k-512x512_swin-1x.py']

@@ -68,8 +68,6 @@ def crop_map(
     x: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool = False
 ) -> Tensor:
     """Undoes :func:`pad_map`: (..., N', d) to (..., N, d)."""
-    if not is_exported() and tuple(padded_shape) == tuple(hw_shape):
-        return x
     top, left = _offsets(padded_shape, hw_shape, centered)
     height, width = hw_shape
     x = unflatten(x, -2, padded_shape)
@@ -106,8 +104,7 @@ def unblockify(
 
 
 def _sides(side: Side) -> Shape:
-    rows, columns = (side, side) if isinstance(side, int) else side
-    return rows, columns
+    return (side, side) if isinstance(side, int) else side
 
 
 def _whole_blocks(hw_shape: Shape, side: Side) -> Shape:

@@ -5,13 +5,13 @@ Legend: B batch, C channels, (H, W) map, k kernel side.
 
 from typing import Any, Optional
 
-import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import conv2d
+from torch.nn.functional import conv2d, pad
+from torch.nn.grad import conv2d_weight
 
-from .tracing import is_exported
+from .tracing import apply, is_exported
 
 
 def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
@@ -27,18 +27,33 @@ def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
 
     Returns:
         Tensor: (B, C, H, W).
-
-    Raises:
-        ValueError: If the shapes do not fit or k is even.
     """
-    if is_exported():
-        return _convolve(x, weight)
-    if weight.shape[:2] != (x.size(1), 1) or weight.size(-1) % 2 == 0:
-        raise ValueError(
-            f'weight must be (C, 1, k, k) with C={x.size(1)} and odd k, got '
-            f'{tuple(weight.shape)}'
-        )
-    return _DepthwiseConv2d.apply(x, weight)
+    return apply(_DepthwiseConv2d, x, weight)
+
+
+def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
+    """Convolves each channel of each image with its own filter.
+
+    Args:
+        x (Tensor): (B, C, H, W).
+        filters (Tensor): (B, C, k, k), k odd.
+
+    Returns:
+        Tensor: (B, C, H, W).
+    """
+    if not is_exported():
+        maps = x.flatten(0, 1).unsqueeze(0)
+        return depthwise_conv2d(maps, filters.flatten(0, 1).unsqueeze(1)).view_as(x)
+    # in a file, the number of images is not known, nor that of filters
+    height, width = x.shape[-2:]
+    rows = [row.unbind(-1) for row in filters.unbind(-2)]
+    x = pad(x, [len(rows) // 2] * 4)
+    first, *others = [
+        factor[..., None, None] * x[..., i : i + height, j : j + width]
+        for i, row in enumerate(rows)
+        for j, factor in enumerate(row)
+    ]
+    return sum(others, first)
 
 
 class _DepthwiseConv2d(Function):
@@ -51,33 +66,18 @@ class _DepthwiseConv2d(Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], Optional[Tensor]]:
         x, weight = ctx.saved_tensors
-        # autocast may have lowered the precision of the output
-        weight_, x_ = weight.to(grad.dtype), x.to(grad.dtype)
         grad_x = grad_weight = None
+        # autocast may have lowered the precision of the output
         if ctx.needs_input_grad[0]:
-            grad_x = _convolve(grad, weight_.flip(-2, -1)).to(x.dtype)
+            mirrored = weight.to(grad.dtype).flip(-2, -1)
+            grad_x = _convolve(grad, mirrored).to(x.dtype)
         if ctx.needs_input_grad[1]:
-            _, grad_weight, _ = torch.ops.aten.convolution_backward(
-                grad,
-                x_,
-                weight_,
-                None,
-                (1, 1),
-                _padding(weight),
-                (1, 1),
-                False,
-                (0, 0),
-                x.size(1),
-                (False, True, False),
-            )
+            options = dict(padding=weight.size(-1) // 2, groups=x.size(1))
+            x = x.to(grad.dtype)
+            grad_weight = conv2d_weight(x, weight.shape, grad, **options)
             grad_weight = grad_weight.to(weight.dtype)
         return grad_x, grad_weight
 
 
-def _padding(weight: Tensor) -> tuple[int, int]:
-    height, width = weight.shape[-2:]
-    return height // 2, width // 2
-
-
 def _convolve(x: Tensor, weight: Tensor) -> Tensor:
-    return conv2d(x, weight, padding=_padding(weight), groups=x.size(1))
+    return conv2d(x, weight, padding=[weight.size(-1) // 2] * 2, groups=x.size(1))

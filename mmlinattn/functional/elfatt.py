@@ -9,9 +9,9 @@ from typing import Optional
 import torch
 from torch import Tensor
 
-from .blocks import Shape
+from .blocks import Shape, square_side
 from .efficient import efficient_attention
-from .local import block_attention
+from .local import local_attention
 from .maps import unflatten
 from .oversmoothing import attn_scale
 
@@ -46,21 +46,16 @@ def elfatt_attention(
     Raises:
         ValueError: If ``block_size`` is not a square number.
     """
-    (q1, q2), (k1, k2), (v1, v2) = [x.split(dims, -1) for x in (q, k, v)]
+    side = square_side(block_size, 'block_size')
+    first, second = zip(*(x.split(dims, -1) for x in (q, k, v)))
     omega1, omega2 = (None, None) if omega is None else omega.split(heads)
     outs = []
     if heads[0]:
-        q1, k1, v1 = [_split(x, heads[0]) for x in (q1, k1, v1)]
-        out = efficient_attention(q1, k1, v1)
-        outs.append(out if omega1 is None else attn_scale(out, v1, omega1))
+        q, k, v = [unflatten(x, -1, (heads[0], -1)).transpose(1, 2) for x in first]
+        out = efficient_attention(q, k, v)
+        outs.append(out if omega1 is None else attn_scale(out, v, omega1))
     if heads[1]:
-        q2, k2, v2 = [_split(x, heads[1]) for x in (q2, k2, v2)]
-        outs.append(
-            block_attention(q2, k2, v2, hw_shape, block_size, mask_padding, omega2)
-        )
+        q, k, v = [unflatten(x, -1, (heads[1], -1)).transpose(1, 2) for x in second]
+        out = local_attention(q, k, v, hw_shape, (side, side), mask_padding, omega2)
+        outs.append(out)
     return torch.cat([x.transpose(1, 2).flatten(2) for x in outs], -1)
-
-
-def _split(x: Tensor, heads: int) -> Tensor:
-    """(B, N, C) as (B, h, N, d)."""
-    return unflatten(x, -1, (heads, -1)).transpose(1, 2)

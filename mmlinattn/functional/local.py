@@ -11,38 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from .blocks import Shape, blockify, square_side, unblockify
+from .blocks import Shape, blockify, unblockify
 from .maps import unflatten
 from .oversmoothing import attn_scale
-from .tracing import is_exported
-
-
-def block_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    hw_shape: Shape,
-    block_size: int,
-    mask_padding: bool = False,
-    omega: Optional[Tensor] = None,
-) -> Tensor:
-    """Softmax attention inside square blocks: the local half of *ELFATT*
-    (arXiv 2501.06098).
-
-    Args:
-        block_size (int): Tokens in a block, a square number.
-        q, k, v, hw_shape, mask_padding, omega: See :func:`local_attention`.
-
-    Returns:
-        Tensor: (B, h, N, d).
-
-    Raises:
-        ValueError: If ``block_size`` is not a square number.
-    """
-    side = square_side(block_size, 'block_size')
-    return local_attention(
-        q, k, v, hw_shape, (side, side), mask_padding=mask_padding, omega=omega
-    )
 
 
 def local_attention(
@@ -78,26 +49,18 @@ def local_attention(
     """
     heads = q.shape[:2]
     q, k, v = [blockify(x, hw_shape, block_shape, centered) for x in (q, k, v)]
-    is_key = None
-    if mask_padding and (
-        is_exported()
-        or any(length % side for length, side in zip(hw_shape, block_shape))
-    ):
+    mask = None
+    if mask_padding:
         is_key = torch.ones(math.prod(hw_shape), 1, device=q.device)
         is_key = blockify(is_key, hw_shape, block_shape, centered)  # (n, s * t, 1)
+        mask = is_key.transpose(-2, -1).bool().unsqueeze(0)
     # fused kernels take four axes: heads join the batch, blocks are the heads
     out = scaled_dot_product_attention(
-        q.flatten(0, 1),
-        k.flatten(0, 1),
-        v.flatten(0, 1),
-        attn_mask=None
-        if is_key is None
-        else is_key.transpose(-2, -1).bool().unsqueeze(0),
-        dropout_p=dropout_p,
+        q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), mask, dropout_p
     )
     out = unflatten(out, 0, heads)
     if omega is not None:
-        if is_key is not None:
+        if mask_padding:
             # padded values are zero: this makes the block's mean the keys' mean
             v = v / is_key.mean(-2, keepdim=True).to(v.dtype)
         out = attn_scale(out, v, omega)

@@ -63,9 +63,8 @@ def nystrom_attention(
         q, k, v, q_landmarks, k_landmarks = at_least_float32(
             q, k, v, q_landmarks, k_landmarks
         )
-        a = (q_landmarks * q.size(-1) ** -0.5 @ k_landmarks.transpose(-2, -1)).softmax(
-            -1
-        )
+        scaled = q_landmarks * q.size(-1) ** -0.5
+        a = (scaled @ k_landmarks.transpose(-2, -1)).softmax(-1)
         x = scaled_dot_product_attention(q_landmarks, k, v)  # (B, h, m, d)
         y = iterative_pinv(a, num_iters) @ x
         return scaled_dot_product_attention(q, k_landmarks, y).to(dtype)

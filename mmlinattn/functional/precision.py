@@ -1,11 +1,12 @@
 """Float32 arithmetic inside mixed precision."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map_only
 
 from .tracing import constant_when_compiled
 
@@ -83,51 +84,34 @@ class Float32Convolutions(TorchFunctionMode):
         """
         if not _active:
             return {}
-        round_to = _active[-1].round_to
-        return dict(
-            context_fn=lambda: (nullcontext(), Float32Convolutions(round_to=round_to))
-        )
+        again = Float32Convolutions(_active[-1].round_to)
+        return dict(context_fn=lambda: (nullcontext(), again))
 
     def __torch_function__(
-        self,
-        func: Callable,
-        types: Any,
-        args: tuple = (),
-        kwargs: Optional[dict[str, Any]] = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func not in _CONVOLUTIONS:
-            return func(*args, **kwargs)
         operands = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
-        if any(x.device.type != 'cpu' for x in operands):
+        on_cpu = all(x.device.type == 'cpu' for x in operands)
+        if func not in _CONVOLUTIONS or not on_cpu:
             return func(*args, **kwargs)
-        is_half = _autocast_dtype('cpu') is not None or any(
-            x.dtype == self.round_to for x in operands
-        )
-        rounded = self.round_to if is_half else None
+        rounded = None
+        if _autocast_dtype('cpu') or any(x.dtype == self.round_to for x in operands):
+            rounded = self.round_to
+
+        def widened(x: Tensor) -> Tensor:
+            return at_least_float32(x if rounded is None else x.to(rounded))[0]
+
+        args, kwargs = tree_map_only(Tensor, widened, (args, kwargs))
         with torch.autocast('cpu', enabled=False):
-            out = func(
-                *(_as_float32(x, rounded) for x in args),
-                **{name: _as_float32(x, rounded) for name, x in kwargs.items()},
-            )
-            return out if rounded is None else out.to(rounded)
+            out = func(*args, **kwargs)
+        return out if rounded is None else out.to(rounded)
 
 
 _active: list[Float32Convolutions] = []
 _CONVOLUTIONS = {
-    torch.conv1d,
-    torch.conv2d,
-    torch.conv3d,
-    torch.conv_transpose1d,
-    torch.conv_transpose2d,
-    torch.conv_transpose3d,
+    getattr(torch, f'conv{kind}{n}d') for kind in ('', '_transpose') for n in (1, 2, 3)
 }
-
-
-def _as_float32(x: Any, rounded: Optional[torch.dtype]) -> Any:
-    if not isinstance(x, Tensor):
-        return x
-    return at_least_float32(x if rounded is None else x.to(rounded))[0]
 
 
 @constant_when_compiled

@@ -21,9 +21,8 @@ def is_traced() -> bool:
     if torch.jit.is_tracing():
         return True
     # torch 2.1 has it under the compiler's own name
-    compiler = getattr(torch, 'compiler', None)
-    is_compiling = getattr(compiler, 'is_compiling', None) or torch._dynamo.is_compiling
-    return is_compiling()
+    has_it = hasattr(torch.compiler, 'is_compiling')
+    return (torch.compiler if has_it else torch._dynamo).is_compiling()
 
 
 def constant_when_compiled(function: Callable) -> Callable:

@@ -1,4 +1,8 @@
-"""Where weights are: a path, file://, http(s)://, timm://, or what MMEngine reads."""
+"""Where weights are: a path, file://, http(s)://, timm://, or what MMEngine reads.
+
+An address without a file's name may have one behind `#/`, which no server sees:
+https://HOST/f/1234/?dl=1#/NAME.pth.
+"""
 
 import os
 import re
@@ -19,12 +23,14 @@ from mmengine.runner.checkpoint import (
     get_torchvision_models,
 )
 
+from .conversion import as_whole_classifier
 from .files import read_file
 from .rows import inside
 
 FILE = 'file://'
 TIMM = 'timm://'
 WEB = ('http://', 'https://')
+NAMED = r'https?://\S+#/'  # a pattern, as MMEngine takes it
 # names of models, which MMEngine looks up in tables of addresses
 TABLES = {
     'torchvision://': get_torchvision_models,
@@ -111,7 +117,8 @@ def download(address: str, name: str) -> str:
     If there are several processes, the first one downloads and the others wait.
     """
     folder = Path(torch.hub.get_dir(), 'checkpoints')
-    file_name = os.path.basename(urlparse(address).path)
+    parsed = urlparse(address)
+    file_name = Path(parsed.fragment or parsed.path).name
     path = folder / file_name
     rank, _ = get_dist_info()
     if is_distributed() and rank:
@@ -160,14 +167,17 @@ def read_by_name(address: str, name: str, trust: bool, map_location) -> dict:
 
 
 def load_from_file(address: str, map_location=None) -> dict:
-    """MMEngine's loaders with :func:`read_checkpoint`."""
-    return read_checkpoint(address, map_location=map_location)
+    """MMEngine's loaders with :func:`read_checkpoint`; official classifiers are
+    converted."""
+    return as_whole_classifier(read_checkpoint(address, map_location=map_location))
 
 
 def add_file_scheme() -> None:
-    """Let MMEngine's load_from take file:// addresses, where nobody else has."""
-    with suppress(KeyError):
-        CheckpointLoader.register_scheme(FILE, load_from_file)
+    """Let MMEngine's load_from take file:// addresses, and web addresses that name
+    their file behind `#/`, where nobody else has."""
+    for scheme in (FILE, NAMED):
+        with suppress(KeyError):
+            CheckpointLoader.register_scheme(scheme, load_from_file)
 
 
 def load_safely() -> None:
@@ -177,5 +187,5 @@ def load_safely() -> None:
     loaders, so load_from, resume and 'Pretrained' of any module run no code that is
     hidden in a file.
     """
-    schemes = ['', FILE, TIMM, *WEB, *TABLES, *REMOTE]
+    schemes = ['', FILE, NAMED, TIMM, *WEB, *TABLES, *REMOTE]
     CheckpointLoader.register_scheme(schemes, load_from_file, force=True)

@@ -6,12 +6,11 @@ from typing import NamedTuple, Optional
 
 from torch import Tensor
 
-from .families import FAMILIES, Layout, our_layout
+from .families import FAMILIES, HEAD, Layout
 from .rows import LINEAR, Keys, Row, StateDict, inside, nested
 
 PREFIX = 'backbone.'
 OURS = 'mmlinattn'
-OUR_HEAD = 'head.fc'
 # the official ones' and older timm's; newer timm's; mmpretrain's of plain models
 HEADS = ('head', 'head.fc', 'head.layers.head')
 STATE_DICTS = ('state_dict', 'model')
@@ -100,17 +99,19 @@ def recognize(keys: Keys) -> Optional[str]:
             prefix `backbone.`.
 
     Returns:
-        'soft', 'deit', 'cait', 'swin' or 'cswin'; 'mmlinattn' for one of our
-        backbones; None for anything else.
+        One of FAMILIES, such as 'swin'; 'mmlinattn' for one of our backbones; None for
+        anything else.
     """
     names = {key.partition(PREFIX)[2] for key in keys if key.startswith(PREFIX)}
     names = names or set(keys)
     marks = {name: family.marks for name, family in FAMILIES.items()}
     marks[OURS] = (r'(stages\.0\.embedding|patch_embed\.layer\.0)\.',)
-    for family, patterns in marks.items():
-        if all(any(re.match(x, name) for name in names) for x in patterns):
-            return family
-    return None
+    found = [
+        family
+        for family, patterns in marks.items()
+        if all(any(re.match(x, name) for name in names) for x in patterns)
+    ]
+    return max(found, key=lambda family: len(marks[family]), default=None)
 
 
 def known_models() -> str:
@@ -130,15 +131,19 @@ def plan(
 ) -> Conversion:
     """The conversion of a backbone, of a head, and of other parts as they are."""
     rows = nested(PREFIX, prefix, FAMILIES[family].rows(layout))
-    if head is not None:
-        rows.append(Row(OUR_HEAD, head, LINEAR))
-    return Conversion(layout, prefix, head, rows + [Row(key, key) for key in others])
+    rows += head_rows(family, head) + [Row(key, key) for key in others]
+    return Conversion(layout, prefix, head, rows)
 
 
-def other_parts(keys: Keys, head: Optional[str]) -> list[str]:
-    """Keys of OpenMMLab's models that belong to neither backbone nor head."""
-    heads = {f'{head}.{name}' for name in LINEAR}
-    return [key for key in keys if not key.startswith(PREFIX) and key not in heads]
+def head_rows(family: str, head: Optional[str]) -> list[Row]:
+    """Rows of a classifier behind its backbone, whose layer of classes is ``head``."""
+    *rows, last = FAMILIES[family].head
+    return [*rows, last._replace(official=head)] if head else []
+
+
+def other_parts(keys: Keys, head: Keys) -> list[str]:
+    """Keys of OpenMMLab's models that belong to neither backbone nor ``head``."""
+    return [key for key in keys if not key.startswith(PREFIX) and key not in head]
 
 
 def check_keys(keys: Keys, expected: Keys, kind: str) -> None:
@@ -159,7 +164,9 @@ def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
     head = next(
         (x for x in HEADS if inside(state_dict, f'{x}.').keys() & set(LINEAR)), None
     )
-    others = other_parts(state_dict, head) if prefix else []
+    sources = [row.sources() for row in head_rows(family, head)]
+    behind = {key for source in sources for keys in source.values() for key in keys}
+    others = other_parts(state_dict, behind) if prefix else []
     found = plan(family, layout, prefix, head, others)
     expected = [key for keys in found.sources().values() for key in keys]
     expected += recomputed(state_dict, family)
@@ -184,6 +191,25 @@ def convert(state_dict: StateDict, family: str) -> StateDict:
     return plan_conversion(state_dict, family).apply(state_dict)
 
 
+def as_whole_classifier(checkpoint: dict) -> dict:
+    """What a file holds as a whole model of OpenMMLab, if it is an official classifier.
+
+    Anything else is returned as it is.
+
+    Raises:
+        ValueError: If the official model is not whole.
+    """
+    try:
+        official, _ = find_state_dict(checkpoint)
+    except ValueError:
+        return checkpoint
+    family = recognize(official)
+    heads = [f'{head}.weight' for head in HEADS]
+    if family not in FAMILIES or official.keys().isdisjoint(heads):
+        return checkpoint
+    return dict(state_dict=convert(official, family))
+
+
 def convert_back(
     state_dict: StateDict, family: str, layout: Optional[dict] = None
 ) -> tuple[StateDict, Conversion]:
@@ -204,12 +230,13 @@ def convert_back(
     Raises:
         ValueError: If a key is missing or left over.
     """
-    others = other_parts(state_dict, OUR_HEAD)
+    behind = {key for row in FAMILIES[family].head for key in row.sources()}
+    others = other_parts(state_dict, behind)
     if layout is None:
         backbone = inside(state_dict, PREFIX)
-        names = our_layout(backbone, FAMILIES[family].first_norm)
+        names = FAMILIES[family].back(backbone)
         prefix = PREFIX if others else ''
-        head = 'head' if f'{OUR_HEAD}.weight' in state_dict else None
+        head = 'head' if f'{HEAD.ours}.weight' in state_dict else None
     else:
         layout = dict(layout)
         prefix, head = layout.pop('prefix'), layout.pop('head')

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from .conversion import find_state_dict, shortlist
+from .conversion import as_whole_classifier, find_state_dict, shortlist
 from .rows import StateDict
 
 MISMATCH = re.compile(r'size mismatch for (\S+): .*?\[(.*?)\].*?\[(.*?)\]')
@@ -65,12 +65,14 @@ def fit(model: nn.Module, checkpoint: dict) -> Fit:
         model: Any model. It stays as it is: ``model.load_state_dict(
             found.state_dict, strict=False)`` loads what was found.
         checkpoint: What a file holds, as MMEngine takes it: a state dict, bare or
-            under `state_dict`.
+            under `state_dict`. A classifier takes official ones too, of any place.
 
     Raises:
         ValueError: If it holds no weights; or those of an official backbone that is
             not whole, or that the whole model can't take.
     """
+    if hasattr(getattr(model, 'head', None), 'fc'):
+        checkpoint = as_whole_classifier(checkpoint)
     return fit_weights(model, find_state_dict(checkpoint, places=('state_dict',))[0])
 
 

@@ -106,10 +106,13 @@ def load_pretrained(
         raise ValueError(f'checkpoint={checkpoint!r}: {error}') from error
     kind = type(model).__name__
     fitted = fit_weights(model, found.weights)
+    # a classifier may norm no map at all, as RAVLT
+    normed = any(key.startswith('norm') for key in found.weights)
+    num_stages = model.num_stages + (not normed)
     lacking = [
         key
         for key in fitted.missing
-        if not (is_scaling_vector(key) or is_early_norm(key, model.num_stages))
+        if not (is_scaling_vector(key) or is_early_norm(key, num_stages))
     ]
     replaced = []
     if found.family:
@@ -163,12 +166,13 @@ def load_pretrained(
         )
 
 
-def load_head(head: nn.Module, checkpoint: str) -> None:
+def load_head(head: nn.Module, checkpoint: str, prefix: str = 'head.') -> None:
     """Load the last layer of a classifier, `fc`, from a classifier's checkpoint.
 
     Args:
         head: The head, as mmpretrain's LinearClsHead has its layer.
         checkpoint: See :func:`load_pretrained`.
+        prefix: That of its keys; 'neck.' loads a neck.
 
     Raises:
         KeyError: If the checkpoint has no such layer, or of another shape.
@@ -179,12 +183,12 @@ def load_head(head: nn.Module, checkpoint: str) -> None:
     if family in FAMILIES:
         state_dict = convert(state_dict, family)
     try:
-        head.load_state_dict(inside(state_dict, 'head.'))
+        head.load_state_dict(inside(state_dict, prefix))
     except RuntimeError as error:
         raise KeyError(
-            f'pretrained={checkpoint!r} has no head for this {type(head).__name__}: '
-            f'{str(error).splitlines()[-1].strip()}; default_hooks.pretrained.head='
-            'False starts the backbone alone'
+            f'pretrained={checkpoint!r} has no {prefix[:-1]} for this '
+            f'{type(head).__name__}: {str(error).splitlines()[-1].strip()}; '
+            'default_hooks.pretrained.head=False starts the backbone alone'
         ) from None
     log(f'{type(head).__name__}: loaded from {checkpoint}', logging.INFO)
 

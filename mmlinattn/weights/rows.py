@@ -95,7 +95,10 @@ def nested(ours: str, official: str, rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def count_blocks(keys: Keys, prefix: str) -> int:
-    """Number of blocks below a prefix; 1 if there are none, so that they are missed."""
-    found = (re.match(rf'{re.escape(prefix)}(\d+)\.', key) for key in keys)
-    return max((int(match[1]) for match in found if match), default=0) + 1
+def count_blocks(keys: Keys, prefix: str, inner: str = '', least: int = 1) -> int:
+    """Number of blocks below a prefix, up to the last that has what ``inner`` matches.
+
+    It is ``least`` if there are none: 1, so that they are missed.
+    """
+    found = (re.match(rf'{re.escape(prefix)}(\d+)\.{inner}', key) for key in keys)
+    return max((int(match[1]) + 1 for match in found if match), default=least)

@@ -19,7 +19,7 @@ values, flat ones in the last; ELFATT with equal halves (split_ratio=0.5) has th
 global half first, the local half last, and each half as many heads as CSWin has. So
 the projections are taken as they are, the global half starts with the LePE of upright
 stripes, the local half with that of flat ones, and attention over the whole map of
-stage 3 with both.
+stage 3 with both. The other way round, a LePE of all channels is cut in halves.
 """
 
 import re
@@ -33,6 +33,7 @@ from .rows import Keys, StateDict, inside, stacked
 
 BLOCK = re.compile(r'(?:stages\.\d+\.)?blocks\.\d+\.')
 EMBEDDING = re.compile(r'stages\.\d+\.embedding\.')
+HALF = re.compile(r'\.lepe\.([01])\.')
 SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
 
 
@@ -48,14 +49,14 @@ class Start(NamedTuple):
     def apply(self, weights: StateDict) -> StateDict:
         """What is taken, of the tensors that :func:`plan_start` saw."""
         return {
-            key: stacked([weights[name] for name in names])
+            key: stacked([tensor_of(weights, name) for name in names])
             for key, names in self.taken.items()
         }
 
     def describe(self, origin: Mapping[str, str]) -> list[str]:
         """Where each parameter is from, by the names that ``origin`` has for ours."""
         lines = [
-            f'{key} <- {" + ".join(origin[name] for name in names)}'
+            f'{key} <- {" + ".join(said_of(origin, name) for name in names)}'
             for key, names in self.taken.items()
         ]
         lines += [f'{key} keeps its initial value' for key in self.initial]
@@ -67,6 +68,25 @@ class Start(NamedTuple):
         return [key for key, names in self.taken.items() if names != [key]]
 
 
+def whole(name: str) -> str:
+    """The LePE of all channels, by the name of one of its halves."""
+    return HALF.sub('.lepe.', name)
+
+
+def tensor_of(weights: StateDict, name: str) -> torch.Tensor:
+    """A tensor by its name, or the half of one."""
+    if name in weights:
+        return weights[name]
+    return weights[whole(name)].chunk(2)[int(HALF.search(name)[1])]
+
+
+def said_of(origin: Mapping[str, str], name: str) -> str:
+    """Where a tensor is from, or the half of one."""
+    if name in origin:
+        return origin[name]
+    return f'half {HALF.search(name)[1]} of {origin[whole(name)]}'
+
+
 def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
     """Names of the parameters of a plain model that each one of another starts with."""
     found = {}
@@ -74,8 +94,8 @@ def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
         name = key.replace('.global_lepe.', '.lepe.0.')
         name = name.replace('.local_lepe.', '.lepe.1.')
         halves = [name.replace('.lepe.', f'.lepe.{half}.') for half in (0, 1)]
-        names = [name] if name in local else halves
-        found[key] = [name for name in names if name in local]
+        names = [name] if name in local or whole(name) in local else halves
+        found[key] = [x for x in names if x in local or whole(x) in local]
     return found
 
 
@@ -109,6 +129,7 @@ def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
     if not any(BLOCK.match(key) for key in taken):
         raise ValueError('no block of the two is alike')
     used = {name for found in taken.values() for name in found}
+    used |= {whole(name) for name in used}
     return Start(
         taken,
         [key for key in names if key not in taken],

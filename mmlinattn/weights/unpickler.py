@@ -51,6 +51,13 @@ ALLOWED = {
 }
 
 
+class Options(dict):
+    """Stands for the config that Swin's code, and what grew from it, saves."""
+
+
+STAND_INS = {'yacs.config.CfgNode': Options}
+
+
 class ForbiddenClass(pickle.UnpicklingError):
     """A checkpoint names a class or function that is not known to be harmless.
 
@@ -94,6 +101,8 @@ class Unpickler(pickle._Unpickler):
     def find_class(self, module: str, name: str):
         if f'{module}.{name}' in GETATTR:
             return get_statistic
+        if f'{module}.{name}' in STAND_INS:
+            return STAND_INS[f'{module}.{name}']
         if not is_allowed(module, name):
             raise ForbiddenClass(f'{module}.{name}')
         return super().find_class(module, name)

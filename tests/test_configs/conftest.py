@@ -102,7 +102,8 @@ def meta_model():
 def pytest_generate_tests(metafunc):
     """Tests with a `name` run for all configs; a module's QUICK says for which ones in
     the normal test run, too. Those with a `smallest` run for the smallest config of
-    each kind, which its module's `kind_of` tells by the name."""
+    each kind, which its module's `kind_of` tells by the name; `is_quick` says of which
+    kinds in the normal test run."""
     if 'name' in metafunc.fixturenames:
         quick = getattr(metafunc.module, 'QUICK', '')
         marks = {x: () if re.search(quick, x) else pytest.mark.full for x in NAMES}
@@ -111,4 +112,9 @@ def pytest_generate_tests(metafunc):
     if 'smallest' in metafunc.fixturenames:
         by_size = sorted(ENTRIES, key=lambda x: -ENTRIES[x]['Metadata']['Parameters'])
         kinds = {metafunc.module.kind_of(name): name for name in by_size}
-        metafunc.parametrize('smallest', kinds.values())
+        quick = metafunc.module.is_quick
+        marks = {
+            x: () if quick(kind) else pytest.mark.full for kind, x in kinds.items()
+        }
+        params = [pytest.param(x, marks=mark) for x, mark in marks.items()]
+        metafunc.parametrize('smallest', params)

@@ -2,20 +2,28 @@
 
 import re
 from functools import partial
+from urllib.parse import urlparse
 
 import pytest
 import torch
 
-from mmlinattn.models import CaiT, CSWinTransformer, SwinTransformer, VisionTransformer
+from mmlinattn.models import (
+    MLLA,
+    RAVLT,
+    CaiT,
+    CSWinTransformer,
+    SwinTransformer,
+    VisionTransformer,
+)
 from mmlinattn.weights import convert_back, load_pretrained, pretrained
 
 pytestmark = pytest.mark.modern
 
 # each model once, and each family of attentions
 QUICK = (
-    r'^(mask-rcnn_(swin-s-featscale|deit-s12)_|'
+    r'^(mask-rcnn_(swin-s-featscale|deit-s12|mlla-t|ravlt-t)_|'
     r'(mask-rcnn|retinanet|upernet)_c?swin-[tb]-elfatt|'
-    r'mask-rcnn_swin-t-\w+_fpn_1x|cait-\w+-featscale_).*(1x_coco|1x_ade20k.*|in1k)$'
+    r'mask-rcnn_c?swin-t-\w+_fpn_1x|cait-\w+-featscale_).*(1x_coco|1x_ade20k.*|in1k)$'
 )
 # timm's name of official weights, the family and the plain model that they are of
 TIMM = [
@@ -29,39 +37,65 @@ TIMM = [
 MODELS = dict(
     swin=SwinTransformer,
     deit=VisionTransformer,
-    cswin=CSWinTransformer,
     cait=partial(CaiT, out_type='cls_token'),
 )
-CSWIN = 'https://github.com/microsoft/CSWin-Transformer/releases/download/v0.1.0/'
+# names behind addresses of the authors of other families, and their classifiers
+OTHERS = {
+    f'/{family}_{kind}_{arch[0]}.pth': (family, partial(model, arch, attention=family))
+    for family in ('flatten', 'agent', 'inline')
+    for kind, model, archs in (
+        ('swin', SwinTransformer, ('tiny', 'base')),
+        ('cswin', CSWinTransformer, ('t24181', 'b36292')),
+    )
+    for arch in archs
+}
+OTHERS |= {
+    f'/mlla_{arch[0]}.pth': ('mlla', partial(MLLA, arch)) for arch in MLLA.arch_zoo
+}
+OTHERS |= {
+    f'/RAVLT_{arch[0].upper()}.pth': ('ravlt', partial(RAVLT, arch, out_norm=None))
+    for arch in RAVLT.arch_zoo
+}
+OWN = re.compile(
+    'elfatt|global|efficient|agent|flatten|inline|polaformer|mlla|ravlt|local'
+)
 
 
 @pytest.fixture(scope='module')
 def starts():
-    """Family and model by the address that timm has, or, of CSWin, the README."""
+    """Family and model by the address that timm has."""
     timm = pytest.importorskip('timm')
-    cswin = {
-        f'{CSWIN}cswin_{arch}_224.pth': ('cswin', arch) for arch in ('tiny', 'base')
-    }
-    return cswin | {timm.get_pretrained_cfg(name).url: start for name, *start in TIMM}
+    return {timm.get_pretrained_cfg(name).url: start for name, *start in TIMM}
 
 
 def test_addresses(names, config, starts):
-    assert {config(name).pretrained for name in names} >= {None, *starts}
+    found = {config(name).pretrained for name in names} - {None}
+    assert {x for x in found if not urlparse(x).fragment} == {*starts}
+    assert {urlparse(x).fragment for x in found} - {''} < {*OTHERS}
 
 
 def test_weights_fit(name, config, meta_model, starts, monkeypatch):
     """Official weights of this model and size start the backbone: of a model's own
     attentions, and of those with a technique, all but vectors and norms of maps."""
-    if config(name).pretrained not in starts:
-        pytest.skip('trains from scratch, or from others')
-    family, arch = starts[config(name).pretrained]
+    address = config(name).pretrained
+    if not address:
+        pytest.skip('trains from scratch')
+    own = (OWN.findall(name) or ['local'])[0]
+    if address in starts:
+        family, arch = starts[address]
+        build, theirs = partial(MODELS[family], arch=arch), 'local'
+    else:
+        family, build = OTHERS[urlparse(address).fragment]
+        theirs = family
     with torch.device('meta'):
-        plain = MODELS[family](arch=arch)
+        plain = build()
     weights = {f'backbone.{key}': x for key, x in plain.state_dict().items()}
     official, _ = convert_back(weights, family)
     said = []
     monkeypatch.setattr(pretrained, 'read_checkpoint', lambda *_, **__: official)
     monkeypatch.setattr(pretrained, 'print_log', lambda text, *_: said.append(text))
     load_pretrained(meta_model(name).backbone, 'official.pth')
-    other = bool(re.search('elfatt|global|efficient|agent|flatten', name))
-    assert ('STARTS from' in said[0]) == other
+    assert ('STARTS from' in said[0]) == (own != theirs)
+    if 'cswin' in name and own != theirs and own != 'flatten':  # depths are the same
+        initial = re.search('keep their initial values: (.*); not used', said[0])[1]
+        assert set(re.findall(r'[a-z]+', initial)) <= {'norm', 'weight', 'bias', 'none'}

@@ -1,5 +1,7 @@
 """A training step and a test step of every kind of config, on a batch of noise."""
 
+import re
+
 import pytest
 import torch
 from mmengine.model import revert_sync_batchnorm
@@ -15,11 +17,18 @@ SIDE = 64
 
 
 def kind_of(name):
-    """Method, whether there is a pyramid to be made, data set."""
+    """Method, data set, whether there is a pyramid to be made, a linear attention of
+    today."""
+    linear = ''.join(re.findall('mlla|ravlt|inline|polaformer', name))
     if '_in1k' in name:
-        return 'in1k', '-384px' in name, 'deit' in name
+        return 'in1k', '-384px' in name, 'deit' in name, linear
     data = name.rpartition('_')[2]
-    return name.partition('_')[0], data, 'deit' in name and 'city' not in data
+    return name.partition('_')[0], data, 'deit' in name and 'city' not in data, linear
+
+
+def is_quick(kind):
+    """Of the linear attentions, backbones without detectors and segmentors."""
+    return kind[0] == 'in1k' or not kind[-1]
 
 
 def shrink(cfg):

@@ -42,25 +42,14 @@ def paper_blocks(x, hw_shape, side, centered):
 
 @CENTERED
 @BLOCKS
-def test_blocks_in_raster_order(hw_shape, side, centered):
+def test_blocks_in_raster_order_and_back(hw_shape, side, centered):
     x = token_map(hw_shape)
     blocks = blockify(x, hw_shape, side, centered)
     assert blocks.equal(paper_blocks(x, hw_shape, side, centered))
-
-
-@CENTERED
-@BLOCKS
-def test_there_and_back(hw_shape, side, centered):
-    x = token_map(hw_shape)
-    blocks = blockify(x, hw_shape, side, centered)
     assert unblockify(blocks, hw_shape, side, centered).equal(x)
     padded, padded_shape = pad_map(x, hw_shape, side, centered)
     assert padded.size(-2) == math.prod(padded_shape)
     assert crop_map(padded, padded_shape, hw_shape, centered).equal(x)
-
-
-def test_square_side():
-    assert [square_side(n, 'n') for n in (1, 4, 49, 196, 576)] == [1, 2, 7, 14, 24]
 
 
 @pytest.mark.parametrize('size', (0, -4, 2, 48, 4.0, '49', None))

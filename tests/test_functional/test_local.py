@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from mmlinattn.functional import block_attention, local_attention
+from mmlinattn.functional import local_attention
 
 pytestmark = pytest.mark.modern
 
@@ -73,11 +73,3 @@ def test_matches_the_paper_block_by_block(
         *inputs, hw_shape, block_shape, mask_padding, centered, omega
     )
     torch.testing.assert_close(result, expected)
-
-
-def test_block_attention_is_local_attention_in_squares():
-    q, k, v = tokens((7, 5))
-    omega = torch.tensor([-0.5, 0.0, 2.0]).double()
-    for options in (dict(), dict(mask_padding=True, omega=omega)):
-        result = block_attention(q, k, v, (7, 5), 9, **options)
-        assert result.equal(local_attention(q, k, v, (7, 5), (3, 3), **options))

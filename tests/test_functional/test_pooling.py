@@ -28,15 +28,3 @@ def test_adaptive(hw_shape, cells, exported):
     x = torch.randn(2, 3, *hw_shape, dtype=torch.float64)
     expected = F.adaptive_avg_pool2d(x, cells)
     torch.testing.assert_close(exported(F.adaptive_avg_pool2d, x, cells), expected)
-
-
-@pytest.mark.parametrize('side', (1, 2, 8))
-@pytest.mark.parametrize('hw_shape', SIZES, ids=str)
-def test_cells(hw_shape, side, exported):
-    x = torch.randn(2, 3, *hw_shape, dtype=torch.float64)
-    rows, columns = (max(length // side, 1) for length in hw_shape)
-    pooled = F.cell_avg_pool2d(x, side)
-    assert pooled.shape == (2, 3, rows, columns)
-    cell = x[0, 0, (rows - 1) * side : rows * side, :side]
-    torch.testing.assert_close(pooled[0, 0, -1, 0], cell.mean())
-    torch.testing.assert_close(exported(F.cell_avg_pool2d, x, side), pooled)

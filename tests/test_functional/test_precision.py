@@ -3,7 +3,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from mmlinattn.functional.precision import Float32Convolutions, is_autocast_to_float16
+from mmlinattn.functional.precision import Float32Convolutions
 
 pytestmark = pytest.mark.modern
 
@@ -50,14 +50,3 @@ def test_convolutions_rounded_as_on_a_gpu():
         with torch.autocast('cpu', torch.bfloat16):
             out = nn.functional.conv2d(x, weight)
     assert out.equal(exact.bfloat16())
-
-
-def test_is_autocast_to_float16():
-    x = torch.ones(1)
-    assert not is_autocast_to_float16(x)
-    with torch.autocast('cpu', torch.bfloat16):
-        assert not is_autocast_to_float16(x)
-        assert not is_autocast_to_float16(x.to('meta'))
-    if not torch.__version__.startswith('2.1.'):  # it has no float16 on a CPU
-        with torch.autocast('cpu', torch.float16):
-            assert is_autocast_to_float16(x)

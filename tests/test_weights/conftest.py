@@ -41,7 +41,20 @@ def cswin():
 
 
 @pytest.fixture(scope='session')
-def official(antioversmoothing, cswin, soft):
+def leaplab():
+    """What was recorded of FLatten and Agent."""
+    return load_module(DATA / 'leaplab_fixture.py')
+
+
+@pytest.fixture(scope='session')
+def variants(leaplab):
+    """What was recorded of Swin and CSWin with other attentions, by name."""
+    both = leaplab, load_module(DATA / 'inline_fixture.py')
+    return {name: recorded for recorded in both for name in recorded.NAMES}
+
+
+@pytest.fixture(scope='session')
+def official(antioversmoothing, cswin, soft, variants):
     """Family and official weights, without buffers, by the name of a recording."""
 
     def get(name):
@@ -50,6 +63,8 @@ def official(antioversmoothing, cswin, soft):
             return family, soft.weights()
         if family == 'cswin':
             return family, cswin.weights(kind)
+        if name in variants:
+            return family, variants[name].weights(name)
         weights = antioversmoothing.weights(name)
         buffers = FAMILIES[family].buffers
         return family, {k: v for k, v in weights.items() if not k.endswith(buffers)}

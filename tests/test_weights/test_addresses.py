@@ -65,6 +65,17 @@ def test_download_happens_once(path, server, cache):
     assert [file.name for file in cache.iterdir()] == ['x.pth']
 
 
+def test_name_behind_the_address(path, server, cache):
+    """As of files that a web page gives out, whose addresses end in /?dl=1."""
+    for name, expected in (('?dl=1#/y.pth', 'y.pth'), ('?dl=1', 'x.pth')):
+        assert 'a' in read_checkpoint(f'{server}/x.pth{name}')
+        assert (cache / expected).is_file()
+    model = torch.nn.Module()
+    model.a = torch.nn.Parameter(torch.zeros(6))
+    load_checkpoint(model, f'{server}/x.pth?dl=1#/z.pth', strict=True)
+    assert model.a.equal(WEIGHTS['a']) and (cache / 'z.pth').is_file()
+
+
 def test_hash_in_the_name(path, server, cache):
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     digits = next(x for x in (digest[:8], digest[:12], digest) if not x.isdigit())

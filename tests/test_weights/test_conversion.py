@@ -4,8 +4,11 @@ import pytest
 import torch
 from mmengine.registry import MODELS
 
+from mmlinattn.models.backbones.presets import agents
+from mmlinattn.models.backbones.swin import shifted_windows
 from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
+from mmlinattn.weights.families import FAMILIES
 from mmlinattn.weights.rows import inside
 
 pytestmark = pytest.mark.modern
@@ -17,13 +20,23 @@ TYPES = dict(
     cait='CaiT',
     swin='SwinTransformer',
     cswin='CSWinTransformer',
+    flatten='SwinTransformer',
+    flatten_cswin='CSWinTransformer',
+    agent='SwinTransformer',
+    agent_cswin='CSWinTransformer',
+    inline='SwinTransformer',
+    inline_cswin='CSWinTransformer',
+    polaformer='SwinTransformer',
 )
 OF_VITA = [
     f'{family}_{kind}'
     for family in ('deit', 'cait', 'swin')
     for kind in ('attnscale', 'featscale', 'timm')
 ]
+VARIANTS = ['flatten_swin', 'flatten_cswin', 'agent_swin', 'agent_cswin']
+VARIANTS += ['inline_swin', 'inline_cswin', 'polaformer_swin']
 NAMES = [*OF_VITA, 'cswin_classifier', 'cswin_backbone', 'soft']
+NAMES += [*VARIANTS, 'agent_detector']
 MM_DEIT = dict(embed_dims=64, num_layers=3, num_heads=2, feedforward_channels=256)
 MM_SWIN = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
 
@@ -46,7 +59,7 @@ def maps_of(family, converted, image, **options):
 def logits_of(family, converted, image, **options):
     """Logits of our classifier with converted weights."""
     out_type = 'avg_featmap' if 'swin' in family else 'cls_token'
-    model = build(family, out_type=out_type, **options)
+    model = build(family, **{'out_type': out_type, **options})
     model.load_state_dict(inside(converted, PREFIX))
     (features,) = model.eval()(image)
     return features @ converted['head.fc.weight'].mT + converted['head.fc.bias']
@@ -100,6 +113,48 @@ def test_outputs_of_cswin(cswin, relative_error, kind):
         (last,) = maps_of(*args, **options, out_indices=(3,))
         assert relative_error(last.flatten(2).mT, outputs['tokens']) < 1e-5
         assert relative_error(logits_of(*args, **options), outputs['logits']) < 1e-5
+
+
+# the base model of the paper, Agent-Swin-B, has such a third stage
+FEW_AGENTS = [*agents(2), [agents(3)[2], shifted_windows()[1]], shifted_windows()]
+
+
+@pytest.mark.parametrize('name', [*VARIANTS, 'agent_detector'])
+def test_outputs_of_variants(variants, official, relative_error, name):
+    """Of the detectors' backbone all maps, of an image with odd sides."""
+    family, weights = official(name)
+    kind = name if name in TYPES else family
+    recorded = variants[name]
+    options = dict(arch=recorded.ARCHS['cswin' if 'cswin' in name else 'swin'])
+    options['attention'] = FEW_AGENTS if name == 'agent_swin' else family
+    args = kind, convert(weights, family), recorded.image(name)
+    outputs = recorded.outputs(name)
+    if name == 'agent_detector':
+        found = recorded.thin(maps_of(*args, dense_agents=True, **options))
+    else:
+        (last,) = maps_of(*args, **options, out_indices=(3,))
+        found = dict(tokens=last.flatten(2).mT)
+        found['logits'] = logits_of(*args, **options, out_type='avg_featmap')
+    assert found.keys() == outputs.keys()
+    errors = {key: relative_error(x, outputs[key]) for key, x in found.items()}
+    assert max(errors.values()) < 1e-5, errors
+
+
+CSWINS = dict(tiny='t24181', small='s36292', base='b36292')
+
+
+@pytest.mark.parametrize('size', CSWINS)
+@pytest.mark.parametrize('name', VARIANTS)
+def test_parameters_of_full_models(variants, name, size):
+    """As many as the papers' classifiers have."""
+    arch = CSWINS[size] if 'cswin' in name else size
+    family = name.partition('_')[0]
+    kind = name if name in TYPES else family
+    with torch.device('meta'):
+        model = build(kind, arch=arch, attention=family, out_type='avg_featmap')
+    head = 1000 * (model.feature_channels[-1] + 1)
+    number = sum(x.numel() for x in model.parameters()) + head
+    assert number == variants[name].outputs('parameters')[f'{name}_{size}']
 
 
 def mm_backbone(family, **options):
@@ -243,6 +298,7 @@ def test_parts_of_a_detector_stay(official):
     }
     detector['backbone.norm0.weight'] = detector['backbone.norm0.bias'] = torch.ones(8)
     detector['neck.fpn_convs.0.conv.bias'] = torch.ones(3)
+    assert recognize(detector) == family
     ours = convert(detector, family)
     assert ours['backbone.norm1.bias'].equal(weights['norm.bias'])
     assert ours['neck.fpn_convs.0.conv.bias'].equal(torch.ones(3))
@@ -263,11 +319,23 @@ def test_parts_of_a_detector_stay(official):
         ('swin_timm', 'layers.1.downsample.reduction.weight'),
         ('cswin_classifier', 'merge3.norm.bias'),
         ('cswin_backbone', 'norm2.bias'),
+        ('flatten_swin', 'layers.1.blocks.1.attn.scale'),
+        ('flatten_swin', 'layers.0.blocks.0.mlp.fc1.bias'),
+        ('flatten_cswin', 'stage2.1.attns.0.get_v.weight'),
+        ('agent_swin', 'layers.2.blocks.1.attn.relative_position_bias_table'),
+        ('agent_cswin', 'stage1.0.attns.0.wa_bias'),
+        ('agent_detector', 'norm2.bias'),
+        ('inline_swin', 'layers.2.blocks.1.attn.residual.2.bias'),
+        ('inline_cswin', 'stage2.0.attns.0.residual.0.weight'),
+        ('polaformer_swin', 'layers.1.blocks.0.attn.qkvg.weight'),
         # keys of others
         ('deit_timm', 'fc_norm.weight'),
         ('cait_attnscale', 'blocks_token_only.0.attn.lamb'),
         ('swin_timm', 'absolute_pos_embed'),
         ('cswin_classifier', 'norm1.bias'),
+        ('agent_swin', 'layers.2.blocks.1.attn.dwc.bias'),
+        ('flatten_cswin', 'stage1.0.attns.1.get_v.bias'),
+        ('polaformer_swin', 'layers.0.blocks.0.attn.qkv.weight'),
     ],
 )
 def test_missing_and_leftover_keys(official, name, key):
@@ -282,7 +350,7 @@ def test_missing_and_leftover_keys(official, name, key):
         convert(weights, family)
 
 
-@pytest.mark.parametrize('family', TYPES)
+@pytest.mark.parametrize('family', FAMILIES)
 def test_other_families(official, family):
     for name in ('soft', 'deit_timm', 'cait_timm', 'swin_timm', 'cswin_classifier'):
         theirs, weights = official(name)

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import sys
 import types
 import zipfile
 from collections import OrderedDict
@@ -48,6 +49,21 @@ def test_files_of_torch(tmp_path, name):
     read = read_file(str(tmp_path / name))
     assert read.keys() == weights.keys()
     assert all(torch.equal(read[key], value) for key, value in weights.items())
+
+
+def test_config_of_yacs(path, monkeypatch):
+    """Checkpoints of Swin's code hold one; here, nobody needs yacs to read them."""
+    yacs = types.ModuleType('yacs.config')
+    yacs.CfgNode = type('CfgNode', (dict,), dict(__module__='yacs.config'))
+    monkeypatch.setitem(sys.modules, 'yacs', types.ModuleType('yacs'))
+    monkeypatch.setitem(sys.modules, 'yacs.config', yacs)
+    config = yacs.CfgNode(MODEL=yacs.CfgNode(NAME='swin', DEPTHS=[2, 2]))
+    config.__dict__.update(_immutable=True)
+    torch.save(dict(model=WEIGHTS, config=config), path)
+    monkeypatch.delitem(sys.modules, 'yacs.config')
+    found = read_file(path)
+    assert found['config'] == dict(MODEL=dict(NAME='swin', DEPTHS=[2, 2]))
+    assert found['model']['a'].equal(WEIGHTS['a'])
 
 
 def test_safetensors(tmp_path):

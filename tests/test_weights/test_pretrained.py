@@ -8,8 +8,17 @@ import torch
 from mmengine.registry import MODELS
 from mmengine.runner import load_checkpoint, save_checkpoint
 
-from mmlinattn.models import SOFT, CaiT, SwinTransformer, VisionTransformer
-from mmlinattn.weights import pretrained
+from mmlinattn.models import (
+    SOFT,
+    CaiT,
+    CSWinTransformer,
+    SwinTransformer,
+    VisionTransformer,
+)
+from mmlinattn.models.backbones.presets import agents
+from mmlinattn.models.backbones.swin import shifted_windows
+from mmlinattn.weights import fit, pretrained
+from mmlinattn.weights.families import FAMILIES
 
 pytestmark = pytest.mark.modern
 
@@ -172,7 +181,7 @@ def test_every_key_is_in_the_log_file(soft, tmp_path, monkeypatch):
         (
             'conv1.weight',
             r'lacks \d+ parameters of this SOFT.*it has 1 \(conv1.weight\), '
-            r'not recognized.*mmlinattn and of SOFT \(.*mim run mmlinattn convert_off',
+            r'not recognized.*mmlinattn and of .*; SOFT \(.*mim run mmlinattn convert',
         ),
         (
             'backbone.patch_embed.layer.0.weight',
@@ -238,6 +247,50 @@ def test_load_from_an_official_file(antioversmoothing, tmp_path):
     )
     with pytest.raises(ValueError, match=message):
         load_checkpoint(model, str(tmp_path / 'swin.pth'))
+
+
+def test_load_from_an_official_classifier(antioversmoothing, leaplab, tmp_path):
+    """By an address that our loader reads, it is a whole model."""
+    official = leaplab.weights('agent_swin')
+    path = tmp_path / 'agent.pth'
+    torch.save(dict(model=official, epoch=3), path)
+    arch = leaplab.ARCHS['swin']
+    attention = [*agents(2), [agents(3)[2], *shifted_windows()[1:]], shifted_windows()]
+    options = dict(arch=arch, attention=attention, out_indices=(3,))
+    model = classifier('mmlinattn', **options)
+    load_checkpoint(model, path.as_uri(), strict=True)
+    assert model.head.fc.bias.equal(official['head.bias'])
+    bias = model.backbone.stages[0].blocks[1].attn.agent_bias
+    assert bias.rows.equal(official['layers.0.blocks.1.attn.ah_bias'][0])
+    assert fit(model, dict(model=official)).whole
+    assert fit(classifier('mmlinattn', **options), official).whole
+    with pytest.raises(ValueError, match='no weights'):
+        fit(model.backbone, dict(model=official))
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        *('flatten_swin', 'flatten_cswin', 'agent_cswin'),
+        *('inline_swin', 'inline_cswin', 'polaformer_swin'),
+    ],
+)
+def test_file_of_a_variant(variants, tmp_path, said, name):
+    """It is the whole model of the paper, at another size too."""
+    family, _, kind = name.partition('_')
+    path = tmp_path / 'max_acc.pth'
+    weights = variants[name].weights(name)
+    torch.save(dict(model=weights, state_dict_ema=weights), path)
+    model_class = CSWinTransformer if kind == 'cswin' else SwinTransformer
+    arch = variants[name].ARCHS[kind]
+    options = dict(arch=arch, attention=family)
+    for img_size in (224, 256):
+        load(model_class, path, img_size=img_size, **options)
+        assert f'from {FAMILIES[family].title} in' in said[0][1]
+        assert 'STARTS' not in said[0][1] and len(said) == 2
+        said.clear()
+    load(model_class, path, arch=arch)
+    assert 'STARTS' in said[0][1] and 'were not trained with' in said[1][1]
 
 
 def test_load_from_anything_else_is_left_to_mm():

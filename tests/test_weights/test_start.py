@@ -46,6 +46,21 @@ def load(checkpoint, arch, attention, model_class=CSWinTransformer, **options):
     return model.eval()
 
 
+def test_cswin_starts_from_agents(leaplab, tmp_path):
+    """All of it does: the LePE of all channels is cut for upright and flat stripes."""
+    weights = leaplab.weights('agent_cswin')
+    torch.save(dict(model=weights), tmp_path / 'agent.pth')
+    for attention in ('local', 'elfatt'):
+        model = load(tmp_path / 'agent.pth', leaplab.ARCHS['cswin'], attention)
+        attn = model.stages[1].blocks[1].attn
+        halves = list(attn.lepe) if attention == 'local' else [attn.global_lepe]
+        halves += [] if attention == 'local' else [attn.local_lepe]
+        found = torch.cat([x.weight for x in halves])
+        assert found.equal(weights['stage2.1.attns.0.get_v.weight'])
+        found = model.stages[2].blocks[1].attn
+        assert found.qkv.weight.equal(weights['stage3.1.qkv.weight'])
+
+
 @KINDS
 def test_every_key_is_accounted_for(cswin, kind):
     official = cswin.weights(kind)

@@ -7,6 +7,10 @@ cait       ViT-Anti-Oversmoothing, CaiT, timm                    CaiT
 swin       ViT-Anti-Oversmoothing, Swin, timm, mmpretrain,       SwinTransformer
            mmdet, mmseg
 cswin      microsoft/CSWin-Transformer                           CSWinTransformer
+flatten    LeapLabTHU/FLatten-Transformer                        either, with
+agent      LeapLabTHU/Agent-Attention                            attention=FAMILY
+inline     LeapLabTHU/InLine                                     the same
+polaformer ZacharyMeng/PolaFormer                                SwinTransformer
 auto       any of these: told from the keys
 
 A config needs no conversion: pretrained=SRC takes the same files. This command writes

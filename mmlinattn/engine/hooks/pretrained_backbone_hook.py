@@ -29,7 +29,8 @@ class PretrainedBackboneHook(Hook):
         warn (bool): Whether to warn that a backbone trains from scratch. In
             ImageNet recipes it should. Default: True.
         head (bool): Whether the weights have the last layer of a classifier, too,
-            and it starts from it, as in fine-tuning. Default: False.
+            and it starts from it, as in fine-tuning. So does a neck that has weights.
+            Default: False.
     """
 
     def __init__(self, warn=True, head=False):
@@ -59,8 +60,12 @@ class PretrainedBackboneHook(Hook):
             check_file('pretrained', pretrained)
             fetch(pretrained, 'pretrained')
             model.backbone.init_cfg = dict(type='Pretrained', checkpoint=pretrained)
-            if self.head:
-                model.head.init_cfg = dict(type=PretrainedHead, checkpoint=pretrained)
+            for name in ('neck', 'head') if self.head else ():
+                part = getattr(model, name, None)
+                if part is not None and part.state_dict():  # a pooling has none
+                    part.init_cfg = dict(
+                        type=PretrainedHead, checkpoint=pretrained, prefix=f'{name}.'
+                    )
         elif self.warn and not other:
             runner.logger.warning(
                 'The backbone trains FROM SCRATCH: pretrained=None. To start '
@@ -87,10 +92,11 @@ def loads_weights(module):
 
 
 class PretrainedHead(PretrainedInit):
-    """Initializes the head of a classifier from the classifier's checkpoint."""
+    """Initializes the head of a classifier, or a neck with weights, from the
+    classifier's checkpoint."""
 
     def __call__(self, module):
-        load_head(module, self.checkpoint)
+        load_head(module, self.checkpoint, self.prefix)
 
 
 def check_pretrained(cfg, warn=None):

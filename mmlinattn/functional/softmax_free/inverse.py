@@ -80,11 +80,9 @@ def newton_pinv(
         (..., m, k), in the dtype of ``a``.
 
     Raises:
-        ValueError: If shapes do not fit, or as :func:`check_solver` says.
+        ValueError: As :func:`check_solver` says.
     """
     check_solver(solver, num_iters, solvers=NEWTON_SOLVERS)
-    if not is_exported():
-        _check_shapes(a, rhs)
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
     return _solve(a, rhs, _pick_solver(solver, num_iters, a), num_iters, alpha)
@@ -106,19 +104,17 @@ def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     return _solve(a, rhs, 'cholesky')
 
 
-def newton_alpha(a: Tensor, beta: float = 0.5, max_halvings: int = 10) -> Tensor:
+def newton_alpha(a: Tensor) -> Tensor:
     r"""Step size of SOFT++, for each matrix separately.
 
-    :math:`\alpha = 2\beta^n/\|A\|_1^2` with the first n in 0...max_halvings
-    for which :math:`\|I - \alpha A^2\|_1 \le 1.01`, and the last one if none
-    is (*Softmax-free Linear Transformers*, arXiv 2207.03341; the bound is that
-    of the official code). As A is symmetric and non-negative, the norms need
-    only the diagonal and the column sums of :math:`A^2`.
+    :math:`\alpha = 2^{1-n}/\|A\|_1^2` with the first n in 0...10 for which
+    :math:`\|I - \alpha A^2\|_1 \le 1.01`, and the last one if none is (*Softmax-free
+    Linear Transformers*, arXiv 2207.03341; the bound is that of the official code). As
+    A is symmetric and non-negative, the norms need only the diagonal and the column
+    sums of :math:`A^2`.
 
     Args:
         a (Tensor): Symmetric non-negative matrices, (..., m, m).
-        beta (float): Factor between two candidates.
-        max_halvings (int): Largest exponent n.
 
     Returns:
         Tensor: Step sizes, (..., 1, 1).
@@ -128,8 +124,8 @@ def newton_alpha(a: Tensor, beta: float = 0.5, max_halvings: int = 10) -> Tensor
     square_sum = full_product(a, row_sum).squeeze(-1)
     square_diag = a.square().sum(-1)
     norm = row_sum.amax((-2, -1))
-    exponents = torch.arange(max_halvings + 1, device=a.device, dtype=a.dtype)
-    candidates = 2 * beta**exponents / norm.square().unsqueeze(-1)
+    exponents = torch.arange(11, device=a.device, dtype=a.dtype)
+    candidates = 2 * 0.5**exponents / norm.square().unsqueeze(-1)
     alpha = candidates[..., None]
     diag = alpha * square_diag.unsqueeze(-2)
     off_diag = alpha * (square_sum - square_diag).unsqueeze(-2)
@@ -186,15 +182,6 @@ def check_solver(
         raise ValueError(f'ridge must be finite and not negative, got {ridge}')
     if solver == 'cholesky' and not ridge:
         raise ValueError(f"solver='cholesky' needs a positive ridge, got ridge={ridge}")
-
-
-def _check_shapes(a: Tensor, rhs: Optional[Tensor]) -> None:
-    shape = tuple(a.shape)
-    if a.dim() < 2 or a.size(-1) != a.size(-2):
-        raise ValueError(f'a must be square, (..., m, m), but has shape {shape}')
-    if rhs is not None and rhs.shape[:-1] != a.shape[:-1]:
-        text = f'rhs must be (..., m, k) for a of shape {shape}'
-        raise ValueError(f'{text}, got {tuple(rhs.shape)}')
 
 
 def _pick_solver(solver: str, num_iters: int, a: Tensor) -> str:

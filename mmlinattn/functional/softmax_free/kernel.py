@@ -89,13 +89,7 @@ def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
     Returns:
         Tensor: (B, h, M, e), in float32 for half precision; see :func:`product_dtype`.
-
-    Raises:
-        ValueError: If the shapes do not fit.
     """
-    check_shapes(
-        q, k, v, 'q, k and v must be (B, h, M, d), (B, h, N, d) and (B, h, N, e)'
-    )
     with autocast_disabled(q):
         dtype = product_dtype(q, k, v)
         product, _ = kernel_products(q.to(dtype), k.to(dtype))
@@ -123,22 +117,6 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
     return lambda v: multiply(q, k, v), lambda y: multiply(k, q, y)
 
 
-def check_shapes(q: Tensor, k: Tensor, v: Tensor, wanted: str) -> None:
-    """Raises an error for shapes that no product with a kernel can be taken of."""
-    if is_exported():
-        return
-    fits = (
-        q.dim() == k.dim() == v.dim() == 4
-        and q.shape[:2] == k.shape[:2]
-        and q.size(-1) == k.size(-1)
-        and k.shape[:3] == v.shape[:3]
-        and 0 not in (*q.shape, *k.shape)
-    )
-    if not fits:
-        shapes = ', '.join(str(tuple(x.shape)) for x in (q, k, v))
-        raise ValueError(f'{wanted}, got {shapes}')
-
-
 def product_dtype(*tensors: Tensor) -> torch.dtype:
     """What products with the kernel are computed in.
 
@@ -147,15 +125,10 @@ def product_dtype(*tensors: Tensor) -> torch.dtype:
     the landmarks eight times. Elsewhere it is float32 or float64.
     """
     first = tensors[0]
-    if (
-        first.is_cuda
-        and is_half(first)
-        and not torch.is_grad_enabled()
-        and all(x.dtype == first.dtype for x in tensors)
-    ):
+    alike = all(x.dtype == first.dtype for x in tensors)
+    if alike and first.is_cuda and is_half(first) and not torch.is_grad_enabled():
         return first.dtype
-    widened = at_least_float32(*tensors)
-    double = any(x.dtype == torch.float64 for x in widened)
+    double = any(x.dtype == torch.float64 for x in tensors)
     return torch.float64 if double else torch.float32
 
 

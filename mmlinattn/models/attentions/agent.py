@@ -43,7 +43,6 @@ class AgentBias(nn.Module):
             )
             for shape in shapes
         )
-
         self._register_load_state_dict_pre_hook(self._fit_stored_map)
 
     def forward(self, hw_shape):

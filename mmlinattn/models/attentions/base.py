@@ -103,16 +103,10 @@ class BaseAttention(BaseModule):
         if is_exported():
             return
         height, width = hw_shape
-        if not height * width:
+        if x.size(1) != height * width or not x.size(1):
             raise ValueError(
-                f'{type(self).__name__} needs a map that is not empty, got '
-                f'hw_shape={(height, width)}'
-            )
-        if x.size(1) != height * width:
-            raise ValueError(
-                f'{type(self).__name__} is bound to the map: it needs '
-                f'N = H * W tokens, got N={x.size(1)} for hw_shape='
-                f'{(height, width)}'
+                f'{type(self).__name__} is bound to the map: it needs N = H * W > 0 '
+                f'tokens, got N={x.size(1)} for hw_shape={(height, width)}'
             )
 
 
@@ -123,21 +117,20 @@ class ProjectedAttention(BaseAttention):
     bound to the map.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
+        embed_dims, num_heads, attn_scale, init_cfg: See :class:`BaseAttention`.
         qkv_bias (bool): Biases of the three projections.
         lepe (bool): Adds :class:`LePE` of the values, a 3 x 3 depthwise convolution,
             to the map's tokens only.
-        attn_scale (bool): Learns one AttnScale factor per head.
-        init_cfg (dict, optional): Initialization of MMEngine.
         shared_qk (bool): One projection serves queries and keys, as in Table 8 of
             *Softmax-free Linear Transformers* (arXiv 2207.03341).
 
     Raises:
-        ValueError: If ``num_heads`` does not divide ``embed_dims``; in ``forward`` of
-            a subclass that is bound to the map, if the map is empty or there are
-            tokens besides the map's.
+        ValueError: In ``forward`` of a subclass that is bound to the map, if the map
+            is empty or there are tokens besides the map's.
     """
+
+    # whether a last projection of the tokens multiplies what is projected back
+    gated = False
 
     def __init__(
         self,
@@ -150,7 +143,7 @@ class ProjectedAttention(BaseAttention):
         shared_qk=False,
     ):
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
-        num_projections = 2 if shared_qk else 3
+        num_projections = (2 if shared_qk else 3) + self.gated
         self.qkv = nn.Linear(embed_dims, num_projections * embed_dims, bias=qkv_bias)
         self.with_lepe = lepe
         self.lepe = LePE(embed_dims) if lepe else None
@@ -159,16 +152,17 @@ class ProjectedAttention(BaseAttention):
     def forward(self, x, hw_shape):
         if self.bound_to_map:
             self.check_map(x, hw_shape)
-        q, k, v = self.project(x)
+        q, k, v, *gate = self.project(x)
         out = self.attend(q, k, v, hw_shape)
         if self.with_lepe:
             out = out + self.encode_positions(v, hw_shape)
-        return self.proj(out)
+        return self.proj(out * gate[0] if gate else out)
 
     def project(self, x):
-        """Queries, keys and values, (B, N, C) each."""
-        *q, k, v = self.qkv(x).split(self.embed_dims, -1)
-        return q[0] if q else k, k, v
+        """Queries, keys and values, and a gate if there is one, (B, N, C) each."""
+        parts = self.qkv(x).split(self.embed_dims, -1)
+        # one projection may serve queries and keys
+        return parts if len(parts) == 3 + self.gated else (parts[0], *parts)
 
     def encode_positions(self, v, hw_shape):
         """LePE of the values, (B, N, C) to (B, N, C)."""

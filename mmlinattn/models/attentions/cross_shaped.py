@@ -20,8 +20,7 @@ class CrossShapedWindowAttention(ProjectedAttention):
     tokens are keys like all others, as in the official code. It is bound to the map.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h, even.
+        embed_dims, num_heads: Channels C, and heads h, an even number.
         stripe_width (int): Width of a stripe. Its length is that of the map.
         attn_drop (float): Dropout rate on attention weights.
         lepe (bool): Adds a 3 x 3 depthwise convolution of the values inside

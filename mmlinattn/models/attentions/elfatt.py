@@ -22,8 +22,7 @@ class ELFATT(ProjectedAttention):
     heads. It is bound to the map.
 
     Args:
-        embed_dims (int): Channels C = c1 + c2.
-        num_heads (int): Heads h.
+        embed_dims, num_heads: Channels C = c1 + c2, and heads.
         block_size (int): Tokens in a block of the local half, a square number.
             Queries, keys and values are zero-padded to whole blocks.
         split_ratio (float): Share c1 / C of the global half: 1 is efficient
@@ -95,16 +94,9 @@ class ELFATT(ProjectedAttention):
         )
 
     def attend(self, q, k, v, hw_shape):
+        halves = self.half_dims, self.half_heads
         return F.elfatt_attention(
-            q,
-            k,
-            v,
-            hw_shape,
-            self.block_size,
-            self.half_dims,
-            self.half_heads,
-            mask_padding=self.mask_padding,
-            omega=self.omega,
+            q, k, v, hw_shape, self.block_size, *halves, self.mask_padding, self.omega
         )
 
     def encode_positions(self, v, hw_shape):

@@ -66,8 +66,11 @@ class FocusedLinearAttention(ProjectedAttention):
             num_extra = k.size(1) - positions.size(1)
             k = k + pad(positions, (0, 0, num_extra, 0)).to(k.dtype)
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        scale = softplus(self.focus_scale).view(self.num_heads, 1, -1)
-        out = F.focused_linear_attention(q, k, v, self.focusing_factor, scale)
         local = self.local_conv(v.flatten(0, 1), hw_shape)  # (B * h, N, d)
-        out = self.scale(out, v) + F.unflatten(local, 0, v.shape[:2])
-        return self.merge_heads(out)
+        out = self.scale(self.product(q, k, v), v)
+        return self.merge_heads(out + F.unflatten(local, 0, v.shape[:2]))
+
+    def product(self, q, k, v):
+        """The attention of heads (B, h, N, d) alone."""
+        scale = softplus(self.focus_scale).view(self.num_heads, 1, -1)
+        return F.focused_linear_attention(q, k, v, self.focusing_factor, scale)

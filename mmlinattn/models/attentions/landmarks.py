@@ -98,11 +98,11 @@ class PoolingSampler(LandmarkSampler):
     """The average of each r x r cell, or of each cell of a grid."""
 
     def forward(self, q, hw_shape):
-        if self.fixed_side:
-            return pool_map(q, hw_shape, self.grid(hw_shape))
-        maps = F.to_map(q.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
-        landmarks = F.cell_avg_pool2d(maps, self.ratio)
-        return F.unflatten(F.to_tokens(landmarks), 0, q.shape[:2])
+        grid = self.grid(hw_shape)
+        if not self.fixed_side:  # what is left at the right and bottom is in no cell
+            whole = [smaller(n * self.ratio, side) for n, side in zip(grid, hw_shape)]
+            q, hw_shape = F.crop_map(q, hw_shape, whole), whole
+        return pool_map(q, hw_shape, grid)
 
 
 class RandomSampler(LandmarkSampler):

@@ -5,6 +5,7 @@ from torch import nn
 
 from mmlinattn import functional as F
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
+from mmlinattn.functional.softmax_free.inverse import check_solver
 from mmlinattn.registry import MODELS
 
 from .base import BaseAttention
@@ -67,7 +68,7 @@ class SoftmaxFreeAttention(BaseAttention):
             raise ValueError(f'kernel_size must be odd or 0, got {kernel_size}')
         if ridge is None:
             ridge = 0.0 if attn_norm else 0.01
-        F.check_solver(solver, num_iters, ridge)
+        check_solver(solver, num_iters, ridge)
         self.attn_norm = attn_norm
         self.num_iters = num_iters
         self.solver = solver

@@ -52,12 +52,10 @@ class ClassAttention(BaseAttention):
     It updates the class token. The other tokens pass through unchanged.
 
     Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h.
+        embed_dims, num_heads, init_cfg: See :class:`BaseAttention`.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
         attn_scale (bool): Must be False: one query has no map to sharpen.
-        init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
         ValueError: If ``attn_scale`` is set.

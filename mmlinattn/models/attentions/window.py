@@ -68,14 +68,10 @@ class WindowAttention(ProjectedAttention):
         self.relative_position_bias_table = nn.Parameter(
             nn.init.trunc_normal_(table, std=0.02)
         )
-        side = torch.arange(window_size)
-        rows, cols = (
-            index.flatten() for index in torch.meshgrid(side, side, indexing='ij')
-        )
-        span = window_size - 1
-        index = (rows[:, None] - rows + span) * (2 * span + 1) + (
-            cols[:, None] - cols + span
-        )
+        side, span = torch.arange(window_size), 2 * window_size - 1
+        positions = torch.cartesian_prod(side, side)  # (s * s, 2)
+        rows, columns = (positions[:, None] - positions + window_size - 1).unbind(-1)
+        index = rows * span + columns
         self.register_buffer('relative_position_index', index, persistent=False)
         self._register_load_state_dict_pre_hook(self._fit_stored_table)
 

@@ -57,20 +57,18 @@ def resolve_indices(out_indices, num_stages):
     Raises:
         ValueError: If there is no such stage, or the stages are not increasing.
     """
-    given = out_indices
-    if isinstance(out_indices, int):
-        out_indices = (out_indices,)
-    stages = range(num_stages)
-    if isinstance(out_indices, (list, tuple, range)):
-        indices = tuple(
-            i + num_stages if isinstance(i, int) and i < 0 else i for i in out_indices
+    given = (out_indices,) if isinstance(out_indices, int) else out_indices
+    try:
+        indices = tuple(range(num_stages)[i] for i in given)
+    except (IndexError, TypeError):
+        indices = ()
+    if not indices or list(indices) != sorted({*indices}):
+        raise ValueError(
+            'out_indices must be a stage number or a list of increasing ones in 0...'
+            f'{num_stages - 1}, negative ones counting from the last, got '
+            f'{out_indices!r}'
         )
-        if indices and list(indices) == [i for i in stages if i in indices]:
-            return indices
-    raise ValueError(
-        'out_indices must be a stage number or a list of increasing ones in '
-        f'0...{num_stages - 1}, negative ones counting from the last, got {given!r}'
-    )
+    return indices
 
 
 class BaseBackbone(BaseModule):
@@ -266,13 +264,8 @@ class BaseBackbone(BaseModule):
             self.init_cfg = cfgs
 
         for cfg in pretrained:
-            load_pretrained(
-                self,
-                cfg['checkpoint'],
-                cfg.get('prefix'),
-                cfg.get('map_location', 'cpu'),
-                initialize,
-            )
+            options = {key: x for key, x in cfg.items() if key != 'type'}
+            load_pretrained(self, initialize=initialize, **options)
         self._is_init = True
 
     @staticmethod

@@ -42,6 +42,13 @@ def agent(arch, depths, img_size=224):
     return repeat_last([*first, stripes(img_size)[2], SOFTMAX], len(depths))
 
 
+def inline(arch, depths, img_size=224):
+    """Attentions of InLine-CSWin (arXiv 2412.06590): linear in the first two stages."""
+    first = dict(type='InLineAttention', lepe=True, reads_shortcut=True)
+    attentions = [first, first, stripes(img_size)[2], SOFTMAX]
+    return repeat_last(attentions, len(depths))
+
+
 @MODELS.register_module()
 class CSWinTransformer(PresetTransformer):
     """CSWin Transformer (*CSWin Transformer: A General Vision Transformer
@@ -51,12 +58,13 @@ class CSWinTransformer(PresetTransformer):
 
     Args:
         arch (str | dict): 'tiny', 'small', 'base' and 'large' are CSWin's own;
-            't24181' and 'b36292' those of the ELFATT paper; or a dict as
+            't24181', 's36292' and 'b36292' those of agent and InLine attention, the
+            first and the last also of FLatten and the ELFATT paper; or a dict as
             :class:`~.presets.PresetTransformer` takes.
         attention (str | dict | list): A paper's whole model by name: 'local',
             CSWin itself, with cross-shaped windows; 'global', softmax
-            attention; 'elfatt'; 'efficient'; 'agent'; 'flatten'. Or configs,
-            as :class:`~.presets.PresetTransformer` takes.
+            attention; 'elfatt'; 'efficient'; 'agent'; 'flatten'; 'inline'. Or
+            configs, as :class:`~.presets.PresetTransformer` takes.
         **kwargs: See :class:`~.presets.PresetTransformer`.
     """
 
@@ -66,6 +74,7 @@ class CSWinTransformer(PresetTransformer):
         'base': dict(embed_dims=96, depths=[2, 4, 32, 2], num_heads=[4, 8, 16, 32]),
         'large': dict(embed_dims=144, depths=[2, 4, 32, 2], num_heads=[6, 12, 24, 24]),
         't24181': dict(embed_dims=64, depths=[2, 4, 18, 1], num_heads=[2, 4, 8, 16]),
+        's36292': dict(embed_dims=64, depths=[3, 6, 29, 2], num_heads=[2, 4, 8, 16]),
         'b36292': dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
@@ -75,4 +84,5 @@ class CSWinTransformer(PresetTransformer):
         'efficient': Preset(efficient),
         'agent': Preset(agent),
         'flatten': Preset(flatten),
+        'inline': Preset(inline),
     }

@@ -132,7 +132,7 @@ def agents(num_stages, img_size=224, dense_agents=False):
 def focused(num_stages, img_size=224, **options):
     """Focused linear attentions of the first stages, two at most."""
     return [
-        dict(type='FocusedLinearAttention', map_side=side, **options)
+        {'type': 'FocusedLinearAttention', 'map_side': side, **options}
         for side in map_sides(img_size, min(num_stages, 2))
     ]
 
@@ -155,10 +155,10 @@ class PresetTransformer(PyramidTransformer):
         merging (dict, optional): Config of the embeddings between stages, likewise.
         **kwargs: Options of the preset, which are the arguments of its function:
             ``block_sizes``, ``split_ratio`` and ``lepe`` of :func:`elfatt`;
-            ``img_size`` of 'local', 'agent' and 'flatten', the side of the images that
-            windows and stripes, stored biases and positions are made for (stored ones
-            are resized for other images); ``dense_agents`` of Swin's 'agent'. All
-            others are those of :class:`~.pyramid.PyramidTransformer`.
+            ``img_size`` of all but 'global', 'elfatt' and 'efficient', the side of the
+            images that windows and stripes, stored biases and positions are made for
+            (stored ones are resized for other images); ``dense_agents`` of Swin's
+            'agent'. All others are those of :class:`~.pyramid.PyramidTransformer`.
 
     Raises:
         ValueError: If ``arch`` or ``attention`` is unknown, or does not have an

@@ -4,6 +4,7 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
 import math
+from itertools import chain
 
 import torch
 from mmengine.model import BaseModule, ModuleList
@@ -74,16 +75,16 @@ class PyramidStage(BaseModule):
         embedding,
         embed_dims,
         blocks,
-        pos_shape=None,
+        map_side=None,
         with_cls_token=False,
         drop=0.0,
     ):
         super().__init__()
         self.embedding = embedding
         self.pos_embed = None
-        if pos_shape is not None:
+        if map_side is not None:
             self.pos_embed = PositionTable(
-                embed_dims, pos_shape, num_extra=int(with_cls_token)
+                embed_dims, (map_side, map_side), num_extra=int(with_cls_token)
             )
         self.cls_token = None
         if with_cls_token:
@@ -122,12 +123,11 @@ class PyramidTransformer(BaseBackbone):
             :class:`~.blocks.TransformerBlock`, for all stages or for each.
         img_size (int, optional): Image side that learned position tables are made
             for, one per stage; None leaves them out.
-        pos_shapes (list[tuple[int]], optional): Size of each stage's position
-            table, in place of those that ``img_size`` gives.
         with_cls_token (bool): Whether a class token joins the last stage. It
             is not part of the maps that are returned.
-        out_norm (str): 'last' normalizes the last stage's map; 'all' normalizes
-            every returned map by a LayerNorm of its own.
+        out_norm (str, optional): 'last' normalizes the last stage's map; 'all'
+            normalizes every returned map by a LayerNorm of its own; None normalizes
+            none.
         norm_eps (float): Epsilon of these LayerNorms.
         drop_rate (float): Dropout rate after positions, projections and in
             the FFN.
@@ -157,7 +157,6 @@ class PyramidTransformer(BaseBackbone):
         attention=dict(type='SoftmaxAttention'),
         block=dict(),
         img_size=None,
-        pos_shapes=None,
         with_cls_token=False,
         out_norm='last',
         norm_eps=1e-6,
@@ -184,12 +183,10 @@ class PyramidTransformer(BaseBackbone):
             pattern if isinstance(pattern, (list, tuple)) else [pattern]
             for pattern in per_stage(attention, num_stages, 'attention')
         ]
-        for name, cfg in (
-            ('stem', stem),
-            ('merging', merging),
-            *(('attention', cfg) for pattern in attention for cfg in pattern),
-        ):
-            check_config(cfg, name)
+        check_config(stem, 'stem')
+        check_config(merging, 'merging')
+        for cfg in chain(*attention):
+            check_config(cfg, 'attention')
         if norm_cfg and 'norm_cfg' in stem and 'norm_cfg' in merging:
             raise ValueError(
                 f'norm_cfg={norm_cfg} would change nothing: the embeddings of this '
@@ -197,7 +194,6 @@ class PyramidTransformer(BaseBackbone):
                 'patch_embed and merging'
             )
         block = per_stage(block, num_stages, 'block')
-        pos_shapes = per_stage(pos_shapes, num_stages, 'pos_shapes')
         rates = iter(drop_path_rates(drop_path_rate, sum(depths)))
         self.feature_channels = tuple(dims[i] for i in self.out_indices)
         self.with_cls_token = with_cls_token
@@ -211,9 +207,8 @@ class PyramidTransformer(BaseBackbone):
                 embed_dims=dims[i],
                 norm_cfg=norm_cfg or dict(type='BN'),
             )
-            if img_size is not None and pos_shapes[i] is None:
+            if img_size is not None:
                 side = math.ceil(side / embedding.stride)
-                pos_shapes[i] = (side, side)
             pattern = attention[i]
             blocks = [
                 TransformerBlock(
@@ -233,15 +228,17 @@ class PyramidTransformer(BaseBackbone):
                     embedding,
                     dims[i],
                     blocks,
-                    pos_shapes[i],
+                    side,
                     with_cls_token and i == num_stages - 1,
                     drop_rate,
                 )
             )
-        if out_norm not in ('last', 'all'):
-            raise ValueError(f"out_norm must be 'last' or 'all', got {out_norm!r}")
+        if out_norm not in ('last', 'all', None):
+            raise ValueError(
+                f"out_norm must be 'last', 'all' or None, got {out_norm!r}"
+            )
         for i in self.out_indices:
-            if out_norm == 'all' or i == num_stages - 1:
+            if out_norm == 'all' or (out_norm and i == num_stages - 1):
                 self.add_norm(i, dims[i], norm_eps)
         self.freeze()
 

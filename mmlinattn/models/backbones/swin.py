@@ -42,20 +42,36 @@ def flatten(arch, depths, img_size=224):
     return repeat_last(attentions, len(depths))
 
 
-def agent(arch, depths, img_size=224, dense_agents=False):
-    """Attentions of Agent-Swin (arXiv 2312.08874).
+def polaformer(arch, depths, img_size=224):
+    """Attentions of Pola-Swin (arXiv 2501.15061), arranged as those of FLatten-Swin."""
+    first = focused(len(depths), img_size, type='PolaFormerAttention')
+    return repeat_last([*first, shifted_windows(img_size)], len(depths))
 
-    The first two stages have agents. So has the third stage of the tiny model, and
-    so have the first two blocks of the base model's third stage. With
-    ``dense_agents``, there are as many as in the paper's detectors and segmentors.
+
+def linear_first(arch, depths, attentions, img_size):
+    """Attentions of Agent-Swin and InLine-Swin.
+
+    The first two stages have linear attentions, of the three that are given. So has
+    the third stage of the tiny model, and so have the first two blocks of the base
+    model's third stage.
     """
     windows = shifted_windows(img_size)
-    attentions = agents(3, img_size, dense_agents)
     if arch == 'small':
         attentions[2] = windows
     elif arch == 'base':
         attentions[2] = [attentions[2]] * 2 + windows * 8
     return repeat_last([*attentions, windows], len(depths))
+
+
+def agent(arch, depths, img_size=224, dense_agents=False):
+    """Attentions of Agent-Swin (arXiv 2312.08874). With ``dense_agents``, there are
+    as many agents as in the paper's detectors and segmentors."""
+    return linear_first(arch, depths, agents(3, img_size, dense_agents), img_size)
+
+
+def inline(arch, depths, img_size=224):
+    """Attentions of InLine-Swin (arXiv 2412.06590)."""
+    return linear_first(arch, depths, [dict(type='InLineAttention')] * 3, img_size)
 
 
 @MODELS.register_module()
@@ -68,8 +84,9 @@ class SwinTransformer(PresetTransformer):
             :class:`~.presets.PresetTransformer` takes.
         attention (str | dict | list): A paper's whole model by name: 'local',
             Swin itself, with shifted windows; 'global', softmax attention;
-            'elfatt', with CSWin's embeddings; 'efficient'; 'agent'; 'flatten'. Or
-            configs, as :class:`~.presets.PresetTransformer` takes.
+            'elfatt', with CSWin's embeddings; 'efficient'; 'agent'; 'flatten';
+            'inline'; 'polaformer'. Or configs, as
+            :class:`~.presets.PresetTransformer` takes.
         **kwargs: See :class:`~.presets.PresetTransformer`.
     """
 
@@ -85,4 +102,6 @@ class SwinTransformer(PresetTransformer):
         'efficient': Preset(efficient, PATCH_EMBED, PATCH_MERGING),
         'agent': Preset(agent, PATCH_EMBED, PATCH_MERGING),
         'flatten': Preset(flatten, PATCH_EMBED, PATCH_MERGING),
+        'inline': Preset(inline, PATCH_EMBED, PATCH_MERGING),
+        'polaformer': Preset(polaformer, PATCH_EMBED, PATCH_MERGING),
     }

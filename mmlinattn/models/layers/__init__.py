@@ -1,7 +1,14 @@
 """What attentions, backbones and necks share."""
 
 from .blocks import FeatScale, TransformerBlock, drop_path_rates
-from .embeddings import ConvEmbedding, ConvStem, LayerNorm2d, PatchMerging
+from .embeddings import (
+    ConvEmbedding,
+    ConvStem,
+    InvertedMerging,
+    LayerNorm2d,
+    PatchMerging,
+    ResidualStem,
+)
 from .lepe import LePE
 from .positions import PositionTable, embed_tokens, learned_tokens
 
@@ -9,10 +16,12 @@ __all__ = [
     'ConvEmbedding',
     'ConvStem',
     'FeatScale',
+    'InvertedMerging',
     'LayerNorm2d',
     'LePE',
     'PatchMerging',
     'PositionTable',
+    'ResidualStem',
     'TransformerBlock',
     'drop_path_rates',
     'embed_tokens',

@@ -11,7 +11,10 @@ from mmengine.model import BaseModule
 from torch import nn
 
 from mmlinattn import functional as F
+from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.registry import build_model
+
+from .lepe import LePE
 
 
 def drop_path_rates(largest, num_blocks):
@@ -52,15 +55,20 @@ class TransformerBlock(BaseModule):
         norm_eps (float): Epsilon of the LayerNorms.
         ffn_ratio (float): Hidden channels of the FFN over C.
         act_cfg (dict): Activation of the FFN.
+        ffn_conv (bool): Adds their 3 x 3 depthwise convolution to the hidden channels
+            of the FFN.
+        position_convs (int): Conditional positional encodings, 3 x 3 depthwise
+            convolutions that are added to the tokens outside of stochastic depth
+            (arXiv 2102.10882): 1 before the attention, 2 before the FFN too.
         drop (float): Dropout rate on the attention's output and in the FFN.
         drop_path (float): Rate of stochastic depth.
         layer_scale (float, optional): Start of the LayerScale factors.
         attn_scale (bool): AttnScale in the attention.
         feat_scale (bool): FeatScale on the attention's output.
-        init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``norm_placement`` is neither 'pre' nor 'post'.
+        ValueError: If ``norm_placement`` is neither 'pre' nor 'post', or
+            ``position_convs`` is not in 0...2.
     """
 
     def __init__(
@@ -72,25 +80,30 @@ class TransformerBlock(BaseModule):
         norm_eps=1e-6,
         ffn_ratio=4.0,
         act_cfg=dict(type='GELU'),
+        ffn_conv=False,
+        position_convs=0,
         drop=0.0,
         drop_path=0.0,
         layer_scale=None,
         attn_scale=False,
         feat_scale=False,
-        init_cfg=None,
     ):
-        super().__init__(init_cfg)
+        super().__init__()
         if norm_placement not in ('pre', 'post'):
             raise ValueError(
                 f"norm_placement must be 'pre' or 'post', got {norm_placement!r}"
             )
+        if position_convs not in (0, 1, 2):
+            raise ValueError(f'position_convs must be in 0...2, got {position_convs!r}')
         self.pre_norm = norm_placement == 'pre'
+        self.cpe1 = LePE(embed_dims) if position_convs else None
         self.norm1 = nn.LayerNorm(embed_dims, eps=norm_eps)
         self.attn = build_model(
             attention, embed_dims=embed_dims, num_heads=num_heads, attn_scale=attn_scale
         )
         self.drop = nn.Dropout(drop)
         self.feat_scale = FeatScale(embed_dims) if feat_scale else nn.Identity()
+        self.cpe2 = LePE(embed_dims) if position_convs == 2 else None
         self.norm2 = nn.LayerNorm(embed_dims, eps=norm_eps)
         self.ffn = FFN(
             embed_dims,
@@ -99,6 +112,7 @@ class TransformerBlock(BaseModule):
             ffn_drop=drop,
             add_identity=False,
         )
+        self.ffn_conv = LePE(int(embed_dims * ffn_ratio)) if ffn_conv else None
         scales = [nn.Identity(), nn.Identity()]
         if layer_scale is not None:
             scales = [LayerScale(embed_dims, scale=layer_scale) for _ in scales]
@@ -106,18 +120,37 @@ class TransformerBlock(BaseModule):
         self.drop_path = DropPath(drop_path) if drop_path else nn.Identity()
 
     def forward(self, x, hw_shape):
+        x = self.encode_positions(self.cpe1, x, hw_shape)
         if self.pre_norm:
-            x = x + self.attention(self.norm1(x), hw_shape)
-            return x + self.feed_forward(self.norm2(x))
+            # some attentions read what the norm has not seen
+            reads_shortcut = getattr(self.attn, 'reads_shortcut', False)
+            options = dict(shortcut=x) if reads_shortcut else {}
+            x = x + self.attention(self.norm1(x), hw_shape, **options)
+            x = self.encode_positions(self.cpe2, x, hw_shape)
+            return x + self.feed_forward(self.norm2(x), hw_shape)
         x = self.norm1(x + self.attention(x, hw_shape))
-        return self.norm2(x + self.feed_forward(x))
+        x = self.encode_positions(self.cpe2, x, hw_shape)
+        return self.norm2(x + self.feed_forward(x, hw_shape))
 
-    def attention(self, x, hw_shape):
+    def encode_positions(self, conv, x, hw_shape):
+        """Adds a convolution of tokens to them, if there is one."""
+        if conv is None:
+            return x
+        # tokens are not normed here, see in_own_dtype
+        with autocast_disabled(x):
+            x = x.to(conv.weight.dtype)
+            return x + conv(x, hw_shape)
+
+    def attention(self, x, hw_shape, **options):
         """Applies attention, dropout, FeatScale, LayerScale and stochastic depth."""
-        x = self.feat_scale(self.drop(self.attn(x, hw_shape)))
+        x = self.feat_scale(self.drop(self.attn(x, hw_shape, **options)))
         return self.drop_path(self.scale1(x))
 
-    def feed_forward(self, x):
+    def feed_forward(self, x, hw_shape=None):
         """Applies FFN, LayerScale and stochastic depth."""
         # not FFN's own forward: its decorators stop torch.compile in torch 2.1
-        return self.drop_path(self.scale2(self.ffn.layers(x)))
+        layers = self.ffn.layers
+        x = layers[0](x)
+        if self.ffn_conv is not None:
+            x = x + self.ffn_conv(x, hw_shape)
+        return self.drop_path(self.scale2(layers[2](layers[1](x))))

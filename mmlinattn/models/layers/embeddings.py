@@ -55,6 +55,14 @@ def in_own_dtype(layer, x, weight):
         return layer(x.to(weight.dtype))
 
 
+def pad_to_strides(x, stride):
+    """Zero-pads the right and the bottom of a map to whole strides."""
+    pad_h, pad_w = [-side % stride for side in x.shape[2:]]
+    if is_exported() or pad_h or pad_w:
+        x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
+    return x
+
+
 @MODELS.register_module()
 class ConvStem(nn.Sequential):
     """Overlapping patch embedding of SOFT: three 3 x 3 Conv-BN-ReLU with
@@ -68,6 +76,9 @@ class ConvStem(nn.Sequential):
         mid_channels (int): Channels in between.
         norm_cfg (dict): Norm layer.
         act_cfg (dict): Activation layer.
+        num_convs (int): Convolutions, at least two. All but the first and the last one
+            have stride 1.
+        last_act (bool): Whether the last one has an activation, too.
     """
 
     stride = 4
@@ -79,25 +90,84 @@ class ConvStem(nn.Sequential):
         mid_channels=32,
         norm_cfg=dict(type='BN'),
         act_cfg=dict(type='ReLU'),
+        num_convs=3,
+        last_act=True,
     ):
-        channels = (in_channels, mid_channels, mid_channels, embed_dims)
+        channels = (in_channels, *[mid_channels] * (num_convs - 1), embed_dims)
+        acts = [act_cfg] * (num_convs - 1) + [act_cfg if last_act else None]
         super().__init__(
             *(
                 conv_norm_act(
                     channels[i],
                     channels[i + 1],
                     norm_cfg,
-                    act_cfg,
+                    acts[i],
                     kernel_size=3,
                     stride=stride,
                     padding=1,
                 )
-                for i, stride in enumerate((2, 1, 2))
+                for i, stride in enumerate((2, *[1] * (num_convs - 2), 2))
             )
         )
 
     def forward(self, x):
         return in_own_dtype(super().forward, x, self[0][0].weight)
+
+
+@MODELS.register_module()
+class ResidualStem(nn.Module):
+    """Overlapping patch embedding of MLLA (arXiv 2405.16605): a 3 x 3 convolution of
+    stride 2, a residual block of two, another of stride 2 to four times the channels,
+    and a 1 x 1 one. They have norms and no biases.
+
+    The image is zero-padded to whole patches of 4 x 4 first. Under autocast, it
+    computes in the dtype of its weights.
+
+    Args:
+        in_channels (int): Channels of the image.
+        embed_dims (int): Channels of the map; the residual block has half of them.
+        norm_cfg (dict): Norm layer.
+        act_cfg (dict): Activation layer.
+    """
+
+    stride = 4
+
+    def __init__(
+        self,
+        in_channels,
+        embed_dims,
+        norm_cfg=dict(type='BN'),
+        act_cfg=dict(type='ReLU'),
+    ):
+        super().__init__()
+
+        def conv(in_channels, out_channels, act_cfg=act_cfg, kernel_size=3, stride=1):
+            return conv_norm_act(
+                in_channels,
+                out_channels,
+                norm_cfg,
+                act_cfg,
+                kernel_size=kernel_size,
+                stride=stride,
+                padding=kernel_size // 2,
+                bias=False,
+            )
+
+        half, more = embed_dims // 2, 4 * embed_dims
+        self.first = conv(in_channels, half, stride=2)
+        self.block = nn.Sequential(conv(half, half), conv(half, half, None))
+        self.last = nn.Sequential(
+            conv(half, more, stride=2), conv(more, embed_dims, None, kernel_size=1)
+        )
+
+    def forward(self, x):
+        x = pad_to_strides(x, self.stride)
+        return in_own_dtype(self.embed, x, self.first[0].weight)
+
+    def embed(self, x):
+        """Image of whole patches to map."""
+        x = self.first(x)
+        return self.last(x + self.block(x))
 
 
 @MODELS.register_module()
@@ -154,10 +224,45 @@ class ConvEmbedding(nn.Module):
         )
 
     def forward(self, x):
-        pad_h, pad_w = [-side % self.stride for side in x.shape[2:]]
-        if is_exported() or pad_h or pad_w:
-            x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
+        x = pad_to_strides(x, self.stride)
         return in_own_dtype(self.layer, x, self.layer[0].weight)
+
+
+@MODELS.register_module()
+class InvertedMerging(nn.Sequential):
+    """Merging of MLLA (arXiv 2405.16605): a 1 x 1 convolution to four times the output
+    channels, a depthwise 3 x 3 one of stride 2, and a 1 x 1 one with a norm.
+
+    Odd maps are zero-padded first. Under autocast, it computes in the dtype of its
+    weights.
+
+    Args:
+        in_channels (int): Channels of the input map.
+        embed_dims (int): Channels of the output map.
+        norm_cfg (dict): Norm layer.
+        act_cfg (dict): Activation layer.
+    """
+
+    stride = 2
+
+    def __init__(
+        self,
+        in_channels,
+        embed_dims,
+        norm_cfg=dict(type='BN'),
+        act_cfg=dict(type='ReLU'),
+    ):
+        more = 4 * embed_dims
+        depthwise = dict(kernel_size=3, stride=2, padding=1, groups=more)
+        super().__init__(
+            conv_norm_act(in_channels, more, None, act_cfg, kernel_size=1),
+            conv_norm_act(more, more, None, act_cfg, **depthwise),
+            conv_norm_act(more, embed_dims, norm_cfg, None, kernel_size=1),
+        )
+
+    def forward(self, x):
+        x = pad_to_strides(x, self.stride)
+        return in_own_dtype(super().forward, x, self[0][0].weight)
 
 
 @MODELS.register_module()
@@ -179,8 +284,7 @@ class PatchMerging(nn.Module):
         self.reduction = nn.Linear(4 * in_channels, embed_dims, bias=False)
 
     def forward(self, x):
-        pad_h, pad_w = [-side % 2 for side in x.shape[2:]]
-        x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
+        x = pad_to_strides(x, self.stride)
         # the official order of the four positions: rows change first
         neighbors = [x[:, :, i::2, j::2] for j in (0, 1) for i in (0, 1)]
         x = self.norm(torch.cat(neighbors, dim=1))

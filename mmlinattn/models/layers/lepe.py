@@ -46,16 +46,8 @@ class LePE(nn.Conv2d):
 
         Returns:
             Tensor: (B, N, C).
-
-        Raises:
-            ValueError: If the map is empty or has more than N tokens.
         """
         num_extra = v.size(1) - math.prod(hw_shape)
-        if not is_exported() and (num_extra < 0 or not math.prod(hw_shape)):
-            raise ValueError(
-                f'hw_shape must be a map of 1...N tokens, got {tuple(hw_shape)} '
-                f'for N={v.size(1)}'
-            )
         if block_shape is not None:
             blocks = F.blockify(v, hw_shape, block_shape, centered)
             out = self.convolve(blocks.flatten(0, 1), block_shape)

@@ -1,3 +1,4 @@
+from .conv_pooling_neck import ConvPoolingNeck
 from .simple_feature_pyramid import SimpleFeaturePyramid
 
-__all__ = ['SimpleFeaturePyramid']
+__all__ = ['ConvPoolingNeck', 'SimpleFeaturePyramid']

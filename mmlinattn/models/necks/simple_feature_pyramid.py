@@ -18,8 +18,7 @@ class SimpleFeaturePyramid(BaseModule):
     follow, each with a LayerNorm over channels.
 
     Args:
-        in_channels (int | Sequence[int]): Channels of the map, an integer or
-            a list with one entry.
+        in_channels (int): Channels of the map.
         out_channels (int): Channels of all levels.
         scales (Sequence[float]): Size of each level relative to the map: 4, 2,
             1 or 0.5.
@@ -29,9 +28,8 @@ class SimpleFeaturePyramid(BaseModule):
         init_cfg (dict, optional): Initialization of MMEngine.
 
     Raises:
-        ValueError: If ``in_channels`` is a list with more than one entry, a
-            scale is another number, or ``num_outs`` is less than the number of
-            scales.
+        ValueError: If a scale is another number, or ``num_outs`` is less than the
+            number of scales.
     """
 
     def __init__(
@@ -45,13 +43,6 @@ class SimpleFeaturePyramid(BaseModule):
         ),
     ):
         super().__init__(init_cfg)
-        if not isinstance(in_channels, int):
-            if len(in_channels) != 1:
-                raise ValueError(
-                    'in_channels must be an integer or a list of one, for the '
-                    f'one map of a plain backbone, got {in_channels}'
-                )
-            (in_channels,) = in_channels
         num_outs = len(scales) if num_outs is None else num_outs
         if num_outs < len(scales):
             raise ValueError(

@@ -1,11 +1,16 @@
-"""What official checkpoints hold: a file for each family, and a line below."""
+"""What official checkpoints hold: a file for each family, which is found here."""
 
-from . import cait, cswin, deit, soft, swin
-from .layout import Family, Layout, find_scales, our_layout
+from importlib import import_module
+from pkgutil import iter_modules
 
-__all__ = ['FAMILIES', 'Family', 'Layout', 'find_scales', 'our_layout']
+from .layout import HEAD, Family, Layout, find_scales
 
-# CaiT before DeiT, whose marks it has too
+__all__ = ['FAMILIES', 'HEAD', 'Family', 'Layout', 'find_scales']
+
 FAMILIES: dict[str, Family] = {
-    module.FAMILY.name: module.FAMILY for module in (soft, cait, deit, swin, cswin)
+    module.FAMILY.name: module.FAMILY
+    for module in (
+        import_module(f'{__name__}.{x.name}') for x in iter_modules(__path__)
+    )
+    if hasattr(module, 'FAMILY')
 }

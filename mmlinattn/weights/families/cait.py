@@ -54,7 +54,7 @@ FAMILY = Family(
     'cait',
     'CaiT',
     'ViT-Anti-Oversmoothing, CaiT or timm',
-    (r'blocks_token_only\.',),
+    (r'blocks_token_only\.', r'cls_token$', r'pos_embed$', r'blocks\.0\.attn\.qkv\.'),
     read_cait,
     cait_rows,
     ('TalkingHeadsAttention', 'ClassAttention'),

@@ -1,7 +1,7 @@
 """CSWin: classifiers and the backbone of segmentors."""
 
 from ..rows import NORM, Keys, Row, count_blocks, modules, nested
-from .layout import BLOCK, Family, Layout, find_norms
+from .layout import BLOCK, Family, Layout, find_norms, our_layout
 
 CSWIN_STEM = modules({'layer.0': '0', 'layer.1': '2'})
 CSWIN_MERGING = modules({'layer.0': 'conv', 'layer.1': 'norm'})
@@ -23,8 +23,16 @@ def read_cswin(keys: Keys) -> Layout:
     return Layout('official', depths, *find_norms(keys, 4, first=1))
 
 
-def cswin_rows(layout: Layout) -> list[Row]:
-    """Rows of CSWin, whose official stages count from 1."""
+def our_cswin_layout(keys: Keys) -> Layout:
+    """Layout that the official repository has for our CSWin."""
+    return our_layout(keys, first_norm=1)
+
+
+def cswin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
+    """Rows of CSWin, whose official stages count from 1.
+
+    ``own`` are those of an attention in the place of CSWin's, besides projections.
+    """
     rows = [Row('norm3', layout.last_norm, NORM)]
     rows += [Row(f'norm{i}', f'norm{i + 1}', NORM) for i in layout.norms]
     for i, depth in enumerate(layout.depths):
@@ -35,9 +43,8 @@ def cswin_rows(layout: Layout) -> list[Row]:
         )
         lepe = CSWIN_WHOLE_MAP if i == 3 else CSWIN_STRIPES
         for j in range(depth):
-            rows += nested(
-                f'stages.{i}.blocks.{j}.', f'stage{i + 1}.{j}.', CSWIN_BLOCK + lepe
-            )
+            block = CSWIN_BLOCK + (own if layout.has_own(i, j) else lepe)
+            rows += nested(f'stages.{i}.blocks.{j}.', f'stage{i + 1}.{j}.', block)
     return rows
 
 
@@ -50,5 +57,5 @@ FAMILY = Family(
     cswin_rows,
     ('CrossShapedWindowAttention', 'SoftmaxAttention'),
     place='state_dict_ema',
-    first_norm=1,
+    back=our_cswin_layout,
 )

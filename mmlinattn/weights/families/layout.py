@@ -4,7 +4,7 @@ from typing import Callable, NamedTuple
 
 from torch import Tensor
 
-from ..rows import Keys, Row, count_blocks, unchanged
+from ..rows import LINEAR, Keys, Row, count_blocks, unchanged
 
 # our option, our last names, official last names
 SCALES = {
@@ -20,6 +20,7 @@ BLOCK = {
     'ffn.layers.0.0': 'mlp.fc1',
     'ffn.layers.1': 'mlp.fc2',
 }
+HEAD = Row('head.fc', 'head', LINEAR)
 MM_FFN = {name: name for name in ('ffn.layers.0.0', 'ffn.layers.1')}
 
 
@@ -34,6 +35,8 @@ class Layout(NamedTuple):
         last_norm: Name of the norm of the last map.
         norms: Numbers, from 0, of the earlier maps that have a norm.
         scales: 'attn_scale', 'feat_scale' or both, where there are such vectors.
+        own: Of each stage, how many blocks, from the first on, have an attention that
+            the family puts in the place of a plain model's. Default: none.
     """
 
     style: str
@@ -41,35 +44,11 @@ class Layout(NamedTuple):
     last_norm: str = 'norm'
     norms: tuple[int, ...] = ()
     scales: tuple[str, ...] = ()
+    own: tuple[int, ...] = ()
 
-
-class Family(NamedTuple):
-    """Official models that convert alike. Keys are those of a backbone, no prefix.
-
-    Attributes:
-        name: As the converter knows it.
-        title: Name of the models.
-        code: Whose checkpoints these are.
-        marks: How official keys begin, and no others do: patterns, one key for each.
-        read: From official keys to their layout.
-        rows: From a layout to rows. Rows are complete, so that they show which keys
-            are missing.
-        attentions: Classes of our attentions that do what the official ones do.
-        place: Where the official code looks for the state dict in its files.
-        first_norm: Number that the official code gives the norm of the first map.
-        buffers: Last names of official buffers that a model computes itself.
-    """
-
-    name: str
-    title: str
-    code: str
-    marks: tuple[str, ...]
-    read: Callable[[Keys], Layout]
-    rows: Callable[[Layout], list[Row]]
-    attentions: tuple[str, ...]
-    place: str = 'model'
-    first_norm: int = 0
-    buffers: tuple[str, ...] = ()
+    def has_own(self, stage: int, block: int) -> bool:
+        """Whether a block has such an attention."""
+        return bool(self.own) and block < self.own[stage]
 
 
 def find_scales(keys: Keys, official: bool) -> tuple[str, ...]:
@@ -96,8 +75,11 @@ def is_mm(keys: Keys) -> bool:
     return any(key.startswith('patch_embed.projection.') for key in keys)
 
 
-def our_layout(keys: Keys, first_norm: int) -> Layout:
-    """Layout that the official repository has for one of our backbones."""
+def our_layout(keys: Keys, first_norm: int = 0) -> Layout:
+    """Layout that the official repository has for one of our backbones.
+
+    ``first_norm`` is the number that it gives the norm of the first map.
+    """
     stages = count_blocks(keys, 'stages.')
     prefixes = [f'stages.{i}.blocks.' for i in range(stages)]
     prefixes += ['blocks.', 'class_layers.blocks.']
@@ -110,6 +92,39 @@ def our_layout(keys: Keys, first_norm: int) -> Layout:
     last_norm = f'norm{stages - 1 + first_norm}' if norms else 'norm'
     scales = find_scales(keys, official=False)
     return Layout('official', tuple(depths), last_norm, norms, scales)
+
+
+class Family(NamedTuple):
+    """Official models that convert alike. Keys are those of a backbone, no prefix.
+
+    Attributes:
+        name: As the converter knows it.
+        title: Name of the models.
+        code: Whose checkpoints these are.
+        marks: How official keys begin: patterns, one key for each. Of two families
+            that have all their marks among the keys, the one with more marks is it.
+        read: From official keys to their layout.
+        rows: From a layout to rows. Rows are complete, so that they show which keys
+            are missing.
+        attentions: Classes of our attentions that do what the official ones do.
+        place: Where the official code looks for the state dict in its files.
+        back: From our keys to the layout that the official repository has for them.
+        buffers: Last names of official buffers that a model computes itself.
+        head: Rows of what a classifier has behind its backbone, with prefixes. The last
+            one is the layer of classes, for which code bases have other names, too.
+    """
+
+    name: str
+    title: str
+    code: str
+    marks: tuple[str, ...]
+    read: Callable[[Keys], Layout]
+    rows: Callable[[Layout], list[Row]]
+    attentions: tuple[str, ...]
+    place: str = 'model'
+    back: Callable[[Keys], Layout] = our_layout
+    buffers: tuple[str, ...] = ()
+    head: tuple[Row, ...] = (HEAD,)
 
 
 def scaling_rows(

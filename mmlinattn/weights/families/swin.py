@@ -61,13 +61,19 @@ def read_swin(keys: Keys) -> Layout:
     return Layout(style, depths, *find_norms(keys, number), scales)
 
 
-def swin_rows(layout: Layout) -> list[Row]:
-    """Rows of Swin."""
+def swin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
+    """Rows of Swin.
+
+    ``own`` are those of an attention in the place of Swin's, besides projections.
+    """
     embedding, stages = 'patch_embed.proj', 'layers'
     block, merging = SWIN_BLOCK + scaling_rows(layout), SWIN_MERGING
     if layout.style == 'mm':
         embedding, stages = 'patch_embed.projection', 'stages'
         block, merging = MM_SWIN_BLOCK, MM_SWIN_MERGING
+    own_block = (*modules(BLOCK), *own, *scaling_rows(layout))
+    # an attention may have another name for a projection
+    own_block = tuple({row.ours: row for row in own_block}.values())
     rows = [
         Row('stages.0.embedding.layer.0', embedding, LINEAR),
         Row('stages.0.embedding.layer.1', 'patch_embed.norm', NORM),
@@ -82,7 +88,8 @@ def swin_rows(layout: Layout) -> list[Row]:
             )
         for j in range(depth):
             inner = f'{i}.blocks.{j}.'
-            rows += nested(f'stages.{inner}', f'{stages}.{inner}', block)
+            found = own_block if layout.has_own(i, j) else block
+            rows += nested(f'stages.{inner}', f'{stages}.{inner}', found)
     return rows
 
 

@@ -18,9 +18,14 @@ def read_shapes(name):
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def write_shapes(name, models):
+def write_shapes(name, models, buffers=()):
+    """Writes shapes, but not those of entries whose names end with ``buffers``."""
     shapes = {
-        model: {key: list(value.shape) for key, value in module.state_dict().items()}
+        model: {
+            key: list(value.shape)
+            for key, value in module.state_dict().items()
+            if not key.endswith(buffers)
+        }
         for model, module in models.items()
     }
     text = json.dumps({**read_shapes(name), **shapes})

@@ -11,7 +11,7 @@ from mmengine.runner import Runner
 from torch import nn
 
 from mmlinattn.engine import PretrainedBackboneHook, check_pretrained
-from mmlinattn.models import SOFT
+from mmlinattn.models import SOFT, ConvPoolingNeck
 
 pytestmark = pytest.mark.modern
 
@@ -27,12 +27,13 @@ class Model(BaseModel):
     def __init__(self, backbone={}, init_cfg=None, num_classes=1):
         super().__init__(init_cfg=init_cfg)
         self.backbone = SOFT(ARCH, sampling_ratios=[8], kernel_sizes=[3], **backbone)
+        self.neck = ConvPoolingNeck(16, 16)
         self.head = BaseModule()
         self.head.fc = nn.Linear(16, num_classes)
 
     def forward(self, inputs, mode='tensor'):
-        maps = self.backbone(torch.stack(inputs))[0]
-        return dict(loss=self.head.fc(maps.mean((2, 3))).mean())
+        (features,) = self.neck(self.backbone(torch.stack(inputs)))
+        return dict(loss=self.head.fc(features).mean())
 
 
 @pytest.fixture
@@ -109,8 +110,9 @@ def test_training(weights, tmp_path):
 def test_backbone_and_head(start, weights, caplog, head):
     model = start(hook=dict(head=head), pretrained=weights)
     assert same_backbone(model, weights) and SCRATCH not in caplog.text
-    expected = torch.load(weights)['state_dict']['head.fc.weight']
-    assert model.head.fc.weight.equal(expected) == head
+    expected = torch.load(weights)['state_dict']
+    for name in ('neck.layer.0.weight', 'head.fc.weight'):
+        assert model.get_parameter(name).equal(expected[name]) == head
 
 
 def test_head_of_another_classifier(start, weights):

@@ -68,21 +68,6 @@ def relative_error(result, expected):
 
 
 @pytest.mark.parametrize('kind', TOKENS)
-@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
-def test_gaussian_kernel(shape, kind):
-    args = [x.requires_grad_() for x in inputs(shape, kind)[:2]]
-    result, expected = gaussian_kernel(*args), paper_kernel(*args)
-    torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-7)
-    grad = torch.randn_like(expected)
-    torch.testing.assert_close(
-        torch.autograd.grad(result, args, grad),
-        torch.autograd.grad(expected, args, grad),
-        rtol=1e-6,
-        atol=1e-5 if kind == 'extreme' else 1e-7,
-    )
-
-
-@pytest.mark.parametrize('kind', TOKENS)
 def test_kernel_of_tokens_with_themselves(kind):
     q = inputs((1, 2, 50, 9, 8, 8), kind, torch.float32)[0].requires_grad_()
     result = gaussian_kernel(q)
@@ -127,27 +112,6 @@ def test_float32(way, kind, tolerance):
     assert relative_error(result, exact) < tolerance
 
 
-@pytest.mark.parametrize('chunks', (1, 7))
-@pytest.mark.parametrize(
-    'dtype, rounding',
-    (
-        pytest.param(
-            torch.float16,
-            2**-11,
-            marks=pytest.mark.skipif(not HALF_ON_CPU, reason='no float16 on CPUs'),
-        ),
-        (torch.bfloat16, 2**-8),
-    ),
-)
-def test_products_of_halves(dtype, rounding, chunks):
-    """As a GPU takes them: with the errors of rounding the result."""
-    args = inputs((2, 2, 49, 500, 32, 32), dtype=dtype)
-    exact = paper_kernel(*(x.double() for x in args[:2])) @ args[2].double()
-    result = fused(*args, chunks=chunks)
-    assert result.dtype == torch.float32
-    assert relative_error(result, exact) < 1.2 * rounding
-
-
 @pytest.mark.skipif(not HALF_ON_CPU, reason='no float16 on CPUs')
 @pytest.mark.parametrize('distance, tolerance', ((0.0, 2e-3), (4.8, 3e-2)))
 def test_row_sums_in_float16(distance, tolerance):
@@ -161,41 +125,11 @@ def test_row_sums_in_float16(distance, tolerance):
     assert relative_error(result, exact) < tolerance
 
 
-def test_half_precision_is_for_gpus_without_gradients():
-    """Landmarks' gradients would have eight times the error of rounding."""
-    for dtype in (torch.float16, torch.bfloat16):
-        half, single = torch.ones(1, dtype=dtype), torch.ones(1)
-        with torch.no_grad():
-            assert kernel.product_dtype(half, half) == torch.float32
-            assert kernel.product_dtype(half, single.double()) == torch.float64
-            if torch.cuda.is_available():
-                assert kernel.product_dtype(half.cuda(), half.cuda()) == dtype
-                assert kernel.product_dtype(half.cuda(), single.cuda()) == single.dtype
-        if torch.cuda.is_available():
-            assert kernel.product_dtype(half.cuda(), half.cuda()) == torch.float32
-
-
-def test_chunks_of_keys():
-    """Few queries and many keys are cut, down to a size; what is enough is not."""
-
-    def count(num_heads, num_queries, num_keys):
-        queries = torch.empty(1, num_heads, num_queries, 40, device='meta')
-        return kernel._count_chunks(queries, num_keys)
-
-    assert count(2, 1050, 67200) == 7
-    assert count(1, 49, 50000) == 32
-    assert count(2, 1050, 1000) == count(32, 1050, 67200) == count(2, 67200, 1050) == 1
-
-
-@pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
-def test_large_half_inputs(dtype):
-    q = torch.full((1, 1, 3, 4), 300.0, dtype=dtype)  # |q|^2 overflows float16
-    result = gaussian_kernel(q)
-    assert result.dtype == torch.float32
-    assert result.equal(torch.ones(1, 1, 3, 3))
-    product = gaussian_product(q, q, q)
-    assert product.dtype == torch.float32
-    torch.testing.assert_close(product, torch.full((1, 1, 3, 4), 900.0))
+def test_half_precision_is_for_gpus():
+    half = torch.ones(1, dtype=torch.bfloat16)
+    with torch.no_grad():
+        assert kernel.product_dtype(half, half) == torch.float32
+        assert kernel.product_dtype(half, half.double()) == torch.float64
 
 
 class Largest(TorchDispatchMode):
@@ -219,23 +153,3 @@ def test_memory(rows, columns):
         gaussian_product(q, k, v).sum().backward()
     assert rows * columns > kernel._SMALL
     assert 3000 <= largest.entries <= 3001 * 6
-
-
-@pytest.mark.parametrize(
-    'wrong',
-    (
-        dict(q=(1, 2, 5)),
-        dict(q=(1, 3, 5, 4)),
-        dict(k=(1, 2, 7, 3)),
-        dict(v=(1, 2, 6, 4)),
-        dict(v=(2, 2, 7, 4)),
-    ),
-    ids=str,
-)
-def test_wrong_shapes(wrong):
-    shapes = dict(q=(1, 2, 5, 4), k=(1, 2, 7, 4), v=(1, 2, 7, 4))
-    shapes.update(wrong)
-    message = '.*'.join(str(shape) for shape in shapes.values())
-    message = message.replace('(', r'\(').replace(')', r'\)')
-    with pytest.raises(ValueError, match=message):
-        gaussian_product(*(tokens(*shape) for shape in shapes.values()))

@@ -51,13 +51,3 @@ def test_outputs_are_the_official_ones(family, official):
     hw_shape = (official.SIDE, official.SIDE)
     out, expected = module(official.tokens(), hw_shape), official.outputs()[family]
     assert (out - expected).norm() < 1e-5 * expected.norm()
-    # each of what the paper's equations lack has its part in that
-    module.pos_embed.table.data.zero_()
-    assert (module(official.tokens(), hw_shape) - expected).norm() > (
-        1e-2 * expected.norm()
-    )
-    module = build(official, family)
-    module.focus_scale.data[0] += 1
-    assert (module(official.tokens(), hw_shape) - expected).norm() > (
-        1e-4 * expected.norm()
-    )

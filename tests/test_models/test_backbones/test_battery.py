@@ -1,7 +1,6 @@
 """What holds for every registered backbone; a new one is tested by being registered."""
 
 import copy
-import math
 
 import pytest
 import torch
@@ -68,15 +67,6 @@ def has_cls_token(model):
     return getattr(model, 'with_cls_token', isinstance(model, IsotropicTransformer))
 
 
-def change_arch(name, **changes):
-    """A case's arch, its entries or those of all stages changed."""
-    arch = dict(CASES[name]['arch'])
-    for key, change in changes.items():
-        old = arch[key]
-        arch[key] = [change(x) for x in old] if isinstance(old, list) else change(old)
-    return arch
-
-
 def build(name, **options):
     """A backbone whose every parameter matters, in eval mode."""
     model = MODELS.build({**CASES[name], **options})
@@ -124,21 +114,6 @@ def biases_without_gradient(model):
                 if isinstance(layer, _BatchNorm) and isinstance(layers[i], nn.Conv2d)
             )
     return names
-
-
-@pytest.mark.parametrize(
-    'height, width', ((32, 32), (33, 257), (257, 33), (65, 97), (129, 50))
-)
-@BACKBONES
-def test_forward_at_any_size(name, height, width):
-    model = build(name, out_indices=ALL)
-    outs = model(images(1, height, width))
-    assert model.num_stages == 4
-    assert isinstance(outs, tuple) and len(outs) == 4
-    for out, channels, stride in zip(outs, model.feature_channels, strides(name)):
-        sides = math.ceil(height / stride), math.ceil(width / stride)
-        assert out.shape == (1, channels, *sides)
-        assert out.isfinite().all()
 
 
 TRAINED = {
@@ -442,17 +417,6 @@ def test_half_precision_is_close(name, training, dtype):
     assert error.norm() < 0.2 * bound * norm
 
 
-def test_embeddings_keep_their_dtype_under_autocast():
-    """Half-precision convolutions cost half of an unnormalized SOFT's gradient."""
-    model = build('SOFT')
-    seen = []
-    for stage in model.stages:
-        stage.embedding.register_forward_hook(lambda m, x, out: seen.append(out.dtype))
-    with torch.autocast('cpu', torch.bfloat16):
-        model(images(1))
-    assert seen == 4 * [torch.float32]
-
-
 @pytest.mark.parametrize(
     'option, vectors',
     (('attn_scale', {'omega'}), ('feat_scale', {'dc_scale', 'hc_scale'})),
@@ -547,36 +511,15 @@ def test_pretrained_in_its_other_spellings(pretrained, init_type, in_list):
 
 
 @BACKBONES
-def test_pretrained_starts_scaling_vectors_at_zero(name, pretrained):
-    plain = build(name, **UNSCALED)
-    scaled = pretrained(name, plain.state_dict(), **SCALED)
-    x = images(1)
-    assert_all_close(scaled.eval()(x), plain(x))
-
-
-@BACKBONES
-def test_pretrained_by_a_classifier(name, pretrained):
-    """It has the norm of the last map alone; others start fresh."""
-    classifier = build(name, out_indices=(3,))
-    model = pretrained(name, classifier.state_dict(), out_indices=ALL).eval()
-    x = images(1)
-    assert_all_close(model(x)[-1:], classifier(x))
-    fresh = model.state_dict().keys() - classifier.state_dict().keys()
-    assert all(
-        (model.get_parameter(key) == key.endswith('weight')).all() for key in fresh
-    )
-
-
-@BACKBONES
 def test_pretrained_that_does_not_fit(name, pretrained):
     state_dict = build(name).state_dict()
     key = next(key for key in state_dict if 'ffn' in key)
+    state_dict[key] = torch.zeros(3)
+    with pytest.raises(KeyError, match='does not fit'):
+        pretrained(name, state_dict)
     del state_dict[key]
     with pytest.raises(KeyError, match=key):
         pretrained(name, state_dict)
-    wider = build(name, arch=change_arch(name, embed_dims=lambda x: 2 * x))
-    with pytest.raises(KeyError, match='does not fit'):
-        pretrained(name, wider.state_dict())
 
 
 @pytest.mark.parametrize(
@@ -630,10 +573,3 @@ def test_unknown_options(name):
         build(name, drop_path_rates=0.1)
     with pytest.raises(ValueError, match="'num_heds' is none of them"):
         build(name, arch=dict(CASES[name]['arch'], num_heds=1))
-
-
-@BACKBONES
-def test_heads_that_do_not_divide_channels(name):
-    arch = change_arch(name, num_heads=lambda _: 5)
-    with pytest.raises(ValueError, match='num_heads=5.*embed_dims='):
-        build(name, arch=arch)

@@ -1,14 +1,11 @@
 """Swin and CSWin with the papers' attentions."""
 
-from itertools import chain
-
 import pytest
 import torch
 from mmengine.registry import MODELS
 from torch import nn
 
 from mmlinattn.models import (
-    ELFATT,
     SOFT,
     AgentAttention,
     BaseAttention,
@@ -16,6 +13,7 @@ from mmlinattn.models import (
     CrossShapedWindowAttention,
     CSWinTransformer,
     FocusedLinearAttention,
+    InLineAttention,
     PatchMerging,
     SwinTransformer,
     WindowAttention,
@@ -65,20 +63,28 @@ def alternating(linear):
 
 
 AGENT, FOCUSED = 'AgentAttention', 'FocusedLinearAttention'
+INLINE, POLA = 'InLineAttention', 'PolaFormerAttention'
 SOFTMAX, WINDOW = 'SoftmaxAttention', 'WindowAttention'
 STRIPES = 'CrossShapedWindowAttention'
 EXPECTED = {
     (SwinTransformer, 'local'): [WINDOW] * 4,
     (SwinTransformer, 'agent'): [AGENT, AGENT, AGENT, WINDOW],
     (SwinTransformer, 'flatten'): [FOCUSED, FOCUSED, WINDOW, WINDOW],
+    (SwinTransformer, 'inline'): [INLINE, INLINE, INLINE, WINDOW],
+    (SwinTransformer, 'polaformer'): [POLA, POLA, WINDOW, WINDOW],
     (CSWinTransformer, 'local'): [STRIPES, STRIPES, STRIPES, SOFTMAX],
     (CSWinTransformer, 'agent'): [AGENT, AGENT, STRIPES, SOFTMAX],
     (CSWinTransformer, 'flatten'): [FOCUSED, FOCUSED, STRIPES, SOFTMAX],
+    (CSWinTransformer, 'inline'): [INLINE, INLINE, STRIPES, SOFTMAX],
 }
 for each in (SwinTransformer, CSWinTransformer):
     EXPECTED[each, 'global'] = [SOFTMAX] * 4
     EXPECTED[each, 'elfatt'] = alternating('ELFATT')
     EXPECTED[each, 'efficient'] = alternating('EfficientAttention')
+SIZED = pytest.mark.parametrize(
+    'family, attention',
+    [(each, x) for each, x in EXPECTED if 'img_size' in each.presets[x].options],
+)
 
 
 @pytest.mark.parametrize('family, name', EXPECTED)
@@ -94,23 +100,8 @@ def test_presets(family, name):
     assert len(family(arch, attention=name)(torch.randn(1, 3, 64, 64))) == 2
 
 
-@BOTH
-def test_each_preset_is_tested(family):
-    assert {name for kind, name in EXPECTED if kind is family} == {*family.presets}
-    assert types(family(ARCH)) == EXPECTED[family, 'local']
-
-
-@pytest.mark.parametrize('name', ('global', 'elfatt', 'efficient', 'local'))
-def test_positional_encoding_everywhere(name):
-    """The papers' VaniATT, EFFATT and CSWin have LePE in every block."""
-    for attn in chain(*attentions(CSWinTransformer(ARCH, attention=name))):
-        lepe = attn.local_lepe if isinstance(attn, ELFATT) else attn.lepe
-        assert lepe is not None
-
-
 @pytest.mark.parametrize('img_size, side', ((224, 7), (96, 3)))
-@pytest.mark.parametrize('attention', ('local', 'agent', 'flatten'))
-@BOTH
+@SIZED
 def test_img_size(family, attention, img_size, side):
     """Windows are the last stage's map, stripes of the third stage as wide; biases and
     positions are stored for the maps."""
@@ -131,8 +122,7 @@ def test_img_size(family, attention, img_size, side):
                 assert attn.pos_embed.hw_shape == (map_side, map_side)
 
 
-@pytest.mark.parametrize('attention', ('local', 'agent', 'flatten'))
-@BOTH
+@SIZED
 def test_weights_for_other_images(family, attention):
     """Tables of windows, rows and columns of biases, and positions are resized."""
     small, large, same = (
@@ -172,13 +162,14 @@ def test_more_agents_in_dense_models():
     assert not model(images)[0].equal(plain(images)[0])
 
 
-@pytest.mark.parametrize('arch, num_agents', (('tiny', 6), ('small', 0), ('base', 2)))
-def test_agents_in_the_third_stage_of_swin(arch, num_agents):
+@pytest.mark.parametrize('attention', ('agent', 'inline'))
+@pytest.mark.parametrize('arch, number', (('tiny', 6), ('small', 0), ('base', 2)))
+def test_linear_attentions_in_the_third_stage_of_swin(arch, number, attention):
     with torch.device('meta'):
-        stage = attentions(SwinTransformer(arch, attention='agent'))[2]
-    is_agent = [isinstance(attn, AgentAttention) for attn in stage]
-    assert is_agent == [i < num_agents for i in range(len(stage))]
-    shifts = [a.shift_size for a in stage[num_agents:]]
+        stage = attentions(SwinTransformer(arch, attention=attention))[2]
+    is_linear = [isinstance(attn, (AgentAttention, InLineAttention)) for attn in stage]
+    assert is_linear == [i < number for i in range(len(stage))]
+    shifts = [a.shift_size for a in stage[number:]]
     assert shifts == [0, 3] * (len(shifts) // 2)
 
 
@@ -276,29 +267,3 @@ def test_soft_pyramid_takes_any_attention(attention):
 def test_wrong_options(family, options, message):
     with pytest.raises(ValueError, match=message):
         family(**{'arch': ARCH, **options})
-
-
-@pytest.mark.parametrize(
-    'family, arch, embed_dims, depths, num_heads',
-    (
-        (SwinTransformer, 'tiny', 96, (2, 2, 6, 2), [3, 6, 12, 24]),
-        (SwinTransformer, 'small', 96, (2, 2, 18, 2), [3, 6, 12, 24]),
-        (SwinTransformer, 'base', 128, (2, 2, 18, 2), [4, 8, 16, 32]),
-        (CSWinTransformer, 'tiny', 64, (1, 2, 21, 1), [2, 4, 8, 16]),
-        (CSWinTransformer, 'small', 64, (2, 4, 32, 2), [2, 4, 8, 16]),
-        (CSWinTransformer, 'base', 96, (2, 4, 32, 2), [4, 8, 16, 32]),
-        (CSWinTransformer, 'large', 144, (2, 4, 32, 2), [6, 12, 24, 24]),
-    ),
-)
-def test_official_models_have_names(family, arch, embed_dims, depths, num_heads):
-    with torch.device('meta'):
-        model = family(arch)
-    assert model.feature_channels == tuple(embed_dims * 2**i for i in range(4))
-    assert model.depths == depths
-    assert [x[0].num_heads for x in attentions(model)] == num_heads
-    for i, stage in enumerate(model.stages):
-        assert stage.pos_embed is None and stage.cls_token is None
-        assert all(
-            b.pre_norm and b.norm1.eps == b.norm2.eps == 1e-5 for b in stage.blocks
-        )
-        assert getattr(model, f'norm{i}').eps == 1e-5

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from mmlinattn.models import SOFT, SoftmaxAttention, SoftmaxFreeAttention, SOFTPlusPlus
+from mmlinattn.models import SOFT, SOFTPlusPlus
 
 pytestmark = pytest.mark.modern
 
@@ -23,27 +23,6 @@ def learn(model):
     sum((out * torch.randn_like(out)).sum() for out in outs).backward()
     assert all(p.grad.isfinite().all() for p in model.parameters())
     return outs
-
-
-def test_the_papers_structure():
-    model = SOFTPlusPlus(ARCH)
-    *early, last = model.stages
-    for stage, kernel, ratio in zip(early, (9, 5, 3), (8, 4, 2)):
-        for block in stage.blocks:
-            assert isinstance(block.attn, SoftmaxFreeAttention)
-            assert block.attn.local_conv.kernel_size == (kernel, kernel)
-            assert block.attn.sampler.ratio == ratio
-            assert block.attn.sampler.conv.bias is None
-            assert not block.pre_norm
-            (activation,) = (m for m in block.ffn.modules() if type(m) is nn.GELU)
-            assert activation.approximate == 'tanh'
-        assert stage.cls_token is None
-    (block,) = last.blocks
-    assert isinstance(block.attn, SoftmaxAttention) and block.pre_norm
-    assert block.norm1.eps == block.norm2.eps == model.norm3.eps == 1e-6
-    assert last.cls_token.shape == (1, 1, 32)
-    sizes = [stage.pos_embed.table.size(1) for stage in model.stages]
-    assert sizes == [56**2, 28**2, 14**2, 7**2 + 1]
 
 
 def test_the_two_families_differ_in_the_kernel_alone():
@@ -99,15 +78,6 @@ def test_patch_embedding(options, kernels):
     ]
 
 
-def test_stem_of_another_stride_has_its_position_tables():
-    stem = dict(type='ConvEmbedding', stride=2)
-    merging = dict(type='ConvEmbedding', kernel_size=3, stride=4)
-    model = SOFTPlusPlus(ARCH, patch_embed=stem, merging=merging, img_size=225)
-    sides = [stage.pos_embed.hw_shape[0] for stage in model.stages]
-    assert sides == [113, 29, 8, 2]
-    assert [out.size(2) for out in model(images(225, 64))] == sides
-
-
 def test_plain_form():
     """No pyramid: one stage, one resolution."""
     arch = dict(embed_dims=[24], depths=[3], num_heads=[3])
@@ -125,22 +95,6 @@ def test_options_of_the_inversion():
         assert attention.solver == 'cholesky'
         assert attention.ridge == 0.1
     learn(model)
-
-
-def test_position_tables_of_another_size_are_resized(tmp_path):
-    model = SOFT(ARCH, img_size=96)
-    model.init_weights()
-    path = str(tmp_path / 'soft.pth')
-    torch.save(model.state_dict(), path)
-    small = SOFT(ARCH, img_size=64, init_cfg=dict(type='Pretrained', checkpoint=path))
-    small.init_weights()
-    for stage, stored in zip(small.stages, model.stages):
-        shape = stage.pos_embed.hw_shape
-        assert shape != stored.pos_embed.hw_shape
-        assert stage.pos_embed.table.equal(stored.pos_embed(shape))
-    x = images(64, 64)
-    for out, expected in zip(small.eval()(x), model.eval()(x)):
-        torch.testing.assert_close(out, expected)
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,12 @@ import pytest
 import torch
 from torch import nn
 
-from mmlinattn.models import ConvEmbedding, ConvStem, PatchMerging
+from mmlinattn.models import ConvEmbedding
 from mmlinattn.models.layers import PositionTable
 
 pytestmark = pytest.mark.modern
 
 SIZES = ((32, 32), (33, 57), (66, 129))
-
-
-@pytest.mark.parametrize('height, width', SIZES)
-def test_stem_is_three_overlapping_convolutions(height, width):
-    stem = ConvStem(3, 16)
-    convs = [m for m in stem.modules() if isinstance(m, nn.Conv2d)]
-    assert [conv.stride for conv in convs] == [(2, 2), (1, 1), (2, 2)]
-    assert [conv.out_channels for conv in convs] == [32, 32, 16]
-    assert all(conv.kernel_size == (3, 3) for conv in convs)
-    assert all(conv.bias is not None for conv in convs)
-    out = stem(torch.randn(2, 3, height, width))
-    assert out.shape == (2, 16, math.ceil(height / 4), math.ceil(width / 4))
 
 
 @pytest.mark.parametrize('kernel_size, stride, padding', ((7, 4, 2), (4, 2, 1)))
@@ -82,25 +70,3 @@ def test_position_table_of_another_size_is_resized(num_extra):
 def test_position_table_that_is_no_square_is_refused():
     with pytest.raises(RuntimeError, match='size mismatch'):
         PositionTable(8, (3, 4)).load_state_dict(dict(table=torch.ones(1, 10, 8)))
-
-
-def test_merging_joins_four_neighbors():
-    merging = PatchMerging(3, 5)
-    nn.init.normal_(merging.norm.weight)
-    nn.init.normal_(merging.norm.bias)
-    x = torch.randn(2, 3, 5, 7)
-    padded = nn.functional.pad(x, (0, 1, 0, 1))
-    out = merging(x)
-    assert out.shape == (2, 5, 3, 4)
-    for row in range(3):
-        for col in range(4):
-            four = [
-                padded[:, :, 2 * row + i, 2 * col + j]
-                for i, j in ((0, 0), (1, 0), (0, 1), (1, 1))
-            ]
-            normed = nn.functional.layer_norm(
-                torch.cat(four, 1), (12,), merging.norm.weight, merging.norm.bias
-            )
-            torch.testing.assert_close(
-                out[:, :, row, col], normed @ merging.reduction.weight.mT
-            )

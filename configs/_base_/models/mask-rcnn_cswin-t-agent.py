@@ -1,0 +1,2 @@
+_base_ = './mask-rcnn_cswin-t.py'
+model = dict(backbone=dict(attention='agent'))

@@ -1,0 +1,2 @@
+_base_ = './retinanet_cswin-t.py'
+model = dict(backbone=dict(attention='agent'))

@@ -1,0 +1,7 @@
+_base_ = './upernet.py'
+pretrained = 'https://cloud.tsinghua.edu.cn/f/7a19712877cb4242889c/?dl=1#/mlla_t.pth'
+model = dict(
+    backbone=dict(type='mmlinattn.MLLA', arch='tiny', drop_path_rate=0.2),
+    decode_head=dict(in_channels=[64, 128, 256, 512]),
+    auxiliary_head=dict(in_channels=256),
+)

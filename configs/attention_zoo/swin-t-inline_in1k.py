@@ -1,0 +1,8 @@
+"""InLine-Swin-T on ImageNet-1k, 300 epochs at 224 x 224.
+Authors' README: top-1 82.4, 30M parameters, 4.5 GFLOPs.
+    python tools/train.py configs/attention_zoo/swin-t-inline_in1k.py
+"""
+
+_base_ = ['../_base_/models/classifier_swin-t.py', '../_base_/settings/in1k-224_swin-300e.py']
+model = dict(backbone=dict(attention='inline'))
+optim_wrapper = dict(type='AmpOptimWrapper')

@@ -1,0 +1,6 @@
+"""UperNet with MLLA-T on Cityscapes, 1x (40k iterations).
+python tools/train.py configs/mlla/upernet_mlla-t_1x_cityscapes-768x768.py
+"""
+
+_base_ = ['../_base_/models/upernet_mlla-t.py', '../_base_/settings/cityscapes-768x768_swin-1x.py']
+model = _base_.cityscapes_model

@@ -1,0 +1,44 @@
+"""The attention of MLLA.
+
+Legend: B batch, h heads, (H, W) map, N tokens, C = h * d channels.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+from torch.nn.functional import elu
+
+from .maps import unflatten
+from .precision import at_least_float32, autocast_disabled
+from .rotary import rotary_linear_attention, rotate
+
+
+def mlla_attention(
+    q: Tensor, k: Tensor, v: Tensor, hw_shape: Sequence[Any], num_heads: int
+) -> Tensor:
+    r"""Linear attention with the features ELU + 1 and rotary positions.
+
+    As in the official code, all C channels are turned together, before heads are split
+    off: the first half of the heads knows rows only, the second half columns only, and
+    each has frequencies of its own (*Demystify Mamba in Vision: A Linear Attention
+    Perspective*, arXiv 2405.16605).
+
+    Args:
+        q, k, v (Tensor): (B, N, C) each, C even. Half precision is computed in float32,
+            with or without autocast.
+        hw_shape (Sequence[int]): (H, W). Extra tokens come first.
+        num_heads (int): h.
+
+    Returns:
+        Tensor: (B, h, N, d), in the dtype of ``v``.
+    """
+    dtype, steps = v.dtype, q.size(-1) // 4
+    with autocast_disabled(q):
+        q, k, v = at_least_float32(q, k, v)
+        q, k = elu(q) + 1, elu(k) + 1
+        heads = [
+            unflatten(x, -1, (num_heads, -1)).transpose(1, 2)
+            for x in (q, k, v, rotate(q, hw_shape, steps), rotate(k, hw_shape, steps))
+        ]
+        return rotary_linear_attention(*heads).to(dtype)

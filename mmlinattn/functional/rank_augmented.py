@@ -1,0 +1,43 @@
+"""Rank-augmented linear attention of RAVLT.
+
+Legend: B batch, h heads, (H, W) map, N tokens, d head dim.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+from torch.nn.functional import elu
+
+from .precision import at_least_float32, autocast_disabled
+from .rotary import rotary_linear_attention, rotate
+
+
+def rank_augmented_attention(
+    q: Tensor, k: Tensor, v: Tensor, hw_shape: Sequence[Any], steps: int
+) -> Tensor:
+    r"""Linear attention whose keys have weights, which raises the rank of their sum.
+
+    With the features :math:`\phi = ELU + 1` of queries and keys, key j has the weight
+    :math:`N \sigma_j(\bar Q K_j^T / \sqrt d)`, :math:`\bar Q` being the mean of all
+    queries, so that weights are 1 on average (*Breaking the Low-Rank Dilemma of Linear
+    Attention*, arXiv 2411.07635). Positions are rotary, for each head alike, and not in
+    the normalizer. The paper's modulation of the output is the module's gate.
+
+    Args:
+        q, k, v (Tensor): (B, h, N, d) each, d even. Half precision is computed in
+            float32, with or without autocast.
+        hw_shape (Sequence[int]): (H, W). Extra tokens come first.
+        steps (int): See :func:`rotate`.
+
+    Returns:
+        Tensor: (B, h, N, d), in the dtype of ``v``.
+    """
+    dtype = v.dtype
+    with autocast_disabled(q):
+        q, k, v = at_least_float32(q, k, v)
+        q, k = elu(q) + 1, elu(k) + 1
+        logits = k @ q.mean(-2, keepdim=True).transpose(-2, -1) * q.size(-1) ** -0.5
+        k = k * (logits.softmax(-2) * k.size(-2))
+        turned = rotate(q, hw_shape, steps), rotate(k, hw_shape, steps)
+        return rotary_linear_attention(q, k, v, *turned).to(dtype)

@@ -1,0 +1,82 @@
+"""Rotary positions on a map.
+
+Legend: (H, W) map, N = H * W tokens + extra ones, d channels, K = d // 4.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from .maps import unflatten
+from .precision import at_least_float32, autocast_disabled
+from .tracing import is_exported
+
+# of the official codes: it is added to the normalizer
+_EPS = 1e-6
+
+
+def rotate(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
+    r"""Turns pairs of channels by angles that grow with a token's row and column.
+
+    The first K pairs turn by row :math:`\cdot\,\omega_j`, the next K by column
+    :math:`\cdot\,\omega_j`, with :math:`\omega_j = 10000^{-j / steps}`; a pair that is
+    left over does not turn (*RoFormer*, arXiv 2104.09864, as *MLLA*, arXiv 2405.16605,
+    and *RALA*, arXiv 2411.07635, have it on maps). Products of turned queries and keys
+    depend on distances only.
+
+    Args:
+        x (Tensor): (..., N, d), d even. Extra tokens come first and are not turned.
+            Half precision is computed in float32.
+        hw_shape (Sequence[int]): (H, W).
+        steps (int): Steps from frequency 1 to 1 / 10000: K leaves out the last one,
+            K - 1 has it.
+
+    Returns:
+        Tensor: As x, float32 or more.
+    """
+    with autocast_disabled(x):
+        (x,) = at_least_float32(x)
+        options: Any = dict(dtype=x.dtype, device=x.device)
+        frequencies = 10000 ** (-torch.arange(x.size(-1) // 4, **options) / steps)
+        height, width = hw_shape
+        rows = torch.arange(height, **options)[:, None, None] * frequencies
+        columns = torch.arange(width, **options)[:, None] * frequencies
+        shape = (height, width, -1)
+        cos, sin = [
+            torch.cat([f(rows).expand(shape), f(columns).expand(shape)], -1).flatten(
+                0, 1
+            )
+            for f in (torch.cos, torch.sin)
+        ]
+        even, odd = unflatten(x, -1, (-1, 2)).unbind(-1)
+        num_extra = even.size(-2) - cos.size(0)
+        left_over = even.size(-1) - cos.size(1)
+        if is_exported() or num_extra or left_over:
+            cos = pad(cos, (0, left_over, num_extra, 0), value=1.0)
+            sin = pad(sin, (0, left_over, num_extra, 0))
+        turned = (even * cos - odd * sin, even * sin + odd * cos)
+        return torch.stack(turned, -1).flatten(-2)
+
+
+def rotary_linear_attention(
+    q: Tensor, k: Tensor, v: Tensor, turned_q: Tensor, turned_k: Tensor
+) -> Tensor:
+    r"""Linear attention with positions in its product and not in its normalizer.
+
+    :math:`\frac{R(Q_i)^T \sum_j R(K_j) V_j^T}{Q_i^T \sum_j K_j + 10^{-6} N}`, so a row
+    of weights need not sum to 1 and may have negative ones (*MLLA*, arXiv 2405.16605).
+
+    Args:
+        q, k (Tensor): Features, (B, h, N, d), nonnegative, float32 or more.
+        v (Tensor): (B, h, N, d), the same dtype.
+        turned_q, turned_k (Tensor): R of both, of :func:`rotate`.
+
+    Returns:
+        Tensor: (B, h, N, d).
+    """
+    normalizer = q @ k.mean(-2, keepdim=True).transpose(-2, -1) + _EPS  # (B, h, N, 1)
+    context = (turned_k / k.size(-2)).transpose(-2, -1) @ v
+    return turned_q @ context / normalizer

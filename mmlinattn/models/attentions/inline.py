@@ -1,0 +1,60 @@
+"""InLine attention as a module."""
+
+from torch import nn
+from torch.nn.functional import pad
+
+from mmlinattn import functional as F
+from mmlinattn.registry import MODELS
+
+from .base import ProjectedAttention
+
+_SIDE = 3  # of the filters
+
+
+@MODELS.register_module()
+class InLineAttention(ProjectedAttention):
+    """Linear attention of *Bridging the Divide: Reconsidering Softmax and Linear
+    Attention* (arXiv 2412.06590).
+
+    A 3 x 3 depthwise convolution of the values is added to the product. Its filters
+    are each image's own, made of the mean token by two projections inside the heads.
+    Extra tokens are not convolved.
+
+    Args:
+        reads_shortcut (bool): The mean token is that of the block's input before its
+            norm, as in InLine-CSWin; otherwise it is that of the attention's input.
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+            InLine-CSWin has LePE too.
+    """
+
+    def __init__(self, embed_dims, num_heads, reads_shortcut=False, **kwargs):
+        super().__init__(embed_dims, num_heads, **kwargs)
+        self.reads_shortcut = reads_shortcut
+        filter_dims = _SIDE**2 * embed_dims
+        self.filters = nn.Sequential(
+            nn.Conv1d(embed_dims, embed_dims, 1, groups=num_heads),
+            nn.GELU(),
+            nn.Conv1d(embed_dims, filter_dims, 1, groups=num_heads),
+        )
+
+    def forward(self, x, hw_shape, shortcut=None):
+        """As every attention; ``shortcut`` is the block's input, (B, N, C)."""
+        q, k, v = self.project(x)
+        out = self.attend(q, k, v, hw_shape)
+        out = out + self.convolve(v, hw_shape, x if shortcut is None else shortcut)
+        if self.with_lepe:
+            out = out + self.encode_positions(v, hw_shape)
+        return self.proj(out)
+
+    def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+        return self.merge_heads(self.scale(F.inline_attention(q, k, v), v))
+
+    def convolve(self, v, hw_shape, tokens):
+        """Values (B, N, C), each image's with the filters of its own tokens."""
+        height, width = hw_shape
+        num_extra = v.size(1) - height * width
+        filters = self.filters(tokens.mean(1).unsqueeze(-1))  # (B, 9C, 1)
+        filters = filters.view(-1, self.embed_dims, _SIDE, _SIDE)
+        maps = F.dynamic_conv2d(F.to_map(v[:, num_extra:], hw_shape), filters)
+        return pad(F.to_tokens(maps), (0, 0, num_extra, 0))

@@ -1,0 +1,63 @@
+"""The attention of MLLA as a module."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn.functional import silu
+
+from mmlinattn import functional as F
+from mmlinattn.functional.tracing import is_exported
+from mmlinattn.registry import MODELS
+
+from ..layers import LePE
+from .base import BaseAttention
+
+
+@MODELS.register_module()
+class MLLAAttention(BaseAttention):
+    """Linear attention of *Demystify Mamba in Vision: A Linear Attention Perspective*
+    (arXiv 2405.16605), with all that is between the norm and the shortcut of its block.
+
+    Values are the projected, convolved and activated input, of which queries and keys
+    are projections. LePE of the values is added, and SiLU of another projection of the
+    input gates the result. Extra tokens are neither convolved nor turned.
+
+    Args:
+        embed_dims (int): Channels C, an even number.
+        num_heads, **kwargs: See :class:`BaseAttention`.
+
+    Raises:
+        ValueError: If ``embed_dims`` is odd.
+    """
+
+    def __init__(self, embed_dims, num_heads, **kwargs):
+        super().__init__(embed_dims, num_heads, **kwargs)
+        if embed_dims % 2:
+            raise ValueError(
+                f'embed_dims must be even for rotary positions, got {embed_dims}'
+            )
+        self.in_proj = nn.Linear(embed_dims, embed_dims)
+        self.conv = LePE(embed_dims)
+        self.qk = nn.Linear(embed_dims, 2 * embed_dims)
+        self.lepe = LePE(embed_dims)
+        self.gate = nn.Linear(embed_dims, embed_dims)
+        self.proj = nn.Linear(embed_dims, embed_dims)
+
+    def forward(self, x, hw_shape):
+        v = silu(self.convolve(self.in_proj(x), hw_shape))
+        q, k = self.qk(v).chunk(2, -1)
+        out = self.attend(q, k, v, hw_shape) + self.lepe(v, hw_shape)
+        return self.proj(out * silu(self.gate(x)))
+
+    def convolve(self, x, hw_shape):
+        """Convolves the map's tokens, (B, N, C) to (B, N, C)."""
+        out = self.conv(x, hw_shape)
+        num_extra = x.size(1) - math.prod(hw_shape)
+        if is_exported() or num_extra:
+            out = torch.cat((x[:, :num_extra], out[:, num_extra:]), 1)
+        return out
+
+    def attend(self, q, k, v, hw_shape):
+        out = F.mlla_attention(q, k, v, hw_shape, self.num_heads)
+        return self.merge_heads(self.scale(out, self.split_heads(v)))

@@ -1,0 +1,52 @@
+"""Polarity-aware linear attention as a module."""
+
+import torch
+from torch import nn
+from torch.nn.functional import softplus
+
+from mmlinattn import functional as F
+from mmlinattn.registry import MODELS
+
+from .focused import FocusedLinearAttention
+
+
+@MODELS.register_module()
+class PolaFormerAttention(FocusedLinearAttention):
+    """Linear attention of *PolaFormer: Polarity-aware Linear Attention for Vision
+    Transformers* (arXiv 2501.15061).
+
+    It has the convolution, the learned factors and the keys' positions of focused
+    linear attention. Powers are learned, too, one per channel in 1...1 + alpha. As in
+    the official code, a fourth projection of the tokens multiplies what is projected
+    back.
+
+    Args:
+        alpha (float): Range of the powers, positive.
+        embed_dims, num_heads, **kwargs: See :class:`FocusedLinearAttention`; a head
+            has an even number of channels.
+
+    Raises:
+        ValueError: If ``alpha`` is not positive, or a head has an odd number of
+            channels.
+    """
+
+    gated = True
+
+    def __init__(self, embed_dims, num_heads, alpha=4, **kwargs):
+        if not alpha > 0:
+            raise ValueError(f'alpha must be positive, got {alpha}')
+        # in the middle of the range, where powers start
+        super().__init__(embed_dims, num_heads, 1 + alpha / 2, **kwargs)
+        if self.head_dims % 2:
+            raise ValueError(
+                'a head must have an even number of channels, got '
+                f'embed_dims={embed_dims} for num_heads={num_heads}'
+            )
+        self.alpha = alpha
+        # sigmoid of it is the place in the range
+        self.focus_power = nn.Parameter(torch.zeros(num_heads, 1, self.head_dims))
+
+    def product(self, q, k, v):
+        power = 1 + self.alpha * self.focus_power.sigmoid()
+        scale = softplus(self.focus_scale).view(self.num_heads, 1, -1)
+        return F.polarity_aware_attention(q, k, v, power, scale)

@@ -1,0 +1,74 @@
+"""The two attentions of RAVLT as modules."""
+
+from torch.nn.functional import scaled_dot_product_attention
+
+from mmlinattn import functional as F
+from mmlinattn.registry import MODELS
+
+from ..layers import LePE
+from .base import ProjectedAttention
+
+
+class GatedRotaryAttention(ProjectedAttention):
+    """A fourth projection, without an activation, gates what an attention with rotary
+    positions and 5 x 5 LePE makes of the other three.
+
+    Raises:
+        ValueError: If the channels of a head are odd in number.
+    """
+
+    gated = True
+
+    def __init__(self, embed_dims, num_heads, **kwargs):
+        super().__init__(embed_dims, num_heads, lepe=True, **kwargs)
+        if self.head_dims % 2:
+            raise ValueError(
+                'embed_dims / num_heads must be even for rotary positions, got '
+                f'{embed_dims} / {num_heads}'
+            )
+        # the frequencies of d / 4 pairs include the lowest one
+        self.steps = max(self.head_dims // 4 - 1, 1)
+        self.lepe = LePE(embed_dims, kernel_size=5)
+
+
+@MODELS.register_module()
+class RankAugmentedAttention(GatedRotaryAttention):
+    """Rank-augmented linear attention (RALA) of *Breaking the Low-Rank Dilemma of
+    Linear Attention* (arXiv 2411.07635), with the official code's rotary positions and
+    5 x 5 LePE. The gate is the paper's modulation of the output.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h, of an even number of channels each.
+        **kwargs: ``qkv_bias``, ``attn_scale``, ``shared_qk`` and ``init_cfg`` of
+            :class:`ProjectedAttention`.
+
+    Raises:
+        ValueError: If C / h is odd.
+    """
+
+    def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+        out = F.rank_augmented_attention(q, k, v, hw_shape, self.steps)
+        return self.merge_heads(self.scale(out, v))
+
+
+@MODELS.register_module()
+class RotarySoftmaxAttention(GatedRotaryAttention):
+    """Softmax attention with rotary positions, 5 x 5 LePE and a gate, as in the last
+    two stages of RAVLT (arXiv 2411.07635).
+
+    Args:
+        attn_drop (float): Dropout rate on attention weights.
+        embed_dims, num_heads, **kwargs: See :class:`RankAugmentedAttention`.
+    """
+
+    def __init__(self, embed_dims, num_heads, attn_drop=0.0, **kwargs):
+        super().__init__(embed_dims, num_heads, **kwargs)
+        self.attn_drop = attn_drop
+
+    def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+        q, k = [F.rotate(x, hw_shape, self.steps).to(v.dtype) for x in (q, k)]
+        out = scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)
+        return self.merge_heads(self.scale(out, v))

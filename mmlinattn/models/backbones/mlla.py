@@ -1,0 +1,43 @@
+"""MLLA."""
+
+from mmlinattn.registry import MODELS
+
+from .pyramid import PyramidTransformer, resolve_pyramid_arch
+
+
+@MODELS.register_module()
+class MLLA(PyramidTransformer):
+    """MLLA, also called MILA (*Demystify Mamba in Vision: A Linear Attention
+    Perspective*, arXiv 2405.16605).
+
+    Args:
+        arch (str | dict): 'tiny', 'small', 'base', or a dict with ``embed_dims``,
+            ``depths`` and ``num_heads``.
+        attention (dict | list): See :class:`~.pyramid.PyramidTransformer`.
+        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+    """
+
+    arch_zoo = {
+        name: dict(
+            embed_dims=[width, 2 * width, 4 * width, 8 * width],
+            depths=depths,
+            num_heads=[width // 32, width // 16, width // 8, width // 4],
+        )
+        for name, width, depths in (
+            ('tiny', 64, [2, 4, 8, 4]),
+            ('small', 64, [3, 6, 21, 6]),
+            ('base', 96, [3, 6, 21, 6]),
+        )
+    }
+
+    def __init__(self, arch='tiny', attention=dict(type='MLLAAttention'), **kwargs):
+        super().__init__(
+            resolve_pyramid_arch(arch, self.arch_zoo),
+            stem=dict(type='ResidualStem'),
+            merging=dict(type='InvertedMerging'),
+            attention=attention,
+            block=dict(norm_eps=1e-5, position_convs=2),
+            out_norm='all',
+            norm_eps=1e-5,
+            **kwargs,
+        )

@@ -1,0 +1,89 @@
+"""RAVLT."""
+
+from mmlinattn.registry import MODELS
+
+from .base import DEFAULT_INIT
+from .pyramid import PyramidTransformer, per_stage, resolve_pyramid_arch
+
+ATTENTIONS = [
+    dict(type='RankAugmentedAttention'),
+    dict(type='RankAugmentedAttention'),
+    dict(type='RotarySoftmaxAttention'),
+    dict(type='RotarySoftmaxAttention'),
+]
+INIT = [dict(DEFAULT_INIT[0], layer=['Linear', 'Conv2d']), DEFAULT_INIT[1]]
+
+
+@MODELS.register_module()
+class RAVLT(PyramidTransformer):
+    """RAVLT (*Breaking the Low-Rank Dilemma of Linear Attention*, arXiv 2411.07635).
+
+    The first two stages have linear attention, the last two softmax attention over the
+    whole map.
+
+    Args:
+        arch (str | dict): 'tiny', 'small', 'base', 'large', or a dict with
+            ``embed_dims``, ``depths`` and ``num_heads``.
+        attention (dict | list, optional): See :class:`~.pyramid.PyramidTransformer`.
+        layer_scale (float | list[float], optional): Start of the LayerScale factors,
+            or a list with one for each stage. Default: that of ``arch``; 1 if it is a
+            dict.
+        out_norm (str, optional): As :class:`~.pyramid.PyramidTransformer` has it;
+            'all' serves detectors and segmentors, None the paper's classifiers, whose
+            norm is part of :class:`~..necks.ConvPoolingNeck`.
+        init_cfg (dict | list[dict], optional): Initialization of MMEngine.
+        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+    """
+
+    arch_zoo = {
+        'tiny': dict(
+            embed_dims=[64, 128, 256, 512], depths=[2, 2, 6, 2], num_heads=[1, 2, 4, 8]
+        ),
+        'small': dict(
+            embed_dims=[64, 128, 320, 512], depths=[3, 5, 9, 3], num_heads=[1, 2, 5, 8]
+        ),
+        'base': dict(
+            embed_dims=[96, 192, 384, 512], depths=[4, 6, 12, 6], num_heads=[1, 2, 6, 8]
+        ),
+        'large': dict(
+            embed_dims=[96, 192, 448, 640],
+            depths=[4, 7, 19, 8],
+            num_heads=[1, 2, 7, 10],
+        ),
+    }
+    layer_scales = {'base': [1.0, 1.0, 1e-6, 1e-6], 'large': 1e-6}
+
+    def __init__(
+        self,
+        arch='tiny',
+        attention=None,
+        layer_scale=None,
+        out_norm='all',
+        init_cfg=None,
+        **kwargs,
+    ):
+        if layer_scale is None:
+            name = arch if isinstance(arch, str) else None
+            layer_scale = self.layer_scales.get(name, 1.0)
+        arch = resolve_pyramid_arch(arch, self.arch_zoo)
+        dims = arch['embed_dims']
+        layer_scale = per_stage(layer_scale, len(dims), 'layer_scale')
+        super().__init__(
+            arch,
+            stem=dict(
+                type='ConvStem',
+                mid_channels=dims[0] // 2,
+                num_convs=4,
+                act_cfg=dict(type='GELU'),
+                last_act=False,
+            ),
+            merging=dict(type='ConvEmbedding', act_cfg=None),
+            attention=attention or ATTENTIONS[: len(dims)],
+            block=[
+                dict(position_convs=1, ffn_ratio=3.5, ffn_conv=True, layer_scale=scale)
+                for scale in layer_scale
+            ],
+            out_norm=out_norm,
+            init_cfg=init_cfg or INIT,
+            **kwargs,
+        )

@@ -1,0 +1,109 @@
+"""RAVLT: classifiers, and the backbone of detectors and segmentors."""
+
+from torch import Tensor
+
+from ..rows import BATCH_NORM, LINEAR, NORM, Keys, Row, count_blocks, modules, nested
+from .layout import HEAD, Family, Layout, our_layout
+
+
+def from_conv(tensor: Tensor) -> Tensor:
+    """A 1 x 1 convolution's weight as that of a linear layer, a bias as it is."""
+    return tensor.flatten(1) if tensor.dim() == 4 else tensor
+
+
+def to_conv(tensor: Tensor) -> Tensor:
+    """The way back from :func:`from_conv`."""
+    return tensor[..., None, None] if tensor.dim() == 2 else tensor
+
+
+def from_channels(tensor: Tensor) -> Tensor:
+    """A vector from (1, C, 1, 1)."""
+    return tensor.flatten()
+
+
+def to_channels(tensor: Tensor) -> Tensor:
+    """The way back from :func:`from_channels`."""
+    return tensor.view(1, -1, 1, 1)
+
+
+def linear(ours: str, official: str) -> Row:
+    """A linear layer of ours, officially a 1 x 1 convolution."""
+    return Row(ours, official, LINEAR, from_conv, to_conv)
+
+
+RAVLT_STEM = tuple(
+    Row(f'{i}.{j}', str(3 * i + j), tensors)
+    for i in range(4)
+    for j, tensors in enumerate((LINEAR, BATCH_NORM))
+)
+RAVLT_MERGING = (
+    Row('layer.0', 'reduction', LINEAR),
+    Row('layer.1', 'norm', BATCH_NORM),
+)
+RAVLT_BLOCK = (
+    *modules(
+        {
+            'cpe1': 'pos',
+            'norm1': 'norm1.norm',
+            'attn.lepe': 'attn.lepe',
+            'norm2': 'norm2.norm',
+            'ffn_conv': 'ffn.dwconv',
+        }
+    ),
+    linear('attn.qkv', 'attn.qkvo'),
+    linear('attn.proj', 'attn.proj'),
+    linear('ffn.layers.0.0', 'ffn.fc1'),
+    linear('ffn.layers.1', 'ffn.fc2'),
+    Row('scale1.weight', 'gamma_1', change=from_channels, undo=to_channels),
+    Row('scale2.weight', 'gamma_2', change=from_channels, undo=to_channels),
+)
+
+
+def read_ravlt(keys: Keys) -> Layout:
+    """Layout of an official RAVLT.
+
+    Detectors and segmentors norm every map, classifiers none.
+    """
+    number = count_blocks(keys, 'layers.')
+    depths = tuple(count_blocks(keys, f'layers.{i}.blocks.') for i in range(number))
+    norms = [i for i in range(number) if f'extra_norms.{i}.norm.weight' in keys]
+    return Layout('official', depths, '', tuple(norms))
+
+
+def our_ravlt_layout(keys: Keys) -> Layout:
+    """Layout that the official repository has for our RAVLT."""
+    found = our_layout(keys)
+    norms = [i for i in range(len(found.depths)) if f'norm{i}.weight' in keys]
+    return found._replace(last_norm='', norms=tuple(norms))
+
+
+def ravlt_rows(layout: Layout) -> list[Row]:
+    """Rows of RAVLT."""
+    rows = nested('stages.0.embedding.', 'patch_embed.proj.', RAVLT_STEM)
+    rows += [Row(f'norm{i}', f'extra_norms.{i}.norm', NORM) for i in layout.norms]
+    for i, depth in enumerate(layout.depths):
+        if i:
+            merging = f'layers.{i - 1}.downsample.'
+            rows += nested(f'stages.{i}.embedding.', merging, RAVLT_MERGING)
+        for j in range(depth):
+            inner = f'{i}.blocks.{j}.'
+            rows += nested(f'stages.{inner}', f'layers.{inner}', RAVLT_BLOCK)
+    return rows
+
+
+FAMILY = Family(
+    'ravlt',
+    'RAVLT',
+    'qhfan/RALA',
+    (r'layers\.0\.blocks\.0\.attn\.qkvo\.',),
+    read_ravlt,
+    ravlt_rows,
+    ('RankAugmentedAttention', 'RotarySoftmaxAttention'),
+    back=our_ravlt_layout,
+    buffers=('angle',),
+    head=(
+        Row('neck.layer.0', 'proj', LINEAR),
+        Row('neck.layer.1', 'norm', BATCH_NORM),
+        HEAD._replace(change=from_conv, undo=to_conv),
+    ),
+)

@@ -1,0 +1,95 @@
+"""Families that are Swin and CSWin with an attention of their own.
+
+A paper's attention is in the first blocks of a stage, in place of Swin's or CSWin's;
+all else has their names. So such a family is a table of what the attention has besides
+projections.
+"""
+
+import re
+from collections.abc import Iterable
+
+from ..rows import Keys, Row, count_blocks, nested
+from .cswin import cswin_rows, our_cswin_layout, read_cswin
+from .layout import Family, Layout, our_layout
+from .swin import FAMILY as SWIN
+from .swin import read_swin, swin_rows
+
+CSWIN = 'cswin'  # style of a layout
+STEM = 'stage1_conv_embed.'
+
+
+def count_own(keys: Keys, stages: Iterable[str], pattern: str) -> tuple[int, ...]:
+    """Blocks of each stage with the family's attention; one in the first at least, so
+    that a plain model's is missed."""
+    return tuple(
+        count_blocks(keys, prefix, pattern, least=int(i == 0))
+        for i, prefix in enumerate(stages)
+    )
+
+
+def variant(
+    name: str,
+    title: str,
+    code: str,
+    attention: str,
+    both: tuple[Row, ...],
+    swin: tuple[Row, ...] = (),
+    cswin: tuple[Row, ...] = (),
+) -> Family:
+    """A family of Swin and CSWin with another attention.
+
+    Args:
+        name, title, code: See :class:`~.layout.Family`.
+        attention: Our class of it.
+        both: Its rows, which the two models have; the family is recognized by them.
+            Names are those inside the attention, official and ours.
+        swin: Rows that its Swin has besides.
+        cswin: Rows that its CSWin has besides.
+    """
+    own_swin = tuple(nested('attn.', 'attn.', both + swin))
+    own_cswin = tuple(nested('attn.', 'attns.0.', both + cswin))
+    first = [next(iter(row.sources().values()))[0] for row in both]
+    official = f'(attn|attns\\.0)\\.({"|".join(map(re.escape, first))})$'
+    ours = f'attn\\.({"|".join(next(iter(row.sources())) for row in both)})$'
+
+    def read(keys: Keys) -> Layout:
+        is_cswin = any(key.startswith(STEM) for key in keys)
+        found = (read_cswin if is_cswin else read_swin)(keys)
+        blocks = [f'layers.{i}.blocks.' for i in range(len(found.depths))]
+        if is_cswin:
+            found = found._replace(style=CSWIN)
+            blocks = [f'stage{i + 1}.' for i in range(len(found.depths))]
+        return found._replace(own=count_own(keys, blocks, official))
+
+    def back(keys: Keys) -> Layout:
+        if 'stages.1.embedding.layer.0.weight' in keys:
+            found = our_cswin_layout(keys)._replace(style=CSWIN)
+        else:
+            found = our_layout(keys)
+        blocks = (f'stages.{i}.blocks.' for i in range(len(found.depths)))
+        return found._replace(own=count_own(keys, blocks, ours))
+
+    def rows(layout: Layout) -> list[Row]:
+        if layout.style == CSWIN:
+            return cswin_rows(layout, own_cswin)
+        return swin_rows(layout, own_swin)
+
+    return Family(
+        name,
+        title,
+        code,
+        tuple(
+            rf'(layers\.0\.blocks\.0\.attn|stage1\.0\.attns\.0)\.{re.escape(x)}$'
+            for x in first
+        ),
+        read,
+        rows,
+        (
+            attention,
+            'WindowAttention',
+            'CrossShapedWindowAttention',
+            'SoftmaxAttention',
+        ),
+        back=back,
+        buffers=SWIN.buffers,
+    )

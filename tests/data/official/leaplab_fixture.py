@@ -1,0 +1,179 @@
+"""Weights, images and recorded outputs of the official FLatten and Agent code, narrow.
+
+``leaplab_keys.json`` has names and shapes of official state dicts, without buffers.
+``leaplab_outputs.npz`` has what the models make of :func:`weights` and :func:`image`:
+of classifiers the logits and the tokens after the final norm, of the detectors'
+backbone every 7th value of its four maps; and the number of parameters of the papers'
+classifiers (``parameters/``). They were recorded on a CPU, torch 2.1.2, einops 0.8.2, by
+running this file on checkouts of github.com/LeapLabTHU/FLatten-Transformer at abdb115
+and github.com/LeapLabTHU/Agent-Attention at 207ce3e:
+
+    python leaplab_fixture.py FLATTEN AGENT
+
+The official code runs as it is, with stand-ins for what it imports of timm and of the
+detection library that it was written for.
+"""
+
+import sys
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import recording
+
+NAME = 'leaplab'
+NUM_CLASSES = 5
+ARCHS = dict(
+    swin=dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 8]),
+    cswin=dict(embed_dims=8, depths=[1, 2, 2, 1], num_heads=[2, 4, 8, 16]),
+)
+NAMES = ('flatten_swin', 'flatten_cswin', 'agent_swin', 'agent_cswin', 'agent_detector')
+IMAGE_SHAPES = dict(agent_detector=(260, 330))  # squares of 224 pixels otherwise
+BUFFERS = ('attn_mask', 'relative_position_index')
+STRIDE = 7
+
+
+def scale(key, shape, value):
+    if 'norm' in key and key.endswith('weight'):
+        return 1 + 0.1 * value
+    if key.endswith(('bias_table', 'positional_encoding', 'scale', '_bias')):
+        return 0.5 * value
+    return value / np.sqrt(np.prod(shape[1:])) if len(shape) > 1 else 0.1 * value
+
+
+def weights(name):
+    """Official state dict of a recorded model, without buffers."""
+    return recording.seeded_weights(
+        recording.read_shapes(NAME)[name], zlib.crc32(name.encode()), scale
+    )
+
+
+def image(name):
+    """One normalized image of noise, (1, 3, H, W)."""
+    return recording.noise(1, 3, *IMAGE_SHAPES.get(name, (224, 224)))
+
+
+def outputs(name):
+    """Recorded tensors of a model, by name."""
+    return recording.read_outputs(NAME, f'{name}/')
+
+
+def thin(maps):
+    """What is recorded of a detector's maps."""
+    return {f'map{i}': x.flatten()[::STRIDE] for i, x in enumerate(maps)}
+
+
+def official_models(flatten, agent):
+    """Functions that build the recorded models, and the papers', by name."""
+    registry = SimpleNamespace(register_module=lambda cls: cls)
+    for name in ('official', 'official.models', 'official.models.backbones', 'mmcv'):
+        recording.stub(name)
+    recording.stub('official.utils', get_root_logger=None)
+    recording.stub('official.models.builder', BACKBONES=registry)
+    recording.stub('mmcv.runner', _load_checkpoint=None)
+    files = dict(
+        flatten_swin=Path(flatten, 'models/flatten_swin.py'),
+        flatten_cswin=Path(flatten, 'models/flatten_cswin.py'),
+        agent_swin=Path(agent, 'agent_transformer/models/agent_swin.py'),
+        agent_cswin=Path(agent, 'agent_transformer/models/agent_cswin.py'),
+        agent_detector=Path(
+            agent, 'downstream/detection/mmdet/models/backbones/agent_swin.py'
+        ),
+    )
+    modules = {
+        name: recording.import_file(
+            path, 'official.models.backbones.' if name == 'agent_detector' else ''
+        )
+        for name, path in files.items()
+    }
+
+    def swin(name, kind, arch, **options):
+        return getattr(modules[name], kind)(
+            window_size=56,
+            embed_dim=arch['embed_dims'],
+            depths=arch['depths'],
+            num_heads=arch['num_heads'],
+            **options,
+        )
+
+    def cswin(name, arch, **options):
+        return modules[name].CSWinTransformer(
+            embed_dim=arch['embed_dims'],
+            depth=arch['depths'],
+            num_heads=arch['num_heads'],
+            la_split_size='56-28-14-7',
+            **options,
+        )
+
+    def classifiers(archs, base, **options):
+        agents = dict(options, agent_num=[9, 16, 49, 49])
+        swins, cswins = archs['swin'], archs['cswin']
+        kinds = 'FLattenSwinTransformer', 'AgentSwinTransformer'
+        return dict(
+            flatten_swin=swin(
+                'flatten_swin', kinds[0], swins, attn_type='LLSS', **options
+            ),
+            flatten_cswin=cswin('flatten_cswin', cswins, attn_type='LLSS', **options),
+            agent_swin=swin('agent_swin', kinds[1], swins, attn_type=base, **agents),
+            agent_cswin=cswin('agent_cswin', cswins, attn_type='AABB', **agents),
+        )
+
+    recorded = classifiers(ARCHS, 'AAMB1', num_classes=NUM_CLASSES)
+    recorded['agent_detector'] = swin(
+        'agent_detector',
+        'AgentSwinTransformer',
+        ARCHS['swin'],
+        attn_type='AAAB',
+        downstream_agent_shapes=[(9, 9), (12, 12), (14, 14), (7, 7)],
+    )
+    return recorded, classifiers
+
+
+@torch.no_grad()
+def run(model, x):
+    """What is recorded of an official model."""
+    tokens = []
+    if hasattr(model, 'norm'):
+        model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))
+    out = model(x)
+    return dict(logits=out, tokens=tokens[0]) if tokens else thin(out)
+
+
+PAPERS = dict(
+    tiny=dict(
+        swin=dict(embed_dims=96, depths=[2, 2, 6, 2], num_heads=[3, 6, 12, 24]),
+        cswin=dict(embed_dims=64, depths=[2, 4, 18, 1], num_heads=[2, 4, 8, 16]),
+    ),
+    small=dict(
+        swin=dict(embed_dims=96, depths=[2, 2, 18, 2], num_heads=[3, 6, 12, 24]),
+        cswin=dict(embed_dims=64, depths=[3, 6, 29, 2], num_heads=[2, 4, 8, 16]),
+    ),
+    base=dict(
+        swin=dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
+        cswin=dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
+    ),
+)
+AGENT_SWINS = dict(tiny='AAAB', small='AABB', base='AAMB2')
+
+
+def main(flatten, agent):
+    recording.stub_timm()
+    recorded, classifiers = official_models(flatten, agent)
+    recording.write_shapes(NAME, recorded, BUFFERS)
+    for name, model in recorded.items():
+        model.load_state_dict(weights(name), strict=False)
+        found = run(model.eval(), image(name))
+        recording.write_outputs(NAME, {f'{name}/{key}': x for key, x in found.items()})
+    for size, archs in PAPERS.items():
+        for name, model in classifiers(archs, AGENT_SWINS[size]).items():
+            number = torch.tensor(sum(x.numel() for x in model.parameters()))
+            recording.write_outputs(NAME, {f'parameters/{name}_{size}': number})
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])

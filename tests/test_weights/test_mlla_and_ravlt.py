@@ -1,0 +1,133 @@
+"""MLLA and RAVLT beside the official code, and what their weights start."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.model import BaseModel
+from torch import nn
+
+from mmlinattn.models import MLLA, RAVLT, ConvPoolingNeck
+from mmlinattn.weights import convert
+from mmlinattn.weights.fitting import fit
+from mmlinattn.weights.rows import inside
+
+pytestmark = pytest.mark.modern
+
+PATH = Path(__file__).parents[1] / 'data/official/rotary_fixture.py'
+KINDS = dict(mlla=MLLA, ravlt=RAVLT)
+FAMILIES = pytest.mark.parametrize('family', KINDS)
+
+
+@pytest.fixture(scope='module')
+def rotary():
+    spec = importlib.util.spec_from_file_location('rotary_fixture', PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Classifier(BaseModel):
+    """As mmpretrain has it."""
+
+    def __init__(self, family, rotary):
+        super().__init__()
+        options = dict(arch=rotary.ARCHS[family], out_indices=(3,))
+        self.neck = None
+        if family == 'ravlt':
+            self.backbone = RAVLT(out_norm=None, **options)
+            self.neck = ConvPoolingNeck(64, rotary.PROJECTION)
+        else:
+            self.backbone = MLLA(out_type='avg_featmap', **options)
+        self.head = nn.Module()
+        dims = rotary.PROJECTION if self.neck else 64
+        self.head.fc = nn.Linear(dims, rotary.NUM_CLASSES)
+
+    def forward(self, x):
+        outs = self.backbone(x)
+        return self.head.fc((self.neck(outs) if self.neck else outs)[0])
+
+
+@FAMILIES
+@torch.no_grad()
+def test_outputs_of_the_classifier(rotary, relative_error, family):
+    """In a whole model, which takes the official file as it is."""
+    name = f'{family}_classifier'
+    model = Classifier(family, rotary)
+    found = fit(model, dict(model=rotary.weights(name), epoch=299))
+    assert not (found.missing or found.unexpected or found.mismatched)
+    model.load_state_dict(found.state_dict)
+    out = model.eval()(rotary.image(name))
+    assert relative_error(out, rotary.outputs(name)['logits']) < 1e-5
+
+
+@FAMILIES
+@torch.no_grad()
+def test_outputs_of_the_backbone(rotary, relative_error, family):
+    """In a detector with official names: blocks, and maps of an odd image."""
+    name = f'{family}_backbone'
+    backbone = KINDS[family](arch=rotary.ARCHS[family]).eval()
+    model = nn.ModuleDict(dict(backbone=backbone, bbox_head=nn.Linear(3, 2)))
+    state_dict = {f'backbone.{key}': x for key, x in rotary.weights(name).items()}
+    own = {'bbox_head.weight': torch.ones(2, 3), 'bbox_head.bias': torch.ones(2)}
+    model.load_state_dict({**state_dict, **own})
+    found = {}
+    for i in rotary.BLOCKS:
+        hook = rotary.record_block(found, f'block{i}')
+        backbone.stages[i].blocks[0].register_forward_hook(hook)
+    maps = backbone(rotary.image(name))
+    found.update({f'map{i}': rotary.thin(x) for i, x in enumerate(maps)})
+    outputs = rotary.outputs(name)
+    assert found.keys() == outputs.keys()
+    errors = {key: relative_error(x, outputs[key]) for key, x in found.items()}
+    assert max(errors.values()) < 1e-5, errors
+
+
+@FAMILIES
+def test_parameters(rotary, family):
+    """As many as the papers' classifiers have."""
+    for name in KINDS[family].arch_zoo:
+        with torch.device('meta'):
+            norm = dict(out_norm=None) if family == 'ravlt' else {}
+            model = KINDS[family](name, out_indices=(3,), **norm)
+            dims = model.feature_channels[0]
+            number = sum(x.numel() for x in model.parameters())
+            if family == 'ravlt':
+                neck = ConvPoolingNeck(dims)
+                number += sum(x.numel() for x in neck.parameters())
+                dims = 1024
+        assert (
+            number + 1000 * (dims + 1)
+            == rotary.outputs('parameters')[f'{family}_{name}']
+        )
+
+
+@FAMILIES
+@pytest.mark.parametrize('converted', (False, True))
+def test_start_of_a_detector(rotary, said, tmp_path, family, converted):
+    """By a classifier: RAVLT's norms no map, MLLA's the last one."""
+    official = rotary.weights(f'{family}_classifier')
+    ours = convert(official, family)
+    path = tmp_path / 'classifier.pth'
+    torch.save(dict(model=ours if converted else official), path)
+    model = KINDS[family](
+        rotary.ARCHS[family], init_cfg=dict(type='Pretrained', checkpoint=str(path))
+    )
+    model.init_weights()
+    expected = inside(ours, 'backbone.')
+    state_dict = model.state_dict()
+    assert all(state_dict[key].equal(x) for key, x in expected.items())
+    fresh = state_dict.keys() - expected.keys()
+    assert {key.partition('.')[0] for key in fresh} == {
+        f'norm{i}' for i in range(4 if family == 'ravlt' else 3)
+    }
+    assert all((state_dict[k] == k.endswith('weight')).all() for k in fresh)
+
+
+def test_layer_scale_starts_by_arch():
+    starts = dict(tiny=[1.0, 1.0, 1.0, 1.0], base=[1.0, 1.0, 1e-6, 1e-6])
+    for arch, expected in starts.items():
+        blocks = [stage.blocks[0] for stage in RAVLT(arch).stages]
+        found = torch.stack([block.scale1.weight[0] for block in blocks])
+        torch.testing.assert_close(found, torch.tensor(expected))
