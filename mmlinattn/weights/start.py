@@ -40,7 +40,7 @@ SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
 class Start(NamedTuple):
     """Where each parameter of a model comes from."""
 
-    # names of the tensors to join along their first axis, by our name
+    # names of the tensors, or halves, to join along their first axis, by our name
     taken: dict[str, list[str]]
     # ours that keep their initial values, and names of tensors that are not used
     initial: list[str]
@@ -68,23 +68,16 @@ class Start(NamedTuple):
         return [key for key, names in self.taken.items() if names != [key]]
 
 
-def whole(name: str) -> str:
-    """The LePE of all channels, by the name of one of its halves."""
-    return HALF.sub('.lepe.', name)
-
-
 def tensor_of(weights: StateDict, name: str) -> torch.Tensor:
-    """A tensor by its name, or the half of one."""
-    if name in weights:
-        return weights[name]
-    return weights[whole(name)].chunk(2)[int(HALF.search(name)[1])]
+    """A tensor by its name, or the half of one, NAME[0] or NAME[1]."""
+    name, _, half = name.partition('[')
+    return weights[name].chunk(2)[int(half[0])] if half else weights[name]
 
 
 def said_of(origin: Mapping[str, str], name: str) -> str:
-    """Where a tensor is from, or the half of one."""
-    if name in origin:
-        return origin[name]
-    return f'half {HALF.search(name)[1]} of {origin[whole(name)]}'
+    """Where a tensor, or the half of one, is from."""
+    name, bracket, half = name.partition('[')
+    return f'{origin[name]}{bracket}{half}'
 
 
 def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
@@ -94,8 +87,12 @@ def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
         name = key.replace('.global_lepe.', '.lepe.0.')
         name = name.replace('.local_lepe.', '.lepe.1.')
         halves = [name.replace('.lepe.', f'.lepe.{half}.') for half in (0, 1)]
-        names = [name] if name in local or whole(name) in local else halves
-        found[key] = [x for x in names if x in local or whole(x) in local]
+        whole = HALF.sub('.lepe.', name)
+        if whole in local and name not in local:
+            found[key] = [f'{whole}[{HALF.search(name)[1]}]']
+            continue
+        names = [name] if name in local else halves
+        found[key] = [name for name in names if name in local]
     return found
 
 
@@ -128,8 +125,7 @@ def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
     }
     if not any(BLOCK.match(key) for key in taken):
         raise ValueError('no block of the two is alike')
-    used = {name for found in taken.values() for name in found}
-    used |= {whole(name) for name in used}
+    used = {name.partition('[')[0] for found in taken.values() for name in found}
     return Start(
         taken,
         [key for key in names if key not in taken],

@@ -20,6 +20,14 @@ def test_parameters(name, entry, meta_model):
     assert entry['Metadata']['Parameters'] == count
 
 
+def test_channels(name, meta_model):
+    """FPN and UperNet take the channels of the maps that they get."""
+    model = meta_model(name)
+    reader = getattr(model, 'neck', None) or getattr(model, 'decode_head', model)
+    if isinstance(channels := getattr(reader, 'in_channels', None), list):
+        assert tuple(channels) == model.backbone.feature_channels
+
+
 def test_start(name, downstream, config):
     """Backbones start from `pretrained`, and from nothing else."""
     cfg = config(name)

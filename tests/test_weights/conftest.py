@@ -54,7 +54,13 @@ def variants(leaplab):
 
 
 @pytest.fixture(scope='session')
-def official(antioversmoothing, cswin, soft, variants):
+def rotary():
+    """What was recorded of MLLA and RAVLT."""
+    return load_module(DATA / 'rotary_fixture.py')
+
+
+@pytest.fixture(scope='session')
+def official(antioversmoothing, cswin, rotary, soft, variants):
     """Family and official weights, without buffers, by the name of a recording."""
 
     def get(name):
@@ -63,6 +69,8 @@ def official(antioversmoothing, cswin, soft, variants):
             return family, soft.weights()
         if family == 'cswin':
             return family, cswin.weights(kind)
+        if name in rotary.NAMES:
+            return family, rotary.weights(name)
         if name in variants:
             return family, variants[name].weights(name)
         weights = antioversmoothing.weights(name)

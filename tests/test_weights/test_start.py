@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mmlinattn.models import CSWinTransformer, SwinTransformer
-from mmlinattn.weights.conversion import plan_conversion
+from mmlinattn.weights.conversion import convert, plan_conversion
 from mmlinattn.weights.rows import inside
 from mmlinattn.weights.start import plan_start
 
@@ -59,6 +59,10 @@ def test_cswin_starts_from_agents(leaplab, tmp_path):
         assert found.equal(weights['stage2.1.attns.0.get_v.weight'])
         found = model.stages[2].blocks[1].attn
         assert found.qkv.weight.equal(weights['stage3.1.qkv.weight'])
+    model = CSWinTransformer(leaplab.ARCHS['cswin'])
+    found = plan_start(model, inside(convert(weights, 'agent'), PREFIX))
+    assert len(found.recut) == 3 * 4 and all('lepe' in key for key in found.recut)
+    assert 'stages.1.blocks.1.attn.lepe.weight[1]' in found.taken[found.recut[-2]]
 
 
 @KINDS

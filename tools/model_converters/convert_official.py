@@ -11,6 +11,8 @@ flatten    LeapLabTHU/FLatten-Transformer                        either, with
 agent      LeapLabTHU/Agent-Attention                            attention=FAMILY
 inline     LeapLabTHU/InLine                                     the same
 polaformer ZacharyMeng/PolaFormer                                SwinTransformer
+mlla       LeapLabTHU/MLLA                                       MLLA
+ravlt      qhfan/RALA                                            RAVLT
 auto       any of these: told from the keys
 
 A config needs no conversion: pretrained=SRC takes the same files. This command writes

@@ -21,7 +21,8 @@ class MLLAAttention(BaseAttention):
 
     Values are the projected, convolved and activated input, of which queries and keys
     are projections. LePE of the values is added, and SiLU of another projection of the
-    input gates the result. Extra tokens are neither convolved nor turned.
+    input gates the result. Extra tokens are neither convolved nor turned. Weights of a
+    row need not sum to 1, so AttnScale is not exactly the paper's high-pass filter.
 
     Args:
         embed_dims (int): Channels C, an even number.

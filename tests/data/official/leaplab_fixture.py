@@ -4,9 +4,9 @@
 ``leaplab_outputs.npz`` has what the models make of :func:`weights` and :func:`image`:
 of classifiers the logits and the tokens after the final norm, of the detectors'
 backbone every 7th value of its four maps; and the number of parameters of the papers'
-classifiers (``parameters/``). They were recorded on a CPU, torch 2.1.2, einops 0.8.2, by
-running this file on checkouts of github.com/LeapLabTHU/FLatten-Transformer at abdb115
-and github.com/LeapLabTHU/Agent-Attention at 207ce3e:
+classifiers (``parameters/``). They were recorded on a CPU, torch 2.1.2, einops 0.8.2,
+by running this file on checkouts of github.com/LeapLabTHU/FLatten-Transformer at
+abdb115 and github.com/LeapLabTHU/Agent-Attention at 207ce3e:
 
     python leaplab_fixture.py FLATTEN AGENT
 
