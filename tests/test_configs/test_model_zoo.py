@@ -40,6 +40,12 @@ def test_tables_are_those_of_the_metafiles():
         assert '<!-- models: ' in text
 
 
+def test_attentions_are_compared():
+    page = load_module(Path('tools/misc/attentions.py'))
+    written = page.PAGE.read_text('utf-8')
+    assert page.render() == written, 'run python tools/misc/attentions.py'
+
+
 def test_every_entry_is_in_the_zoo(entries):
     page = (ROOT / zoo.ZOO).read_text('utf-8')
     names = re.findall(r'^\| \[([\w-]+)\]', page, re.M)
