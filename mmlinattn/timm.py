@@ -51,6 +51,8 @@ CONFIG = re.compile(r'(\w+?)-(\w+?)(?:-(\w+?))?(_finetune)?_in1k(?:-(384)px)?')
 NO_DECAY = re.compile(
     'pos_embed|cls_token|relative_position_bias_table|agent_bias|query_bias|focus_scale'
 )
+# those with CSWin's recipe
+CROPPED_LESS = re.compile('c?swin_(tiny|base)_(?!inline|polaformer)')
 PREFIX = 'backbone.'
 Indices = Union[int, Sequence[int]]
 
@@ -315,7 +317,7 @@ def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
     family = name.partition('_')[0]
     _, first_conv, has_token = FAMILIES[family]
     side = 384 if name.endswith('_384') else 224
-    crop_pct = 0.9 if family == 'cswin' and 'inline' not in name else 0.875
+    crop_pct = 0.9 if CROPPED_LESS.match(name) else 0.875
     return dict(
         file=weights,  # as a url, timm would download it itself
         custom_load=True,

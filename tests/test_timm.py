@@ -9,6 +9,7 @@ import torch
 from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn import hub
+from mmlinattn.deployment import ExportedModel, export, parity
 from mmlinattn.utils import bases_read_once, load_config
 from mmlinattn.weights import convert_back
 
@@ -208,6 +209,23 @@ def test_pretrained(name, tmp_path):
         _, maps = model.forward_intermediates(x)
         for y, expected in zip(lean(x), maps):
             torch.testing.assert_close(y, expected)
+
+
+@pytest.mark.parametrize('name', ['softpp_tiny', 'swin_tiny_elfatt'])
+def test_export_and_compiler(name, tmp_path):
+    """A file for any size; one graph."""
+    options = dict(depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])
+    options['embed_dims'] = 16 if 'swin' in name else [16, 32, 48, 64]
+    model = timm.create_model(name, arch=options).eval()
+    lean = timm.create_model(name, arch=options, features_only=True).eval()
+    exported = ExportedModel(lean)
+    run = export(exported, tmp_path / 'maps.onnx', shape=(64, 64))
+    errors = parity(exported, run, torch.randn(2, 3, 96, 65))
+    assert len(errors) == 4 and max(errors.values()) < 1e-4
+    x = torch.randn(1, 3, 64, 64)
+    compiled = torch.compile(model, backend='eager', fullgraph=True)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model(x))
 
 
 def test_no_pretrained():
