@@ -1,6 +1,5 @@
 """Our models in timm: the contract that its own tests of models check, on a few."""
 
-import copy
 import re
 from pathlib import Path
 
@@ -27,20 +26,20 @@ SMALL = [
     'cait_xxs24',
 ]
 NAMES = pytest.mark.parametrize('name', SMALL)
-PYRAMID = dict(embed_dims=[16, 32, 48, 64], depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])
+PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])
+PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
+PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)
+ARCHS = dict(
+    swin=PRESET, cswin=PRESET, deit=PLAIN, cait=dict(PLAIN, num_class_layers=1)
+)
 
 
-@pytest.fixture(scope='module')
-def made():
-    """A model by its name, made once."""
-    models = {}
-
-    def make(name):
-        if name not in models:
-            models[name] = timm.create_model(name).eval()
-        return copy.deepcopy(models[name])
-
-    return make
+def create(name, **options):
+    """A small one of the kind."""
+    family = name.partition('_')[0]
+    if family == 'deit':
+        options.update(num_layers=4)
+    return timm.create_model(name, arch=ARCHS.get(family, PYRAMID), **options)
 
 
 def test_names_and_configs():
@@ -86,9 +85,9 @@ def test_state_dict_is_that_of_the_config(name):
 
 
 @NAMES
-def test_forward_and_head(name, made):
+def test_forward_and_head(name):
     """Features, pooled or not, with the head or without, and what timm is told."""
-    model, x = made(name), torch.randn(1, 3, 96, 96)
+    model, x = create(name).eval(), torch.randn(1, 3, 96, 96)
     cfg, keys = model.pretrained_cfg, model.state_dict()
     assert {f'{cfg["classifier"]}.weight', f'{cfg["first_conv"]}.weight'} < keys.keys()
     with torch.no_grad():
@@ -116,7 +115,7 @@ def test_forward_and_head(name, made):
 
 @NAMES
 def test_every_parameter_learns(name):
-    model = timm.create_model(name, num_classes=42, drop_path_rate=0.1).train()
+    model = create(name, num_classes=42, drop_path_rate=0.1).train()
     model.set_grad_checkpointing()
     out = model(torch.randn(2, 3, 64, 64))
     (out * torch.randn_like(out)).sum().backward()
@@ -125,9 +124,9 @@ def test_every_parameter_learns(name):
 
 
 @NAMES
-def test_features(name, made):
+def test_features(name):
     """Maps with and without the rest of the model, of any size."""
-    model, x = made(name), torch.randn(1, 3, 65, 97)
+    model, x = create(name).eval(), torch.randn(1, 3, 65, 97)
     count = len(model.feature_info)
     with torch.no_grad():
         last, maps = model.forward_intermediates(x)
@@ -141,7 +140,7 @@ def test_features(name, made):
         assert second.equal(maps[1])
         for indices in (None, (0, 2), (-1,), 2):
             options = {} if indices is None else dict(out_indices=indices)
-            lean = timm.create_model(name, features_only=True, **options).eval()
+            lean = create(name, features_only=True, **options).eval()
             missing, _ = lean.model.load_state_dict(model.state_dict(), strict=False)
             assert not missing
             taken = lean.feature_info.out_indices
@@ -159,17 +158,17 @@ def test_features(name, made):
 def test_features_use_every_parameter(name):
     """Distributed training stops at one without a gradient."""
     for indices in ((1,), 2):
-        model = timm.create_model(name, features_only=True, out_indices=indices)
+        model = create(name, features_only=True, out_indices=indices)
         maps = model.train()(torch.randn(2, 3, 64, 64))
         sum((y * torch.randn_like(y)).sum() for y in maps).backward()
         assert [key for key, x in model.named_parameters() if x.grad is None] == []
 
 
 @NAMES
-def test_groups_of_parameters(name, made):
+def test_groups_of_parameters(name):
     from timm.optim import param_groups_layer_decay
 
-    model = made(name)
+    model = create(name)
     cfg = load_config(str(ROOT / ENTRIES[CONFIGS[name]]['Config']))
     keys = cfg.optim_wrapper.paramwise_cfg.custom_keys
     parameters = dict(model.named_parameters())
@@ -187,25 +186,24 @@ def test_groups_of_parameters(name, made):
 @pytest.mark.parametrize('name', ['mlla_tiny', 'ravlt_tiny', 'cswin_tiny_agent'])
 def test_pretrained(name, tmp_path):
     """Official weights, for as many channels and classes as one has."""
-    arch = dict(PYRAMID, embed_dims=16) if 'cswin' in name else PYRAMID
-    model = timm.create_model(name, arch=arch).eval()
+    model = create(name).eval()
     family = next(x for x in ('mlla', 'ravlt', 'agent') if x in name)
     official, _ = convert_back(model.state_dict(), family)
     path = tmp_path / 'official.pth'
     torch.save(dict(model=official), path)
-    options = dict(arch=arch, pretrained_cfg_overlay=dict(file=str(path)))
-    create, x = timm.create_model, torch.randn(1, 3, 64, 64)
+    options = dict(pretrained=True, pretrained_cfg_overlay=dict(file=str(path)))
+    x = torch.randn(1, 3, 64, 64)
     with torch.no_grad():
-        same = create(name, pretrained=True, **options).eval()
+        same = create(name, **options).eval()
         torch.testing.assert_close(same(x), model(x))
-        gray = create(name, pretrained=True, in_chans=1, num_classes=5, **options)
+        gray = create(name, in_chans=1, num_classes=5, **options)
         pooled = gray.eval().forward_head(
             gray.forward_features(x[:, :1]), pre_logits=True
         )
         model.reset_classifier(0)
         expected = model(x[:, :1].expand(-1, 3, -1, -1))
         torch.testing.assert_close(pooled, expected)
-        lean = create(name, pretrained=True, features_only=True, **options).eval()
+        lean = create(name, features_only=True, **options).eval()
         _, maps = model.forward_intermediates(x)
         for y, expected in zip(lean(x), maps):
             torch.testing.assert_close(y, expected)
@@ -214,10 +212,7 @@ def test_pretrained(name, tmp_path):
 @pytest.mark.parametrize('name', ['softpp_tiny', 'swin_tiny_elfatt'])
 def test_export_and_compiler(name, tmp_path):
     """A file for any size; one graph."""
-    options = dict(depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])
-    options['embed_dims'] = 16 if 'swin' in name else [16, 32, 48, 64]
-    model = timm.create_model(name, arch=options).eval()
-    lean = timm.create_model(name, arch=options, features_only=True).eval()
+    model, lean = create(name).eval(), create(name, features_only=True).eval()
     exported = ExportedModel(lean)
     run = export(exported, tmp_path / 'maps.onnx', shape=(64, 64))
     errors = parity(exported, run, torch.randn(2, 3, 96, 65))
