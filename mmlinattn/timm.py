@@ -13,10 +13,10 @@ from typing import Any, Optional, Union
 from timm.models import (
     adapt_input_conv,
     build_model_with_cfg,
-    feature_take_indices,
     generate_default_cfgs,
     register_model,
 )
+from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
@@ -46,12 +46,18 @@ VARIANTS = {
     'attnscale': dict(attn_scale=True),
     'featscale': dict(feat_scale=True),
 }
+# of ELFATT, where they are not the default
+BLOCK_SIZES = {
+    'cswin-t-elfatt_in1k': (49, 49, 196),
+    'swin-b-elfatt_finetune_in1k-384px': 576,
+    'cswin-b-elfatt_finetune_in1k-384px': 576,
+}
 CONFIG = re.compile(r'(\w+?)-(\w+?)(?:-(\w+?))?(_finetune)?_in1k(?:-(384)px)?')
 # of parameters with axes; vectors have no weight decay in timm
 NO_DECAY = re.compile(
     'pos_embed|cls_token|relative_position_bias_table|agent_bias|query_bias|focus_scale'
 )
-# those with CSWin's recipe
+# the crops of CSWin's recipe, 0.9 and the whole
 CROPPED_LESS = re.compile('c?swin_(tiny|base)_(?!inline|polaformer)')
 PREFIX = 'backbone.'
 Indices = Union[int, Sequence[int]]
@@ -86,8 +92,9 @@ def read_name(config: str) -> Optional[tuple[str, dict[str, Any]]]:
         cfg.update(attention=variant)
     elif variant:
         return None
+    if config in BLOCK_SIZES:
+        cfg.update(block_sizes=BLOCK_SIZES[config])
     if side:
-        cfg.update(dict(block_sizes=576) if variant == 'elfatt' else {})
         cfg = at_size(cfg, int(side))
     parts = (family, SIZES.get(size, size), variant, side)
     return '_'.join(filter(None, parts)), cfg
@@ -316,14 +323,14 @@ def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
     """What timm knows of a model: where its weights are, how images are prepared."""
     family = name.partition('_')[0]
     _, first_conv, has_token = FAMILIES[family]
-    side = 384 if name.endswith('_384') else 224
-    crop_pct = 0.9 if CROPPED_LESS.match(name) else 0.875
+    side, crop_pct = (384, 1.0) if name.endswith('_384') else (224, 0.9)
+    crop_pct = crop_pct if CROPPED_LESS.match(name) else 0.875
     return dict(
         file=weights,  # as a url, timm would download it itself
         custom_load=True,
         input_size=(3, side, side),
         pool_size=None if has_token else (side // 32, side // 32),
-        crop_pct=1.0 if side == 384 else crop_pct,
+        crop_pct=crop_pct,
         first_conv=PREFIX + first_conv,
         classifier='head.fc',
     )

@@ -13,7 +13,8 @@ from mmlinattn.utils import bases_read_once, load_config
 from mmlinattn.weights import convert_back
 
 timm = pytest.importorskip('timm')
-ours = pytest.importorskip('mmlinattn.timm')
+import mmlinattn.timm as ours  # noqa: E402
+
 pytestmark = pytest.mark.modern
 
 ROOT = Path(__file__).parents[1]
@@ -54,7 +55,8 @@ def test_names_and_configs():
     with bases_read_once():
         for config, (name, backbone) in ours.MODELS.items():
             cfg = load_config(str(ROOT / ENTRIES[config]['Config']))
-            expected = dict(cfg.model.backbone)
+            options = cfg.model.backbone.items()
+            expected = {key: x for key, x in options if x is not False}
             for key in ('out_type', 'out_norm', 'drop_rate', 'drop_path_rate'):
                 expected.pop(key, None)
             expected['type'] = expected['type'].replace('mmlinattn.', '')
@@ -178,7 +180,7 @@ def test_groups_of_parameters(name):
     scales = {id(x): group['lr_scale'] for group in groups for x in group['params']}
     first = model.get_parameter(f'{model.pretrained_cfg["first_conv"]}.weight')
     assert scales[id(model.head.fc.weight)] == 1
-    assert scales[id(first)] == min(scales.values()) < 0.01
+    assert scales[id(first)] == min(scales.values()) < 0.05
     coarse = model.group_matcher(coarse=True)
     assert {*map(coarse, parameters)} == {*range(-1, len(model.feature_info) + 1)}
 
