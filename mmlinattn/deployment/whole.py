@@ -178,7 +178,8 @@ def dense(
     for level, (priors, logits, deltas, *quality) in enumerate(zip(anchors, *maps)):
         scores = _rows(logits, channels)
         if head.use_sigmoid_cls:
-            scores = scores.sigmoid()
+            # ONNX Runtime's Sigmoid is off by 1e-8, and regions below that are ranked
+            scores = 1 / (1 + (-scores).exp())
         else:
             scores = scores.softmax(-1)[:, :-1]
         scores = scores.flatten()

@@ -28,7 +28,7 @@ import sys
 
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.partition('.')[0] in ('torch', 'mmengine', 'mmcv', 'torchvision'):
+        if name.startswith(('torch', 'mm')) and not name.startswith('mmlinattn'):
             raise ModuleNotFoundError(f'No module named {name!r}', name=name)
 
 
