@@ -161,6 +161,7 @@ def test_average_precision_is_that_of_the_test(paths, capsys, monkeypatch):
         assert abs(float(metrics['float32.onnx'][key]) - float(value)) < 1e-4
     exact, rounded = re.findall(r'differences: .* score (\S+),', printed)
     assert float(exact) < 1e-5 < float(rounded)
+    assert Predictor('mask.onnx').classes == ['one', 'two', 'three']
 
 
 def test_nothing_found(paths):
