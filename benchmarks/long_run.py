@@ -41,7 +41,7 @@ from side_by_side.plot import Panel, plot_lines
 from side_by_side.report import write_json
 
 from mmlinattn.utils.memory import release_memory
-from mmlinattn_tools.cli import exit_with, output_folder
+from mmlinattn_tools.cli import FORMATS, add_format, exit_with, output_folder
 
 CONFIG = CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
 RECORD = 'long_run.jsonl'
@@ -197,7 +197,8 @@ def parse_args(argv=None):
         action='store_true',
         help='train nothing: report what is recorded so far',
     )
-    args = parse_report_args(parser, argv, '.png')
+    add_format(parser)
+    args = parse_report_args(parser, argv, *(f'.{x}' for x in FORMATS))
     if args.iterations < 10 * INTERVAL:
         parser.error(
             f'--iterations must be at least {10 * INTERVAL}, got {args.iterations}'
@@ -338,7 +339,8 @@ def main(argv=None):
             **records,
         )
         write_json(args.out, report)
-        plot(records, args.out.with_suffix('.png'))
+        for ending in args.format:
+            plot(records, args.out.with_suffix(f'.{ending}'))
     sys.exit(not all(map(holds, summaries.values())))
 
 

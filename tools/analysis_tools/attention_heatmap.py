@@ -10,7 +10,7 @@ shows that of the token.
 Any attention of mmlinattn will do, at any size: its rows come from gradients, without
 an N x N matrix. A folder of images gives one figure for each.
 
-Written to --out: IMAGE_attention.png, and IMAGE_attention.json with the weights drawn.
+Written to --out: IMAGE_attention, and IMAGE_attention.json with the weights drawn.
 """
 
 import sys
@@ -26,7 +26,7 @@ from mmlinattn.analysis import attentions_of, watch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import number
-from mmlinattn_tools.figures import picture_grid
+from mmlinattn_tools.figures import layer_title, picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 
 # Where the scale of a map is.
@@ -108,7 +108,7 @@ def draw_attention(rows):
             options = dict(cmap=cmap, vmin=least, vmax=most, interpolation='nearest')
             image = axes.imshow(weights, extent=extent, alpha=0.75, **options)
             figure.colorbar(image, ticks=[least, most], format='%.2g', **SCALE)
-            axes.set_title(f'{found["layer"]}\n{found["heads"]}')
+            axes.set_title(f'{layer_title(found["layer"])}\n{found["heads"]}')
         x, y = row['query'][0] * pixels.shape[1], row['query'][1] * pixels.shape[0]
         for axes in line[: 1 + len(row['maps'])]:
             for color, size in (('black', 9), ('white', 6)):

@@ -13,7 +13,7 @@ most pixels.
 
 Works through the package grad-cam: pip install grad-cam==1.5.4
 
-Written to --out: IMAGE_cam.png, and IMAGE_cam.json with the maps drawn, 0 to 1.
+Written to --out: IMAGE_cam, and IMAGE_cam.json with the maps drawn, 0 to 1.
 """
 
 import sys
@@ -32,7 +32,7 @@ from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 
-METHODS = {'grad-cam': 'GradCAM', 'score-cam': 'ScoreCAM'}
+METHODS = {'grad-cam': 'Grad-CAM', 'score-cam': 'Score-CAM'}
 BATCH_SIZE = 8  # images in a forward pass of Score-CAM
 
 
@@ -132,7 +132,7 @@ def activation_maps(package, args, subject, picture):
     layer = f'{block}.norm1'
     maps = {}
     for method in args.method:
-        kind = getattr(package, METHODS[method])
+        kind = getattr(package, METHODS[method].replace('-', ''))
         layers = [subject.model.get_submodule(layer)]
         with kind(scores, layers, reshape_transform=to_maps) as cam:
             cam.batch_size = BATCH_SIZE
@@ -154,7 +154,7 @@ def draw_cams(pictures, models):
         for axes, (method, weights) in zip(line[1:], model['maps'].items()):
             axes.imshow(picture.pixels.mean(-1), cmap='gray')
             image = axes.imshow(weights, cmap='viridis', alpha=0.6, vmin=0, vmax=1)
-            axes.set_title(f'{method}\n{title}')
+            axes.set_title(f'{METHODS[method]}\n{title}')
     scale = figure.colorbar(image, ax=grid, shrink=0.6, pad=0.02)
     scale.set_label('activation, least 0 to most 1')
     return figure

@@ -4,8 +4,8 @@ Each image gets a figure: the image, and the predictions of every model as its l
 draws them; of a classifier, the likeliest classes in words. Boxes and masks with a
 score of --score or more are drawn. Detectors, segmentors and classifiers may be mixed.
 
-Written to --out: IMAGE_predictions.png, and IMAGE_predictions.json with boxes, scores
-and classes, or the share of pixels of each class, or probabilities.
+Written to --out: IMAGE_predictions, and IMAGE_predictions.json with boxes, scores and
+classes, or the share of pixels of each class, or probabilities.
 
 example:
   python tools/analysis_tools/compare_predictions.py \\

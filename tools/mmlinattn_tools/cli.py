@@ -15,6 +15,8 @@ from mmengine.config import DictAction
 
 from mmlinattn.utils.files import MARK
 
+# Of figures; PDF and SVG have text as text.
+FORMATS = ('png', 'pdf', 'svg')
 # What our checks raise; other errors are not the user's.
 INPUT_ERRORS = (ImportError, KeyError, OSError, ValueError)
 
@@ -109,6 +111,17 @@ def _output(text: str) -> Path:
     )
 
 
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that names formats of figures."""
+    parser.add_argument(
+        '--format',
+        nargs='+',
+        choices=FORMATS,
+        default=['png'],
+        help='of figures, one or several (default: png)',
+    )
+
+
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
     """Adds the option that :func:`protect` asks for."""
     parser.add_argument(
@@ -133,7 +146,9 @@ def protect(args: argparse.Namespace, *paths: Path) -> None:
 
 def _is_marked(path: Path) -> bool:
     with path.open('rb') as file:
-        return MARK.encode() in file.read(4096)
+        start = file.read(4096)
+        file.seek(max(path.stat().st_size - 2**15, 0))  # where a PDF names its creator
+        return MARK.encode() in start + file.read()
 
 
 def claim_folder(folder: Path, record: str) -> None:

@@ -29,10 +29,13 @@ from mmlinattn.weights import (
 )
 
 from .cli import (
+    FORMATS,
     Parser,
+    add_format,
     add_overwrite,
     errors_in_one_line,
     number,
+    output_file,
     output_folder,
     protect,
 )
@@ -68,17 +71,23 @@ def looking_parser(description: Optional[str], name: str) -> Parser:
         metavar='TEXT',
         help='name of each model in the figure (default: that of its config)',
     )
-    parser.add_argument('--svg', action='store_true', help='write .svg files, too')
+    add_format(parser)
     parser.add_argument(
         '--out',
-        type=output_folder,
+        type=output,
         default=Path('work_dirs', name),
-        metavar='FOLDER',
-        help='folder to write to (default: %(default)s)',
+        metavar='PATH',
+        help='folder to write to, or a figure such as paper.pdf (default: %(default)s)',
     )
     add_overwrite(parser)
     add_model_arguments(parser)
     return parser
+
+
+def output(text: str) -> Path:
+    """Type of an argument: a folder, or a figure by its ending."""
+    single = Path(text).suffix[1:] in FORMATS
+    return output_file(text) if single else output_folder(text)
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -250,13 +259,20 @@ def run(
     args = parser.parse_args(argv)
     with errors_in_one_line(*LIBRARY_ERRORS), quiet(), style.context(STYLE):
         outputs = {}
-        for name, figure, numbers in draw(args, *load_subjects(args, whole)):
-            contents = dict(png=figure, svg=args.svg and figure, json=numbers)
+        drawn = list(draw(args, *load_subjects(args, whole)))
+        folder, formats = args.out, args.format
+        single = folder.suffix[1:] in FORMATS
+        if single:
+            folder, formats = folder.parent, [folder.suffix[1:]]
+        for name, figure, numbers in drawn:
+            if single:  # several figures add their own names
+                name = args.out.stem + f'_{name}' * (len(drawn) > 1)
+            contents = dict(dict.fromkeys(formats, figure), json=numbers)
             for ending, content in contents.items():
                 if content:
-                    outputs[args.out / f'{name}.{ending}'] = content
+                    outputs[folder / f'{name}.{ending}'] = content
         protect(args, *outputs)
-        args.out.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for path, content in outputs.items():
             save(content, path)
             print(path)
