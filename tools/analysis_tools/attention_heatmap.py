@@ -76,7 +76,7 @@ def attention_rows(subject, path, points, layers=None, heads='mean'):
         weights = call.rows([call.query_at(x * right, y * down) for x, y in points])[0]
         maps = weights.transpose(0, 1).unflatten(-1, call.key_shape).cpu().numpy()
         for row, by_head in zip(rows, maps):
-            titled = {f'head {i}': x for i, x in enumerate(by_head)}
+            titled = {f'heads.{i}': x for i, x in enumerate(by_head)}
             if heads == 'mean':
                 titled = {'mean of heads': by_head.mean(0)}
             for title, drawn in titled.items():
@@ -108,7 +108,7 @@ def draw_attention(rows):
             options = dict(cmap=cmap, vmin=least, vmax=most, interpolation='nearest')
             image = axes.imshow(weights, extent=extent, alpha=0.75, **options)
             figure.colorbar(image, ticks=[least, most], format='%.2g', **SCALE)
-            axes.set_title(f'{layer_title(found["layer"])}\n{found["heads"]}')
+            axes.set_title('\n'.join(layer_title(found[x]) for x in ('layer', 'heads')))
         x, y = row['query'][0] * pixels.shape[1], row['query'][1] * pixels.shape[0]
         for axes in line[: 1 + len(row['maps'])]:
             for color, size in (('black', 9), ('white', 6)):

@@ -147,6 +147,7 @@ def draw_cams(pictures, models):
     columns = 1 + len(models[0]['maps'])
     shape = pictures[0].pixels.shape
     figure, grid = picture_grid(len(models), columns, shape, 3.2)
+    figure.set_figwidth(3.2 * columns + 0.9)  # with the scale
     for line, picture, model in zip(grid, pictures, models):
         line[0].imshow(picture.pixels)
         line[0].set_title(model['label'])

@@ -42,7 +42,7 @@ MEASURES = {
     'hc_proportion': ('High-frequency proportion', HC_PROPORTION),
     'token_similarity': ('Similarity of tokens', r'mean $|\cos|$'),
     'attention_similarity': ('Similarity of attention columns', r'mean $\cos$'),
-    'relative_gain': ('Attention as a filter', r'$\max_{f \neq 0}\, g(f) \,/\, g(0)$'),
+    'relative_gain': ('Attention as a filter', 'largest gain / gain at 0'),
 }
 TOKENS = 1024  # the most that are compared with each other
 QUERIES = 32  # the most of a map with more keys than that
@@ -114,6 +114,7 @@ def draw_frequencies(models):
         if key == 'relative_gain':
             axes.axhline(1, color='gray', linewidth=0.8)
         axes.set_ylim(0, 1.02 if key.endswith('similarity') else None)
+        axes.set_xlim(0.5, max(len(model['blocks']) for model in models) + 0.5)
         axes.xaxis.get_major_locator().set_params(integer=True)
     one_legend(figure, 2)
     return figure
@@ -155,7 +156,7 @@ def draw_omega(axes, label, vectors):
     bound = np.nanmax(np.abs(table)) or 1.0
     image = axes.imshow(table, cmap='PuOr', vmin=-bound, vmax=bound, aspect='auto')
     axes.set_xticks(range(len(blocks)), range(1, len(blocks) + 1))
-    axes.set_yticks(range(len(table)))
+    axes.set_yticks(range(len(table)), range(1, len(table) + 1))
     axes.set(title=f'AttnScale of {label}', xlabel='block', ylabel='head')
     axes.grid(False)
     axes.figure.colorbar(image, ax=axes, label=r'$\omega$')

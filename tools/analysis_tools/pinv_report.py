@@ -147,9 +147,9 @@ def draw_report(models):
             ylabel=RESIDUAL,
             yscale='log',
         )
-        # what is below the last digit of float64 is all the same
+        # models compute in float32 at most, and have no smaller ones
         smallest = min(min(layer['residuals']) for layer in layers)
-        steps.set_ylim(max(smallest / 3, 1e-17), 3)
+        steps.set_ylim(max(smallest / 3, 1e-8), 3)
         steps.xaxis.get_major_locator().set_params(integer=True)
         spectrum.set(
             title='Eigenvalues of $A$ (dotted: cut-off)',

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from matplotlib import style
 from matplotlib.figure import Figure
+from mmengine.config import Config
 from mmengine.dataset import Compose
 from mmengine.registry import DATASETS, DefaultScope
 from torch import Tensor, nn
@@ -161,9 +162,7 @@ class Subject:
 
     def _image_pipeline(self) -> Compose:
         """The transforms of the config's test data, without annotations."""
-        dataset = self.cfg.get('test_dataloader', {}).get('dataset', {})
-        while 'pipeline' not in dataset and 'dataset' in dataset:
-            dataset = dataset['dataset']  # in a wrapper
+        dataset = test_dataset(self.cfg)
         if not dataset.get('pipeline'):
             raise ValueError('its test_dataloader has no pipeline that reads images')
         if not self.meta.get('classes'):
@@ -217,6 +216,14 @@ class Subject:
         """What the JSON file says of the model, and of what was found."""
         weights = self.checkpoint
         return dict(label=self.label, config=self.config, weights=weights, **found)
+
+
+def test_dataset(cfg: Config) -> dict[str, Any]:
+    """The config of the test data, taken out of wrappers."""
+    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
+    while 'pipeline' not in dataset and 'dataset' in dataset:
+        dataset = dataset['dataset']
+    return dataset
 
 
 def load_subjects(
