@@ -38,10 +38,10 @@ from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from side_by_side.memory import resident
 from side_by_side.plot import Panel, plot_lines
-from side_by_side.report import write_json
+from side_by_side.report import FORMATS, add_format, write_json
 
 from mmlinattn.utils.memory import release_memory
-from mmlinattn_tools.cli import FORMATS, add_format, exit_with, output_folder
+from mmlinattn_tools.cli import exit_with, output_folder
 
 CONFIG = CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
 RECORD = 'long_run.jsonl'

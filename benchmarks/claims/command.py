@@ -27,15 +27,9 @@ from common import ROOT
 from side_by_side.command import device
 from side_by_side.plot import plot_lines
 from side_by_side.rates import machine
-from side_by_side.report import write_json
+from side_by_side.report import add_format, write_json
 
-from mmlinattn_tools.cli import (
-    Parser,
-    add_format,
-    errors_in_one_line,
-    output_folder,
-    threads,
-)
+from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder, threads
 
 from .claim import MAX_SEEDS, Context
 from .data import Data

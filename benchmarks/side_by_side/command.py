@@ -43,7 +43,6 @@ from rich.progress import track
 from mmlinattn.analysis import count_flops
 from mmlinattn_tools.cli import (
     Parser,
-    add_format,
     add_overwrite,
     exit_with,
     output_folder,
@@ -56,7 +55,15 @@ from .memory import peak_of_variant
 from .operators import as_records, profile_step, profile_table
 from .rates import machine, matmul_rate
 from .registry import SUITES
-from .report import METHOD, growth, growth_tables, make_rows, table, write_json
+from .report import (
+    METHOD,
+    add_format,
+    growth,
+    growth_tables,
+    make_rows,
+    table,
+    write_json,
+)
 from .timing import build, make_inputs, measure, timed
 from .versions import OtherVersion
 

@@ -83,10 +83,10 @@ def test_heatmap(run, tmp_path, image):
     weights = models.save_weights(vit, tmp_path / 'vit.pth')
     written = run(
         attention_heatmap,
-        *(soft, vit, '--checkpoint', 'none', weights, '--format', 'png', 'svg'),
+        *(soft, vit, '--checkpoint', 'none', weights),
         *('--at', '0.5,0.5', '--at', '0,1', '--label', 'SOFT++', 'ViT'),
     )
-    assert list(written) == [f'square_attention.{x}' for x in ('json', 'png', 'svg')]
+    assert list(written) == [f'square_attention.{x}' for x in ('json', 'png')]
     numbers = models.read_json(written['square_attention.json'])
     assert [x['weights'] for x in numbers['models']] == ['none', weights]
     rows = numbers['rows']
@@ -312,23 +312,26 @@ def test_models_without_the_attention(fails, tmp_path):
     assert 'no SoftmaxFreeAttention, only Softmax' in fails(pinv_report, config)
 
 
-def test_figures_replace_their_own_alone(run, tmp_path, capsys):
-    arguments = attention_heatmap, models.write_config(tmp_path, 'soft')
-    arguments += '--format', 'png', 'svg', 'pdf'
-    written = run(*arguments)
-    before = written['square_attention.json'].read_text()
-    run(*arguments, '--at', '0,0')
-    assert written['square_attention.json'].read_text() != before
-    for path in written.values():
+@pytest.mark.parametrize('name', ('', 'paper.svg', 'paper.pdf'))
+def test_figures_replace_their_own_alone(tmp_path, capsys, image, name):
+    config = models.write_config(tmp_path, 'soft')
+    arguments = [config, '--image', image, '--out', str(tmp_path / 'out' / name)]
+    attention_heatmap.main(arguments)
+    written = sorted((tmp_path / 'out').iterdir())
+    assert len(written) == 2 and (not name or written[0].stem == 'paper')
+    before = written[0].read_text()
+    attention_heatmap.main([*arguments, '--at', '0,0'])
+    assert written[0].read_text() != before
+    for path in written:
         ours = path.read_bytes()
         path.write_bytes(b'mine')
         with pytest.raises(SystemExit) as stop:
-            run(*arguments)
+            attention_heatmap.main(arguments)
         assert stop.value.code == 2 and path.read_bytes() == b'mine'
         assert f'{path} exists: give --overwrite' in capsys.readouterr().err
         path.write_bytes(ours)
     path.write_bytes(b'mine')
-    run(*arguments, '--overwrite')
+    attention_heatmap.main([*arguments, '--overwrite'])
     assert path.read_bytes() != b'mine'
 
 

@@ -223,7 +223,7 @@ def test_page(page, folder, tmp_path):
     page.locator('#predictions img').wait_for(state='detached')
     assert size(page, 'picture') == [90, 60]
     assert [*tmp_path.rglob('square.png')]
-    choose(page, 'config2', 'segmentor')
+    choose(page, 'config1', 'segmentor')
     page.click('#predict')
     for place in (0, 1):  # models, and pictures of their own size
         assert size(page, 'predictions', place) == [90, 60]
@@ -249,7 +249,7 @@ def test_page(page, folder, tmp_path):
 @pytest.mark.full
 def test_what_the_page_refuses(page, folder):
     page.locator('#predictions img').wait_for()
-    choose(page, 'config1', '-')
+    choose(page, 'config0', 'none')
     page.click('#predict')
     assert 'no model is chosen' in error(page)
     for name, reason in (('text', 'cannot identify'), ('large', 'it has 1000 x 2001')):

@@ -10,7 +10,7 @@ shows that of the token.
 Any attention of mmlinattn will do, at any size: its rows come from gradients, without
 an N x N matrix. A folder of images gives one figure for each.
 
-Written to --out: IMAGE_attention, and IMAGE_attention.json with the weights drawn.
+Written to --out: IMAGE_attention.png, and IMAGE_attention.json with the weights drawn.
 """
 
 import sys
@@ -131,27 +131,19 @@ def draw(args, subjects, files):
 
 def main(argv=None):
     parser = looking_parser(__doc__, 'attention_heatmap')
-    parser.add_argument(
-        '--at',
-        action='append',
-        type=position,
-        metavar='X,Y',
-        help='a query: its place from the left and from the top as parts of the sides, '
-        '0 to 1; may be given several times (default: 0.5,0.5)',
+    add = parser.add_argument
+    text = (
+        'a query: its place from the left and from the top as parts of the sides, 0 to '
+        '1; may be given several times (default: 0.5,0.5)'
     )
-    parser.add_argument(
-        '--layers',
-        nargs='+',
-        metavar='NAME',
-        help='layers by name, such as stages.0.blocks.1 (default: the last one of each '
-        'stage, up to six in a plain model)',
+    add('--at', action='append', type=position, metavar='X,Y', help=text)
+    text = (
+        'layers by name, such as stages.0.blocks.1 (default: the last one of each '
+        'stage, up to six in a plain model)'
     )
-    parser.add_argument(
-        '--heads',
-        choices=['mean', 'all'],
-        default='mean',
-        help='one map for all heads, or one for each (default: %(default)s)',
-    )
+    add('--layers', nargs='+', metavar='NAME', help=text)
+    text = 'one map for all heads, or one for each (default: %(default)s)'
+    add('--heads', choices=['mean', 'all'], default='mean', help=text)
     run(parser, argv, draw)
 
 

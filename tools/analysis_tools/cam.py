@@ -13,7 +13,7 @@ most pixels.
 
 Works through the package grad-cam: pip install grad-cam==1.5.4
 
-Written to --out: IMAGE_cam, and IMAGE_cam.json with the maps drawn, 0 to 1.
+Written to --out: IMAGE_cam.png, and IMAGE_cam.json with the maps drawn, 0 to 1.
 """
 
 import sys
@@ -180,19 +180,11 @@ def draw(args, subjects, files):
 
 def main(argv=None):
     parser = looking_parser(__doc__, 'cam')
-    parser.add_argument(
-        '--method',
-        nargs='+',
-        choices=METHODS,
-        default=['grad-cam'],
-        help='what to draw (default: grad-cam)',
-    )
-    parser.add_argument(
-        '--category',
-        type=number(int, 0, 10**6),
-        metavar='K',
-        help='number of the class, from 0 (default: the one that the model finds)',
-    )
+    add = parser.add_argument
+    kinds = dict(choices=METHODS, default=['grad-cam'])
+    add('--method', nargs='+', help='what to draw (default: grad-cam)', **kinds)
+    text = 'number of the class, from 0 (default: the one that the model finds)'
+    add('--category', type=number(int, 0, 10**6), metavar='K', help=text)
     run(parser, argv, draw, whole=True)
 
 

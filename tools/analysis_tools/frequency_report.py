@@ -13,7 +13,7 @@ Give configs with and without AttnScale or FeatScale to compare them.
 If a model has vectors of AttnScale or FeatScale, they get a figure of their own:
 AttnScale by layer and head, FeatScale by layer, median and range over the channels.
 
-Written to --out: frequency_report, frequency_vectors if there are vectors, and
+Written to --out: frequency_report.png, frequency_vectors if there are vectors, and
 frequency_report.json with the numbers drawn.
 """
 

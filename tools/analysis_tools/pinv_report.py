@@ -10,7 +10,7 @@ matrix A of the landmarks of each layer and head:
   number of landmarks, in evenly spread subsets of them.
 Numbers are those of float64.
 
-Written to --out: pinv_report, and pinv_report.json with the numbers drawn.
+Written to --out: pinv_report.png, and pinv_report.json with the numbers drawn.
 """
 
 import sys
@@ -36,15 +36,7 @@ from mmlinattn.models import SoftmaxFreeAttention
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.figures import (
-    INVERSES,
-    RESIDUAL,
-    by_depth,
-    layer_title,
-    one_legend,
-    plot_range,
-    styles,
-)
+from mmlinattn_tools import figures
 from mmlinattn_tools.looking import looking_parser, run
 
 SMALLEST = 8  # landmarks of a subset
@@ -129,13 +121,13 @@ def measure_model(model, inputs, tick):
 
 def draw_report(models):
     figure = Figure((5 * len(models), 11), layout='constrained')
-    names = by_depth(name for model in models for name in model['layers'])
-    looks = styles(names, ordered=True)
+    names = figures.by_depth(name for model in models for name in model['layers'])
+    looks = figures.styles(names, ordered=True)
     grid = figure.subplots(3, len(models), squeeze=False)
     for (steps, spectrum, norms), model in zip(grid.T, models):
         layers = model['layers'].values()
         for name, layer in model['layers'].items():
-            title, look = layer_title(name), looks[name]
+            title, look = figures.layer_title(name), looks[name]
             steps.plot(layer['residuals'], label=title, **look)
             eigenvalues = np.clip(layer['eigenvalues'], 1e-12, None)
             places = np.linspace(0, 1, len(eigenvalues))
@@ -144,7 +136,7 @@ def draw_report(models):
         steps.set(
             title=f'{model["label"]}\nConvergence',
             xlabel='Newton-Raphson steps',
-            ylabel=RESIDUAL,
+            ylabel=figures.RESIDUAL,
             yscale='log',
         )
         # models compute in float32 at most, and have no smaller ones
@@ -158,20 +150,23 @@ def draw_report(models):
             yscale='log',
         )
         draw_norms(norms, layers)
-    one_legend(figure, 3 * len(models))
+    figures.one_legend(figure, 3 * len(models))
     return figure
 
 
 def draw_norms(axes, layers):
     """Two curves: mean and range over the layers that have a count of landmarks."""
-    for (key, name), look in zip(INVERSES.items(), styles(INVERSES).values()):
+    looks = figures.styles(figures.INVERSES)
+    for key, name in figures.INVERSES.items():
         by_count = defaultdict(list)
         for layer in layers:
             norms = layer['norms']
             for count, norm in zip(norms['landmarks'], norms[key]):
                 by_count[count].append(norm)
         counts = sorted(by_count)
-        plot_range(axes, counts, [by_count[x] for x in counts], name, **look)
+        figures.plot_range(
+            axes, counts, [by_count[x] for x in counts], name, **looks[key]
+        )
     title = 'Spectral norms: mean and range of layers'
     axes.set(title=title, xlabel='landmarks', ylabel='norm', yscale='log')
     axes.set_xscale('log', base=2)

@@ -42,6 +42,8 @@ WEIGHTS = ('.pth', '.pt', '.safetensors')
 FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP')
 MEGABYTES = 30  # of an upload
 SMALLEST = 32  # pixels, the least that a backbone takes
+TITLE = """# What models predict, and what their attentions look at
+Click the picture to see what the attention of each layer gives to that place."""
 # Labels above what they name, and pictures with all of their captions below.
 CSS = """
 #predictions, #attention, #frequencies {padding-top: 2rem}
@@ -64,19 +66,14 @@ def parse_args(argv=None):
     ):
         text = f'{text}: files, and folders of them'
         parser.add_argument(option, nargs='+', metavar='PATH', help=text)
-    parser.add_argument(
-        '--host',
-        default='127.0.0.1',
-        help='address to serve at; 0.0.0.0 lets every machine of the network in '
-        '(default: %(default)s, this machine only)',
+    text = (
+        'address to serve at; 0.0.0.0 lets every machine of the network in (default: '
+        '%(default)s, this machine only)'
     )
-    parser.add_argument(
-        '--max-megapixels',
-        type=number(float, 0.001, 1e4),
-        default=25.0,
-        metavar='N',
-        help='the largest picture that is taken (default: %(default)g)',
-    )
+    parser.add_argument('--host', default='127.0.0.1', help=text)
+    text = 'millions of pixels of the largest picture that is taken (default: 25)'
+    number_of = dict(type=number(float, 0.001, 1e4), default=25.0, metavar='N')
+    parser.add_argument('--max-megapixels', help=text, **number_of)
     add_score(parser)
     add_model_arguments(parser)
     return parser.parse_args(argv)
@@ -119,7 +116,10 @@ def offered(args):
     configs.sort(key=lambda x: Path(x[1]).parent not in run)
     if args.images:
         return configs, checkpoints, find_files('--images', args.images, IMAGES)
-    data = test_dataset(load_config(configs[0][1]))
+    try:
+        data = test_dataset(load_config(configs[0][1]))
+    except ValueError:  # it has none
+        return configs, checkpoints, []
     prefix = data.get('data_prefix') or ''
     if isinstance(prefix, dict):  # the first is that of images
         prefix = next(iter(prefix.values()))
@@ -238,23 +238,20 @@ def make_page(gradio, args):
             [x.describe(blocks=measure_frequencies(x, path)) for x in subjects]
         )
 
+    def dropdown(offers, model, label, name):
+        first = offers[0][1] if offers and not model else NONE
+        options = dict(value=first, label=label, elem_id=f'{name}{model}')
+        return gradio.Dropdown([(NONE, NONE), *offers], **options)
+
     theme = gradio.themes.Default(font='system-ui', font_mono='monospace')
     with gradio.Blocks(theme, css=CSS, title='mmlinattn', fill_width=True) as page:
-        gradio.Markdown(
-            '# What models predict, and what their attentions look at\n'
-            'Choose models, then a picture. Click the picture to see what the '
-            'attention of each layer gives to that place.'
-        )
+        gradio.Markdown(TITLE)
         view = gradio.State()
         with gradio.Row():
             with gradio.Column():
-                picture = gradio.Image(
-                    show_label=False,  # it would hide a corner
-                    interactive=False,
-                    format='png',
-                    show_download_button=False,
-                    elem_id='picture',
-                )
+                # a label would hide a corner
+                shown = dict(show_label=False, show_download_button=False, format='png')
+                picture = gradio.Image(interactive=False, elem_id='picture', **shown)
                 upload = gradio.UploadButton('Upload a picture', elem_id='upload')
                 gradio.Markdown(
                     f'{", ".join(FORMATS)}, up to {args.max_megapixels:g} megapixels '
@@ -268,26 +265,14 @@ def make_page(gradio, args):
                 models = []
                 for i in range(MODELS):
                     with gradio.Row():
-                        models += [
-                            gradio.Dropdown(
-                                [('-', NONE), *configs],
-                                value=NONE if i else configs[0][1],
-                                label=f'Model {i + 1}',
-                                elem_id=f'config{i + 1}',
-                            ),
-                            gradio.Dropdown(
-                                [('none: random weights', NONE), *checkpoints],
-                                value=checkpoints[0][1] if checkpoints[i:] else NONE,
-                                label='Checkpoint',
-                                elem_id=f'checkpoint{i + 1}',
-                            ),
-                        ]
+                        models.append(dropdown(configs, i, 'Model', 'config'))
+                        text = 'Weights (none: random)'
+                        models.append(dropdown(checkpoints, i, text, 'checkpoint'))
                 text = 'Lowest score that is drawn'
                 score = gradio.Slider(0, 1, args.score, label=text, elem_id='score')
                 with gradio.Row():
-                    predicts = gradio.Button(
-                        'Predict', variant='primary', elem_id='predict'
-                    )
+                    options = dict(variant='primary', elem_id='predict')
+                    predicts = gradio.Button('Predict', **options)
                     curves = gradio.Button('Frequency curves', elem_id='curves')
         predictions = gradio.Gallery(
             label='Predictions', columns=MODELS, format='png', elem_id='predictions'

@@ -15,8 +15,6 @@ from mmengine.config import DictAction
 
 from mmlinattn.utils.files import MARK
 
-# Of figures; PDF and SVG have text as text.
-FORMATS = ('png', 'pdf', 'svg')
 # What our checks raise; other errors are not the user's.
 INPUT_ERRORS = (ImportError, KeyError, OSError, ValueError)
 
@@ -108,17 +106,6 @@ def _output(text: str) -> Path:
     raise ArgumentTypeError(
         f'{text!r} can not be written: {str(there)!r} is a file, or you have no '
         'permission for it'
-    )
-
-
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that names formats of figures."""
-    parser.add_argument(
-        '--format',
-        nargs='+',
-        choices=FORMATS,
-        default=['png'],
-        help='of figures, one or several (default: png)',
     )
 
 
