@@ -285,7 +285,8 @@ def make_page(gradio, args):
         options = dict(api_name=False, concurrency_id='models', concurrency_limit=1)
         shown = [picture, view, predictions, attention, frequencies]
         upload.upload(show, upload, shown, **options)
-        chosen.select(show, chosen, shown, **options)
+        upload.upload(lambda: None, outputs=chosen, **options)  # chosen once more
+        chosen.input(show, chosen, shown, **options)
         inputs = [view, *models]
         predicting = dict(options, inputs=[score, *inputs], outputs=predictions)
         predicts.click(show_predictions, **predicting)
