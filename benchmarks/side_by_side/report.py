@@ -12,6 +12,7 @@ from mmlinattn.utils.files import whole_file
 from .cases import size
 from .timing import summary
 
+FORMATS = ('png', 'pdf', 'svg')
 METHOD = """Ratios are over what "over" names, in the same round or the latest one \
 that it took part in, and the median of the rounds; times are medians too, and both \
 come with their quartiles. Memory is the peak of one step, in a process of its own, \
@@ -164,6 +165,14 @@ def growth_tables(curves):
         titles = ['attention', *(f'N = {n:,}' for n in tokens), 'exponent']
         tables.append(f'{case}, {step}: memory, MiB\n\n{markdown(titles, lines)}')
     return '\n\n'.join(tables)
+
+
+def add_format(parser):
+    """Adds the option that names formats of figures."""
+    text = 'of figures, one or several (default: png)'
+    parser.add_argument(
+        '--format', nargs='+', choices=FORMATS, default=['png'], help=text
+    )
 
 
 def write_json(path, record, depth=2):
