@@ -3,14 +3,15 @@
     new_config.py --data my/coco --task det --backbone softpp-t --out mine.py
 
 --task  what is in the folder --data
-det     COCO files (*.json), or VOC files (*.xml); with outlines for masks
-seg     photos, and in other folders label maps of the same names, an id in each pixel
+det     COCO files (*.json) or VOC files (*.xml); with outlines, masks are learned, too
+seg     photos, and label maps of the same names in folders with label, mask, annot, seg
+        or gt in their names: one channel, an id in each pixel, 255 where there is none
 cls     photos in one folder for each class
 
-Folders or files may be called train, val and test, and lists of names train.txt, val.txt
-and test.txt; where there is no validation set, every fifth photo makes one. The config
-inherits ours, and says in comments what it was made from. Lists of photos and labels are
-written beside it, in a folder of its name and '_data'; your own files stay as they are.
+Folders or files with train, val or test in their names make the splits, or lists that
+are called train.txt, val.txt and test.txt; without any, every fifth photo is held back.
+The config inherits one of ours; what it reads is written to a folder beside it, of its
+name and _data. Your own files stay as they are.
 """
 
 import math
@@ -23,144 +24,91 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
 
-from mmlinattn_tools.cli import (
-    INPUT_ERRORS,
-    Parser,
-    add_overwrite,
-    errors_in_one_line,
-    number,
-    output_file,
-    protect,
+from mmlinattn_tools import cli
+from mmlinattn_tools.own_data import ENDING, OwnData
+
+# how names of our configs end, the number of classes that they have, the usual method
+BASES = dict(
+    det=('_coco', 80, 'retinanet'),
+    seg=('_ade20k-512x512', 150, 'upernet'),
+    cls=('_in1k', 1000, 'classifier'),
 )
-from mmlinattn_tools.own_data import read_data
+# sides of photos: the longest, and the least that the short one is
+SIDES, SHORTEST = dict(det=(1333, 800), seg=(2048, 512), cls=(10**5, 224)), 128
+# megapixels in a batch on a CPU and for each GB of a GPU, and the most photos
+BATCHES = dict(det=(0.7, 0.2, 16), seg=(0.7, 0.2, 16), cls=(1.6, 0.5, 128))
+ITERATIONS, EPOCHS = 4000, (12, 100)
 
-# how the names of configs end whose model is taken, and methods that are the default
-ENDS = dict(det='_coco', seg='_ade20k-512x512', cls='_in1k')
-METHODS = dict(det='retinanet', seg='upernet', cls='classifier')
-SHORT = dict(det=800, seg=512, cls=224)  # the longest that a photo's short side gets
-SHORTEST, LONG = 128, 1333
-ITERATIONS, EPOCHS = 4000, (12, 100)  # a run's length
-# megapixels in a batch: on a CPU, and for each GB of a GPU
-ON_CPU, ON_GPU = dict(det=0.6, seg=0.6, cls=1.6), dict(det=0.2, seg=0.2, cls=0.5)
-BATCH = dict(det=16, seg=16, cls=128)
+CONFIG = '''"""{method} with {backbone}; photos: {counts}.
 
-CONFIG = '''"""{title}
-
-Written by new_config.py, and yours to change.
+Written by new_config.py; every line is yours to change.
 """
 
 _base_ = {base!r}
 
-# what the backbone starts from; None: it learns from scratch
+# what the backbone starts from; None: from scratch
 pretrained = {pretrained!r}
 
-classes = {classes!r}
+classes = {data.classes!r}
 num_classes = len(classes)
 model = {model}
 
-# {seen} photos, of {width} x {height} pixels in the middle
+# photos of {width:g} x {height:g} pixels (medians)
 scale = {scale}
-{pipelines}
 lists = {lists!r}
-dataset = {dataset}
-batch_size = {batch}  # on each device, of which there {devices}
-workers = dict(num_workers={workers}, persistent_workers=True)
+{parts}
+batch_size = {batch}  # photos on each device; there {are}
+loader = dict(num_workers={workers}, persistent_workers=True, _delete_=True)
 train_dataloader = dict(
-    _delete_=True,
+    loader,
     batch_size=batch_size,
+    drop_last=True,
     sampler=dict(type='DefaultSampler', shuffle=True),
-    dataset=dict(dataset, ann_file=lists + 'train{ending}', pipeline=train_pipeline),
-    **workers,
+    dataset=dict(data, ann_file=lists + 'train.{ending}', pipeline=train_pipeline),
 )
-val_dataloader = dict(
-    _delete_=True,
-    batch_size={test_batch},
-    sampler=dict(type='DefaultSampler', shuffle=False),
-    dataset=dict(
-        dataset,
-        ann_file=lists + 'val{ending}',
-        pipeline=test_pipeline,
-        test_mode=True,
-    ),
-    **workers,
-)
-test_dataloader = dict(
-    val_dataloader,
-    dataset=dict(val_dataloader['dataset'], ann_file=lists + 'test{ending}'),
-)
-{evaluators}
+in_order = dict(type='DefaultSampler', shuffle=False)
+loader.update(batch_size={test_batch}, sampler=in_order)
+data.update(pipeline=test_pipeline, test_mode=True)
+val_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'val.{ending}'))
+test_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'test.{ending}'))
 
-epochs = {epochs}
-iterations = epochs * {per_epoch}  # {num} photos in batches
+epochs, val_interval = {epochs}, {val_interval}
+iterations = epochs * {per_epoch}
 warmup = min(500, iterations // 10)
-val_interval = {interval}  # epochs
-train_cfg = dict(
-    _delete_=True, by_epoch=True, max_epochs=epochs, val_interval=val_interval
-)
-# the {base_lr:g} of a batch of {base_batch}, times the root of this batch's share of it
-optim_wrapper = dict(optimizer=dict(lr={lr:.2g}){clip})
+train_cfg = dict(by_epoch=True, max_epochs=epochs, val_interval=val_interval)
+train_cfg.update(_delete_=True)
+# AdamW; {base_lr:g} is for {base_batch} photos, and follows the root of their number
+optim_wrapper = dict(optimizer=dict(lr={lr:.2g}), clip_grad=dict(max_norm={clip}))
 param_scheduler = [
-    dict(type='LinearLR', start_factor=0.001, by_epoch=False, begin=0, end=warmup),
-    dict(
-        type='CosineAnnealingLR',
-        by_epoch=False,
-        begin=warmup,
-        end=iterations,
-        T_max=iterations - warmup,
-        eta_min_ratio=0.01,
-    ),
+    dict(type='LinearLR', start_factor=0.001, by_epoch=False, end=warmup),
+    dict(type='CosineAnnealingLR', by_epoch=False, begin=warmup, end=iterations),
 ]
-auto_scale_lr = dict(enable=False, base_batch_size={total_batch})
-
+auto_scale_lr = dict(enable=False, base_batch_size={all_batch})
 default_hooks = dict(
-    checkpoint=dict(
-        by_epoch=True,
-        interval=val_interval,
-        max_keep_ckpts=1,
-        save_best={metric!r},
-        rule='greater',
-    ),
+    checkpoint=dict(by_epoch=True, interval=val_interval, max_keep_ckpts=1, **best),
     logger=dict(interval=10, log_metric_by_epoch=True),
-    visualization=dict({drawing}),  # pictures in vis_data/vis_image
-    pretrained=dict(head=False, warn=True),
+    visualization=drawing,  # pictures in vis_data/vis_image
+    pretrained=dict(warn=True, head=False),
 )
 custom_hooks = []
 log_processor = dict(by_epoch=True, window_size=10)
 '''
-DETECTION = dict(
-    pipelines='''train_pipeline = [
-    dict(type='LoadImageFromFile'),
-    dict(type='LoadAnnotations', with_bbox=True, with_mask={masks}),
-    dict(type='Resize', scale=scale, keep_ratio=True),
-    dict(type='RandomFlip', prob=0.5),
-    dict(type='PackDetInputs'),
-]
-test_pipeline = [
-    dict(type='LoadImageFromFile'),
-    dict(type='Resize', scale=scale, keep_ratio=True),
-    dict(type='LoadAnnotations', with_bbox=True, with_mask={masks}),
-    dict(
-        type='PackDetInputs',
-        meta_keys=('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor'),
-    ),
-]
-''',
-    dataset='''dict(
-    type='CocoDataset',
-    data_root={data!r},
-    data_prefix=dict(img=''),
-    metainfo=dict(classes=classes),
-    filter_cfg=dict(filter_empty_gt=True),
-)''',
-    evaluators="""val_evaluator = dict(
-    _delete_=True, type='CocoMetric', ann_file=lists + 'val.json', metric={metrics}
-)
-test_evaluator = dict(val_evaluator, ann_file=lists + 'test.json')""",
-    drawing='draw=True, interval=10, score_thr=0.3',
-    ending='.json',
-)
-SEGMENTATION = dict(
-    pipelines="""crop_size = ({crop[1]}, {crop[0]})
+PARTS = dict(
+    det="""load = dict(type='LoadAnnotations', with_bbox=True, with_mask={masks})
+resize = dict(type='Resize', scale=scale, keep_ratio=True)
+keys = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor')
+flip, pack = dict(type='RandomFlip', prob=0.5), dict(type='PackDetInputs')
+train_pipeline = [dict(type='LoadImageFromFile'), load, resize, flip, pack]
+pack = dict(pack, meta_keys=keys)
+test_pipeline = [dict(type='LoadImageFromFile'), resize, load, pack]
+data = dict(type='CocoDataset', data_root={root!r}, data_prefix=dict(img=''))
+data.update(metainfo=dict(classes=classes))
+val_evaluator = dict(ann_file=lists + 'val.json')
+test_evaluator = dict(ann_file=lists + 'test.json')
+best = dict(save_best='coco/bbox_mAP', rule='greater')
+drawing = dict(draw=True, interval=10, score_thr=0.3)""",
+    seg="""crop_size = {crop}
+model.update(data_preprocessor=dict(size=crop_size))
 train_pipeline = [
     dict(type='LoadImageFromFile'),
     dict(type='LoadAnnotations'),
@@ -176,25 +124,16 @@ test_pipeline = [
     dict(type='LoadAnnotations'),
     dict(type='PackSegInputs'),
 ]
-""",
-    dataset='''dict(
-    type='BaseSegDataset',
-    data_root={data!r},
-    data_prefix=dict(img_path='', seg_map_path=lists + 'labels'),
-    img_suffix='',
-    metainfo=dict(classes=classes),
-)''',
-    evaluators="""val_evaluator = dict(_delete_=True, type='IoUMetric', iou_metrics=['mIoU'])
-test_evaluator = val_evaluator""",
-    drawing='draw=True, interval=10',
-    ending='.txt',
-)
-CLASSIFICATION = dict(
-    pipelines="""data_preprocessor = dict(num_classes=num_classes)
+data = dict(type='BaseSegDataset', data_root={root!r}, img_suffix='')
+data.update(data_prefix=dict(img_path='', seg_map_path=lists + 'labels'))
+data.update(metainfo=dict(classes=classes))
+best = dict(save_best='mIoU', rule='greater')
+drawing = dict(draw=True, interval=10)""",
+    cls="""data_preprocessor = dict(num_classes=num_classes)
 train_pipeline = [
     dict(type='LoadImageFromFile'),
     dict(type='RandomResizedCrop', scale=scale[1], crop_ratio_range=(0.35, 1.0)),
-    dict(type='RandomFlip', prob=0.5, direction='horizontal'),
+    dict(type='RandomFlip', prob=0.5),
     dict(type='ColorJitter', brightness=0.3, contrast=0.3, saturation=0.3),
     dict(type='PackInputs'),
 ]
@@ -204,107 +143,117 @@ test_pipeline = [
     dict(type='CenterCrop', crop_size=scale[1]),
     dict(type='PackInputs'),
 ]
-""",
-    dataset='''dict(
-    type='CustomDataset', data_root={data!r}, data_prefix='', classes=classes
-)''',
-    evaluators="""val_evaluator = dict(
-    _delete_=True, type='Accuracy', topk=(1, min(5, num_classes))
+data = dict(type='CustomDataset', data_root={root!r}, classes=classes)
+val_evaluator = test_evaluator = dict(topk=(1, min(5, num_classes)))
+best = dict(save_best='accuracy/top1', rule='greater')
+drawing = dict(enable=True, interval=10)""",
 )
-test_evaluator = val_evaluator""",
-    drawing='enable=True, interval=10',
-    ending='.txt',
-)
-PARTS = dict(det=DETECTION, seg=SEGMENTATION, cls=CLASSIFICATION)
 
 
 def parse_args(argv=None):
-    parser = Parser(description=__doc__)
+    parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     add('--data', type=Path, required=True, help='folder of photos and annotations')
-    add('--task', choices=PARTS, required=True, help='objects, areas, or whole photos')
-    text = 'as configs are named (default: %(default)s, which has public weights)'
+    add('--task', choices=BASES, required=True, help='objects, areas or whole photos')
+    text = 'as our configs are named (default: %(default)s, which has public weights)'
     add('--backbone', default='swin-t-elfatt', help=text)
-    text = 'retinanet, mask-rcnn, upernet or another method (default: by the annotations)'
-    add('--detector', help=text)
-    add('--out', type=output_file, required=True, help='the config to write, *.py')
-    text = 'names in the order of labels (default: those in the annotations)'
+    text = 'method, as our configs are named (default: by what is in the folder)'
+    add('--detector', metavar='METHOD', help=text)
+    add('--out', type=cli.output_file, required=True, help='config to write, NAME.py')
+    text = 'classes in the order of labels (default: those in the annotations)'
     add('--classes', nargs='+', metavar='NAME', help=text)
     text = 'ids in label maps of what has no label, besides 255'
-    add('--ignore', nargs='+', type=number(int, 0, 65535), default=[], help=text)
+    add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
     text = 'passes over the photos (default: by their number)'
-    add('--epochs', type=number(int, 1, 10**6), help=text)
-    text = "weights for the backbone, or 'none' (default: public ones, if there are any)"
-    add('--pretrained', help=text)
-    add_overwrite(parser)
+    add('--epochs', type=cli.number(int, 1, 10**6), help=text)
+    text = "weights of the backbone, or 'none' (default: public ones, where there are)"
+    add('--pretrained', metavar='PATH', help=text)
+    cli.add_overwrite(parser)
     return parser.parse_args(argv)
 
 
 def find_bases(task):
-    """Our configs by method and backbone, the shortest schedule of each."""
-    bases = {}
-    for path in (ROOT / 'configs').glob(f'*/*{ENDS[task]}.py'):
-        words = path.stem.split('_')
-        key = ('classifier', words[0]) if task == 'cls' else (words[0], words[1])
-        bases.setdefault(key, []).append(path)
-    return {
-        key: min(paths, key=lambda x: ('1x' not in x.stem, len(x.stem)))
-        for key, paths in bases.items()
-    }
-
-
-def choose_base(args, masks):
-    """The config to inherit."""
-    bases = find_bases(args.task)
-    methods = sorted({method for method, _ in bases})
-    method = args.detector or ('mask-rcnn' if masks else METHODS[args.task])
-    if method not in methods:
-        raise ValueError(f'--detector {method}: for {args.task}, {", ".join(methods)}')
-    backbones = sorted(backbone for x, backbone in bases if x == method)
-    if args.backbone not in backbones:
-        raise ValueError(f'--backbone {args.backbone}: {method} has {backbones}')
-    return bases[method, args.backbone]
-
-
-def public_weights(args, cfg):
-    """What the backbone of a config starts from."""
-    from mmlinattn.utils import load_config
-
-    if args.pretrained:
-        return None if args.pretrained == 'none' else args.pretrained
-    if args.task == 'cls':  # it trains from scratch, others with its backbone do not
-        for task in ('det', 'seg'):
-            for (_, backbone), path in find_bases(task).items():
-                if backbone == args.backbone:
-                    return load_config(str(path)).get('pretrained')
-    return cfg.get('pretrained')
+    """Our configs by method and backbone, of several the shortest schedule."""
+    found = {}
+    for path in (ROOT / 'configs').glob(f'*/*{BASES[task][0]}.py'):
+        words = ['classifier'] * (task == 'cls') + path.stem.split('_')
+        rank = '1x' not in path.stem, len(path.stem), path
+        found[tuple(words[:2])] = min(rank, found.get(tuple(words[:2]), rank))
+    return {key: path for key, (*_, path) in found.items()}
 
 
 def heads(node, old, place='_base_.model'):
-    """Source of what other classes change in the config of a model, or None."""
-    if isinstance(node, (list, tuple)):
-        if any(isinstance(x, dict) and 'num_classes' in x for x in node):
-            return f'[dict(x, num_classes=num_classes) for x in {place}]'
-        return None
+    """Source of what other classes change in a model's config, '' for nothing."""
     found = {}
-    for key, value in node.items():
-        if key in ('num_classes', 'num_things_classes') and value == old:
+    for key, x in node.items():
+        where = f'{place}.{key}'
+        if key in ('num_classes', 'num_things_classes') and x == old:
             found[key] = 'num_classes'
-        elif key == 'class_weight' and isinstance(value, list) and len(value) == old + 1:
-            found[key] = f'[1.0] * num_classes + [{value[-1]}]'
-        elif isinstance(value, (dict, list, tuple)):
-            found[key] = heads(value, old, f'{place}.{key}')
-    return call({key: text for key, text in found.items() if text})
-
-
-def call(items):
-    """Source of a dict, or None for an empty one."""
-    text = ', '.join(f'{key}={text}' for key, text in items.items())
+        elif key == 'class_weight' and isinstance(x, list) and len(x) == old + 1:
+            found[key] = f'[*[1.0] * num_classes, {x[-1]}]'
+        elif isinstance(x, dict):
+            found[key] = heads(x, old, where)
+        elif isinstance(x, list) and "'num_classes'" in str(x):
+            found[key] = f'[dict(x, num_classes=num_classes) for x in {where}]'
+    text = ', '.join(f'{key}={x}' for key, x in found.items() if x)
     return text and f'dict({text})'
 
 
-def devices():
-    """The number of GPUs, or 1, and the GB of one, or 0."""
+def write_config(args, data, lists, devices, memory):
+    """The source of a config for a number of devices with so many GB (a CPU: 0)."""
+    from mmlinattn.utils import load_config
+
+    task, backbone, bases = args.task, args.backbone, find_bases(args.task)
+    method = args.detector or ('mask-rcnn' if data.masks else BASES[task][2])
+    if (method, backbone) not in bases:
+        near = [f'{x} {y}' for x, y in sorted(bases) if x == method or y == backbone]
+        near = near or sorted({x for x, _ in bases})
+        text = f'no config has --detector {method} and --backbone {backbone}'
+        raise ValueError(f'{text}, but {", ".join(near)}')
+    path = bases[method, backbone]
+    base, cfg = f'mmlinattn::{path.parent.name}/{path.name}', load_config(str(path))
+    masks = task == 'det' and 'segm' in cfg.val_evaluator.metric
+    if masks and not data.masks:
+        raise ValueError(f'--detector {method} needs outlines: there are only boxes')
+    pretrained = args.pretrained or cfg.get('pretrained')
+    if not pretrained and task == 'cls':  # what detectors with this backbone start from
+        others = {**find_bases('seg'), **find_bases('det')}
+        others = [path for (_, name), path in others.items() if name == backbone]
+        pretrained = others and load_config(str(others[-1])).get('pretrained')
+    pretrained = None if pretrained in ('none', []) else pretrained
+    model = heads(cfg.model, BASES[task][1])
+
+    photos = [photo for split in data.photos.values() for photo in split]
+    counts = ', '.join(f'{len(x)} for {split}' for split, x in data.photos.items())
+    width, height = (median(x) for x in zip(*(photo['size'] for photo in photos)))
+    (long, short), least = SIDES[task], min(width, height)
+    zoom = min(long / max(width, height), short / least, max(1, SHORTEST / least))
+    h, w = round(height * zoom), round(width * zoom)
+    scale, crop = (max(h, w), min(h, w)), (min(h, short), min(w, short))
+
+    on_cpu, on_gpu, most = BATCHES[task]
+    room = (memory * on_gpu or on_cpu) * 1e6 / (scale[1] * scale[task != 'cls'])
+    num = len(data.photos['train']) // devices
+    batch = int(min(room, most if memory else most / 4, num / 8))
+    batch = max(batch, 1 if task == 'det' else 2)  # BatchNorm needs two values
+    test_batch, all_batch = batch if task == 'cls' else 1, batch * devices
+    per_epoch = max(1, num // batch)
+    epochs = args.epochs or min(max(ITERATIONS // per_epoch, EPOCHS[0]), EPOCHS[1])
+    val_interval = max(1, epochs // 12)
+    base_batch = cfg.auto_scale_lr.base_batch_size
+    base_lr = cfg.optim_wrapper.optimizer.lr
+    lr = base_lr * math.sqrt(all_batch / base_batch)
+    clip = (cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0)
+    workers = max(1, min(4, (os.cpu_count() or 1) // 2 // devices))
+    are = f'are {devices}' if devices > 1 else 'is one'
+    ending = ENDING[task]
+    root, lists = (f'{x.resolve().as_posix()}/' for x in (args.data, lists))
+    parts = PARTS[task].format(**locals())
+    return CONFIG.format(**locals())
+
+
+def find_devices():
+    """The number of GPUs and the GB of the first; (1, 0) for a CPU."""
     import torch
 
     if not torch.cuda.is_available():
@@ -313,88 +262,28 @@ def devices():
     return torch.cuda.device_count(), memory / 2**30
 
 
-def write_config(args, found, lists):
-    """The source of the config, and remarks."""
-    from mmlinattn.utils import load_config
-
-    task, num = args.task, len(found.photos['train'])
-    path = choose_base(args, found.masks)
-    cfg = load_config(str(path))
-    evaluator = cfg.val_evaluator
-    metrics = evaluator.get('metric', 'bbox') if isinstance(evaluator, dict) else 'bbox'
-    masks = task == 'det' and 'segm' in metrics
-    if masks and not found.masks:
-        raise ValueError(
-            f'--detector {args.detector} learns masks, and the annotations have boxes '
-            'alone: --detector retinanet'
-        )
-    old = dict(det=80, seg=150, cls=1000)[task]
-    model = heads(cfg.model, old)
-    every = [x.size for photos in found.photos.values() for x in photos]
-    width, height = (round(median(sides)) for sides in zip(*every))
-    shrink = min(width, height) / min(SHORT[task], max(SHORTEST, min(width, height)))
-    if task == 'det':
-        shrink = max(shrink, max(width, height) / LONG)
-    scale = sorted((round(width / shrink), round(height / shrink)), reverse=True)
-    crop = [min(SHORT[task], round(side / shrink)) for side in (width, height)]
-    if task == 'seg':
-        model = model[:-1] + f', data_preprocessor=dict(size=({crop[1]}, {crop[0]})))'
-
-    num_devices, memory = devices()
-    area = (scale[1] ** 2 if task == 'cls' else scale[0] * scale[1]) / 1e6
-    room = memory * ON_GPU[task] if memory else ON_CPU[task]
-    most = min(BATCH[task] if memory else BATCH[task] // 4, num // num_devices // 8)
-    batch = max(1 if task == 'det' else 2, min(most, int(room / area)))
-    per_epoch = math.ceil(num / batch / num_devices)
-    epochs = args.epochs or min(max(ITERATIONS // per_epoch, EPOCHS[0]), EPOCHS[1])
-    base_lr = cfg.optim_wrapper.optimizer.lr
-    base_batch = cfg.auto_scale_lr.base_batch_size
-    lr = base_lr * math.sqrt(batch * num_devices / base_batch)
-    values = dict(
-        title=f'{path.stem.partition("_")[0]} ... ',
-        base=f'mmlinattn::{path.parent.name}/{path.name}',
-        pretrained=public_weights(args, cfg),
-        classes=found.classes,
-        model=model,
-        seen=len(every),
-        width=width,
-        height=height,
-        scale=tuple(scale),
-        crop=crop,
-        data=f'{args.data.resolve().as_posix()}/',
-        lists=f'{lists.resolve().as_posix()}/',
-        batch=batch,
-        test_batch=batch if task == 'cls' else 1,
-        devices='is one' if num_devices == 1 else f'are {num_devices}',
-        workers=max(1, min(4, (os.cpu_count() or 1) // num_devices // 2)),
-        epochs=epochs,
-        per_epoch=per_epoch,
-        num=num,
-        interval=max(1, epochs // 12),
-        base_lr=base_lr,
-        base_batch=base_batch,
-        lr=lr,
-        total_batch=batch * num_devices,
-        clip='' if cfg.optim_wrapper.get('clip_grad') else ', clip_grad=dict(max_norm=1.0)',
-        masks=masks,
-        metrics=metrics if isinstance(metrics, list) else [metrics],
-        metric=dict(det='coco/bbox_mAP', seg='mIoU', cls='accuracy/top1')[task],
-    )
-    parts = {key: text.format(**values) for key, text in PARTS[task].items()}
-    return CONFIG.format(**{**values, **parts})
-
-
 def main(argv=None):
     args = parse_args(argv)
-    with errors_in_one_line(*INPUT_ERRORS):
-        if args.out.suffix != '.py':
-            raise ValueError(f'--out {args.out} must end in .py')
-        lists = args.out.with_name(f'{args.out.stem}_data')
-        protect(args, args.out, lists)
-        found = read_data(args.data, args.task, args.classes, args.ignore, lists)
-        args.out.write_text(write_config(args, found, lists), 'utf-8')
-    for note in found.notes:
-        print(f'{parser_name()}: {note}')
+    out, lists = args.out, args.out.with_name(f'{args.out.stem}_data')
+    with cli.errors_in_one_line(*cli.INPUT_ERRORS):
+        if out.suffix != '.py':
+            raise ValueError(f'--out {out}: the name of a config ends in .py')
+        cli.protect(args, out, lists)
+        data = OwnData(args.data, args.task, args.classes, args.ignore)
+        devices, memory = find_devices()
+        text = write_config(args, data, lists, devices, memory)
+        shutil.rmtree(lists, ignore_errors=True)
+        data.write(lists)
+        out.write_text(text, 'utf-8')
+    for note in [*data.notes, text[3:].partition('\n')[0]]:
+        print(f'new_config.py: {note}')
+    print(f'new_config.py: {len(data.classes)} classes: {", ".join(data.classes)}')
+    tools, best = os.path.relpath(ROOT / 'tools'), f'work_dirs/{out.stem}/best_*.pth'
+    train = f'bash {tools}/dist_train.sh {out} {devices}'
+    print(train if devices > 1 else f'python {tools}/train.py {out}')
+    print(f'python {tools}/test.py {out} {best}')
+    look = f'{tools}/analysis_tools/compare_predictions.py'
+    print(f'python {look} {out} --checkpoint {best} --image PHOTOS')
 
 
 if __name__ == '__main__':

@@ -1,6 +1,8 @@
-"""Reads folders of photos with annotations, and writes lists that configs take.
+"""Reads folders of photos with annotations, and writes the lists that configs take.
 
-Legend: (W, H) size of a photo in pixels.
+A photo is a dict: `path`, `split` (or None), `size` (W, H) in pixels, `names` of the
+classes in it, and its labels: `objects` as COCO has them (det), or `map`, the path of
+its label map (seg).
 """
 
 import json
@@ -8,10 +10,8 @@ import os
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any, Optional
 from xml.etree import ElementTree
 
 import numpy as np
@@ -19,398 +19,248 @@ from PIL import Image
 from rich.progress import track
 
 ENDINGS = {'.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp'}
-SPLITS = ('train', 'val', 'test')
 SPLIT = re.compile(r'(?<![a-z])(train|val|test)')  # instances_train2017, validation
-LABELS = re.compile('annot|ann_|label|mask|seg|gt')  # in names of folders
-HELD_BACK = 5  # where no photos are named for validation, every fifth one
+MAPS = re.compile('annot|ann_|label|mask|seg|gt')  # in names of folders
+COCO = {'images', 'annotations', 'categories'}
+CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
+HELD_BACK = 5  # where nothing is named for validation: every fifth photo
 UNLABELED = 255
+ENDING = dict(det='json', seg='txt', cls='txt')  # of what is written
 
 
-@dataclass
-class Photo:
-    """A photo and what its annotations say."""
-
-    path: Path
-    split: Optional[str]
-    target: Any  # objects: dicts with `name`, `bbox`, ...; a label map; or a class
-    size: tuple[int, int] = (0, 0)
-
-
-@dataclass
 class OwnData:
-    """A data set: its photos by split, classes in the order of labels, and remarks."""
-
-    photos: dict[str, list[Photo]]
-    classes: list[str]
-    masks: bool = False  # every object has an outline
-    notes: list[str] = field(default_factory=list)
-
-
-def read_data(
-    data: Path, task: str, names: Optional[list[str]], ignore: Iterable[int], out: Path
-) -> OwnData:
-    """Reads a folder, and writes ``train``, ``val`` and ``test`` lists for a config.
-
-    Args:
-        data (Path): COCO files or VOC files (det), photos and label maps (seg), or one
-            folder per class (cls), in any arrangement of folders for the splits.
-        task (str): 'det', 'seg' or 'cls'.
-        names (list[str], optional): Classes in the order of labels. Default: those found.
-        ignore (Iterable[int]): Ids in label maps of pixels without a label.
-        out (Path): Folder for what is written: COCO files for det, and lists of photos
-            otherwise, with label maps in `labels` for seg.
+    """A data set as users have it: ``photos`` by split, ``classes`` in the order of
+    labels, ``masks``, whether all objects have outlines, and ``notes``, lines on what
+    was decided.
 
     Raises:
-        FileNotFoundError: If a photo is missing, or there are no annotations.
-        ValueError: If annotations contradict themselves or ``names``.
+        OSError: If photos or annotations are missing, or can't be read.
+        ValueError: If annotations contradict themselves, or ``names``.
     """
-    files = [x for x in sorted(data.rglob('*')) if x.suffix.lower() in ENDINGS]
-    if not files:
-        raise FileNotFoundError(f'--data {data}: there are no photos in it')
-    found = OwnData({}, [])
-    photos = dict(det=read_boxes, seg=read_label_maps, cls=read_folders)[task](
-        data, Index(data, files), found.notes
-    )
-    found.photos = split_photos(data, photos, found.notes, task)
-    chosen = [photo for part in found.photos.values() for photo in part]
-    few = chosen if task != 'cls' else chosen[:: max(1, len(chosen) // 500)]
-    for photo in track(few, 'photos', transient=True):
-        photo.size = size_of(photo.path)
-    for photo in chosen:
-        photo.size = photo.size if any(photo.size) else few[0].size
-    out.mkdir(parents=True, exist_ok=True)
-    write = dict(det=write_boxes, seg=write_label_maps, cls=write_classes)[task]
-    write(data, found, names, {*ignore}, out)
-    return found
 
-
-class Index:
-    """The photos below a folder, by the stems of their names."""
-
-    def __init__(self, data: Path, files: Sequence[Path]) -> None:
-        self.data, self.files = data, files
-        self.stems: dict[str, list[Path]] = defaultdict(list)
-        for path in files:
+    def __init__(self, data, task, names=None, ignore=()):
+        self.data, self.task, self.notes = data, task, []
+        self.files = sorted(x for x in data.rglob('*') if x.suffix.lower() in ENDINGS)
+        self.stems = defaultdict(list)
+        for path in self.files:
             self.stems[path.stem].append(path)
+        photos = list(getattr(self, f'read_{task}')())
+        missing = [x['name'] for x in photos if x['path'] is None]
+        if missing or not photos:
+            text = f'--data {data}: there is nothing for --task {task}, see --help'
+            if missing:
+                text = f'{len(missing)} of {len(photos)} photos with annotations are '
+                text += f'missing in {data}, such as {missing[0]}'
+            raise FileNotFoundError(text)
+        if len({(x['path'], x['split']) for x in photos}) < len(photos):
+            raise ValueError(f'--data {data}: several files annotate the same photos')
+        self.photos = self.split(photos)
+        for photo in track([*chain(*self.photos.values())], 'photos', transient=True):
+            with Image.open(photo['path']) as image:
+                turned = image.getexif().get(0x0112, 1) > 4  # the camera's orientation
+                photo['size'] = image.size[::-1] if turned else image.size
+        self.classes = (self.find_ids if task == 'seg' else self.choose)(names, ignore)
+        labels = chain(*(x.get('objects', ()) for x in chain(*self.photos.values())))
+        self.masks = task == 'det' and all(x.get('segmentation') for x in labels)
 
-    def split_of(self, path: Path) -> Optional[str]:
+    def split_of(self, path):
         """The split that a path below the folder names, if any."""
         found = SPLIT.findall(path.relative_to(self.data).as_posix().lower())
         return found[-1] if found else None
 
-    def find(self, name: str, near: Path) -> Optional[Path]:
-        """The photo of that name that is of the split of a file, and nearest to it."""
+    def photo(self, name, near, **labels):
+        """A photo by its name; of several ones that of the split of the place where its
+        annotation is, or else the nearest to it."""
         split = self.split_of(near)
-        return max(
-            (x for x in self.stems[Path(name).stem] if f'/{x}'.endswith(f'/{name}')),
+        path = max(
+            self.stems.get(Path(name).stem, ()),
             key=lambda x: (
+                x.as_posix().endswith(f'/{name}'),
                 self.split_of(x.parent) == split,
                 len(os.path.commonpath([x, near])),
             ),
             default=None,
         )
+        split = split or (path and self.split_of(path.parent))
+        names = [x['name'] for x in labels.get('objects', ())]
+        return dict(labels, path=path, name=name, split=split, names=names)
 
+    def read_det(self):
+        """Photos and objects of COCO files and of VOC files."""
+        for path in sorted(self.data.rglob('*.json')):
+            content = parsed(path, json.load)
+            # of people, COCO has keypoints in files beside
+            if 'keypoints' in path.name or not isinstance(content, dict):
+                continue
+            if content.keys() >= COCO:
+                yield from self.read_coco(path, content)
+        for path in sorted(self.data.rglob('*.xml')):
+            root, objects = parsed(path, ElementTree.parse).getroot(), []
+            for x in root.iter('object'):
+                x1, y1, x2, y2 = (float(x.findtext(f'bndbox/{key}')) for key in CORNERS)
+                box = [x1, y1, x2 - x1, y2 - y1]
+                objects.append(dict(bbox=box, name=x.findtext('name')))
+            if root.tag == 'annotation':
+                yield self.photo(f'{path.stem}.jpg', path.parent, objects=objects)
 
-def size_of(path: Path) -> tuple[int, int]:
-    """(W, H) as a viewer shows the photo."""
-    with Image.open(path) as image:
-        turned = image.getexif().get(0x0112, 1) > 4
-        return image.size[::-1] if turned else image.size
+    def read_coco(self, path, content):
+        names = {x['id']: x['name'] for x in content['categories']}
+        objects = {x['id']: [] for x in content['images']}
+        for x in content['annotations']:
+            image, category = x.get('image_id'), x.get('category_id')
+            if category not in names or image not in objects or 'bbox' not in x:
+                raise ValueError(
+                    f'{path}: annotation {x.get("id")} has no box, or is of an image '
+                    f'({image}) or a category ({category}) that is not there'
+                )
+            objects[image].append(dict(x, name=names[category]))
+        for x in content['images']:
+            yield self.photo(x['file_name'], path, objects=objects[x['id']])
 
+    def read_seg(self):
+        """Photos, and label maps of their names in folders of label maps."""
+        folder = {x: x.parent.relative_to(self.data).as_posix() for x in self.files}
+        maps = [x for x in self.files if MAPS.search(folder[x].lower())]
+        for path in maps:
+            self.stems[path.stem].remove(path)
+        for path in maps:
+            words = path.stem.split('_')  # a map may be called x_mask
+            stems = ('_'.join(words[:i]) for i in range(len(words), 0, -1))
+            stem = next(filter(self.stems.get, stems), path.stem)
+            yield self.photo(f'{stem}{path.suffix}', path.parent, map=path)
 
-def refuse_missing(missing: Sequence[Any], of: int, what: str) -> None:
-    """Raises an error if photos are missing."""
-    if missing:
-        raise FileNotFoundError(
-            f'{len(missing)} of {of} photos that {what} are missing, such as '
-            f'{str(missing[0])!r}'
+    def read_cls(self):
+        """Photos in folders that are named after classes."""
+        for path in self.files:
+            folders = path.parent.relative_to(self.data).parts
+            split = self.split_of(self.data / folders[0]) if folders[1:] else None
+            if folders:
+                yield dict(path=path, split=split, names=[folders[split is not None]])
+
+    def split(self, photos):
+        """Photos by split: as folders and files are named, as lists say, or drawn."""
+        parts, lists = dict(train=[], val=[], test=[]), {}
+        kind = 'Segmentation' if self.task == 'seg' else 'Main'  # of VOC's lists
+        for split in parts:
+            files = self.data.rglob(f'{split}.txt')
+            files = sorted(files, key=lambda x: (x.parent.name != kind, x))
+            lines = files[0].read_text('utf-8').splitlines() if files else ()
+            lists.update({Path(x.split()[0]).stem: split for x in lines if x.split()})
+        drawn = []
+        for photo in photos:
+            split = photo['split'] or lists.get(photo['path'].stem)
+            parts.get(split, drawn).append(photo)
+        if not any(parts.values()):
+            parts['train'], drawn = drawn, []
+        if drawn:
+            self.notes.append(f'left out, of no split: {len(drawn)} photos')
+        if not parts['val'] and parts['test']:
+            self.notes.append('no photos for validation: those for testing serve')
+            parts['val'] = parts['test']
+        elif not parts['val']:
+            self.notes.append(f'no photos for validation: every {HELD_BACK}th serves')
+            order = random.Random(0).sample(parts['train'], len(parts['train']))
+            order.sort(key=lambda photo: photo['names'])
+            parts['val'] = order[HELD_BACK - 1 :: HELD_BACK]
+            parts['train'] = [x for i, x in enumerate(order, 1) if i % HELD_BACK]
+        parts['test'] = parts['test'] or parts['val']
+        if not all(parts.values()):
+            found = ', '.join(f'{len(x)} for {split}' for split, x in parts.items())
+            raise ValueError(f'--data {self.data}: too few photos, {found}')
+        return parts
+
+    def choose(self, names, _):
+        """Classes: those that are given, or those of the training set."""
+        seen, every = (
+            Counter(chain(*(photo['names'] for photo in photos)))
+            for photos in (self.photos['train'], chain(*self.photos.values()))
         )
-
-
-# --------------------------------------------------------------------- reading
-def read_boxes(data: Path, index: Index, notes: list[str]) -> list[Photo]:
-    """Objects of COCO files, or else of VOC files."""
-    files: dict[Optional[str], list[Path]] = defaultdict(list)
-    contents = {}
-    for path in sorted(data.rglob('*.json')):
-        content = json.loads(path.read_text('utf-8'))
-        if isinstance(content, dict) and {'images', 'annotations'} <= content.keys():
-            if 'categories' in content:
-                contents[path] = content
-                files[index.split_of(path)].append(path)
-    photos = []
-    for split, paths in files.items():
-        named = [path for path in paths if 'instances' in path.name] or paths
-        if len(named) > 1:
-            shown = ', '.join(path.name for path in named)
-            raise ValueError(f'several COCO files are for {split or "all"}: {shown}')
-        photos += read_coco(named[0], contents[named[0]], split, index)
-    return photos or read_voc(data, index)
-
-
-def read_coco(
-    path: Path, content: dict, split: Optional[str], index: Index
-) -> list[Photo]:
-    """Photos and objects of one COCO file."""
-    names = {x['id']: x['name'] for x in content['categories']}
-    objects: dict[Any, list] = {x['id']: [] for x in content['images']}
-    for x in content['annotations']:
-        if x['category_id'] not in names or x['image_id'] not in objects:
+        classes = names or sorted(seen)
+        lacking = [name for name in classes if not seen[name]]
+        if lacking or not classes:
             raise ValueError(
-                f'{path}: annotation {x.get("id")} has category_id={x["category_id"]} '
-                f'and image_id={x["image_id"]}, of which one is not listed'
+                f'no photo for training has {", ".join(lacking) or "an object"}; '
+                f'their classes: {", ".join(sorted(seen)) or "none"}'
             )
-        kept = {key: x[key] for key in ('bbox', 'segmentation', 'iscrowd') if key in x}
-        objects[x['image_id']].append(dict(kept, name=names[x['category_id']]))
-    photos = [
-        Photo(index.find(x['file_name'], path), split, objects[x['id']])
-        for x in content['images']
-    ]
-    missing = [x['file_name'] for x, y in zip(content['images'], photos) if not y.path]
-    refuse_missing(missing, len(photos), f'{path} names')
-    return photos
+        left = every.keys() - {*classes}
+        if left:
+            self.notes.append(
+                f'left out, not of the classes: {", ".join(sorted(left))}'
+            )
+        for photos in self.photos.values():
+            for x in photos:
+                x['names'] = [name for name in x['names'] if name in classes]
+            if self.task == 'cls':
+                photos[:] = [x for x in photos if x['names']]
+        return classes
+
+    def find_ids(self, names, ignore):
+        """Classes of label maps; `table` then has the label of each id."""
+        photos = {x['map']: x for x in chain(*self.photos.values())}.values()
+        counts = np.zeros(2**16, int)
+        for photo in track(photos, 'label maps', transient=True):
+            counts += np.bincount(read_ids(photo).ravel(), minlength=2**16)
+        ids = {*counts.nonzero()[0].tolist()} - {*ignore}
+        if ids != {0, UNLABELED}:  # black and white, which are two classes
+            ids -= {UNLABELED}
+        if names and max(ids, default=0) < len(names):
+            ids = range(len(names))
+        if not ids or len(ids) != len(names or ids):
+            shares = [f'{i} ({counts[i] / counts.sum():.1%})' for i in sorted(ids)]
+            raise ValueError(
+                f'label maps have the ids {", ".join(shares)}, and --classes '
+                f'{len(names or ())} names: --ignore takes ids of what has no label'
+            )
+        if not names:
+            self.notes.append('label maps have no names: --classes gives them')
+        self.table = np.full(2**16, UNLABELED, np.uint8)
+        self.table[sorted(ids)] = range(len(ids))
+        return names or [f'class {i}' for i in sorted(ids)]
+
+    def write(self, out):
+        """Writes to a folder what configs read: a COCO file for each split, or a list
+        of photos with their labels, or beside their label maps."""
+        out.mkdir(parents=True, exist_ok=True)
+        label = {name: i for i, name in enumerate(self.classes)}
+        categories = [dict(id=i, name=name) for name, i in label.items()]
+        for split, photos in self.photos.items():
+            images, objects, lines = [], [], []
+            for photo in track(photos, split, transient=True):
+                name = photo['path'].relative_to(self.data).as_posix()
+                place = dict(zip(('width', 'height'), photo['size']), id=len(images))
+                images.append(dict(place, file_name=name))
+                for x in photo.get('objects', ()):
+                    if x['name'] in label:
+                        area = x['bbox'][2] * x['bbox'][3]
+                        x = {'area': area, 'iscrowd': 0, **x, 'image_id': place['id']}
+                        category = label[x['name']]
+                        objects.append(dict(x, id=len(objects), category_id=category))
+                if self.task == 'seg':
+                    path = out / 'labels' / f'{name}.png'
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    Image.fromarray(self.table[read_ids(photo)]).save(path)
+                lines.append(' '.join([name, *(str(label[x]) for x in photo['names'])]))
+            coco = dict(images=images, annotations=objects, categories=categories)
+            text = json.dumps(coco) if self.task == 'det' else '\n'.join(lines)
+            (out / f'{split}.{ENDING[self.task]}').write_text(text, 'utf-8')
 
 
-def read_voc(data: Path, index: Index) -> list[Photo]:
-    """Photos and objects of VOC files, one for each photo."""
-    photos, missing = [], []
-    for path in sorted(data.rglob('*.xml')):
-        root = ElementTree.parse(path).getroot()
-        if root.tag != 'annotation':
-            continue
-        own = index.stems.get(path.stem) and index.stems[path.stem][0].name
-        image = index.find(own or root.findtext('filename', ''), path)
-        objects = []
-        for x in root.iter('object'):
-            box = [float(x.findtext(f'bndbox/{k}')) for k in BOX]
-            box[2:] = box[2] - box[0], box[3] - box[1]
-            objects.append(dict(name=x.findtext('name', '').strip(), bbox=box))
-        if image is None:
-            missing.append(path.stem)
-        else:
-            split = index.split_of(image.parent) or index.split_of(path.parent)
-            photos.append(Photo(image, split, objects))
-    refuse_missing(missing, len(photos) + len(missing), f'*.xml of {data} name')
-    if not photos:
-        raise FileNotFoundError(
-            f'--data {data}: there are neither COCO files (*.json with images, '
-            'annotations and categories) nor VOC files (*.xml)'
-        )
-    return photos
+def parsed(path, parse):
+    """What a file holds."""
+    try:
+        with path.open('rb') as file:
+            return parse(file)
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f'{path}: {error}') from error
 
 
-BOX = ('xmin', 'ymin', 'xmax', 'ymax')
-
-
-def read_label_maps(data: Path, index: Index, notes: list[str]) -> list[Photo]:
-    """Photos, and label maps of the same names in other folders."""
-    maps = [
-        x
-        for x in index.files
-        if LABELS.search(x.parent.relative_to(data).as_posix().lower())
-    ]
-    for path in maps:
-        index.stems[path.stem].remove(path)
-    photos, missing = [], []
-    for path in maps:
-        stem = path.stem  # or with an ending such as _mask
-        while not index.stems.get(stem) and '_' in stem:
-            stem = stem.rpartition('_')[0]
-        names = {x.name for x in index.stems.get(stem, ())}
-        image = index.find(min(names), path) if names else None
-        if image is None:
-            missing.append(path)
-        else:
-            photos.append(Photo(image, index.split_of(image.parent), path))
-    refuse_missing(missing, len(maps), 'label maps are of')
-    if not photos:
-        raise FileNotFoundError(
-            f'--data {data}: there is no folder of label maps, whose name would have '
-            'annot, label, mask, seg or gt in it'
-        )
-    left = len(index.files) - len(maps) - len(photos)
-    if left:
-        notes.append(f'{left} photos have no label map: left out')
-    return photos
-
-
-def read_folders(data: Path, index: Index, notes: list[str]) -> list[Photo]:
-    """Photos in folders that have the names of classes."""
-    photos = []
-    for path in index.files:
-        folders = path.parent.relative_to(data).parts
-        split = index.split_of(data / folders[0]) if folders[1:] else None
-        if folders:
-            photos.append(Photo(path, split, folders[1 if split else 0]))
-    if not photos:
-        raise FileNotFoundError(f'--data {data}: there are no folders of classes')
-    return photos
-
-
-# --------------------------------------------------------------------- splits
-def split_photos(
-    data: Path, photos: Iterable[Photo], notes: list[str], task: str
-) -> dict[str, list[Photo]]:
-    """Photos for training, validation and testing: by the names of folders and files,
-    by lists such as VOC's ImageSets, or drawn."""
-    kind = dict(seg='Segmentation').get(task, 'Main')
-    lists = {}
-    for split in SPLITS:
-        paths = sorted(
-            data.rglob(f'{split}.txt'), key=lambda x: (x.parent.name != kind, x)
-        )
-        for line in paths[0].read_text('utf-8').split('\n') if paths else ():
-            if line.strip():
-                lists[Path(line.split()[0]).stem] = split
-    parts = defaultdict(list)
-    for photo in photos:
-        parts[photo.split or lists.get(photo.path.stem, 'none')].append(photo)
-    left = parts.pop('none', [])
-    if not parts:
-        parts['train'] = left
-    elif left:
-        notes.append(f'{len(left)} photos are in no split: left out')
-    if not parts['train']:
-        raise ValueError(f'--data {data}: there are no photos for training')
-    if not parts['val'] and parts['test']:
-        parts['val'] = parts['test']
-        notes.append('there is no validation set: the test set serves as one')
-    if not parts['val']:
-        drawn = random.Random(0).sample(parts['train'], len(parts['train']))
-        if task == 'cls':
-            drawn.sort(key=lambda photo: photo.target)
-        parts['val'] = drawn[::HELD_BACK]
-        parts['train'] = [x for i, x in enumerate(drawn) if i % HELD_BACK]
-        notes.append(
-            f'there is no validation set: every {HELD_BACK}th photo is drawn for it'
-        )
-    if not parts['train']:
-        raise ValueError(f'--data {data}: one photo is too few')
-    if not parts['test']:
-        parts['test'] = parts['val']
-    return {split: parts[split] for split in SPLITS}
-
-
-def choose_classes(
-    found: OwnData, counts: dict[str, Counter], names: Optional[list[str]]
-) -> None:
-    """Chooses the classes: the names that are given, or those of the training set."""
-    everywhere = sum(counts.values(), Counter())
-    unknown = [name for name in names or () if not everywhere[name]]
-    if unknown:
-        raise ValueError(
-            f'--classes {" ".join(unknown)}: there are none, only '
-            f'{", ".join(sorted(everywhere))}'
-        )
-    found.classes = names or sorted(counts['train'])
-    left = sorted(everywhere.keys() - {*found.classes})
-    if left:
-        notes_of = ', '.join(f'{name} ({everywhere[name]})' for name in left)
-        found.notes.append(f'left out, for they are not of the classes: {notes_of}')
-    rare = [name for name in found.classes if not counts['train'][name]]
-    if rare or not found.classes:
-        raise ValueError(f'the training set has no {", ".join(rare) or "annotations"}')
-
-
-# --------------------------------------------------------------------- writing
-def write_boxes(
-    data: Path, found: OwnData, names: Optional[list[str]], _: set, out: Path
-) -> None:
-    """Writes a COCO file for each split."""
-    counts = {
-        split: Counter(x['name'] for photo in photos for x in photo.target)
-        for split, photos in found.photos.items()
-    }
-    choose_classes(found, counts, names)
-    ids = {name: i + 1 for i, name in enumerate(found.classes)}
-    every, empty = [], 0
-    for split, photos in found.photos.items():
-        images, objects = [], []
-        for i, photo in enumerate(photos):
-            width, height = photo.size
-            name = photo.path.relative_to(data).as_posix()
-            images.append(dict(id=i, file_name=name, width=width, height=height))
-            for x in photo.target:
-                left, top, w, h = x['bbox']
-                inside = min(left + w, width) > left and min(top + h, height) > top
-                if x['name'] not in ids:
-                    continue
-                if w < 1 or h < 1 or not inside:
-                    empty += 1
-                    continue
-                extra = dict(iscrowd=x.get('iscrowd', 0), area=w * h)
-                place = dict(id=len(objects), image_id=i, category_id=ids[x['name']])
-                objects.append({**x, **extra, **place})
-        every += objects
-        categories = [dict(id=i, name=name) for name, i in ids.items()]
-        content = dict(images=images, annotations=objects, categories=categories)
-        (out / f'{split}.json').write_text(json.dumps(content), 'utf-8')
-    if empty:
-        found.notes.append(f'{empty} boxes are empty or outside of photos: left out')
-    found.masks = all(x.get('segmentation') for x in every)
-
-
-def write_label_maps(
-    data: Path, found: OwnData, names: Optional[list[str]], ignore: set, out: Path
-) -> None:
-    """Writes label maps with ids from 0 on, 255 without a label, and lists."""
-    counts, photos = np.zeros(2**16, int), {}
-    for split, part in found.photos.items():
-        photos.update({photo.path: photo for photo in part})
-        text = ''.join(f'{x.path.relative_to(data).as_posix()}\n' for x in part)
-        (out / f'{split}.txt').write_text(text, 'utf-8')
-    for photo in track(photos.values(), 'label maps', transient=True):
-        counts += np.bincount(read_ids(photo).ravel(), minlength=2**16)
-    ids = {int(i) for i in counts.nonzero()[0]} - ignore
-    if ids != {0, UNLABELED}:  # black and white
-        ids -= {UNLABELED}
-    if not names:
-        ids = sorted(ids)
-        names = [f'class {i}' for i in ids]
-        found.notes.append(f'classes are named after their ids: {", ".join(names)}')
-    elif max(ids) < len(names):
-        ids = range(len(names))
-    elif len(ids) != len(names):
-        share = {i: f'{i} ({counts[i] / counts.sum():.1%})' for i in sorted(ids)}
-        raise ValueError(
-            f'--classes names {len(names)} classes, and label maps have the ids '
-            f'{", ".join(share.values())}: give --ignore with those without a label'
-        )
-    found.classes = names
-    table = np.full(2**16, UNLABELED, np.uint8)
-    table[sorted(ids)] = range(len(names))
-    for path, photo in track(photos.items(), 'label maps', transient=True):
-        target = out / 'labels' / f'{path.relative_to(data)}.png'
-        target.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(table[read_ids(photo)]).save(target)
-
-
-def read_ids(photo: Photo) -> np.ndarray:
-    """A label map, (H, W)."""
-    with Image.open(photo.target) as image:
+def read_ids(photo):
+    """The label map of a photo, (H, W)."""
+    with Image.open(photo['map']) as image:
         ids = np.array(image).astype(int)
-    if ids.shape != photo.size[::-1]:
-        what = 'has colors' if ids.ndim > 2 else f'has {ids.shape[::-1]} pixels'
+    if ids.shape != photo['size'][::-1]:
         raise ValueError(
-            f'{photo.target}: it {what}; a label map has one id for each of the '
-            f'{photo.size} pixels of its photo'
+            f'{photo["map"]} is of shape {ids.shape}: a label map has one number for '
+            f'each pixel of its photo, {photo["size"][::-1]}'
         )
     return ids
-
-
-def write_classes(
-    data: Path, found: OwnData, names: Optional[list[str]], _: set, out: Path
-) -> None:
-    """Writes lists of photos and labels."""
-    counts = {
-        split: Counter(photo.target for photo in photos)
-        for split, photos in found.photos.items()
-    }
-    choose_classes(found, counts, names)
-    for split, photos in found.photos.items():
-        photos[:] = [photo for photo in photos if photo.target in found.classes]
-        lines = [
-            f'{x.path.relative_to(data).as_posix()} {found.classes.index(x.target)}\n'
-            for x in photos
-        ]
-        (out / f'{split}.txt').write_text(''.join(lines), 'utf-8')
