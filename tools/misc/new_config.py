@@ -74,7 +74,7 @@ test_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'test.{ending
 
 epochs, val_interval = {epochs}, {val_interval}
 iterations = epochs * {per_epoch}
-warmup = min(500, iterations // 10)
+warmup = min(500, iterations // 10 + 1)
 train_cfg = dict(by_epoch=True, max_epochs=epochs, val_interval=val_interval)
 train_cfg.update(_delete_=True)
 # AdamW; {base_lr:g} is for {base_batch} photos, and follows the root of their number
@@ -221,6 +221,8 @@ def write_config(args, data, lists, devices, memory):
         others = [path for (_, name), path in others.items() if name == backbone]
         pretrained = others and load_config(str(others[-1])).get('pretrained')
     pretrained = None if pretrained in ('none', []) else pretrained
+    if not pretrained:
+        data.notes.append('the backbone learns from scratch: that takes many photos')
     model = heads(cfg.model, BASES[task][1])
 
     photos = [photo for split in data.photos.values() for photo in split]
@@ -266,6 +268,8 @@ def main(argv=None):
     args = parse_args(argv)
     out, lists = args.out, args.out.with_name(f'{args.out.stem}_data')
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):
+        if not args.data.is_dir():
+            raise FileNotFoundError(f'--data {args.data}: there is no such folder')
         if out.suffix != '.py':
             raise ValueError(f'--out {out}: the name of a config ends in .py')
         cli.protect(args, out, lists)

@@ -55,8 +55,8 @@ def parse_args(argv=None):
 
 
 def run(title, *command, log):
-    """Runs a command, shows its progress, keeps everything in a log file."""
-    command = list(map(str, command))
+    """Runs a script, shows its progress, keeps everything in a log file."""
+    command = [sys.executable, *map(str, command)]
     print(f'\n== {title}\n$ {" ".join(command)}', flush=True)
     # threads that wait asleep: many times faster where cores are shared
     env = {'OMP_WAIT_POLICY': 'PASSIVE', **os.environ}
@@ -83,30 +83,22 @@ def main(argv=None):
     for name in RESULTS:
         shutil.rmtree(out / name, ignore_errors=True)
 
-    command = [sys.executable, 'tools/dataset_converters/make_shapes.py', '--overwrite']
-    command += ['--layout', 'shapes', '--out', data]
+    command = ['tools/dataset_converters/make_shapes.py', '--overwrite', '--out', data]
     command += ['--num-train', args.num_train, '--num-val', args.num_val]
-    run('Data: shapes in the COCO layout', *command, log=out / 'data.log')
+    run('Data', *command, '--layout', 'shapes', log=out / 'data.log')
 
     config = out / 'shapes.py'
-    command = [
-        sys.executable,
-        'tools/misc/new_config.py',
-        '--overwrite',
-        '--data',
-        data,
-    ]
+    command = ['tools/misc/new_config.py', '--overwrite', '--out', config]
     command += ['--task', 'det', '--backbone', 'softpp-t', '--epochs', args.epochs]
-    run('Config', *command, '--out', config, log=out / 'config.log')
+    run('Config', *command, '--data', data, log=out / 'config.log')
 
     options = ['--cfg-options', *FEWER, *args.cfg_options]
-    command = [sys.executable, 'tools/train.py', config, '--work-dir', train]
-    run('Training', *command, *options, log=out / 'train.log')
+    command = ['tools/train.py', config, '--work-dir', train, *options]
+    run('Training', *command, log=out / 'train.log')
 
     checkpoint = (train / 'last_checkpoint').read_text().strip()
-    command = [sys.executable, 'tools/test.py', config, checkpoint, '--overwrite']
-    command += ['--work-dir', test, '--show-dir', pictures]
-    run('Testing', *command, *options, log=out / 'test.log')
+    command = ['tools/test.py', config, checkpoint, '--work-dir', test]
+    run('Testing', *command, '--show-dir', pictures, *options, log=out / 'test.log')
     print(f'\nCheckpoint:  {checkpoint}\nPredictions: {pictures}')
     print('(truth on the left, prediction on the right)')
 
