@@ -267,6 +267,8 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     [
         ('voc', '--data no', '--data no: there is no such folder'),
         ('voc', '--out mine.txt', '--out mine.txt: the name of a config ends in .py'),
+        ('voc', '--out my/mine.py', '--out my/mine.py is in the folder --data: give'),
+        ('voc', '--out ../my.py', 'my_data is not an empty folder and was not written'),
         ('voc', '--task seg', 'there is nothing for --task seg'),
         ('classes', '--task det', 'there is nothing for --task det'),
         (
@@ -282,14 +284,18 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     ],
 )
 def test_bad_input(tool, tmp_path, monkeypatch, capsys, kind, argv, message):
-    monkeypatch.chdir(tmp_path)
-    make(Path('my'), kind)
+    folder = tmp_path / 'here'
+    make(folder / 'my', kind)
+    photo(tmp_path / 'my_data' / 'a.png')
+    monkeypatch.chdir(folder)
     defaults = ['--data', 'my', '--task', TASKS[kind], '--out', 'mine.py']
     with pytest.raises(SystemExit) as stop:
         tool.main([*defaults, *argv.split()])
     line = capsys.readouterr().err
     assert stop.value.code == 2 and message in line and line.count('\n') == 1
-    assert {path.name for path in tmp_path.iterdir()} == {'my'}
+    assert {x.name for x in [*folder.iterdir(), *tmp_path.iterdir()]} == {
+        *('my', 'here', 'my_data')
+    }
 
 
 def break_coco(data):

@@ -16,7 +16,6 @@ name and _data. Your own files stay as they are.
 
 import math
 import os
-import shutil
 import sys
 from pathlib import Path
 from statistics import median
@@ -109,21 +108,17 @@ best = dict(save_best='coco/bbox_mAP', rule='greater')
 drawing = dict(draw=True, interval=10, score_thr=0.3)""",
     seg="""crop_size = {crop}
 model.update(data_preprocessor=dict(size=crop_size))
+load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
+resize = dict(type='Resize', scale=scale, keep_ratio=True)
 train_pipeline = [
-    dict(type='LoadImageFromFile'),
-    dict(type='LoadAnnotations'),
+    *load,
     dict(type='RandomResize', scale=scale, ratio_range=(0.5, 2.0), keep_ratio=True),
     dict(type='RandomCrop', crop_size=crop_size, cat_max_ratio=0.75),
     dict(type='RandomFlip', prob=0.5),
     dict(type='PhotoMetricDistortion'),
     dict(type='PackSegInputs'),
 ]
-test_pipeline = [
-    dict(type='LoadImageFromFile'),
-    dict(type='Resize', scale=scale, keep_ratio=True),
-    dict(type='LoadAnnotations'),
-    dict(type='PackSegInputs'),
-]
+test_pipeline = [load[0], resize, load[1], dict(type='PackSegInputs')]
 data = dict(type='BaseSegDataset', data_root={root!r}, img_suffix='')
 data.update(data_prefix=dict(img_path='', seg_map_path=lists + 'labels'))
 data.update(metainfo=dict(classes=classes))
@@ -272,11 +267,13 @@ def main(argv=None):
             raise FileNotFoundError(f'--data {args.data}: there is no such folder')
         if out.suffix != '.py':
             raise ValueError(f'--out {out}: the name of a config ends in .py')
-        cli.protect(args, out, lists)
+        if args.data.resolve() in out.resolve().parents:
+            raise ValueError(f'--out {out} is in the folder --data: give another place')
+        cli.protect(args, out)
         data = OwnData(args.data, args.task, args.classes, args.ignore)
         devices, memory = find_devices()
         text = write_config(args, data, lists, devices, memory)
-        shutil.rmtree(lists, ignore_errors=True)
+        cli.claim_folder(lists, 'new_config.json')
         data.write(lists)
         out.write_text(text, 'utf-8')
     for note in [*data.notes, text[3:].partition('\n')[0]]:

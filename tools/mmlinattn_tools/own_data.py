@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import sys
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
@@ -40,9 +41,16 @@ class OwnData:
 
     def __init__(self, data, task, names=None, ignore=()):
         self.data, self.task, self.notes = data, task, []
-        self.files = sorted(x for x in data.rglob('*') if x.suffix.lower() in ENDINGS)
-        self.stems = defaultdict(list)
-        for path in self.files:
+        walk = os.walk(data, followlinks=True)
+        files = sorted(
+            Path(folder, name) for folder, _, names in walk for name in names
+        )
+        self.files, self.stems = defaultdict(list), defaultdict(list)
+        for path in files:
+            ending = path.suffix.lower()
+            if not any(x.startswith('.') for x in path.relative_to(data).parts):
+                self.files['photo' if ending in ENDINGS else ending].append(path)
+        for path in self.files['photo']:
             self.stems[path.stem].append(path)
         photos = list(getattr(self, f'read_{task}')())
         missing = [x['name'] for x in photos if x['path'] is None]
@@ -54,10 +62,15 @@ class OwnData:
             raise FileNotFoundError(text)
         if len({(x['path'], x['split']) for x in photos}) < len(photos):
             raise ValueError(f'--data {data}: several files annotate the same photos')
+        used = {x['path'] for x in photos} | {x.get('map') for x in photos}
+        unused = len({*self.files['photo']} - used)
+        if unused:
+            self.notes.append(f'left out, without annotations: {unused} photos')
         self.photos = self.split(photos)
-        for photo in track([*chain(*self.photos.values())], 'photos', transient=True):
+        for photo in progress(chain(*self.photos.values()), 'photos'):
             with Image.open(photo['path']) as image:
-                turned = image.getexif().get(0x0112, 1) > 4  # the camera's orientation
+                # orientations of cameras; PNG files would be read to their end
+                turned = 'exif' in image.info and image.getexif().get(0x0112, 1) > 4
                 photo['size'] = image.size[::-1] if turned else image.size
         self.classes = (self.find_ids if task == 'seg' else self.choose)(names, ignore)
         labels = chain(*(x.get('objects', ()) for x in chain(*self.photos.values())))
@@ -87,20 +100,16 @@ class OwnData:
 
     def read_det(self):
         """Photos and objects of COCO files and of VOC files."""
-        for path in sorted(self.data.rglob('*.json')):
+        for path in self.files['.json']:
             content = parsed(path, json.load)
             # of people, COCO has keypoints in files beside
             if 'keypoints' in path.name or not isinstance(content, dict):
                 continue
             if content.keys() >= COCO:
                 yield from self.read_coco(path, content)
-        for path in sorted(self.data.rglob('*.xml')):
-            root, objects = parsed(path, ElementTree.parse).getroot(), []
-            for x in root.iter('object'):
-                x1, y1, x2, y2 = (float(x.findtext(f'bndbox/{key}')) for key in CORNERS)
-                box = [x1, y1, x2 - x1, y2 - y1]
-                objects.append(dict(bbox=box, name=x.findtext('name')))
-            if root.tag == 'annotation':
+        for path in self.files['.xml']:
+            objects = parsed(path, voc_objects)
+            if objects is not None:
                 yield self.photo(f'{path.stem}.jpg', path.parent, objects=objects)
 
     def read_coco(self, path, content):
@@ -119,8 +128,9 @@ class OwnData:
 
     def read_seg(self):
         """Photos, and label maps of their names in folders of label maps."""
-        folder = {x: x.parent.relative_to(self.data).as_posix() for x in self.files}
-        maps = [x for x in self.files if MAPS.search(folder[x].lower())]
+        folders = [x.parent.relative_to(self.data) for x in self.files['photo']]
+        named = [MAPS.search(x.as_posix().lower()) for x in folders]
+        maps = [x for x, found in zip(self.files['photo'], named) if found]
         for path in maps:
             self.stems[path.stem].remove(path)
         for path in maps:
@@ -131,7 +141,7 @@ class OwnData:
 
     def read_cls(self):
         """Photos in folders that are named after classes."""
-        for path in self.files:
+        for path in self.files['photo']:
             folders = path.parent.relative_to(self.data).parts
             split = self.split_of(self.data / folders[0]) if folders[1:] else None
             if folders:
@@ -141,11 +151,10 @@ class OwnData:
         """Photos by split: as folders and files are named, as lists say, or drawn."""
         parts, lists = dict(train=[], val=[], test=[]), {}
         kind = 'Segmentation' if self.task == 'seg' else 'Main'  # of VOC's lists
-        for split in parts:
-            files = self.data.rglob(f'{split}.txt')
-            files = sorted(files, key=lambda x: (x.parent.name != kind, x))
-            lines = files[0].read_text('utf-8').splitlines() if files else ()
-            lists.update({Path(x.split()[0]).stem: split for x in lines if x.split()})
+        for path in sorted(self.files['.txt'], key=lambda x: x.parent.name == kind):
+            lines = path.read_text('utf-8').splitlines() if path.stem in parts else ()
+            found = [Path(line.split()[0]).stem for line in lines if line.strip()]
+            lists.update(dict.fromkeys(found, path.stem))
         drawn = []
         for photo in photos:
             split = photo['split'] or lists.get(photo['path'].stem)
@@ -171,10 +180,7 @@ class OwnData:
 
     def choose(self, names, _):
         """Classes: those that are given, or those of the training set."""
-        seen, every = (
-            Counter(chain(*(photo['names'] for photo in photos)))
-            for photos in (self.photos['train'], chain(*self.photos.values()))
-        )
+        seen = Counter(chain(*(photo['names'] for photo in self.photos['train'])))
         classes = names or sorted(seen)
         lacking = [name for name in classes if not seen[name]]
         if lacking or not classes:
@@ -182,11 +188,11 @@ class OwnData:
                 f'no photo for training has {", ".join(lacking) or "an object"}; '
                 f'their classes: {", ".join(sorted(seen)) or "none"}'
             )
-        left = every.keys() - {*classes}
+        every = chain(*self.photos.values())
+        left = {*chain(*(photo['names'] for photo in every))} - {*classes}
         if left:
-            self.notes.append(
-                f'left out, not of the classes: {", ".join(sorted(left))}'
-            )
+            text = ', '.join(sorted(left))
+            self.notes.append(f'left out, not of the classes: {text}')
         for photos in self.photos.values():
             for x in photos:
                 x['names'] = [name for name in x['names'] if name in classes]
@@ -198,7 +204,7 @@ class OwnData:
         """Classes of label maps; `table` then has the label of each id."""
         photos = {x['map']: x for x in chain(*self.photos.values())}.values()
         counts = np.zeros(2**16, int)
-        for photo in track(photos, 'label maps', transient=True):
+        for photo in progress(photos, 'label maps'):
             counts += np.bincount(read_ids(photo).ravel(), minlength=2**16)
         ids = {*counts.nonzero()[0].tolist()} - {*ignore}
         if ids != {0, UNLABELED}:  # black and white, which are two classes
@@ -225,16 +231,15 @@ class OwnData:
         categories = [dict(id=i, name=name) for name, i in label.items()]
         for split, photos in self.photos.items():
             images, objects, lines = [], [], []
-            for photo in track(photos, split, transient=True):
+            for photo in progress(photos, split):
                 name = photo['path'].relative_to(self.data).as_posix()
-                place = dict(zip(('width', 'height'), photo['size']), id=len(images))
-                images.append(dict(place, file_name=name))
+                i, (width, height) = len(images), photo['size']
+                images.append(dict(id=i, file_name=name, width=width, height=height))
                 for x in photo.get('objects', ()):
                     if x['name'] in label:
-                        area = x['bbox'][2] * x['bbox'][3]
-                        x = {'area': area, 'iscrowd': 0, **x, 'image_id': place['id']}
-                        category = label[x['name']]
-                        objects.append(dict(x, id=len(objects), category_id=category))
+                        x = {'area': x['bbox'][2] * x['bbox'][3], 'iscrowd': 0, **x}
+                        ids = dict(image_id=i, category_id=label[x['name']])
+                        objects.append({**x, **ids, 'id': len(objects)})
                 if self.task == 'seg':
                     path = out / 'labels' / f'{name}.png'
                     path.parent.mkdir(parents=True, exist_ok=True)
@@ -243,6 +248,26 @@ class OwnData:
             coco = dict(images=images, annotations=objects, categories=categories)
             text = json.dumps(coco) if self.task == 'det' else '\n'.join(lines)
             (out / f'{split}.{ENDING[self.task]}').write_text(text, 'utf-8')
+
+
+def progress(items, text):
+    """The items, with a bar on a terminal."""
+    items = [*items]
+    return track(items, text, transient=True) if sys.stdout.isatty() else items
+
+
+def voc_objects(file):
+    """Objects of a VOC file as COCO has them, or None for another file."""
+    root = ElementTree.parse(file).getroot()
+    if root.tag != 'annotation':
+        return None
+    objects = []
+    for x in root.iter('object'):
+        x1, y1, x2, y2 = (float(x.findtext(f'bndbox/{key}', '')) for key in CORNERS)
+        objects.append(
+            dict(bbox=[x1, y1, x2 - x1, y2 - y1], name=x.findtext('name', ''))
+        )
+    return objects
 
 
 def parsed(path, parse):
