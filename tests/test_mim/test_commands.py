@@ -4,6 +4,9 @@ import json
 import sys
 
 import pytest
+from PIL import Image
+
+from mmlinattn.utils import load_config
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +44,16 @@ def test_run(user, configs):
     report = json.loads((user.folder / 'flops.json').read_text())
     assert round(report['params'] / 1e6) == 13
     assert report['macs'] > 0
+
+
+def test_config_for_own_photos(user):
+    for i in range(10):
+        path = user.folder / 'my' / 'ab'[i % 2] / f'{i}.png'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new('RGB', (40, 40)).save(path)
+    options = '--data', 'my', '--task', 'cls', '--out', 'mine.py'
+    user.mim('run', 'mmlinattn', 'new_config', *options)
+    assert load_config(str(user.folder / 'mine.py')).model.head.num_classes == 2
 
 
 def test_train_finds_config_by_name(user):
