@@ -229,7 +229,7 @@ def write_config(args, data, lists, devices, memory):
     scale, crop = (max(h, w), min(h, w)), (min(h, short), min(w, short))
 
     on_cpu, on_gpu, most = BATCHES[task]
-    room = (memory * on_gpu or on_cpu) * 1e6 / (scale[1] * scale[task != 'cls'])
+    room = (memory * on_gpu or on_cpu) * 1e6 / (scale[1] * scale[task == 'cls'])
     num = len(data.photos['train']) // devices
     batch = int(min(room, most if memory else most / 4, num / 8))
     batch = max(batch, 1 if task == 'det' else 2)  # BatchNorm needs two values
