@@ -77,7 +77,9 @@ warmup = min(500, iterations // 10 + 1)
 train_cfg = dict(by_epoch=True, max_epochs=epochs, val_interval=val_interval)
 train_cfg.update(_delete_=True)
 # AdamW; {base_lr:g} is for {base_batch} photos, and follows the root of their number
-optim_wrapper = dict(optimizer=dict(lr={lr:.2g}), clip_grad=dict(max_norm={clip}))
+optim_wrapper = dict(_base_.optim_wrapper, clip_grad=dict(max_norm={clip}))
+optimizer = dict(_base_.optim_wrapper.optimizer, lr={lr:.2g})
+optim_wrapper.update(optimizer=optimizer, _delete_=True)
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.001, by_epoch=False, end=warmup),
     dict(type='CosineAnnealingLR', by_epoch=False, begin=warmup, end=iterations),
