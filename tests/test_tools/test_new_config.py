@@ -216,7 +216,7 @@ def test_what_it_chooses(new_config, tool, monkeypatch):
     assert cfg.val_evaluator.metric == ['bbox', 'segm'] and cfg.pretrained is None
     assert 'scratch' in out and 'dist_train.sh mine.py 2' in out
     assert cfg.param_scheduler[1].end == 24 * 4 and cfg.param_scheduler[0].end == 10
-    assert cfg.optim_wrapper.optimizer.lr == pytest.approx(1e-4 * (2 / 16) ** 0.5, 0.05)
+    assert cfg.optim_wrapper.optimizer.lr == pytest.approx(4e-4 * (2 / 16) ** 0.5, 0.05)
     cfg, out = new_config('voc', '--overwrite')
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
     assert cfg.model.type == 'RetinaNet' and 'blue, red' in out

@@ -76,7 +76,8 @@ iterations = epochs * {per_epoch}
 warmup = min(500, iterations // 10 + 1)
 train_cfg = dict(by_epoch=True, max_epochs=epochs, val_interval=val_interval)
 train_cfg.update(_delete_=True)
-# AdamW; {base_lr:g} is for {base_batch} photos, and follows the root of their number
+# AdamW; {base_lr:g} is for {base_batch} photos; it follows the root of their number, and
+# is four times as high from scratch
 optim_wrapper = dict(_base_.optim_wrapper, clip_grad=dict(max_norm={clip}))
 optimizer = dict(_base_.optim_wrapper.optimizer, lr={lr:.2g})
 optim_wrapper.update(optimizer=optimizer, _delete_=True)
@@ -241,7 +242,7 @@ def write_config(args, data, lists, devices, memory):
     val_interval = max(1, epochs // 12)
     base_batch = cfg.auto_scale_lr.base_batch_size
     base_lr = cfg.optim_wrapper.optimizer.lr
-    lr = base_lr * math.sqrt(all_batch / base_batch)
+    lr = base_lr * math.sqrt(all_batch / base_batch) * (1 if pretrained else 4)
     clip = (cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0)
     workers = max(1, min(4, (os.cpu_count() or 1) // 2 // devices))
     are = f'are {devices}' if devices > 1 else 'is one'
