@@ -14,7 +14,6 @@ The config inherits one of ours; what it reads is written to a folder beside it,
 name and _data. Your own files stay as they are.
 """
 
-import math
 import os
 import sys
 from pathlib import Path
@@ -45,16 +44,18 @@ Written by new_config.py; every line is yours to change.
 
 _base_ = {base!r}
 
-# what the backbone starts from; None: from scratch
+# weights of the backbone; None: it learns from scratch
 pretrained = {pretrained!r}
 
 classes = {data.classes!r}
 num_classes = len(classes)
 model = {model}
 
-# photos of {width:g} x {height:g} pixels (medians)
+# the median photo has {width:g} x {height:g} pixels
 scale = {scale}
-lists = {lists!r}
+data_root = {root!r}
+lists = {lists!r}  # when photos change, run new_config.py again
+
 {parts}
 batch_size = {batch}  # photos on each device; there {are}
 loader = dict(num_workers={workers}, persistent_workers=True, _delete_=True)
@@ -71,25 +72,29 @@ data.update(pipeline=test_pipeline, test_mode=True)
 val_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'val.{ending}'))
 test_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'test.{ending}'))
 
+# how long, and how fast: a warm-up, then a cosine
+batch = batch_size * {devices}
 epochs, val_interval = {epochs}, {val_interval}
-iterations = epochs * {per_epoch}
+iterations = epochs * ({num} // batch)
 warmup = min(500, iterations // 10 + 1)
+# the rate for {base_batch} photos in a batch, and in proportion to the root for others
+lr = {base_lr:g} * (batch / {base_batch}) ** 0.5{faster}
+optimizer = dict(_base_.optim_wrapper.optimizer, lr=lr)
+optim_wrapper = dict(_base_.optim_wrapper, clip_grad=dict(max_norm={clip}))
+optim_wrapper.update(optimizer=optimizer, _delete_=True)
 train_cfg = dict(by_epoch=True, max_epochs=epochs, val_interval=val_interval)
 train_cfg.update(_delete_=True)
-# AdamW; {base_lr:g} is for {base_batch} photos; it follows the root of their number, and
-# is four times as high from scratch
-optim_wrapper = dict(_base_.optim_wrapper, clip_grad=dict(max_norm={clip}))
-optimizer = dict(_base_.optim_wrapper.optimizer, lr={lr:.2g})
-optim_wrapper.update(optimizer=optimizer, _delete_=True)
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.001, by_epoch=False, end=warmup),
     dict(type='CosineAnnealingLR', by_epoch=False, begin=warmup, end=iterations),
 ]
-auto_scale_lr = dict(enable=False, base_batch_size={all_batch})
+auto_scale_lr = dict(enable=False, base_batch_size=batch)
+
+# what is kept: the last and the best checkpoint, and pictures in vis_data/vis_image
 default_hooks = dict(
     checkpoint=dict(by_epoch=True, interval=val_interval, max_keep_ckpts=1, **best),
     logger=dict(interval=10, log_metric_by_epoch=True),
-    visualization=drawing,  # pictures in vis_data/vis_image
+    visualization=drawing,
     pretrained=dict(warn=True, head=False),
 )
 custom_hooks = []
@@ -103,7 +108,7 @@ flip, pack = dict(type='RandomFlip', prob=0.5), dict(type='PackDetInputs')
 train_pipeline = [dict(type='LoadImageFromFile'), load, resize, flip, pack]
 pack = dict(pack, meta_keys=keys)
 test_pipeline = [dict(type='LoadImageFromFile'), resize, load, pack]
-data = dict(type='CocoDataset', data_root={root!r}, data_prefix=dict(img=''))
+data = dict(type='CocoDataset', data_root=data_root, data_prefix=dict(img=''))
 data.update(metainfo=dict(classes=classes))
 val_evaluator = dict(ann_file=lists + 'val.json')
 test_evaluator = dict(ann_file=lists + 'test.json')
@@ -122,7 +127,7 @@ train_pipeline = [
     dict(type='PackSegInputs'),
 ]
 test_pipeline = [load[0], resize, load[1], dict(type='PackSegInputs')]
-data = dict(type='BaseSegDataset', data_root={root!r}, img_suffix='')
+data = dict(type='BaseSegDataset', data_root=data_root, img_suffix='')
 data.update(data_prefix=dict(img_path='', seg_map_path=lists + 'labels'))
 data.update(metainfo=dict(classes=classes))
 best = dict(save_best='mIoU', rule='greater')
@@ -141,7 +146,7 @@ test_pipeline = [
     dict(type='CenterCrop', crop_size=scale[1]),
     dict(type='PackInputs'),
 ]
-data = dict(type='CustomDataset', data_root={root!r}, classes=classes)
+data = dict(type='CustomDataset', data_root=data_root, classes=classes)
 val_evaluator = test_evaluator = dict(topk=(1, min(5, num_classes)))
 best = dict(save_best='accuracy/top1', rule='greater')
 drawing = dict(enable=True, interval=10)""",
@@ -233,16 +238,15 @@ def write_config(args, data, lists, devices, memory):
 
     on_cpu, on_gpu, most = BATCHES[task]
     room = (memory * on_gpu or on_cpu) * 1e6 / (scale[1] * scale[task == 'cls'])
-    num = len(data.photos['train']) // devices
-    batch = int(min(room, most if memory else most / 4, num / 8))
+    num = len(data.photos['train'])
+    batch = int(min(room, most if memory else most / 4, num / devices / 8))
     batch = max(batch, 1 if task == 'det' else 2)  # BatchNorm needs two values
-    test_batch, all_batch = batch if task == 'cls' else 1, batch * devices
-    per_epoch = max(1, num // batch)
+    test_batch, per_epoch = batch if task == 'cls' else 1, num // (batch * devices) or 1
     epochs = args.epochs or min(max(ITERATIONS // per_epoch, EPOCHS[0]), EPOCHS[1])
     val_interval = max(1, epochs // 12)
     base_batch = cfg.auto_scale_lr.base_batch_size
     base_lr = cfg.optim_wrapper.optimizer.lr
-    lr = base_lr * math.sqrt(all_batch / base_batch) * (1 if pretrained else 4)
+    faster = '' if pretrained else ' * 4  # as it learns from scratch'
     clip = (cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0)
     workers = max(1, min(4, (os.cpu_count() or 1) // 2 // devices))
     are = f'are {devices}' if devices > 1 else 'is one'

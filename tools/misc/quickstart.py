@@ -92,7 +92,8 @@ def main(argv=None):
     command += ['--task', 'det', '--backbone', 'softpp-t', '--epochs', args.epochs]
     run('Config', *command, '--data', data, log=out / 'config.log')
 
-    options = ['--cfg-options', *FEWER, *args.cfg_options]
+    once = f'train_cfg.val_interval={args.epochs}'
+    options = ['--cfg-options', *FEWER, once, *args.cfg_options]
     command = ['tools/train.py', config, '--work-dir', train, *options]
     run('Training', *command, log=out / 'train.log')
 
