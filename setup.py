@@ -1,4 +1,5 @@
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
+URL = 'https://github.com/mmlinattn/mmlinattn'
 # What mim looks for in the installed package, under `.mim`.
 MIM_FILES = ('tools', 'configs', 'model-index.yml', 'dataset-index.yml')
 
@@ -60,8 +62,11 @@ def read_version():
 
 
 def read_readme():
+    """The README with absolute links, for pages of package indexes."""
     readme = ROOT / 'README.md'
-    return readme.read_text(encoding='utf-8') if readme.exists() else ''
+    text = readme.read_text(encoding='utf-8') if readme.exists() else ''
+    text = re.sub(r'(!\[[^]]*\]\()(?!http|#)', rf'\1{URL}/raw/main/', text)
+    return re.sub(r'(?<!!)(\[[^]]*\]\()(?!http|#)', rf'\1{URL}/blob/main/', text)
 
 
 os.chdir(ROOT)
@@ -78,6 +83,7 @@ EXTRAS['all'] = sorted({req for reqs in EXTRAS.values() for req in reqs})
 # from 1.5.5 on, grad-cam brings an OpenCV of its own
 EXTRAS['cam'] = ['grad-cam==1.5.4', 'matplotlib']
 EXTRAS['demo'] = ["gradio==5.38.2; python_version >= '3.10'"]
+EXTRAS['timm'] = [MMENGINE, 'timm>=1.0']
 EXTRAS['deploy'] = ['onnx>=1.15', 'onnxruntime>=1.16']
 EXTRAS['tests'] = [
     *EXTRAS['cam'],
@@ -97,18 +103,30 @@ setup(
     'MMSegmentation and MMPretrain',
     long_description=read_readme(),
     long_description_content_type='text/markdown',
-    url='https://github.com/mmlinattn/mmlinattn',
-    license='Apache License 2.0',
+    url=URL,
+    project_urls={
+        'Documentation': f'{URL}/blob/main/docs/start.md',
+        'Source': URL,
+        'Issues': f'{URL}/issues',
+        'Changelog': f'{URL}/blob/main/CHANGELOG.md',
+    },
+    license='Apache-2.0',
     author='The mmlinattn contributors',
     keywords='computer vision, linear attention, object detection, '
     'semantic segmentation',
     classifiers=[
+        'Development Status :: 4 - Beta',
+        'Intended Audience :: Developers',
         'Intended Audience :: Science/Research',
-        'Operating System :: OS Independent',
+        'Operating System :: POSIX :: Linux',
         'Programming Language :: Python :: 3',
+        *(f'Programming Language :: Python :: 3.{minor}' for minor in range(9, 14)),
         'Topic :: Scientific/Engineering :: Artificial Intelligence',
+        'Topic :: Scientific/Engineering :: Image Recognition',
+        'Typing :: Typed',
     ],
     packages=find_packages(include=['mmlinattn', 'mmlinattn.*']),
+    package_data={'mmlinattn': ['py.typed']},
     python_requires='>=3.9',
     # mmengine is needed too, but can't be named here: on the modern stack it
     # comes as onedl-mmengine, and pip, which can't say "one or the other", would

@@ -9,6 +9,7 @@ import pytest
 import torch
 from mmengine.logging import MMLogger
 from mmengine.registry import DefaultScope
+from mmengine.runner import CheckpointLoader
 
 ROOT = Path(__file__).resolve().parents[1]
 # the modules that the tools share are next to them
@@ -47,11 +48,14 @@ def seed():
 
 
 @pytest.fixture(autouse=True)
-def no_default_scope():
-    """A runner leaves its scope behind, where unscoped types are looked up."""
+def no_traces():
+    """A runner leaves its scope behind, where unscoped types are looked up, and the
+    tools have MMEngine load checkpoints by their own reader."""
     DefaultScope._instance_dict.clear()
+    schemes = dict(CheckpointLoader._schemes)
     yield
     DefaultScope._instance_dict.clear()
+    CheckpointLoader._schemes = schemes
 
 
 @pytest.fixture(scope='session', autouse=True)

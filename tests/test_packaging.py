@@ -2,11 +2,13 @@
 
 import importlib
 import os
+import re
 import runpy
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from email.parser import Parser
 from importlib.metadata import PackageNotFoundError
@@ -51,6 +53,8 @@ def copy_tree(to):
             shutil.copytree(path, to / path.name, ignore=ignore)
         else:
             shutil.copy2(path, to)
+    (to / 'tests').mkdir()  # which setuptools takes into sdists by its name
+    (to / 'tests' / 'test_x.py').touch()
     return to
 
 
@@ -62,12 +66,15 @@ def wheel(tmp_path_factory):
     run(sys.executable, 'setup.py', '-q', 'sdist', '-d', folder, cwd=tree)
     pip(sys.executable, 'wheel', '-w', folder, *folder.glob('*.tar.gz'))
     (path,) = folder.glob('*.whl')
+    with tarfile.open(*folder.glob('*.tar.gz')) as sdist:
+        names = [name.partition('/')[2] for name in sdist.getnames()]
+    assert not [name for name in names if name.startswith('tests')]
     return zipfile.ZipFile(path)
 
 
 def test_wheel_carries_the_package_and_what_mim_needs(wheel):
     info = f'mmlinattn-{mmlinattn.__version__}.dist-info/'
-    expected = set()
+    expected = {'mmlinattn/py.typed'}
     for path in (ROOT / 'mmlinattn').rglob('*.py'):
         if '.mim' not in path.parts:
             expected.add(str(path.relative_to(ROOT)))
@@ -81,14 +88,43 @@ def test_wheel_carries_the_package_and_what_mim_needs(wheel):
     assert script.external_attr >> 16 & 0o100  # it can be executed
 
 
-def test_install_leaves_torch_and_mm_libraries_alone(wheel):
-    metadata = wheel.read(f'mmlinattn-{mmlinattn.__version__}.dist-info/METADATA')
-    metadata = Parser().parsestr(metadata.decode())
+@pytest.fixture(scope='module')
+def metadata(wheel):
+    text = wheel.read(f'mmlinattn-{mmlinattn.__version__}.dist-info/METADATA')
+    return Parser().parsestr(text.decode())
+
+
+def test_page_of_a_package_index(metadata):
+    """Its links are absolute, and lead to files that there are."""
+    links = re.findall(r'\]\(([^)]*)\)', metadata.get_payload())
+    assert len(links) > 30
+    for link in links:
+        assert link.startswith('https://')
+        url, _, path = link.partition('/main/')
+        if url.startswith('https://github.com/mmlinattn/'):
+            assert url.endswith('/raw' if path.endswith('.png') else '/blob')
+            assert (ROOT / path.partition('#')[0]).exists()
+    urls = dict(x.split(', ') for x in metadata.get_all('Project-URL'))
+    assert {'Source', 'Documentation', 'Issues', 'Changelog'} <= set(urls)
+    assert 'Programming Language :: Python :: 3.9' in metadata.get_all('Classifier')
+
+
+def test_install_leaves_torch_and_mm_libraries_alone(metadata):
     needs = metadata.get_all('Requires-Dist')
     assert [x for x in needs if 'extra' not in x] == ['torch>=2.1']
     assert 'mmcv' not in ' '.join(needs)
-    extras = {'det', 'seg', 'pretrain', 'all', 'cam', 'demo', 'deploy', 'tests'}
+    extras = {'det', 'seg', 'pretrain', 'all', 'cam', 'demo', 'deploy', 'tests', 'timm'}
     assert set(metadata.get_all('Provides-Extra')) == extras
+
+
+@pytest.mark.parametrize('stack', ['openmmlab', 'modern'])
+def test_constraints_keep_the_stack(stack):
+    """Both builds of OpenCV have one version, or their files would mix."""
+    folder = ROOT / 'requirements'
+    lines = (folder / f'{stack}-constraints.txt').read_text().splitlines()
+    assert {f'-c {stack}.txt', f'-c {stack}-mmcv.txt'} < {*lines}
+    pin = lines[-1].replace('opencv-python-headless', 'opencv-python')
+    assert pin in (folder / f'{stack}.txt').read_text().splitlines()
 
 
 @pytest.mark.parametrize('links', [True, False], ids=['links', 'copies'])

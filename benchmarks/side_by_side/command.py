@@ -14,6 +14,7 @@ suites:
   backbones         SOFT beside its official form, SOFT++ beside PVTv2 and Swin
   detectors         training steps and predictions of RetinaNet and Mask R-CNN
   attentions        Swin-T and CSWin-T with every attention of the ELFATT paper
+  zoo               every attention in the same Swin-T, for docs/attentions.md
   memory            memory of every attention against the number of tokens
   large             memory of the smaller models on an image of 1333×2000 pixels
   antioversmoothing AttnScale and FeatScale beside the plain models

@@ -236,6 +236,59 @@ LINEAR = {
 }
 SOFTMAX = {'softmax, unfused': unfused, 'softmax, fused': None}
 
+# Every attention in all blocks of the same Swin-T, as options of SwinTransformer. What
+# has no positions of its own gets LePE, as in the ELFATT paper; stored positions and
+# biases are those of maps at 224 x 224.
+SIDES = (56, 28, 14, 7)
+ZOO = {
+    'windows': dict(attention='local'),
+    'softmax': dict(attention='global'),
+    # its heads are even in number: CSWin-T's
+    'cross-shaped windows': dict(
+        arch=dict(embed_dims=96, depths=[2, 2, 6, 2], num_heads=[2, 4, 8, 16]),
+        attention=[
+            dict(type='CrossShapedWindowAttention', stripe_width=width)
+            for width in (1, 2, 7, 7)
+        ],
+    ),
+    **{
+        name: dict(
+            attention=[
+                dict(
+                    type='SoftmaxFreeAttention',
+                    sampling_ratio=ratio,
+                    kernel_size=side,
+                    attn_norm=name == 'SOFT++',
+                )
+                for ratio, side in zip((8, 4, 2, 1), (9, 5, 3, 3))
+            ]
+        )
+        for name in ('SOFT', 'SOFT++')
+    },
+    'ELFATT': dict(attention=dict(type='ELFATT', block_size=196)),
+    'efficient': dict(attention=dict(type='EfficientAttention', lepe=True)),
+    'agent': dict(
+        attention=[
+            dict(type='AgentAttention', num_agents=num, map_side=side)
+            for num, side in zip((9, 16, 49, 49), SIDES)
+        ]
+    ),
+    'focused': dict(
+        attention=[dict(type='FocusedLinearAttention', map_side=x) for x in SIDES]
+    ),
+    'InLine': dict(attention=dict(type='InLineAttention')),
+    'PolaFormer': dict(
+        attention=[dict(type='PolaFormerAttention', map_side=x) for x in SIDES]
+    ),
+    'MLLA': dict(attention=dict(type='MLLAAttention')),
+    'RALA': dict(attention=dict(type='RankAugmentedAttention')),
+    'Linformer': dict(
+        attention=[dict(type='LinformerAttention', sr_ratio=r) for r in (8, 4, 2, 1)]
+    ),
+    'Performer': dict(attention=dict(type='PerformerAttention', lepe=True)),
+    'Nyström': dict(attention=dict(type='NystromAttention', num_landmarks=49)),
+}
+
 
 def attention_stack(name, shape, num_landmarks, num_heads, num_layers=None):
     """A function that builds layers with one of the attentions above.

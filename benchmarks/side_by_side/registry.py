@@ -31,6 +31,7 @@ from .models import (
     PVT_V2_B1,
     SOFTMAX,
     SWIN_T,
+    ZOO,
     attention_stack,
     backbone,
     detection_batch,
@@ -245,6 +246,23 @@ def attentions() -> list[Case]:
     ]
 
 
+def zoo() -> list[Case]:
+    """Every attention in all blocks of Swin-T, for docs/attentions.md."""
+    return [
+        Case(
+            'Swin-T',
+            {
+                name: backbone(type='SwinTransformer', **options)
+                for name, options in ZOO.items()
+            },
+            (1, 3, *image_shape),
+            steps=('forward',),
+            rounds={'softmax': 1} if image_shape == DETECTION else {},
+        )
+        for image_shape in (DETECTION, CLASSIFICATION)
+    ]
+
+
 def memory() -> list[Case]:
     """Memory against the number of tokens: as in SOFT's Figure 1b, and of one
     linear attention alone on ever larger maps."""
@@ -354,6 +372,7 @@ SUITES = {
         backbones,
         detectors,
         attentions,
+        zoo,
         memory,
         large,
         antioversmoothing,

@@ -6,6 +6,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from inspect import getmro, isclass, signature
 from typing import Any, Optional
 
@@ -21,6 +22,7 @@ RULES: tuple[tuple[str, Optional[str], Optional[bool]], ...] = (
     # a run has devices, a group of processes and a runner of its own
     ('(?i)cuda|gpu|process group|Preflight', None, False),
     ('unexpected keyword argument|is not in the .*registry', None, True),
+    ('can not be imported', None, True),
     ('None is not a callable object', 'it is not in the optimizer registry', True),
     ('need at least one array to concatenate', NO_SAMPLES, None),
 )
@@ -76,6 +78,12 @@ def reason(error: Exception, cfg: Any = None) -> str:
         inits = [base.__init__ for x in takers for base in getmro(x)]
         names = {name for init in inits for name in signature(init).parameters}
         return text + did_you_mean(argument[1], names - {argument[1]})
+    scope = registry.DefaultScope.get_current_instance()
+    if scope and 'registry' in text:
+        try:
+            import_module(f'{scope.scope_name}.registry')
+        except (ImportError, AssertionError) as error:  # a version that does not fit
+            return f'{scope.scope_name} can not be imported: {error}'
     kind = re.search(r'is not in the (?:\S+::)?(.+?) registry', text)
     if kind:
         unknown = [name for _, name, found in built_from(cfg) if not found]

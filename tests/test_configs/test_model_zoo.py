@@ -21,7 +21,7 @@ def load_module(path):
     return module
 
 
-zoo = load_module(Path('tools/misc/model_zoo.py'))
+zoo = load_module(Path('docs/site/model_zoo.py'))
 PRINTED = zoo.read_printed()
 METRICS = dict(top1='top-1', box_ap='box AP', mask_ap='mask AP', miou='mIoU')
 # Papers that cut, and models that are not exactly a paper's, in millions.
@@ -36,8 +36,14 @@ def entries(metafiles):
 def test_tables_are_those_of_the_metafiles():
     for path, text in zoo.render_all().items():
         written = (ROOT / path).read_text('utf-8')
-        assert written == text, 'run python tools/misc/model_zoo.py'
+        assert written == text, 'run python docs/site/model_zoo.py'
         assert '<!-- models: ' in text
+
+
+def test_attentions_are_compared():
+    page = load_module(Path('docs/site/attentions.py'))
+    written = page.PAGE.read_text('utf-8')
+    assert page.render() == written, 'run python docs/site/attentions.py'
 
 
 def test_every_entry_is_in_the_zoo(entries):

@@ -1,6 +1,7 @@
 """What is checked before a run, in parts; test_bad_input.py has whole tools, and
 test_right_configs.py what must pass."""
 
+import sys
 import warnings
 from argparse import Namespace
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 from mmengine.config import Config
 from mmengine.logging import MMLogger
-from mmengine.registry import HOOKS
+from mmengine.registry import HOOKS, DefaultScope
 from torch import nn
 
 from mmlinattn.engine import preflight
@@ -118,6 +119,14 @@ def test_reason_names_what_was_meant():
     cfg = dict(type='mmengine.LogerHook')
     text = reason(error_of(HOOKS.build, cfg), cfg)
     assert text.endswith("no hook is 'LogerHook'; did you mean 'LoggerHook'?")
+
+
+@pytest.mark.parametrize('scope', ['mmdet', 'mmnothing'])
+def test_reason_names_a_library_that_is_missing(scope, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'mmdet.registry', None)
+    with DefaultScope.overwrite_default_scope(scope):
+        text = reason(error_of(HOOKS.build, dict(type='NoHook')))
+    assert text.startswith(f'{scope} can not be imported: ') and scope in text[30:]
 
 
 def test_reason_of_an_error_without_words():

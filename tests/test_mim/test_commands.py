@@ -1,6 +1,6 @@
 """What mim does with our index, and a tool of ours that it runs."""
 
-import json
+import re
 import sys
 
 import pytest
@@ -40,10 +40,7 @@ def test_gridsearch(user):
 def test_run(user, configs):
     config = configs / 'soft/softpp-t_in1k.py'
     command = 'run', 'mmlinattn', 'get_flops', config, '--shape', 64
-    user.mim(*command, '--out', 'flops.json')
-    report = json.loads((user.folder / 'flops.json').read_text())
-    assert round(report['params'] / 1e6) == 13
-    assert report['macs'] > 0
+    assert re.search(r' all +\S+ +13\.04 ', user.mim(*command))
 
 
 def test_config_for_own_photos(user):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from mmengine.runner import CheckpointLoader, Runner
+from mmengine.runner import Runner
 
 from mmlinattn.engine.preflight import Preflight, build_model
 from mmlinattn.utils import load_config
@@ -147,7 +147,6 @@ def use(world, tmp_path, monkeypatch, capsys, load_tool):
     monkeypatch.setenv('MMLINATTN_TRUST', '')
     for name in ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT'):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(CheckpointLoader, '_schemes', dict(CheckpointLoader._schemes))
     # mm changes them when it reads configs
     monkeypatch.setattr(sys, 'path', list(sys.path))
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from mmengine.runner import CheckpointLoader
 from mmengine.visualization import Visualizer
 from PIL import Image
 
@@ -139,7 +138,6 @@ def use(data, tmp_path, monkeypatch, capsys, load_tool):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     monkeypatch.setenv('LOCAL_RANK', '0')
-    monkeypatch.setattr(CheckpointLoader, '_schemes', dict(CheckpointLoader._schemes))
     # neat configs take most of the time
     for module in ('mmengine.config.config', 'yapf.yapflib.yapf_api'):
         monkeypatch.setattr(

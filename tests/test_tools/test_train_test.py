@@ -12,7 +12,7 @@ import pytest
 import torch
 from mmengine.config import Config
 from mmengine.registry import RUNNERS
-from mmengine.runner import CheckpointLoader, Runner
+from mmengine.runner import Runner
 
 from mmlinattn_tools import runs
 
@@ -31,8 +31,6 @@ def run(monkeypatch, tmp_path, load_tool):
     monkeypatch.setattr(runs, 'run_on_cpus', lambda cfg: None)
     # its parts are no real ones; see test_bad_input.py
     monkeypatch.setattr(runs, 'preflight', lambda *args: None)
-    schemes = dict(CheckpointLoader._schemes)
-    monkeypatch.setattr(CheckpointLoader, '_schemes', schemes)
 
     def call(name, *args, train=lambda: None, device='cpu'):
         configs = []

@@ -127,8 +127,7 @@ def test_load_from_takes_file_addresses(path):
 
 
 @pytest.fixture
-def safe(monkeypatch):
-    monkeypatch.setattr(CheckpointLoader, '_schemes', CheckpointLoader._schemes.copy())
+def safe():
     load_safely()
 
 

@@ -74,7 +74,8 @@ def resolve_indices(out_indices, num_stages):
 class BaseBackbone(BaseModule):
     """Options and methods that all backbones have.
 
-    A subclass builds ``stages``, says which parameters belong to stages
+    A subclass builds ``stages``, lists their ``stage_channels`` and
+    ``stage_strides``, says which parameters belong to stages
     (:meth:`stage_of`) and to layers (:meth:`layer_of`), and runs them. Its constructor
     ends with :meth:`freeze`.
 
@@ -85,7 +86,8 @@ class BaseBackbone(BaseModule):
             returned; negative ones count from the last. Default: all of them, or
             the last one for other ``out_type``.
         out_type (str): 'featmap', maps (B, C_i, H_i, W_i); 'avg_featmap',
-            their means (B, C_i); 'cls_token', the class token (B, C).
+            their means (B, C_i); 'cls_token', the class token (B, C); 'raw', the
+            tokens (B, N_i, C_i), a class token first.
         frozen_stages (int): -1 trains all; 0 freezes what comes before the
             first block; i freezes the first i stages too.
         norm_eval (bool): Keeps BatchNorm in eval mode while training.
@@ -93,9 +95,13 @@ class BaseBackbone(BaseModule):
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
             'Pretrained' takes what :func:`mmlinattn.weights.load_pretrained`
             takes, and accounts for every parameter.
+
+    Attributes:
+        feature_channels (tuple[int]): Channels of what is returned.
+        feature_strides (tuple[int]): Its strides: a side becomes ceil(side / stride).
     """
 
-    out_types = ('featmap', 'avg_featmap')
+    out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
 
     def __init__(
         self,
@@ -134,6 +140,14 @@ class BaseBackbone(BaseModule):
         self.norm_eval = norm_eval
         self.with_cp = with_cp
         self._register_load_state_dict_pre_hook(take_official_names)
+
+    @property
+    def feature_channels(self):
+        return tuple(self.stage_channels[i] for i in self.out_indices)
+
+    @property
+    def feature_strides(self):
+        return tuple(self.stage_strides[i] for i in self.out_indices)
 
     def stage_of(self, param_name):
         """The stage a parameter belongs to; -1 for what comes before the
@@ -207,6 +221,8 @@ class BaseBackbone(BaseModule):
             x = norm(x)
         if self.out_type == 'cls_token':
             return x[:, 0]
+        if self.out_type == 'raw':
+            return x
         x = x[:, x.size(1) - math.prod(hw_shape) :]  # without extra tokens
         if self.out_type == 'avg_featmap':
             return x.mean(1)

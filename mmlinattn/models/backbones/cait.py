@@ -25,7 +25,7 @@ class CaiT(IsotropicTransformer):
     """Class-attention in image Transformers (*Going deeper with Image
     Transformers*, arXiv 2103.17239).
 
-    The class layers exist with ``out_type='cls_token'`` only, because no map
+    The class layers exist with ``out_type`` 'cls_token' or 'raw' only, because no map
     depends on them.
 
     Args:
@@ -33,7 +33,7 @@ class CaiT(IsotropicTransformer):
             ``num_layers``, ``num_heads`` and ``num_class_layers``.
         attention (dict): Config of the attention.
         layer_scale (float): Start of the LayerScale factors.
-        out_type (str): 'featmap', 'avg_featmap' or 'cls_token'.
+        out_type (str): See :class:`~.base.BaseBackbone`.
         **kwargs: See :class:`~.isotropic.IsotropicTransformer`.
     """
 
@@ -61,7 +61,7 @@ class CaiT(IsotropicTransformer):
             **kwargs,
         )
         self.class_layers = None
-        if out_type == 'cls_token':
+        if out_type in ('cls_token', 'raw'):
             self.class_layers = ClassLayers(
                 arch['embed_dims'],
                 arch['num_heads'],
@@ -70,7 +70,8 @@ class CaiT(IsotropicTransformer):
             )
 
     def readout(self, x, hw_shape, norm=None):
-        if self.class_layers is not None:
+        # with 'raw', a layer may be read whose map has no norm, and no class token
+        if self.class_layers is not None and norm is not None:
             x = self.class_layers(x, hw_shape)
         return super().readout(x, hw_shape, norm)
 

@@ -45,12 +45,7 @@ class IsotropicTransformer(BaseBackbone):
         out_indices (Sequence[int], optional): Layers whose maps are returned.
             Default: the last one.
         **kwargs: See :class:`~.base.BaseBackbone`.
-
-    Attributes:
-        feature_channels (tuple[int]): Channels of the returned maps.
     """
-
-    out_types = ('featmap', 'avg_featmap', 'cls_token')
 
     def __init__(
         self,
@@ -86,7 +81,8 @@ class IsotropicTransformer(BaseBackbone):
             out_indices = (num_layers - 1,)
         super().__init__(in_channels, num_layers, out_indices, **kwargs)
         self.embed_dims = dims
-        self.feature_channels = (dims,) * len(self.out_indices)
+        self.stage_channels = (dims,) * num_layers
+        self.stage_strides = (patch_size,) * num_layers
         self.patch_embed = ConvEmbedding(
             in_channels,
             dims,

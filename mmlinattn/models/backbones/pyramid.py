@@ -139,14 +139,9 @@ class PyramidTransformer(BaseBackbone):
         feat_scale (bool): FeatScale in every block.
         **kwargs: See :class:`~.base.BaseBackbone`.
 
-    Attributes:
-        feature_channels (tuple[int]): Channels of the returned maps.
-
     Raises:
         ValueError: If an argument is wrong. The message has its name and value.
     """
-
-    out_types = ('featmap', 'avg_featmap', 'cls_token')
 
     def __init__(
         self,
@@ -195,7 +190,7 @@ class PyramidTransformer(BaseBackbone):
             )
         block = per_stage(block, num_stages, 'block')
         rates = iter(drop_path_rates(drop_path_rate, sum(depths)))
-        self.feature_channels = tuple(dims[i] for i in self.out_indices)
+        self.stage_channels, self.stage_strides = dims, ()
         self.with_cls_token = with_cls_token
 
         self.stages = ModuleList()
@@ -207,6 +202,8 @@ class PyramidTransformer(BaseBackbone):
                 embed_dims=dims[i],
                 norm_cfg=norm_cfg or dict(type='BN'),
             )
+            stride = embedding.stride * (self.stage_strides[-1] if i else 1)
+            self.stage_strides += (stride,)
             if img_size is not None:
                 side = math.ceil(side / embedding.stride)
             pattern = attention[i]

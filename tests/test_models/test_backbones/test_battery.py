@@ -164,6 +164,7 @@ def test_out_indices(name, indices):
     outs, maps = model(x), full(x)
     assert model.out_indices == tuple(indices)
     assert model.feature_channels == tuple(full.feature_channels[i] for i in indices)
+    assert model.feature_strides == tuple(strides(name)[i] for i in indices)
     assert_all_close(outs, [maps[i] for i in indices])
 
 
@@ -182,7 +183,11 @@ def test_out_type(name):
     assert not missing and not unexpected
     (out,) = average(x)
     assert average.feature_channels == full.feature_channels[-1:]
-    torch.testing.assert_close(out, full(x)[-1].mean((2, 3)))
+    (expected,) = full(x)
+    torch.testing.assert_close(out, expected.mean((2, 3)))
+    (tokens,) = build_like(full, name, out_type='raw')[0](x)
+    _, tokens = tokens.split((int(has_cls_token(full)), expected[0, 0].numel()), 1)
+    torch.testing.assert_close(tokens.transpose(1, 2), expected.flatten(2))
     if not has_cls_token(full):
         with pytest.raises(ValueError, match='cls_token.*avg_featmap'):
             build(name, out_type='cls_token')

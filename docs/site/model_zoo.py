@@ -118,7 +118,7 @@ def render_page(text, metafiles, printed, folder):
 def zoo_page(metafiles):
     """docs/model_zoo.md without its rows."""
     parts = [
-        '# Model zoo\n\n`python tools/misc/model_zoo.py` writes this page from the '
+        '# Model zoo\n\n`python docs/site/model_zoo.py` writes this page from the '
         'metafiles. Parameters and FLOPs are\ncounted on our models; what a paper '
         'prints is in brackets. Accuracies are the papers'
         "', and\nno model was trained here.\n"

@@ -1,0 +1,168 @@
+"""Write the tables of docs/attentions.md, which compares the attentions.
+
+A table stands between two comments, of which the first names it. Equations and other
+facts are those of docs/attentions.yml, printed figures and public weights those of the
+metafiles, times and memory those of the suite zoo of benchmarks/run.py. Parameters and
+FLOPs are counted here, on the models of that suite.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import torch
+import yaml
+
+from mmlinattn.analysis import count_flops
+from mmlinattn.models import SwinTransformer
+from mmlinattn.registry import MODELS
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / 'benchmarks'), str(Path(__file__).parent)]
+
+from model_zoo import METRICS, metrics_of, read_metafiles, read_printed
+from side_by_side.models import ZOO
+from side_by_side.registry import CLASSIFICATION, DETECTION
+from side_by_side.report import markdown
+
+PAGE = ROOT / 'docs/attentions.md'
+FACTS = ROOT / 'docs/attentions.yml'
+MEASURED = ROOT / 'docs/benchmarks/zoo_cpu.json'
+TABLE = re.compile(
+    r'(<!-- attentions: (\w+) -->\n).*?(<!-- end of attentions -->)', re.S
+)
+SHAPES = (CLASSIFICATION, DETECTION)
+# titles of the printed results, and the configs that they are of
+RESULTS = {
+    'ImageNet, top-1': '{}_in1k',
+    'RetinaNet 1x': 'retinanet_{}_fpn_1x_coco',
+    'Mask R-CNN 1x': 'mask-rcnn_{}_fpn_1x_coco',
+    'Mask R-CNN ms-crop-1x': 'mask-rcnn_{}_fpn_ms-crop-1x_coco',
+    'Mask R-CNN ms-crop-3x': 'mask-rcnn_{}_fpn_ms-crop-3x_coco',
+    'UperNet': 'upernet_{}_1x_ade20k-512x512',
+}
+WEIGHTS = {'ImageNet-1k': 'classifiers', 'COCO': 'detectors', 'ADE20K': 'segmentors'}
+
+
+def build(name):
+    """The Swin-T of an attention, without its values."""
+    with torch.device('meta'):
+        return SwinTransformer(**ZOO[name])
+
+
+def kind_of(name):
+    """The attention's class."""
+    return type(build(name).stages[0].blocks[0].attn)
+
+
+def link(address):
+    """An address by its last part."""
+    return f'[{address.rpartition("/")[2]}]({address})'
+
+
+def equations(facts):
+    """What is computed, and what it costs."""
+    cells = [[name, fact['equation'], fact['cost']] for name, fact in facts.items()]
+    return markdown(['attention', 'equation', 'cost'], cells)
+
+
+def needs(facts):
+    """What an attention consists of, and what there is for it."""
+    entries = [x for part in read_metafiles().values() for x in part]
+    papers = {
+        x['Name']: x['Paper']
+        for path in ROOT.glob('configs/*/metafile.yml')
+        for x in yaml.safe_load(path.read_bytes())['Collections']
+    }
+    lines = []
+    for name, fact in facts.items():
+        of = fact['collection']
+        public = [x for x in entries if x['In Collection'] == of and 'Weights' in x]
+        data = {entry['Metadata']['Training Data'] for entry in public}
+        weights = ', '.join(word for key, word in WEIGHTS.items() if key in data)
+        kind = kind_of(name).__name__
+        lines.append(
+            [
+                name,
+                f'[{kind}](api/attentions.md)',
+                fact['positions'],
+                fact['learned'],
+                # the tests export every registered attention
+                'yes' if kind in MODELS.module_dict else 'no',
+                weights or fact.get('weights', 'none'),
+                link(papers[of]),
+            ]
+        )
+    titles = ['attention', 'module', 'positions', 'learned', 'exported']
+    return markdown([*titles, 'public weights', 'paper'], lines)
+
+
+def sizes(facts):
+    """Parameters, FLOPs, time and memory in Swin-T."""
+    measured = json.loads(MEASURED.read_text('utf-8'))
+    rows = {(x['variant'], tuple(x['shape'][2:])): x for x in measured['rows']}
+    lines = []
+    for name in facts:
+        model = build(name)
+        line = [name, f'{sum(p.numel() for p in model.parameters()) / 1e6:.2f}']
+        for shape in SHAPES:
+            with torch.device('meta'):
+                flops = count_flops(model, torch.zeros(1, 3, *shape))
+            steps = flops.by_kind()['pseudo_inverse']
+            line.append(f'{flops.total() / 1e9:.1f}')
+            if steps:
+                line[-1] += f' ({(flops.total() - steps) / 1e9:.1f})'
+        for shape in SHAPES:
+            row = rows.get((name, shape), {})
+            line.append(f'{1000 * row["seconds"]:,.0f}' if 'seconds' in row else '-')
+            line.append(f'{row["bytes"] / 2**20:,.0f}' if 'bytes' in row else '-')
+        lines.append(line)
+    places = ['at 224 × 224', 'at 800 × 1344']
+    titles = ['attention', 'parameters, M', *(f'GFLOPs {place}' for place in places)]
+    titles += [f'{what} {place}' for place in places for what in ('ms', 'MiB')]
+    return f'{markdown(titles, lines)}\n\nMeasured on: {measured["machine"]}.'
+
+
+def results(facts):
+    """Printed figures of the models of each attention."""
+    entries = {x['Name']: x for part in read_metafiles().values() for x in part}
+    printed = read_printed()
+    models = [(name, model) for name, fact in facts.items() for model in fact['models']]
+    lines = []
+    for name, model in models:
+        meta = entries[f'{model}_in1k']['Metadata']
+        counts = [
+            f'{meta[key] / 10**n:.1f}' for key, n in (('Parameters', 6), ('FLOPs', 9))
+        ]
+        line, sources = [name, model, *counts], {}
+        for pattern in RESULTS.values():
+            entry = entries.get(pattern.format(model), {})
+            metrics = metrics_of(entry)
+            text = ' / '.join(str(metrics[x]) for x in METRICS.values() if x in metrics)
+            if text:
+                text = f'[{text}](../{entry["Config"]})'
+                source = printed[entry['Name']]['source']
+                sources[link(re.search(r'\((\S+)\)$', source)[1])] = None
+            if 'Weights' in entry:
+                text += f' [weights]({entry["Weights"]})'
+            line.append(text.strip())
+        lines.append([*line, ', '.join(sources)])
+    titles = ['attention', 'model', 'parameters, M', 'GFLOPs', *RESULTS, 'source']
+    return markdown(titles, lines)
+
+
+def render():
+    """The page with its tables written anew."""
+    facts = yaml.safe_load(FACTS.read_text('utf-8'))
+    make = dict(equations=equations, needs=needs, sizes=sizes, results=results)
+
+    def replace(match):
+        start, name, end = match.groups()
+        return f'{start}{make[name](facts)}\n{end}'
+
+    return TABLE.sub(replace, PAGE.read_text('utf-8'))
+
+
+if __name__ == '__main__':
+    PAGE.write_text(render(), 'utf-8')

@@ -1,0 +1,349 @@
+"""Our classifiers and backbones in timm, by name, once this module is imported.
+
+Every classifier that has a config has a name: its class, its size, its attention or
+scaling, and the image's side if that is not 224. Ablations have none.
+
+Legend: B batch, C channels, (H, W) map, N = H * W tokens.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, Union
+
+from timm.models import (
+    adapt_input_conv,
+    build_model_with_cfg,
+    generate_default_cfgs,
+    register_model,
+)
+from timm.models._features import feature_take_indices
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+
+from . import hub
+from .engine.part_errors import quiet
+from .functional import to_map
+from .models import ConvPoolingNeck, backbones
+from .registry import build_model
+from .weights import load_pretrained
+from .weights.pretrained import load_head
+
+# How configs of a class begin, its first convolution, and whether its classifiers read
+# a class token.
+FAMILIES = {
+    'soft': ('SOFT', 'stages.0.embedding.0.0', True),
+    'softpp': ('SOFTPlusPlus', 'stages.0.embedding.0.0', True),
+    'swin': ('SwinTransformer', 'stages.0.embedding.layer.0', False),
+    'cswin': ('CSWinTransformer', 'stages.0.embedding.layer.0', False),
+    'mlla': ('MLLA', 'stages.0.embedding.first.0', False),
+    'ravlt': ('RAVLT', 'stages.0.embedding.0.0', False),
+    'deit': ('VisionTransformer', 'patch_embed.layer.0', True),
+    'cait': ('CaiT', 'patch_embed.layer.0', True),
+}
+SIZES = dict(t='tiny', s='small', m='medium', b='base', l='large', h='huge')
+VARIANTS = {
+    'norm': dict(attn_norm=True),
+    'attnscale': dict(attn_scale=True),
+    'featscale': dict(feat_scale=True),
+}
+# of ELFATT, where they are not the default
+BLOCK_SIZES = {
+    'cswin-t-elfatt_in1k': (49, 49, 196),
+    'swin-b-elfatt_finetune_in1k-384px': 576,
+    'cswin-b-elfatt_finetune_in1k-384px': 576,
+}
+CONFIG = re.compile(r'(\w+?)-(\w+?)(?:-(\w+?))?(_finetune)?_in1k(?:-(384)px)?')
+# of parameters with axes; vectors have no weight decay in timm
+NO_DECAY = re.compile(
+    'pos_embed|cls_token|relative_position_bias_table|agent_bias|query_bias|focus_scale'
+)
+# the crops of CSWin's recipe, 0.9 and the whole
+CROPPED_LESS = re.compile('c?swin_(tiny|base)_(?!inline|polaformer)')
+PREFIX = 'backbone.'
+Indices = Union[int, Sequence[int]]
+
+
+def read_name(config: str) -> Optional[tuple[str, dict[str, Any]]]:
+    """The name in timm of the classifier that a config trains, and its backbone.
+
+    Args:
+        config: Name of the config, such as 'cswin-b-agent_finetune_in1k-384px'.
+
+    Returns:
+        'cswin_base_agent_384' and the backbone's config; None for an ablation, and for
+        one more training of a model.
+    """
+    found = CONFIG.fullmatch(config)
+    family, size, variant, finetune, side = found.groups() if found else [None] * 5
+    if family not in FAMILIES or (finetune and not side):
+        return None
+    kind = getattr(backbones, FAMILIES[family][0])
+    # CSWin's own sizes come before those of other attentions, which have configs
+    archs = [arch for arch in kind.arch_zoo if arch.startswith(size)]
+    cfg = dict(type=kind.__name__, arch=archs[-1] if archs else 'deit-small')
+    if family == 'deit':
+        cfg.update(num_layers=int(size[1:]))
+    if variant in VARIANTS:
+        cfg.update(VARIANTS[variant])
+    elif hasattr(kind, 'presets'):
+        variant = variant or 'local'
+        if variant not in kind.presets:
+            return None
+        cfg.update(attention=variant)
+    elif variant:
+        return None
+    if config in BLOCK_SIZES:
+        cfg.update(block_sizes=BLOCK_SIZES[config])
+    if side:
+        cfg = at_size(cfg, int(side))
+    parts = (family, SIZES.get(size, size), variant, side)
+    return '_'.join(filter(None, parts)), cfg
+
+
+def at_size(cfg: dict[str, Any], side: int) -> dict[str, Any]:
+    """A backbone's config with the side of the images, if anything is made for it."""
+    presets = getattr(getattr(backbones, cfg['type']), 'presets', None)
+    if presets:
+        depends = 'img_size' in presets[cfg.get('attention', 'local')].options
+    else:
+        depends = cfg['type'] not in ('MLLA', 'RAVLT')
+    return dict(cfg, img_size=side) if depends else cfg
+
+
+class TimmModel(nn.Module):
+    """One of our classifiers with the methods of timm's.
+
+    Its state dict is that of MMPretrain's classifier from the same config.
+
+    Args:
+        backbone: Config of the backbone.
+        num_classes: Channels of the last layer; 0 leaves it out.
+        in_chans: Channels of the image.
+        global_pool: 'token', the class token, where there is one; 'avg', the mean of
+            the map; '', none. Default: the first of them that there is.
+        img_size: Side of the images that position tables and windows are made for.
+            Any image from 32 x 32 on is taken all the same.
+        drop_rate: Dropout rate before the last layer.
+        **options: Options of the backbone, such as ``drop_path_rate``.
+
+    Raises:
+        ValueError: If there is no such pooling, or as the backbone says.
+    """
+
+    def __init__(
+        self,
+        backbone: dict[str, Any],
+        num_classes: int = 1000,
+        in_chans: int = 3,
+        global_pool: Optional[str] = None,
+        img_size: Optional[Indices] = None,
+        drop_rate: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if img_size is not None:
+            side = img_size if isinstance(img_size, int) else max(img_size)
+            backbone = at_size(backbone, side)
+        options.update(in_channels=in_chans, out_type='raw')
+        self.neck = None
+        if backbone['type'] == 'RAVLT':
+            options.update(out_norm=None)
+        self.backbone = model = build_model({**backbone, **options})
+        # built for the last stage alone, which has the only norm, as in a classifier
+        model.out_indices = tuple(range(model.num_stages))
+        self.stages = 'stages' if hasattr(model, 'stages') else 'blocks'
+        self.feature_info = [
+            dict(num_chs=dims, reduction=stride, module=f'{PREFIX}{self.stages}.{i}')
+            for i, (dims, stride) in enumerate(
+                zip(model.feature_channels, model.feature_strides)
+            )
+        ]
+        self.num_features = self.head_hidden_size = model.feature_channels[-1]
+        if backbone['type'] == 'RAVLT':
+            self.neck = ConvPoolingNeck(self.num_features)
+            self.head_hidden_size = 1024
+        names = [name for name, _ in model.named_parameters()]
+        self.has_token = any(name.endswith('cls_token') for name in names)
+        self.global_pool = 'token' if self.has_token else 'avg'
+        self.drop_rate = drop_rate
+        self.head = nn.ModuleDict()
+        self.reset_classifier(num_classes, global_pool)
+        if not next(model.parameters()).is_meta:
+            with quiet():  # MMEngine prints every parameter
+                for part in filter(None, (model, self.neck)):
+                    part.init_weights()
+
+    def forward_features(self, x: Tensor) -> Tensor:
+        """Images (B, in_chans, H, W) to the last map (B, C, H', W'), or, with a class
+        token, to tokens (B, 1 + N, C)."""
+        return self.read_last(self.backbone(x)[-1], x)
+
+    def read_last(self, tokens: Tensor, x: Tensor) -> Tensor:
+        """Tokens of the last stage, as :meth:`forward_features` returns them."""
+        return tokens if self.has_token else self.to_map(tokens, x, -1)
+
+    def to_map(self, tokens: Tensor, x: Tensor, stage: int) -> Tensor:
+        """Tokens of a stage, of images x, without the class token as a map."""
+        stride = self.backbone.feature_strides[stage]
+        height, width = [(side + stride - 1) // stride for side in x.shape[2:]]
+        tokens = tokens[:, tokens.size(1) - height * width :]
+        return to_map(tokens, (height, width)).contiguous()
+
+    def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
+        """What :meth:`forward_features` returns to logits (B, num_classes); with
+        ``pre_logits``, to the last layer's input."""
+        if self.neck is not None:
+            x = self.neck.layer(x)
+        if self.global_pool == 'token':
+            x = x[:, 0]
+        elif self.global_pool:
+            x = x[:, 1:].mean(1) if self.has_token else x.mean((2, 3))
+        x = dropout(x, self.drop_rate, self.training)
+        return x if pre_logits else self.head.fc(x)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.forward_head(self.forward_features(x))
+
+    def forward_intermediates(
+        self,
+        x: Tensor,
+        indices: Optional[Indices] = None,
+        norm: bool = False,
+        stop_early: bool = False,
+        output_fmt: str = 'NCHW',
+        intermediates_only: bool = False,
+    ) -> Any:
+        """Maps (B, C_i, H_i, W_i) of stages, given by number, or as how many of the
+        last ones; by default of all.
+
+        Only the last stage has a norm, which its map always has; ``norm`` and
+        ``stop_early`` change nothing. Without ``intermediates_only``, what
+        :meth:`forward_features` returns comes first.
+
+        Raises:
+            ValueError: If ``output_fmt`` is not 'NCHW'.
+        """
+        if output_fmt != 'NCHW':
+            raise ValueError(f"output_fmt must be 'NCHW', got {output_fmt!r}")
+        taken, _ = feature_take_indices(len(self.feature_info), indices)
+        tokens = self.backbone(x)
+        maps = [self.to_map(tokens[i], x, i) for i in taken]
+        return maps if intermediates_only else (self.read_last(tokens[-1], x), maps)
+
+    def prune_intermediate_layers(
+        self, indices: Indices = 1, prune_norm: bool = False, prune_head: bool = True
+    ) -> list[int]:
+        """Remove what no map of these stages depends on, and return their numbers."""
+        num_stages = len(self.feature_info)
+        taken, last = feature_take_indices(num_stages, indices)
+        if last + 1 < num_stages:
+            del self.backbone.get_submodule(self.stages)[last + 1 :]
+            setattr(self.backbone, f'norm{num_stages - 1}', None)
+            self.backbone.out_indices = tuple(range(last + 1))
+            self.has_token = False
+        if prune_head:
+            self.reset_classifier(0, '')
+            self.neck = self.backbone.class_layers = None
+        return taken
+
+    def get_classifier(self) -> nn.Module:
+        return self.head.fc
+
+    def reset_classifier(
+        self, num_classes: int, global_pool: Optional[str] = None
+    ) -> None:
+        """Replace the last layer, and the pooling if it is given."""
+        kinds = ('token', 'avg', '') if self.has_token else ('avg', '')
+        if global_pool not in (None, *kinds):
+            raise ValueError(f'global_pool must be one of {kinds}, got {global_pool!r}')
+        if global_pool is not None:
+            self.global_pool = global_pool
+        self.num_classes = num_classes
+        self.head.fc = nn.Identity()
+        if num_classes:
+            self.head.fc = nn.Linear(self.head_hidden_size, num_classes)
+            nn.init.trunc_normal_(self.head.fc.weight, std=0.02)
+            nn.init.zeros_(self.head.fc.bias)
+
+    def set_grad_checkpointing(self, enable: bool = True) -> None:
+        """Recompute blocks in the backward pass, to save memory."""
+        self.backbone.with_cp = enable
+
+    def no_weight_decay(self) -> set[str]:
+        """Names of parameters without weight decay, besides vectors."""
+        return {name for name, _ in self.named_parameters() if NO_DECAY.search(name)}
+
+    def group_matcher(self, coarse: bool = False) -> Callable[[str], int]:
+        """A function from a parameter's name to its layer, or to its stage."""
+
+        def stage_of(name: str) -> int:
+            inside = name.startswith(PREFIX)
+            return self.backbone.stage_of(name[len(PREFIX) :] if inside else '')
+
+        def layer_of(name: str) -> int:
+            return self.backbone.get_layer_depth(name, PREFIX)[0]
+
+        return stage_of if coarse else layer_of
+
+    def load_pretrained(self, address: str) -> None:
+        """Load a classifier: official weights, MMPretrain's, or our own.
+
+        The first convolution is adapted to the image's channels. A last layer for
+        other classes keeps its initial values.
+
+        Args:
+            address: See :func:`mmlinattn.weights.load_pretrained`.
+        """
+        conv = next(x for x in self.backbone.modules() if isinstance(x, nn.Conv2d))
+        weight = conv.weight
+        shape = (conv.out_channels, 3, *conv.kernel_size)
+        conv.weight = nn.Parameter(weight.new_empty(shape))
+        load_pretrained(self.backbone, address)
+        weight.data.copy_(adapt_input_conv(conv.in_channels, conv.weight.detach()))
+        conv.weight = weight
+        if self.neck is not None:
+            load_head(self.neck, address, 'neck.')
+        if self.num_classes == self.pretrained_cfg['num_classes']:
+            load_head(self.head, address)
+
+
+def entry_point(name: str, backbone: dict[str, Any]) -> Callable[..., nn.Module]:
+    """The function that timm calls to build a model."""
+
+    def create(pretrained: bool = False, **kwargs: Any) -> nn.Module:
+        feature_cfg = dict(out_indices=4, feature_cls='getter')
+        kwargs = dict(backbone=backbone, feature_cfg=feature_cfg, **kwargs)
+        return build_model_with_cfg(TimmModel, name, pretrained, **kwargs)
+
+    create.__name__ = create.__qualname__ = name
+    return create
+
+
+def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
+    """What timm knows of a model: where its weights are, how images are prepared."""
+    family = name.partition('_')[0]
+    _, first_conv, has_token = FAMILIES[family]
+    side, crop_pct = (384, 1.0) if name.endswith('_384') else (224, 0.9)
+    crop_pct = crop_pct if CROPPED_LESS.match(name) else 0.875
+    return dict(
+        file=weights,  # as a url, timm would download it itself
+        custom_load=True,
+        input_size=(3, side, side),
+        pool_size=None if has_token else (side // 32, side // 32),
+        crop_pct=crop_pct,
+        first_conv=PREFIX + first_conv,
+        classifier='head.fc',
+    )
+
+
+_entries = hub.read_models(hub.find_folder())
+_found = {config: read_name(config) for config in _entries}
+MODELS = {config: found for config, found in _found.items() if found}
+default_cfgs = generate_default_cfgs(
+    {
+        name: describe(name, _entries[config].get('Weights'))
+        for config, (name, _) in MODELS.items()
+    }
+)
+for _name, _backbone in MODELS.values():
+    globals()[_name] = register_model(entry_point(_name, _backbone))

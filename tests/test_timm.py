@@ -1,0 +1,252 @@
+"""Our models in timm: the contract that its own tests of models check, on a few."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from mmengine.registry import MODELS, DefaultScope
+
+from mmlinattn import hub
+from mmlinattn.deployment import ExportedModel, export, parity
+from mmlinattn.utils import bases_read_once, load_config
+from mmlinattn.weights import convert_back
+
+timm = pytest.importorskip('timm')
+import mmlinattn.timm as ours  # noqa: E402
+
+pytestmark = pytest.mark.modern
+
+ROOT = Path(__file__).parents[1]
+ENTRIES = hub.read_models(ROOT)
+CONFIGS = {name: config for config, (name, _) in ours.MODELS.items()}
+# one of each class, and attentions with tables of their own
+SMALL = [
+    *('soft_tiny_norm', 'softpp_tiny', 'swin_tiny_elfatt', 'swin_tiny_agent'),
+    *('cswin_tiny_local', 'mlla_tiny', 'ravlt_tiny', 'deit_s12_featscale'),
+    'cait_xxs24',
+]
+NAMES = pytest.mark.parametrize('name', SMALL)
+PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])
+PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
+PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)
+ARCHS = dict(
+    swin=PRESET, cswin=PRESET, deit=PLAIN, cait=dict(PLAIN, num_class_layers=1)
+)
+
+
+def small(name):
+    """Options of the backbone for a miniature."""
+    family = name.partition('_')[0]
+    depth = dict(num_layers=4) if family == 'deit' else {}
+    return dict(arch=ARCHS.get(family, PYRAMID), **depth)
+
+
+def create(name, **options):
+    return timm.create_model(name, **small(name), **options)
+
+
+def test_names_and_configs():
+    """Each is the backbone of its config; what trainings set is left out."""
+    assert {'softpp_tiny', 'swin_tiny_elfatt', 'cswin_tiny_elfatt'} < {*CONFIGS}
+    assert {'mlla_tiny', 'ravlt_tiny', 'cait_s24', 'cswin_base_agent_384'} < {*CONFIGS}
+    assert len(CONFIGS) == len(ours.MODELS) > 60
+    ablations = {config for config in ENTRIES if '_in1k' in config} - {*ours.MODELS}
+    known = r'.*-(m\d+|random|biased|pool|patch|plain|nonorm|sharedqk|linformer|nystrom'
+    known = rf'({known}|performer|softmax)|cait-.*_finetune)_in1k'
+    assert [x for x in ablations if not re.fullmatch(known, x)] == []
+    with bases_read_once():
+        for config, (name, backbone) in ours.MODELS.items():
+            cfg = load_config(str(ROOT / ENTRIES[config]['Config']))
+            options = cfg.model.backbone.items()
+            expected = {key: x for key, x in options if x is not False}
+            for key in ('out_type', 'out_norm', 'drop_rate', 'drop_path_rate'):
+                expected.pop(key, None)
+            expected['type'] = expected['type'].replace('mmlinattn.', '')
+            if 'presets' in dir(getattr(ours.backbones, expected['type'])):
+                expected.setdefault('attention', 'local')
+                backbone = dict(dict(attention='local'), **backbone)
+            assert backbone == expected, name
+            known = timm.get_pretrained_cfg(name)
+            assert known.file == ENTRIES[config].get('Weights')
+            resize, crop = cfg.test_dataloader.dataset.pipeline[1:3]
+            assert known.input_size == (3, crop.crop_size, crop.crop_size)
+            assert abs(known.crop_pct - crop.crop_size / resize.scale) < 0.005, name
+
+
+@NAMES
+def test_same_as_the_classifier_of_the_config(name):
+    pytest.importorskip('mmpretrain')
+    entry = ENTRIES[CONFIGS[name]]
+    with torch.device('meta'):
+        parameters = timm.create_model(name).parameters()
+    assert sum(x.numel() for x in parameters) == entry['Metadata']['Parameters']
+    cfg, model = load_config(str(ROOT / entry['Config'])).model, create(name).eval()
+    cfg.backbone.pop('arch')  # or both would be merged
+    cfg.backbone.update(small(name))
+    cfg.head.in_channels = model.head_hidden_size
+    if 'neck' in cfg:
+        cfg.neck.in_channels = model.num_features
+    with DefaultScope.overwrite_default_scope('mmpretrain'):
+        theirs = MODELS.build(cfg).eval()
+    theirs.load_state_dict(model.state_dict())
+    x = torch.randn(2, 3, 65, 96)
+    with torch.no_grad():
+        torch.testing.assert_close(theirs(x), model(x))
+
+
+@NAMES
+def test_forward_and_head(name):
+    """Features, pooled or not, with the head or without, and what timm is told."""
+    model, x = create(name).eval(), torch.randn(1, 3, 96, 96)
+    cfg, keys = model.pretrained_cfg, model.state_dict()
+    assert {f'{cfg["classifier"]}.weight', f'{cfg["first_conv"]}.weight'} < keys.keys()
+    with torch.no_grad():
+        features = model.forward_features(x)
+        pooled = model.forward_head(features, pre_logits=True)
+        logits = model(x)
+        assert logits.isfinite().all()
+        assert logits.shape == (1, 1000) == (1, model.num_classes)
+        assert pooled.shape == (1, model.head_hidden_size)
+        torch.testing.assert_close(model.get_classifier()(pooled), logits)
+        model.reset_classifier(0)
+        torch.testing.assert_close(model(x), pooled)
+        model.reset_classifier(0, '')
+        if cfg['pool_size'] is None:
+            assert features.shape[2] == model.num_features
+            assert model(x).equal(features)
+            model.reset_classifier(5, 'avg')
+            assert model(x).shape == (1, 5)
+        else:
+            assert features.shape == (1, model.num_features, 3, 3)
+            assert model(x).shape == (1, model.head_hidden_size, 3, 3)
+    with pytest.raises(ValueError, match="global_pool must be one of .*'max'"):
+        model.reset_classifier(5, 'max')
+
+
+@NAMES
+def test_every_parameter_learns(name):
+    model = create(name, num_classes=42, drop_path_rate=0.1).train()
+    model.set_grad_checkpointing()
+    out = model(torch.randn(2, 3, 64, 64))
+    (out * torch.randn_like(out)).sum().backward()
+    assert out.shape == (2, 42)
+    assert [key for key, x in model.named_parameters() if x.grad is None] == []
+
+
+@NAMES
+def test_features(name):
+    """Maps with and without the rest of the model, of any size."""
+    model, x = create(name).eval(), torch.randn(1, 3, 65, 97)
+    count = len(model.feature_info)
+    with torch.no_grad():
+        last, maps = model.forward_intermediates(x)
+        assert last.equal(model.forward_features(x))
+        assert len(maps) == count >= 4
+        for info, y in zip(model.feature_info, maps):
+            size = [-(-side // info['reduction']) for side in (65, 97)]
+            assert y.shape == (1, info['num_chs'], *size)
+            assert info['module'] in dict(model.named_modules())
+        (second,) = model.forward_intermediates(x, [1], intermediates_only=True)
+        assert second.equal(maps[1])
+        for indices in (None, (0, 2), (-1,), 2):
+            options = {} if indices is None else dict(out_indices=indices)
+            lean = create(name, features_only=True, **options).eval()
+            missing, _ = lean.model.load_state_dict(model.state_dict(), strict=False)
+            assert not missing
+            taken = lean.feature_info.out_indices
+            assert lean.feature_info.channels() == [
+                model.feature_info[i]['num_chs'] for i in taken
+            ]
+            assert len(taken) == {None: 4, (0, 2): 2, (-1,): 1, 2: 2}[indices]
+            for y, i in zip(lean(x), taken):
+                torch.testing.assert_close(y, maps[i])
+    with pytest.raises(ValueError, match='NCHW'):
+        model.forward_intermediates(x, output_fmt='NLC')
+
+
+@NAMES
+def test_features_use_every_parameter(name):
+    """Distributed training stops at one without a gradient."""
+    for indices in ((1,), 2):
+        model = create(name, features_only=True, out_indices=indices)
+        maps = model.train()(torch.randn(2, 3, 64, 64))
+        sum((y * torch.randn_like(y)).sum() for y in maps).backward()
+        assert [key for key, x in model.named_parameters() if x.grad is None] == []
+
+
+@NAMES
+def test_groups_of_parameters(name):
+    from timm.optim import param_groups_layer_decay
+
+    model = create(name)
+    cfg = load_config(str(ROOT / ENTRIES[CONFIGS[name]]['Config']))
+    keys = cfg.optim_wrapper.paramwise_cfg.custom_keys
+    parameters = dict(model.named_parameters())
+    undecayed = {x for x in parameters if any(key in x for key in keys)}
+    assert model.no_weight_decay() == {x for x in undecayed if parameters[x].ndim > 1}
+    groups = param_groups_layer_decay(model, layer_decay=0.5)
+    scales = {id(x): group['lr_scale'] for group in groups for x in group['params']}
+    first = model.get_parameter(f'{model.pretrained_cfg["first_conv"]}.weight')
+    assert scales[id(model.head.fc.weight)] == 1
+    assert scales[id(first)] == min(scales.values()) < 0.05
+    coarse = model.group_matcher(coarse=True)
+    assert {*map(coarse, parameters)} == {*range(-1, len(model.feature_info) + 1)}
+
+
+@pytest.mark.parametrize('name', ['mlla_tiny', 'ravlt_tiny', 'cswin_tiny_agent'])
+def test_pretrained(name, tmp_path):
+    """Official weights, for as many channels and classes as one has."""
+    model = create(name).eval()
+    family = next(x for x in ('mlla', 'ravlt', 'agent') if x in name)
+    official, _ = convert_back(model.state_dict(), family)
+    path = tmp_path / 'official.pth'
+    torch.save(dict(model=official), path)
+    options = dict(pretrained=True, pretrained_cfg_overlay=dict(file=str(path)))
+    x = torch.randn(1, 3, 64, 64)
+    with torch.no_grad():
+        same = create(name, **options).eval()
+        torch.testing.assert_close(same(x), model(x))
+        gray = create(name, in_chans=1, num_classes=5, **options)
+        pooled = gray.eval().forward_head(
+            gray.forward_features(x[:, :1]), pre_logits=True
+        )
+        model.reset_classifier(0)
+        expected = model(x[:, :1].expand(-1, 3, -1, -1))
+        torch.testing.assert_close(pooled, expected)
+        lean = create(name, features_only=True, **options).eval()
+        _, maps = model.forward_intermediates(x)
+        for y, expected in zip(lean(x), maps):
+            torch.testing.assert_close(y, expected)
+
+
+@pytest.mark.parametrize('name', ['deit_s12_featscale', 'mlla_tiny'])
+def test_export_and_compiler(name, tmp_path):
+    """A file for any size; one graph."""
+    model, lean = create(name).eval(), create(name, features_only=True).eval()
+    exported = ExportedModel(lean)
+    run = export(exported, tmp_path / 'maps.onnx', shape=(64, 64))
+    errors = parity(exported, run, torch.randn(2, 3, 96, 65))
+    assert len(errors) == 4 and max(errors.values()) < 1e-4
+    x = torch.randn(1, 3, 64, 64)
+    compiled = torch.compile(model, backend='eager', fullgraph=True)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model(x))
+
+
+def test_no_pretrained():
+    assert timm.is_model_pretrained('mlla_tiny')
+    assert not timm.is_model_pretrained('softpp_tiny')
+    with pytest.raises(RuntimeError, match='No pretrained weights exist'):
+        timm.create_model('softpp_tiny', pretrained=True)
+
+
+@pytest.mark.parametrize('name', ['swin_tiny_local', 'swin_tiny_elfatt', 'mlla_tiny'])
+def test_img_size(name):
+    """It counts where something in the model is made for a size."""
+    with torch.device('meta'):
+        model = timm.create_model(name, img_size=(448, 448))
+        plain = timm.create_model(name)
+    assert model.state_dict().keys() == plain.state_dict().keys()
+    attention = model.backbone.stages[0].blocks[0].attn
+    assert getattr(attention, 'window_size', 14) == 14
