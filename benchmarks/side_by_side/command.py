@@ -54,7 +54,15 @@ from .memory import peak_of_variant
 from .operators import as_records, profile_step, profile_table
 from .rates import machine, matmul_rate
 from .registry import SUITES
-from .report import METHOD, growth, growth_tables, make_rows, table, write_json
+from .report import (
+    METHOD,
+    growth,
+    growth_tables,
+    make_rows,
+    table,
+    write_json,
+    write_page,
+)
 from .timing import build, make_inputs, measure, timed
 from .versions import OtherVersion
 
@@ -381,7 +389,7 @@ def stem(args):
 def write_files(args, text, **results):
     """Writes Markdown, and results with their machine as JSON."""
     write_json(stem(args).with_suffix('.json'), dict(stands(args), **results))
-    stem(args).with_suffix('.md').write_text(text)
+    write_page(stem(args).with_suffix('.md'), text)
 
 
 def stands(args):
