@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,9 +12,17 @@ pytestmark = pytest.mark.modern
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ROOT / '.venv-docs/bin/python'
-spec = importlib.util.spec_from_file_location('hosts', ROOT / 'docs/site/hosts.py')
-hosts = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(hosts)
+
+
+def load(name):
+    path = ROOT / f'docs/site/{name}.py'
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+hosts, demo_browser = load('hosts'), load('demo_browser')
 
 
 @pytest.mark.parametrize(
@@ -48,3 +57,35 @@ def test_the_site_loads_nothing_from_other_servers(tmp_path):
     page = (tmp_path / 'model_zoo/index.html').read_text('utf-8')
     assert page.count('class="sortable"') == 1
     assert 'site/tables.js' in page
+
+
+@pytest.mark.full
+def test_the_zoo_sorts_and_filters(tmp_path):
+    """tables.js in a browser, on a page without the theme."""
+    hint = 'pip install -r requirements/demo.txt'
+    sync_api = pytest.importorskip('playwright.sync_api', reason=hint)
+    if not any(map(shutil.which, demo_browser.BROWSERS)):
+        pytest.skip('there is no browser')
+    rows = [('b', 'det', '9.5'), ('a', 'seg', '1,000.5'), ('c', 'det', '')]
+    cells = ''.join(f'<tr>{"".join(f"<td>{x}" for x in row)}' for row in rows)
+    head = '<thead><tr><th>model<th>task<th>GFLOPs</thead>'
+    script = (ROOT / 'docs/site/tables.js').read_text('utf-8')
+    table = f'<div class="sortable"><table>{head}<tbody>{cells}</table></div>'
+
+    def names():
+        return page.locator('tbody tr:visible td:first-child').all_inner_texts()
+
+    with sync_api.sync_playwright() as playwright:
+        browser = demo_browser.launch(playwright)
+        page = browser.new_page()
+        page.set_content(f'{table}<script>{script}</script>')
+        page.locator('th', has_text='model').click()
+        assert names() == ['a', 'b', 'c']
+        page.locator('th', has_text='GFLOPs').click()
+        assert names() == ['b', 'a', 'c']
+        page.locator('th', has_text='GFLOPs').press('Enter')
+        assert names() == ['a', 'b', 'c']  # what is empty comes last
+        page.get_by_label('filter by task').select_option('det')
+        assert names() == ['b', 'c']
+        assert '2 of 3' in page.locator('p').inner_text()
+        browser.close()

@@ -31,6 +31,7 @@ OUTSIDE = {
     },
 }
 SORTABLE = re.compile(r'<!-- sortable -->(.*?)<!-- end of sortable -->', re.S)
+WIDE = re.compile(r'^\|([^|\n]*\|){9,}$', re.M)
 FENCE = re.compile(r'^( *)(```+)(.*?)^\1\2 *$', re.M | re.S)
 LINK = re.compile(r'(\]\(|\bsrc="|\bhref=")(?!\w+:|#|/)([^\s)#"]+)')
 FOLDER = re.compile(r'\[([^\]]*)\]\((?!\w+:|#|/)([^\s)#]+)\)')
@@ -46,8 +47,8 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     """Turns links of the repository and LaTeX to what the site has, and marks tables
     for tables.js."""
-    if SORTABLE.search(markdown):
-        page.meta['hide'] = ['toc']  # the table takes its place
+    if SORTABLE.search(markdown) or WIDE.search(markdown):
+        page.meta['hide'] = ['toc']  # a table takes its place
     markdown = SORTABLE.sub(r'<div class="sortable" markdown>\1</div>', markdown)
     parts, start = [], 0
     for fence in FENCE.finditer(markdown):

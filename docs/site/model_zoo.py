@@ -35,16 +35,18 @@ ZOO = Path('docs/model_zoo.md')
 ZOO_PAGE = """# Model zoo
 
 <!-- python docs/site/model_zoo.py writes this page -->
-*Weights* are public ones of the whole model, or of the backbone that it starts from:
-[Weights](weights.md). AP (of boxes / of masks), mIoU and top-1 accuracy are those of the
-linked papers: **none of these models was trained here.** Parameters and FLOPs are counted
-on our models; a FLOP is a multiply-accumulate. Images have 224 × 224 pixels where the name
-says nothing else, on COCO 800 × 1280, on ADE20K 512 × 2048, on Cityscapes 1024 × 2048. The
-families' pages have recipes, lengths of trainings and what papers say of sizes:
+All our configs. **None of these models was trained here**: AP (of boxes / of masks), mIoU
+and top-1 accuracy are those of the linked papers. [Weights](weights.md) are public ones of
+the whole model, or of the backbone that it starts from. Parameters and FLOPs are counted
+on our models; a FLOP is a multiply-accumulate, and SOFT has its 20 Newton steps as the
+paper states them. Images have 224 × 224 pixels where the name says nothing else, on COCO
+800 × 1280, on ADE20K 512 × 2048, on Cityscapes 1024 × 2048.
+
+Recipes, lengths of trainings and what the papers say of sizes are in the pages of
 [SOFT and SOFT++](../configs/soft/README.md), [ELFATT](../configs/elfatt/README.md),
 [AttnScale and FeatScale](../configs/antioversmoothing/README.md),
-[other attentions](../configs/attention_zoo/README.md), [MLLA](../configs/mlla/README.md),
-[RAVLT](../configs/ravlt/README.md).
+[other attentions](../configs/attention_zoo/README.md), [MLLA](../configs/mlla/README.md)
+and [RAVLT](../configs/ravlt/README.md).
 
 <!-- sortable -->
 {}
@@ -175,7 +177,7 @@ def zoo_row(entry, printed):
         f'[model]({weights})' if weights else start,
         figures,
         f'{meta["Parameters"] / 1e6:.1f}',
-        f'{meta.get("FLOPs",0) / 1e9:,.1f}',
+        f'{meta["FLOPs"] / 1e9:,.1f}' if 'FLOPs' in meta else '',
     ]
 
 
