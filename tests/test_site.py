@@ -2,11 +2,13 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytestmark = pytest.mark.modern
 
@@ -29,7 +31,7 @@ hosts, demo_browser = load('hosts'), load('demo_browser')
     'text',
     [
         '<script src="https://unpkg.com/mermaid@11/dist/mermaid.min.js"></script>',
-        '<link rel="preload stylesheet" href="//fonts.googleapis.com/css?family=Roboto">',
+        '<link rel="preload stylesheet" href="//fonts.googleapis.com/css?family=A">',
         '<style>@import "https://a.b/c.css";</style>',
         '<img srcset="a.png 1x, http://a.b/a.png 2x">',
         '<p style="background: url( \'https://a.b/c.svg\')">',
@@ -45,6 +47,34 @@ def test_what_is_loaded_is_found(text, tmp_path):
     assert found.startswith('page.html: ')
     (tmp_path / 'page.html').write_text(text.partition('src')[0] + 'none>')
     assert 'without the policy' in hosts.foreign_loads(tmp_path)[-1]
+
+
+FOR_USERS = [
+    *('Start', 'Train on your own photos', 'Predict', 'In your project'),
+    *('Weights and models', 'Other frameworks'),
+]
+
+
+def pages_of(entry):
+    """Paths of the pages below an entry of the navigation."""
+    if isinstance(entry, str):
+        return [entry]
+    inner = entry.values() if isinstance(entry, dict) else entry
+    return [page for part in inner for page in pages_of(part)]
+
+
+def test_pages_for_users_are_short():
+    """10,000 words, without the rows of the model zoo."""
+    text = (ROOT / 'mkdocs.yml').read_text('utf-8').partition('\nnav:\n')[2]
+    levels = {name: x for part in yaml.safe_load(text) for name, x in part.items()}
+    assert list(levels) == ['Home', *FOR_USERS, 'Research notes']
+    words = 0
+    for page in pages_of([levels[name] for name in FOR_USERS]):
+        text = (ROOT / 'docs' / page).read_text('utf-8')
+        if page == 'model_zoo.md':
+            text = re.sub(r'^\|.*$', '', text, flags=re.M)
+        words += len(text.split())
+    assert words <= 10_000
 
 
 @pytest.mark.skipif(not PYTHON.exists(), reason='make docs makes the environment')

@@ -13,8 +13,8 @@ Does it do what the papers say, in this code, on one machine? Each claim here is
 experiment with fixed seeds: tiny models, small images, hundreds of steps on a CPU.
 {{}}
 
-A small experiment can contradict a paper because it is small: each section says what its
-setting can not tell.
+A small experiment can contradict a paper because it is small: each section says what
+its setting can not tell.
 
 `python benchmarks/claims/run.py --out docs` writes this page and the files beside it,
 `--claim NAME` runs one claim, `--data FOLDER` runs it on your own images, in

@@ -7,7 +7,7 @@ from pathlib import Path
 # Browsers refuse what the theme's scripts would fetch from elsewhere.
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
-    'content="default-src \'self\' \'unsafe-inline\' data:">'
+    "content=\"default-src 'self' 'unsafe-inline' data:\">"
 )
 # rel of a <link> that loads nothing
 NAMES_ONLY = {'alternate', 'author', 'canonical', 'next', 'prev'}

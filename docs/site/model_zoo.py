@@ -35,18 +35,19 @@ ZOO = Path('docs/model_zoo.md')
 ZOO_PAGE = """# Model zoo
 
 <!-- python docs/site/model_zoo.py writes this page -->
-All our configs. **None of these models was trained here**: AP (of boxes / of masks), mIoU
-and top-1 accuracy are those of the linked papers. [Weights](weights.md) are public ones of
-the whole model, or of the backbone that it starts from. Parameters and FLOPs are counted
-on our models; a FLOP is a multiply-accumulate, and SOFT has its 20 Newton steps as the
-paper states them. Images have 224 × 224 pixels where the name says nothing else, on COCO
-800 × 1280, on ADE20K 512 × 2048, on Cityscapes 1024 × 2048.
+All our configs. **None of these models was trained here**: AP (of boxes / of masks),
+mIoU and top-1 accuracy are those of the linked papers. [Weights](weights.md) are public
+ones of the whole model, or of the backbone that it starts from. Parameters and FLOPs
+are counted on our models. A FLOP is a multiply-accumulate; those of SOFT's inverse,
+which depend on how it is computed, are left out of detectors and segmentors. Images
+have 224 × 224 pixels where the name says nothing else, on COCO 800 × 1280, on ADE20K
+512 × 2048, on Cityscapes 1024 × 2048.
 
 Recipes, lengths of trainings and what the papers say of sizes are in the pages of
 [SOFT and SOFT++](../configs/soft/README.md), [ELFATT](../configs/elfatt/README.md),
 [AttnScale and FeatScale](../configs/antioversmoothing/README.md),
-[other attentions](../configs/attention_zoo/README.md), [MLLA](../configs/mlla/README.md)
-and [RAVLT](../configs/ravlt/README.md).
+[other attentions](../configs/attention_zoo/README.md),
+[MLLA](../configs/mlla/README.md) and [RAVLT](../configs/ravlt/README.md).
 
 <!-- sortable -->
 {}
@@ -147,7 +148,7 @@ def task_of(entry):
 
 
 def start_of(path):
-    """The ``pretrained`` of a config, its own or that of its bases; None without any."""
+    """The ``pretrained`` of a config, its own or that of its bases, or None."""
     names = {
         ast.unparse(node.targets[0]): node.value
         for node in ast.parse(path.read_text('utf-8')).body
