@@ -225,7 +225,7 @@ def test_what_it_chooses(new_config, tool, monkeypatch):
     monkeypatch.setattr(tool, 'find_devices', lambda: (2, 80))
     cfg, out = new_config('coco', '--backbone', 'softpp-t', '--epochs', '24')
     assert cfg.val_evaluator.metric == ['bbox', 'segm'] and cfg.pretrained is None
-    assert 'scratch' in out and 'dist_train.sh mine.py 2' in out
+    assert 'no GPU' not in out and 'scratch' in out and 'dist_train.sh mine.py 2' in out
     assert cfg.param_scheduler[1].end == 24 * 4 and cfg.param_scheduler[0].end == 10
     assert cfg.optim_wrapper.optimizer.lr == pytest.approx(4e-4 * (2 / 16) ** 0.5, 0.05)
     cfg, out = new_config('voc', '--overwrite')
