@@ -5,8 +5,9 @@ rule of benchmarks/claims/claim.py. A run that was stopped goes on where it was:
 finished of a seed is kept in the claim's JSON file, as long as settings, data and
 machine are the same. Weights and shapes are kept in --work-dir.
 
-Written to --out: claims.md, and claims/NAME.json and claims/NAME.png of each claim that
-has a finished seed. Notes of yours in claims/NAME.txt become a part of the page.
+Written to --out: claims.md, and claims/NAME.json and claims/NAME.png, or other formats,
+of each claim that has a finished seed. Notes of yours in claims/NAME.txt become a part
+of the page.
 
 claims (minutes are estimates for three seeds on two cores):
 {claims}
@@ -26,7 +27,7 @@ from common import ROOT
 from side_by_side.command import device
 from side_by_side.plot import plot_lines
 from side_by_side.rates import machine
-from side_by_side.report import write_json
+from side_by_side.report import add_format, write_json
 
 from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder, threads
 
@@ -86,6 +87,7 @@ def parse_args(argv=None):
         action='store_true',
         help='replace results of other settings, data, or another machine',
     )
+    add_format(parser)
     parser.add_argument(
         '--report', action='store_true', help='measure nothing, only write the page'
     )
@@ -219,7 +221,8 @@ def main(argv=None):
         for record in records.values():
             if record.complete():
                 panels = record.claim.panels(record.complete())
-                plot_lines(panels, record.file.with_suffix('.png'))
+                for ending in args.format:
+                    plot_lines(panels, record.file.with_suffix(f'.{ending}'))
         args.out.mkdir(parents=True, exist_ok=True)
         (args.out / 'claims.md').write_text(page(records.values()), 'utf-8')
     print(f'written: {args.out / "claims.md"}')

@@ -88,20 +88,17 @@ def take_screenshot(data, path):
         raise RuntimeError(
             'playwright is missing: pip install -r requirements/demo.txt'
         ) from error
-    folders = ['--configs', data / 'train', '--checkpoints', data / 'train']
-    folders += ['--images', data / 'coco/val2017']
+    images = data / 'coco/val2017/000000000003.jpg'
+    folders = '--checkpoints', data / 'train', '--images', images
     with demo_page(*folders) as address, sync_playwright() as playwright:
         chromium = launch(playwright)
         page = chromium.new_page(viewport=dict(width=1000, height=1000))
         page.set_default_timeout(120_000)
         page.goto(address)
-        for choice, name in (('checkpoint1', 'epoch_5'), ('chosen', '000000000003')):
-            page.locator(f'#{choice} input').fill(name)
-            page.get_by_role('option', name=name).first.click()
         image = page.locator('#picture img')
-        image.wait_for()
+        for shown in (image, page.locator('#predictions img')):
+            shown.wait_for()
         for click, shown in (
-            (page.locator('#predict').click, 'predictions'),
             (image.click, 'attention'),
             (page.locator('#curves').click, 'frequencies'),
         ):

@@ -109,7 +109,7 @@ def panels(runs):
             seeds = values_of(runs, UNIT, key, name)
             ys = [[unit * of_seed[x] for x in xs] for of_seed in seeds]
             curves[name] = ([int(x) for x in xs], ys)
-        found.append(Panel(label, 'tokens N', label, curves, 'log', 'log'))
+        found.append(Panel('', 'tokens $N$', label, curves, 'log', 'log'))
     return found
 
 

@@ -6,6 +6,8 @@ import statistics
 from common import ROOT
 from side_by_side.plot import Panel
 
+from mmlinattn_tools.figures import INVERSES, RESIDUAL
+
 from ..claim import Claim, Part, spread, values_of
 from ..classification import normalized, trained
 from . import soft_models
@@ -13,6 +15,7 @@ from . import soft_models
 REPORT = ROOT / 'tools' / 'analysis_tools' / 'pinv_report.py'
 # Residuals below it are shown as it: float64 itself has no smaller ones.
 LEAST = 1e-16
+STEPS, LANDMARKS = 'Newton-Raphson steps', 'landmarks (subsets)'
 
 
 def measure(unit, context):
@@ -113,21 +116,15 @@ def panels(runs):
             residuals = values_of(runs, unit, side, name, 'residuals')
             shown = [[max(r, LEAST) for r in x] for x in residuals]
             curves[name] = list(range(len(shown[0]))), shown
-        title, ylabel = f'{unit}, {side} pixels', '||A A_k A - A|| / ||A||'
-        found.append(
-            Panel(
-                title, 'Newton-Raphson steps', ylabel, curves, yscale='log', level=0.01
-            )
-        )
-    curves = {}
-    for name, layer in first['SOFT++'][side].items():
-        for key, label in (('plain', 'A†'), ('normalized', 'normalized')):
-            norms = values_of(runs, 'SOFT++', side, name, key)
-            curves[f'{name}, {label}'] = layer['counts'], norms
-    title = f'SOFT++, {side} pixels'
-    found.append(
-        Panel(title, 'landmarks (subsets)', 'spectral norm', curves, 'log', 'log')
-    )
+        title = f'{unit}, {side} pixels'
+        found.append(Panel(title, STEPS, RESIDUAL, curves, yscale='log', level=0.01))
+    for key, label in INVERSES.items():
+        curves = {
+            name: (layer['counts'], values_of(runs, 'SOFT++', side, name, key))
+            for name, layer in first['SOFT++'][side].items()
+        }
+        label = f'spectral norm of {label}'
+        found.append(Panel(title, LANDMARKS, label, curves, 'log', 'log'))
     return found
 
 

@@ -4,6 +4,7 @@ import torch
 from side_by_side.plot import Panel
 
 from mmlinattn.analysis import hc_proportion, token_similarity, watch
+from mmlinattn_tools.figures import HC_PROPORTION
 
 from ..claim import Claim, Part, scores_doubt, spread, values_of
 from ..classification import EASY_RECIPE, EASY_SHAPES, accuracy, normalized, trained
@@ -16,6 +17,7 @@ TECHNIQUES = {
 SHALLOW, DEEP = '12 layers', '24 layers'
 DEPTHS = {SHALLOW: 12, DEEP: 24}
 MEASURES = {'frequencies': '‖HC[X]‖ / ‖DC[X]‖', 'similarities': 'mean |cos| of tokens'}
+AXES = dict(frequencies=HC_PROPORTION, similarities=r'mean $|\cos|$ of tokens')
 LEARNED = scores_doubt('accuracy', 0.45)
 
 
@@ -82,12 +84,12 @@ def tables(runs):
 
 def panels(runs):
     found = []
-    for key, label in MEASURES.items():
+    for key, label in AXES.items():
         curves = {}
         for unit in next(iter(runs.values())):
             values = values_of(runs, unit, key)
             curves[unit] = (list(range(1, len(values[0]) + 1)), values)
-        found.append(Panel(label, 'block', label, curves))
+        found.append(Panel('', 'block', label, curves))
     return found
 
 
