@@ -97,7 +97,8 @@ def cells_of(entry, printed):
     else:
         cells['length'] = f'{meta["Iterations"] // 1000}k iterations'
     cells['batch'] = meta['Batch Size']
-    for title, unit, key, paper in COUNTS:
+    # papers print FLOPs of detectors and segmentors for images of other sizes
+    for title, unit, key, paper in COUNTS[: 2 if '_in1k' in name else 1]:
         if key in meta:
             text = f'{meta[key] / unit:.2f}'
             cells[title] = f'{text} ({row[paper]})' if paper in row else text
