@@ -173,6 +173,15 @@ def test_results_are_written(load, tiny, tmp_path, capsys):
     assert '--redraw needs results of this suite in --out' in capsys.readouterr().err
 
 
+def test_what_is_above_the_mark_stays(load, tmp_path):
+    report, path = load('report'), tmp_path / 'page.md'
+    report.write_page(path, 'old\n')
+    assert path.read_text() == f'{report.MEASURED}\nold\n'
+    path.write_text(f'# By hand\n\n{path.read_text()}')
+    report.write_page(path, 'new\n')
+    assert path.read_text() == f'# By hand\n\n{report.MEASURED}\nnew\n'
+
+
 def test_resume(load, tiny, tmp_path, monkeypatch, capsys):
     """What is done is kept; what ended its process is tried twice."""
     command = load('command')

@@ -116,11 +116,14 @@ def test_configs_of_libraries_run(name, tmp_path):
 
 
 def test_scripts_run(run_python):
-    """They print what their comments promise; but detrex, which pip does not have."""
+    """They print what their comments promise. Those that need a trained model run in
+    test_new_config.py; detrex is not to be had by pip."""
     scripts = {
-        name: BLOCKS[name]
-        for name in BLOCKS
-        if name not in CONFIGS and 'from detrex' not in BLOCKS[name]
+        name: script
+        for name, script in BLOCKS.items()
+        if name not in CONFIGS
+        and 'use/predict.md' not in name
+        and 'from detrex' not in script
     }
     promised = []
     for name, script in scripts.items():

@@ -1,6 +1,8 @@
 """The page of the claims: every word about a result is computed from its numbers, but
 for notes that a person wrote beside them."""
 
+from collections import Counter
+
 from side_by_side.report import markdown
 
 from .claim import CONTRADICTED, INCONCLUSIVE, SUPPORTED, judge
@@ -8,9 +10,11 @@ from .claim import CONTRADICTED, INCONCLUSIVE, SUPPORTED, judge
 HEAD = f"""# The papers' claims in miniature
 
 Does it do what the papers say, in this code, on one machine? Each claim here is a small
-experiment with fixed seeds: tiny models, small images, hundreds of steps on a CPU. A
-small experiment can contradict a paper because it is small: each section says what its
-setting can not tell.
+experiment with fixed seeds: tiny models, small images, hundreds of steps on a CPU.
+{{}}
+
+A small experiment can contradict a paper because it is small: each section says what
+its setting can not tell.
 
 `python benchmarks/claims/run.py --out docs` writes this page and the files beside it,
 `--claim NAME` runs one claim, `--data FOLDER` runs it on your own images, in
@@ -40,16 +44,20 @@ def page(records):
     Returns:
         str: Markdown.
     """
-    sections, missing = [], []
+    sections, missing, verdicts = [], [], Counter()
     for record in records:
         if record.complete():
             sections.append(section(record))
+            runs = record.complete()
+            verdicts.update(judge(x, runs).verdict for x in record.claim.parts)
         else:
             missing.append(f'- {record.claim.title}: `--claim {record.claim.name}`')
     if missing:
         text = 'These need photographs, given with `--data`:'
         sections.append('\n'.join(['## Not measured yet', '', text, '', *missing, '']))
-    return '\n'.join([HEAD, *sections])
+    counts = ', '.join(f'{count} {verdict}' for verdict, count in verdicts.items())
+    counts = f'Of {sum(verdicts.values())} parts of the claims measured: {counts}.'
+    return '\n'.join([HEAD.format(counts), *sections])
 
 
 def section(record):

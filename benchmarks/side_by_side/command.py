@@ -63,6 +63,7 @@ from .report import (
     make_rows,
     table,
     write_json,
+    write_page,
 )
 from .timing import build, make_inputs, measure, timed
 from .versions import OtherVersion
@@ -401,7 +402,7 @@ def stem(args):
 def write_files(args, text, **results):
     """Writes Markdown, and results with their machine as JSON."""
     write_json(stem(args).with_suffix('.json'), dict(stands(args), **results))
-    stem(args).with_suffix('.md').write_text(text)
+    write_page(stem(args).with_suffix('.md'), text)
 
 
 def stands(args):

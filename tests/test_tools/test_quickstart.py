@@ -1,9 +1,6 @@
-import sys
-from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
-from mmengine.config import DictAction
 
 from mmlinattn.utils import load_config
 
@@ -22,8 +19,6 @@ def titles(quickstart, monkeypatch):
 
     def run(title, *command, log):
         ran.append(title)
-        if title == 'Data: shapes in the COCO layout':
-            return
         for option in ('--work-dir', '--show-dir'):
             if option in command:
                 folder = command[command.index(option) + 1]
@@ -41,32 +36,49 @@ def test_second_run_replaces_the_first_and_nothing_else(
     (tmp_path / 'train' / 'epoch_1.pth').touch()
     (tmp_path / 'notes.txt').touch()
     quickstart.main(['--out', str(tmp_path)])
-    assert len(titles) == 6 and 'epoch_4.pth' in capsys.readouterr().out
+    assert len(titles) == 8 and 'epoch_4.pth' in capsys.readouterr().out
     names = {'quickstart.json', 'notes.txt', *quickstart.RESULTS}
     assert {path.name for path in tmp_path.iterdir()} == names
     assert not (tmp_path / 'train' / 'epoch_1.pth').exists()
 
 
-def test_options_fit_the_config(quickstart, tmp_path):
-    """Classes and colors are those of shapes wherever mmdet looks for them."""
-    words = quickstart.cfg_options(tmp_path, quickstart.parse_args([]))
-    parser = ArgumentParser()
-    parser.add_argument('--cfg-options', nargs='+', action=DictAction)
-    options = parser.parse_args(['--cfg-options', *words]).cfg_options
-    cfg = load_config(str(ROOT / quickstart.CONFIG), options)
-    for split in ('train', 'val', 'test'):
-        metainfo = cfg[f'{split}_dataloader'].dataset.metainfo
-        assert metainfo.classes == ['circle', 'square', 'triangle']
-        assert len({tuple(color) for color in metainfo.palette}) == 3
+def test_options_are_of_the_config(quickstart, titles, tmp_path, load_tool):
+    """The config that it has written takes them."""
+    folder = tmp_path / 'coco'
+    load_tool('dataset_converters/make_shapes.py').main(
+        [
+            '--layout',
+            'shapes',
+            '--out',
+            f'{folder}',
+            '--num-train',
+            '5',
+            '--num-val',
+            '2',
+        ]
+    )
+    config = tmp_path / 'shapes.py'
+    argv = ['--data', f'{folder}', '--task', 'det', '--backbone', 'softpp-t']
+    load_tool('misc/new_config.py').main([*argv, '--out', f'{config}'])
+    before = load_config(f'{config}')
+    options = dict(option.split('=') for option in quickstart.FEWER)
+    after = load_config(f'{config}', options)
+    assert after.model.roi_head.mask_head.num_classes == 3
+    assert {*after.model.train_cfg.rpn_proposal} == {
+        *before.model.train_cfg.rpn_proposal
+    }
+    assert after.train_dataloader.dataset.metainfo.classes == [
+        *('circle', 'square', 'triangle')
+    ]
 
 
 def test_commands_are_logged(quickstart, tmp_path, capsys):
     code = 'import os; print("Epoch(", os.environ["OMP_WAIT_POLICY"]); print("more")'
-    quickstart.run('title', sys.executable, '-c', code, log=tmp_path / 'log')
+    quickstart.run('title', '-c', code, log=tmp_path / 'log')
     assert 'more' in (tmp_path / 'log').read_text()
     assert 'Epoch( PASSIVE\n--' in capsys.readouterr().out
     with pytest.raises(SystemExit, match='title failed; the whole log is in'):
-        quickstart.run('title', sys.executable, '-c', 'exit(1)', log=tmp_path / 'log')
+        quickstart.run('title', '-c', 'exit(1)', log=tmp_path / 'log')
 
 
 @pytest.mark.parametrize(

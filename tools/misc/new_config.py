@@ -1,0 +1,300 @@
+"""Write a config that trains one of our models on your photos.
+
+    new_config.py --data my/coco --task det --backbone softpp-t --out mine.py
+
+--task  what is in the folder --data
+det     COCO files (*.json) or VOC files (*.xml); with outlines, masks are learned, too
+seg     photos, and label maps of the same names in folders with label, mask, annot, seg
+        or gt in their names: one channel, an id in each pixel, 255 where there is none
+cls     photos in one folder for each class
+
+Folders or files with train, val or test in their names make the splits, or lists that
+are called train.txt, val.txt and test.txt; without any, every fifth photo is held back.
+The config inherits one of ours; what it reads is written to a folder beside it, of its
+name and _data. Your own files stay as they are.
+"""
+
+import os
+import sys
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'tools'))
+
+from mmlinattn_tools import cli
+from mmlinattn_tools.own_data import ENDING, OwnData
+
+# how names of our configs end, the number of classes that they have, the usual method
+BASES = dict(
+    det=('_coco', 80, 'retinanet'),
+    seg=('_ade20k-512x512', 150, 'upernet'),
+    cls=('_in1k', 1000, 'classifier'),
+)
+# sides of photos: the longest, and the least that the short one is
+SIDES, SHORTEST = dict(det=(1333, 800), seg=(2048, 512), cls=(10**5, 224)), 128
+# megapixels in a batch on a CPU and for each GB of a GPU, and the most photos
+BATCHES = dict(det=(0.7, 0.2, 16), seg=(0.7, 0.2, 16), cls=(1.6, 0.5, 128))
+ITERATIONS, EPOCHS = 4000, (12, 100)
+
+CONFIG = '''"""{method} with {backbone}; photos: {counts}.
+
+Written by new_config.py; every line is yours to change.
+"""
+
+_base_ = {base!r}
+
+# weights of the backbone; None: it learns from scratch
+pretrained = {pretrained!r}
+
+classes = {data.classes!r}
+num_classes = len(classes)
+model = {model}
+
+# the median photo has {width:g} x {height:g} pixels
+scale = {scale}
+data_root = {root!r}
+lists = {lists!r}  # when photos change, run new_config.py again
+
+{parts}
+batch_size = {batch}  # photos on each device; there {are}
+loader = dict(num_workers={workers}, persistent_workers=True, _delete_=True)
+train_dataloader = dict(
+    loader,
+    batch_size=batch_size,
+    drop_last=True,
+    sampler=dict(type='DefaultSampler', shuffle=True),
+    dataset=dict(data, ann_file=lists + 'train.{ending}', pipeline=train_pipeline),
+)
+in_order = dict(type='DefaultSampler', shuffle=False)
+loader.update(batch_size={test_batch}, sampler=in_order)
+data.update(pipeline=test_pipeline, test_mode=True)
+val_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'val.{ending}'))
+test_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'test.{ending}'))
+
+# how long, and how fast: a warm-up, then a cosine
+batch = batch_size * {devices}
+epochs, val_interval = {epochs}, {val_interval}
+iterations = epochs * ({num} // batch)
+warmup = min(500, iterations // 10 + 1)
+# the rate for {base_batch} photos in a batch, and in proportion to the root for others
+lr = {base_lr:g} * (batch / {base_batch}) ** 0.5{faster}
+optimizer = dict(_base_.optim_wrapper.optimizer, lr=lr)
+optim_wrapper = dict(_base_.optim_wrapper, clip_grad=dict(max_norm={clip}))
+optim_wrapper.update(optimizer=optimizer, _delete_=True)
+train_cfg = dict(by_epoch=True, max_epochs=epochs, val_interval=val_interval)
+train_cfg.update(_delete_=True)
+param_scheduler = [
+    dict(type='LinearLR', start_factor=0.001, by_epoch=False, end=warmup),
+    dict(type='CosineAnnealingLR', by_epoch=False, begin=warmup, end=iterations),
+]
+auto_scale_lr = dict(enable=False, base_batch_size=batch)
+
+# what is kept: the last and the best checkpoint, and pictures in vis_data/vis_image
+default_hooks = dict(
+    checkpoint=dict(by_epoch=True, interval=val_interval, max_keep_ckpts=1, **best),
+    logger=dict(interval=10, log_metric_by_epoch=True),
+    visualization=drawing,
+    pretrained=dict(warn=True, head=False),
+)
+custom_hooks = []
+log_processor = dict(by_epoch=True, window_size=10)
+'''
+PARTS = dict(
+    det="""load = dict(type='LoadAnnotations', with_bbox=True, with_mask={masks})
+resize = dict(type='Resize', scale=scale, keep_ratio=True)
+keys = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor')
+flip, pack = dict(type='RandomFlip', prob=0.5), dict(type='PackDetInputs')
+train_pipeline = [dict(type='LoadImageFromFile'), load, resize, flip, pack]
+pack = dict(pack, meta_keys=keys)
+test_pipeline = [dict(type='LoadImageFromFile'), resize, load, pack]
+data = dict(type='CocoDataset', data_root=data_root, data_prefix=dict(img=''))
+data.update(metainfo=dict(classes=classes))
+val_evaluator = dict(ann_file=lists + 'val.json')
+test_evaluator = dict(ann_file=lists + 'test.json')
+best = dict(save_best='coco/bbox_mAP', rule='greater')
+drawing = dict(draw=True, interval=10, score_thr=0.3)""",
+    seg="""crop_size = {crop}  # (H, W), in photos of about that scale
+model.update(data_preprocessor=dict(size=crop_size))
+load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
+resize = dict(type='Resize', scale=scale, keep_ratio=True)
+train_pipeline = [
+    *load,
+    dict(type='RandomResize', scale=scale, ratio_range=(0.5, 2.0), keep_ratio=True),
+    dict(type='RandomCrop', crop_size=crop_size, cat_max_ratio=0.75),
+    dict(type='RandomFlip', prob=0.5),
+    dict(type='PhotoMetricDistortion'),
+    dict(type='PackSegInputs'),
+]
+test_pipeline = [load[0], resize, load[1], dict(type='PackSegInputs')]
+data = dict(type='BaseSegDataset', data_root=data_root, img_suffix='')
+data.update(data_prefix=dict(img_path='', seg_map_path=lists + 'labels'))
+data.update(metainfo=dict(classes=classes))
+best = dict(save_best='mIoU', rule='greater')
+drawing = dict(draw=True, interval=10)""",
+    cls="""data_preprocessor = dict(num_classes=num_classes)
+train_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='RandomResizedCrop', scale=scale[1], crop_ratio_range=(0.35, 1.0)),
+    dict(type='RandomFlip', prob=0.5),
+    dict(type='ColorJitter', brightness=0.3, contrast=0.3, saturation=0.3),
+    dict(type='PackInputs'),
+]
+test_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='ResizeEdge', scale=scale[1] * 8 // 7, edge='short'),
+    dict(type='CenterCrop', crop_size=scale[1]),
+    dict(type='PackInputs'),
+]
+data = dict(type='CustomDataset', data_root=data_root, classes=classes)
+val_evaluator = test_evaluator = dict(topk=(1, min(5, num_classes)))
+best = dict(save_best='accuracy/top1', rule='greater')
+drawing = dict(enable=True, interval=10)""",
+)
+
+
+def parse_args(argv=None):
+    parser = cli.Parser(description=__doc__)
+    add = parser.add_argument
+    add('--data', type=Path, required=True, help='folder of photos and annotations')
+    add('--task', choices=BASES, required=True, help='objects, areas or whole photos')
+    text = 'as our configs are named (default: %(default)s, which has public weights)'
+    add('--backbone', default='swin-t-elfatt', help=text)
+    text = 'method, as our configs are named (default: by what is in the folder)'
+    add('--detector', metavar='METHOD', help=text)
+    add('--out', type=cli.output_file, required=True, help='config to write, NAME.py')
+    text = 'classes in the order of labels (default: those in the annotations)'
+    add('--classes', nargs='+', metavar='NAME', help=text)
+    text = 'ids in label maps of what has no label, besides 255'
+    add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
+    text = 'passes over the photos (default: by their number)'
+    add('--epochs', type=cli.number(int, 1, 10**6), help=text)
+    text = "weights of the backbone, or 'none' (default: public ones, where there are)"
+    add('--pretrained', metavar='PATH', help=text)
+    cli.add_overwrite(parser)
+    return parser.parse_args(argv)
+
+
+def find_bases(task):
+    """Our configs by method and backbone, of several the shortest schedule."""
+    found = {}
+    for path in (ROOT / 'configs').glob(f'*/*{BASES[task][0]}.py'):
+        words = ['classifier'] * (task == 'cls') + path.stem.split('_')
+        rank = '1x' not in path.stem, len(path.stem), path
+        found[tuple(words[:2])] = min(rank, found.get(tuple(words[:2]), rank))
+    return {key: path for key, (*_, path) in found.items()}
+
+
+def heads(node, old, place='_base_.model'):
+    """Source of what other classes change in a model's config, '' for nothing."""
+    found = {}
+    for key, x in node.items():
+        where = f'{place}.{key}'
+        if key in ('num_classes', 'num_things_classes') and x == old:
+            found[key] = 'num_classes'
+        elif key == 'class_weight' and isinstance(x, list) and len(x) == old + 1:
+            found[key] = f'[*[1.0] * num_classes, {x[-1]}]'
+        elif isinstance(x, dict):
+            found[key] = heads(x, old, where)
+        elif isinstance(x, list) and "'num_classes'" in str(x):
+            found[key] = f'[dict(x, num_classes=num_classes) for x in {where}]'
+    text = ', '.join(f'{key}={x}' for key, x in found.items() if x)
+    return text and f'dict({text})'
+
+
+def write_config(args, data, lists, devices, memory):
+    """The source of a config for a number of devices with so many GB (a CPU: 0)."""
+    from mmlinattn.utils import load_config
+
+    task, backbone, bases = args.task, args.backbone, find_bases(args.task)
+    method = args.detector or ('mask-rcnn' if data.masks else BASES[task][2])
+    if (method, backbone) not in bases:
+        near = [f'{x} {y}' for x, y in sorted(bases) if x == method or y == backbone]
+        near = near or sorted({x for x, _ in bases})
+        text = f'no config has --detector {method} and --backbone {backbone}'
+        raise ValueError(f'{text}, but {", ".join(near)}')
+    path = bases[method, backbone]
+    base, cfg = f'mmlinattn::{path.parent.name}/{path.name}', load_config(str(path))
+    masks = task == 'det' and 'segm' in cfg.val_evaluator.metric
+    if masks and not data.masks:
+        raise ValueError(f'--detector {method} needs outlines: there are only boxes')
+    pretrained = args.pretrained or cfg.get('pretrained')
+    if not pretrained and task == 'cls':  # what detectors with this backbone start from
+        others = {**find_bases('seg'), **find_bases('det')}
+        others = [path for (_, name), path in others.items() if name == backbone]
+        pretrained = others and load_config(str(others[-1])).get('pretrained')
+    pretrained = None if pretrained in ('none', []) else pretrained
+    if not pretrained:
+        data.notes.append('the backbone learns from scratch: that takes many photos')
+    if not memory:
+        data.notes.append('no GPU: a training takes hours, or fewer --epochs')
+    model = heads(cfg.model, BASES[task][1])
+
+    photos = [photo for split in data.photos.values() for photo in split]
+    counts = ', '.join(f'{len(x)} for {split}' for split, x in data.photos.items())
+    width, height = (median(x) for x in zip(*(photo['size'] for photo in photos)))
+    (long, short), least = SIDES[task], min(width, height)
+    zoom = min(long / max(width, height), short / least, max(1, SHORTEST / least))
+    h, w = round(height * zoom), round(width * zoom)
+    scale, crop = (max(h, w), min(h, w)), (min(h, short), min(w, short))
+
+    on_cpu, on_gpu, most = BATCHES[task]
+    room = (memory * on_gpu or on_cpu) * 1e6 / (scale[1] * scale[task == 'cls'])
+    num = len(data.photos['train'])
+    batch = int(min(room, most if memory else most / 4, num / devices / 8))
+    batch = max(batch, 1 if task == 'det' else 2)  # BatchNorm needs two values
+    test_batch, per_epoch = batch if task == 'cls' else 1, num // (batch * devices) or 1
+    epochs = args.epochs or min(max(ITERATIONS // per_epoch, EPOCHS[0]), EPOCHS[1])
+    val_interval = max(1, epochs // 12)
+    base_batch = cfg.auto_scale_lr.base_batch_size
+    base_lr = cfg.optim_wrapper.optimizer.lr
+    faster = '' if pretrained else ' * 4  # as it learns from scratch'
+    clip = (cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0)
+    workers = max(1, min(4, (os.cpu_count() or 1) // 2 // devices))
+    are = f'are {devices}' if devices > 1 else 'is one'
+    ending = ENDING[task]
+    root, lists = (f'{x.resolve().as_posix()}/' for x in (args.data, lists))
+    parts = PARTS[task].format(**locals())
+    return CONFIG.format(**locals())
+
+
+def find_devices():
+    """The number of GPUs and the GB of the first; (1, 0) for a CPU."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return 1, 0
+    memory = torch.cuda.get_device_properties(0).total_memory
+    return torch.cuda.device_count(), memory / 2**30
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    out, lists = args.out, args.out.with_name(f'{args.out.stem}_data')
+    with cli.errors_in_one_line(*cli.INPUT_ERRORS):
+        if not args.data.is_dir():
+            raise FileNotFoundError(f'--data {args.data}: there is no such folder')
+        if out.suffix != '.py':
+            raise ValueError(f'--out {out}: the name of a config ends in .py')
+        if args.data.resolve() in out.resolve().parents:
+            raise ValueError(f'--out {out} is in the folder --data: give another place')
+        cli.protect(args, out)
+        data = OwnData(args.data, args.task, args.classes, args.ignore)
+        devices, memory = find_devices()
+        text = write_config(args, data, lists, devices, memory)
+        cli.claim_folder(lists, 'new_config.json')
+        data.write(lists)
+        out.write_text(text, 'utf-8')
+    for note in [*data.notes, text[3:].partition('\n')[0]]:
+        print(f'new_config.py: {note}')
+    print(f'new_config.py: {len(data.classes)} classes: {", ".join(data.classes)}')
+    tools, best = os.path.relpath(ROOT / 'tools'), f'work_dirs/{out.stem}/best_*.pth'
+    train = f'bash {tools}/dist_train.sh {out} {devices}'
+    print(train if devices > 1 else f'python {tools}/train.py {out}')
+    print(f'python {tools}/test.py {out} {best}')
+    look = f'{tools}/analysis_tools/compare_predictions.py'
+    print(f'python {look} {out} --checkpoint {best} --image PHOTOS')
+
+
+if __name__ == '__main__':
+    main()
