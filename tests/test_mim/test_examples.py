@@ -89,6 +89,7 @@ def test_our_tool_trains_it(example, user, monkeypatch):
     assert_two_steps(user.folder / 'train')
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('example', ['README.md'], indirect=True)
 def test_mim_trains_it(example, user):
     config, library, options = example
