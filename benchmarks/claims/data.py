@@ -1,107 +1,116 @@
-"""Images of the experiments: shapes, or a user's folder of images by class."""
+"""Photos as arrays: read from a user's folder, resized once, and kept."""
 
 import hashlib
 import json
-from functools import cache
+from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import torch
-from common import make_shapes
 from PIL import Image, ImageOps
-from torchvision.datasets import ImageFolder
-from torchvision.transforms.functional import resize
+from torch.nn.functional import affine_grid, grid_sample
 
-SIDE = 160  # pixels of the images as they are kept
-# Contrast inside regions and distractors, so that small models differ.
-SHAPES = dict(scale=[0.3, 0.6], texture=1.0, clutter=1.0)
-SPLITS = ('train', 'val')
+from mmlinattn.utils.files import whole_file
+from mmlinattn_tools.own_data import OwnData, progress
+
+HELD_BACK = 10  # of the training photos, every tenth tunes the rates
 
 
-class Data:
-    """Where the images are.
+class Photos:
+    """Photos in folders that are named after their classes.
 
     Args:
-        work_dir (Path): Where shapes are written to.
-        folder (Path, optional): A user's folder with train/CLASS/ and val/CLASS/.
-        counts (Sequence[int]): Images for training and held-back ones; of a user's
-            folder, the most that are read.
-        shapes (dict, optional): What differs from :data:`SHAPES`.
+        folder (Path): As :class:`OwnData` takes for the task 'cls'.
+        work_dir (Path): Where arrays are kept.
 
     Raises:
-        FileNotFoundError: If the folder has no classes with images.
-        ValueError: If its classes are not the same in both.
+        FileNotFoundError: If there is no such folder.
     """
 
-    def __init__(self, work_dir, folder, counts, shapes=None):
-        self.work_dir, self.folder = work_dir, folder
-        self.counts = dict(zip(SPLITS, counts))
-        self.shapes = dict(SHAPES, **shapes or {})
-        if folder is not None:
-            try:
-                self.splits = {split: ImageFolder(folder / split) for split in SPLITS}
-            except FileNotFoundError as error:
-                raise FileNotFoundError(
-                    f'--data must have images in train/CLASS/ and val/CLASS/: {error}'
-                ) from error
-            train, val = (split.classes for split in self.splits.values())
-            if train != val:
-                raise ValueError(
-                    '--data must have the same classes in train/ and val/, got '
-                    f'{train} and {val}'
-                )
+    def __init__(self, folder, work_dir):
+        if not folder.is_dir():
+            raise FileNotFoundError(f'--data {folder}: there is no such folder')
+        self.folder, self.work_dir = folder, work_dir
 
-    def describe(self):
-        """What goes into the record of an experiment, a dict."""
-        if self.folder is not None:
-            files = [file for split in SPLITS for file, _ in self.samples(split)]
-            return dict(folder=self.folder.name, files=key_of(files), **self.counts)
-        return dict(layout='imagenet', side=SIDE, **self.shapes, **self.counts)
+    @cached_property
+    def key(self):
+        """A name for the files' names and sizes."""
+        files = sorted(path for path in self.folder.rglob('*') if path.is_file())
+        names = (path.relative_to(self.folder).as_posix() for path in files)
+        return key_of([[name, path.stat().st_size] for name, path in zip(names, files)])
 
-    @cache  # noqa: B019 (one instance a process)
-    def shapes_folder(self):
-        """Writes the shapes, if they are not there."""
-        root = self.work_dir / 'data' / key_of(self.describe())
-        options = ['--overwrite', '--scale', *self.shapes['scale']]
-        for name in ('texture', 'clutter'):
-            options += [f'--{name}', self.shapes[name]]
-        make_shapes('imagenet', root, SIDE, *self.counts.values(), *options)
-        return root
+    @cached_property
+    def source(self):
+        return OwnData(self.folder, 'cls')
 
-    def samples(self, split):
-        """Files and labels of a split, evenly spread over those of a user's folder."""
-        if self.folder is not None:
-            found = self.splits[split].samples
-            num = min(self.counts[split], len(found))
-            return [found[i] for i in np.linspace(0, len(found) - 1, num).astype(int)]
-        root = self.shapes_folder()
-        lines = (root / 'meta' / f'{split}.txt').read_text().splitlines()
-        rows = [line.split() for line in lines]
-        classes = sorted({int(label) for _, label in rows})
-        return [(root / split / x, classes.index(int(label))) for x, label in rows]
+    def labeled(self, split, side):
+        """The middle square of each photo of a split, in an order that does not depend
+        on classes.
 
-    @cache  # noqa: B019
-    def labeled(self, split):
-        """(N, 3, SIDE, SIDE) uint8, the middle of each image, and classes (N,)."""
-        files, labels = zip(*self.samples(split))
-        images = []
-        for file in files:
-            with Image.open(file) as image:
-                fitted = ImageOps.fit(image.convert('RGB'), (SIDE, SIDE))
-            images.append(torch.from_numpy(np.array(fitted)).permute(2, 0, 1))
-        return torch.stack(images), torch.tensor(labels)
+        Args:
+            split (str): 'train' or 'val', or the parts of 'train' that tune the rates,
+                'tune' to learn from, and 'check'.
+            side (int): Pixels.
 
-    @cache  # noqa: B019
-    def resized(self, split, side):
-        """The same as (N, 3, side, side), with antialiasing."""
-        images, labels = self.labeled(split)
-        parts = [resize(x, [side, side], antialias=True) for x in images.split(64)]
-        return torch.cat(parts), labels
+        Returns:
+            tuple[np.ndarray, Tensor]: (N, side, side, 3) uint8, on the disk, and
+            classes (N,).
+        """
+        if split in ('tune', 'check'):
+            pixels, labels = self.labeled('train', side)
+            is_check = np.arange(len(labels)) % HELD_BACK == 0
+            index = np.flatnonzero(is_check == (split == 'check'))
+            return pixels[index], labels[index]
+        path = self.work_dir / 'arrays' / f'{self.key}_{split}_{side}.npy'
+        kept = path.with_suffix('.json')
+        if not kept.is_file():
+            photos = list(self.source.photos[split])
+            np.random.default_rng(0).shuffle(photos)
+            pixels = np.empty((len(photos), side, side, 3), np.uint8)
+            for i, photo in enumerate(progress(photos, f'{split}, {side} pixels')):
+                with Image.open(photo['path']) as image:
+                    pixels[i] = ImageOps.fit(image.convert('RGB'), (side, side))
+            labels = [self.source.classes.index(x['names'][0]) for x in photos]
+            with whole_file(path) as draft, draft.open('wb') as file:
+                np.save(file, pixels)
+            with whole_file(kept) as draft:
+                draft.write_text(json.dumps(labels), 'utf-8')
+        labels = torch.tensor(json.loads(kept.read_text('utf-8')))
+        return np.load(path, mmap_mode='r'), labels
 
-    def num_classes(self):
-        return int(self.labeled('train')[1].max()) + 1
+
+def random_crops(pixels, side, area, generator):
+    """Random resized crops, flipped half of the time.
+
+    Args:
+        pixels (np.ndarray): (B, S, S, 3) uint8.
+        side (int): Pixels of what is returned.
+        area (Sequence[float]): Least and largest share of the image that is in a crop;
+            its sides differ by at most a third.
+        generator (torch.Generator): Of all that is random.
+
+    Returns:
+        Tensor: (B, 3, side, side), 0 to 255.
+    """
+    images = torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2).float()
+    num = len(images)
+
+    def uniform(low, high):
+        return low + (high - low) * torch.rand(num, generator=generator)
+
+    stretch = uniform(np.log(3 / 4), np.log(4 / 3)).exp().sqrt()
+    share = uniform(*area).sqrt()
+    theta = torch.zeros(num, 2, 3)
+    for axis, extent in enumerate((share * stretch, share / stretch)):
+        extent = extent.clamp(max=1)
+        theta[:, axis, axis] = extent
+        theta[:, axis, 2] = uniform(-1, 1) * (1 - extent)
+    theta[:, 0, 0] *= uniform(-1, 1).sign()
+    grid = affine_grid(theta, (num, 3, side, side), align_corners=False)
+    return grid_sample(images, grid, padding_mode='border', align_corners=False)
 
 
 def key_of(content):
     """A name for anything that JSON can hold."""
     text = json.dumps(content, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -17,6 +17,7 @@ from matplotlib import pyplot as plt
 BAR_OF = ('case', 'shape', 'step', 'variant')
 BAR = 0.16  # inches
 DPI, COLORS = 90, 128
+FEW = 5  # places that all have ticks
 LEGEND_ROWS = 5  # of a legend beside the curves; longer ones are below
 
 
@@ -70,6 +71,10 @@ def plot_lines(panels, path):
         axis.set_title(panel.title, fontsize=10)
         axis.tick_params(which='both', labelsize=8)
         axis.grid(alpha=0.3, linewidth=0.5)
+        places = sorted({x for xs, _ in panel.curves.values() for x in xs})
+        if panel.xscale == 'log' and len(places) <= FEW:
+            axis.set_xticks(places, [f'{x:,}' for x in places])
+            axis.set_xticks([], minor=True)
         if panel.level is not None:
             axis.axhline(panel.level, color='black', linewidth=0.8, linestyle='--')
         if panel.bottom is not None:
