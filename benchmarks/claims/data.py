@@ -3,7 +3,6 @@
 import hashlib
 import json
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -11,72 +10,134 @@ from PIL import Image, ImageOps
 from torch.nn.functional import affine_grid, grid_sample
 
 from mmlinattn.utils.files import whole_file
-from mmlinattn_tools.own_data import OwnData, progress
+from mmlinattn_tools.own_data import OwnData, progress, read_ids
 
 HELD_BACK = 10  # of the training photos, every tenth tunes the rates
 
 
 class Photos:
-    """Photos in folders that are named after their classes.
+    """A folder as :class:`OwnData` takes it for the task ``kind`` of a subclass.
 
     Args:
-        folder (Path): As :class:`OwnData` takes for the task 'cls'.
+        folder (Path): The folder.
         work_dir (Path): Where arrays are kept.
+        ignore (Sequence[int]): Ids in label maps of what has no label.
 
     Raises:
         FileNotFoundError: If there is no such folder.
     """
 
-    def __init__(self, folder, work_dir):
+    kind: str
+
+    def __init__(self, folder, work_dir, ignore=()):
         if not folder.is_dir():
             raise FileNotFoundError(f'--data {folder}: there is no such folder')
         self.folder, self.work_dir = folder, work_dir
+        self.ignore = ignore if self.kind == 'seg' else ()
+        self.held = {}
 
     @cached_property
     def key(self):
         """A name for the files' names and sizes."""
-        files = sorted(path for path in self.folder.rglob('*') if path.is_file())
-        names = (path.relative_to(self.folder).as_posix() for path in files)
-        return key_of([[name, path.stat().st_size] for name, path in zip(names, files)])
+        paths = (path for path in self.folder.rglob('*') if path.is_file())
+        names = {
+            path.relative_to(self.folder).as_posix(): path.stat().st_size
+            for path in paths
+        }
+        return key_of([names, self.kind, list(self.ignore)])
 
     @cached_property
     def source(self):
-        return OwnData(self.folder, 'cls')
+        return OwnData(self.folder, self.kind, ignore=self.ignore)
 
-    def labeled(self, split, side):
-        """The middle square of each photo of a split, in an order that does not depend
-        on classes.
+    @property
+    def classes(self):
+        """Their names."""
+        return self.kept('classes.json', lambda: list(self.source.classes))
+
+    def arrays(self, split, side):
+        """Photos of a split and their labels, in an order that does not depend on
+        classes.
 
         Args:
             split (str): 'train' or 'val', or the parts of 'train' that tune the rates,
                 'tune' to learn from, and 'check'.
-            side (int): Pixels.
+            side (int | tuple[int]): (W, H) in pixels, or the side of a square, the
+                middle of the photo.
 
         Returns:
-            tuple[np.ndarray, Tensor]: (N, side, side, 3) uint8, on the disk, and
-            classes (N,).
+            tuple: (N, H, W, 3) uint8, and labels: (N,) classes, (N, H, W) label maps,
+            or a list of boxes (x1, y1, x2, y2, class) for each photo.
         """
         if split in ('tune', 'check'):
-            pixels, labels = self.labeled('train', side)
-            is_check = np.arange(len(labels)) % HELD_BACK == 0
+            found = self.arrays('train', side)
+            is_check = np.arange(len(found[0])) % HELD_BACK == 0
             index = np.flatnonzero(is_check == (split == 'check'))
-            return pixels[index], labels[index]
-        path = self.work_dir / 'arrays' / f'{self.key}_{split}_{side}.npy'
-        kept = path.with_suffix('.json')
-        if not kept.is_file():
-            photos = list(self.source.photos[split])
-            np.random.default_rng(0).shuffle(photos)
-            pixels = np.empty((len(photos), side, side, 3), np.uint8)
-            for i, photo in enumerate(progress(photos, f'{split}, {side} pixels')):
-                with Image.open(photo['path']) as image:
-                    pixels[i] = ImageOps.fit(image.convert('RGB'), (side, side))
-            labels = [self.source.classes.index(x['names'][0]) for x in photos]
-            with whole_file(path) as draft, draft.open('wb') as file:
-                np.save(file, pixels)
-            with whole_file(kept) as draft:
-                draft.write_text(json.dumps(labels), 'utf-8')
-        labels = torch.tensor(json.loads(kept.read_text('utf-8')))
-        return np.load(path, mmap_mode='r'), labels
+            return tuple(
+                [x[i] for i in index] if isinstance(x, list) else x[index]
+                for x in found
+            )
+        size = (side, side) if isinstance(side, int) else tuple(side)
+        name = f'{split}_{size[0]}x{size[1]}'
+
+        def photos():
+            found = list(self.source.photos[split])
+            np.random.default_rng(0).shuffle(found)
+            return progress(found, name)
+
+        pixels = self.kept(
+            f'{name}.npy', lambda: np.stack([fitted(x, size) for x in photos()])
+        )
+        labels = self.kept(
+            f'{name}_labels.npy' if self.kind == 'seg' else f'{name}.json',
+            lambda: [self.label(x, size) for x in photos()],
+        )
+        return pixels, np.array(labels) if self.kind == 'cls' else labels
+
+    def label(self, photo, size):
+        """That of a photo at a size (W, H)."""
+        if self.kind == 'cls':
+            return self.classes.index(photo['names'][0])
+        if self.kind == 'seg':
+            labels = Image.fromarray(self.source.table[read_ids(photo)])
+            return np.array(labels.resize(size, Image.NEAREST))
+        zoom = np.tile(np.divide(size, photo['size']), 2)
+        found = []
+        for x in photo['objects']:
+            left, top, width, height = x['bbox']
+            corners = np.multiply([left, top, left + width, top + height], zoom)
+            found.append([*corners.tolist(), self.classes.index(x['name'])])
+        return found
+
+    def kept(self, name, make):
+        """What a file holds that is made if it is not there: arrays, which stay on the
+        disk, or JSON."""
+        path = self.work_dir / 'arrays' / self.key / name
+        if name not in self.held:
+            if not path.is_file():
+                content = make()
+                with whole_file(path) as draft, draft.open('wb') as file:
+                    if path.suffix == '.npy':
+                        np.save(file, content)
+                    else:
+                        file.write(json.dumps(content).encode())
+            is_array = path.suffix == '.npy'
+            self.held[name] = (
+                np.load(path, mmap_mode='r')
+                if is_array
+                else json.loads(path.read_text('utf-8'))
+            )
+        return self.held[name]
+
+
+def fitted(photo, size):
+    """A photo at (W, H), (H, W, 3) uint8: the middle where the form differs from that
+    of its photo and there are no labels of places."""
+    with Image.open(photo['path']) as image:
+        image = image.convert('RGB')
+        if 'objects' in photo or 'map' in photo:
+            return np.array(image.resize(size))
+        return np.array(ImageOps.fit(image, size))
 
 
 def random_crops(pixels, side, area, generator):

@@ -107,6 +107,7 @@ def inverses(a, soft=False):
 
 # 1. Newton's steps as a filter
 
+
 def measure_newton():
     rows = []
     for kind, spread in {**SPREADS, 'noise': None}.items():
@@ -166,7 +167,9 @@ def newton_tables(numbers):
         '‖A₂₀‖',
         '‖A†‖',
     ]
-    return [('Twenty steps on landmarks of a made-up image, and on noise', titles, rows)]
+    return [
+        ('Twenty steps on landmarks of a made-up image, and on noise', titles, rows)
+    ]
 
 
 def newton_panels(numbers):
@@ -190,6 +193,7 @@ def newton_panels(numbers):
 
 
 # 2. Norms of the attention matrix
+
 
 def spectral_norms(q, landmarks):
     r"""‖Ŝ‖₂ of SOFT and SOFT++ with each inverse, and of softmax attention.
@@ -438,17 +442,19 @@ FINDINGS = [
     Finding(
         'newton',
         "Newton's steps are a filter, and no inverse",
-        """Every step has A's eigenvectors, so that twenty steps take an eigenvalue λ
-to g(λ) = (1 - (1 - αλ²)^(2²⁰)) / λ. That is 1/λ for large eigenvalues, and α 2²⁰ λ for
-small ones: what is below the cut-off λ_c, where λ g(λ) = ½, is left out. A ridge ρ,
-whose filter is 1 / (λ + ρ), has its cut-off at ρ. With SOFT++'s step size, λ_c is
-0.0008 to 0.01 of ‖A‖ and grows with the number of landmarks: a ridge that does not is a
-finer filter on large maps.
+        """\
+Every step has A's eigenvectors, so that twenty steps take an eigenvalue λ to g(λ) =
+(1 - (1 - αλ²)^(2²⁰)) / λ. That is 1/λ for large eigenvalues, and α 2²⁰ λ for small
+ones: what is below the cut-off λ_c, where λ g(λ) = ½, is left out. A ridge ρ, whose
+filter is 1 / (λ + ρ), has its cut-off at ρ. With SOFT++'s step size, α = 2^(1-n) /
+‖A‖₁² with n in 0 to 10, λ_c is 0.0006 to 0.02 of ‖A‖₁, the latter where tokens are
+alike. It grows with the number of landmarks: a ridge that does not is a finer filter
+on large maps.
 
 A small residual ‖A A₂₀ A - A‖ / ‖A‖, which SOFT's Figure 5 shows, is a property of
 steps of this size and not of landmarks: λ (1 - αλ²)^(2^T) is below 0.43 / √(α 2^T)
-for any λ. The control, landmarks of noise that nothing has learned, has it too, and where
-the largest error of the inverse is 100 %, the residual is still 0.005.""",
+for any λ. The control, landmarks of noise that nothing has learned, has it too, and
+where the largest error of the inverse is 100 %, the residual is still 0.005.""",
         measure_newton,
         newton_tables,
         newton_panels,
@@ -456,16 +462,16 @@ the largest error of the inverse is 100 %, the residual is still 0.005.""",
     Finding(
         'norms',
         "SOFT++'s normalization bounds the norm at a fixed ratio only",
-        """Let all tokens be alike: A and P are of ones, A† is 11ᵀ / m², and so
-Ŝ = PᵀA†P is 11ᵀ, of norm N. SOFT++ divides by the row sums, which are m: its norm is
-N / m, which is r² where a landmark stands for r × r tokens, on maps of any size, and
-grows like N where the number of landmarks is fixed. Tokens that differ have smaller
-norms, with the same powers of N in the limit of fine maps.
+        """\
+Let all tokens be alike: A and P are of ones, A† is 11ᵀ / m², and so Ŝ = PᵀA†P is 11ᵀ,
+of norm N. SOFT++ divides by the row sums, which are m: its norm is N / m, which is r²
+where a landmark stands for r × r tokens, on maps of any size, and grows like N where
+the number of landmarks is fixed. Tokens that differ have smaller norms, with the same
+powers of N in the limit of fine maps.
 
-The controls: softmax attention has a norm next to 1 whatever N is. With the exact inverse
-or a ridge in place of the steps, norms hardly differ, but for SOFT++ with alike tokens,
-where the exact inverse has the rounding errors of the image's finest waves: it is the
-normalization that counts.""",
+The controls: softmax attention has a norm next to 1 whatever N is. With the exact
+inverse or a ridge in place of the steps, norms differ little, by less than half: it
+is the normalization that counts.""",
         measure_norms,
         norm_tables,
         norm_panels,
@@ -473,16 +479,17 @@ normalization that counts.""",
     Finding(
         'counts',
         'Softmax-free attention is linear at a fixed number of landmarks only',
-        """With m landmarks, the products with P take 2NmC multiplications, each of
-twenty steps 2hm³, and a factorization with a ridge about hm³/3. At a fixed m, all is linear in
-N. The models, though, have a landmark for each cell of r × r tokens: m = N / r², so that P
-has N² / r² entries, and the steps take N³ / r⁶. On maps of 112 × 112 tokens with SOFT++'s
-ratio of 8, they are half of the cost, and with a ratio of 4 nearly all: more than softmax
-attention takes. With a ridge, it is 1.9 to 18 times cheaper there.
+        """\
+With m landmarks, the products with P take 2NmC multiplications, each of twenty steps
+2hm³, and a factorization with a ridge about hm³/3. At a fixed m, all is linear in N.
+The models, though, have a landmark for each cell of r × r tokens: m = N / r², so that
+P has N² / r² entries, and the steps take N³ / r⁶. On maps of 112 × 112 tokens with
+SOFT++'s ratio of 8, they are half of the cost, and with a ratio of 4 nearly all: more
+than softmax attention takes. With a ridge, it is 1.9 to 18 times cheaper there.
 
 The controls: softmax attention has the exponent 2, efficient attention 1. These are
-counts of what is written in the papers, by `mmlinattn.analysis.count_flops`; solvers that
-take less time for the same result are in [Methods](methods.md).""",
+counts of what is written in the papers, by `mmlinattn.analysis.count_flops`; solvers
+that take less time for the same result are in [Methods](methods.md).""",
         measure_counts,
         count_tables,
         count_panels,
@@ -490,17 +497,18 @@ take less time for the same result are in [Methods](methods.md).""",
     Finding(
         'frequencies',
         'Which attentions are low-pass filters',
-        """If the rows of A sum to 1, it takes constants to themselves, and high
-frequencies depend on high ones only: HC[AX] = HC A HC[X]. They fall with the powers of that
-part of the matrix, for softmax and for every linear attention that is normalized.
-AttnScale multiplies that part by exactly 1 + ω, and FeatScale by 1 + t; they differ in
-what they do to the mean. Scaling both bands alike (s = t, the control) does nothing.
-Where A has blocks, as windows and the local half of ELFATT, the means of blocks stay.
-Where rows do not sum to 1, powers tend to the leading eigenvector, which is not constant:
-SOFT and SOFT++ are no low-pass filters in this sense.
+        """\
+If the rows of A sum to 1, it takes constants to themselves, and high frequencies
+depend on high ones only: HC[AX] = HC A HC[X]. They fall with the powers of that part
+of the matrix, for softmax and for every linear attention that is normalized.
+AttnScale multiplies that part by exactly 1 + ω, and FeatScale by 1 + t; they differ
+in what they do to the mean. Scaling both bands alike (s = t, the control) does
+nothing. Where A has blocks, as windows and the local half of ELFATT, the means of
+blocks stay. Where rows do not sum to 1, powers tend to the leading eigenvector, which
+is not constant: SOFT and SOFT++ are no low-pass filters in this sense.
 
-Weights are those that training starts from, tokens those of a made-up image of 14 × 14. The
-controls: the mean of all tokens leaves nothing, the identity everything.""",
+Weights are those that training starts from, tokens those of a made-up image of 14 ×
+14. The controls: the mean of all tokens leaves nothing, the identity everything.""",
         measure_frequencies,
         frequency_tables,
         frequency_panels,

@@ -6,22 +6,30 @@ from typing import Any, NamedTuple, Optional
 from .models import BACKBONES, SAMPLERS, SIDE, SOLVERS, VITS
 from .training import Run
 
-DATA = ('imagenette', 'cifar10')
 # That of the papers' ImageNet trainings (AdamW, cosine, warm-up, weight decay 0.05)
 # without what needs hundreds of epochs: mixup, cutmix, erasing.
 RECIPE = dict(
     side=SIDE,
     kept=144,
     batch=32,
-    epochs=6,
+    epochs=4,
     lr=1e-3,
     weight_decay=0.05,
     warmup=0.1,
     crop=[0.35, 1.0],
     smoothing=0.1,
 )
-SMALL = dict(RECIPE, side=32, kept=32, batch=64, epochs=3, crop=[0.6, 1.0])
+# 192 landmarks; boxes and pixels start from the classifier of the same model and seed.
+DENSE = dict(RECIPE, side=[256, 192], kept=[256, 192], batch=4, epochs=8)
+RECIPES = dict(
+    imagenette=RECIPE,
+    cifar10=dict(RECIPE, side=32, kept=32, batch=64, epochs=3, crop=[0.6, 1.0]),
+    bccd=DENSE,
+    camvid=DENSE,
+)
 RATES = (1e-3, 2e-3, 4e-3)
+DENSE_RATES = (2.5e-4, 5e-4, 1e-3)
+TUNING = 1 / 4  # epochs of a run that tunes a rate, over those of a full one
 # Fine-tuning from the same weights, with data in other orders: exactly paired.
 TECHNIQUES: dict[str, dict[str, Any]] = {
     'plain': {},
@@ -36,24 +44,30 @@ class Model(NamedTuple):
     """What is trained.
 
     Attributes:
-        data (str): On what.
-        backbone (dict): Config.
-        like (str, optional): The model whose rate it has; its own is tuned if None.
+        backbone (dict): Config for classification.
+        like (str): The model whose rate it has: its own name, where it is tuned.
     """
 
-    data: str
     backbone: dict[str, Any]
-    like: Optional[str] = None
+    like: str
 
 
 MODELS = {
-    **{name: Model('imagenette', x) for name, x in BACKBONES.items()},
-    **{
-        name: Model('imagenette', x, 'SOFT++')
-        for name, x in {**SOLVERS, **SAMPLERS}.items()
-    },
-    **{name: Model('cifar10', x) for name, x in VITS.items()},
+    **{name: Model(x, name) for name, x in {**BACKBONES, **VITS}.items()},
+    **{name: Model(x, 'SOFT++') for name, x in {**SOLVERS, **SAMPLERS}.items()},
 }
+FIRST = ('SOFT++', *SOLVERS)
+LATER = tuple(name for name in MODELS if name not in (*FIRST, *VITS))
+# Groups of models by data, in the order in which each seed is trained.
+ORDER = (
+    ('imagenette', FIRST),
+    ('bccd', FIRST),
+    ('camvid', FIRST),
+    ('imagenette', LATER),
+    ('cifar10', tuple(VITS)),
+    ('bccd', LATER),
+    ('camvid', LATER),
+)
 
 
 class Plan:
@@ -62,49 +76,50 @@ class Plan:
     Args:
         work_dir (Path): Where runs are kept.
         recipes (dict): By data.
-        share (float): Epochs of a run that tunes a rate, over those of a full one.
     """
 
-    def __init__(self, work_dir, recipes=None, share=1 / 6):
-        self.work_dir, self.share = work_dir, share
-        self.recipes = recipes or dict(imagenette=RECIPE, cifar10=SMALL)
+    def __init__(self, work_dir, recipes=RECIPES):
+        self.work_dir, self.recipes = work_dir, recipes
 
     @classmethod
     def smoke(cls, work_dir):
-        """A plan of a few steps."""
-        few = dict(batch=4, epochs=0.01)
-        recipes = dict(imagenette=dict(RECIPE, **few), cifar10=dict(SMALL, **few))
-        return cls(work_dir, recipes)
+        """A plan of a step each."""
+        few = dict(batch=2, epochs=0.01)
+        return cls(work_dir, {name: dict(x, **few) for name, x in RECIPES.items()})
 
-    def tunes(self, name):
+    def run(self, data, name, seed, lr, **options):
+        """A run of a model at a rate, from its classifier's backbone if need be."""
+        backbone, start = MODELS[name].backbone, None
+        if data in ('bccd', 'camvid'):
+            start = self.full('imagenette', name, seed)
+            backbone = dict(backbone, out_indices=[0, 1, 2])
+        recipe = dict(self.recipes[data], lr=lr)
+        return Run(name, data, backbone, recipe, seed, start=start)._replace(**options)
+
+    def tunes(self, data, name):
         """Short runs on nine tenths of the training photos, a rate each."""
-        model = MODELS[name]
-        recipe = self.recipes[model.data]
-        recipe = dict(recipe, epochs=recipe['epochs'] * self.share)
-        return [
-            Run(name, model.data, model.backbone, dict(recipe, lr=lr), split='tune')
-            for lr in RATES
-        ]
+        rates = DENSE_RATES if data in ('bccd', 'camvid') else RATES
+        runs = [self.run(data, name, 0, lr, split='tune') for lr in rates]
+        epochs = self.recipes[data]['epochs'] * TUNING
+        return [x._replace(recipe=dict(x.recipe, epochs=epochs)) for x in runs]
 
-    def rate(self, name):
+    def rate(self, data, name) -> Optional[float]:
         """That of the best short run, None before they are finished."""
         scores = {}
-        for run in self.tunes(MODELS[name].like or name):
+        for run in self.tunes(data, MODELS[name].like):
             result = run.result(self.work_dir)
             if result is None:
                 return None
-            scores[run.recipe['lr']] = result['accuracy']
-        return max(scores, key=scores.get)
+            scores[run.recipe['lr']] = result['score']
+        return max(scores, key=scores.__getitem__)
 
-    def full(self, name, seed):
+    def full(self, data, name, seed):
         """A model's run of a seed, at its rate."""
-        model = MODELS[name]
-        recipe = dict(self.recipes[model.data], lr=self.rate(name))
-        return Run(name, model.data, model.backbone, recipe, seed)
+        return self.run(data, name, seed, self.rate(data, name))
 
     def tuned_on(self, name, technique, seed):
         """Fine-tuning of a ViT's first seed with a technique, in an order of data."""
-        start = self.full(name, 0)
+        start = self.full('cifar10', name, 0)
         lr = start.recipe['lr']
         recipe = dict(start.recipe, lr=lr and lr / 10)
         recipe.update(epochs=start.recipe['epochs'] / 12)
@@ -114,35 +129,44 @@ class Plan:
         label = f'{name}, {technique}'
         return Run(label, start.data, backbone, recipe, seed + 1, start=start)
 
-    def runs(self, seeds, data=DATA):
+    def runs(self, seeds, data=tuple(RECIPES)):
         """Yields all runs of some data. Those that need a rate come after the runs that
         tune it, and must be taken one after the other."""
-        first = ['SOFT++', *SOLVERS]
-        last = [x for x in MODELS if x not in first]
         for seed in range(seeds):
-            for name in [*first, *last]:
-                model = MODELS[name]
-                if model.data not in data:
-                    continue
-                if seed == 0 and model.like is None:
-                    yield from self.tunes(name)
-                if name not in VITS or seed == 0:
-                    yield self.full(name, seed)
-                for technique in TECHNIQUES if name in VITS else ():
-                    yield self.tuned_on(name, technique, seed)
+            for of, names in ORDER:
+                for name in names if of in data else ():
+                    if seed == 0 and MODELS[name].like == name:
+                        yield from self.tunes(of, name)
+                    if name not in VITS or seed == 0:
+                        yield self.full(of, name, seed)
+                    for technique in TECHNIQUES if name in VITS else ():
+                        yield self.tuned_on(name, technique, seed)
 
-    def missing(self, seeds):
-        """What is not finished: a line of Markdown for each kind of data."""
+    def record(self, seeds):
+        """What is finished, for the page.
+
+        Returns:
+            dict: 'models', by data and name their rate and seeds, and 'missing', a line
+            of Markdown for each kind of data.
+        """
+        models: dict[str, Any] = {name: {} for name in RECIPES}
         left: Counter = Counter()
         every: Counter = Counter()
         for run in self.runs(seeds):
             every[run.data] += 1
             # a run without a rate, and what starts from it, has not begun
-            done = run.recipe['lr'] is not None and run.result(self.work_dir)
-            left[run.data] += not done
+            result = run.recipe['lr'] and run.result(self.work_dir)
+            left[run.data] += not result
+            if result and run.split == 'train':
+                head = dict(lr=run.recipe['lr'], seeds={})
+                keys = ('score', 'ap', 'photos', 'right', 'seconds')
+                kept = {key: result[key] for key in keys if key in result}
+                of_model = models[run.data].setdefault(run.name, head)
+                of_model['seeds'][str(run.seed)] = kept
         command = 'python benchmarks/claims/run.py train --data'
-        return [
+        missing = [
             f'- {left[name]} of {every[name]} runs: `{command} {name}=DIR`'
-            for name in DATA
+            for name in RECIPES
             if left[name]
         ]
+        return dict(models=models, missing=missing)

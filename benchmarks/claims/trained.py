@@ -1,0 +1,101 @@
+"""Claims of the papers on trained networks: which parts are compared, and why."""
+
+from typing import NamedTuple
+
+from .claim import Part
+from .models import RIDGES
+
+TIE = 0.02  # of any score
+GATES = dict(imagenette=0.6, cifar10=0.5, bccd=0.3, camvid=0.2)
+
+
+class Claim(NamedTuple):
+    """A claim of a paper, or a question of ours.
+
+    Attributes:
+        title (str): A few words.
+        text (str): What the paper says and where, and what is done here; Markdown.
+        parts (list[Part]): What is judged.
+    """
+
+    title: str
+    text: str
+    parts: list[Part]
+
+
+CLAIMS = [
+    Claim(
+        'Does the task need attention?',
+        'A control of everything below: where a model without attention is as good, '
+        'equal attentions would mean nothing. It has the same parameters, its local '
+        'filters included, and returns 0 for the product with the attention matrix in '
+        'all stages but the last one.',
+        [
+            Part(
+                f'{name} less no attention', (name, f'{pyramid} no attention'), gate=0.0
+            )
+            for name, pyramid in (('SOFT++', 'SOFT++'), ('Swin softmax', 'Swin'))
+        ],
+    ),
+    Claim(
+        'Must the inverse be twenty Newton steps?',
+        "A question of ours. `solver='cholesky'` with a ridge computes another "
+        'operator, for less time. Trained from scratch with it, SOFT++ counts as equal '
+        f'if its score differs by less than {TIE:g}: top-1 accuracy on Imagenette, and '
+        'after fine-tuning of the same models AP at an IoU of 0.5 on BCCD, and the '
+        'mean IoU on CamVid.',
+        [
+            Part(
+                f'{data}: ridge {ridge:g} equals Newton',
+                (f'SOFT++ ridge {ridge:g}', 'SOFT++'),
+                TIE,
+                equal=True,
+                gate=GATES[data],
+                data=data,
+            )
+            for data in ('imagenette', 'bccd', 'camvid')
+            for ridge in RIDGES
+        ],
+    ),
+    Claim(
+        'Landmarks by convolution',
+        "SOFT's paper compares ways to choose landmarks; the convolution is the one it "
+        'takes.',
+        [
+            Part(f'convolution less {sampler}', ('SOFT++', f'SOFT++ {sampler}'))
+            for sampler in ('pool', 'random', 'biased')
+        ],
+    ),
+    Claim(
+        'ELFATT is as accurate as softmax',
+        "ELFATT's paper has Swin-T-ELFATT as accurate as softmax attention in the same "
+        'places, and more accurate than efficient attention.',
+        [
+            Part(
+                'ELFATT equals softmax',
+                ('Swin ELFATT', 'Swin softmax'),
+                TIE,
+                equal=True,
+            ),
+            Part('ELFATT less efficient attention', ('Swin ELFATT', 'Swin efficient')),
+        ],
+    ),
+    Claim(
+        'AttnScale and FeatScale make deep ViTs better',
+        '*Anti-Oversmoothing in Deep Vision Transformers*, Appendix G.1: fine-tuning '
+        'from the same weights, on CIFAR-10 with patches of 4 × 4. Seeds are orders of '
+        'the data, so that pairs differ in the technique only. FeatScale twice is the '
+        'form of the official code, 1 + 2t.',
+        [
+            Part(
+                f'{depth} layers: {technique} less plain',
+                (f'ViT {depth} layers, {technique}', f'ViT {depth} layers, plain'),
+                paired=True,
+                gate=GATES['cifar10'],
+                data='cifar10',
+            )
+            for depth in (12, 24)
+            for technique in ('AttnScale', 'FeatScale', 'FeatScale twice')
+        ],
+    ),
+]
