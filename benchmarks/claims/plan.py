@@ -27,7 +27,7 @@ RECIPES = dict(
     bccd=DENSE,
     camvid=DENSE,
 )
-RATES = (1e-3, 2e-3, 4e-3)
+RATES = (5e-4, 1e-3, 2e-3)
 DENSE_RATES = (2.5e-4, 5e-4, 1e-3)
 TUNING = 1 / 4  # epochs of a run that tunes a rate, over those of a full one
 # Fine-tuning from the same weights, with data in other orders: exactly paired.

@@ -81,6 +81,7 @@ def detector(backbone, num_classes):
     """A small RetinaNet, on maps of stride 8 and more."""
     import mmdet.models  # noqa: F401 (registers)
     from mmdet.registry import MODELS
+    from mmengine import ConfigDict
     from mmengine.registry import DefaultScope
 
     backbone = dict(backbone, type=f'mmlinattn.{backbone["type"]}')
@@ -133,7 +134,7 @@ def detector(backbone, num_classes):
         ),
     )
     with DefaultScope.overwrite_default_scope('mmdet'):
-        return initialized(MODELS.build(cfg))
+        return initialized(MODELS.build(ConfigDict(cfg)))
 
 
 class Classes(Photos):
