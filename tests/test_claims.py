@@ -265,6 +265,21 @@ def test_every_model_is_built(load):
     assert sizes['Swin ELFATT'] == sizes['Swin no attention']
 
 
+def test_branches_are_those_of_the_blocks(load, folder, tmp_path):
+    """The norm of attention over that of tokens, block by block."""
+    task = load('tasks').Classes(folder, tmp_path)
+    torch.manual_seed(0)
+    model = task.build(load('training').Run('tiny', 'imagenette', TINY, RECIPE)).eval()
+    found = load('looks').branches(model, task, 32)
+    assert len(found) == 2 and min(found) > 0
+    with torch.no_grad():
+        for stage in model.backbone.stages:
+            stage.blocks[0].attn.proj.weight *= 2
+            stage.blocks[0].attn.proj.bias *= 2
+    more = load('looks').branches(model, task, 32)
+    assert more[0] == pytest.approx(2 * found[0], rel=1e-4)
+
+
 def test_controls_have_no_attention(load):
     models = load('models')
     for cls in (models.NoAttention, models.NoSoftmaxFreeAttention):
@@ -434,4 +449,6 @@ def test_smoke(folder, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / 'results' / 'claims.md').read_text('utf-8')
-    assert 'What trained networks show' in page and 'runs' not in page
+    assert 'What trained networks show' in page
+    assert 'train --data cifar10=DIR' not in page and 'train --data bccd=DIR' in page
+    assert 'SOFT++ at 256 less at 112 pixels' in page

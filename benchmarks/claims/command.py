@@ -36,6 +36,7 @@ from mmlinattn_tools.cli import Parser, errors_in_one_line, number, output_folde
 from mmlinattn_tools.cli import threads as thread_count
 
 from .exact import FINDINGS
+from .looks import measure_sizes, sizes_file
 from .plan import Plan
 from .report import page
 from .tasks import TASKS
@@ -97,13 +98,17 @@ def train(plan, args):
     data = {
         name: TASKS[name](path, args.work_dir, args.ignore) for name, path in args.data
     }
+    where = plan.work_dir, args.device
     for run in plan.runs(args.seeds, tuple(data)):
         if run.result(plan.work_dir) is None:
             print(f'{time.strftime("%F %T")} {run.label}', flush=True)
-            trained(run, data, plan.work_dir, args.device)
+            trained(run, data, *where)
             result = run.result(plan.work_dir)
             text = f'{result["score"]:.4f}, {result["seconds"]} s'
             print(f'{time.strftime("%F %T")} {run.label}: {text}', flush=True)
+        if plan.is_sized(run) and not sizes_file(run, plan.work_dir).is_file():
+            model = trained(run, data, *where)
+            measure_sizes(run, model, data[run.data], plan.work_dir)
 
 
 def write_page(plan, args):

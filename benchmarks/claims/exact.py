@@ -273,20 +273,12 @@ FIXED = {'m = 49': dict(sampler='pool', num_landmarks=49)}
 
 
 def count_cases():
-    """Attentions by name, each a function of N."""
-    for model, norm in (('SOFT', False), ('SOFT++', True)):
-        for name, options in {**FIXED, **RATIO_OF}.items():
-            for solver in ('newton', 'cholesky'):
-                cfg = dict(
-                    type='SoftmaxFreeAttention',
-                    attn_norm=norm,
-                    kernel_size=3,
-                    solver=solver,
-                    ridge=0.01,
-                    **options,
-                )
-                if model == 'SOFT++' or solver == 'newton':
-                    yield f'{model}, {name}, {solver}', lambda n, cfg=cfg: cfg
+    """Attentions by name, each a function of N. SOFT's counts are SOFT++'s."""
+    for name, options in {**FIXED, **RATIO_OF}.items():
+        for solver in ('newton', 'cholesky'):
+            cfg = dict(type='SoftmaxFreeAttention', kernel_size=3, ridge=0.01)
+            cfg.update(options, solver=solver)
+            yield f'SOFT++, {name}, {solver}', lambda n, cfg=cfg: cfg
     yield 'softmax', lambda n: dict(type='SoftmaxAttention')
     for name in LINEAR.keys() - {'SOFT', 'SOFT++'}:
         yield name, lambda n, name=name: LINEAR[name](49, n)
@@ -328,13 +320,19 @@ def count_tables(numbers):
 
 
 def count_panels(numbers):
-    groups = {'softmax-free': {}, 'others': {}}
-    for name, counts in numbers['counts'].items():
-        group = 'softmax-free' if name.startswith('SOFT') else 'others'
-        groups[group][name] = numbers['tokens'], [counts]
+    curves = {
+        name: (numbers['tokens'], [counts])
+        for name, counts in numbers['counts'].items()
+    }
+    groups = {
+        'softmax-free': {
+            x: y for x, y in curves.items() if x.lower().startswith('soft')
+        },
+        'others': {x: y for x, y in curves.items() if not x.startswith('SOFT')},
+    }
     return [
-        Panel(title, 'tokens N', 'multiplications', curves, 'log', 'log')
-        for title, curves in groups.items()
+        Panel(title, 'tokens N', 'multiplications', group, 'log', 'log')
+        for title, group in groups.items()
     ]
 
 
@@ -422,9 +420,15 @@ def frequency_tables(numbers):
 
 def frequency_panels(numbers):
     xs = list(range(LAYERS + 1))
-    stays = {name: row['curve'] for name, row in numbers['rows'].items()}
-    del stays['control: mean of all']  # 0 from the first application on
-    scaled = {name: ys for name, ys in numbers['scaled'].items() if 'Attn' in name}
+    panels = {'rows sum to 1': {}, 'blocks, or other sums': {}, 'softmax, one head': {}}
+    for name, row in numbers['rows'].items():
+        # a mean leaves nothing from the first application on
+        if row['curve'][1] > 1e-15:
+            falls = row['curve'][-1] < 1e-3 * row['curve'][1]
+            panels[[*panels][not falls]][name] = row['curve']
+    for name, ys in numbers['scaled'].items():
+        if 'Attn' in name:
+            panels['softmax, one head'][name] = ys
     label = '‖HC[X]‖ / ‖DC[X]‖'
     return [
         Panel(
@@ -434,7 +438,7 @@ def frequency_panels(numbers):
             {name: (xs, [ys]) for name, ys in curves.items()},
             yscale='log',
         )
-        for title, curves in (('attentions', stays), ('softmax, first head', scaled))
+        for title, curves in panels.items()
     ]
 
 

@@ -1,8 +1,10 @@
 """Which runs there are, the most telling first."""
 
+import json
 from collections import Counter
 from typing import Any, NamedTuple, Optional
 
+from .looks import SIZED, sizes_file
 from .models import BACKBONES, SAMPLERS, SIDE, SOLVERS, VITS
 from .training import Run
 
@@ -25,7 +27,7 @@ RECIPES = dict(
     imagenette=RECIPE,
     cifar10=dict(RECIPE, side=32, kept=32, batch=64, epochs=3, crop=[0.6, 1.0]),
     bccd=DENSE,
-    camvid=DENSE,
+    camvid=dict(DENSE, epochs=4),
 )
 RATES = (5e-4, 1e-3, 2e-3)
 DENSE_RATES = (2.5e-4, 5e-4, 1e-3)
@@ -65,8 +67,8 @@ ORDER = (
     ('camvid', FIRST),
     ('imagenette', LATER),
     ('cifar10', tuple(VITS)),
-    ('bccd', LATER),
-    ('camvid', LATER),
+    ('bccd', tuple(BACKBONES)[1:]),
+    ('camvid', tuple(BACKBONES)[1:]),
 )
 
 
@@ -142,6 +144,11 @@ class Plan:
                     for technique in TECHNIQUES if name in VITS else ():
                         yield self.tuned_on(name, technique, seed)
 
+    @staticmethod
+    def is_sized(run):
+        """Whether a run is looked at with larger images."""
+        return run.split == 'train' and run.data == 'imagenette' and run.name in SIZED
+
     def record(self, seeds):
         """What is finished, for the page.
 
@@ -163,6 +170,9 @@ class Plan:
                 kept = {key: result[key] for key in keys if key in result}
                 of_model = models[run.data].setdefault(run.name, head)
                 of_model['seeds'][str(run.seed)] = kept
+                if self.is_sized(run) and sizes_file(run, self.work_dir).is_file():
+                    text = sizes_file(run, self.work_dir).read_text('utf-8')
+                    of_model.setdefault('sizes', {})[str(run.seed)] = json.loads(text)
         command = 'python benchmarks/claims/run.py train --data'
         missing = [
             f'- {left[name]} of {every[name]} runs: `{command} {name}=DIR`'

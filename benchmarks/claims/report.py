@@ -42,14 +42,8 @@ def page(findings, runs):
     if any(runs['models'].values()):
         lines += [rule.partition('\n\n')[2], *models_table(runs)]
         lines += ['Numbers of every seed: [runs.json](claims/runs.json).', '']
-    right = {
-        data: {
-            name: {int(seed): outcome(x) for seed, x in model['seeds'].items()}
-            for name, model in models.items()
-        }
-        for data, models in runs['models'].items()
-    }
-    verdicts = iter(judge([part for claim in CLAIMS for part in claim.parts], right))
+    parts = [part for claim in CLAIMS for part in claim.parts]
+    verdicts = iter(judge(parts, outcomes(runs)))
     for claim in CLAIMS:
         rows = [row(next(verdicts)) for _ in claim.parts]
         if any(row[-2] != '0 / 0' for row in rows):
@@ -66,6 +60,21 @@ def tables_of(tables):
     for caption, titles, rows in tables:
         lines += [f'{caption}:', '', markdown(titles, rows), '']
     return lines
+
+
+def outcomes(runs):
+    """Of all models, as :func:`judge` takes them; 'SOFT at 192' is one of its own."""
+    right: dict[str, dict[str, dict[int, np.ndarray]]] = {}
+    for data, models in runs['models'].items():
+        of_data = right.setdefault(data, {})
+        for name, model in models.items():
+            for seed, x in model['seeds'].items():
+                of_data.setdefault(name, {})[int(seed)] = outcome(x)
+            for seed, sizes in model.get('sizes', {}).items():
+                for side, x in sizes.items():
+                    of_size = of_data.setdefault(f'{name} at {side}', {})
+                    of_size[int(seed)] = outcome(x)
+    return right
 
 
 def outcome(seed):
@@ -88,7 +97,20 @@ def models_table(runs):
             cells = [f'{model["lr"]:g}', str(len(scores)), score, f'{minutes:.0f}']
             rows.append([data, name, *cells])
     titles = ['data', 'model', 'rate', 'seeds', 'score', 'minutes of a processor']
-    return tables_of([('Trained models', titles, rows)])
+    sized = []
+    for name, model in runs['models']['imagenette'].items():
+        found = model.get('sizes', {}).values()
+        for side in next(iter(found), ()):
+            score = np.mean([x[side]['score'] for x in found])
+            largest = np.mean([max(x[side]['branches']) for x in found])
+            sized.append([name, side, f'{score:.3f}', f'{largest:.2f}'])
+    titles_of_sizes = ['model', 'pixels', 'top-1', 'largest branch over its shortcut']
+    return tables_of(
+        [
+            ('Trained models', titles, rows),
+            ('The same models at other sizes', titles_of_sizes, sized),
+        ]
+    )
 
 
 def row(found):

@@ -157,10 +157,10 @@ class Classes(Photos):
         )
 
     @torch.no_grad()
-    def score(self, model, split, side, batch=50):
+    def score(self, model, split, side, batch=50, limit=None):
         """Top-1 accuracy, and whether each photo is classified right, as hexadecimal
-        digits of bits."""
-        pixels, labels = self.arrays(split, side)
+        digits of bits; of the first photos up to a limit."""
+        pixels, labels = (x[:limit] for x in self.arrays(split, side))
         found = [
             model(as_tensor(pixels[i : i + batch]).to(next(model.parameters()).device))
             for i in range(0, len(labels), batch)
