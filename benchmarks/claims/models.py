@@ -84,6 +84,15 @@ SOFTMAX = dict(type='SoftmaxAttention')
 ELFATT = dict(type='ELFATT', block_size=49)
 EFFICIENT = dict(type='EfficientAttention')
 
+
+def no_attention(kernels=(9, 5)):
+    """SOFT++ without its attention."""
+    control = dict(type='NoSoftmaxFreeAttention')
+    cells = zip((4, 2), kernels)
+    stages = [dict(control, sampling_ratio=r, kernel_size=k) for r, k in cells]
+    return soft(attention=[*stages, None])
+
+
 # Each has a rate of its own.
 BACKBONES = {
     'SOFT++': soft(),
@@ -91,13 +100,7 @@ BACKBONES = {
     'Swin ELFATT': swin(ELFATT, SOFTMAX, ELFATT),
     'Swin efficient': swin(EFFICIENT, SOFTMAX, EFFICIENT),
     'SOFT': soft('SOFT'),
-    'SOFT++ no attention': soft(
-        attention=[
-            dict(type='NoSoftmaxFreeAttention', sampling_ratio=ratio, kernel_size=side)
-            for ratio, side in ((4, 9), (2, 5))
-        ]
-        + [None]
-    ),
+    'SOFT++ no attention': no_attention(),
     'Swin no attention': swin(dict(type='NoAttention')),
 }
 # These have SOFT++'s rate. In place of Newton's steps, the inverse with a ridge:
@@ -105,9 +108,10 @@ SOLVERS = {
     f'SOFT++ ridge {ridge:g}': soft(solver='cholesky', ridge=ridge)
     for ridge in sorted(RIDGES, reverse=True)
 }
-# Landmarks in place of those of the convolution, and none beside them:
+# Ways to choose landmarks, without the local filters:
 SAMPLERS = {
-    f'SOFT++ {sampler}': soft(sampler=sampler)
-    for sampler in ('pool', 'random', 'biased')
+    f'SOFT++ bare {sampler}': soft(sampler=sampler, kernel_sizes=[0, 0, 0])
+    for sampler in ('conv', 'pool', 'random', 'biased')
 }
+SAMPLERS['SOFT++ bare no attention'] = no_attention(kernels=(0, 0))
 VITS = {f'ViT {depth} layers': vit(depth) for depth in (12, 24)}

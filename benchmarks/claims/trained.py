@@ -62,9 +62,10 @@ CLAIMS = [
         'Larger test images',
         "SOFT++'s Table 6: trained at 224 pixels, tested at 224, 384 and 512, "
         'SOFT-Small has 82.5, 33.7 and 0.14, SOFT++-Small 82.6, 82.6 and 80.2. Here, '
-        'they are trained at 112 and tested at 192 and 256: 49 landmarks become 144 and 256. '
-        'What keeps its accuracy loses at most 0.05; what falls apart loses more than '
-        '0.2. The control without attention says what the size does to convolutions.',
+        'they are trained at 112 and tested at 192 and 256: 49 landmarks become 144 '
+        'and 256. What keeps its accuracy loses at most 0.05; what falls apart loses '
+        'more than 0.2. The control without attention says what the size does to '
+        'convolutions.',
         [
             *(
                 Part(
@@ -92,10 +93,15 @@ CLAIMS = [
     Claim(
         'Landmarks by convolution',
         "SOFT's paper compares ways to choose landmarks; the convolution is the one it "
-        'takes.',
+        'takes. The local filters of up to 9 × 9 tokens could do the task alone, so '
+        'these models have none. The control has no attention either.',
         [
-            Part(f'convolution less {sampler}', ('SOFT++', f'SOFT++ {sampler}'))
-            for sampler in ('pool', 'random', 'biased')
+            Part(
+                f'convolution less {x}',
+                ('SOFT++ bare conv', f'SOFT++ bare {x}'),
+                gate=0,
+            )
+            for x in ('pool', 'random', 'biased', 'no attention')
         ],
     ),
     Claim(
