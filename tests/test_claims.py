@@ -452,3 +452,4 @@ def test_smoke(folder, tmp_path):
     assert 'What trained networks show' in page
     assert 'train --data cifar10=DIR' not in page and 'train --data bccd=DIR' in page
     assert 'SOFT++ at 256 less at 112 pixels' in page
+    assert '| SOFT++ tested with ridge 0.1 |' in page

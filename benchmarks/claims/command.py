@@ -36,7 +36,7 @@ from mmlinattn_tools.cli import Parser, errors_in_one_line, number, output_folde
 from mmlinattn_tools.cli import threads as thread_count
 
 from .exact import FINDINGS
-from .looks import measure_sizes, sizes_file
+from .looks import is_looked_at, look, looks_file
 from .plan import Plan
 from .report import page
 from .tasks import TASKS
@@ -106,9 +106,8 @@ def train(plan, args):
             result = run.result(plan.work_dir)
             text = f'{result["score"]:.4f}, {result["seconds"]} s'
             print(f'{time.strftime("%F %T")} {run.label}: {text}', flush=True)
-        if plan.is_sized(run) and not sizes_file(run, plan.work_dir).is_file():
-            model = trained(run, data, *where)
-            measure_sizes(run, model, data[run.data], plan.work_dir)
+        if is_looked_at(run) and not looks_file(run, plan.work_dir).is_file():
+            look(run, trained(run, data, *where), data[run.data], plan.work_dir)
 
 
 def write_page(plan, args):

@@ -1,39 +1,51 @@
-"""What is measured of trained classifiers besides their score."""
+"""What is measured of trained classifiers besides their score: the same models with
+larger photos, and with another inverse than they are trained with."""
 
 import json
 
 import torch
 
-from mmlinattn.analysis import blocks_of
+from mmlinattn.analysis import attentions_of, blocks_of
+from mmlinattn.models import SoftmaxFreeAttention
 from mmlinattn.utils.files import whole_file
 
+from .models import RIDGES, SIDE
 from .tasks import as_tensor
 
-SIZES = (192, 256)
+SIZES = (SIDE, 192, 256)
 # At larger sizes: those that the claim is about, and the controls.
 SIZED = ('SOFT++', 'SOFT', 'Swin softmax', 'SOFT++ no attention')
 PHOTOS, LOOKS = 1000, 32
 
 
-def sizes_file(run, work_dir):
-    return run.folder(work_dir) / 'sizes.json'
+def looks_file(run, work_dir):
+    return run.folder(work_dir) / 'looks.json'
 
 
-def measure_sizes(run, model, task, work_dir):
-    """Scores, and norms of branches, at the size of training and at larger ones, kept
-    beside the run.
+def is_looked_at(run):
+    return run.split == 'train' and run.data == 'imagenette' and run.name in SIZED
+
+
+def look(run, model, task, work_dir):
+    """Scores of the first photos, kept beside the run.
 
     Args:
         run (Run): A finished run.
-        model (Classifier): Its model.
+        model (Classifier): Its model, whose inverse is changed.
         task (Classes): Of its data.
         work_dir (Path): Where runs are kept.
     """
     found = {}
-    for side in (run.recipe['side'], *SIZES):
+    for side in SIZES:
         score = task.score(model, 'val', side, limit=PHOTOS)
-        found[str(side)] = dict(score, branches=branches(model, task, side))
-    with whole_file(sizes_file(run, work_dir)) as draft:
+        found[f'at {side}'] = dict(score, branches=branches(model, task, side))
+    for ridge in RIDGES if run.name == 'SOFT++' else ():
+        for attention in attentions_of(model).values():
+            if isinstance(attention, SoftmaxFreeAttention):
+                attention.solver, attention.ridge = 'cholesky', ridge
+        label = f'tested with ridge {ridge:g}'
+        found[label] = task.score(model, 'val', SIDE, limit=PHOTOS)
+    with whole_file(looks_file(run, work_dir)) as draft:
         draft.write_text(json.dumps(found), 'utf-8')
 
 
@@ -44,21 +56,16 @@ def branches(model, task, side):
     found = []
 
     def after(block, args, out):
-        tokens, added = (
-            args[0],
-            block.attention(
-                block.norm1(args[0]) if block.pre_norm else args[0], args[1]
-            ),
-        )
+        tokens, hw_shape = args
+        read = block.norm1(tokens) if block.pre_norm else tokens
+        added = block.attention(read, hw_shape)
         ratio = added.norm(dim=(1, 2)) / tokens.norm(dim=(1, 2))
         found.append(ratio.mean().item())
 
-    handles = [
-        block.register_forward_hook(after) for block in blocks_of(model).values()
-    ]
+    blocks = blocks_of(model).values()
+    handles = [block.register_forward_hook(after) for block in blocks]
     pixels, _ = task.arrays('val', side)
-    device = next(model.parameters()).device
-    model(as_tensor(pixels[:LOOKS]).to(device))
+    model(as_tensor(pixels[:LOOKS]).to(next(model.parameters()).device))
     for handle in handles:
         handle.remove()
     return found

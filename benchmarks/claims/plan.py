@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple, Optional
 
-from .looks import SIZED, sizes_file
+from .looks import looks_file
 from .models import BACKBONES, SAMPLERS, SIDE, SOLVERS, VITS
 from .training import Run
 
@@ -144,11 +144,6 @@ class Plan:
                     for technique in TECHNIQUES if name in VITS else ():
                         yield self.tuned_on(name, technique, seed)
 
-    @staticmethod
-    def is_sized(run):
-        """Whether a run is looked at with larger images."""
-        return run.split == 'train' and run.data == 'imagenette' and run.name in SIZED
-
     def record(self, seeds):
         """What is finished, for the page.
 
@@ -170,9 +165,10 @@ class Plan:
                 kept = {key: result[key] for key in keys if key in result}
                 of_model = models[run.data].setdefault(run.name, head)
                 of_model['seeds'][str(run.seed)] = kept
-                if self.is_sized(run) and sizes_file(run, self.work_dir).is_file():
-                    text = sizes_file(run, self.work_dir).read_text('utf-8')
-                    of_model.setdefault('sizes', {})[str(run.seed)] = json.loads(text)
+                file = looks_file(run, self.work_dir)
+                if file.is_file():
+                    looks = json.loads(file.read_text('utf-8'))
+                    of_model.setdefault('looks', {})[str(run.seed)] = looks
         command = 'python benchmarks/claims/run.py train --data'
         missing = [
             f'- {left[name]} of {every[name]} runs: `{command} {name}=DIR`'

@@ -70,10 +70,10 @@ def outcomes(runs):
         for name, model in models.items():
             for seed, x in model['seeds'].items():
                 of_data.setdefault(name, {})[int(seed)] = outcome(x)
-            for seed, sizes in model.get('sizes', {}).items():
-                for side, x in sizes.items():
-                    of_size = of_data.setdefault(f'{name} at {side}', {})
-                    of_size[int(seed)] = outcome(x)
+            for seed, looks in model.get('looks', {}).items():
+                for label, x in looks.items():
+                    of_label = of_data.setdefault(f'{name} {label}', {})
+                    of_label[int(seed)] = outcome(x)
     return right
 
 
@@ -97,18 +97,21 @@ def models_table(runs):
             cells = [f'{model["lr"]:g}', str(len(scores)), score, f'{minutes:.0f}']
             rows.append([data, name, *cells])
     titles = ['data', 'model', 'rate', 'seeds', 'score', 'minutes of a processor']
-    sized = []
+    looked = []
     for name, model in runs['models']['imagenette'].items():
-        found = model.get('sizes', {}).values()
-        for side in next(iter(found), ()):
-            score = np.mean([x[side]['score'] for x in found])
-            largest = np.mean([max(x[side]['branches']) for x in found])
-            sized.append([name, side, f'{score:.3f}', f'{largest:.2f}'])
-    titles_of_sizes = ['model', 'pixels', 'top-1', 'largest branch over its shortcut']
+        found = model.get('looks', {}).values()
+        for label in next(iter(found), ()):
+            score = np.mean([x[label]['score'] for x in found])
+            largest = '-'
+            if 'branches' in next(iter(found))[label]:
+                ratios = [max(x[label]['branches']) for x in found]
+                largest = f'{np.mean(ratios):.2f}'
+            looked.append([f'{name} {label}', f'{score:.3f}', largest])
+    titles_of_looks = ['model', 'top-1', 'largest branch over its shortcut']
     return tables_of(
         [
             ('Trained models', titles, rows),
-            ('The same models at other sizes', titles_of_sizes, sized),
+            ('The same models on other terms', titles_of_looks, looked),
         ]
     )
 
