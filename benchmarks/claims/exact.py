@@ -143,33 +143,23 @@ def measure_newton():
     return dict(rows=rows, grid=grid.tolist(), curves=curves)
 
 
+NEWTON_COLUMNS = {
+    'landmarks': ('tokens', '{}'),
+    'm': ('landmarks', '{}'),
+    '‖A A₂₀ A - A‖ / ‖A‖': ('residual', '{:.1e}'),
+    '‖A₂₀ - A†‖ / ‖A†‖': ('error', '{:.3f}'),
+    'cut-off λ_c': ('cutoff', '{:.2g}'),
+    'eigenvalues above it': ('kept', '{:.0%}'),
+    '‖A₂₀‖': ('newton', '{:.3g}'),
+    '‖A†‖': ('exact', '{:.1e}'),
+}
+
+
 def newton_tables(numbers):
-    rows = [
-        [
-            row['tokens'],
-            str(row['landmarks']),
-            f'{row["residual"]:.1e}',
-            f'{row["error"]:.3f}',
-            f'{row["cutoff"]:.2g}',
-            f'{row["kept"]:.0%}',
-            f'{row["newton"]:.3g}',
-            f'{row["exact"]:.1e}',
-        ]
-        for row in numbers['rows']
-    ]
-    titles = [
-        'landmarks',
-        'm',
-        '‖A A₂₀ A - A‖ / ‖A‖',
-        '‖A₂₀ - A†‖ / ‖A†‖',
-        'cut-off λ_c',
-        'eigenvalues above it',
-        '‖A₂₀‖',
-        '‖A†‖',
-    ]
-    return [
-        ('Twenty steps on landmarks of a made-up image, and on noise', titles, rows)
-    ]
+    columns = NEWTON_COLUMNS.values()
+    rows = [[form.format(x[key]) for key, form in columns] for x in numbers['rows']]
+    caption = 'Twenty steps on landmarks of a made-up image, and on noise'
+    return [(caption, [*NEWTON_COLUMNS], rows)]
 
 
 def newton_panels(numbers):

@@ -9,11 +9,13 @@ import io
 
 import numpy as np
 import torch
+from common import ROOT
 from side_by_side.models import initialized
 from torch import nn
 from torch.nn.functional import cross_entropy, interpolate
 
 from mmlinattn.registry import build_model
+from mmlinattn.utils import load_config
 
 from .data import Photos, random_crops
 
@@ -78,63 +80,22 @@ class Segmentor(nn.Module):
 
 
 def detector(backbone, num_classes):
-    """A small RetinaNet, on maps of stride 8 and more."""
+    """Our RetinaNet, made small: on maps of stride 8 to 64, for small objects."""
     import mmdet.models  # noqa: F401 (registers)
     from mmdet.registry import MODELS
-    from mmengine import ConfigDict
     from mmengine.registry import DefaultScope
 
-    backbone = dict(backbone, type=f'mmlinattn.{backbone["type"]}')
-    cfg = dict(
-        type='RetinaNet',
-        backbone=backbone,
-        neck=dict(
-            type='FPN',
-            in_channels=backbone['arch']['embed_dims'],
-            out_channels=CHANNELS,
-            start_level=1,
-            add_extra_convs='on_output',
-            num_outs=4,
-        ),
-        bbox_head=dict(
-            type='RetinaHead',
-            num_classes=num_classes,
-            in_channels=CHANNELS,
-            stacked_convs=2,
-            feat_channels=CHANNELS,
-            anchor_generator=dict(
-                type='AnchorGenerator',
-                octave_base_scale=2,
-                scales_per_octave=3,
-                ratios=[0.5, 1.0, 2.0],
-                strides=[8, 16, 32, 64],
-            ),
-            bbox_coder=dict(type='DeltaXYWHBBoxCoder'),
-            loss_cls=dict(type='FocalLoss', use_sigmoid=True, gamma=2.0, alpha=0.25),
-            loss_bbox=dict(type='L1Loss'),
-        ),
-        train_cfg=dict(
-            assigner=dict(
-                type='MaxIoUAssigner',
-                pos_iou_thr=0.5,
-                neg_iou_thr=0.4,
-                min_pos_iou=0,
-                ignore_iof_thr=-1,
-            ),
-            sampler=dict(type='PseudoSampler'),
-            allowed_border=-1,
-            pos_weight=-1,
-        ),
-        test_cfg=dict(
-            nms_pre=1000,
-            min_bbox_size=0,
-            score_thr=0.05,
-            nms=dict(type='nms', iou_threshold=0.5),
-            max_per_img=100,
-        ),
-    )
+    cfg = load_config(str(ROOT / 'configs/_base_/models/retinanet_softpp-t.py')).model
+    cfg.bbox_head.update(num_classes=num_classes, stacked_convs=2)
+    cfg.bbox_head.update(in_channels=CHANNELS, feat_channels=CHANNELS)
+    anchors = dict(octave_base_scale=2, strides=[8, 16, 32, 64])
+    cfg.bbox_head.anchor_generator.update(anchors)
+    dims = backbone['arch']['embed_dims']
+    neck = dict(in_channels=dims, out_channels=CHANNELS, start_level=1, num_outs=4)
+    cfg.backbone = dict(backbone, type=f'mmlinattn.{backbone["type"]}')
+    cfg.neck.update(neck, add_extra_convs='on_output')
     with DefaultScope.overwrite_default_scope('mmdet'):
-        return initialized(MODELS.build(ConfigDict(cfg)))
+        return initialized(MODELS.build(cfg))
 
 
 class Classes(Photos):
