@@ -280,6 +280,21 @@ def test_branches_are_those_of_the_blocks(load, folder, tmp_path):
     assert more[0] == pytest.approx(2 * found[0], rel=1e-4)
 
 
+def test_depths_are_those_of_the_tokens(load, folder, tmp_path):
+    """After every block; the last ones are the scores."""
+    vit = load('models').vit(3)
+    task = load('tasks').Classes(folder, tmp_path)
+    model = task.build(load('training').Run('vit', 'cifar10', vit, RECIPE)).eval()
+    found = load('looks').depths(model, task, 32)
+    for measure in found.values():
+        assert len(measure['curve']) == 3 and measure['score'] == measure['curve'][-1]
+    with torch.no_grad():  # all tokens alike
+        model.backbone.blocks[-1].ffn.layers[1].bias.fill_(1e6)
+    found = load('looks').depths(model, task, 32)
+    assert found['similarity of tokens']['score'] == pytest.approx(1, abs=1e-4)
+    assert found['proportion of high frequencies']['score'] < 1e-3
+
+
 def test_controls_have_no_attention(load):
     models = load('models')
     for cls in (models.NoAttention, models.NoSoftmaxFreeAttention):
@@ -453,3 +468,4 @@ def test_smoke(folder, tmp_path):
     assert 'train --data cifar10=DIR' not in page and 'train --data bccd=DIR' in page
     assert 'SOFT++ at 256 less at 112 pixels' in page
     assert '| SOFT++ tested with ridge 0.1 |' in page
+    assert '| ViT 24 layers, AttnScale similarity of tokens |' in page

@@ -1,11 +1,18 @@
 """What is measured of trained classifiers besides their score: the same models with
-larger photos, and with another inverse than they are trained with."""
+larger photos, and with another inverse than they are trained with; of ViTs, how alike
+tokens become from block to block."""
 
 import json
 
 import torch
 
-from mmlinattn.analysis import attentions_of, blocks_of
+from mmlinattn.analysis import (
+    attentions_of,
+    blocks_of,
+    hc_proportion,
+    token_similarity,
+    watch,
+)
 from mmlinattn.models import SoftmaxFreeAttention
 from mmlinattn.utils.files import whole_file
 
@@ -23,7 +30,8 @@ def looks_file(run, work_dir):
 
 
 def is_looked_at(run):
-    return run.split == 'train' and run.data == 'imagenette' and run.name in SIZED
+    is_sized = run.data == 'imagenette' and run.name in SIZED
+    return run.split == 'train' and (is_sized or run.data == 'cifar10')
 
 
 def look(run, model, task, work_dir):
@@ -35,8 +43,8 @@ def look(run, model, task, work_dir):
         task (Classes): Of its data.
         work_dir (Path): Where runs are kept.
     """
-    found = {}
-    for side in SIZES:
+    found = depths(model, task, run.recipe['side']) if run.data == 'cifar10' else {}
+    for side in SIZES if run.data == 'imagenette' else ():
         score = task.score(model, 'val', side, limit=PHOTOS)
         found[f'at {side}'] = dict(score, branches=branches(model, task, side))
     for ridge in RIDGES if run.name == 'SOFT++' else ():
@@ -47,6 +55,22 @@ def look(run, model, task, work_dir):
         found[label] = task.score(model, 'val', SIDE, limit=PHOTOS)
     with whole_file(looks_file(run, work_dir)) as draft:
         draft.write_text(json.dumps(found), 'utf-8')
+
+
+@torch.no_grad()
+def depths(model, task, side):
+    """Measures after every block, the class token being a token; their scores are
+    those of the last one."""
+    curves = {'proportion of high frequencies': [], 'similarity of tokens': []}
+
+    def after(call):
+        for curve, measure in zip(curves.values(), (hc_proportion, token_similarity)):
+            curve.append(measure(call.tokens).mean().item())
+
+    pixels, _ = task.arrays('val', side)
+    with watch(model.backbone, on_block=after):
+        model(as_tensor(pixels[:PHOTOS]).to(next(model.parameters()).device))
+    return {name: dict(score=ys[-1], curve=ys) for name, ys in curves.items()}
 
 
 @torch.no_grad()

@@ -1,5 +1,7 @@
 """The page of the claims: every word about a result is computed from its numbers."""
 
+from itertools import chain
+
 import numpy as np
 from side_by_side.report import markdown
 
@@ -98,7 +100,8 @@ def models_table(runs):
             rows.append([data, name, *cells])
     titles = ['data', 'model', 'rate', 'seeds', 'score', 'minutes of a processor']
     looked = []
-    for name, model in runs['models']['imagenette'].items():
+    every = chain(*(models.items() for models in runs['models'].values()))
+    for name, model in every:
         found = model.get('looks', {}).values()
         for label in next(iter(found), ()):
             score = np.mean([x[label]['score'] for x in found])
@@ -107,11 +110,15 @@ def models_table(runs):
                 ratios = [max(x[label]['branches']) for x in found]
                 largest = f'{np.mean(ratios):.2f}'
             looked.append([f'{name} {label}', f'{score:.3f}', largest])
-    titles_of_looks = ['model', 'top-1', 'largest branch over its shortcut']
+    titles_of_looks = ['model', 'measure', 'largest branch over its shortcut']
     return tables_of(
         [
             ('Trained models', titles, rows),
-            ('The same models on other terms', titles_of_looks, looked),
+            (
+                'What else is measured of them: top-1, where nothing else is said',
+                titles_of_looks,
+                looked,
+            ),
         ]
     )
 

@@ -140,15 +140,35 @@ CLAIMS = [
         'the data, so that pairs differ in the technique only. FeatScale twice is the '
         'form of the official code, 1 + 2t.',
         [
-            Part(
-                f'{depth} layers: {technique} less plain',
-                (f'ViT {depth} layers, {technique}', f'ViT {depth} layers, plain'),
-                paired=True,
-                gate=GATES['cifar10'],
-                data='cifar10',
-            )
-            for depth in (12, 24)
-            for technique in ('AttnScale', 'FeatScale', 'FeatScale twice')
+            *(
+                Part(
+                    f'{depth} layers: {technique} less plain',
+                    (f'ViT {depth} layers, {technique}', f'ViT {depth} layers, plain'),
+                    paired=True,
+                    gate=GATES['cifar10'],
+                    data='cifar10',
+                )
+                for depth in (12, 24)
+                for technique in ('AttnScale', 'FeatScale', 'FeatScale twice')
+            ),
+            *(
+                Part(
+                    f'{depth} layers, last block: {measure} with {technique}, {sign}',
+                    order(
+                        f'ViT {depth} layers, {technique} {measure}',
+                        f'ViT {depth} layers, plain {measure}',
+                    ),
+                    paired=True,
+                    gate=0.0,
+                    data='cifar10',
+                )
+                for depth in (12, 24)
+                for technique in ('AttnScale', 'FeatScale')
+                for measure, sign, order in (
+                    ('proportion of high frequencies', 'higher', lambda *x: x),
+                    ('similarity of tokens', 'lower', lambda *x: x[::-1]),
+                )
+            ),
         ],
     ),
 ]
