@@ -23,6 +23,17 @@ says what the folders are: photographs are not in the repository.
 """
 
 
+TAIL = """## What this can not tell
+
+- Models of a million parameters that are trained for minutes say nothing of models of
+  fifty million that are trained for 300 epochs: an effect may need size or time.
+- *Could be seen* is the smallest effect that would have been seen four times of five.
+  What the papers report is 0.1 to 1 point, mostly less than that.
+- Not measured at all: other numbers of landmarks than 49, the maps that explain decisions
+  of ELFATT's paper, and times, which are in [Benchmarks](benchmarks/README.md).
+"""
+
+
 def page(findings, runs):
     """The whole page.
 
@@ -54,6 +65,7 @@ def page(findings, runs):
             lines += [markdown([*titles, 'verdict'], rows), '']
     if runs['missing']:
         lines += ['## Not trained yet', '', *runs['missing'], '']
+    lines.append(TAIL)
     return '\n'.join(lines)
 
 
