@@ -230,12 +230,18 @@ def norm_curves(numbers, kind, growth):
     }
 
 
+def drawn(curves):
+    """Names without those of other inverses, which hardly differ."""
+    return [name for name in curves if RIDGE not in name and EXACT not in name]
+
+
 def norm_tables(numbers):
     rows = []
     for kind in SPREADS:
         for growth in ('ratio 4', 'm = 64'):
             curves = norm_curves(numbers, kind, growth)
-            for name, (xs, (ys,)) in curves.items():
+            for name in drawn(curves):
+                xs, (ys,) = curves[name]
                 cells = [f'{ys[0]:.3g}', f'{ys[-1]:.3g}', f'{slope(xs, ys):.2f}']
                 rows.append([kind, growth, name, *cells])
     titles = ['tokens', 'landmarks', 'attention', 'N = 256', 'N = 1,600', 'exponent']
@@ -247,9 +253,9 @@ def norm_panels(numbers):
     for growth in ('ratio 4', 'm = 64'):
         curves = {}
         for kind in SPREADS:
-            for name, curve in norm_curves(numbers, kind, growth).items():
-                if RIDGE not in name and EXACT not in name:
-                    curves[f'{name.partition(",")[0]}, {kind}'] = curve
+            found = norm_curves(numbers, kind, growth)
+            for name in drawn(found):
+                curves[f'{name.partition(",")[0]}, {kind}'] = found[name]
         found.append(Panel(growth, 'tokens N', '‖Ŝ‖₂', curves, 'log', 'log'))
     return found
 

@@ -29,8 +29,8 @@ TAIL = """## What this can not tell
   fifty million that are trained for 300 epochs: an effect may need size or time.
 - *Could be seen* is the smallest effect that would have been seen four times of five.
   What the papers report is 0.1 to 1 point, mostly less than that.
-- Not measured at all: other numbers of landmarks than 49, the maps that explain decisions
-  of ELFATT's paper, and times, which are in [Benchmarks](benchmarks/README.md).
+- Not measured at all: other numbers of landmarks than 49, the maps of ELFATT's paper
+  that explain decisions, and times, which are in [Benchmarks](benchmarks/README.md).
 """
 
 
