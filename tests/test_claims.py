@@ -239,15 +239,15 @@ def test_the_best_rate_is_taken(load, tmp_path):
     plan = load('plan').Plan(tmp_path)
     runs = list(plan.runs(2))
     of = 'imagenette'
-    assert plan.rate(of, 'SOFT++') is None
+    assert plan.rate(of, 'SOFT++ bare') is None
     assert len({run.folder(tmp_path) for run in runs}) == len(runs)
-    for run, score in zip(plan.tunes(of, 'SOFT++'), (0.3, 0.5, 0.4)):
+    for run, score in zip(plan.tunes(of, 'SOFT++ bare'), (0.3, 0.5, 0.4)):
         file = run.folder(tmp_path) / 'result.json'
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps(dict(score=score)))
-    assert plan.rate(of, 'SOFT++') == plan.rate(of, 'SOFT++ ridge 0.1') == 1e-3
-    assert plan.rate(of, 'SOFT') is None
-    full = plan.full(of, 'SOFT++', 1)
+    assert plan.rate(of, 'SOFT++ bare') == plan.rate(of, 'SOFT++ bare conv') == 1e-3
+    assert plan.rate(of, 'SOFT bare') is None
+    full = plan.full(of, 'SOFT++ bare', 1)
     assert full.recipe['lr'] == 1e-3 and full.seed == 1
     count = sum(run.data == 'imagenette' for run in runs)
     assert f'- {count - 3} of {count} runs' in plan.record(2)['missing'][0]
@@ -261,7 +261,8 @@ def test_every_model_is_built(load):
         sizes[name] = sum(x.numel() for x in built.parameters())
         side = 32 if name.startswith('ViT') else 64
         assert built(torch.zeros(2, 3, side, side)).shape == (2, 10)
-    assert sizes['SOFT++'] == sizes['SOFT++ no attention'] == sizes['SOFT']
+    assert sizes['SOFT++'] == sizes['SOFT++ no attention']
+    assert sizes['SOFT++ bare'] == sizes['SOFT bare'] < sizes['SOFT++ bare conv']
     assert sizes['Swin ELFATT'] == sizes['Swin no attention']
 
 
@@ -466,6 +467,6 @@ def test_smoke(folder, tmp_path):
     page = (tmp_path / 'results' / 'claims.md').read_text('utf-8')
     assert 'What trained networks show' in page
     assert 'train --data cifar10=DIR' not in page and 'train --data bccd=DIR' in page
-    assert 'SOFT++ at 256 less at 112 pixels' in page
-    assert '| SOFT++ tested with ridge 0.1 |' in page
+    assert 'SOFT++ bare at 256 less at 112 pixels' in page
+    assert '| SOFT++ bare tested with ridge 0.1 |' in page
     assert '| ViT 24 layers, AttnScale similarity of tokens |' in page

@@ -16,12 +16,18 @@ from mmlinattn.analysis import (
 from mmlinattn.models import SoftmaxFreeAttention
 from mmlinattn.utils.files import whole_file
 
-from .models import RIDGES, SIDE
+from .models import NO_INVERSE, RIDGES, SIDE
 from .tasks import as_tensor
 
 SIZES = (SIDE, 192, 256)
 # At larger sizes: those that the claim is about, and the controls.
-SIZED = ('SOFT++', 'SOFT', 'Swin softmax', 'SOFT++ no attention')
+SIZED = (
+    'SOFT++ bare',
+    'SOFT bare',
+    'SOFT++',
+    'Swin softmax',
+    'SOFT++ bare no attention',
+)
 PHOTOS, LOOKS = 1000, 32
 
 
@@ -47,12 +53,19 @@ def look(run, model, task, work_dir):
     for side in SIZES if run.data == 'imagenette' else ():
         score = task.score(model, 'val', side, limit=PHOTOS)
         found[f'at {side}'] = dict(score, branches=branches(model, task, side))
-    for ridge in RIDGES if run.name == 'SOFT++' else ():
-        for attention in attentions_of(model).values():
-            if isinstance(attention, SoftmaxFreeAttention):
-                attention.solver, attention.ridge = 'cholesky', ridge
+    attentions = [
+        x for x in attentions_of(model).values() if isinstance(x, SoftmaxFreeAttention)
+    ]
+    for ridge in (*RIDGES, NO_INVERSE) if attentions else ():
+        for attention in attentions:
+            attention.solver, attention.ridge = 'cholesky', ridge
         label = f'tested with ridge {ridge:g}'
         found[label] = task.score(model, 'val', SIDE, limit=PHOTOS)
+    for attention in attentions:
+        attention.attend = lambda q, k, v, hw_shape: torch.zeros_like(v)
+    if attentions:
+        score = task.score(model, 'val', SIDE, limit=PHOTOS)
+        found['tested without attention'] = score
     with whole_file(looks_file(run, work_dir)) as draft:
         draft.write_text(json.dumps(found), 'utf-8')
 

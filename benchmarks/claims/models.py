@@ -14,6 +14,8 @@ from mmlinattn.registry import MODELS
 SIDE = 112
 ARCH = dict(embed_dims=[32, 64, 128], depths=[1, 6, 3], num_heads=[1, 2, 4])
 RIDGES = (0.001, 0.01, 0.1, 1.0)
+# A control: it leaves hardly anything of an inverse.
+NO_INVERSE = 100.0
 
 
 @MODELS.register_module()
@@ -93,25 +95,29 @@ def no_attention(kernels=(9, 5)):
     return soft(attention=[*stages, None])
 
 
+# With landmarks by convolution and local filters, attention is hardly used, and nothing
+# would be told apart.
+BARE = dict(sampler='pool', kernel_sizes=[0, 0, 0])
 # Each has a rate of its own.
 BACKBONES = {
-    'SOFT++': soft(),
+    'SOFT++ bare': soft(**BARE),
+    'SOFT bare': soft('SOFT', **BARE),
     'Swin softmax': swin(SOFTMAX),
     'Swin ELFATT': swin(ELFATT, SOFTMAX, ELFATT),
     'Swin efficient': swin(EFFICIENT, SOFTMAX, EFFICIENT),
-    'SOFT': soft('SOFT'),
-    'SOFT++ no attention': no_attention(),
     'Swin no attention': swin(dict(type='NoAttention')),
+    'SOFT++': soft(),
+    'SOFT++ no attention': no_attention(),
 }
-# These have SOFT++'s rate. In place of Newton's steps, the inverse with a ridge:
+# These have SOFT++ bare's rate. In place of Newton's steps, the inverse with a ridge:
 SOLVERS = {
-    f'SOFT++ ridge {ridge:g}': soft(solver='cholesky', ridge=ridge)
-    for ridge in sorted(RIDGES, reverse=True)
+    f'SOFT++ bare ridge {ridge:g}': soft(solver='cholesky', ridge=ridge, **BARE)
+    for ridge in (0.1, NO_INVERSE, 1.0, 0.01, 0.001)
 }
-# Ways to choose landmarks, without the local filters:
+# Ways to choose landmarks:
 SAMPLERS = {
-    f'SOFT++ bare {sampler}': soft(sampler=sampler, kernel_sizes=[0, 0, 0])
-    for sampler in ('conv', 'pool', 'random', 'biased')
+    f'SOFT++ bare {sampler}': soft(**dict(BARE, sampler=sampler))
+    for sampler in ('conv', 'random', 'biased')
 }
 SAMPLERS['SOFT++ bare no attention'] = no_attention(kernels=(0, 0))
 VITS = {f'ViT {depth} layers': vit(depth) for depth in (12, 24)}

@@ -56,9 +56,9 @@ class Model(NamedTuple):
 
 MODELS = {
     **{name: Model(x, name) for name, x in {**BACKBONES, **VITS}.items()},
-    **{name: Model(x, 'SOFT++') for name, x in {**SOLVERS, **SAMPLERS}.items()},
+    **{name: Model(x, 'SOFT++ bare') for name, x in {**SOLVERS, **SAMPLERS}.items()},
 }
-FIRST = ('SOFT++', *SOLVERS)
+FIRST = ('SOFT++ bare', 'SOFT++ bare no attention', *SOLVERS)
 LATER = tuple(name for name in MODELS if name not in (*FIRST, *VITS))
 # Groups of models by data, in the order in which each seed is trained.
 ORDER = (
