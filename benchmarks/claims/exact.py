@@ -259,9 +259,9 @@ def norm_panels(numbers):
     for growth in ('ratio 4', 'm = 64'):
         curves = {}
         for kind in SPREADS:
-            found = norm_curves(numbers, kind, growth)
-            for name in drawn(found):
-                curves[f'{name.partition(",")[0]}, {kind}'] = found[name]
+            every = norm_curves(numbers, kind, growth)
+            for name in drawn(every):
+                curves[f'{name.partition(",")[0]}, {kind}'] = every[name]
         found.append(Panel(growth, 'tokens N', '‖Ŝ‖₂', curves, 'log', 'log'))
     return found
 
