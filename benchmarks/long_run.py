@@ -38,7 +38,7 @@ from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from side_by_side.memory import resident
 from side_by_side.plot import Panel, plot_lines
-from side_by_side.report import write_json
+from side_by_side.report import FORMATS, add_format, write_json
 
 from mmlinattn.utils.memory import release_memory
 from mmlinattn_tools.cli import exit_with, output_folder
@@ -197,7 +197,8 @@ def parse_args(argv=None):
         action='store_true',
         help='train nothing: report what is recorded so far',
     )
-    args = parse_report_args(parser, argv, '.png')
+    add_format(parser)
+    args = parse_report_args(parser, argv, *(f'.{x}' for x in FORMATS))
     if args.iterations < 10 * INTERVAL:
         parser.error(
             f'--iterations must be at least {10 * INTERVAL}, got {args.iterations}'
@@ -338,7 +339,8 @@ def main(argv=None):
             **records,
         )
         write_json(args.out, report)
-        plot(records, args.out.with_suffix('.png'))
+        for ending in args.format:
+            plot(records, args.out.with_suffix(f'.{ending}'))
     sys.exit(not all(map(holds, summaries.values())))
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import common  # noqa: F401 (paths)
 import torch
 from mmengine.logging import MMLogger
-from side_by_side.report import markdown, write_json
+from side_by_side.report import markdown, write_json, write_page
 from torch.nn.functional import interpolate
 
 from mmlinattn.functional.precision import Float32Convolutions
@@ -164,7 +164,6 @@ def main(argv=None):
         print(table(rows[-10:] if not NO_FLOAT16 else rows[-6:]), flush=True)
     height, width = args.size
     text = (
-        '# Precision\n\n'
         '**Measured on a CPU** by `benchmarks/precision.py`, torch '
         f'{torch.__version__}, Python {platform.python_version()}, '
         f'{torch.get_num_threads()} thread. Errors of outputs (the worst map) and of '
@@ -176,7 +175,7 @@ def main(argv=None):
     sys.stdout.write(text)
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.with_suffix('.md').write_text(text)
+        write_page(args.out.with_suffix('.md'), text)
         facts = dict(torch=torch.__version__, threads=torch.get_num_threads())
         facts['size'] = list(args.size)
         write_json(args.out.with_suffix('.json'), dict(facts, rows=rows))

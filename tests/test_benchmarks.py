@@ -166,6 +166,20 @@ def test_results_are_written(load, tiny, tmp_path, capsys):
     text = (tmp_path / 'ops_cpu_batch2.md').read_text()
     assert '| linear | 2×3×2×4 | forward | two | two |' in text
     assert (tmp_path / 'ops_cpu_batch2.png').read_bytes()[1:4] == b'PNG'
+    load('command').main([*options, str(tmp_path), '--redraw', '--format', 'pdf'])
+    assert (tmp_path / 'ops_cpu_batch2.pdf').read_bytes()[:4] == b'%PDF'
+    with pytest.raises(SystemExit):
+        load('command').main([*options, str(tmp_path / 'none'), '--redraw'])
+    assert '--redraw needs results of this suite in --out' in capsys.readouterr().err
+
+
+def test_what_is_above_the_mark_stays(load, tmp_path):
+    report, path = load('report'), tmp_path / 'page.md'
+    report.write_page(path, 'old\n')
+    assert path.read_text() == f'{report.MEASURED}\nold\n'
+    path.write_text(f'# By hand\n\n{path.read_text()}')
+    report.write_page(path, 'new\n')
+    assert path.read_text() == f'# By hand\n\n{report.MEASURED}\nnew\n'
 
 
 def test_resume(load, tiny, tmp_path, monkeypatch, capsys):

@@ -30,7 +30,7 @@ import common  # noqa: F401 (the tools are found)
 import torch
 from side_by_side.command import device
 from side_by_side.plot import plot_lines
-from side_by_side.report import write_json
+from side_by_side.report import add_format, write_json
 
 from mmlinattn_tools.cli import Parser, errors_in_one_line, number, output_folder
 from mmlinattn_tools.cli import threads as thread_count
@@ -63,6 +63,7 @@ def parse_args(argv=None):
     add('--work-dir', type=output_folder, default=CACHE, metavar='DIR', help=text)
     text = 'folder for the page (default: results, in --work-dir)'
     add('--out', type=output_folder, metavar='DIR', help=text)
+    add_format(parser)
     text = 'train a few steps, to see that everything works'
     add('--smoke', action='store_true', help=text)
     args = parser.parse_args(argv)
@@ -83,13 +84,14 @@ def numbers_file(out, finding):
     return out / 'claims' / f'{finding.name}.json'
 
 
-def measure(out):
+def measure(args):
     """Measures and draws the exact findings."""
     for finding in FINDINGS:
         numbers = json.loads(json.dumps(finding.measure()))
-        file = numbers_file(out, finding)
+        file = numbers_file(args.out, finding)
         write_json(file, numbers)
-        plot_lines(finding.panels(numbers), file.with_suffix('.png'))
+        for ending in args.format:
+            plot_lines(finding.panels(numbers), file.with_suffix(f'.{ending}'))
         print(f'written: {file}', flush=True)
 
 
@@ -129,7 +131,7 @@ def main(argv=None):
     with errors_in_one_line(OSError, ValueError):
         plan = Plan.smoke(args.work_dir) if args.smoke else Plan(args.work_dir)
         if args.what == 'exact':
-            measure(args.out)
+            measure(args)
         elif args.what == 'train':
             train(plan, args)
         write_page(plan, args)

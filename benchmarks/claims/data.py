@@ -10,7 +10,7 @@ from PIL import Image, ImageOps
 from torch.nn.functional import affine_grid, grid_sample
 
 from mmlinattn.utils.files import whole_file
-from mmlinattn_tools.own_data import OwnData, progress, read_ids
+from mmlinattn_tools.own_data import OwnData, read_ids
 
 HELD_BACK = 10  # of the training photos, every tenth tunes the rates
 
@@ -83,7 +83,7 @@ class Photos:
         def photos():
             found = list(self.source.photos[split])
             np.random.default_rng(0).shuffle(found)
-            return progress(found, name)
+            return found
 
         pixels = self.kept(
             f'{name}.npy', lambda: np.stack([fitted(x, size) for x in photos()])

@@ -36,6 +36,7 @@ from mmlinattn.functional.softmax_free.attention import soft_alpha
 from mmlinattn.functional.softmax_free.inverse import newton_filter
 from mmlinattn.models.attentions.landmarks import SAMPLERS, pool_map
 from mmlinattn.registry import build_model
+from mmlinattn_tools.figures import HC_PROPORTION
 
 SPREADS = {'alike': 0.1, 'spread': 0.5}
 STEPS = 20
@@ -145,7 +146,7 @@ def measure_newton():
         for steps in (10, 20, 30)
     }
     for ridge in (1e-3, 1e-2):
-        curves[f'ridge {ridge:g} ‖A‖'] = (grid / (grid + ridge)).tolist()
+        curves[f'ridge {ridge:g} of the largest'] = (grid / (grid + ridge)).tolist()
     return dict(rows=rows, grid=grid.tolist(), curves=curves)
 
 
@@ -178,13 +179,13 @@ def newton_panels(numbers):
     return [
         Panel(
             'what becomes of an eigenvalue',
-            'λ / ‖A‖',
-            'λ times its inverse',
+            r'$\lambda / \|A\|$',
+            r'$\lambda\, g(\lambda)$',
             filters,
             'log',
             level=0.5,
         ),
-        Panel('the cut-off', 'landmarks', 'λ_c', cutoffs, 'log', 'log'),
+        Panel('the cut-off', 'landmarks', r'$\lambda_c$', cutoffs, 'log', 'log'),
     ]
 
 
@@ -262,7 +263,9 @@ def norm_panels(numbers):
             every = norm_curves(numbers, kind, growth)
             for name in drawn(every):
                 curves[f'{name.partition(",")[0]}, {kind}'] = every[name]
-        found.append(Panel(growth, 'tokens N', '‖Ŝ‖₂', curves, 'log', 'log'))
+        found.append(
+            Panel(growth, 'tokens $N$', r'$\|\hat S\|_2$', curves, 'log', 'log')
+        )
     return found
 
 
@@ -333,7 +336,7 @@ def count_panels(numbers):
         'others': {x: y for x, y in curves.items() if not x.startswith('SOFT')},
     }
     return [
-        Panel(title, 'tokens N', 'multiplications', group, 'log', 'log')
+        Panel(title, 'tokens $N$', 'multiplications', group, 'log', 'log')
         for title, group in groups.items()
     ]
 
@@ -431,12 +434,11 @@ def frequency_panels(numbers):
     for name, ys in numbers['scaled'].items():
         if 'Attn' in name:
             panels['softmax, one head'][name] = ys
-    label = '‖HC[X]‖ / ‖DC[X]‖'
     return [
         Panel(
             title,
             'applications',
-            label,
+            HC_PROPORTION,
             {name: (xs, [ys]) for name, ys in curves.items()},
             yscale='log',
         )
@@ -469,8 +471,8 @@ def measure_start():
 
 
 START_MEASURES = {
-    'kernel': 'mean of P',
-    'gain': '‖ŜV‖ / ‖V‖',
+    'kernel': 'mean of the kernel P',
+    'gain': 'norm of the output over that of the values',
     'varies': 'share that differs between tokens',
 }
 
@@ -488,7 +490,7 @@ def start_tables(numbers):
 def start_panels(numbers):
     return [
         Panel(
-            label,
+            '',
             "spread of a token's channels",
             label,
             {sampler: (STARTS, [of[key]]) for sampler, of in numbers.items()},

@@ -21,6 +21,7 @@ suites:
 
 examples:
   python benchmarks/run.py --suite ops --out docs/benchmarks
+  python benchmarks/run.py --suite ops --out docs/benchmarks --redraw --format pdf
   python benchmarks/run.py --suite backbones --only 224 --rounds 5
   python benchmarks/run.py --suite attentions --device cuda --dtype bfloat16 --batch 16
   python benchmarks/run.py --suite backbones --only 'tiny backbones, 1×3×800' --profile
@@ -54,7 +55,16 @@ from .memory import peak_of_variant
 from .operators import as_records, profile_step, profile_table
 from .rates import machine, matmul_rate
 from .registry import SUITES
-from .report import METHOD, growth, growth_tables, make_rows, table, write_json
+from .report import (
+    METHOD,
+    add_format,
+    growth,
+    growth_tables,
+    make_rows,
+    table,
+    write_json,
+    write_page,
+)
 from .timing import build, make_inputs, measure, timed
 from .versions import OtherVersion
 
@@ -126,15 +136,25 @@ def parse_args(argv=None):
         metavar='DIR',
         help='folder for the results: JSON, Markdown and a plot',
     )
+    add_format(parser)
     add_overwrite(parser)
     parser.add_argument(
         '--resume',
         action='store_true',
         help='keep the cases that --out has, and measure the others',
     )
+    parser.add_argument(
+        '--redraw',
+        action='store_true',
+        help='measure nothing, and draw what --out has, such as with --format pdf',
+    )
     args = parser.parse_args(argv)
     if args.resume and (args.out is None or args.profile):
         parser.error('--resume needs --out, and knows no --profile')
+    if args.redraw:
+        if args.out is None or not stem(args).with_suffix('.json').is_file():
+            parser.error('--redraw needs results of this suite in --out')
+        return args
     cases = SUITES[args.suite]()
     names = {name for case in cases for name in case.variants}
     if not names.issuperset(args.variants or ()):
@@ -143,7 +163,8 @@ def parse_args(argv=None):
         titles = [case.title for case in cases]
         parser.error(f'--only={args.only!r} fits none of {titles}')
     if args.out and not args.resume:
-        protect(args, *map(stem(args).with_suffix, ('.md', '.json', '.png')))
+        endings = '.md', '.json', *(f'.{x}' for x in args.format)
+        protect(args, *map(stem(args).with_suffix, endings))
     return args
 
 
@@ -381,7 +402,7 @@ def stem(args):
 def write_files(args, text, **results):
     """Writes Markdown, and results with their machine as JSON."""
     write_json(stem(args).with_suffix('.json'), dict(stands(args), **results))
-    stem(args).with_suffix('.md').write_text(text)
+    write_page(stem(args).with_suffix('.md'), text)
 
 
 def stands(args):
@@ -400,12 +421,16 @@ def draw(args, found):
     plot = plot_growth if args.suite == 'memory' else plot_ratios
     if args.profile:
         plot = plot_profiles
-    plot(found, stem(args).with_suffix('.png'))
+    for ending in args.format:
+        plot(found, stem(args).with_suffix(f'.{ending}'))
 
 
 def main(argv=None):
     args = parse_args(argv)
     torch.set_num_threads(args.threads)
+    if args.redraw:
+        record = json.loads(stem(args).with_suffix('.json').read_text())
+        return draw(args, record.get('profiles') or rows_of(record))
     try:
         due(args)
     except ValueError as error:
@@ -448,6 +473,11 @@ def measurements(args):
     return rows, describe(args, gemm, rows)
 
 
+def rows_of(record):
+    """The rows of what :func:`write_files` wrote."""
+    return [dict(row, shape=tuple(row['shape'])) for row in record['rows']]
+
+
 def due(args):
     """What is there with --resume, and what is left to do.
 
@@ -469,7 +499,7 @@ def due(args):
                 f'{path} has results with {key}={record.get(key)!r}, not '
                 f'{given.get(key)!r}; give another --out'
             )
-    rows = [dict(row, shape=tuple(row['shape'])) for row in record['rows']]
+    rows = rows_of(record)
     tries, done = record.get('tries', {}), {(row['case'], row['shape']) for row in rows}
     left = [
         (i, case)

@@ -1,24 +1,26 @@
-"""Plots of what was measured, in small PNG files."""
+"""Plots of what was measured."""
 
-from io import BytesIO
-from itertools import cycle
+import re
 from typing import NamedTuple, Optional
 
-import matplotlib
+from matplotlib import style
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from PIL import Image
+
+from mmlinattn_tools import figures
+from mmlinattn_tools.figures import COLORS, layer_title, one_legend, plot_range, styles
 
 from .cases import size
 from .operators import OTHERS, shares, total_seconds
 from .report import growth
 
-matplotlib.use('Agg')
-from matplotlib import pyplot as plt
-
 BAR_OF = ('case', 'shape', 'step', 'variant')
 BAR = 0.16  # inches
-DPI, COLORS = 90, 128
-FEW = 5  # places that all have ticks
-LEGEND_ROWS = 5  # of a legend beside the curves; longer ones are below
+FEW = 12  # points that all have a tick
+SHADES = 128  # of a PNG
+STYLE = [*figures.STYLE, {'savefig.dpi': 90}]
+HATCHES = ('', '////', '....', 'xxxx')
 
 
 class Panel(NamedTuple):
@@ -45,42 +47,34 @@ class Panel(NamedTuple):
     bottom: Optional[float] = None
 
 
-def plot_lines(panels, path):
+@style.context(STYLE)
+def plot_lines(panels, path, legend=None):
     """Draws curves: the mean over seeds as a line, least to greatest as a band.
 
     Args:
-        panels (list[Panel]): From left to right.
-        path (Path): PNG to write.
+        panels (list[Panel]): From left to right; a name looks the same in all, and
+            layers have colors by depth.
+        path (Path): Figure to write.
+        legend (str, optional): Title of the legend.
     """
-    rows = max(len(panel.curves) for panel in panels)
-    height = 3.6 + (0.11 * rows if rows > LEGEND_ROWS else 0)
-    figure, axes = subplots(len(panels), 4.4 * len(panels), height)
+    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+    looks = styles(names, ordered=all(layer_title(name) != name for name in names))
+    rows = -(-len(looks) // len(panels) // 2)
+    figure, axes = subplots(len(panels), 4.4 * len(panels), 3.6 + 0.2 * rows)
     for axis, panel in zip(axes, panels):
-        for (name, (xs, seeds)), color in zip(
-            panel.curves.items(), colors_of(panel.curves).values()
-        ):
-            columns = list(zip(*seeds))
-            means = [sum(values) / len(values) for values in columns]
-            marks = max(len(xs) // 10, 1)
-            axis.plot(xs, means, 'o-', color=color, label=name, ms=3, markevery=marks)
-            low, high = list(map(min, columns)), list(map(max, columns))
-            axis.fill_between(xs, low, high, color=color, alpha=0.2, lw=0)
-        axis.set(xscale=panel.xscale, yscale=panel.yscale)
-        axis.set_xlabel(panel.xlabel, fontsize=9)
-        axis.set_ylabel(panel.ylabel, fontsize=9)
-        axis.set_title(panel.title, fontsize=10)
-        axis.tick_params(which='both', labelsize=8)
-        axis.grid(alpha=0.3, linewidth=0.5)
+        for name, (xs, seeds) in panel.curves.items():
+            look = dict(looks[name], markevery=max(len(xs) // 10, 1))
+            plot_range(axis, xs, list(zip(*seeds)), layer_title(name), **look)
+        axis.set(xscale=panel.xscale, yscale=panel.yscale, title=panel.title)
+        axis.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
         places = sorted({x for xs, _ in panel.curves.values() for x in xs})
         if panel.xscale == 'log' and len(places) <= FEW:
-            axis.set_xticks(places, [f'{x:,}' for x in places])
-            axis.set_xticks([], minor=True)
+            mark_points(axis, places)
         if panel.level is not None:
             axis.axhline(panel.level, color='black', linewidth=0.8, linestyle='--')
         if panel.bottom is not None:
             axis.set_ylim(panel.bottom)
-        below = dict(loc='upper center', bbox_to_anchor=(0.5, -0.16), ncols=2)
-        axis.legend(fontsize=7, **below if len(panel.curves) > LEGEND_ROWS else {})
+    one_legend(figure, 2 * len(panels), title=legend)
     save(figure, path)
 
 
@@ -89,28 +83,34 @@ def plot_growth(rows, path):
 
     Args:
         rows (list[dict]): Rows of the report.
-        path (Path): PNG to write.
+        path (Path): Figure to write.
     """
-    panels = {}
+    curves, exponents = {}, {}
     for curve in growth(rows):
-        title = f'{curve["case"]}, {curve["step"]}'
-        label = 'peak memory of a step, MiB'
-        panel = panels.setdefault(
-            title, Panel(title, 'tokens N', label, {}, 'log', 'log')
-        )
+        title, name = f'{curve["case"]}, {curve["step"]}', curve['variant']
         if curve['exponent'] is not None:
-            name = f'{curve["variant"]}, N^{curve["exponent"]:.2f}'
             mebibytes = [count / 2**20 for count in curve['bytes']]
-            panel.curves[name] = curve['tokens'], [mebibytes]
-    plot_lines(list(panels.values()), path)
+            curves.setdefault(title, {})[name] = curve['tokens'], [mebibytes]
+            exponents.setdefault(name, {})[title] = f'$N^{{{curve["exponent"]:.2f}}}$'
+    labels = {
+        name: f'{name}: ' + ', '.join(found.get(title, '–') for title in curves)
+        for name, found in exponents.items()
+    }
+    what = 'tokens $N$', 'peak memory of a step, MiB'
+    panels = [
+        Panel(title, *what, {labels[x]: of[x] for x in of}, 'log', 'log')
+        for title, of in curves.items()
+    ]
+    plot_lines(panels, path, legend='Growth of each, panels from left to right')
 
 
+@style.context(STYLE)
 def plot_ratios(rows, path):
     """Draws bars of the ratios of time and memory, one panel a step.
 
     Args:
         rows (list[dict]): Rows of the report.
-        path (Path): PNG to write.
+        path (Path): Figure to write.
     """
     bars = {}
     for row in rows:  # the paper's other comparisons come last
@@ -125,7 +125,7 @@ def plot_ratios(rows, path):
     groups = {}
     for case, shape, _, variant in bars:
         groups.setdefault((case, shape), {})[variant] = None
-    colors = colors_of(dict.fromkeys(row['variant'] for row in rows))
+    looks = bar_styles(row['variant'] for row in rows)
     height = BAR * (sum(map(len, groups.values())) + 2 * len(groups)) + 1.2
     columns = max(len(panels), 1)
     figure, axes = subplots(columns, 2.2 + 2.4 * columns, height, sharey=True)
@@ -135,73 +135,92 @@ def plot_ratios(rows, path):
             for offset, variant in enumerate(variants):
                 value = bars.get((*group, step, variant), {}).get(key)
                 if value:
-                    bar = axis.barh(place + offset, value, 0.9, color=colors[variant])
+                    bar = axis.barh(place + offset, value, 0.9, **looks[variant])
                     axis.bar_label(bar, fmt='%.3g', padding=2, fontsize=7)
             ticks.append(place + (len(variants) - 1) / 2)
             place += len(variants) + 1
-        axis.set_yticks(ticks, [f'{case}\n{size(shape)}' for case, shape in groups])
-        axis.set_title(f"{step}:\n{quantities[key]} over the baseline's", fontsize=9)
-        axis.tick_params(labelsize=8)
+        names = [f'{in_maths(case)}\n{size(shape)}' for case, shape in groups]
+        axis.set_yticks(ticks, names)
+        axis.set_title(f"{step}:\n{quantities[key]} over the baseline's")
+        axis.grid(visible=False, axis='y')
         axis.axvline(1, color='black', linewidth=0.8)
         axis.set_ylim(place - 0.5, -1)
         axis.margins(x=0.2)
-    legend_below(figure, colors, num_columns=min(len(colors), 4))
+    bar_legend(figure, looks, min(len(looks), 4))
     save(figure, path)
 
 
+@style.context(STYLE)
 def plot_profiles(profiles, path):
     """Draws a bar for every step, divided among its operators.
 
     Args:
         profiles (list[dict]): See :func:`operators.shares`.
-        path (Path): PNG to write.
+        path (Path): Figure to write.
     """
     parts = shares(profiles)
-    colors = dict(colors_of(parts[0]), **{OTHERS: 'lightgrey'})
-    height = 0.42 * len(profiles) + 0.22 * len(colors) + 1.2
+    looks = dict(bar_styles(parts[0]), **{OTHERS: dict(color='lightgray')})
+    height = 0.42 * len(profiles) + 0.22 * len(looks) + 1.2
     figure, (axis,) = subplots(1, 9, height)
     for place, (found, part) in enumerate(zip(profiles, parts)):
         start = 0
-        for name, color in colors.items():
+        for name, look in looks.items():
             milliseconds = 1e3 * total_seconds(found) * part[name]
-            axis.barh(place, milliseconds, left=start, color=color)
+            axis.barh(place, milliseconds, left=start, **look)
             start += milliseconds
     labels = [f'{x["variant"]}, {x["step"]}' for x in profiles]
-    axis.set_yticks(range(len(profiles)), labels, fontsize=8)
+    axis.set_yticks(range(len(profiles)), labels)
+    axis.grid(visible=False, axis='y')
     axis.invert_yaxis()
-    axis.set_xlabel('own time of the operators, ms', fontsize=8)
-    axis.tick_params(axis='x', labelsize=8)
+    axis.set_xlabel('own time of the operators, ms')
     titles = dict.fromkeys(f'{x["case"]}, {size(x["shape"])}' for x in profiles)
-    axis.set_title('; '.join(titles), fontsize=9)
-    legend_below(figure, colors, num_columns=2)
+    axis.set_title('; '.join(titles))
+    # of 'aten::copy_' the part that says what it does
+    names = {name.rpartition(':')[2].strip(' _'): look for name, look in looks.items()}
+    bar_legend(figure, names, 3)
     save(figure, path)
 
 
-def colors_of(names):
-    """A color for each name; those of many names repeat."""
-    palette = 'tab10' if len(names) <= 10 else 'tab20'
-    return dict(zip(names, cycle(plt.get_cmap(palette).colors)))
+def mark_points(axis, xs):
+    """Ticks at points of a logarithmic axis that are not too close."""
+    ticks = []
+    for x in xs:
+        if not ticks or x > 1.6 * ticks[-1]:
+            ticks.append(x)
+    axis.set_xticks(ticks, [f'{x:,}' for x in ticks])
+    axis.set_xticks([], minor=True)
+
+
+def in_maths(name):
+    """A case with its product set as one."""
+    return re.sub(r'^P(\^T)? ([VY])\b', r'$P\1 \2$', name)
+
+
+def bar_styles(names):
+    """Looks of bars by their names: other hatches where colors run out."""
+    found = {}
+    for i, name in enumerate(dict.fromkeys(names)):
+        color, hatch = COLORS[i % len(COLORS)], HATCHES[i // len(COLORS) % len(HATCHES)]
+        found[name] = dict(facecolor=color, hatch=hatch, edgecolor='white', linewidth=0)
+    return found
 
 
 def subplots(num, width, height, **options):
     """A figure, and axes beside each other; sizes in inches."""
-    figure, axes = plt.subplots(
-        1, num, squeeze=False, figsize=(width, height), layout='constrained', **options
-    )
-    return figure, axes[0]
+    figure = Figure((width, height), layout='constrained')
+    return figure, figure.subplots(1, num, squeeze=False, **options)[0]
 
 
-def legend_below(figure, colors, num_columns):
-    """Names of colors, below all panels."""
-    patches = [plt.Rectangle((0, 0), 1, 1, color=color) for color in colors.values()]
-    where = dict(loc='outside lower center', ncols=num_columns)
-    figure.legend(patches, colors, fontsize=8, **where)
+def bar_legend(figure, looks, num_columns):
+    """Names of bars, below all panels."""
+    patches = [Patch(**look) for look in looks.values()]
+    figure.legend(patches, looks, loc='outside lower center', ncols=num_columns)
 
 
 def save(figure, path):
-    """Writes a figure with few colors; equal figures give equal files."""
-    drawn = BytesIO()
-    figure.savefig(drawn, dpi=DPI)
-    plt.close(figure)
-    with Image.open(drawn) as picture:
-        picture.convert('RGB').quantize(COLORS).save(path, optimize=True)
+    """Writes a figure, a PNG with few colors; equal figures give equal files."""
+    figures.save(figure, path)
+    if path.suffix == '.png':
+        with Image.open(path) as picture:
+            small = picture.convert('RGB').quantize(SHADES)
+        small.save(path, optimize=True)

@@ -12,6 +12,8 @@ from mmlinattn.utils.files import whole_file
 from .cases import size
 from .timing import summary
 
+MEASURED = '<!-- measured -->'
+FORMATS = ('png', 'pdf', 'svg')
 METHOD = """Ratios are over what "over" names, in the same round or the latest one \
 that it took part in, and the median of the rounds; times are medians too, and both \
 come with their quartiles. Memory is the peak of one step, in a process of its own, \
@@ -164,6 +166,23 @@ def growth_tables(curves):
         titles = ['attention', *(f'N = {n:,}' for n in tokens), 'exponent']
         tables.append(f'{case}, {step}: memory, MiB\n\n{markdown(titles, lines)}')
     return '\n\n'.join(tables)
+
+
+def write_page(path, text):
+    """Writes a page below what a person wrote above the mark of an earlier one."""
+    text = f'{MEASURED}\n{text}'
+    if path.exists():
+        above, mark, _ = path.read_text('utf-8').partition(MEASURED)
+        text = above * bool(mark) + text
+    path.write_text(text, 'utf-8')
+
+
+def add_format(parser):
+    """Adds the option that names formats of figures."""
+    text = 'of figures, one or several (default: png)'
+    parser.add_argument(
+        '--format', nargs='+', choices=FORMATS, default=['png'], help=text
+    )
 
 
 def write_json(path, record, depth=2):

@@ -80,7 +80,7 @@ def store(picture, path):
             break
 
 
-def take_screenshot(data, path):
+def take_screenshot(runs, path):
     """The demo page with predictions, attention and frequencies of a picture."""
     try:
         from playwright.sync_api import sync_playwright
@@ -88,20 +88,20 @@ def take_screenshot(data, path):
         raise RuntimeError(
             'playwright is missing: pip install -r requirements/demo.txt'
         ) from error
-    folders = ['--configs', data / 'train', '--checkpoints', data / 'train']
-    folders += ['--images', data / 'coco/val2017']
-    with demo_page(*folders) as address, sync_playwright() as playwright:
+    # the page shows their paths
+    options = '--checkpoints', f'{runs.name}/quickstart/train', '--score', '0.5'
+    with (
+        demo_page(*options, cwd=runs.parent) as address,
+        sync_playwright() as playwright,
+    ):
         chromium = launch(playwright)
         page = chromium.new_page(viewport=dict(width=1000, height=1000))
         page.set_default_timeout(120_000)
         page.goto(address)
-        for choice, name in (('checkpoint1', 'epoch_5'), ('chosen', '000000000003')):
-            page.locator(f'#{choice} input').fill(name)
-            page.get_by_role('option', name=name).first.click()
         image = page.locator('#picture img')
-        image.wait_for()
+        for shown in (image, page.locator('#predictions img')):
+            shown.wait_for()
         for click, shown in (
-            (page.locator('#predict').click, 'predictions'),
             (image.click, 'attention'),
             (page.locator('#curves').click, 'frequencies'),
         ):
@@ -118,7 +118,7 @@ def main(argv=None):
     PICTURES.mkdir(exist_ok=True)
     if args.only == DEMO.stem:
         with errors_in_one_line(RuntimeError, FileNotFoundError):
-            return take_screenshot(args.runs.resolve() / 'quickstart', DEMO)
+            return take_screenshot(args.runs.resolve(), DEMO)
     for name, command in args.shown.items():
         if args.only in (None, name):
             print(name, flush=True)

@@ -8,10 +8,15 @@ without a script.
 
 import os
 import re
+import sys
 from pathlib import Path, PurePosixPath
 
 from latex2mathml.converter import convert
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
+
+sys.path.append(str(Path(__file__).parent))
+from hosts import POLICY, foreign_loads
 
 ROOT = Path(__file__).resolve().parents[2]
 # Pages of the site that lie elsewhere in the repository.
@@ -25,6 +30,8 @@ OUTSIDE = {
         for path in sorted(ROOT.glob('configs/*/README.md'))
     },
 }
+SORTABLE = re.compile(r'<!-- sortable -->(.*?)<!-- end of sortable -->', re.S)
+WIDE = re.compile(r'^\|([^|\n]*\|){9,}$', re.M)
 FENCE = re.compile(r'^( *)(```+)(.*?)^\1\2 *$', re.M | re.S)
 LINK = re.compile(r'(\]\(|\bsrc="|\bhref=")(?!\w+:|#|/)([^\s)#"]+)')
 FOLDER = re.compile(r'\[([^\]]*)\]\((?!\w+:|#|/)([^\s)#]+)\)')
@@ -38,7 +45,11 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Turns links of the repository and LaTeX to what the site has."""
+    """Turns links of the repository and LaTeX to what the site has, and marks tables
+    for tables.js."""
+    if SORTABLE.search(markdown) or WIDE.search(markdown):
+        page.meta['hide'] = ['toc']  # a table takes its place
+    markdown = SORTABLE.sub(r'<div class="sortable" markdown>\1</div>', markdown)
     parts, start = [], 0
     for fence in FENCE.finditer(markdown):
         parts.append(turn_links(markdown[start : fence.start()], page, config, files))
@@ -46,6 +57,21 @@ def on_page_markdown(markdown, page, config, files):
         start = fence.end()
     parts.append(turn_links(markdown[start:], page, config, files))
     return ''.join(parts)
+
+
+def on_post_page(output, page, config):
+    return output.replace('<head>', f'<head>{POLICY}', 1)
+
+
+def on_post_template(output_content, template_name, config):
+    return output_content.replace('<head>', f'<head>{POLICY}', 1)
+
+
+def on_post_build(config):
+    """Nothing is loaded from other servers."""
+    found = foreign_loads(config.site_dir)
+    if found:
+        raise PluginError('loaded from other servers: ' + '\n'.join(found))
 
 
 def draw(fence):

@@ -1,6 +1,6 @@
-"""Write the tables of configs/*/README.md and docs/model_zoo.md from the metafiles.
+"""Write docs/model_zoo.md and the tables of configs/*/README.md from the metafiles.
 
-A table stands between two comments, of which the first says what is in it:
+A table of a README stands between two comments, of which the first says what is in it:
 
     <!-- models: FOLDER METHOD[,METHOD] DATA -->
     <!-- end of models -->
@@ -10,6 +10,7 @@ mask-rcnn, or in1k for classifiers. DATA is a data set as the metafiles call it,
 COCO. What the papers print beside our counts is in docs/printed/.
 """
 
+import ast
 import re
 from pathlib import Path
 
@@ -31,6 +32,27 @@ COUNTS = (
     ('GFLOPs (paper)', 1e9, 'FLOPs', 'flops'),
 )
 ZOO = Path('docs/model_zoo.md')
+ZOO_PAGE = """# Model zoo
+
+<!-- python docs/site/model_zoo.py writes this page -->
+All our configs. **None of these models was trained here**: AP (of boxes / of masks),
+mIoU and top-1 accuracy are those of the linked papers. [Weights](weights.md) are public
+ones of the whole model, or of the backbone that it starts from. Parameters and FLOPs
+are counted on our models. A FLOP is a multiply-accumulate; those of SOFT's inverse,
+which depend on how it is computed, are left out of detectors and segmentors. Images
+have 224 × 224 pixels where the name says nothing else, on COCO 800 × 1280, on ADE20K
+512 × 2048, on Cityscapes 1024 × 2048.
+
+Recipes, lengths of trainings and what the papers say of sizes are in the pages of
+[SOFT and SOFT++](../configs/soft/README.md), [ELFATT](../configs/elfatt/README.md),
+[AttnScale and FeatScale](../configs/antioversmoothing/README.md),
+[other attentions](../configs/attention_zoo/README.md),
+[MLLA](../configs/mlla/README.md) and [RAVLT](../configs/ravlt/README.md).
+
+<!-- sortable -->
+{}
+<!-- end of sortable -->
+"""
 
 
 def read_metafiles():
@@ -65,17 +87,18 @@ def metrics_of(entry):
     }
 
 
-def cells_of(entry, printed, folder):
+def cells_of(entry, printed):
     """Cells of the row of a config, by their title."""
     name, meta = entry['Name'], entry['Metadata']
     row = printed.get(name, {})
-    cells = {'config': f'[{name}]({folder}{entry["Config"]})'}
+    cells = {'config': f'[{name}](../../{entry["Config"]})'}
     if 'Epochs' in meta:
         cells['length'] = f'{meta["Epochs"]} epochs'
     else:
         cells['length'] = f'{meta["Iterations"] // 1000}k iterations'
     cells['batch'] = meta['Batch Size']
-    for title, unit, key, paper in COUNTS:
+    # papers print FLOPs of detectors and segmentors for images of other sizes
+    for title, unit, key, paper in COUNTS[: 2 if '_in1k' in name else 1]:
         if key in meta:
             text = f'{meta[key] / unit:.2f}'
             cells[title] = f'{text} ({row[paper]})' if paper in row else text
@@ -85,9 +108,9 @@ def cells_of(entry, printed, folder):
     return cells
 
 
-def render_table(entries, printed, folder):
+def render_table(entries, printed):
     """A table in Markdown, with one row for each config of a metafile's entries."""
-    rows = [cells_of(entry, printed, folder) for entry in entries]
+    rows = [cells_of(entry, printed) for entry in entries]
     titles = dict.fromkeys(title for row in rows for title in row)
     titles = sorted(titles, key='source of the figures'.__eq__)  # it comes last
     lines = [titles, ['---'] * len(titles)]
@@ -99,7 +122,7 @@ def render_table(entries, printed, folder):
     return f'{table}\n\n{public if weights else none}'
 
 
-def render_page(text, metafiles, printed, folder):
+def render_page(text, metafiles, printed):
     """A page with its tables written anew."""
 
     def replace(match):
@@ -110,42 +133,73 @@ def render_page(text, metafiles, printed, folder):
             if method_of(entry['Name']) in methods.split(',')
             and entry['Metadata']['Training Data'] == data
         ]
-        return f'{start}{render_table(entries, printed, folder)}\n{end}'
+        return f'{start}{render_table(entries, printed)}\n{end}'
 
     return TABLE.sub(replace, text)
 
 
-def zoo_page(metafiles):
-    """docs/model_zoo.md without its rows."""
-    parts = [
-        '# Model zoo\n\n`python docs/site/model_zoo.py` writes this page from the '
-        'metafiles. Parameters and FLOPs are\ncounted on our models; what a paper '
-        'prints is in brackets. Accuracies are the papers'
-        "', and\nno model was trained here.\n"
+def task_of(entry):
+    """What a config's model does, in the words of the zoo."""
+    method, data = method_of(entry['Name']), entry['Metadata']['Training Data']
+    if method == 'in1k':
+        return 'classification'
+    if method == 'upernet' or data == 'ADE20K':
+        return 'semantic segmentation'
+    return 'instance segmentation' if 'mask' in method else 'object detection'
+
+
+def start_of(path):
+    """The ``pretrained`` of a config, its own or that of its bases, or None."""
+    names = {
+        ast.unparse(node.targets[0]): node.value
+        for node in ast.parse(path.read_text('utf-8')).body
+        if isinstance(node, ast.Assign)
+    }
+    if 'pretrained' in names:
+        return ast.literal_eval(names['pretrained'])
+    bases = ast.literal_eval(names.get('_base_', ast.Constant([])))
+    bases = [bases] if isinstance(bases, str) else bases
+    found = [start_of(path.parent / base) for base in bases if '::' not in base]
+    return next(filter(None, found), None)
+
+
+def zoo_row(entry, printed):
+    """Cells of a config in the zoo."""
+    name, meta = entry['Name'], entry['Metadata']
+    figures = ' / '.join(map(str, metrics_of(entry).values()))
+    if figures:
+        figures = f'[{figures}]{printed[name]["source"].partition("]")[2]}'
+    weights, start = entry.get('Weights'), start_of(ROOT / entry['Config'])
+    start = f'[backbone]({start})' if start else 'none'
+    return [
+        f'[{name}](../{entry["Config"]})',
+        task_of(entry),
+        meta['Training Data'],
+        name.partition('_')[0 if '_in1k' in name else 2].partition('_')[0],
+        f'[model]({weights})' if weights else start,
+        figures,
+        f'{meta["Parameters"] / 1e6:.1f}',
+        f'{meta["FLOPs"] / 1e9:,.1f}' if 'FLOPs' in meta else '',
     ]
-    for family, entries in metafiles.items():
-        parts.append(f'## {family}\n')
-        groups = dict.fromkeys(
-            (e['Metadata']['Training Data'], method_of(e['Name'])) for e in entries
-        )
-        for data, method in groups:
-            parts.append(
-                f'### {method}, {data}\n\n<!-- models: {family} {method} {data} -->\n'
-                '<!-- end of models -->\n'
-            )
-    return '\n'.join(parts)
+
+
+def zoo_page(metafiles, printed):
+    """docs/model_zoo.md."""
+    entries = [entry for part in metafiles.values() for entry in part]
+    titles = ['model', 'task', 'data', 'backbone', 'weights', 'AP, mIoU or top-1']
+    lines = [[*titles, 'parameters, M', 'GFLOPs'], ['---'] * 8]
+    lines += [zoo_row(entry, printed) for entry in entries]
+    return ZOO_PAGE.format('\n'.join(f'| {" | ".join(cells)} |' for cells in lines))
 
 
 def render_all():
     """Text of all pages with tables, by their path from the root of the repository."""
     metafiles, printed = read_metafiles(), read_printed()
-    pages = {ZOO: zoo_page(metafiles)}
-    for path in sorted(ROOT.glob('configs/*/README.md')):
-        pages[path.relative_to(ROOT)] = path.read_text('utf-8')
-    return {
-        path: render_page(text, metafiles, printed, '../' * (len(path.parts) - 1))
-        for path, text in pages.items()
+    pages = {
+        path.relative_to(ROOT): render_page(path.read_text('utf-8'), metafiles, printed)
+        for path in sorted(ROOT.glob('configs/*/README.md'))
     }
+    return {ZOO: zoo_page(metafiles, printed), **pages}
 
 
 if __name__ == '__main__':

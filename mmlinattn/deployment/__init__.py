@@ -1,6 +1,29 @@
 """Exports models to files that run without this package, for images of any size."""
 
-from .formats import FORMATS, export, parity, quantize
-from .outputs import ExportedModel
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ['FORMATS', 'ExportedModel', 'export', 'parity', 'quantize']
+if TYPE_CHECKING:
+    from .formats import FORMATS, export, parity, quantize
+    from .outputs import ExportedModel
+    from .predictor import Predictor
+    from .whole import WholeModel
+
+__all__ = [
+    'FORMATS',
+    'ExportedModel',
+    'Predictor',
+    'WholeModel',
+    'export',
+    'parity',
+    'quantize',
+]
+_ELSEWHERE = dict(ExportedModel='outputs', Predictor='predictor', WholeModel='whole')
+
+
+def __getattr__(name: str) -> Any:
+    """Each module is imported when it is used, since what runs files needs no torch."""
+    if name not in __all__:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    module = import_module(f'.{_ELSEWHERE.get(name, "formats")}', __name__)
+    return getattr(module, name)

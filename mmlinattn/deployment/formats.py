@@ -73,7 +73,7 @@ def export(
         raise ValueError(f'format must be one of {tuple(FORMATS)}, got {format!r}')
     target = FORMATS[format]
     # exporters take a batch of one for a constant
-    images = torch.zeros(1 + target.any_size, model.in_channels, *shape)
+    images = model.example(shape, 1 + target.any_size)
     with torch.no_grad(), warnings.catch_warnings():
         # about exporters' own deprecations, and about branches in libraries
         warnings.simplefilter('ignore')
@@ -90,10 +90,7 @@ def export(
 
 def write_onnx(model: ExportedModel, images: Tensor, path: Path, notes: dict) -> None:
     onnx = _import_onnx('onnx')
-    axes = {'images': {0: 'batch', 2: 'height', 3: 'width'}}
-    for name, output in model.named_outputs(images):
-        sides = {2: f'{name}_height', 3: f'{name}_width'} if output.dim() == 4 else {}
-        axes[name] = {0: 'batch', **sides}
+    axes = model.axes(images)
     options: dict[str, Any] = {}
     if 'dynamo' in torch.onnx.export.__code__.co_varnames:
         options['dynamo'] = False  # the other exporter needs more packages
@@ -102,8 +99,8 @@ def write_onnx(model: ExportedModel, images: Tensor, path: Path, notes: dict) ->
         (images,),
         str(path),
         opset_version=OPSET,
-        input_names=['images'],
-        output_names=[name for name in axes if name != 'images'],
+        input_names=list(axes)[:1],
+        output_names=list(axes)[1:],
         dynamic_axes=axes,
         **options,
     )
@@ -128,7 +125,7 @@ def open_onnx(path: Path) -> Runner:
     )
 
     def run(images: Tensor) -> Sequence[Tensor]:
-        outputs = session.run(None, {'images': images.numpy()})
+        outputs = session.run(None, {session.get_inputs()[0].name: images.numpy()})
         return [torch.from_numpy(output) for output in outputs]
 
     return run

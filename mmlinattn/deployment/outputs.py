@@ -4,6 +4,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from mmlinattn import functional as F
@@ -29,25 +30,44 @@ class ExportedModel(nn.Module):
             interest.
     """
 
+    input_name = 'images'
+
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
-        for part in ('roi_head', 'encoder', 'decoder', 'mask_head'):
-            if hasattr(model, part):
-                raise ValueError(
-                    f'{type(model).__name__} has a {part}, which depends on more than '
-                    'maps: only its backbone can be exported'
-                )
+        self.check(model)
         self.model = copy.deepcopy(model).requires_grad_(False)
         for module in self.model.modules():
             if type(module) is nn.AdaptiveAvgPool2d:
                 module.__class__ = _AdaptiveAvgPool2d
         self.eval()
 
+    def check(self, model: nn.Module) -> None:
+        """Raises a ValueError for a model that can not be exported."""
+        for part in ('roi_head', 'encoder', 'decoder', 'mask_head'):
+            if hasattr(model, part):
+                raise ValueError(
+                    f'{type(model).__name__} has a {part}, which depends on more than '
+                    'maps: only its backbone can be exported'
+                )
+
     @property
     def in_channels(self) -> int:
         """Channels of an image."""
         backbone = getattr(self.model, 'backbone', self.model)
         return getattr(backbone, 'in_channels', 3)
+
+    def example(self, shape: tuple[int, int], batch: int) -> Tensor:
+        """An input for exporters to run the model on."""
+        return torch.zeros(batch, self.in_channels, *shape)
+
+    def axes(self, example: Tensor) -> dict[str, dict[int, str]]:
+        """Names of the sizes that are free, by input and output, in their order."""
+        axes = {self.input_name: {0: 'batch', 2: 'height', 3: 'width'}}
+        for name, output in self.named_outputs(example):
+            is_map = output.dim() == 4
+            sides = {2: f'{name}_height', 3: f'{name}_width'} if is_map else {}
+            axes[name] = {0: 'batch', **sides}
+        return axes
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
         """Images (B, C, H, W) to the outputs that :meth:`named_outputs` names."""

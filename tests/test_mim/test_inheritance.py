@@ -37,6 +37,7 @@ def test_scope_in_mim_train_mmlinattn(user, project, quick):
     assert_changed(training, config)
 
 
+@pytest.mark.full
 def test_scope_is_refused_in_mim_train_mmdet(user, project, quick):
     config = project('project/mine.py', f"_base_ = 'mmlinattn::{RETINANET}'\n{CHANGE}")
     command = user.train_command('mmdet', config, 'train', quick(config))
@@ -44,6 +45,7 @@ def test_scope_is_refused_in_mim_train_mmdet(user, project, quick):
     assert 'does not support to load mmlinattn config' in output
 
 
+@pytest.mark.full
 def test_paths_in_mim_train_mmdet(user, project, configs, quick):
     project('project/base.py', f"_base_ = '{configs / RETINANET}'\n")
     config = project('another/mine.py', f"_base_ = '../project/base.py'\n{CHANGE}")

@@ -101,12 +101,38 @@ model = dict(
     test_cfg=dict(rpn=dict(nms_pre=20, max_per_img=6)),
 )
 """
+ATSS = """
+_base_ = 'mmdet::_base_/default_runtime.py'
+model = __import__('mmlinattn.configs').configs.library_config(
+    'mmdet::atss/atss_r50_fpn_1x_coco.py'
+).model
+model.backbone = {backbone})
+model.neck.update(
+    in_channels=[8, 16], out_channels=8, num_outs=2, start_level=0,
+    add_extra_convs=False,
+)
+model.bbox_head.update(
+    num_classes=3, in_channels=8, feat_channels=32, stacked_convs=1
+)
+model.bbox_head.anchor_generator.update(strides=[4, 8])
+model.test_cfg.update(nms_pre=50, max_per_img=9)
+"""
+MASKS = """
+model['roi_head'].update(
+    mask_roi_extractor=dict(out_channels=8, featmap_strides=[4, 8]),
+    mask_head=dict(
+        in_channels=8, conv_out_channels=8, num_convs=1, num_classes=3
+    ),
+)
+"""
 KINDS = dict(
     classifier=CLASSIFIER + IMAGENET,
     segmentor=SEGMENTOR + ABCD,
     retinanet=RETINANET + COCO,
     faster=TWO_STAGE + COCO,
 )
+# what only the tests of whole files look at
+MORE = dict(mask=TWO_STAGE.replace('faster-', 'mask-') + MASKS + COCO, atss=ATSS + COCO)
 
 
 def write_config(folder, name, kind='classifier', backbone=SOFT, options=''):
@@ -114,7 +140,8 @@ def write_config(folder, name, kind='classifier', backbone=SOFT, options=''):
     if kind == 'classifier' and 'out_type' not in backbone:
         options += ", out_type='avg_featmap'"
     path = Path(folder, f'{name}.py')
-    path.write_text(KINDS[kind].replace('{backbone}', backbone + options))
+    text = {**KINDS, **MORE}[kind]
+    path.write_text(text.replace('{backbone}', backbone + options))
     return str(path)
 
 

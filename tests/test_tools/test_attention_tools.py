@@ -18,6 +18,7 @@ from analysis_tools import (
     pinv_report,
 )
 from mmlinattn.analysis import hc_proportion, watch
+from mmlinattn_tools import figures
 from mmlinattn_tools.looking import Subject
 
 pytestmark = pytest.mark.modern
@@ -82,10 +83,10 @@ def test_heatmap(run, tmp_path, image):
     weights = models.save_weights(vit, tmp_path / 'vit.pth')
     written = run(
         attention_heatmap,
-        *(soft, vit, '--checkpoint', 'none', weights, '--svg'),
+        *(soft, vit, '--checkpoint', 'none', weights),
         *('--at', '0.5,0.5', '--at', '0,1', '--label', 'SOFT++', 'ViT'),
     )
-    assert list(written) == [f'square_attention.{x}' for x in ('json', 'png', 'svg')]
+    assert list(written) == [f'square_attention.{x}' for x in ('json', 'png')]
     numbers = models.read_json(written['square_attention.json'])
     assert [x['weights'] for x in numbers['models']] == ['none', weights]
     rows = numbers['rows']
@@ -123,7 +124,7 @@ def test_heatmap_of_heads_and_layers(run, tmp_path):
     (row,) = models.read_json(written['square_attention.json'])['rows']
     found = [(x['layer'], x['heads']) for x in row['maps']]
     layers = ('stages.0.blocks.0', 'stages.1.blocks.1')
-    assert found == [(x, f'head {head}') for x in layers for head in (0, 1)]
+    assert found == [(x, f'heads.{head}') for x in layers for head in (0, 1)]
     assert np.shape(row['maps'][0]['weights']) == (16, 32)
 
 
@@ -311,23 +312,68 @@ def test_models_without_the_attention(fails, tmp_path):
     assert 'no SoftmaxFreeAttention, only Softmax' in fails(pinv_report, config)
 
 
-def test_figures_replace_their_own_alone(run, tmp_path, capsys):
-    arguments = attention_heatmap, models.write_config(tmp_path, 'soft'), '--svg'
-    written = run(*arguments)
-    before = written['square_attention.json'].read_text()
-    run(*arguments, '--at', '0,0')
-    assert written['square_attention.json'].read_text() != before
-    for path in written.values():
+@pytest.mark.parametrize('name', ('', 'paper.svg', 'paper.pdf'))
+def test_figures_replace_their_own_alone(tmp_path, capsys, image, name):
+    config = models.write_config(tmp_path, 'soft')
+    arguments = [config, '--image', image, '--out', str(tmp_path / 'out' / name)]
+    attention_heatmap.main(arguments)
+    written = sorted((tmp_path / 'out').iterdir())
+    assert len(written) == 2 and (not name or written[0].stem == 'paper')
+    before = written[0].read_text()
+    attention_heatmap.main([*arguments, '--at', '0,0'])
+    assert written[0].read_text() != before
+    for path in written:
         ours = path.read_bytes()
         path.write_bytes(b'mine')
         with pytest.raises(SystemExit) as stop:
-            run(*arguments)
+            attention_heatmap.main(arguments)
         assert stop.value.code == 2 and path.read_bytes() == b'mine'
         assert f'{path} exists: give --overwrite' in capsys.readouterr().err
         path.write_bytes(ours)
     path.write_bytes(b'mine')
-    run(*arguments, '--overwrite')
+    attention_heatmap.main([*arguments, '--overwrite'])
     assert path.read_bytes() != b'mine'
+
+
+def test_figures_of_papers(run, tmp_path, image):
+    """Text is text, maths and layers are as papers have them, and names are in JSON."""
+    config = models.write_config(tmp_path, 'soft')
+    more = '--shape', '64', '--image', image
+    pinv_report.main([config, '--out', str(tmp_path / 'a/inverse.svg'), *more])
+    assert sorted(x.name for x in (tmp_path / 'a').iterdir()) == [
+        'inverse.json',
+        'inverse.svg',
+    ]
+    svg = (tmp_path / 'a/inverse.svg').read_text()
+    assert svg.count('>stage 2, block 2<') == 1 and 'stages.' not in svg
+    assert '†' in svg and 'A+' not in svg
+    numbers = models.read_json(tmp_path / 'a/inverse.json')
+    assert 'stages.1.blocks.1' in numbers['models'][0]['layers']
+    vit = models.write_config(tmp_path, 'v', backbone=VIT, options=', feat_scale=True')
+    frequency_report.main([vit, '--out', str(tmp_path / 'b/paper.pdf'), *more])
+    written = sorted((tmp_path / 'b').iterdir())
+    names = ['frequency_report.json', 'frequency_report.pdf', 'frequency_vectors.pdf']
+    assert [x.name for x in written] == [f'paper_{name}' for name in names]
+    assert b'/CIDFontType2' in written[1].read_bytes()  # TrueType, not outlines
+
+
+def test_looks_do_not_repeat():
+    looks = figures.styles(map(str, range(28)))
+    kinds = {(x['color'], x['linestyle']) for x in looks.values()}
+    assert len(kinds) == 28
+    shades = figures.styles(map(str, range(40)), ordered=True).values()
+    assert len({tuple(x['color']) for x in shades}) == 40
+
+
+def test_names_of_layers():
+    for name, title in {
+        'backbone.stages.2.blocks.1': 'stage 3, block 2',
+        'class_blocks.0': 'class block 1',
+        'SOFT++': 'SOFT++',
+    }.items():
+        assert figures.layer_title(name) == title
+    layers = ['blocks.10', 'blocks.9', 'blocks.10']
+    assert figures.by_depth(layers) == ['blocks.9', 'blocks.10']
 
 
 def test_cam_of_what_does_not_exist(fails, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import os
 import re
 import sys
 import tempfile
@@ -43,6 +44,34 @@ def test_files_that_are_offered(tmp_path):
     for place in ('nowhere', tmp_path / 'a/_base_'):
         with pytest.raises(FileNotFoundError, match=f'--configs {place}: there is no'):
             demo.find_files('--configs', [place], ['.py'])
+
+
+def test_what_is_offered_first(tmp_path, monkeypatch):
+    """The newest run of work_dirs, and pictures of its test data."""
+    monkeypatch.chdir(tmp_path)
+    args = demo.parse_args([])
+    configs, checkpoints, images = demo.offered(args)
+    assert len(configs) > 50 and not checkpoints and not images
+    for age, run in enumerate(('new', 'old', 'bare')):
+        weights = Path('work_dirs', run, 'epoch_1.pth')
+        weights.parent.mkdir(parents=True)
+        if run != 'bare':  # weights without a config are of no run
+            config = models.write_config(weights.parent, run, 'retinanet')
+            data = f"'CocoDataset', data_root='{run}', data_prefix=dict(img='val/')"
+            text = Path(config).read_text().replace("'CocoDataset'", data)
+            Path(config).write_text(text)
+            models.write_image(f'{run}/val/{run}.png')
+        weights.touch()
+        os.utime(weights, (0, 100 - age if run != 'bare' else 200))
+    configs, checkpoints, images = demo.offered(args)
+    assert configs[0][1] == 'work_dirs/new/new.py' and len(configs) > 50
+    assert [path for _, path in checkpoints] == ['work_dirs/new/epoch_1.pth']
+    assert images == [('new.png', 'new/val/new.png')]
+    # of those that are named, the newest, too
+    args = demo.parse_args(['--checkpoints', 'work_dirs', '--configs', 'work_dirs'])
+    configs, checkpoints, _ = demo.offered(args)
+    assert [Path(path).parent.name for _, path in checkpoints] == ['bare', 'new', 'old']
+    assert [Path(path).name for _, path in configs] == ['new.py', 'old.py']
 
 
 def test_without_gradio(monkeypatch, capsys):
@@ -110,6 +139,9 @@ def folder(tmp_path_factory):
     (folder / 'configs').mkdir()
     for kind in ('classifier', 'segmentor'):
         models.write_config(folder / 'configs', kind, kind)
+    (folder / 'configs/run').mkdir()
+    config = models.write_config(folder / 'configs/run', 'retinanet', 'retinanet')
+    models.save_weights(config, folder / 'configs/run/retinanet.pth')
     models.write_image(folder / 'images/square.png')
     models.write_image(folder / 'images/other.png', 50, 40)
     models.write_image(folder / 'large.png', 2001, 1000)
@@ -126,6 +158,7 @@ def page(folder, monkeypatch, tmp_path):
     monkeypatch.setenv('TMPDIR', str(tmp_path))
     monkeypatch.setattr(tempfile, 'tempdir', None)
     options = '--configs', folder / 'configs', '--images', folder / 'images'
+    options += '--checkpoints', folder / 'configs', '--score', '0'
     with sync_api.sync_playwright() as playwright:
         try:
             browser = demo_browser.launch(playwright)
@@ -134,8 +167,12 @@ def page(folder, monkeypatch, tmp_path):
         with demo_browser.demo_page(*options, '--max-megapixels', '2') as address:
             page = browser.new_page(viewport=dict(width=1200, height=1000))
             page.set_default_timeout(60_000)
+            asked = []
+            page.on('request', lambda request: asked.append(request.url))
             page.goto(address)
             yield page
+            local = 'data:', 'blob:', address
+            assert [url for url in asked if not url.startswith(local)] == []
         browser.close()
     assert not [*tmp_path.rglob('*.png')]  # uploads end with the page
 
@@ -152,9 +189,9 @@ def choose(page, which, name):
     page.get_by_role('option', name=name).first.click()
 
 
-def size(page, which):
-    """Size of what is shown in a part of the page."""
-    image = page.locator(f'#{which} img')
+def size(page, which, place=0):
+    """Size of a picture that is shown in a part of the page."""
+    image = page.locator(f'#{which} img').nth(place)
     image.wait_for()
     sizes = '(x) => x.decode().then(() => [x.naturalWidth, x.naturalHeight])'
     return image.evaluate(sizes)
@@ -172,13 +209,24 @@ def error(page):
 
 @pytest.mark.full
 def test_page(page, folder, tmp_path):
+    # a checkpoint and a picture are there, with what the one says of the other
+    assert size(page, 'picture') == [40, 50]
+    assert size(page, 'predictions') == [40, 50]
+    assert 'retinanet' in page.locator('#predictions').inner_text()
+    caption = page.get_by_text('objects: 5')
+    caption.wait_for()
+    score = page.locator('#score input[type=range]')
+    score.fill('1')
+    score.dispatch_event('pointerup')
+    page.get_by_text('objects: 0').wait_for()
     upload(page, folder / 'images/square.png')
+    page.locator('#predictions img').wait_for(state='detached')
     assert size(page, 'picture') == [90, 60]
     assert [*tmp_path.rglob('square.png')]
-    choose(page, 'config2', 'segmentor')
+    choose(page, 'config1', 'segmentor')
     page.click('#predict')
-    width, height = size(page, 'predictions')
-    assert width > 3 * 500 and height > 200
+    for place in (0, 1):  # models, and pictures of their own size
+        assert size(page, 'predictions', place) == [90, 60]
 
     box = page.locator('#picture img').bounding_box()
     # the picture keeps its sides' ratio in the middle of its box
@@ -200,17 +248,22 @@ def test_page(page, folder, tmp_path):
 
 @pytest.mark.full
 def test_what_the_page_refuses(page, folder):
+    page.locator('#predictions img').wait_for()
+    choose(page, 'config0', 'none')
     page.click('#predict')
-    assert 'there is no picture' in error(page)
+    assert 'no model is chosen' in error(page)
     for name, reason in (('text', 'cannot identify'), ('large', 'it has 1000 x 2001')):
         upload(page, folder / f'{name}.png')
         assert f"image='{name}.png': {reason}" in error(page)
-        assert page.locator('#picture img').count() == 0
+        assert size(page, 'picture') == [40, 50]
     # the server hands out no file that the page does not show
     for path in (ROOT / 'README.md', folder / 'configs/classifier.py', '/etc/passwd'):
         for route in ('gradio_api/file=', 'file='):
             assert page.request.get(f'{page.url}{route}{path}').status in (403, 404)
-    # the browser is told to ask no other host, and another host is not answered
-    policy = page.request.get(page.url).headers['content-security-policy']
+    # the page names no other host, the browser is told to ask none, and another host is
+    # not answered
+    served = page.request.get(page.url)
+    assert not re.search(r'<[^>]*https?://', served.text())
+    policy = served.headers['content-security-policy']
     assert policy.startswith("default-src 'self' data: blob: ") and '*' not in policy
     assert page.request.get(page.url, headers=dict(host='evil.example')).status == 400

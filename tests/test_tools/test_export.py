@@ -97,14 +97,13 @@ def test_int8_and_notes(inputs, capsys):
     onnx = pytest.importorskip('onnx')
     pytest.importorskip('onnxruntime')
     paths = inputs('classifier')
-    tool.main([*paths, '--out', 'new/model.onnx'])
-    noted = {x.key: x.value for x in onnx.load('new/model.onnx').metadata_props}
-    assert json.loads(noted['notes']) == dict(mean=[120] * 3, std=[60] * 3, to_rgb=True)
-    tool.main([*paths, '--int8', '--verify'])
+    tool.main([*paths, '--int8', '--verify', '--out', 'new/model.onnx'])
     (difference,) = printed_differences(capsys.readouterr().out).values()
     assert 1e-4 < difference < 1
-    weights = onnx.load('classifier.onnx').graph.initializer
-    assert any(x.data_type == onnx.TensorProto.INT8 for x in weights)
+    file = onnx.load('new/model.onnx')
+    noted = {x.key: x.value for x in file.metadata_props}
+    assert json.loads(noted['notes']) == dict(mean=[120] * 3, std=[60] * 3, to_rgb=True)
+    assert any(x.data_type == onnx.TensorProto.INT8 for x in file.graph.initializer)
 
 
 def test_only_the_backbone_of_a_two_stage_detector(inputs, capsys):

@@ -81,6 +81,7 @@ def make(data, kind, num=10):
         elif kind == 'black and white':
             photo(data / 'images' / f'x_{i}.jpg', name)
             label_map(data / 'masks' / f'x_{i}_mask.png', (0, 255))
+            label_map(data / 'SegmentationObject' / f'x_{i}.png', (0, 1, 2))
         elif kind == 'classes':
             photo(data / name / f'{i}.jpg', name)
         elif kind == 'split classes':
@@ -146,6 +147,16 @@ def test_every_form_is_read(kind, tmp_path):
             square = 1 + number % 2 if kind == 'camvid' else 1
             assert labels[20, 20] == square and labels[40, 40] == 0
             assert labels[0, 0] == (255 if kind == 'camvid' else 1)
+
+
+def test_boxes_outside_of_photos(tmp_path):
+    path = make(tmp_path, 'boxes') / 'labels.json'
+    for box in ('[64, 9, 22, 22]', '[8, 9, 0, 22]'):
+        path.write_text(path.read_text().replace('[8, 9, 22, 22]', box, 1))
+    found = OwnData(tmp_path, 'det')
+    assert 'left out, without a pixel of their photo: 2 boxes' in found.notes
+    photos = found.photos['train'] + found.photos['val']
+    assert sum(len(photo['objects']) for photo in photos) == 8
 
 
 def test_names_of_ids(tmp_path):
@@ -214,7 +225,7 @@ def test_what_it_chooses(new_config, tool, monkeypatch):
     monkeypatch.setattr(tool, 'find_devices', lambda: (2, 80))
     cfg, out = new_config('coco', '--backbone', 'softpp-t', '--epochs', '24')
     assert cfg.val_evaluator.metric == ['bbox', 'segm'] and cfg.pretrained is None
-    assert 'scratch' in out and 'dist_train.sh mine.py 2' in out
+    assert 'no GPU' not in out and 'scratch' in out and 'dist_train.sh mine.py 2' in out
     assert cfg.param_scheduler[1].end == 24 * 4 and cfg.param_scheduler[0].end == 10
     assert cfg.optim_wrapper.optimizer.lr == pytest.approx(4e-4 * (2 / 16) ** 0.5, 0.05)
     cfg, out = new_config('voc', '--overwrite')
@@ -319,6 +330,11 @@ def break_size(data):
     label_map(data / 'trainannot/0.png', (0, 1), (60, 40))
 
 
+def break_ids(data):
+    ids = np.arange(64 * 48, dtype=np.uint16).reshape(48, 64)
+    Image.fromarray(ids).save(data / 'trainannot/0.png')
+
+
 def break_colors(data):
     photo(data / 'trainannot/0.png')
 
@@ -337,6 +353,7 @@ def break_colors(data):
         ('voc', lambda x: (x / 'Annotations/a.xml').write_text('<'), 'a.xml: '),
         ('voc', lambda x: (x / 'JPEGImages/a.3.png').unlink(), '1 of 10 photos .* a.3'),
         ('camvid', break_size, r'of shape \(40, 60\): .* of its photo, \(48, 64\)'),
+        ('camvid', break_ids, r'have the ids 0 \(.*49 \(0.0%\), and --classes 0 names'),
         ('camvid', break_colors, r'of shape \(48, 64, 3\): a label map has one'),
         ('camvid', lambda x: (x / 'val/9.png').unlink(), '1 of 10 photos with anno'),
     ],

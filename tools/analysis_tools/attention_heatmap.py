@@ -26,7 +26,7 @@ from mmlinattn.analysis import attentions_of, watch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import number
-from mmlinattn_tools.figures import picture_grid
+from mmlinattn_tools.figures import layer_title, picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 
 # Where the scale of a map is.
@@ -76,7 +76,7 @@ def attention_rows(subject, path, points, layers=None, heads='mean'):
         weights = call.rows([call.query_at(x * right, y * down) for x, y in points])[0]
         maps = weights.transpose(0, 1).unflatten(-1, call.key_shape).cpu().numpy()
         for row, by_head in zip(rows, maps):
-            titled = {f'head {i}': x for i, x in enumerate(by_head)}
+            titled = {f'heads.{i}': x for i, x in enumerate(by_head)}
             if heads == 'mean':
                 titled = {'mean of heads': by_head.mean(0)}
             for title, drawn in titled.items():
@@ -108,7 +108,7 @@ def draw_attention(rows):
             options = dict(cmap=cmap, vmin=least, vmax=most, interpolation='nearest')
             image = axes.imshow(weights, extent=extent, alpha=0.75, **options)
             figure.colorbar(image, ticks=[least, most], format='%.2g', **SCALE)
-            axes.set_title(f'{found["layer"]}\n{found["heads"]}')
+            axes.set_title('\n'.join(layer_title(found[x]) for x in ('layer', 'heads')))
         x, y = row['query'][0] * pixels.shape[1], row['query'][1] * pixels.shape[0]
         for axes in line[: 1 + len(row['maps'])]:
             for color, size in (('black', 9), ('white', 6)):
@@ -131,27 +131,19 @@ def draw(args, subjects, files):
 
 def main(argv=None):
     parser = looking_parser(__doc__, 'attention_heatmap')
-    parser.add_argument(
-        '--at',
-        action='append',
-        type=position,
-        metavar='X,Y',
-        help='a query: its place from the left and from the top as parts of the sides, '
-        '0 to 1; may be given several times (default: 0.5,0.5)',
+    add = parser.add_argument
+    text = (
+        'a query: its place from the left and from the top as parts of the sides, 0 to '
+        '1; may be given several times (default: 0.5,0.5)'
     )
-    parser.add_argument(
-        '--layers',
-        nargs='+',
-        metavar='NAME',
-        help='layers by name, such as stages.0.blocks.1 (default: the last one of each '
-        'stage, up to six in a plain model)',
+    add('--at', action='append', type=position, metavar='X,Y', help=text)
+    text = (
+        'layers by name, such as stages.0.blocks.1 (default: the last one of each '
+        'stage, up to six in a plain model)'
     )
-    parser.add_argument(
-        '--heads',
-        choices=['mean', 'all'],
-        default='mean',
-        help='one map for all heads, or one for each (default: %(default)s)',
-    )
+    add('--layers', nargs='+', metavar='NAME', help=text)
+    text = 'one map for all heads, or one for each (default: %(default)s)'
+    add('--heads', choices=['mean', 'all'], default='mean', help=text)
     run(parser, argv, draw)
 
 

@@ -32,7 +32,7 @@ from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 
-METHODS = {'grad-cam': 'GradCAM', 'score-cam': 'ScoreCAM'}
+METHODS = {'grad-cam': 'Grad-CAM', 'score-cam': 'Score-CAM'}
 BATCH_SIZE = 8  # images in a forward pass of Score-CAM
 
 
@@ -132,7 +132,7 @@ def activation_maps(package, args, subject, picture):
     layer = f'{block}.norm1'
     maps = {}
     for method in args.method:
-        kind = getattr(package, METHODS[method])
+        kind = getattr(package, METHODS[method].replace('-', ''))
         layers = [subject.model.get_submodule(layer)]
         with kind(scores, layers, reshape_transform=to_maps) as cam:
             cam.batch_size = BATCH_SIZE
@@ -147,6 +147,7 @@ def draw_cams(pictures, models):
     columns = 1 + len(models[0]['maps'])
     shape = pictures[0].pixels.shape
     figure, grid = picture_grid(len(models), columns, shape, 3.2)
+    figure.set_figwidth(3.2 * columns + 0.9)  # with the scale
     for line, picture, model in zip(grid, pictures, models):
         line[0].imshow(picture.pixels)
         line[0].set_title(model['label'])
@@ -154,7 +155,7 @@ def draw_cams(pictures, models):
         for axes, (method, weights) in zip(line[1:], model['maps'].items()):
             axes.imshow(picture.pixels.mean(-1), cmap='gray')
             image = axes.imshow(weights, cmap='viridis', alpha=0.6, vmin=0, vmax=1)
-            axes.set_title(f'{method}\n{title}')
+            axes.set_title(f'{METHODS[method]}\n{title}')
     scale = figure.colorbar(image, ax=grid, shrink=0.6, pad=0.02)
     scale.set_label('activation, least 0 to most 1')
     return figure
@@ -179,19 +180,11 @@ def draw(args, subjects, files):
 
 def main(argv=None):
     parser = looking_parser(__doc__, 'cam')
-    parser.add_argument(
-        '--method',
-        nargs='+',
-        choices=METHODS,
-        default=['grad-cam'],
-        help='what to draw (default: grad-cam)',
-    )
-    parser.add_argument(
-        '--category',
-        type=number(int, 0, 10**6),
-        metavar='K',
-        help='number of the class, from 0 (default: the one that the model finds)',
-    )
+    add = parser.add_argument
+    kinds = dict(choices=METHODS, default=['grad-cam'])
+    add('--method', nargs='+', help='what to draw (default: grad-cam)', **kinds)
+    text = 'number of the class, from 0 (default: the one that the model finds)'
+    add('--category', type=number(int, 0, 10**6), metavar='K', help=text)
     run(parser, argv, draw, whole=True)
 
 

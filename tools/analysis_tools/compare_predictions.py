@@ -4,8 +4,8 @@ Each image gets a figure: the image, and the predictions of every model as its l
 draws them; of a classifier, the likeliest classes in words. Boxes and masks with a
 score of --score or more are drawn. Detectors, segmentors and classifiers may be mixed.
 
-Written to --out: IMAGE_predictions.png, and IMAGE_predictions.json with boxes, scores
-and classes, or the share of pixels of each class, or probabilities.
+Written to --out: IMAGE_predictions, and IMAGE_predictions.json with boxes, scores and
+classes, or the share of pixels of each class, or probabilities.
 
 example:
   python tools/analysis_tools/compare_predictions.py \\
@@ -102,11 +102,10 @@ def summary(numbers):
 
 def draw_predictions(path, labels, predictions):
     """Draws an image, and beside it what :func:`predict` says for each label."""
-    panels = [('image', read_pixels(path))]
-    for label, (numbers, pixels) in zip(labels, predictions):
-        panels.append((f'{label}\n{summary(numbers)}', pixels))
-    figure, grid = picture_grid(1, len(panels), panels[0][1].shape, 4.0)
-    for axes, (title, pixels) in zip(grid[0], panels):
+    figure, grid = picture_grid(1, 1 + len(labels), predictions[0][1].shape, 4.0)
+    titles = [f'{x}\n{summary(found)}' for x, (found, _) in zip(labels, predictions)]
+    pictures = [read_pixels(path), *(pixels for _, pixels in predictions)]
+    for axes, title, pixels in zip(grid[0], ['image', *titles], pictures):
         axes.imshow(pixels)
         axes.set_title(title)
     return figure

@@ -13,7 +13,7 @@ Give configs with and without AttnScale or FeatScale to compare them.
 If a model has vectors of AttnScale or FeatScale, they get a figure of their own:
 AttnScale by layer and head, FeatScale by layer, median and range over the channels.
 
-Written to --out: frequency_report.png, frequency_vectors.png if there are vectors, and
+Written to --out: frequency_report.png, frequency_vectors if there are vectors, and
 frequency_report.json with the numbers drawn.
 """
 
@@ -35,13 +35,13 @@ from mmlinattn.analysis import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.figures import plot_range
+from mmlinattn_tools.figures import HC_PROPORTION, one_legend, plot_range
 from mmlinattn_tools.looking import looking_parser, run
 
 MEASURES = {
-    'hc_proportion': ('High-frequency proportion', '||HC[X]|| / ||DC[X]||'),
-    'token_similarity': ('Similarity of tokens', 'mean |cosine|'),
-    'attention_similarity': ('Similarity of attention columns', 'mean cosine'),
+    'hc_proportion': ('High-frequency proportion', HC_PROPORTION),
+    'token_similarity': ('Similarity of tokens', r'mean $|\cos|$'),
+    'attention_similarity': ('Similarity of attention columns', r'mean $\cos$'),
     'relative_gain': ('Attention as a filter', 'largest gain / gain at 0'),
 }
 TOKENS = 1024  # the most that are compared with each other
@@ -112,11 +112,11 @@ def draw_frequencies(models):
             axes.plot(range(1, len(values) + 1), values, label=model['label'])
         axes.set(title=title, xlabel='block', ylabel=label)
         if key == 'relative_gain':
-            axes.axhline(1, color='gray', linewidth=0.8, marker='')
+            axes.axhline(1, color='gray', linewidth=0.8)
         axes.set_ylim(0, 1.02 if key.endswith('similarity') else None)
+        axes.set_xlim(0.5, max(len(model['blocks']) for model in models) + 0.5)
         axes.xaxis.get_major_locator().set_params(integer=True)
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc='outside lower center', ncols=2)
+    one_legend(figure, 2)
     return figure
 
 
@@ -143,6 +143,8 @@ def draw_vectors(models):
     grid = figure.subplots(1, len(panels), squeeze=False)
     for axes, (draw_panel, model) in zip(grid[0], panels):
         draw_panel(axes, model['label'], model['vectors'])
+    if any('dc_scale' in model['vectors'] for model in models):
+        one_legend(figure)
     return figure
 
 
@@ -154,22 +156,20 @@ def draw_omega(axes, label, vectors):
     bound = np.nanmax(np.abs(table)) or 1.0
     image = axes.imshow(table, cmap='PuOr', vmin=-bound, vmax=bound, aspect='auto')
     axes.set_xticks(range(len(blocks)), range(1, len(blocks) + 1))
-    axes.set_yticks(range(len(table)))
+    axes.set_yticks(range(len(table)), range(1, len(table) + 1))
     axes.set(title=f'AttnScale of {label}', xlabel='block', ylabel='head')
     axes.grid(False)
-    axes.figure.colorbar(image, ax=axes, label='omega')
+    axes.figure.colorbar(image, ax=axes, label=r'$\omega$')
 
 
 def draw_feat_scale(axes, label, vectors):
-    names = dict(dc_scale='s, of the mean token', hc_scale='t, of the rest')
+    names = dict(dc_scale='$s$, of the mean token', hc_scale='$t$, of the rest')
     for key, name in names.items():
         blocks = list(vectors[key].values())
         plot_range(axes, range(1, len(blocks) + 1), blocks, name, np.median)
     axes.set(title=f'FeatScale of {label}', xlabel='block')
     axes.set_ylabel('median and range over channels')
     axes.xaxis.get_major_locator().set_params(integer=True)
-    # the ranges leave no room inside
-    axes.legend(loc='upper center', bbox_to_anchor=(0.5, -0.15), ncols=2)
 
 
 def draw(args, subjects, files):

@@ -37,19 +37,15 @@ ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    parser.add_argument('config', metavar='CONFIG', help='path of the config')
-    parser.add_argument(
-        '--shape',
-        nargs='+',
-        type=number(int, 1, 2**16),
-        metavar='SIDE',
-        help='height and width of the image in pixels, or one number for both '
-        "(default: the scale of the config's test pipeline, padded as its data "
-        'preprocessor does)',
+    add = parser.add_argument
+    add('config', metavar='CONFIG', help='path of the config')
+    text = (
+        'height and width of the image in pixels, or one number for both (default: the '
+        "scale of the config's test pipeline, padded as its data preprocessor does)"
     )
-    parser.add_argument(
-        '--backbone-only', action='store_true', help='leave neck and heads out'
-    )
+    side = number(int, 1, 2**16)
+    add('--shape', nargs='+', type=side, metavar='SIDE', help=text)
+    add('--backbone-only', action='store_true', help='leave neck and heads out')
     add_cfg_options(parser, 'model.backbone.arch=small')
     args = parser.parse_args(argv)
     if args.shape and len(args.shape) > 2:

@@ -36,7 +36,7 @@ from mmlinattn.models import SoftmaxFreeAttention
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.figures import plot_range
+from mmlinattn_tools import figures
 from mmlinattn_tools.looking import looking_parser, run
 
 SMALLEST = 8  # landmarks of a subset
@@ -120,53 +120,57 @@ def measure_model(model, inputs, tick):
 
 
 def draw_report(models):
-    figure = Figure((5 * len(models), 10.5), layout='constrained')
+    figure = Figure((5 * len(models), 11), layout='constrained')
+    names = figures.by_depth(name for model in models for name in model['layers'])
+    looks = figures.styles(names, ordered=True)
     grid = figure.subplots(3, len(models), squeeze=False)
     for (steps, spectrum, norms), model in zip(grid.T, models):
         layers = model['layers'].values()
         for name, layer in model['layers'].items():
-            (line,) = steps.plot(layer['residuals'], label=name)
+            title, look = figures.layer_title(name), looks[name]
+            steps.plot(layer['residuals'], label=title, **look)
             eigenvalues = np.clip(layer['eigenvalues'], 1e-12, None)
-            style = dict(color=line.get_color(), marker='')
-            spectrum.plot(np.linspace(0, 1, len(eigenvalues)), eigenvalues, **style)
-            spectrum.axhline(layer['cutoff'], linewidth=0.8, linestyle=':', **style)
+            places = np.linspace(0, 1, len(eigenvalues))
+            spectrum.plot(places, eigenvalues, **{**look, 'marker': ''})
+            spectrum.axhline(layer['cutoff'], color=look['color'], ls=':', lw=0.8)
         steps.set(
-            title=f'{model["label"]}\nconvergence',
+            title=f'{model["label"]}\nConvergence',
             xlabel='Newton-Raphson steps',
-            ylabel='||A A_k A - A|| / ||A||',
+            ylabel=figures.RESIDUAL,
             yscale='log',
         )
-        # what is below the last digit of float64 is all the same; room for the legend
+        # models compute in float32 at most, and have no smaller ones
         smallest = min(min(layer['residuals']) for layer in layers)
-        steps.set_ylim(np.clip(smallest / 10, 1e-17, 1e-6), 10)
+        steps.set_ylim(max(smallest / 3, 1e-8), 3)
         steps.xaxis.get_major_locator().set_params(integer=True)
-        steps.legend()
         spectrum.set(
-            title='eigenvalues of A (dotted: cut-off)',
+            title='Eigenvalues of $A$ (dotted: cut-off)',
             xlabel='rank, from largest (0) to smallest (1)',
             ylabel='eigenvalue',
             yscale='log',
         )
         draw_norms(norms, layers)
+    figures.one_legend(figure, 3 * len(models))
     return figure
 
 
 def draw_norms(axes, layers):
     """Two curves: mean and range over the layers that have a count of landmarks."""
-    names = dict(plain='A+', normalized='D^(-1/2) A+ D^(-1/2)')
-    for key, name in names.items():
+    looks = figures.styles(figures.INVERSES)
+    for key, name in figures.INVERSES.items():
         by_count = defaultdict(list)
         for layer in layers:
             norms = layer['norms']
             for count, norm in zip(norms['landmarks'], norms[key]):
                 by_count[count].append(norm)
         counts = sorted(by_count)
-        plot_range(axes, counts, [by_count[x] for x in counts], name)
-    title = 'spectral norms: mean and range of layers'
+        figures.plot_range(
+            axes, counts, [by_count[x] for x in counts], name, **looks[key]
+        )
+    title = 'Spectral norms: mean and range of layers'
     axes.set(title=title, xlabel='landmarks', ylabel='norm', yscale='log')
     axes.set_xscale('log', base=2)
     axes.set_xticks(counts, labels=counts)
-    axes.legend()
 
 
 def draw(args, subjects, files):

@@ -6,14 +6,35 @@ logits, or a one-stage detector's maps of scores and boxes, before boxes are dec
 Of other models, only the backbone can be exported (--backbone-only). ONNX files and
 TorchScript programs are for batches and images of any size from 32 x 32 on, those of
 torch.export for one image of --shape.
+
+With --whole, an ONNX file takes one image (H, W, 3) of any size, RGB in 8 bits, and
+gives boxes, scores, labels and masks, a label map, or scores of classes: what
+tools/test.py predicts. mmlinattn.deployment.Predictor runs it. With --verify, too, the
+test of CONFIG runs image by image with the model and with the file in its place. A box
+is compared with the nearest one of its label; those with none within a pixel are alone.
 """
 
+import shutil
+import statistics
 import sys
+import tempfile
+from collections import defaultdict
 from pathlib import Path
+from time import perf_counter
 
+import numpy as np
 import torch
+from mmengine.structures import InstanceData, PixelData
 
-from mmlinattn.deployment import FORMATS, ExportedModel, export, parity, quantize
+from mmlinattn.deployment import (
+    FORMATS,
+    ExportedModel,
+    Predictor,
+    WholeModel,
+    export,
+    parity,
+    quantize,
+)
 from mmlinattn.engine.part_errors import quiet
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.weights import fit, read_checkpoint
@@ -29,11 +50,14 @@ from mmlinattn_tools.cli import (
     output_file,
     protect,
 )
-from mmlinattn_tools.runs import load_model
+from mmlinattn_tools.looking import dataset_meta, test_dataset
+from mmlinattn_tools.runs import load_model, make_runner
 
 SIDE = number(int, MIN_SIDE, 2**16)
 # what a data preprocessor does to images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
+# what files and libraries call the same
+INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
 
 
 def parse_args(argv=None):
@@ -62,17 +86,24 @@ def parse_args(argv=None):
         '--verify',
         action='store_true',
         help='compare the outputs of the file and of the model, on a random image that '
-        'is 33 and 65 pixels larger than --shape, or of that size for --format export',
+        'is 33 and 65 pixels larger than --shape, or of that size for --format export; '
+        "with --whole, on the images of the config's test",
     )
     parser.add_argument(
         '--tolerance',
         type=float,
         default=1e-4,
         help='largest difference that --verify allows, relative to the largest '
-        'entry of an output; default: 1e-4',
+        'entry of an output, or with --whole of a metric; default: 1e-4',
     )
     parser.add_argument(
         '--backbone-only', action='store_true', help='leave neck and heads out'
+    )
+    parser.add_argument(
+        '--whole',
+        action='store_true',
+        help='from an image to predictions: with the resizing of the test pipeline, '
+        'normalization, and what follows the maps (ONNX only)',
     )
     parser.add_argument(
         '--int8',
@@ -90,6 +121,8 @@ def parse_args(argv=None):
     args = parser.parse_args(argv)
     if args.int8 and args.format != 'onnx':
         parser.error(f'--int8 needs --format onnx, got {args.format}')
+    if args.whole and (args.format != 'onnx' or args.backbone_only):
+        parser.error('--whole needs --format onnx, and no --backbone-only')
     return args
 
 
@@ -106,11 +139,114 @@ def verify(model, run, args):
     return max(differences.values()) <= args.tolerance
 
 
+def whole_model(cfg, model, preprocessor, meta):
+    """A model with all that is before and after it, and what its file says of it."""
+    dataset = test_dataset(cfg)
+    meta = dataset_meta(dataset, cfg.get('default_scope') or 'mmengine', meta)
+    notes = dict(classes=list(meta.get('classes') or ()))
+    rcnn = (cfg.model.get('test_cfg') or {}).get('rcnn') or {}
+    if 'mask_thr_binary' in rcnn:
+        notes['mask_threshold'] = rcnn.mask_thr_binary
+    return WholeModel(model, dataset.pipeline, preprocessor), notes
+
+
+def read(sample):
+    """The predictions in a library's data sample, as a file gives them."""
+    if 'pred_instances' in sample:
+        found = sample.pred_instances
+        return {key: np.asarray(found[x]) for key, x in INSTANCES.items() if x in found}
+    if 'pred_sem_seg' in sample:
+        return dict(label_map=np.asarray(sample.pred_sem_seg.data[0]))
+    return dict(scores=np.asarray(sample.pred_score))
+
+
+def write(sample, found):
+    """Puts what a file predicts into a data sample."""
+    found = {key: torch.from_numpy(x) for key, x in found.items()}
+    if 'boxes' in found:
+        renamed = {INSTANCES[key]: x for key, x in found.items()}
+        sample.pred_instances = InstanceData(**renamed)
+    elif 'label_map' in found:
+        sample.pred_sem_seg = PixelData(data=found['label_map'][None].long())
+    else:
+        scores = found['scores']
+        sample.set_pred_score(scores).set_pred_label(scores.argmax())
+    return sample
+
+
+def compare(found, expected):
+    """Differences of the predictions for an image: the number of boxes and of those
+    alone, the largest difference of a box and of a score, the pixels that differ."""
+    if 'label_map' in expected:
+        return dict(pixels=np.sum(found['label_map'] != expected['label_map']))
+    if 'boxes' not in expected:
+        return dict(score=abs(found['scores'] - expected['scores']).max())
+    gaps = abs(found['boxes'][:, None] - expected['boxes']).max(-1)
+    gaps[found['labels'][:, None] != expected['labels']] = np.inf
+    i, j = np.nonzero((gaps < 1) & (gaps == gaps.min(0, initial=np.inf)))
+    row = dict(
+        boxes=gaps.shape[1],
+        alone=max(gaps.shape) - len({*i}),
+        box=gaps[i, j].max(initial=0),
+        score=abs(found['scores'][i] - expected['scores'][j]).max(initial=0),
+    )
+    if 'masks' in expected:
+        row['pixels'] = np.sum(found['masks'][i] != expected['masks'][j])
+    return row
+
+
+def verify_whole(cfg, model, paths, tolerance):
+    """Prints metrics, times and differences of files beside those of their model;
+    whether the metrics are within the tolerance."""
+    cfg.launcher = 'none'
+    cfg.test_dataloader.batch_size = 1
+    files = {x.name: Predictor(x, threads=torch.get_num_threads()) for x in paths}
+    seconds, rows = defaultdict(list), defaultdict(list)
+    with tempfile.TemporaryDirectory() as cfg.work_dir:
+        runner = make_runner(cfg)
+        runner.model.load_state_dict(model.state_dict())
+        data = runner.test_loop.dataloader.dataset
+        evaluators = {x: runner.build_evaluator(cfg.test_evaluator) for x in files}
+        for evaluator in evaluators.values():
+            evaluator.dataset_meta = data.metainfo
+        step = runner.model.test_step
+
+        def timed(name, function, argument):
+            begin = perf_counter()
+            found = function(argument)
+            seconds[name].append(perf_counter() - begin)
+            return found
+
+        def test_step(batch):
+            (sample,) = samples = timed('model', step, batch)
+            for name, file in files.items():
+                found, other = timed(name, file, sample.img_path), sample.cpu()
+                rows[name].append(compare(found, read(other)))
+                evaluators[name].process([write(other, found)], batch)
+            return samples
+
+        runner.model.test_step = test_step
+        metrics = {'model': runner.test()}
+        for name, evaluator in evaluators.items():
+            metrics[name] = evaluator.evaluate(len(data))
+    for name, values in metrics.items():
+        texts = [f'{statistics.median(seconds[name]) * 1e3:.0f} ms']
+        texts += [f'{key} {value:.6g}' for key, value in values.items()]
+        print(f'{name}: {", ".join(texts)}')
+        if name in rows:
+            totals = ((x, max if x in ('box', 'score') else sum) for x in rows[name][0])
+            texts = [f'{x} {of(row[x] for row in rows[name]):.6g}' for x, of in totals]
+            print(f'  differences: {", ".join(texts)}')
+    wanted, *others = (list(values.values()) for values in metrics.values())
+    return np.allclose(others, wanted, rtol=0, atol=tolerance, equal_nan=True)
+
+
 def run(args):
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
     protect(args, path)
     cfg, model = load_model(args)
-    found = fit(model, read_checkpoint(args.checkpoint, trust=args.trust))
+    checkpoint = read_checkpoint(args.checkpoint, trust=args.trust)
+    found = fit(model, checkpoint)
     if not found.whole:
         raise ValueError(
             f'checkpoint={args.checkpoint!r} is of another model: {found.describe()}'
@@ -118,16 +254,27 @@ def run(args):
     model.load_state_dict(found.state_dict, strict=False)
     if args.backbone_only:
         model = getattr(model, 'backbone', model)
-    model = ExportedModel(model)
     preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
-    notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
+    if args.whole:
+        meta = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+        model, notes = whole_model(cfg, model, preprocessor or {}, meta)
+    else:
+        model = ExportedModel(model)
+        notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
     path.parent.mkdir(parents=True, exist_ok=True)
     runner = export(model, path, args.format, tuple(args.shape), notes)
-    if args.int8:
-        quantize(path, path)
-        runner = FORMATS['onnx'].open(path)
-    print(f'{path}: {path.stat().st_size / 1e6:.1f} MB')
-    return not args.verify or verify(model, runner, args) or args.int8
+    with tempfile.TemporaryDirectory() as folder:
+        files = [path]
+        if args.int8:
+            files = [Path(shutil.copy(path, Path(folder, 'float32.onnx'))), path]
+            quantize(*files)
+            runner = FORMATS['onnx'].open(path)
+        print(', '.join(f'{x.name}: {x.stat().st_size / 1e6:.1f} MB' for x in files))
+        if args.verify and args.whole:
+            is_right = verify_whole(cfg, model.model, files, args.tolerance)
+        else:
+            is_right = not args.verify or verify(model, runner, args)
+    return is_right or args.int8
 
 
 def main(argv=None):

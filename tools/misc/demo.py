@@ -1,16 +1,17 @@
 """Serve a page that shows what models predict, and what their attentions look at.
 
-Choose up to three models and their checkpoints, choose a picture or upload one, and
-see the predictions side by side; click a pixel to see what the attention of each layer
-gives to it; draw the frequency curves. The page offers the configs, checkpoints and
-pictures that are named here and opens no other file. It needs gradio: pip install -r
-requirements/demo.txt
+It begins with the newest checkpoint, and a picture of its test data. Choose up to three
+models and a picture, or upload one, and see predictions side by side; click a pixel to
+see what the attention of each layer gives to it; draw the frequency curves. The page
+offers the configs, checkpoints and pictures that are named here, opens no other file
+and asks no other server. It needs gradio: pip install -r requirements/demo.txt
 
 Checkpoints are read without running code in them; a config is a Python program, and
 reading it runs it.
 """
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -25,57 +26,54 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
 
 from analysis_tools.attention_heatmap import attention_rows, draw_attention
-from analysis_tools.compare_predictions import (
-    add_score,
-    draw_predictions,
-    predict,
-    read_pixels,
-)
+from analysis_tools.compare_predictions import add_score, predict, read_pixels, summary
 from analysis_tools.frequency_report import draw_frequencies, measure_frequencies
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
+from mmlinattn.utils import load_config
 from mmlinattn_tools.cli import Parser, errors_in_one_line, number
 from mmlinattn_tools.figures import STYLE
-from mmlinattn_tools.looking import IMAGES, Subject, add_model_arguments
+from mmlinattn_tools.looking import IMAGES, Subject, add_model_arguments, test_dataset
 
 NONE = 'none'
 MODELS = 3
 KEPT = 4  # models that stay in memory
+PICTURES = 100  # of the test data, that are offered
 WEIGHTS = ('.pth', '.pt', '.safetensors')
 FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP')
 MEGABYTES = 30  # of an upload
 SMALLEST = 32  # pixels, the least that a backbone takes
+TITLE = """# What models predict, and what their attentions look at
+Click the picture to see what the attention of each layer gives to that place."""
+# Labels above what they name, and pictures with all of their captions below.
+CSS = """
+#predictions, #attention, #frequencies {padding-top: 2rem}
+#predictions .thumbnail-lg {aspect-ratio: auto; height: auto}
+#predictions .caption-label {position: static; max-width: none; white-space: pre-line;
+    border: none; box-shadow: none; background: none}
+#predictions .thumbnail-lg img {width: auto; height: auto; max-width: 100%}
+#predictions .grid-wrap {min-height: 0}
+"""
 # No config among these is one of a whole model that is to be chosen.
 NOT_CONFIGS = {'_base_', 'vis_data', '__pycache__', '__init__.py'}
 
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    folder = os.path.relpath(ROOT / 'configs')
-    for option, default, text in (
-        ('--configs', [folder], f'configs to choose from (default: {folder})'),
-        ('--checkpoints', [], 'weights to choose from, beside random ones'),
-        ('--images', [], 'pictures to choose from'),
+    for option, text in (
+        ('--configs', "configs (default: the newest checkpoint's, and configs)"),
+        ('--checkpoints', 'weights (default: those of the newest run in work_dirs)'),
+        ('--images', "pictures (default: of the config's test data)"),
     ):
-        parser.add_argument(
-            option,
-            nargs='+',
-            default=default,
-            metavar='PATH',
-            help=f'{text}: files, and folders of them',
-        )
-    parser.add_argument(
-        '--host',
-        default='127.0.0.1',
-        help='address to serve at; 0.0.0.0 lets every machine of the network in '
-        '(default: %(default)s, this machine only)',
+        text = f'{text}: files, and folders of them'
+        parser.add_argument(option, nargs='+', metavar='PATH', help=text)
+    text = (
+        'address to serve at; 0.0.0.0 lets every machine of the network in (default: '
+        '%(default)s, this machine only)'
     )
-    parser.add_argument(
-        '--max-megapixels',
-        type=number(float, 0.001, 1e4),
-        default=25.0,
-        metavar='N',
-        help='the largest picture that is taken (default: %(default)g)',
-    )
+    parser.add_argument('--host', default='127.0.0.1', help=text)
+    text = 'millions of pixels of the largest picture that is taken (default: 25)'
+    number_of = dict(type=number(float, 0.001, 1e4), default=25.0, metavar='N')
+    parser.add_argument('--max-megapixels', help=text, **number_of)
     add_score(parser)
     add_model_arguments(parser)
     return parser.parse_args(argv)
@@ -98,6 +96,36 @@ def find_files(option, places, endings):
             )
         found += [(f'{path.name} ({path.parent})', str(path)) for path in files]
     return found
+
+
+def offered(args):
+    """What the lists show: configs, checkpoints and pictures, the best ones first."""
+
+    def age(path):
+        return -os.path.getmtime(path)
+
+    places = args.checkpoints
+    if places is None:
+        runs = [x.parent for x in sorted(Path('work_dirs').rglob('*.pth'), key=age)]
+        places = [x for x in runs if any(x.glob('*.py'))][:1]
+    checkpoints = find_files('--checkpoints', places, WEIGHTS)
+    checkpoints.sort(key=lambda x: age(x[1]))
+    run = [Path(path).parent for _, path in checkpoints[:1]]
+    places = [x for x in run if any(x.glob('*.py'))] + [ROOT / 'configs']
+    configs = find_files('--configs', args.configs or places, ['.py'])
+    configs.sort(key=lambda x: Path(x[1]).parent not in run)
+    if args.images:
+        return configs, checkpoints, find_files('--images', args.images, IMAGES)
+    try:
+        data = test_dataset(load_config(configs[0][1]))
+    except ValueError:  # it has none
+        return configs, checkpoints, []
+    prefix = data.get('data_prefix') or ''
+    if isinstance(prefix, dict):  # the first is that of images
+        prefix = next(iter(prefix.values()))
+    folder = Path(data.get('data_root') or prefix, prefix)
+    files = sorted(x for x in folder.glob('*') if x.suffix.lower() in IMAGES)[:PICTURES]
+    return configs, checkpoints, [(x.name, str(x)) for x in files]
 
 
 def check_picture(path, megapixels):
@@ -140,7 +168,7 @@ def serve(args):
         names = ['*'] if args.host in ('0.0.0.0', '::', '[::]') else own
         middleware = [
             Middleware(TrustedHostMiddleware, allowed_hosts=names),
-            Middleware(BaseHTTPMiddleware, dispatch=own_scripts_only),
+            Middleware(BaseHTTPMiddleware, dispatch=own_server_only),
         ]
         make_page(gradio, args).queue(max_size=16, api_open=False).launch(
             server_name=args.host,
@@ -151,9 +179,15 @@ def serve(args):
         )
 
 
-async def own_scripts_only(request, call_next):
-    """Has browsers ask no other host, for Gradio's page names scripts and fonts."""
+async def own_server_only(request, call_next):
+    """Takes links to other hosts out of Gradio's page, and has browsers ask none."""
     response = await call_next(request)
+    if response.headers.get('content-type', '').startswith('text/html'):
+        from starlette.responses import HTMLResponse
+
+        html = b''.join([part async for part in response.body_iterator])
+        html = re.sub(rb'<(link|meta|script)[^>]*"https?:[^>]*>', b'', html)
+        response = HTMLResponse(html, response.status_code)
     response.headers['content-security-policy'] = (
         "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'"
     )
@@ -162,9 +196,7 @@ async def own_scripts_only(request, call_next):
 
 def make_page(gradio, args):
     """The layout of the page, and what its parts do."""
-    configs = find_files('--configs', args.configs, ['.py'])
-    checkpoints = find_files('--checkpoints', args.checkpoints, WEIGHTS)
-    images = find_files('--images', args.images, IMAGES)
+    configs, checkpoints, images = offered(args)
 
     @lru_cache(KEPT)
     def load(config, checkpoint):
@@ -184,10 +216,14 @@ def make_page(gradio, args):
             raise ValueError('no model is chosen: choose one')
         return view[0], [load(*pair) for pair in pairs]
 
-    def show_predictions(view, *names):
+    def show_predictions(score, view, *names):
+        """Pictures of their own size, and what is below them."""
         path, subjects = chosen_models(view, names)
-        found = [predict(subject, path, args.score) for subject in subjects]
-        return draw_predictions(path, [subject.label for subject in subjects], found)
+        found = [predict(subject, path, score) for subject in subjects]
+        return [
+            (pixels, f'{subject.label}\n{summary(numbers)}')
+            for subject, (numbers, pixels) in zip(subjects, found)
+        ]
 
     def show_attention(place: gradio.SelectData, view, *names):
         path, subjects = chosen_models(view, names)
@@ -202,64 +238,63 @@ def make_page(gradio, args):
             [x.describe(blocks=measure_frequencies(x, path)) for x in subjects]
         )
 
-    with gradio.Blocks(title='mmlinattn') as page:
-        gradio.Markdown(
-            '# What models predict, and what their attentions look at\n'
-            'Choose models, then a picture. Click the picture to see what the '
-            'attention of each layer gives to that place.'
-        )
+    def dropdown(offers, model, label, name):
+        first = offers[0][1] if offers and not model else NONE
+        options = dict(value=first, label=label, elem_id=f'{name}{model}')
+        return gradio.Dropdown([(NONE, NONE), *offers], **options)
+
+    theme = gradio.themes.Default(font='system-ui', font_mono='monospace')
+    with gradio.Blocks(theme, css=CSS, title='mmlinattn', fill_width=True) as page:
+        gradio.Markdown(TITLE)
         view = gradio.State()
         with gradio.Row():
             with gradio.Column():
-                picture = gradio.Image(
-                    show_label=False,  # it would hide a corner
-                    interactive=False,
-                    format='png',
-                    show_download_button=False,
-                    elem_id='picture',
-                )
+                # a label would hide a corner
+                shown = dict(show_label=False, show_download_button=False, format='png')
+                picture = gradio.Image(interactive=False, elem_id='picture', **shown)
                 upload = gradio.UploadButton('Upload a picture', elem_id='upload')
                 gradio.Markdown(
                     f'{", ".join(FORMATS)}, up to {args.max_megapixels:g} megapixels '
                     f'and {MEGABYTES} MB.'
                 )
+                first = images[0][1] if images else None
                 chosen = gradio.Dropdown(
-                    images, value=None, label='or choose one', elem_id='chosen'
+                    images, value=first, label='or choose one', elem_id='chosen'
                 )
             with gradio.Column(scale=2):
                 models = []
                 for i in range(MODELS):
                     with gradio.Row():
-                        models += [
-                            gradio.Dropdown(
-                                [('-', NONE), *configs],
-                                value=NONE if i else configs[0][1],
-                                label=f'Model {i + 1}',
-                                elem_id=f'config{i + 1}',
-                            ),
-                            gradio.Dropdown(
-                                [('none: random weights', NONE), *checkpoints],
-                                value=checkpoints[0][1] if checkpoints[i:] else NONE,
-                                label='Checkpoint',
-                                elem_id=f'checkpoint{i + 1}',
-                            ),
-                        ]
+                        models.append(dropdown(configs, i, 'Model', 'config'))
+                        text = 'Weights (none: random)'
+                        models.append(dropdown(checkpoints, i, text, 'checkpoint'))
+                text = 'Lowest score that is drawn'
+                score = gradio.Slider(0, 1, args.score, label=text, elem_id='score')
                 with gradio.Row():
-                    predicts = gradio.Button(
-                        'Predict', variant='primary', elem_id='predict'
-                    )
+                    options = dict(variant='primary', elem_id='predict')
+                    predicts = gradio.Button('Predict', **options)
                     curves = gradio.Button('Frequency curves', elem_id='curves')
-        results = predictions, attention, frequencies = [
+        predictions = gradio.Gallery(
+            label='Predictions', columns=MODELS, format='png', elem_id='predictions'
+        )
+        attention, frequencies = (
             gradio.Plot(label=name, elem_id=name.lower())
-            for name in ('Predictions', 'Attention', 'Frequencies')
-        ]
+            for name in ('Attention', 'Frequencies')
+        )
         # one request is answered at a time
         options = dict(api_name=False, concurrency_id='models', concurrency_limit=1)
-        shown = [picture, view, *results]
+        shown = [picture, view, predictions, attention, frequencies]
         upload.upload(show, upload, shown, **options)
+        upload.upload(lambda: None, outputs=chosen, **options)  # chosen once more
         chosen.input(show, chosen, shown, **options)
         inputs = [view, *models]
-        predicts.click(show_predictions, inputs, predictions, **options)
+        predicting = dict(options, inputs=[score, *inputs], outputs=predictions)
+        predicts.click(show_predictions, **predicting)
+        score.release(show_predictions, **predicting)
+        if images:
+            loaded = page.load(show, chosen, shown, **options)
+            if checkpoints:
+                loaded.then(show_predictions, **predicting)
         curves.click(show_frequencies, inputs, frequencies, **options)
         picture.select(show_attention, inputs, attention, **options)
     return page

@@ -114,7 +114,7 @@ val_evaluator = dict(ann_file=lists + 'val.json')
 test_evaluator = dict(ann_file=lists + 'test.json')
 best = dict(save_best='coco/bbox_mAP', rule='greater')
 drawing = dict(draw=True, interval=10, score_thr=0.3)""",
-    seg="""crop_size = {crop}
+    seg="""crop_size = {crop}  # (H, W), in photos of about that scale
 model.update(data_preprocessor=dict(size=crop_size))
 load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 resize = dict(type='Resize', scale=scale, keep_ratio=True)
@@ -226,6 +226,8 @@ def write_config(args, data, lists, devices, memory):
     pretrained = None if pretrained in ('none', []) else pretrained
     if not pretrained:
         data.notes.append('the backbone learns from scratch: that takes many photos')
+    if not memory:
+        data.notes.append('no GPU: a training takes hours, or fewer --epochs')
     model = heads(cfg.model, BASES[task][1])
 
     photos = [photo for split in data.photos.values() for photo in split]

@@ -133,7 +133,9 @@ def protect(args: argparse.Namespace, *paths: Path) -> None:
 
 def _is_marked(path: Path) -> bool:
     with path.open('rb') as file:
-        return MARK.encode() in file.read(4096)
+        start = file.read(4096)
+        file.seek(max(path.stat().st_size - 2**15, 0))  # where a PDF names its creator
+        return MARK.encode() in start + file.read()
 
 
 def claim_folder(folder: Path, record: str) -> None:

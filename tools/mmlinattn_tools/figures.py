@@ -1,30 +1,74 @@
 """Figures that a paper can take, in colors that the color-blind can tell apart."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Callable, Union
 
+import matplotlib
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmlinattn.utils.files import MARK
 
+COLORS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000']
+DASHES, MARKERS = ('-', '--', ':', '-.'), 'osDv^P'
+# Norms as the papers write them.
+RESIDUAL = r'$\|A A_k A - A\| \,/\, \|A\|$'
+HC_PROPORTION = r'$\|\mathrm{HC}[X]\| \,/\, \|\mathrm{DC}[X]\|$'
+INVERSES = dict(
+    plain=r'$A^\dagger$', normalized=r'$D^{-1/2} A^\dagger\, D^{-1/2}$'
+)  # of SOFT and of SOFT++
+
+
+def styles(names: Iterable[str], ordered: bool = False) -> dict[str, dict[str, Any]]:
+    """Looks of curves by their names, no two alike: other dashes where colors run out;
+    with ``ordered`` colors from dark to light, such as those of layers by depth."""
+    names = list(dict.fromkeys(names))
+    shades = matplotlib.colormaps['viridis'](np.linspace(0, 0.9, len(names)))
+    return {
+        name: dict(
+            color=shades[i] if ordered else COLORS[i % len(COLORS)],
+            marker=MARKERS[i % len(MARKERS)],
+            linestyle='-' if ordered else DASHES[i // len(COLORS) % len(DASHES)],
+        )
+        for i, name in enumerate(names)
+    }
+
+
+_LOOKS = list(styles(map(str, range(len(COLORS) * len(DASHES)))).values())
+_CYCLE = cycler(**{key: [look[key] for look in _LOOKS] for key in _LOOKS[0]})
 # Of matplotlib, for as long as a command draws; nothing that changes how the mm
 # libraries draw on images.
 STYLE: Any = [
     'seaborn-v0_8-paper',
-    'tableau-colorblind10',
     {
         'axes.grid': True,
+        'axes.prop_cycle': _CYCLE,
         'grid.alpha': 0.3,
-        'lines.marker': 'o',
+        'legend.title_fontsize': 8,
         'lines.markersize': 4,
+        'pdf.fonttype': 42,  # text, not outlines
         'savefig.bbox': 'tight',
         'savefig.dpi': 150,
+        'svg.fonttype': 'none',
     },
 ]
+
+
+def layer_title(name: str) -> str:
+    """A module in words, counted from 1: 'stage 3, block 2' for stages.2.blocks.1."""
+    parts = re.findall(r'([a-z_]+?)s?\.(\d+)', name)
+    words = [f'{kind.replace("_", " ")} {int(i) + 1}' for kind, i in parts]
+    return ', '.join(words) or name
+
+
+def by_depth(names: Iterable[str]) -> list[str]:
+    """Names of layers of one or several models, each once, from first to last."""
+    return sorted(set(names), key=lambda x: [int(i) for i in re.findall(r'\d+', x)])
 
 
 def plot_range(
@@ -33,11 +77,22 @@ def plot_range(
     samples: Sequence[Sequence[float]],
     label: str,
     center: Callable[[Sequence[float]], Any] = np.mean,
+    **style: Any,
 ) -> None:
     """Draws the center of the samples at each x as a line, their range as a band."""
-    (line,) = axes.plot(xs, [center(x) for x in samples], label=label)
+    (line,) = axes.plot(xs, [center(x) for x in samples], label=label, **style)
     low, high = list(map(min, samples)), list(map(max, samples))
     axes.fill_between(xs, low, high, color=line.get_color(), alpha=0.2, lw=0)
+
+
+def one_legend(figure: Figure, columns: int = 4, **options: Any) -> None:
+    """A legend of all axes below them, each name once."""
+    found: dict[str, Any] = {}
+    for axes in figure.axes:
+        handles, names = axes.get_legend_handles_labels()
+        found.update(zip(names, handles))
+    options.update(loc='outside lower center', ncols=min(columns, len(found)))
+    figure.legend(found.values(), found.keys(), **options)
 
 
 def picture_grid(
@@ -56,7 +111,7 @@ def picture_grid(
 def save(content: Union[Figure, dict[str, Any]], path: Path) -> None:
     """Writes a figure, or numbers and arrays as JSON, with the mark of our files."""
     if isinstance(content, Figure):
-        key = 'Creator' if path.suffix == '.svg' else 'Software'
+        key = 'Software' if path.suffix == '.png' else 'Creator'
         content.savefig(path, metadata={key: MARK})
     else:
         numbers = dict(about=MARK, **content)

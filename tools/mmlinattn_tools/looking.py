@@ -33,11 +33,13 @@ from .cli import (
     add_overwrite,
     errors_in_one_line,
     number,
+    output_file,
     output_folder,
     protect,
 )
 from .figures import STYLE, save
 
+FIGURES = ('.png', '.pdf', '.svg')
 IMAGES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
 RESIZING = ('Resize', 'ResizeEdge', 'FixScaleResize', 'CenterCrop', 'RandomResize')
 
@@ -45,55 +47,40 @@ RESIZING = ('Resize', 'ResizeEdge', 'FixScaleResize', 'CenterCrop', 'RandomResiz
 def looking_parser(description: Optional[str], name: str) -> Parser:
     """The arguments that :func:`load_subjects` and :func:`run` take."""
     parser = Parser(description=description)
-    parser.add_argument(
-        'configs',
-        nargs='+',
-        metavar='CONFIG',
-        help='path of a config of mmdet, mmseg, mmpretrain or mmlinattn; several ones '
-        'are shown side by side',
+    add = parser.add_argument
+    text = 'config of mmdet, mmseg, mmpretrain or mmlinattn; several are side by side'
+    add('configs', nargs='+', metavar='CONFIG', help=text)
+    add('--image', required=True, metavar='PATH', help='an image, or a folder of them')
+    text = (
+        "weights, one for each config, 'none' for none (default: none, random weights "
+        'as training from scratch starts with)'
     )
-    parser.add_argument(
-        '--image', required=True, metavar='PATH', help='an image, or a folder of images'
-    )
-    parser.add_argument(
-        '--checkpoint',
-        nargs='+',
-        metavar='PATH',
-        help="weights, one for each config, 'none' for none (default: none, random "
-        'weights as training from scratch starts with)',
-    )
-    parser.add_argument(
-        '--label',
-        nargs='+',
-        metavar='TEXT',
-        help='name of each model in the figure (default: that of its config)',
-    )
-    parser.add_argument('--svg', action='store_true', help='write .svg files, too')
-    parser.add_argument(
-        '--out',
-        type=output_folder,
-        default=Path('work_dirs', name),
-        metavar='FOLDER',
-        help='folder to write to (default: %(default)s)',
-    )
+    add('--checkpoint', nargs='+', metavar='PATH', help=text)
+    text = 'name of each model in the figure (default: that of its config)'
+    add('--label', nargs='+', metavar='TEXT', help=text)
+    text = 'folder to write to, or a figure such as paper.pdf (default: %(default)s)'
+    out = Path('work_dirs', name)
+    add('--out', type=output, default=out, metavar='PATH', help=text)
     add_overwrite(parser)
     add_model_arguments(parser)
     return parser
 
 
+def output(text: str) -> Path:
+    """Type of an argument: a folder, or by its ending a figure."""
+    return (output_file if Path(text).suffix in FIGURES else output_folder)(text)
+
+
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds what the demo takes, too: --shape and --device."""
-    parser.add_argument(
-        '--shape',
-        nargs='+',
-        type=number(int, 32, 10**5),
-        metavar='SIDE',
-        help='height and width in pixels to which images are resized, or one number '
-        "for both (default: as the config's test pipeline does)",
+    text = (
+        'height and width in pixels to which images are resized, or one number for '
+        "both (default: as the config's test pipeline does)"
     )
-    parser.add_argument(
-        '--device', default='cpu', help='where models run (default: %(default)s)'
-    )
+    side = number(int, 32, 10**5)
+    parser.add_argument('--shape', nargs='+', type=side, metavar='SIDE', help=text)
+    text = 'where models run (default: %(default)s)'
+    parser.add_argument('--device', default='cpu', help=text)
 
 
 class Picture(NamedTuple):
@@ -102,6 +89,25 @@ class Picture(NamedTuple):
     inputs: Tensor  # (1, 3, H, W), preprocessed, padded at the right and the bottom
     data_samples: Any  # what the heads get beside it
     pixels: np.ndarray  # (H, W, 3), uint8, RGB, before normalization and padding
+
+
+def test_dataset(cfg: Any) -> Any:
+    """The config of a config's test data, without wrappers around it."""
+    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
+    while 'pipeline' not in dataset and 'dataset' in dataset:
+        dataset = dataset['dataset']
+    if not dataset.get('pipeline'):
+        raise ValueError('its test_dataloader has no pipeline that reads images')
+    return dataset
+
+
+def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, Any]:
+    """Names and colors of classes: those of a checkpoint, or else of a data set."""
+    if known.get('classes'):
+        return known
+    with DATASETS.switch_scope_and_registry(scope) as registry:
+        kind = registry.get(dataset['type'])
+    return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
 @dataclass
@@ -152,16 +158,8 @@ class Subject:
 
     def _image_pipeline(self) -> Compose:
         """The transforms of the config's test data, without annotations."""
-        dataset = self.cfg.get('test_dataloader', {}).get('dataset', {})
-        while 'pipeline' not in dataset and 'dataset' in dataset:
-            dataset = dataset['dataset']  # in a wrapper
-        if not dataset.get('pipeline'):
-            raise ValueError('its test_dataloader has no pipeline that reads images')
-        if not self.meta.get('classes'):
-            with DATASETS.switch_scope_and_registry(self.scope) as registry:
-                kind = registry.get(dataset['type'])
-            given = dataset.get('metainfo') or {}
-            self.meta = {**getattr(kind, 'METAINFO', {}), **given}
+        dataset = test_dataset(self.cfg)
+        self.meta = dataset_meta(dataset, self.scope, self.meta)
         transforms = []
         for step in dataset['pipeline']:
             name = str(step.get('type')).rpartition('.')[2]
@@ -249,14 +247,18 @@ def run(
     """
     args = parser.parse_args(argv)
     with errors_in_one_line(*LIBRARY_ERRORS), quiet(), style.context(STYLE):
-        outputs = {}
-        for name, figure, numbers in draw(args, *load_subjects(args, whole)):
-            contents = dict(png=figure, svg=args.svg and figure, json=numbers)
-            for ending, content in contents.items():
-                if content:
-                    outputs[args.out / f'{name}.{ending}'] = content
+        drawn = list(draw(args, *load_subjects(args, whole)))
+        out = args.out
+        outputs: dict[Path, Any] = {}
+        for name, figure, numbers in drawn:
+            path = out / f'{name}.png'
+            if out.suffix in FIGURES:  # several figures add their own names
+                path = out.with_stem(out.stem + f'_{name}' * (len(drawn) > 1))
+            outputs[path] = figure
+            if numbers:
+                outputs[path.with_suffix('.json')] = numbers
         protect(args, *outputs)
-        args.out.mkdir(parents=True, exist_ok=True)
         for path, content in outputs.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
             save(content, path)
             print(path)

@@ -9,7 +9,6 @@ import json
 import os
 import random
 import re
-import sys
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
@@ -17,11 +16,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 from PIL import Image
-from rich.progress import track
 
 ENDINGS = {'.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp'}
 SPLIT = re.compile(r'(?<![a-z])(train|val|test)')  # instances_train2017, validation
 MAPS = re.compile('annot|ann_|label|mask|seg|gt')  # in names of folders
+OF_OBJECTS = re.compile('object|instance')  # numbers, not classes, as VOC has, too
 COCO = {'images', 'annotations', 'categories'}
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 HELD_BACK = 5  # where nothing is named for validation: every fifth photo
@@ -67,11 +66,18 @@ class OwnData:
         if unused:
             self.notes.append(f'left out, without annotations: {unused} photos')
         self.photos = self.split(photos)
-        for photo in progress(chain(*self.photos.values()), 'photos'):
+        lost = 0
+        for photo in chain(*self.photos.values()):
             with Image.open(photo['path']) as image:
                 # orientations of cameras; PNG files would be read to their end
                 turned = 'exif' in image.info and image.getexif().get(0x0112, 1) > 4
                 photo['size'] = image.size[::-1] if turned else image.size
+            if task == 'det':  # the libraries leave out such boxes, and say nothing
+                found = [x for x in photo['objects'] if is_inside(x, photo['size'])]
+                lost += len(photo['objects']) - len(found)
+                photo.update(objects=found, names=[x['name'] for x in found])
+        if lost:
+            self.notes.append(f'left out, without a pixel of their photo: {lost} boxes')
         self.classes = (self.find_ids if task == 'seg' else self.choose)(names, ignore)
         labels = chain(*(x.get('objects', ()) for x in chain(*self.photos.values())))
         self.masks = task == 'det' and all(x.get('segmentation') for x in labels)
@@ -134,6 +140,8 @@ class OwnData:
         for path in maps:
             self.stems[path.stem].remove(path)
         for path in maps:
+            if OF_OBJECTS.search(path.parent.name.lower()):
+                continue
             words = path.stem.split('_')  # a map may be called x_mask
             stems = ('_'.join(words[:i]) for i in range(len(words), 0, -1))
             stem = next(filter(self.stems.get, stems), path.stem)
@@ -204,17 +212,17 @@ class OwnData:
         """Classes of label maps; `table` then has the label of each id."""
         photos = {x['map']: x for x in chain(*self.photos.values())}.values()
         counts = np.zeros(2**16, int)
-        for photo in progress(photos, 'label maps'):
+        for photo in photos:
             counts += np.bincount(read_ids(photo).ravel(), minlength=2**16)
         ids = {*counts.nonzero()[0].tolist()} - {*ignore}
         if ids != {0, UNLABELED}:  # black and white, which are two classes
             ids -= {UNLABELED}
         if names and max(ids, default=0) < len(names):
             ids = range(len(names))
-        if not ids or len(ids) != len(names or ids):
+        if not ids or len(ids) != len(names or ids) or len(ids) > UNLABELED:
             shares = [f'{i} ({counts[i] / counts.sum():.1%})' for i in sorted(ids)]
             raise ValueError(
-                f'label maps have the ids {", ".join(shares)}, and --classes '
+                f'label maps have the ids {", ".join(shares[:50])}, and --classes '
                 f'{len(names or ())} names: --ignore takes ids of what has no label'
             )
         if not names:
@@ -231,7 +239,7 @@ class OwnData:
         categories = [dict(id=i, name=name) for name, i in label.items()]
         for split, photos in self.photos.items():
             images, objects, lines = [], [], []
-            for photo in progress(photos, split):
+            for photo in photos:
                 name = photo['path'].relative_to(self.data).as_posix()
                 i, (width, height) = len(images), photo['size']
                 images.append(dict(id=i, file_name=name, width=width, height=height))
@@ -250,12 +258,6 @@ class OwnData:
             (out / f'{split}.{ENDING[self.task]}').write_text(text, 'utf-8')
 
 
-def progress(items, text):
-    """The items, with a bar on a terminal."""
-    items = [*items]
-    return track(items, text, transient=True) if sys.stdout.isatty() else items
-
-
 def voc_objects(file):
     """Objects of a VOC file as COCO has them, or None for another file."""
     root = ElementTree.parse(file).getroot()
@@ -268,6 +270,12 @@ def voc_objects(file):
             dict(bbox=[x1, y1, x2 - x1, y2 - y1], name=x.findtext('name', ''))
         )
     return objects
+
+
+def is_inside(x, size):
+    """Whether the box of an object has a pixel of its photo, of a size (W, H)."""
+    pairs = zip(x['bbox'], x['bbox'][2:], size)
+    return all(min(a + length, side) - max(a, 0) >= 1 for a, length, side in pairs)
 
 
 def parsed(path, parse):

@@ -25,37 +25,29 @@ from .cli import Parser, add_cfg_options, one_line
 def run_parser(description: str) -> Parser:
     """Arguments that training and testing have in common."""
     parser = Parser(description=description)
-    parser.add_argument('config', help='path of the config')
-    parser.add_argument(
-        '--work-dir',
-        help='folder for logs, checkpoints and results; default: '
-        './work_dirs/<name of the config>',
-    )
+    add = parser.add_argument
+    add('config', help='path of the config')
+    text = 'folder for logs, checkpoints and results'
+    add('--work-dir', help=f'{text}; default: ./work_dirs/<name of the config>')
     add_cfg_options(parser, 'train_dataloader.batch_size=4')
-    parser.add_argument(
-        '--allow-mismatch',
-        action='store_true',
-        help='go on where a checkpoint does not cover the model: say what differs, '
-        'and load what fits',
+    text = (
+        'go on where a checkpoint does not cover the model: say what differs, and load '
+        'what fits'
     )
-    parser.add_argument(
-        '--trust',
-        action='store_true',
-        help='unpickle all that checkpoints hold, whatever its classes; this can run '
-        'any code that is in them',
+    add('--allow-mismatch', action='store_true', help=text)
+    text = (
+        'unpickle all that checkpoints hold, whatever its classes; this can run any '
+        'code that is in them'
     )
-    parser.add_argument(
-        '--no-preflight',
-        action='store_true',
-        help='begin at once: do not build the parts of the run, read the first '
-        'samples and compare checkpoints with the model beforehand',
+    add('--trust', action='store_true', help=text)
+    text = (
+        'begin at once: do not build the parts of the run, read the first samples and '
+        'compare checkpoints with the model beforehand'
     )
-    parser.add_argument(
-        '--launcher',
-        choices=['none', 'pytorch', 'slurm', 'mpi'],
-        default='none',
-        help='how processes were started; default: none, a single one',
-    )
+    add('--no-preflight', action='store_true', help=text)
+    kinds = ['none', 'pytorch', 'slurm', 'mpi']
+    text = 'how processes were started; default: none, a single one'
+    add('--launcher', choices=kinds, default='none', help=text)
     # torch's launcher passes it, MMEngine reads the environment
     parser.add_argument(
         '--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS

@@ -1,0 +1,262 @@
+"""Runs a file of ``tools/deployment/export.py --whole`` on images.
+
+This module needs onnxruntime and NumPy, and Pillow to read image files, but neither
+torch nor any other part of this package: it can be copied to where the model is used.
+
+    python predictor.py model.onnx photos --out predictions
+
+writes predictions.json and pictures with what was found. Letters: N boxes, K classes.
+"""
+
+import argparse
+import colorsys
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn, Optional, Union
+
+import numpy as np
+import onnxruntime
+
+SUFFIXES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
+
+
+class Predictor:
+    """A model in a file, from an image to what it says about it.
+
+    Args:
+        file (str | Path): An ONNX file that takes whole images.
+        providers (list[str], optional): Of ONNX Runtime, best first. Default: the CPU.
+        threads (int): Threads of an operator; 0 leaves it to ONNX Runtime.
+
+    Attributes:
+        classes (list[str]): Names of the classes, by label.
+
+    Raises:
+        ValueError: If the file is of another kind.
+    """
+
+    def __init__(
+        self,
+        file: Union[str, Path],
+        providers: Optional[list[str]] = None,
+        threads: int = 0,
+    ) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        self.session = onnxruntime.InferenceSession(
+            str(file), options, providers=providers or ['CPUExecutionProvider']
+        )
+        (taken,) = self.session.get_inputs()
+        if (taken.name, taken.type) != ('image', 'tensor(uint8)'):
+            raise ValueError(
+                f'{str(file)!r} takes {taken.name}, {taken.type}, not whole images: '
+                'export the model with --whole'
+            )
+        self.outputs = [output.name for output in self.session.get_outputs()]
+        metadata = self.session.get_modelmeta().custom_metadata_map
+        self.notes = json.loads(metadata.get('notes', '{}'))
+        self.classes = self.notes.get('classes', [])
+
+    def __call__(
+        self, image: Union[np.ndarray, str, Path], threshold: float = 0.0
+    ) -> dict[str, np.ndarray]:
+        """What the model says about an image.
+
+        Args:
+            image (ndarray | str | Path): (H, W, 3), RGB, uint8, of any size; or a file.
+            threshold (float): Boxes with lower scores are left out.
+
+        Returns:
+            dict[str, ndarray]: Of a detector, ``boxes`` (N, 4), float32, as x1, y1, x2,
+            y2 in pixels, ``scores`` (N,), float32, ``labels`` (N,), int64, best first,
+            and ``masks`` (N, H, W), bool, if it has masks. Of a segmentor,
+            ``label_map`` (H, W), int32. Of a classifier, ``scores`` (K,), float32.
+
+        Raises:
+            ValueError: If the array has another shape or dtype.
+        """
+        if not isinstance(image, np.ndarray):
+            image = read_image(image)
+        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
+            raise ValueError(
+                f'an image is (H, W, 3) in uint8, got {image.shape} in {image.dtype}'
+            )
+        found = dict(zip(self.outputs, self.session.run(None, {'image': image})))
+        if 'boxes' in found:
+            kept = found['scores'] >= threshold
+            found = {name: value[kept] for name, value in found.items()}
+        if 'masks' in found:
+            height, width, _ = image.shape
+            least = self.notes.get('mask_threshold', 0.5)
+            found['masks'] = paste(
+                found['masks'], found['boxes'], (height, width), least
+            )
+        return found
+
+
+def paste(
+    cells: np.ndarray, boxes: np.ndarray, shape: tuple[int, int], threshold: float
+) -> np.ndarray:
+    """Masks of boxes, resized bilinearly and put at their places.
+
+    Args:
+        cells (ndarray): (N, h, w), probabilities.
+        boxes (ndarray): (N, 4), x1, y1, x2, y2.
+        shape (tuple[int]): Height and width of the image.
+        threshold (float): Least probability of a pixel of the object.
+
+    Returns:
+        ndarray: (N, H, W), bool.
+    """
+    masks = np.zeros((len(cells), *shape), bool)
+    for mask, probabilities, (x1, y1, x2, y2) in zip(masks, cells, boxes):
+        rows, y = _weights(y1, y2, shape[0], cells.shape[1])
+        columns, x = _weights(x1, x2, shape[1], cells.shape[2])
+        mask[rows, columns] = y @ probabilities @ x.T >= threshold
+    return masks
+
+
+def _weights(
+    first: float, last: float, pixels: int, cells: int
+) -> tuple[slice, np.ndarray]:
+    """The pixels that a side of a box touches, and the weights (pixels, cells)."""
+    begin, end = max(int(first) - 1, 0), min(int(np.ceil(last)) + 1, pixels)
+    places = np.arange(begin, end, dtype=np.float32) + np.float32(0.5)
+    places = (places - first) / np.float32(max(last - first, 1e-6)) * cells - 0.5
+    distances = np.abs(places[:, None] - np.arange(cells, dtype=np.float32))
+    return slice(begin, end), np.maximum(1 - distances, 0).astype(np.float32)
+
+
+def read_image(path: Union[str, Path]) -> np.ndarray:
+    """An image file as (H, W, 3), RGB, uint8, turned as its EXIF data say."""
+    from PIL import Image, ImageOps
+
+    with Image.open(path) as image:
+        return np.array(ImageOps.exif_transpose(image).convert('RGB'))
+
+
+def as_json(found: dict[str, np.ndarray], classes: list[str]) -> dict[str, Any]:
+    """Predictions as JSON can hold them: masks as COCO's uncompressed runs, of a
+    classifier the five best classes, of a label map the share of each class."""
+
+    def name(label: int) -> str:
+        return classes[label] if label < len(classes) else str(label)
+
+    if 'label_map' in found:
+        labels, counts = np.unique(found['label_map'], return_counts=True)
+        shares = (counts / counts.sum()).tolist()
+        return {'shares': dict(zip(map(name, labels.tolist()), shares))}
+    scores = found['scores']
+    if 'boxes' not in found:
+        best = np.argsort(-scores)[:5].tolist()
+        return {'classes': [dict(name=name(i), score=float(scores[i])) for i in best]}
+    objects = [
+        dict(name=name(label), score=score, box=box)
+        for label, score, box in zip(*(found[x].tolist() for x in _BOX_OUTPUTS))
+    ]
+    for entry, mask in zip(objects, found.get('masks', ())):
+        entry['mask'] = dict(size=list(mask.shape), counts=_runs(mask))
+    return {'objects': objects}
+
+
+_BOX_OUTPUTS = ('labels', 'scores', 'boxes')
+
+
+def _runs(mask: np.ndarray) -> list[int]:
+    """Lengths of runs of zeros and of ones in turn, down the columns."""
+    flat = np.concatenate([[False], mask.T.ravel()])
+    changes = np.flatnonzero(flat[1:] != flat[:-1])
+    return np.diff(np.concatenate([[0], changes, [mask.size]])).tolist()
+
+
+def save_labels(labels: np.ndarray, path: Path) -> None:
+    """Writes a label map (H, W) as a gray image, of 16 bits if 8 do not serve."""
+    from PIL import Image
+
+    dtype = np.uint8 if labels.max() < 256 else np.uint16
+    Image.fromarray(labels.astype(dtype)).save(path)
+
+
+def draw(image: np.ndarray, found: dict[str, np.ndarray], classes: list[str]) -> Any:
+    """A picture, for Pillow to save, of an image and what was found in it."""
+    from PIL import Image, ImageDraw
+
+    colors = np.array(
+        [colorsys.hsv_to_rgb(i * 0.618 % 1, 0.8, 0.9) for i in range(256)]
+    )
+    colors = (255 * colors).astype(np.uint8)
+    pixels = image.copy()
+    if 'label_map' in found:
+        pixels = pixels // 2 + colors[found['label_map'] % 256] // 2
+    for mask, label in zip(found.get('masks', ()), found.get('labels', ())):
+        pixels[mask] = pixels[mask] // 2 + colors[label % 256] // 2
+    picture = Image.fromarray(pixels)
+    pen = ImageDraw.Draw(picture)
+
+    def write(entry: dict[str, Any], place: Any, color: Any) -> None:
+        text = f'{entry["name"]} {entry["score"]:.2f}'
+        pen.text(place, text, fill='white', stroke_width=1, stroke_fill=color)
+
+    told = as_json(found, classes)
+    for label, entry in zip(found.get('labels', ()), told.get('objects', ())):
+        color = tuple(colors[label % 256].tolist())
+        pen.rectangle(entry['box'], outline=color, width=2)
+        write(entry, entry['box'][:2], color)
+    for i, entry in enumerate(told.get('classes', ())):
+        write(entry, (4, 4 + 12 * i), 'black')
+    return picture
+
+
+def main(argv: Optional[list[str]] = None) -> None:
+    parser = argparse.ArgumentParser(
+        description='Predict with an ONNX file of whole images: writes '
+        'predictions.json, and pictures with what was found.'
+    )
+    parser.add_argument('file', help='the ONNX file')
+    parser.add_argument('images', type=Path, help='an image, or a folder of images')
+    parser.add_argument('--out', type=Path, default='predictions', help='new folder')
+    parser.add_argument(
+        '--threshold', type=float, default=0.3, help='least score of a box (0.3)'
+    )
+    args = parser.parse_args(argv)
+
+    def fail(message: object) -> NoReturn:
+        parser.exit(2, f'{parser.prog}: error: {" ".join(str(message).split())}\n')
+
+    paths = [args.images]
+    if args.images.is_dir():
+        paths = sorted(
+            x for x in args.images.rglob('*') if x.suffix.lower() in SUFFIXES
+        )
+    if not paths or not all(path.is_file() for path in paths):
+        fail(f'{str(args.images)!r} has no images: {", ".join(SUFFIXES)}')
+    if args.out.exists():
+        fail(f'--out {str(args.out)!r} exists')
+    try:
+        predictor = Predictor(args.file)
+    except Exception as error:  # those of ONNX Runtime have no class in common
+        fail(error)
+    told = {}
+    for i, path in enumerate(paths, 1):
+        try:
+            image = read_image(path)
+        except OSError as error:
+            fail(f'{path}: {error}')
+        found = predictor(image, args.threshold)
+        name = path.relative_to(args.images) if path != args.images else path.name
+        told[str(name)] = as_json(found, predictor.classes)
+        picture = args.out / f'{name}.png'
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        draw(image, found, predictor.classes).save(picture)
+        if 'label_map' in found:
+            save_labels(found['label_map'], args.out / f'{name}.labels.png')
+        print(f'\r{i} of {len(paths)}', end='', file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    (args.out / 'predictions.json').write_text(json.dumps(told), encoding='utf-8')
+    print(f'{args.out}: predictions.json and {len(paths)} pictures')
+
+
+if __name__ == '__main__':
+    main()

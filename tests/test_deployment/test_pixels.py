@@ -1,0 +1,89 @@
+"""Resizing in exported files against OpenCV and Pillow, pixel by pixel."""
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from mmlinattn.deployment.pixels import Preparation, resize_opencv
+
+pytestmark = pytest.mark.modern
+SIZES = [
+    ((60, 90), (128, 128)),
+    ((375, 500), (267, 356)),
+    ((64, 64), (32, 32)),  # where OpenCV takes the mean of four pixels
+    ((50, 40), (50, 40)),
+    ((37, 41), (200, 33)),
+    ((5, 7), (11, 3)),
+]
+
+
+def noise(*shape, seed=0):
+    generator = np.random.default_rng(seed)
+    return generator.integers(0, 256, (*shape, 3)).astype(np.uint8)
+
+
+@pytest.mark.parametrize('old, new', SIZES)
+def test_opencv(old, new):
+    image = noise(*old)
+    resized = resize_opencv(torch.from_numpy(image).int(), torch.tensor(new))
+    assert (resized.numpy() == cv2.resize(image, new[::-1])).all()
+
+
+@pytest.mark.parametrize('interpolation', ('bicubic', 'bilinear'))
+@pytest.mark.parametrize('size', [(60, 90), (333, 500), (200, 131)])
+def test_pillow_resize_edge_and_center_crop(size, interpolation):
+    image = noise(*size)
+    edge = dict(scale=71, edge='short', backend='pillow', interpolation=interpolation)
+    pipeline = [
+        dict(type='LoadImageFromFile'),
+        dict(type='mmpretrain.ResizeEdge', **edge),
+        dict(type='CenterCrop', crop_size=64),
+    ]
+    photo = Preparation(pipeline, dict(to_rgb=True))(torch.from_numpy(image))
+    height, width = (max(71, int(71 * x / min(size))) for x in size)
+    kernel = getattr(Image.Resampling, interpolation.upper())
+    resized = np.array(Image.fromarray(image).resize((width, height), kernel))
+    top, left = round((height - 64) / 2), round((width - 64) / 2)
+    expected = resized[top : top + 64, left : left + 64].transpose(2, 0, 1)
+    assert (photo.pixels[0].numpy() == expected).all()
+
+
+def test_normalization_and_padding():
+    image = noise(30, 45)
+    pipeline = [dict(type='Resize', scale=(90, 60), keep_ratio=True)]
+    preprocessor = dict(
+        mean=[1.0, 2, 3], std=[4.0, 5, 6], pad_size_divisor=32, pad_value=7
+    )
+    pixels, size, original = Preparation(pipeline, preprocessor)(
+        torch.from_numpy(image)
+    )
+    assert size.tolist() == [60, 90] and original.tolist() == [30, 45]
+    assert pixels.shape == (1, 3, 64, 96)
+    # files of OpenCV are BGR, and this model was trained on them as they are
+    bgr = cv2.resize(image, (90, 60))[..., ::-1].astype(np.float32)
+    expected = ((bgr - (1, 2, 3)) / (4, 5, 6)).transpose(2, 0, 1)
+    assert np.allclose(pixels[0, :, :60, :90], expected, atol=1e-6)
+    assert (pixels[..., 60:, :] == 7).all() and (pixels[..., 90:] == 7).all()
+
+
+@pytest.mark.parametrize(
+    'step, message',
+    [
+        (dict(type='Pad', size_divisor=32), 'Pad'),
+        (dict(type='Resize', scale=(8, 8), interpolation='area'), 'area'),
+        (dict(type='Resize', scale_factor=2.0), 'scale_factor'),
+        (dict(type='ResizeEdge', scale=8, edge='long'), 'long'),
+        (dict(type='CenterCrop', crop_size=8, auto_pad=True), 'auto_pad'),
+        (dict(type='LoadImageFromFile', to_float32=True), 'to_float32'),
+    ],
+)
+def test_wrong_steps(step, message):
+    with pytest.raises(ValueError, match=message):
+        Preparation([step], {})
+
+
+def test_padding_to_one_size():
+    with pytest.raises(ValueError, match='one size'):
+        Preparation([], dict(test_cfg=dict(size=(64, 64))))

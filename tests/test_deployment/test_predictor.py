@@ -1,0 +1,178 @@
+"""Predictor and its command on small files of ONNX operators, without torch."""
+
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+onnx = pytest.importorskip('onnx')
+pytest.importorskip('onnxruntime')
+
+from mmlinattn.deployment import predictor  # noqa: E402
+from mmlinattn.deployment.predictor import Predictor, as_json, paste  # noqa: E402
+
+pytestmark = pytest.mark.modern
+FOUND = dict(
+    boxes=np.float32([[2, 1, 10, 7], [0, 0, 5.5, 5.5], [3.2, 2.9, 20, 11]]),
+    scores=np.float32([0.9, 0.6, 0.2]),
+    labels=np.int64([1, 0, 2]),
+    masks=np.random.default_rng(0).random((3, 4, 4), np.float32),
+)
+BLOCKED = """
+import sys
+
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith(('torch', 'mm')) and not name.startswith('mmlinattn'):
+            raise ModuleNotFoundError(f'No module named {name!r}', name=name)
+
+
+sys.meta_path.insert(0, Blocker())
+"""
+
+
+def write_file(path, taken='image', **outputs):
+    """A file whose outputs are constants."""
+    helper, numpy_helper = onnx.helper, onnx.numpy_helper
+    nodes = [
+        helper.make_node('Constant', [], [name], value=numpy_helper.from_array(value))
+        for name, value in outputs.items()
+    ]
+    types = {
+        name: helper.np_dtype_to_tensor_dtype(value.dtype)
+        for name, value in outputs.items()
+    }
+    describe = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        'constants',
+        [describe(taken, onnx.TensorProto.UINT8, ['height', 'width', 3])],
+        [describe(name, types[name], value.shape) for name, value in outputs.items()],
+    )
+    opsets = [helper.make_opsetid('', 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    notes = json.dumps(dict(classes=['cat', 'dog', 'owl'], mask_threshold=0.5))
+    model.metadata_props.add(key='notes', value=notes)
+    onnx.save(model, str(path))
+    return str(path)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A folder with two images, one of them turned by its EXIF data."""
+    folder = tmp_path / 'photos'
+    (folder / 'more').mkdir(parents=True)
+    pixels = np.random.default_rng(0).integers(0, 256, (12, 20, 3)).astype(np.uint8)
+    Image.fromarray(pixels).save(folder / 'a.png')
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(pixels).save(folder / 'more/b.jpg', exif=exif)
+    return folder
+
+
+def test_boxes_and_masks(tmp_path, photos):
+    model = Predictor(write_file(tmp_path / 'm.onnx', **FOUND))
+    assert model.classes == ['cat', 'dog', 'owl']
+    found = model(photos / 'a.png', threshold=0.5)
+    assert found['scores'].tolist() == FOUND['scores'][:2].tolist()
+    assert found['masks'].shape == (2, 12, 20) and found['masks'].dtype == bool
+    assert model(np.zeros((9, 9, 3), np.uint8), 1.0)['masks'].shape == (0, 9, 9)
+    assert model(photos / 'more/b.jpg')['masks'].shape == (3, 20, 12)
+
+
+def test_masks_are_where_mmdet_puts_them():
+    heads = pytest.importorskip('mmdet.models.roi_heads.mask_heads.fcn_mask_head')
+    generator = np.random.default_rng(0)
+    boxes = generator.uniform(-3, 30, (40, 4)).astype(np.float32)
+    boxes[:, 2:] = boxes[:, :2].clip(0) + generator.uniform(0, 40, (40, 2))
+    boxes = boxes.clip(0, 50)
+    cells = generator.random((40, 28, 28), np.float32)
+    expected, _ = heads._do_paste_mask(
+        torch.from_numpy(cells)[:, None], torch.from_numpy(boxes), 50, 60, False
+    )
+    differs = paste(cells, boxes, (50, 60), 0.5) != (expected.numpy() >= 0.5)
+    assert differs.sum() <= 2  # of 120,000: values within rounding of 0.5
+
+
+def test_runs_are_those_of_coco():
+    masks = pytest.importorskip('pycocotools.mask')
+    found = dict(FOUND, masks=paste(FOUND['masks'], FOUND['boxes'], (12, 20), 0.4))
+    for entry, mask in zip(as_json(found, [])['objects'], found['masks']):
+        size, counts = entry['mask']['size'], entry['mask']['counts']
+        assert sum(counts) == 240
+        packed = masks.frPyObjects(dict(size=size, counts=counts), *size)
+        assert (masks.decode(packed).astype(bool) == mask).all()
+
+
+@pytest.mark.parametrize(
+    'outputs, told',
+    [
+        (FOUND, dict(name='dog', score=0.9)),
+        (dict(label_map=np.int32([[0, 0], [0, 2]])), dict(cat=0.75, owl=0.25)),
+        (dict(scores=np.float32([0.1, 0.2, 0.7])), dict(name='owl', score=0.7)),
+    ],
+    ids=['detector', 'segmentor', 'classifier'],
+)
+def test_command_without_torch(outputs, told, tmp_path, photos, run_python):
+    if 'label_map' in outputs:
+        outputs = dict(label_map=np.resize(outputs['label_map'], (20, 12)))
+        (photos / 'a.png').unlink()
+        told = dict(zip(('cat', 'owl'), (0.75, 0.25)))
+    path = write_file(tmp_path / 'm.onnx', **outputs)
+    arguments = ['predictor.py', path, str(photos), '--out', str(tmp_path / 'out')]
+    code = 'from mmlinattn.deployment import predictor\npredictor.main()'
+    run_python(f'{BLOCKED}\nsys.argv = {arguments}\n{code}')
+    found = json.loads((tmp_path / 'out/predictions.json').read_text())
+    names = [*('a.png',) * (photos / 'a.png').exists(), 'more/b.jpg']
+    assert list(found) == names
+    if 'label_map' in outputs:
+        assert found['more/b.jpg'] == dict(shares=told)
+        labels = np.array(Image.open(tmp_path / 'out/more/b.jpg.labels.png'))
+        assert (labels == outputs['label_map']).all()
+    else:
+        (rows,) = found['a.png'].values()
+        assert {key: pytest.approx(rows[0][key]) for key in told} == told
+        assert len(rows) == (2 if 'boxes' in outputs else 3)
+    assert Image.open(tmp_path / 'out/more/b.jpg.png').size == (12, 20)
+
+
+def test_the_file_alone_is_a_command(tmp_path, photos, run_python):
+    copied = shutil.copy(predictor.__file__, tmp_path / 'copied.py')
+    path = write_file(tmp_path / 'm.onnx', scores=np.float32([0.5]))
+    code = f'import runpy, sys\nsys.argv = {["copied.py", path, str(photos / "a.png")]}'
+    run_python(f"{code}\nrunpy.run_path({str(copied)!r}, run_name='__main__')")
+    assert (tmp_path / 'predictions/a.png.png').is_file()
+
+
+@pytest.mark.parametrize(
+    'image',
+    [np.zeros((8, 8), np.uint8), np.zeros((8, 8, 3)), np.zeros((3, 8, 9), 'u1')],
+)
+def test_wrong_images(image, tmp_path):
+    model = Predictor(write_file(tmp_path / 'm.onnx', scores=np.float32([1])))
+    with pytest.raises(ValueError, match=r'an image is \(H, W, 3\) in uint8, got'):
+        model(image)
+
+
+def test_wrong_arguments(tmp_path, photos, capsys, monkeypatch):
+    right = write_file(tmp_path / 'm.onnx', scores=np.float32([1]))
+    other = write_file(tmp_path / 'o.onnx', 'images', scores=np.float32([1]))
+    (tmp_path / 'empty').mkdir()
+    monkeypatch.setattr(sys, 'argv', ['predictor.py'])
+    for arguments, message in [
+        ([other, photos], 'takes images, tensor(uint8), not whole images'),
+        ([tmp_path / 'none.onnx', photos], 'none.onnx'),
+        ([photos / 'a.png', photos], 'a.png'),
+        ([right, tmp_path / 'empty'], 'has no images'),
+        ([right, tmp_path / 'nowhere'], 'has no images'),
+        ([right, photos, '--out', tmp_path], 'exists'),
+    ]:
+        with pytest.raises(SystemExit) as stopped:
+            predictor.main(list(map(str, arguments)))
+        line = capsys.readouterr().err.strip().splitlines()[-1]
+        assert stopped.value.code == 2 and message in line

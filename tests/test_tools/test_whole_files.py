@@ -1,0 +1,214 @@
+"""Whole models in ONNX files predict what their libraries predict."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from mmlinattn_tools.looking import Subject
+
+pytest.importorskip('onnxruntime')
+
+from mmlinattn.deployment import Predictor
+
+pytestmark = pytest.mark.modern
+ROOT = Path(__file__).parents[2]
+
+
+def load_module(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+miniatures = load_module(Path(__file__).with_name('analysis_models.py'))
+export = load_module(ROOT / 'tools/deployment/export.py')
+LIBRARIES = dict(segmentor='mmseg', slide='mmseg', classifier='mmpretrain')
+# quick to export
+BACKBONE = (
+    f"dict(type='mmlinattn.PyramidTransformer', arch={miniatures.ARCH}, "
+    "attention=dict(type='EfficientAttention')"
+)
+RATIO = "dict(type='Resize', scale=(150, 90), keep_ratio=True)"
+EDGE = (
+    "dict(type='ResizeEdge', scale=72, edge='short', backend='pillow', "
+    "interpolation='bicubic'), dict(type='CenterCrop', crop_size=64)"
+)
+UPERNET = """
+model['decode_head'] = dict(
+    type='UPerHead', in_channels=[8, 16], in_index=[0, 1], pool_scales=(1, 2),
+    channels=8, num_classes=4, norm_cfg=dict(type='BN'),
+)
+"""
+# Windows of 64 x 48 that overlap, and one that is larger than the image's height.
+SLIDE = "model['test_cfg'] = dict(mode='slide', crop_size=(64, 48), stride=(40, 32))\n"
+OPTIONS = dict(segmentor=UPERNET, slide=UPERNET + SLIDE)
+TEST = """
+test_dataloader['dataset'].update(
+    ann_file='coco.json', data_prefix=dict(img=''), test_mode=True
+)
+test_dataloader.update(
+    batch_size=2, num_workers=0, sampler=dict(type='DefaultSampler', shuffle=False)
+)
+test_evaluator = dict(
+    type='CocoMetric', ann_file='coco.json', metric=['bbox', 'segm']
+)
+test_cfg = dict()
+"""
+SIZES = ((60, 90), (130, 97), (64, 200))
+
+
+@pytest.fixture
+def paths(tmp_path, monkeypatch):
+    """Paths of the config, the weights and images of a small model."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(kind):
+        pytest.importorskip(LIBRARIES.get(kind, 'mmdet'))
+        name = 'segmentor' if kind == 'slide' else kind
+        config = miniatures.write_config('', kind, name, BACKBONE)
+        steps = EDGE if kind == 'classifier' else RATIO
+        with open(config, 'a', encoding='utf-8') as file:
+            file.write(OPTIONS.get(kind, ''))
+            file.write(f"\ntest_dataloader['dataset']['pipeline'][1:2] = [{steps}]\n")
+        torch.manual_seed(0)
+        classes = dict(dataset_meta=dict(classes=('one', 'two', 'three')))
+        weights = miniatures.save_weights(config, 'weights.pth', meta=classes)
+        saved = torch.load(weights)
+        for key, value in saved['state_dict'].items():
+            if name == 'segmentor' and key.startswith('decode_head'):
+                value *= not key.endswith('bias')  # no class everywhere
+            if key == 'rpn_head.rpn_cls.bias':
+                value -= 17  # regions are ranked by scores as low as 1e-8
+        torch.save(saved, weights)
+        images = [
+            miniatures.write_image(f'{height}.png', height, width)
+            for height, width in SIZES
+        ]
+        return config, weights, images
+
+    return make
+
+
+def predictions(config, weights, images):
+    """What the library predicts for images."""
+    model = Subject(config, weights, '', whole=True)
+    with torch.no_grad():
+        batches = (model.batch(Path(path)) for path in images)
+        return [export.read(model.model.test_step(batch)[0]) for batch in batches]
+
+
+@pytest.mark.parametrize(
+    'kind', ['retinanet', 'atss', 'faster', 'mask', 'segmentor', 'slide', 'classifier']
+)
+def test_predictions_are_those_of_the_library(kind, paths, capsys):
+    config, weights, images = paths(kind)
+    export.main([config, weights, '--whole', '--shape', '75', '101'])
+    assert f'{kind}.onnx: ' in capsys.readouterr().out
+    predictor = Predictor(f'{kind}.onnx')
+    assert predictor.classes == ['one', 'two', 'three']
+    seen = 0
+    for path, expected in zip(images, predictions(config, weights, images)):
+        found = predictor(path)
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            assert found[name].shape == value.shape
+            assert found[name].dtype == value.dtype or name == 'label_map'
+        row = export.compare(found, expected)
+        # values within rounding of a threshold, or of those of another class
+        limits = dict(alone=0, box=1e-3, score=1e-5, pixels=20)
+        assert not {x for x, most in limits.items() if row.get(x, 0) > most}, row
+        seen += row.get('boxes', 1)
+        assert len(np.unique(next(iter(expected.values())))) > 1
+    assert seen >= len(images)
+
+
+def test_average_precision_is_that_of_the_test(paths, capsys, monkeypatch):
+    """Annotations are some of the model's own predictions."""
+    config, weights, images = paths('mask')
+    module = 'mmdet.evaluation.metrics.coco_metric.round'  # to three digits
+    monkeypatch.setattr(module, lambda value, digits: value, raising=False)
+    pictures = [
+        dict(id=i, file_name=path, height=height, width=width)
+        for i, (path, (height, width)) in enumerate(zip(images, SIZES))
+    ]
+    objects = []
+    for i, found in enumerate(predictions(config, weights, images)):
+        rows = zip(found['boxes'][::2].tolist(), found['labels'][::2].tolist())
+        for (x, y, x2, y2), label in rows:
+            entry = dict(id=len(objects) + 1, image_id=i, category_id=label, iscrowd=0)
+            entry.update(bbox=[x, y, x2 - x, y2 - y], area=(x2 - x) * (y2 - y))
+            objects.append(dict(entry, segmentation=[[x, y, x2, y, x2, y2, x, y2]]))
+    categories = [dict(id=i, name=name) for i, name in enumerate('xyz')]
+    content = dict(images=pictures, annotations=objects, categories=categories)
+    Path('coco.json').write_text(json.dumps(content))
+    with open(config, 'a', encoding='utf-8') as file:
+        file.write(TEST)
+    export.main([config, weights, '--whole', '--verify', '--int8'])
+    printed = capsys.readouterr().out
+    metrics = {
+        name: dict(re.findall(r'(\S+_mAP) ([\d.e-]+)', text))
+        for name, text in re.findall(r'^(\S+): (.* ms, .*)$', printed, re.M)
+    }
+    assert list(metrics) == ['model', 'float32.onnx', 'mask.onnx']
+    for key, value in metrics['model'].items():
+        assert float(value) > 0.01
+        assert abs(float(metrics['float32.onnx'][key]) - float(value)) < 1e-4
+    exact, rounded = re.findall(r'differences: .* score (\S+),', printed)
+    assert float(exact) < 1e-5 < float(rounded)
+    assert Predictor('mask.onnx').classes == ['one', 'two', 'three']
+
+
+def test_nothing_found(paths):
+    config, weights, images = paths('mask')
+    options = ['--cfg-options', 'model.test_cfg.rcnn.score_thr=1.0']
+    export.main([config, weights, '--whole', *options])
+    found = Predictor('mask.onnx')(images[0])
+    assert found['boxes'].shape == (0, 4) and found['labels'].shape == (0,)
+    assert found['masks'].shape == (0, *SIZES[0])
+
+
+@pytest.mark.parametrize(
+    'kind, options, message',
+    [
+        ('classifier', ['--backbone-only'], 'and no --backbone-only'),
+        ('classifier', ['--format', 'torchscript'], '--whole needs --format onnx'),
+        ('retinanet', ['model.test_cfg.nms.type=soft_nms'], 'nms'),
+        ('retinanet', ['model.bbox_head.bbox_coder.type=TBLRBBoxCoder'], 'bbox_coder'),
+        ('segmentor', ['test_dataloader.dataset.pipeline.1.type=Rerange'], 'Rerange'),
+    ],
+)
+def test_models_that_no_file_can_hold(kind, options, message, paths, capsys):
+    config, weights, _ = paths(kind)
+    if '=' in options[0]:
+        options = ['--cfg-options', *options]
+    with pytest.raises(SystemExit) as stopped:
+        export.main([config, weights, '--whole', *options])
+    error = capsys.readouterr().err.strip()
+    assert stopped.value.code == 2 and message in error and '\n' not in error
+    assert not list(Path().glob('*.onnx'))
+
+
+def test_compared_boxes():
+    boxes = np.float32([[0, 0, 9, 9], [20, 0, 30, 9], [20, 0, 30, 9]])
+    expected = dict(boxes=boxes, scores=boxes[:, 0], labels=np.array([0, 1, 2]))
+    order = [2, 0]
+    found = {key: x[order] for key, x in expected.items()}
+    found['boxes'] = found['boxes'] + np.float32(0.25)
+    row = dict(boxes=3, alone=1, box=0.25, score=0)
+    assert export.compare(found, expected) == row
+    nothing = {key: x[:0] for key, x in expected.items()}
+    for pair in ((nothing, expected), (expected, nothing), (nothing, nothing)):
+        alone = max(len(x['labels']) for x in pair)
+        assert export.compare(*pair)['alone'] == alone
+
+
+def test_a_label_map_of_one_class():
+    found = dict(label_map=np.int32([[0, 1], [1, 0]]))
+    expected = dict(label_map=np.int64([[0, 1], [0, 0]]))
+    assert export.compare(found, expected) == dict(pixels=1)
