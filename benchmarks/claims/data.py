@@ -1,107 +1,177 @@
-"""Images of the experiments: shapes, or a user's folder of images by class."""
+"""Photos as arrays: read from a user's folder, resized once, and kept."""
 
 import hashlib
 import json
-from functools import cache
+from functools import cached_property
 
 import numpy as np
 import torch
-from common import make_shapes
 from PIL import Image, ImageOps
-from torchvision.datasets import ImageFolder
-from torchvision.transforms.functional import resize
+from torch.nn.functional import affine_grid, grid_sample
 
-SIDE = 160  # pixels of the images as they are kept
-# Contrast inside regions and distractors, so that small models differ.
-SHAPES = dict(scale=[0.3, 0.6], texture=1.0, clutter=1.0)
-SPLITS = ('train', 'val')
+from mmlinattn.utils.files import whole_file
+from mmlinattn_tools.own_data import OwnData, read_ids
+
+HELD_BACK = 10  # of the training photos, every tenth tunes the rates
 
 
-class Data:
-    """Where the images are.
+class Photos:
+    """A folder as :class:`OwnData` takes it for the task ``kind`` of a subclass.
 
     Args:
-        work_dir (Path): Where shapes are written to.
-        folder (Path, optional): A user's folder with train/CLASS/ and val/CLASS/.
-        counts (Sequence[int]): Images for training and held-back ones; of a user's
-            folder, the most that are read.
-        shapes (dict, optional): What differs from :data:`SHAPES`.
+        folder (Path): The folder.
+        work_dir (Path): Where arrays are kept.
+        ignore (Sequence[int]): Ids in label maps of what has no label.
 
     Raises:
-        FileNotFoundError: If the folder has no classes with images.
-        ValueError: If its classes are not the same in both.
+        FileNotFoundError: If there is no such folder.
     """
 
-    def __init__(self, work_dir, folder, counts, shapes=None):
-        self.work_dir, self.folder = work_dir, folder
-        self.counts = dict(zip(SPLITS, counts))
-        self.shapes = dict(SHAPES, **shapes or {})
-        if folder is not None:
-            try:
-                self.splits = {split: ImageFolder(folder / split) for split in SPLITS}
-            except FileNotFoundError as error:
-                raise FileNotFoundError(
-                    f'--data must have images in train/CLASS/ and val/CLASS/: {error}'
-                ) from error
-            train, val = (split.classes for split in self.splits.values())
-            if train != val:
-                raise ValueError(
-                    '--data must have the same classes in train/ and val/, got '
-                    f'{train} and {val}'
-                )
+    kind: str
 
-    def describe(self):
-        """What goes into the record of an experiment, a dict."""
-        if self.folder is not None:
-            files = [file for split in SPLITS for file, _ in self.samples(split)]
-            return dict(folder=self.folder.name, files=key_of(files), **self.counts)
-        return dict(layout='imagenet', side=SIDE, **self.shapes, **self.counts)
+    def __init__(self, folder, work_dir, ignore=()):
+        if not folder.is_dir():
+            raise FileNotFoundError(f'--data {folder}: there is no such folder')
+        self.folder, self.work_dir = folder, work_dir
+        self.ignore = ignore if self.kind == 'seg' else ()
+        self.held = {}
 
-    @cache  # noqa: B019 (one instance a process)
-    def shapes_folder(self):
-        """Writes the shapes, if they are not there."""
-        root = self.work_dir / 'data' / key_of(self.describe())
-        options = ['--overwrite', '--scale', *self.shapes['scale']]
-        for name in ('texture', 'clutter'):
-            options += [f'--{name}', self.shapes[name]]
-        make_shapes('imagenet', root, SIDE, *self.counts.values(), *options)
-        return root
+    @cached_property
+    def key(self):
+        """A name for the files' names and sizes."""
+        paths = (path for path in self.folder.rglob('*') if path.is_file())
+        names = {
+            path.relative_to(self.folder).as_posix(): path.stat().st_size
+            for path in paths
+        }
+        return key_of([names, self.kind, list(self.ignore)])
 
-    def samples(self, split):
-        """Files and labels of a split, evenly spread over those of a user's folder."""
-        if self.folder is not None:
-            found = self.splits[split].samples
-            num = min(self.counts[split], len(found))
-            return [found[i] for i in np.linspace(0, len(found) - 1, num).astype(int)]
-        root = self.shapes_folder()
-        lines = (root / 'meta' / f'{split}.txt').read_text().splitlines()
-        rows = [line.split() for line in lines]
-        classes = sorted({int(label) for _, label in rows})
-        return [(root / split / x, classes.index(int(label))) for x, label in rows]
+    @cached_property
+    def source(self):
+        return OwnData(self.folder, self.kind, ignore=self.ignore)
 
-    @cache  # noqa: B019
-    def labeled(self, split):
-        """(N, 3, SIDE, SIDE) uint8, the middle of each image, and classes (N,)."""
-        files, labels = zip(*self.samples(split))
-        images = []
-        for file in files:
-            with Image.open(file) as image:
-                fitted = ImageOps.fit(image.convert('RGB'), (SIDE, SIDE))
-            images.append(torch.from_numpy(np.array(fitted)).permute(2, 0, 1))
-        return torch.stack(images), torch.tensor(labels)
+    @property
+    def classes(self):
+        """Their names."""
+        return self.kept('classes.json', lambda: list(self.source.classes))
 
-    @cache  # noqa: B019
-    def resized(self, split, side):
-        """The same as (N, 3, side, side), with antialiasing."""
-        images, labels = self.labeled(split)
-        parts = [resize(x, [side, side], antialias=True) for x in images.split(64)]
-        return torch.cat(parts), labels
+    def arrays(self, split, side):
+        """Photos of a split and their labels, in an order that does not depend on
+        classes.
 
-    def num_classes(self):
-        return int(self.labeled('train')[1].max()) + 1
+        Args:
+            split (str): 'train' or 'val', or the parts of 'train' that tune the rates,
+                'tune' to learn from, and 'check'.
+            side (int | tuple[int]): (W, H) in pixels, or the side of a square, the
+                middle of the photo.
+
+        Returns:
+            tuple: (N, H, W, 3) uint8, and labels: (N,) classes, (N, H, W) label maps,
+            or a list of boxes (x1, y1, x2, y2, class) for each photo.
+        """
+        if split in ('tune', 'check'):
+            found = self.arrays('train', side)
+            is_check = np.arange(len(found[0])) % HELD_BACK == 0
+            index = np.flatnonzero(is_check == (split == 'check'))
+            return tuple(
+                [x[i] for i in index] if isinstance(x, list) else x[index]
+                for x in found
+            )
+        size = (side, side) if isinstance(side, int) else tuple(side)
+        name = f'{split}_{size[0]}x{size[1]}'
+
+        def photos():
+            found = list(self.source.photos[split])
+            np.random.default_rng(0).shuffle(found)
+            return found
+
+        pixels = self.kept(
+            f'{name}.npy', lambda: np.stack([fitted(x, size) for x in photos()])
+        )
+        labels = self.kept(
+            f'{name}_labels.npy' if self.kind == 'seg' else f'{name}.json',
+            lambda: [self.label(x, size) for x in photos()],
+        )
+        return pixels, np.array(labels) if self.kind == 'cls' else labels
+
+    def label(self, photo, size):
+        """That of a photo at a size (W, H)."""
+        if self.kind == 'cls':
+            return self.classes.index(photo['names'][0])
+        if self.kind == 'seg':
+            labels = Image.fromarray(self.source.table[read_ids(photo)])
+            return np.array(labels.resize(size, Image.NEAREST))
+        zoom = np.tile(np.divide(size, photo['size']), 2)
+        found = []
+        for x in photo['objects']:
+            left, top, width, height = x['bbox']
+            corners = np.multiply([left, top, left + width, top + height], zoom)
+            found.append([*corners.tolist(), self.classes.index(x['name'])])
+        return found
+
+    def kept(self, name, make):
+        """What a file holds that is made if it is not there: arrays, which stay on the
+        disk, or JSON."""
+        path = self.work_dir / 'arrays' / self.key / name
+        if name not in self.held:
+            if not path.is_file():
+                content = make()
+                with whole_file(path) as draft, draft.open('wb') as file:
+                    if path.suffix == '.npy':
+                        np.save(file, content)
+                    else:
+                        file.write(json.dumps(content).encode())
+            is_array = path.suffix == '.npy'
+            self.held[name] = (
+                np.load(path, mmap_mode='r')
+                if is_array
+                else json.loads(path.read_text('utf-8'))
+            )
+        return self.held[name]
+
+
+def fitted(photo, size):
+    """A photo at (W, H), (H, W, 3) uint8: the middle where the form differs from that
+    of its photo and there are no labels of places."""
+    with Image.open(photo['path']) as image:
+        image = image.convert('RGB')
+        if 'objects' in photo or 'map' in photo:
+            return np.array(image.resize(size))
+        return np.array(ImageOps.fit(image, size))
+
+
+def random_crops(pixels, side, area, generator):
+    """Random resized crops, flipped half of the time.
+
+    Args:
+        pixels (np.ndarray): (B, S, S, 3) uint8.
+        side (int): Pixels of what is returned.
+        area (Sequence[float]): Least and largest share of the image that is in a crop;
+            its sides differ by at most a third.
+        generator (torch.Generator): Of all that is random.
+
+    Returns:
+        Tensor: (B, 3, side, side), 0 to 255.
+    """
+    images = torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2).float()
+    num = len(images)
+
+    def uniform(low, high):
+        return low + (high - low) * torch.rand(num, generator=generator)
+
+    stretch = uniform(np.log(3 / 4), np.log(4 / 3)).exp().sqrt()
+    share = uniform(*area).sqrt()
+    theta = torch.zeros(num, 2, 3)
+    for axis, extent in enumerate((share * stretch, share / stretch)):
+        extent = extent.clamp(max=1)
+        theta[:, axis, axis] = extent
+        theta[:, axis, 2] = uniform(-1, 1) * (1 - extent)
+    theta[:, 0, 0] *= uniform(-1, 1).sign()
+    grid = affine_grid(theta, (num, 3, side, side), align_corners=False)
+    return grid_sample(images, grid, padding_mode='border', align_corners=False)
 
 
 def key_of(content):
     """A name for anything that JSON can hold."""
     text = json.dumps(content, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -17,6 +17,7 @@ from .report import growth
 
 BAR_OF = ('case', 'shape', 'step', 'variant')
 BAR = 0.16  # inches
+FEW = 12  # points that all have a tick
 SHADES = 128  # of a PNG
 STYLE = [*figures.STYLE, {'savefig.dpi': 90}]
 HATCHES = ('', '////', '....', 'xxxx')
@@ -66,10 +67,9 @@ def plot_lines(panels, path, legend=None):
             plot_range(axis, xs, list(zip(*seeds)), layer_title(name), **look)
         axis.set(xscale=panel.xscale, yscale=panel.yscale, title=panel.title)
         axis.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
-        if panel.xscale == 'log':
-            mark_points(
-                axis, sorted({x for xs, _ in panel.curves.values() for x in xs})
-            )
+        places = sorted({x for xs, _ in panel.curves.values() for x in xs})
+        if panel.xscale == 'log' and len(places) <= FEW:
+            mark_points(axis, places)
         if panel.level is not None:
             axis.axhline(panel.level, color='black', linewidth=0.8, linestyle='--')
         if panel.bottom is not None:

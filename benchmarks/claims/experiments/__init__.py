@@ -1,1 +1,0 @@
-"""One module per claim, each with a ``CLAIM``."""

@@ -1,0 +1,251 @@
+"""What models learn from photos: classes, boxes, or a class for each pixel.
+
+A task has its photos as arrays, builds models, takes losses, and scores models. Those
+of boxes and pixels start from a classifier's backbone.
+"""
+
+import contextlib
+import io
+
+import numpy as np
+import torch
+from common import ROOT
+from side_by_side.models import initialized
+from torch import nn
+from torch.nn.functional import cross_entropy, interpolate
+
+from mmlinattn.registry import build_model
+from mmlinattn.utils import load_config
+
+from .data import Photos, random_crops
+
+MEAN = (123.675, 116.28, 103.53)
+STD = (58.395, 57.12, 57.375)
+CHANNELS = 64  # of necks and heads
+UNLABELED = 255
+
+
+def normalized(images):
+    """(B, 3, H, W), 0 to 255, as float32 with ImageNet's statistics."""
+    mean, std = (images.new_tensor(x, dtype=torch.float32) for x in (MEAN, STD))
+    return (images.float() - mean[:, None, None]) / std[:, None, None]
+
+
+def as_tensor(pixels):
+    """(B, H, W, 3) uint8 to (B, 3, H, W)."""
+    return torch.from_numpy(np.array(pixels)).permute(0, 3, 1, 2)
+
+
+class Classifier(nn.Module):
+    """A backbone, from its config, and a linear layer on its mean features or class
+    token."""
+
+    def __init__(self, backbone, num_classes):
+        super().__init__()
+        self.backbone = initialized(build_model(backbone))
+        self.head = nn.Linear(self.backbone.feature_channels[-1], num_classes)
+        nn.init.trunc_normal_(self.head.weight, std=0.02)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, images):
+        """(B, 3, H, W), 0 to 255, to (B, classes)."""
+        out = self.backbone(normalized(images))[-1]
+        return self.head(out.mean((2, 3)) if out.dim() == 4 else out)
+
+
+class Segmentor(nn.Module):
+    """A backbone and the head of UperNet."""
+
+    def __init__(self, backbone, num_classes):
+        from mmseg.models import UPerHead
+
+        super().__init__()
+        self.backbone = initialized(build_model(backbone))
+        channels = self.backbone.feature_channels
+        self.head = initialized(
+            UPerHead(
+                in_channels=channels,
+                in_index=list(range(len(channels))),
+                channels=CHANNELS,
+                num_classes=num_classes,
+                norm_cfg=dict(type='BN'),
+                align_corners=False,
+            )
+        )
+
+    def forward(self, images):
+        """(B, 3, H, W), 0 to 255, to (B, classes, H, W)."""
+        logits = self.head(self.backbone(normalized(images)))
+        return interpolate(logits, images.shape[2:], mode='bilinear')
+
+
+def detector(backbone, num_classes):
+    """Our RetinaNet, made small: on maps of stride 8 to 64, for small objects."""
+    import mmdet.models  # noqa: F401 (registers)
+    from mmdet.registry import MODELS
+    from mmengine.registry import DefaultScope
+
+    cfg = load_config(str(ROOT / 'configs/_base_/models/retinanet_softpp-t.py')).model
+    cfg.bbox_head.update(num_classes=num_classes, stacked_convs=2)
+    cfg.bbox_head.update(in_channels=CHANNELS, feat_channels=CHANNELS)
+    anchors = dict(octave_base_scale=2, strides=[8, 16, 32, 64])
+    cfg.bbox_head.anchor_generator.update(anchors)
+    dims = backbone['arch']['embed_dims']
+    neck = dict(in_channels=dims, out_channels=CHANNELS, start_level=1, num_outs=4)
+    cfg.backbone = dict(backbone, type=f'mmlinattn.{backbone["type"]}')
+    cfg.neck.update(neck, add_extra_convs='on_output')
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        return initialized(MODELS.build(cfg))
+
+
+class Classes(Photos):
+    """Photos in folders that are named after their classes."""
+
+    kind = 'cls'
+
+    def build(self, run):
+        return Classifier(run.backbone, len(self.classes))
+
+    def loss(self, model, run, arrays, index, generator):
+        """Of random crops of some photos."""
+        device = next(model.parameters()).device
+        recipe, (pixels, labels) = run.recipe, arrays
+        images = random_crops(pixels[index], recipe['side'], recipe['crop'], generator)
+        return cross_entropy(
+            model(images.to(device)),
+            torch.from_numpy(labels[index]).to(device),
+            label_smoothing=recipe['smoothing'],
+        )
+
+    @torch.no_grad()
+    def score(self, model, split, side, batch=50, limit=None):
+        """Top-1 accuracy, and whether each photo is classified right, as hexadecimal
+        digits of bits; of the first photos up to a limit."""
+        pixels, labels = (x[:limit] for x in self.arrays(split, side))
+        found = [
+            model(as_tensor(pixels[i : i + batch]).to(next(model.parameters()).device))
+            for i in range(0, len(labels), batch)
+        ]
+        right = torch.cat(found).argmax(-1).cpu().numpy() == labels
+        bits = np.packbits(right).tobytes().hex()
+        return dict(score=float(right.mean()), right=bits, photos=len(right))
+
+
+class Pixels(Photos):
+    """Photos and label maps; the score is the mean IoU."""
+
+    kind = 'seg'
+
+    def build(self, run):
+        return Segmentor(run.backbone, len(self.classes))
+
+    def loss(self, model, run, arrays, index, generator):
+        device = next(model.parameters()).device
+        pixels, labels = (x[index].copy() for x in arrays)
+        flipped = torch.rand(len(index), generator=generator).numpy() < 0.5
+        for x in (pixels, labels):
+            x[flipped] = x[flipped, :, ::-1]
+        return cross_entropy(
+            model(as_tensor(pixels).to(device)),
+            torch.from_numpy(labels).long().to(device),
+            ignore_index=UNLABELED,
+        )
+
+    @torch.no_grad()
+    def score(self, model, split, side, batch=4):
+        pixels, labels = self.arrays(split, side)
+        device, num = next(model.parameters()).device, len(self.classes)
+        table = np.zeros((num, num), int)
+        for i in range(0, len(labels), batch):
+            found = model(as_tensor(pixels[i : i + batch]).to(device)).argmax(1)
+            truth = labels[i : i + batch].astype(int)
+            pairs = (truth * num + found.cpu().numpy())[truth != UNLABELED]
+            table += np.bincount(pairs, minlength=num * num).reshape(num, num)
+        union = table.sum(0) + table.sum(1) - table.diagonal()
+        present = table.sum(1) > 0
+        ious = table.diagonal()[present] / union[present]
+        return dict(score=float(ious.mean()), photos=len(labels))
+
+
+class Boxes(Photos):
+    """Photos and boxes; the score is COCO's AP at an IoU of 0.5."""
+
+    kind = 'det'
+
+    def build(self, run):
+        return detector(run.backbone, len(self.classes))
+
+    def samples(self, num, shape, device, boxes=None):
+        """What mmdet's detectors take besides images."""
+        from mmdet.structures import DetDataSample
+        from mmengine.structures import InstanceData
+
+        found = []
+        for i in range(num):
+            sample = DetDataSample(metainfo=dict(img_shape=shape, pad_shape=shape))
+            sample.set_metainfo(dict(ori_shape=shape, scale_factor=(1.0, 1.0)))
+            sample.set_metainfo(dict(batch_input_shape=shape))
+            if boxes is not None:
+                of = torch.tensor(boxes[i], device=device).view(-1, 5)
+                corners, labels = of[:, :4].float(), of[:, 4].long()
+                sample.gt_instances = InstanceData(bboxes=corners, labels=labels)
+            found.append(sample)
+        return found
+
+    def loss(self, model, run, arrays, index, generator):
+        device = next(model.parameters()).device
+        pixels = arrays[0][index].copy()
+        boxes = [np.array(arrays[1][i], float).reshape(-1, 5) for i in index]
+        width = pixels.shape[2]
+        for i in np.flatnonzero(torch.rand(len(index), generator=generator) < 0.5):
+            pixels[i] = pixels[i, :, ::-1]
+            boxes[i][:, [0, 2]] = width - boxes[i][:, [2, 0]]
+        samples = self.samples(len(index), pixels.shape[1:3], device, boxes)
+        losses = model.loss(normalized(as_tensor(pixels).to(device)), samples)
+        return sum(sum(x) if isinstance(x, list) else x for x in losses.values())
+
+    @torch.no_grad()
+    def score(self, model, split, side, batch=8):
+        from pycocotools.coco import COCO
+        from pycocotools.cocoeval import COCOeval
+
+        pixels, boxes = self.arrays(split, side)
+        device, shape = next(model.parameters()).device, pixels.shape[1:3]
+        truth, found = [], []
+
+        def coco(rows, i):
+            for x1, y1, x2, y2, label in rows:
+                yield dict(
+                    image_id=i,
+                    category_id=int(label),
+                    bbox=[x1, y1, x2 - x1, y2 - y1],
+                    area=(x2 - x1) * (y2 - y1),
+                    iscrowd=0,
+                )
+
+        for i in range(0, len(boxes), batch):
+            images = normalized(as_tensor(pixels[i : i + batch]).to(device))
+            samples = self.samples(len(images), shape, device)
+            for j, x in enumerate(model.predict(images, samples, rescale=False), i):
+                of = x.pred_instances
+                rows = torch.cat([of.bboxes, of.labels[:, None].float()], 1).tolist()
+                scored = zip(coco(rows, j), of.scores.tolist())
+                found += [dict(row, score=score) for row, score in scored]
+                truth += coco(boxes[j], j)
+        if not found:
+            return dict(score=0.0, photos=len(boxes))
+        with contextlib.redirect_stdout(io.StringIO()):
+            index = COCO()
+            index.dataset = dict(
+                images=[dict(id=i) for i in range(len(boxes))],
+                annotations=[dict(x, id=i) for i, x in enumerate(truth, 1)],
+                categories=[dict(id=i) for i in range(len(self.classes))],
+            )
+            index.createIndex()
+            evaluation = COCOeval(index, index.loadRes(found), 'bbox')
+            evaluation.evaluate(), evaluation.accumulate(), evaluation.summarize()
+        ap, ap50 = evaluation.stats[:2].tolist()
+        return dict(score=ap50, ap=ap, photos=len(boxes))
+
+
+TASKS = {'imagenette': Classes, 'cifar10': Classes, 'bccd': Boxes, 'camvid': Pixels}

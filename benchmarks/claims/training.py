@@ -1,0 +1,189 @@
+"""Trains small models, each once: a run that was killed goes on where it was, and what
+is finished is kept."""
+
+import json
+import math
+import time
+from typing import Any, NamedTuple, Optional
+
+import torch
+from torch import nn
+
+from mmlinattn.utils.files import whole_file
+from mmlinattn.weights.start import is_scaling_vector
+
+from .data import key_of
+
+SAVE_EVERY = 120  # seconds
+CURVE = 50  # steps whose mean loss is a point of the curve
+
+
+class Run(NamedTuple):
+    """One training.
+
+    Attributes:
+        name (str): Of the model.
+        data (str): Of the photos.
+        backbone (dict): Config.
+        recipe (dict): See :data:`~.plan.RECIPE`.
+        seed (int): Of weights and of the order of the photos.
+        split (str): What it learns from; 'tune' is tested on 'check', 'train' on 'val'.
+        start (Run, optional): Where its weights are from: all of them, or, for another
+            task, those of the backbone. Scaling vectors that it did not have start at
+            0.
+    """
+
+    name: str
+    data: str
+    backbone: dict[str, Any]
+    recipe: dict[str, Any]
+    seed: int = 0
+    split: str = 'train'
+    start: Optional['Run'] = None
+
+    @property
+    def key(self):
+        fields = self._replace(start=self.start and self.start.key)
+        return key_of(fields._asdict())
+
+    @property
+    def label(self):
+        text = f'{self.data}, {self.name}, seed {self.seed}'
+        if self.split == 'tune':
+            text += f', tunes the rate {self.recipe["lr"]:g}'
+        return text
+
+    def folder(self, work_dir):
+        """Of what is kept of it."""
+        words = [self.data, *self.name.split(), self.split, f'seed{self.seed}']
+        return work_dir / 'runs' / f'{"_".join(words)}_{self.key}'
+
+    def result(self, work_dir):
+        """What came out, None before it is finished."""
+        file = self.folder(work_dir) / 'result.json'
+        return json.loads(file.read_text('utf-8')) if file.is_file() else None
+
+
+def trained(run, tasks, work_dir, device):
+    """The model of a run, trained now if it is not on the disk.
+
+    Args:
+        run (Run): The run.
+        tasks (dict): Those of its data, and of the run that it starts from.
+        work_dir (Path): Where runs are kept.
+        device (torch.device): Where to run.
+
+    Returns:
+        nn.Module: In eval mode.
+    """
+    folder, task = run.folder(work_dir), tasks[run.data]
+    torch.manual_seed(run.seed)
+    model = task.build(run)
+    if run.result(work_dir) is None:
+        if run.start is not None:
+            begin(model, run, trained(run.start, tasks, work_dir, 'cpu'))
+        model.to(device)
+        losses, seconds = train(model, run, task, folder)
+        split = 'val' if run.split == 'train' else 'check'
+        scores = task.score(model.eval(), split, run.recipe['side'])
+        with whole_file(folder / 'weights.pth') as draft:
+            torch.save(model.state_dict(), draft)
+        result = dict(
+            run._replace(start=run.start and run.start.key)._asdict(),
+            files=task.key,
+            **scores,
+            losses=losses,
+            seconds=round(seconds),
+            torch=torch.__version__,
+        )
+        with whole_file(folder / 'result.json') as draft:
+            draft.write_text(json.dumps(result), 'utf-8')
+        (folder / 'state.pth').unlink(missing_ok=True)
+    weights = torch.load(folder / 'weights.pth', 'cpu', weights_only=True)
+    model.load_state_dict(weights)
+    return model.to(device).eval()
+
+
+def begin(model, run, source):
+    """Gives a model the weights of another one.
+
+    Raises:
+        ValueError: If it does not fit.
+    """
+    if run.data != run.start.data:
+        model, source = model.backbone, source.backbone
+    missing, unknown = model.load_state_dict(source.state_dict(), strict=False)
+    # maps that the classifier does not return have norms of their own
+    if unknown or not all(
+        is_scaling_vector(x) or x.startswith('norm') for x in missing
+    ):
+        raise ValueError(f'{run.name} does not go on from {run.start.name}')
+
+
+def train(model, run, task, folder):
+    """Trains a model, from the last state in the folder on if there is one.
+
+    What is random depends on the seed and the number of the step only, so that a run
+    that was killed gives the same weights as another.
+
+    Returns:
+        tuple[list[float], float]: Mean losses of :data:`CURVE` steps each, and seconds
+        of the processor.
+    """
+    recipe, device = run.recipe, next(model.parameters()).device
+    arrays = task.arrays(run.split, recipe['kept'])
+    scaling = [x for name, x in model.named_parameters() if is_scaling_vector(name)]
+    decayed = [x for x in model.parameters() if x.dim() > 1]
+    taken = {id(x) for x in [*scaling, *decayed]}
+    others = [x for x in model.parameters() if id(x) not in taken]
+    groups = [
+        dict(params=decayed, weight_decay=recipe['weight_decay']),
+        dict(params=others),
+        dict(params=scaling, times=recipe.get('scaling_lr', 1)),
+    ]
+    optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
+    num, batch = len(arrays[0]), recipe['batch']
+    per_epoch = num // batch
+    steps = max(round(recipe['epochs'] * per_epoch), 1)
+    first, losses, seconds, path = 0, [], 0.0, folder / 'state.pth'
+    if path.is_file():
+        state = torch.load(path, device, weights_only=True)
+        model.load_state_dict(state['model'])
+        optimizer.load_state_dict(state['optimizer'])
+        first, losses, seconds = state['step'], state['losses'], state['seconds']
+    start, saved = time.process_time(), time.monotonic()
+    model.train()
+    for step in range(first, steps):
+        if time.monotonic() - saved > SAVE_EVERY:
+            content = dict(model=model.state_dict(), optimizer=optimizer.state_dict())
+            content.update(step=step, losses=losses)
+            content.update(seconds=seconds + time.process_time() - start)
+            with whole_file(path) as draft:
+                torch.save(content, draft)
+            saved = time.monotonic()
+        for group in optimizer.param_groups:
+            rate = recipe['lr'] * factor(step, steps, recipe['warmup'])
+            group['lr'] = rate * group.get('times', 1)
+        epoch, place = divmod(step, per_epoch)
+        order = torch.Generator().manual_seed(1000 * run.seed + epoch)
+        order = torch.randperm(num, generator=order)
+        index = order[place * batch : (place + 1) * batch].sort().values.numpy()
+        draws = torch.Generator().manual_seed(10**6 * (run.seed + 1) + step)
+        torch.manual_seed(10**6 * (run.seed + 1) + step)  # of what the model draws
+        loss = task.loss(model, run, arrays, index, draws)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if step % CURVE == 0:
+            losses.append(0.0)
+        losses[-1] += loss.item() / min(CURVE, steps - step + step % CURVE)
+    return losses, seconds + time.process_time() - start
+
+
+def factor(step, steps, warmup):
+    """Of the learning rate: linear warm-up, then half a cosine."""
+    first = max(round(warmup * steps), 1)
+    if step < first:
+        return (step + 1) / first
+    return 0.5 * (1 + math.cos(math.pi * (step - first) / max(steps - first, 1)))
