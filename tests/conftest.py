@@ -17,7 +17,6 @@ sys.path.insert(0, str(ROOT / 'tools'))
 SHARE_WORK = {'test_paper_flops.py', 'test_packaging.py', 'test_make_shapes.py'}
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Files whose tests share a training, or other work of seconds, stay together in
     one process."""

@@ -14,7 +14,11 @@ SHORT = {
     'custom_hooks.0.momentum': 0.5,
 }
 
-pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
+pytestmark = [
+    pytest.mark.modern,
+    pytest.mark.modern_full,
+    pytest.mark.xdist_group('classification'),  # one training for both tests
+]
 
 
 @pytest.fixture(scope='module')
