@@ -14,11 +14,7 @@ SHORT = {
     'custom_hooks.0.momentum': 0.5,
 }
 
-pytestmark = [
-    pytest.mark.modern,
-    pytest.mark.modern_full,
-    pytest.mark.xdist_group('classification'),  # one training for both tests
-]
+pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 
 @pytest.fixture(scope='module')
