@@ -16,13 +16,13 @@ from torch.nn.functional import cross_entropy, interpolate
 
 from mmlinattn.registry import build_model
 from mmlinattn.utils import load_config
+from mmlinattn_tools.own_data import UNLABELED
 
 from .data import Photos, random_crops
 
 MEAN = (123.675, 116.28, 103.53)
 STD = (58.395, 57.12, 57.375)
 CHANNELS = 64  # of necks and heads
-UNLABELED = 255
 
 
 def normalized(images):

@@ -30,7 +30,7 @@ from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, number
-from mmlinattn_tools.runs import load_model
+from mmlinattn_tools.runs import load_model, test_data
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 
@@ -55,11 +55,8 @@ def parse_args(argv=None):
 
 def default_shape(cfg):
     """Height and width of the largest image that a config's test pipeline makes."""
-    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
-    while 'pipeline' not in dataset and 'dataset' in dataset:
-        dataset = dataset['dataset']
     shape = None
-    for transform in dataset.get('pipeline', []):
+    for transform in test_data(cfg).get('pipeline', []):
         kind = str(transform.get('type')).rpartition('.')[2]
         if kind == 'Resize' and transform.get('scale'):
             shape = pair(transform['scale'])[::-1]

@@ -50,8 +50,7 @@ from mmlinattn_tools.cli import (
     output_file,
     protect,
 )
-from mmlinattn_tools.looking import dataset_meta, test_dataset
-from mmlinattn_tools.runs import load_model, make_runner
+from mmlinattn_tools.runs import dataset_meta, load_model, make_runner, test_dataset
 
 SIDE = number(int, MIN_SIDE, 2**16)
 # what a data preprocessor does to images

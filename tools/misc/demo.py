@@ -32,7 +32,9 @@ from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
 from mmlinattn.utils import load_config
 from mmlinattn_tools.cli import Parser, errors_in_one_line, number
 from mmlinattn_tools.figures import STYLE
-from mmlinattn_tools.looking import IMAGES, Subject, add_model_arguments, test_dataset
+from mmlinattn_tools.looking import Subject, add_model_arguments
+from mmlinattn_tools.own_data import IMAGES
+from mmlinattn_tools.runs import test_dataset
 
 NONE = 'none'
 MODELS = 3

@@ -14,7 +14,7 @@ import torch
 from matplotlib import style
 from matplotlib.figure import Figure
 from mmengine.dataset import Compose
-from mmengine.registry import DATASETS, DefaultScope
+from mmengine.registry import DefaultScope
 from torch import Tensor, nn
 
 from mmlinattn.engine.part_errors import LIBRARY_ERRORS, quiet
@@ -38,9 +38,10 @@ from .cli import (
     protect,
 )
 from .figures import STYLE, save
+from .own_data import IMAGES
+from .runs import dataset_meta, test_dataset
 
 FIGURES = ('.png', '.pdf', '.svg')
-IMAGES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
 RESIZING = ('Resize', 'ResizeEdge', 'FixScaleResize', 'CenterCrop', 'RandomResize')
 
 
@@ -89,25 +90,6 @@ class Picture(NamedTuple):
     inputs: Tensor  # (1, 3, H, W), preprocessed, padded at the right and the bottom
     data_samples: Any  # what the heads get beside it
     pixels: np.ndarray  # (H, W, 3), uint8, RGB, before normalization and padding
-
-
-def test_dataset(cfg: Any) -> Any:
-    """The config of a config's test data, without wrappers around it."""
-    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
-    while 'pipeline' not in dataset and 'dataset' in dataset:
-        dataset = dataset['dataset']
-    if not dataset.get('pipeline'):
-        raise ValueError('its test_dataloader has no pipeline that reads images')
-    return dataset
-
-
-def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, Any]:
-    """Names and colors of classes: those of a checkpoint, or else of a data set."""
-    if known.get('classes'):
-        return known
-    with DATASETS.switch_scope_and_registry(scope) as registry:
-        kind = registry.get(dataset['type'])
-    return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
 @dataclass

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 import numpy as np
 from PIL import Image
 
-ENDINGS = {'.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp'}
+IMAGES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
 SPLIT = re.compile(r'(?<![a-z])(train|val|test)')  # instances_train2017, validation
 MAPS = re.compile('annot|ann_|label|mask|seg|gt')  # in names of folders
 OF_OBJECTS = re.compile('object|instance')  # numbers, not classes, as VOC has, too
@@ -48,7 +48,7 @@ class OwnData:
         for path in files:
             ending = path.suffix.lower()
             if not any(x.startswith('.') for x in path.relative_to(data).parts):
-                self.files['photo' if ending in ENDINGS else ending].append(path)
+                self.files['photo' if ending in IMAGES else ending].append(path)
         for path in self.files['photo']:
             self.stems[path.stem].append(path)
         photos = list(getattr(self, f'read_{task}')())

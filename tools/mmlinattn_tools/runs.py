@@ -8,7 +8,7 @@ import tempfile
 from typing import Any, Optional
 
 from mmengine.config import Config
-from mmengine.registry import RUNNERS, DefaultScope
+from mmengine.registry import DATASETS, RUNNERS, DefaultScope
 from mmengine.runner import Runner
 from torch import nn
 
@@ -130,3 +130,28 @@ def begin_run(cfg: Config) -> None:
         raise OSError(
             f'work_dir={cfg.work_dir!r} can not be written: {error}'
         ) from error
+
+
+def test_data(cfg: Any) -> Any:
+    """The config of a config's test data, without wrappers around it; {} for none."""
+    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
+    while 'pipeline' not in dataset and 'dataset' in dataset:
+        dataset = dataset['dataset']
+    return dataset
+
+
+def test_dataset(cfg: Any) -> Any:
+    """:func:`test_data` that has a pipeline."""
+    dataset = test_data(cfg)
+    if not dataset.get('pipeline'):
+        raise ValueError('its test_dataloader has no pipeline that reads images')
+    return dataset
+
+
+def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, Any]:
+    """Names and colors of classes: those of a checkpoint, or else of a data set."""
+    if known.get('classes'):
+        return known
+    with DATASETS.switch_scope_and_registry(scope) as registry:
+        kind = registry.get(dataset['type'])
+    return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
