@@ -170,7 +170,7 @@ class Plan:
             done[run.data] += bool(result)
             if result and run.split == 'train':
                 head = dict(lr=run.recipe['lr'], seeds={})
-                keys = ('score', 'ap', 'photos', 'right', 'seconds')
+                keys = ('score', 'ap', 'photos', 'right', 'values', 'seconds')
                 kept = {key: result[key] for key in keys if key in result}
                 of_model = models[run.data].setdefault(run.name, head)
                 of_model['seeds'][str(run.seed)] = kept

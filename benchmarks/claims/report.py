@@ -90,9 +90,9 @@ def outcomes(runs):
 
 
 def outcome(seed):
-    """Whether each photo is classified right, (N,), or the score, (1,)."""
+    """Whether each photo is classified right, or its part of the score, (N,)."""
     if 'right' not in seed:
-        return np.array([seed['score']])
+        return np.array(seed.get('values', [seed['score']]))
     packed = np.frombuffer(bytes.fromhex(seed['right']), np.uint8)
     return np.unpackbits(packed)[: seed['photos']].astype(bool)
 

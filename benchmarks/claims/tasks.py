@@ -156,14 +156,20 @@ class Pixels(Photos):
         from mmseg.evaluation import IoUMetric
 
         pixels, labels = self.arrays(split, side)
-        device, num, areas = next(model.parameters()).device, len(self.classes), 0
+        device, num, areas = next(model.parameters()).device, len(self.classes), []
         for i in range(0, len(labels), batch):
             found = model(as_tensor(pixels[i : i + batch]).to(device)).argmax(1).cpu()
-            truth = torch.tensor(labels[i : i + batch]).long()
-            of_batch = IoUMetric.intersect_and_union(found, truth, num, UNLABELED)
-            areas += torch.stack(of_batch).double()
-        intersection, union = areas[:2, areas[3] > 0]
-        return dict(score=float((intersection / union).mean()), photos=len(labels))
+            for x, truth in zip(found, torch.tensor(labels[i : i + batch]).long()):
+                of_photo = IoUMetric.intersect_and_union(x, truth, num, UNLABELED)
+                areas.append(torch.stack(of_photo).double())
+        areas = torch.stack(areas)  # (N, 4, classes)
+
+        def mean_iou(left_out):
+            kept = areas.sum(0) - areas[left_out].sum(0)
+            intersection, union = kept[:2, kept[3] > 0]
+            return float((intersection / union).mean())
+
+        return by_photo(mean_iou, len(labels))
 
 
 class Boxes(Photos):
@@ -205,28 +211,74 @@ class Boxes(Photos):
 
     @torch.no_grad()
     def score(self, model, split, side, batch=8):
-        from mmdet.evaluation import CocoMetric
-
         pixels, boxes = self.arrays(split, side)
         device, shape = next(model.parameters()).device, pixels.shape[1:3]
-        metric = CocoMetric()
-        metric.dataset_meta = dict(classes=self.classes)
+        found = []
         for i in range(0, len(boxes), batch):
             images = normalized(as_tensor(pixels[i : i + batch]).to(device))
             samples = self.samples(len(images), shape, device)
-            for j, x in enumerate(model.predict(images, samples, rescale=False), i):
-                truth = [
-                    dict(bbox=box, bbox_label=label, ignore_flag=0)
-                    for *box, label in boxes[j]
-                ]
-                sample = dict(img_id=j, ori_shape=shape, instances=truth)
-                sample['pred_instances'] = dict(x.pred_instances.items())
-                metric.process({}, [sample])
-        with contextlib.redirect_stdout(io.StringIO()):
-            found = metric.evaluate(len(boxes))
-        # nothing is said of nothing
-        ap, ap50 = (found.get(f'coco/bbox_mAP{x}', 0.0) for x in ('', '_50'))
-        return dict(score=ap50, ap=ap, photos=len(boxes))
+            for sample in model.predict(images, samples, rescale=False):
+                of = sample.pred_instances.cpu()
+                columns = of.bboxes, of.labels[:, None], of.scores[:, None]
+                found.append(torch.cat(columns, 1).tolist())
+        return average_precision(boxes, found, len(self.classes))
+
+
+def average_precision(boxes, found, num_classes):
+    """COCO's AP at an IoU of 0.5, see :func:`by_photo`, and 'ap', over all IoUs."""
+    from pycocotools.cocoeval import COCOeval
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCOeval(*(as_coco(x, num_classes) for x in (boxes, found)), 'bbox')
+        coco.params.areaRng, coco.params.areaRngLbl = [[0, 1e10]], ['all']
+        coco.params.maxDets = [100]
+        coco.evaluate()
+        matches = coco.evalImgs  # of each class, all photos
+
+        def precisions(left_out):
+            coco.evalImgs = [
+                None if i % len(boxes) in left_out else x for i, x in enumerate(matches)
+            ]
+            coco.accumulate()
+            found = coco.eval['precision'].squeeze((3, 4))  # (IoUs, recalls, classes)
+            return found[..., (found > -1).all((0, 1))].mean((1, 2))
+
+        values = by_photo(lambda left_out: float(precisions(left_out)[0]), len(boxes))
+        return dict(values, ap=float(precisions([]).mean()))
+
+
+def as_coco(rows_of_photos, num_classes):
+    """Boxes (x1, y1, x2, y2, class), with a score if they are found, of each photo."""
+    from pycocotools.coco import COCO
+
+    coco, annotations = COCO(), []
+    for photo, rows in enumerate(rows_of_photos):
+        for left, top, right, bottom, label, *score in rows:
+            size = right - left, bottom - top
+            box = dict(bbox=[left, top, *size], area=size[0] * size[1], iscrowd=0)
+            box.update(id=len(annotations) + 1, image_id=photo, category_id=int(label))
+            annotations.append(dict(box, score=sum(score)))
+    ids = [[dict(id=i) for i in range(num)] for num in (len(rows_of_photos), num_classes)]
+    coco.dataset = dict(zip(('images', 'categories'), ids), annotations=annotations)
+    coco.createIndex()
+    return coco
+
+
+def by_photo(score, num):
+    """The score of a number of photos, and what each of them has to do with it.
+
+    Args:
+        score (Callable): From a list of photos that are left out.
+        num (int): Of the photos.
+
+    Returns:
+        dict: 'score', 'photos', their number, and 'values', (photos,), by the
+        jackknife: the score of photos that are drawn again is nearly the mean of theirs.
+    """
+    every = score([])
+    others = np.array([score([i]) if num > 1 else every for i in range(num)])
+    values = every + (num - 1) * (others.mean() - others)
+    return dict(score=every, photos=num, values=values.round(4).tolist())
 
 
 TASKS = {'imagenette': Classes, 'cifar10': Classes, 'bccd': Boxes, 'camvid': Pixels}
