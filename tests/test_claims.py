@@ -167,18 +167,18 @@ def test_values_of_photos_tell_what_draws_do(load):
     found = tasks.by_photo(lambda out: np.delete(xs, out).mean(), len(xs))
     assert found['values'] == pytest.approx(xs, abs=1e-4)
 
-    truth = random.uniform(0, 20, (25, 4, 5))
+    truth = random.uniform(0, 20, (50, 4, 5))
     truth[..., 2:4] += 20
-    truth[..., 4] = random.random((25, 4)) < 0.5
+    truth[..., 4] = random.random((50, 4)) < 0.5
     moved = truth + random.normal(0, 2, truth.shape) * [1, 1, 1, 1, 0]
-    scores = random.random((25, 4, 1))
+    scores = random.random((50, 4, 1))
     found = np.concatenate([moved, scores], -1)
     values = tasks.average_precision(truth, found, 2)['values']
     draws = []
-    for _ in range(80):
-        index = random.integers(0, 25, 25)
+    for _ in range(60):
+        index = random.integers(0, 50, 50)
         draws.append(tasks.average_precision(truth[index], found[index], 2)['score'])
-    assert np.std(values) / 5 == pytest.approx(np.std(draws), rel=0.3)
+    assert np.std(values) / 50**0.5 == pytest.approx(np.std(draws), rel=0.3)
 
 
 @pytest.mark.parametrize('kind', ['Boxes', 'Pixels'])
