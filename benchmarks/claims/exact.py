@@ -24,7 +24,7 @@ from mmlinattn import analysis
 from mmlinattn import functional as F
 from mmlinattn.functional.softmax_free.attention import soft_alpha
 from mmlinattn.functional.softmax_free.inverse import newton_filter
-from mmlinattn.models.attentions.landmarks import SAMPLERS, pool_map
+from mmlinattn.models.attentions.landmarks import pool_map
 from mmlinattn.registry import build_model
 from mmlinattn_tools.figures import HC_PROPORTION
 
@@ -352,47 +352,9 @@ def show_frequencies(numbers):
     ]
 
 
-def start():
-    """What softmax-free attention gives with the weights that training starts from."""
-    rows = []
-    for sampler, make in SAMPLERS.items():
-        for spread in (0.03, 0.1, 0.3, 1.0):
-            tokens = made_up_tokens(28, spread).float()
-            torch.manual_seed(0)
-            values = torch.randn(tokens.shape)
-            landmarks = make(tokens.size(-1), 4)(tokens, (28, 28)).detach()
-            out = F.softmax_free_attention(tokens, landmarks, values)
-            row = dict(
-                kernel=F.gaussian_kernel(landmarks, tokens).mean(),
-                gain=out.norm() / values.norm(),
-                varies=high(out).norm() / out.norm(),
-            )
-            row = {key: x.item() for key, x in row.items()}
-            rows.append(dict(sampler=sampler, spread=spread, **row))
-    return dict(rows=rows)
-
-
-def show_start(numbers):
-    columns = {
-        'sampler': '{sampler}',
-        'spread': '{spread}',
-        'mean of the kernel P': '{kernel:.2g}',
-        'norm of the output over that of the values': '{gain:.2g}',
-        'share that differs between tokens': '{varies:.2g}',
-    }
-    rows = [row for row in numbers['rows'] if row['spread'] == 0.3]
-    panels = []
-    for label, key in zip([*columns][2:], ('kernel', 'gain', 'varies')):
-        found = curves(numbers['rows'], '{sampler}', 'spread', key)
-        panels.append(log_panel('', "spread of a token's channels", label, found))
-    cells = [[form.format(**row) for form in columns.values()] for row in rows]
-    return ([*columns], cells), panels
-
-
 FINDINGS = [
     Finding(newton, show_newton),
     Finding(norms, show_norms),
     Finding(counts, show_counts),
     Finding(frequencies, show_frequencies),
-    Finding(start, show_start),
 ]

@@ -25,7 +25,7 @@ COLORS = {
 }
 # Products, as the paper has it, in place of eigenvalues.
 STEPS = 'flat SOFT++, printed steps'
-CHANGES = ('ridge 0.1', '4 landmarks', '64 landmarks')
+CHANGES = ('ridge 0.1', '4 landmarks', '36 landmarks')
 TIMED = (*FLAT, *(f'flat SOFT++ {x}' for x in CHANGES), 'flat no attention')
 SIDES = (32, 256)
 ROUNDS = 5

@@ -1,10 +1,13 @@
 """What is measured of trained classifiers besides their score: the same models with
-larger photos, and with another inverse than they are trained with; of ViTs, how alike
-tokens become from block to block."""
+larger photos, and with another inverse than they are trained with; maps that explain
+their decisions; of ViTs, how alike tokens become from block to block."""
 
+import contextlib
 import json
+import os
 
 import torch
+from torch.nn.functional import adaptive_avg_pool2d
 
 from mmlinattn.analysis import (
     attentions_of,
@@ -17,11 +20,12 @@ from mmlinattn.models import SoftmaxFreeAttention
 from mmlinattn.utils.files import whole_file
 
 from .models import NO_INVERSE, RIDGES, SIDE
-from .tasks import as_tensor
+from .tasks import as_tensor, normalized
 
 SIZES = (SIDE, 192, 256)
 # At larger sizes: those that the claim is about, and the controls.
 SIZED = ('SOFT++ bare', 'SOFT bare', 'Swin softmax', 'SOFT++ bare no attention')
+EXPLAINED = ('Swin softmax', 'Swin ELFATT', 'Swin no attention')
 PHOTOS, LOOKS = 500, 32
 
 
@@ -30,8 +34,8 @@ def looks_file(run, work_dir):
 
 
 def is_looked_at(run):
-    is_sized = run.data == 'imagenette' and run.name in SIZED
-    return run.split == 'train' and (is_sized or run.name.startswith('ViT'))
+    looked_at = run.data == 'imagenette' and run.name in SIZED + EXPLAINED
+    return run.split == 'train' and (looked_at or run.name.startswith('ViT'))
 
 
 def look(run, model, task, work_dir):
@@ -55,6 +59,8 @@ def look(run, model, task, work_dir):
             attention.solver, attention.ridge = 'cholesky', ridge
         label = f'tested with ridge {ridge:g}'
         found[label] = task.score(model, 'val', SIDE, limit=PHOTOS)
+    if run.name in EXPLAINED:
+        found['maps'] = explained(model, task, run.recipe['side'])
     for attention in attentions:
         attention.attend = lambda q, k, v, hw_shape: torch.zeros_like(v)
     if attentions:
@@ -99,4 +105,29 @@ def branches(model, task, side):
     model(as_tensor(pixels[:LOOKS]).to(next(model.parameters()).device))
     for handle in handles:
         handle.remove()
+    return found
+
+
+def explained(model, task, side):
+    """Score-CAM's maps of photos for their classes, of the input of the last block's
+    attention, (photos, tokens)."""
+    from pytorch_grad_cam import ScoreCAM
+    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+
+    def to_maps(tokens):
+        edge = int(tokens.size(1) ** 0.5)
+        shape.update(size=(edge, edge))
+        return tokens.mT.unflatten(-1, (edge, edge))
+
+    model.prepare, shape, found = lambda x: x, {}, []  # masks hide normalized pixels
+    layer = [*blocks_of(model).values()][-1].norm1
+    pixels, labels = task.arrays('val', side)
+    images = normalized(as_tensor(pixels[:LOOKS])).split(1)
+    with contextlib.redirect_stderr(open(os.devnull, 'w')):  # progress of each photo
+        for image, label in zip(images, labels):
+            with ScoreCAM(model, [layer], reshape_transform=to_maps) as cam:
+                whole = cam(image, [ClassifierOutputTarget(label)])
+            cells = adaptive_avg_pool2d(torch.from_numpy(whole), shape['size'])
+            found.append(cells.flatten().double().numpy().round(2).tolist())
+    model.prepare = normalized
     return found

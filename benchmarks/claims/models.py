@@ -7,7 +7,7 @@ At 112 pixels, softmax-free stages have 784 and 196 tokens and 49 landmarks; at 
 
 import torch
 
-from mmlinattn.models.attentions.softmax_free import SoftmaxFreeAttention
+from mmlinattn.models import SoftmaxAttention, SoftmaxFreeAttention, VisionTransformer
 from mmlinattn.registry import MODELS
 
 SIDE = 112
@@ -17,12 +17,35 @@ RIDGES = (0.001, 0.1, 1.0)
 NO_INVERSE = 100.0
 
 
-@MODELS.register_module()
-class NoSoftmaxFreeAttention(SoftmaxFreeAttention):
-    """A control: what is left of softmax-free attention, its local filters."""
+class NoAttention:
+    """A control: what is left of an attention are its local filters."""
 
     def attend(self, q, k, v, hw_shape):
         return torch.zeros_like(v)
+
+
+@MODELS.register_module()
+class NoSoftmaxFreeAttention(NoAttention, SoftmaxFreeAttention):
+    """What is left of SOFT++'s attention."""
+
+
+@MODELS.register_module()
+class NoSoftmaxAttention(NoAttention, SoftmaxAttention):
+    """What is left of softmax attention."""
+
+
+@MODELS.register_module()
+class FlatTransformer(VisionTransformer):
+    """A ViT whose positions start as waves, with which it learns much faster."""
+
+    def __init__(self, **options):
+        from mmpretrain.models.utils import build_2d_sincos_position_embedding
+
+        super().__init__(**options)
+        table = self.pos_embed.table
+        side = self.pos_embed.hw_shape[0]
+        waves = build_2d_sincos_position_embedding(side, table.size(-1), 100)
+        table.data.copy_(waves)
 
 
 def soft(type='SOFTPlusPlus', **options):
@@ -75,12 +98,14 @@ def flat(type='SoftmaxFreeAttention', **options):
     if type == 'SoftmaxFreeAttention':
         options = dict(FREE, **options)
     attention = dict(type=type, **options)
-    return vit(6, attention=attention, with_cls_token=False, out_type='featmap')
+    options = dict(attention=attention, with_cls_token=False, out_type='featmap')
+    return dict(vit(6, block=dict(ffn_ratio=1), **options), type='FlatTransformer')
 
 
 SOFTMAX = dict(type='SoftmaxAttention')
 ELFATT = dict(type='ELFATT', block_size=49)
 EFFICIENT = dict(type='EfficientAttention')
+NONE = dict(type='NoSoftmaxAttention')
 
 
 def no_attention(kernels=(9, 5), sampler='conv'):
@@ -100,16 +125,9 @@ BACKBONES = {
     'SOFT bare': soft('SOFT', **BARE),
     'Swin softmax': swin(SOFTMAX),
     'Swin ELFATT': swin(ELFATT, SOFTMAX, ELFATT),
+    'Swin efficient': swin(EFFICIENT, SOFTMAX, EFFICIENT),
     'SOFT++': soft(),
     'SOFT++ no attention': no_attention(),
-}
-# These have SOFT++ bare's rate.
-LIKE_BARE = {
-    'SOFT++ bare no attention': no_attention((0, 0), 'pool'),
-    **{
-        f'SOFT++ bare ridge {ridge:g}': soft(solver='cholesky', ridge=ridge, **BARE)
-        for ridge in (0.1, NO_INVERSE)
-    },
 }
 FLAT = {
     'flat SOFT++': flat(),
@@ -117,14 +135,24 @@ FLAT = {
     'flat ELFATT': flat(**dict(ELFATT, block_size=16)),
     'flat efficient': flat(**EFFICIENT),
 }
-# These have flat SOFT++'s rate.
-LIKE_FLAT = {
-    'flat no attention': flat(type='NoSoftmaxFreeAttention', **FREE),
-    **{
-        f'flat SOFT++ ridge {ridge:g}': flat(solver='cholesky', ridge=ridge)
-        for ridge in (*RIDGES, NO_INVERSE)
+# These have the rate of another one.
+LIKE = {
+    'SOFT++ bare': {
+        'SOFT++ bare no attention': no_attention((0, 0), 'pool'),
+        **{
+            f'SOFT++ bare ridge {ridge:g}': soft(solver='cholesky', ridge=ridge, **BARE)
+            for ridge in (0.1, NO_INVERSE)
+        },
     },
-    **{f'flat SOFT++ {num} landmarks': flat(num_landmarks=num) for num in (4, 64)},
-    **{f'flat SOFT++ {x}': flat(sampler=x) for x in ('conv', 'random', 'biased')},
+    'Swin softmax': {'Swin no attention': swin(NONE)},
+    'flat SOFT++': {
+        'flat no attention': flat(type='NoSoftmaxFreeAttention', **FREE),
+        **{
+            f'flat SOFT++ ridge {ridge:g}': flat(solver='cholesky', ridge=ridge)
+            for ridge in (*RIDGES, NO_INVERSE)
+        },
+        **{f'flat SOFT++ {num} landmarks': flat(num_landmarks=num) for num in (4, 36)},
+        **{f'flat SOFT++ {x}': flat(sampler=x) for x in ('conv', 'random', 'biased')},
+    },
 }
 VITS = {f'ViT {depth} layers': vit(depth) for depth in (12, 24)}

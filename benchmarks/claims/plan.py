@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any, NamedTuple, Optional
 
 from .looks import looks_file
-from .models import BACKBONES, FLAT, LIKE_BARE, LIKE_FLAT, SIDE, VITS
+from .models import BACKBONES, FLAT, LIKE, SIDE, VITS
 from .training import Run
 
 # That of the papers' ImageNet trainings (AdamW, cosine, warm-up, weight decay 0.05)
@@ -59,20 +59,18 @@ class Model(NamedTuple):
 
 MODELS = {
     **{name: Model(x, name) for name, x in {**BACKBONES, **VITS, **FLAT}.items()},
-    **{name: Model(x, 'SOFT++ bare') for name, x in LIKE_BARE.items()},
-    **{name: Model(x, 'flat SOFT++') for name, x in LIKE_FLAT.items()},
+    **{name: Model(x, like) for like, of in LIKE.items() for name, x in of.items()},
 }
-INVERSES = ('SOFT++ bare', *LIKE_BARE)
+INVERSES = ('SOFT++ bare', *LIKE['SOFT++ bare'])
 DENSE_MODELS = (*INVERSES[:3], 'SOFT bare', 'Swin softmax', 'Swin ELFATT')
 # Groups of models by data, the most telling first.
 ORDER = (
-    ('cifar10', ('flat SOFT++', *LIKE_FLAT)),
-    ('imagenette', INVERSES),
-    ('cifar10', tuple(VITS)),
-    ('imagenette', ('SOFT bare', 'Swin softmax', 'Swin ELFATT')),
+    ('imagenette', (*INVERSES, 'SOFT bare', 'Swin softmax', 'Swin ELFATT')),
+    ('cifar10', ('flat SOFT++', *[*LIKE['flat SOFT++']][:5])),
     ('bccd', DENSE_MODELS),
     ('camvid', DENSE_MODELS),
-    ('cifar10', tuple(FLAT)[1:]),
+    ('cifar10', (*[*FLAT][1:], *[*LIKE['flat SOFT++']][5:], *VITS)),
+    ('imagenette', ('Swin no attention', 'Swin efficient')),
     ('imagenette', ('SOFT++', 'SOFT++ no attention')),
 )
 

@@ -78,15 +78,30 @@ def outcomes(runs):
     """Of all models, as :func:`judge` takes them; 'SOFT at 192' is one of its own."""
     right: dict[str, dict[str, dict[int, np.ndarray]]] = {}
     for data, models in runs['models'].items():
-        of_data = right.setdefault(data, {})
+        of_data, maps = right.setdefault(data, {}), {}
         for name, model in models.items():
             for seed, x in model['seeds'].items():
                 of_data.setdefault(name, {})[int(seed)] = outcome(x)
             for seed, looks in model.get('looks', {}).items():
                 for label, x in looks.items():
+                    if label == 'maps':
+                        maps.setdefault(name, []).append(np.array(x))
+                        continue
                     of_label = of_data.setdefault(f'{name} {label}', {})
                     of_label[int(seed)] = outcome(x)
+        softmax = maps.pop('Swin softmax', [])
+        # of other seeds for softmax itself
+        maps['Swin softmax'] = softmax[1:] + softmax[:1]
+        for name, of_model in maps.items():
+            pairs = zip(of_model, softmax)
+            of_data[f'{name} maps'] = dict(enumerate(alike(*x) for x in pairs))
     return right
+
+
+def alike(a, b):
+    """Correlations of the maps of two models, (photos,)."""
+    a, b = (x - x.mean(1, keepdims=True) for x in (a, b))
+    return (a * b).sum(1) / np.sqrt((a * a).sum(1) * (b * b).sum(1))
 
 
 def outcome(seed):

@@ -40,6 +40,8 @@ class Classifier(nn.Module):
     """A backbone, from its config, and a linear layer on its mean features or class
     token."""
 
+    prepare = staticmethod(normalized)
+
     def __init__(self, backbone, num_classes):
         super().__init__()
         self.backbone = initialized(build_model(backbone))
@@ -49,7 +51,7 @@ class Classifier(nn.Module):
 
     def forward(self, images):
         """(B, 3, H, W), 0 to 255, to (B, classes)."""
-        out = self.backbone(normalized(images))[-1]
+        out = self.backbone(self.prepare(images))[-1]
         return self.head(out.mean((2, 3)) if out.dim() == 4 else out)
 
 

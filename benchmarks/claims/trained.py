@@ -56,6 +56,8 @@ CLAIMS = dict(
         less(FLAT, 'flat no attention', data='cifar10', gate=0),
         *(less(BARE, NONE, data=data, gate=0) for data in ('imagenette', *DENSE_DATA)),
         less('SOFT++', 'SOFT++ no attention', gate=0),
+        less('Swin softmax', 'Swin no attention', gate=0),
+        less('flat softmax', 'flat no attention', data='cifar10', gate=0),
     ],
     inverse=[
         *(ridged(ridge, 'cifar10') for ridge in (*RIDGES, NO_INVERSE)),
@@ -74,7 +76,7 @@ CLAIMS = dict(
     landmarks=[
         *(
             equal(f'{FLAT} {num} landmarks', FLAT, data='cifar10', paired=True)
-            for num in (4, 64)
+            for num in (4, 36)
         ),
         *(
             less(f'{FLAT} conv', other, data='cifar10', gate=0)
@@ -92,10 +94,15 @@ CLAIMS = dict(
     ],
     backbones=[
         equal('Swin ELFATT', 'Swin softmax'),
+        less('Swin ELFATT', 'Swin efficient'),
         equal('flat ELFATT', 'flat softmax', data='cifar10'),
         less('flat ELFATT', 'flat efficient', data='cifar10'),
         *(equal('Swin ELFATT', 'Swin softmax', data=data) for data in DENSE_DATA),
         *(less(BARE, 'Swin softmax', data=data) for data in DENSE_DATA),
+        *(
+            less(f'{name} maps', 'Swin softmax maps', margin=-0.1, gate=0)
+            for name in ('Swin ELFATT', 'Swin no attention')
+        ),
     ],
     oversmoothing=[
         *(
