@@ -161,7 +161,7 @@ def test_pixels(load, boxes, tmp_path):
 
 
 def test_values_of_photos_tell_what_draws_do(load):
-    """Of a mean they are exact, and of AP they have the spread of photos drawn again."""
+    """Of a mean they are exact, of AP they have the spread of photos drawn again."""
     tasks, random = load('tasks'), np.random.default_rng(0)
     xs = random.random(20)
     found = tasks.by_photo(lambda out: np.delete(xs, out).mean(), len(xs))

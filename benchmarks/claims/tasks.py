@@ -260,7 +260,9 @@ def as_coco(rows_of_photos, num_classes):
             box = dict(bbox=[left, top, *size], area=size[0] * size[1], iscrowd=0)
             box.update(id=len(annotations) + 1, image_id=photo, category_id=int(label))
             annotations.append(dict(box, score=sum(score)))
-    ids = [[dict(id=i) for i in range(num)] for num in (len(rows_of_photos), num_classes)]
+    ids = [
+        [dict(id=i) for i in range(num)] for num in (len(rows_of_photos), num_classes)
+    ]
     coco.dataset = dict(zip(('images', 'categories'), ids), annotations=annotations)
     coco.createIndex()
     return coco
@@ -275,7 +277,7 @@ def by_photo(score, num):
 
     Returns:
         dict: 'score', 'photos', their number, and 'values', (photos,), by the
-        jackknife: the score of photos that are drawn again is nearly the mean of theirs.
+        jackknife: of photos that are drawn again, the score is nearly their mean.
     """
     every = score([])
     others = np.array([score([i]) if num > 1 else every for i in range(num)])
