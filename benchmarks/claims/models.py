@@ -35,17 +35,12 @@ class NoSoftmaxAttention(NoAttention, SoftmaxAttention):
 
 
 @MODELS.register_module()
-class FlatTransformer(VisionTransformer):
-    """A ViT whose positions start as waves, with which it learns much faster."""
+class PatchBag(VisionTransformer):
+    """A ViT without positions: but for its attention, a bag of patches."""
 
     def __init__(self, **options):
-        from mmpretrain.models.utils import build_2d_sincos_position_embedding
-
         super().__init__(**options)
-        table = self.pos_embed.table
-        side = self.pos_embed.hw_shape[0]
-        waves = build_2d_sincos_position_embedding(side, table.size(-1), 100)
-        table.data.copy_(waves)
+        self.pos_embed = None
 
 
 def soft(type='SOFTPlusPlus', **options):
@@ -93,13 +88,13 @@ FREE = dict(sampling_ratio=2, sampler='pool', kernel_size=0, attn_norm=True)
 
 
 def flat(type='SoftmaxFreeAttention', **options):
-    """Config of a ViT of six layers without a class token: but for its attention, of 64
-    tokens and with SOFT++ 16 landmarks, it knows each patch alone."""
+    """Config of a ViT of six layers without class token and positions, of 64 tokens and
+    with SOFT++ 16 landmarks."""
     if type == 'SoftmaxFreeAttention':
         options = dict(FREE, **options)
     attention = dict(type=type, **options)
     options = dict(attention=attention, with_cls_token=False, out_type='featmap')
-    return dict(vit(6, block=dict(ffn_ratio=1), **options), type='FlatTransformer')
+    return dict(vit(6, block=dict(ffn_ratio=1), **options), type='PatchBag')
 
 
 SOFTMAX = dict(type='SoftmaxAttention')
@@ -132,7 +127,7 @@ BACKBONES = {
 FLAT = {
     'flat SOFT++': flat(),
     'flat softmax': flat(**SOFTMAX),
-    'flat ELFATT': flat(**dict(ELFATT, block_size=16)),
+    'flat ELFATT': flat(**dict(ELFATT, block_size=16, lepe=False)),
     'flat efficient': flat(**EFFICIENT),
 }
 # These have the rate of another one.
