@@ -343,7 +343,9 @@ def test_depths_are_those_of_the_tokens(load, folder, tmp_path):
 
 
 def test_the_control_has_no_attention(load):
-    attention = load('models').NoSoftmaxFreeAttention(8, 2)
+    load('models')
+    cfg = dict(type='NoSoftmaxFreeAttention')
+    attention = build_model(cfg, embed_dims=8, num_heads=2)
     q, k, v = torch.rand(3, 1, 4, 8)
     assert not attention.attend(q, k, v, (2, 2)).any()
     # a flat model without it knows each patch alone

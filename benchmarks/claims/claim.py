@@ -1,11 +1,11 @@
 """Parts of claims, and the rule by which they are judged.
 
 A part compares the scores of two models, over some seeds each: shares of held-back
-photos that are classified right, COCO's AP at an IoU of 0.5, or mean IoUs. Seeds, and
-photos that are classified, are drawn again, with replacement, 20,000 times. All seeds
-see the same photos, so these are drawn for both models at once, and seeds for each of
-them, or for both at once where they start from the same weights. As few seeds vary less
-than many, their distance to the mean is stretched by the root of n / (n - 1).
+photos that are classified right, COCO's AP at an IoU of 0.5, or mean IoUs. Seeds and
+photos are drawn again, with replacement, 20,000 times. All seeds see the same photos,
+so these are drawn for both models at once, and seeds for each of them, or for both at
+once where they start from the same weights. As few seeds vary less than many, their
+distance to the mean is stretched by the root of n / (n - 1).
 
 A part that claims a difference holds where the effect exceeds a margin; a part that
 claims equality, where the effect is within plus and minus the margin. It is supported
@@ -14,7 +14,6 @@ Holm's correction over all parts of the page; inconclusive otherwise; and not te
 where a model has not learned, or has a single seed.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple, Optional
 
 import numpy as np
@@ -28,23 +27,11 @@ DRAWS, CHUNK = 20_000, 1000
 # Of a normal distribution: an effect so large is seen at 5 % four times of five.
 SEEN = 1.645 + 0.842
 
-# By data, model and seed: whether a photo is classified right, (N,), or a score, (1,).
-Right = dict[str, dict[str, dict[int, np.ndarray]]]
-
 
 class Part(NamedTuple):
-    """One comparison of a claim.
-
-    Attributes:
-        text (str): What is claimed of the score of the first model less that of the
-            other.
-        models (tuple[str, str]): The two.
-        margin (float): What the effect must exceed, or must not.
-        equal (bool): Whether equality is claimed.
-        paired (bool): Whether seeds of both start from the same weights.
-        gate (float): Least score of each model that has learned.
-        data (str): On which data.
-    """
+    """One comparison of a claim: the score of the first of two models less that of the
+    other exceeds the margin, or is within it if they are ``equal``. Seeds of ``paired``
+    models start from the same weights; models below ``gate`` have not learned."""
 
     text: str
     models: tuple[str, str]
@@ -68,12 +55,12 @@ class Verdict(NamedTuple):
     seeds: tuple[int, int] = (0, 0)
 
 
-def judge(parts: Sequence[Part], right: Right) -> list[Verdict]:
+def judge(parts, right):
     """Applies the rule to all parts of a page.
 
     Args:
         parts (Sequence[Part]): The parts.
-        right (dict): Of every model that is trained.
+        right (dict): By data, model and seed, the photos' parts of the score, (N,).
 
     Returns:
         list[Verdict]: In the same order.
@@ -85,23 +72,22 @@ def judge(parts: Sequence[Part], right: Right) -> list[Verdict]:
         if part.paired:
             both = sorted(seeds[0].keys() & seeds[1].keys())
             seeds = [{seed: x[seed] for seed in both} for x in seeds]
+        scores = [np.mean([*x.values()]) if x else 0 for x in seeds]
         if min(map(len, seeds)) < 2:
-            verdicts.append(found._replace(reason='fewer than two seeds'))
-            continue
-        scores = [np.mean(list(x.values())) for x in seeds]
-        if min(scores) < part.gate:
+            found = found._replace(reason='fewer than two seeds')
+        elif min(scores) < part.gate:
             name = part.models[int(np.argmin(scores))]
             reason = f'{name} has {min(scores):.3f}, below {part.gate:g}'
-            verdicts.append(found._replace(reason=reason))
-            continue
-        draws = resampled(*(np.stack(list(x.values())) for x in seeds), part.paired)
-        found = found._replace(
-            verdict=INCONCLUSIVE,
-            effect=float(scores[0] - scores[1]),
-            interval=tuple(np.quantile(draws, [LEVEL, 1 - LEVEL]).tolist()),
-            seen=SEEN * float(draws.std()),
-        )
-        chances[i] = opposites(part, draws)
+            found = found._replace(reason=reason)
+        else:
+            draws = resampled(*(np.stack([*x.values()]) for x in seeds), part.paired)
+            found = found._replace(
+                verdict=INCONCLUSIVE,
+                effect=float(scores[0] - scores[1]),
+                interval=tuple(np.quantile(draws, [LEVEL, 1 - LEVEL]).tolist()),
+                seen=SEEN * float(draws.std()),
+            )
+            chances[i] = opposites(part, draws)
         verdicts.append(found)
     # Holm: the surest part first, each with what the parts before it leave
     order = sorted(chances, key=lambda i: min(chances[i]))
@@ -113,7 +99,7 @@ def judge(parts: Sequence[Part], right: Right) -> list[Verdict]:
     return verdicts
 
 
-def opposites(part: Part, draws: np.ndarray) -> tuple[float, float]:
+def opposites(part, draws):
     """Shares of the draws that speak against the part, and for it."""
     margin = part.margin
     if part.equal:
@@ -125,17 +111,9 @@ def opposites(part: Part, draws: np.ndarray) -> tuple[float, float]:
     return max(float(against), 1 / DRAWS), max(float(holds), 1 / DRAWS)
 
 
-def resampled(a: np.ndarray, b: np.ndarray, paired: bool = False) -> np.ndarray:
-    """Effects of seeds and photos that are drawn again.
-
-    Args:
-        a (np.ndarray): Of the first model, (seeds, N).
-        b (np.ndarray): Of the other.
-        paired (bool): Draws the same seeds of both.
-
-    Returns:
-        np.ndarray: (DRAWS,).
-    """
+def resampled(a, b, paired=False):
+    """Effects (DRAWS,) of seeds and photos of two models, (seeds, N) each, that are
+    drawn again, of ``paired`` models the same seeds."""
     random = np.random.default_rng(0)
     # photos of which all seeds say the same are drawn together
     patterns, counts = np.unique(np.concatenate([a, b]), axis=1, return_counts=True)
@@ -149,14 +127,14 @@ def resampled(a: np.ndarray, b: np.ndarray, paired: bool = False) -> np.ndarray:
     return np.concatenate(found)
 
 
-def weights(random: np.random.Generator, counts: np.ndarray) -> np.ndarray:
+def weights(random, counts):
     """How often things of each kind are drawn, of which there are so many, as shares,
     (CHUNK, kinds)."""
     num = counts.sum()
     return (random.multinomial(num, counts / num, CHUNK) / num).astype(np.float32)
 
 
-def stretched(right: np.ndarray) -> np.ndarray:
+def stretched(right):
     """Seeds further from their mean, see the rule above."""
     mean, num = right.mean(0), len(right)
     return mean + (right - mean) * np.float32((num / (num - 1)) ** 0.5)

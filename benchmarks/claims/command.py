@@ -94,7 +94,6 @@ def numbers_file(out, finding):
 
 
 def measure(args):
-    """Measures and draws the exact findings."""
     for finding in FINDINGS:
         numbers = json.loads(json.dumps(finding.measure()))
         file = numbers_file(args.out, finding)
@@ -143,18 +142,14 @@ def export_all(plan, args):
 
 
 def write_page(plan, args):
-    found = []
-    for finding in FINDINGS:
-        file = numbers_file(args.out, finding)
-        if file.is_file():
-            found.append((finding, json.loads(file.read_text('utf-8'))))
-    runs = plan.record(args.seeds)
-    folder = args.out / 'claims'
+    def numbers(file):
+        return json.loads(file.read_text('utf-8')) if file.is_file() else {}
+
+    found = [(x, numbers(numbers_file(args.out, x))) for x in FINDINGS]
+    runs, folder = plan.record(args.seeds), args.out / 'claims'
     write_json(folder / 'runs.json', runs, depth=4)
-    file = folder / 'times.json'
-    times = json.loads(file.read_text('utf-8')) if file.is_file() else {}
     verdicts = judged(runs)
-    draw(runs, verdicts, times, folder, args.format)
+    draw(runs, verdicts, numbers(folder / 'times.json'), folder, args.format)
     text = page(PAGE.read_text('utf-8'), found, verdicts)
     (args.out / PAGE.name).write_text(text, 'utf-8')
     print(f'written: {args.out / PAGE.name}')

@@ -16,16 +16,8 @@ HELD_BACK = 10  # of the training photos, every tenth tunes the rates
 
 
 class Photos:
-    """A folder as :class:`OwnData` takes it for the task ``kind`` of a subclass.
-
-    Args:
-        folder (Path): The folder.
-        work_dir (Path): Where arrays are kept.
-        ignore (Sequence[int]): Ids in label maps of what has no label.
-
-    Raises:
-        FileNotFoundError: If there is no such folder.
-    """
+    """A folder as :class:`OwnData` takes it for the task ``kind`` of a subclass, arrays
+    of it in ``work_dir``, and ids in label maps of what has no label."""
 
     kind: str
 
@@ -52,12 +44,10 @@ class Photos:
 
     @property
     def classes(self):
-        """Their names."""
         return self.kept('classes.json', lambda: list(self.source.classes))
 
     def arrays(self, split, side):
-        """Photos of a split and their labels, in an order that does not depend on
-        classes.
+        """Photos and labels, in an order that does not depend on classes.
 
         Args:
             split (str): 'train' or 'val', or the parts of 'train' that tune the rates,
@@ -66,8 +56,8 @@ class Photos:
                 middle of the photo.
 
         Returns:
-            tuple: (N, H, W, 3) uint8, and labels: (N,) classes, (N, H, W) label maps,
-            or a list of boxes (x1, y1, x2, y2, class) for each photo.
+            tuple: (N, H, W, 3) uint8, and (N,) classes, (N, H, W) label maps, or of
+            each photo a list of boxes (x1, y1, x2, y2, class).
         """
         if split in ('tune', 'check'):
             found = self.arrays('train', side)
@@ -121,12 +111,10 @@ class Photos:
                         np.save(file, content)
                     else:
                         file.write(json.dumps(content).encode())
-            is_array = path.suffix == '.npy'
-            self.held[name] = (
-                np.load(path, mmap_mode='r')
-                if is_array
-                else json.loads(path.read_text('utf-8'))
-            )
+            if path.suffix == '.npy':
+                self.held[name] = np.load(path, mmap_mode='r')
+            else:
+                self.held[name] = json.loads(path.read_text('utf-8'))
         return self.held[name]
 
 
@@ -141,18 +129,8 @@ def fitted(photo, size):
 
 
 def random_crops(pixels, side, area, generator):
-    """Random resized crops, flipped half of the time.
-
-    Args:
-        pixels (np.ndarray): (B, S, S, 3) uint8.
-        side (int): Pixels of what is returned.
-        area (Sequence[float]): Least and largest share of the image that is in a crop;
-            its sides differ by at most a third.
-        generator (torch.Generator): Of all that is random.
-
-    Returns:
-        Tensor: (B, 3, side, side), 0 to 255.
-    """
+    """Random resized crops (B, 3, side, side) of images (B, S, S, 3), half of them
+    flipped, of shares of the image from ``area``; sides differ by at most a third."""
     images = torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2).float()
     num = len(images)
 

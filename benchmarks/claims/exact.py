@@ -1,10 +1,5 @@
 r"""What follows from the equations: findings without training, from numbers of float64.
 
-Tokens are those of a made-up image, a sum of waves whose strength falls with their
-frequency: a larger map samples the same image more finely. ``spread`` is the standard
-deviation of each of a token's 32 channels: at 0.1 all tokens are alike for the Gaussian
-kernel, at 0.5 only neighbors are.
-
 Legend: h heads, N tokens, m landmarks, d channels of a head, A the landmarks' matrix,
 P that of landmarks and tokens; for frequencies, A is any attention's matrix.
 """
@@ -12,6 +7,7 @@ P that of landmarks and tokens; for frequencies, A is any attention's matrix.
 import math
 import time
 from functools import partial
+from itertools import product
 from typing import Callable, NamedTuple
 
 import torch
@@ -28,7 +24,8 @@ from mmlinattn.models.attentions.landmarks import pool_map
 from mmlinattn.registry import build_model
 from mmlinattn_tools.figures import HC_PROPORTION
 
-SPREADS = {'alike': 0.1, 'spread': 0.5}
+SPREADS = {'alike': 0.1, 'spread': 0.5}  # for the kernel all tokens, or neighbors
+NOISE = 'noise', 0.3
 STEPS = 20
 NEWTON, EXACT, RIDGE = 'Newton, 20 steps', 'exact', 'ridge 0.1'
 CHANNELS, HEADS, LAYERS, MAP = 64, 2, 12, 14
@@ -37,14 +34,11 @@ log_panel = partial(Panel, xscale='log', yscale='log')
 
 class Finding(NamedTuple):
     """What ``measure`` returns, numbers that JSON can hold, and what ``show`` makes of
-    them: a table (titles, rows), and panels. Files have the name of ``measure``."""
+    them: a table (titles, rows), and panels. Files have its name."""
 
+    name: str
     measure: Callable
     show: Callable
-
-    @property
-    def name(self):
-        return self.measure.__name__
 
 
 def curves(rows, name, x, y):
@@ -69,7 +63,9 @@ def growth(titles, panels):
 
 
 def made_up_tokens(side, spread, dims=32, seed=0):
-    """Tokens of a map with a side, (1, 1, N, d) in float64."""
+    """Tokens (1, 1, N, d) of a map with a side, float64: a sum of waves whose strength
+    falls with their frequency, which a larger map samples more finely. ``spread`` is
+    the standard deviation of each channel."""
     generator = torch.Generator().manual_seed(seed)
     draw = partial(torch.rand, generator=generator, dtype=torch.float64)
     num = 64
@@ -86,12 +82,8 @@ def made_up_tokens(side, spread, dims=32, seed=0):
 
 
 def inverses(a, soft=False):
-    """What the eigenvalues of A (m, m) become, by the way of inversion.
-
-    Returns:
-        tuple: Eigenvalues (m,), eigenvectors (m, m), a dict of (m,), and the step size,
-        SOFT's with ``soft``, when A has SOFT's ridge, too.
-    """
+    """Eigenvalues (m,) and vectors of A (m, m), what eigenvalues become by the way of
+    inversion, and the step size; with ``soft``, A's ridge and the step are SOFT's."""
     degree, alpha = a.sum(-1, keepdim=True), F.newton_alpha(a)
     if soft:
         a = a + 0.01 * torch.eye(len(a)).to(a)
@@ -111,25 +103,24 @@ def inverses(a, soft=False):
 def newton():
     """Newton's steps as a filter: residuals, errors of the inverse, cut-offs."""
     rows = []
-    for kind, spread in {**SPREADS, 'noise': None}.items():
-        for side in (4, 7, 14, 28):
-            generator = torch.Generator().manual_seed(side)
-            q = 0.3 * torch.randn(side**2, 32, generator=generator).double()
-            if spread is not None:  # the control has no image, and nothing is learned
-                q = made_up_tokens(side, spread)[0, 0]
-            eigenvalues, _, found, alpha = inverses(F.gaussian_kernel(q))
-            cutoff = analysis.newton_cutoff(alpha, STEPS)
-            exact, steps = found[EXACT], found[NEWTON]
-            row = dict(
-                residual=analysis.newton_residuals(eigenvalues, alpha, STEPS)[-1],
-                error=(steps - exact).abs().max() / exact.max(),
-                cutoff=cutoff,
-                kept=(eigenvalues > cutoff).double().mean(),
-                newton=steps.max(),
-                exact=exact.max(),
-            )
-            row = {key: x.item() for key, x in row.items()}
-            rows.append(dict(tokens=kind, landmarks=side**2, **row))
+    for (kind, spread), side in product([*SPREADS.items(), NOISE], (4, 7, 14, 28)):
+        generator = torch.Generator().manual_seed(side)
+        q = spread * torch.randn(side**2, 32, generator=generator).double()
+        if kind in SPREADS:  # the control has no image, and nothing is learned
+            q = made_up_tokens(side, spread)[0, 0]
+        eigenvalues, _, found, alpha = inverses(F.gaussian_kernel(q))
+        cutoff = analysis.newton_cutoff(alpha, STEPS)
+        exact, steps = found[EXACT], found[NEWTON]
+        row = dict(
+            residual=analysis.newton_residuals(eigenvalues, alpha, STEPS)[-1],
+            error=(steps - exact).abs().max() / exact.max(),
+            cutoff=cutoff,
+            kept=(eigenvalues > cutoff).double().mean(),
+            newton=steps.max(),
+            exact=exact.max(),
+        )
+        row = {key: x.item() for key, x in row.items()}
+        rows.append(dict(row, tokens=kind, landmarks=side**2))
     grid = torch.logspace(-6, 0, 61, dtype=torch.float64)  # over the largest
     filters = {f'Newton, {t} steps': newton_filter(grid, 1.0, t) for t in (10, 20, 30)}
     filters.update({f'ridge {x:g} ‖A‖': 1 / (grid + x) for x in (1e-3, 1e-2)})
@@ -178,14 +169,13 @@ def spectral_norms(q, landmarks):
 def norms():
     """The norm of the attention matrix against the number of tokens."""
     rows = []
-    for kind, spread in SPREADS.items():
-        for side in (16, 24, 32, 40):
-            q = made_up_tokens(side, spread)
-            for sampled, cells in (('ratio 4', side // 4), ('m = 64', 8)):
-                landmarks = pool_map(q, (side, side), cells)
-                row = dict(tokens=kind, landmarks=sampled, N=side**2)
-                for name, norm in spectral_norms(q[0, 0], landmarks[0, 0]).items():
-                    rows.append(dict(row, attention=name, norm=norm))
+    for (kind, spread), side in product(SPREADS.items(), (16, 24, 32, 40)):
+        q = made_up_tokens(side, spread)
+        for sampled, cells in (('ratio 4', side // 4), ('m = 64', 8)):
+            landmarks = pool_map(q, (side, side), cells)
+            row = dict(tokens=kind, landmarks=sampled, N=side**2)
+            for name, norm in spectral_norms(q[0, 0], landmarks[0, 0]).items():
+                rows.append(dict(row, attention=name, norm=norm))
     return dict(rows=rows)
 
 
@@ -236,11 +226,11 @@ def counts():
 def show_counts(numbers):
     told = 'SOFT++, m = 49, newton', 'SOFT++, ratio', 'softmax', 'efficient', 'ELFATT'
     rows = [row for row in numbers['rows'] if row['attention'].startswith(told)]
-    panels = []
-    labels = ('', 'multiplications, $10^6$'), (numbers['machine'], 'CPU time, ms')
-    for key, (title, label) in zip(('millions', 'ms'), labels):
-        found = curves(rows, '{attention}', 'N', key)
-        panels.append(log_panel(title, 'tokens $N$', label, found))
+    counted, timed = (curves(rows, '{attention}', 'N', x) for x in ('millions', 'ms'))
+    panels = [
+        log_panel('', 'tokens $N$', 'multiplications, $10^6$', counted),
+        log_panel(numbers['machine'], 'tokens $N$', 'CPU time, ms', timed),
+    ]
     titles = ['attention', 'N = 784, millions', 'N = 12,544', 'exponent']
     titles += ['N = 784, ms', 'N = 12,544', 'exponent']
     return growth(titles, panels), panels
@@ -272,9 +262,8 @@ def matrices(seed=0):
         omegas = torch.tensor(HEADS * [omega])
         scaled = F.attn_scale(softmax[None], identity[None], omegas)
         found[f'AttnScale ω = {omega}'] = scaled[0]
-    one = torch.tensor(1)
-    found['FeatScale t = 1'] = F.feat_scale(softmax, 0 * one, one)
-    found['control: s = t = 1'] = F.feat_scale(softmax, one, one)
+    for s, name in enumerate(('FeatScale t = 1', 'control: s = t = 1')):
+        found[name] = F.feat_scale(softmax, torch.tensor(s), torch.tensor(1))
     q, k = (x[0].unflatten(-1, (HEADS, -1)).transpose(0, 1) for x in (q, k))
     return found, q @ k.mT / (CHANNELS // HEADS) ** 0.5
 
@@ -325,8 +314,7 @@ def frequencies():
 
 def show_frequencies(numbers):
     told = 'softmax', 'efficient', 'ELFATT', 'MLLA', 'SOFT', 'control'
-    rows, scaled, xs = [], [], [*range(LAYERS + 1)]
-    normed, others = {}, {}
+    rows, scaled, xs, normed, others = [], [], [*range(LAYERS + 1)], {}, {}
     for row in numbers['rows']:
         name, left, rate = row['attention'], row['left'], max(row['rates'])
         if ' = ' not in name:
@@ -353,8 +341,8 @@ def show_frequencies(numbers):
 
 
 FINDINGS = [
-    Finding(newton, show_newton),
-    Finding(norms, show_norms),
-    Finding(counts, show_counts),
-    Finding(frequencies, show_frequencies),
+    Finding('newton', newton, show_newton),
+    Finding('norms', norms, show_norms),
+    Finding('counts', counts, show_counts),
+    Finding('frequencies', frequencies, show_frequencies),
 ]

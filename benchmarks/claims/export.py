@@ -20,12 +20,8 @@ SYNSETS = (
 
 
 def export(run, work_dir, out):
-    """Writes a config and a checkpoint of a finished classifier, such as softpp-bare.py
-    and softpp-bare.pth; photos are cut and resized as those that it was trained with.
-
-    Returns:
-        Path: The config.
-    """
+    """Writes a config, which is returned, and a checkpoint of a finished classifier,
+    such as softpp-bare.py and softpp-bare.pth; photos are cut as in training."""
     file = work_dir / 'arrays' / run.result(work_dir)['files'] / 'classes.json'
     names = dict(x.split(' ', 1) for x in SYNSETS.split(', '))
     classes = [names.get(x, x) for x in json.loads(file.read_text('utf-8'))]
@@ -34,13 +30,11 @@ def export(run, work_dir, out):
     weights = {key.replace('head.', 'head.fc.'): x for key, x in weights.items()}
     side, backbone = run.recipe['side'], run.backbone
     edge = dict(edge='short', backend='pillow', interpolation='bicubic')
-    pipeline = [
-        dict(type='LoadImageFromFile'),
-        dict(type='ResizeEdge', scale=side, **edge),
-        dict(type='CenterCrop', crop_size=side),
-        dict(type='PackInputs'),
-    ]
-    data = dict(type='CustomDataset', metainfo=dict(classes=classes), pipeline=pipeline)
+    resize = dict(type='ResizeEdge', scale=side, **edge)
+    crop = dict(type='CenterCrop', crop_size=side)
+    data = dict(type='CustomDataset', metainfo=dict(classes=classes))
+    data['pipeline'] = [dict(type='LoadImageFromFile'), resize, crop]
+    data['pipeline'].append(dict(type='PackInputs'))
     is_token = backbone.get('out_type') == 'cls_token'
     model = dict(
         type='ImageClassifier',

@@ -34,12 +34,7 @@ SCORES = dict(imagenette='top-1', cifar10='top-1', bccd='AP50', camvid='mean IoU
 
 @style.context(STYLE)
 def plot_parts(verdicts, path):
-    """Draws the effects of parts, and the margins they are held to.
-
-    Args:
-        verdicts (list[Verdict]): Of a claim.
-        path (Path): Figure to write.
-    """
+    """Draws the effects of the parts of a claim, and the margins they are held to."""
     figure, (axes,) = subplots(1, 7, 1 + 0.25 * len(verdicts))
     for place, found in enumerate(verdicts):
         color, part = COLORS[found.verdict], found.part
@@ -62,13 +57,8 @@ def plot_parts(verdicts, path):
 
 @style.context(STYLE)
 def plot_scores(scores, finished, path):
-    """Draws the scores of every model and seed.
-
-    Args:
-        scores (dict): By data and model, those of its seeds.
-        finished (dict): By data, how many runs are.
-        path (Path): Figure to write.
-    """
+    """Draws the scores of every seed, by data and model, and how many runs of each data
+    are finished."""
     names = list(dict.fromkeys(name for of in scores.values() for name in of))
     height = 1 + 0.18 * len(names)
     figure, panels = subplots(len(scores), 10, height, sharey=True)
@@ -87,12 +77,8 @@ def plot_scores(scores, finished, path):
 
 @torch.no_grad()
 def measured_times():
-    """What flat models take for a photo, without gradients.
-
-    Returns:
-        dict: 'about', the machine; 'milliseconds' of the processor, by model the least
-        of :data:`ROUNDS` in turn for each of :data:`SIDES`.
-    """
+    """What flat models take for a photo: milliseconds of the processor, by model the
+    least of :data:`ROUNDS` in turn for each of :data:`SIDES`, and the machine."""
     backbones = {name: MODELS[name].backbone for name in TIMED}
     backbones[STEPS] = flat(solver='newton')
     found = {name: {} for name in backbones}
@@ -109,13 +95,7 @@ def measured_times():
 
 @style.context(STYLE)
 def plot_times(scores, times, path):
-    """Draws accuracy against time.
-
-    Args:
-        scores (dict): By model, those of its seeds.
-        times (dict): What :func:`measured_times` returned.
-        path (Path): Figure to write.
-    """
+    """Draws the scores of every seed, by model, against :func:`measured_times`."""
     figure, panels = subplots(len(SIDES), 9, 5, sharey=True)
     figure.suptitle(times['about'], fontsize=8)
     looks = styles(times['milliseconds'])

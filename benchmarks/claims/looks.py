@@ -7,7 +7,7 @@ import json
 import os
 
 import torch
-from torch.nn.functional import adaptive_avg_pool2d
+from torch.nn.functional import avg_pool2d
 
 from mmlinattn.analysis import (
     attentions_of,
@@ -20,7 +20,7 @@ from mmlinattn.models import SoftmaxFreeAttention
 from mmlinattn.utils.files import whole_file
 
 from .models import NO_INVERSE, RIDGES, SIDE
-from .tasks import as_tensor, normalized
+from .tasks import batches, normalized
 
 SIZES = (SIDE, 192, 256)
 # At larger sizes: those that the claim is about, and the controls.
@@ -39,14 +39,7 @@ def is_looked_at(run):
 
 
 def look(run, model, task, work_dir):
-    """Scores of the first photos, kept beside the run.
-
-    Args:
-        run (Run): A finished run.
-        model (Classifier): Its model, whose inverse is changed.
-        task (Classes): Of its data.
-        work_dir (Path): Where runs are kept.
-    """
+    """Keeps scores of the first photos beside a run; its model's inverse is changed."""
     found = depths(model, task, run.recipe['side']) if run.data == 'cifar10' else {}
     for side in SIZES if run.data == 'imagenette' else ():
         score = task.score(model, 'val', side, limit=PHOTOS)
@@ -55,17 +48,12 @@ def look(run, model, task, work_dir):
         x for x in attentions_of(model).values() if isinstance(x, SoftmaxFreeAttention)
     ]
     for ridge in (*RIDGES, NO_INVERSE) if attentions else ():
-        for attention in attentions:
-            attention.solver, attention.ridge = 'cholesky', ridge
-        label = f'tested with ridge {ridge:g}'
-        found[label] = task.score(model, 'val', SIDE, limit=PHOTOS)
+        for x in attentions:
+            x.solver, x.ridge = 'cholesky', ridge
+        score = task.score(model, 'val', SIDE, limit=PHOTOS)
+        found[f'tested with ridge {ridge:g}'] = score
     if run.name in EXPLAINED:
         found['maps'] = explained(model, task, run.recipe['side'])
-    for attention in attentions:
-        attention.attend = lambda q, k, v, hw_shape: torch.zeros_like(v)
-    if attentions:
-        score = task.score(model, 'val', SIDE, limit=PHOTOS)
-        found['tested without attention'] = score
     with whole_file(looks_file(run, work_dir)) as draft:
         draft.write_text(json.dumps(found), 'utf-8')
 
@@ -82,7 +70,7 @@ def depths(model, task, side):
 
     pixels, _ = task.arrays('val', side)
     with watch(model.backbone, on_block=after):
-        model(as_tensor(pixels[:PHOTOS]).to(next(model.parameters()).device))
+        model(next(batches(pixels, PHOTOS, model)))
     return {name: dict(score=ys[-1], curve=ys) for name, ys in curves.items()}
 
 
@@ -102,7 +90,7 @@ def branches(model, task, side):
     blocks = blocks_of(model).values()
     handles = [block.register_forward_hook(after) for block in blocks]
     pixels, _ = task.arrays('val', side)
-    model(as_tensor(pixels[:LOOKS]).to(next(model.parameters()).device))
+    model(next(batches(pixels, LOOKS, model)))
     for handle in handles:
         handle.remove()
     return found
@@ -115,19 +103,19 @@ def explained(model, task, side):
     from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
     def to_maps(tokens):
-        edge = int(tokens.size(1) ** 0.5)
-        shape.update(size=(edge, edge))
-        return tokens.mT.unflatten(-1, (edge, edge))
+        return tokens.mT.unflatten(-1, [int(tokens.size(1) ** 0.5)] * 2)
 
-    model.prepare, shape, found = lambda x: x, {}, []  # masks hide normalized pixels
+    model.prepare, found = lambda x: x, []  # masks hide normalized pixels
     layer = [*blocks_of(model).values()][-1].norm1
     pixels, labels = task.arrays('val', side)
-    images = normalized(as_tensor(pixels[:LOOKS])).split(1)
+    images = normalized(next(batches(pixels, LOOKS, model))).split(1)
     with contextlib.redirect_stderr(open(os.devnull, 'w')):  # progress of each photo
         for image, label in zip(images, labels):
             with ScoreCAM(model, [layer], reshape_transform=to_maps) as cam:
                 whole = cam(image, [ClassifierOutputTarget(label)])
-            cells = adaptive_avg_pool2d(torch.from_numpy(whole), shape['size'])
+            cells = avg_pool2d(
+                torch.from_numpy(whole), model.backbone.feature_strides[-1]
+            )
             found.append(cells.flatten().double().numpy().round(2).tolist())
     model.prepare = normalized
     return found

@@ -11,17 +11,8 @@ from .training import Run
 
 # That of the papers' ImageNet trainings (AdamW, cosine, warm-up, weight decay 0.05)
 # without what needs hundreds of epochs: mixup, cutmix, erasing.
-RECIPE = dict(
-    side=SIDE,
-    kept=144,
-    batch=32,
-    epochs=4,
-    lr=1e-3,
-    weight_decay=0.05,
-    warmup=0.1,
-    crop=[0.35, 1.0],
-    smoothing=0.1,
-)
+RECIPE = dict(side=SIDE, kept=144, batch=32, epochs=4, lr=1e-3, weight_decay=0.05)
+RECIPE.update(warmup=0.1, crop=[0.35, 1.0], smoothing=0.1)
 # 192 landmarks; boxes and pixels start from the classifier of the same model and seed.
 DENSE = dict(RECIPE, side=[256, 192], kept=[256, 192], batch=4, epochs=5)
 RECIPES = dict(
@@ -46,12 +37,7 @@ TECHNIQUES: dict[str, dict[str, Any]] = {
 
 
 class Model(NamedTuple):
-    """What is trained.
-
-    Attributes:
-        backbone (dict): Config for classification.
-        like (str): The model whose rate it has: its own name, where it is tuned.
-    """
+    """Config of the backbone, and the model whose rate it has: itself, if tuned."""
 
     backbone: dict[str, Any]
     like: str
@@ -76,13 +62,8 @@ ORDER = (
 
 
 class Plan:
-    """The runs, and the rate of each model.
-
-    Args:
-        work_dir (Path): Where runs are kept.
-        recipes (dict): By data.
-        epochs (dict): Of short runs, by data.
-    """
+    """The runs in a folder, and the rate of each model; by data, the recipe, and epochs
+    of short runs."""
 
     def __init__(self, work_dir, recipes=RECIPES, epochs=SHORT):
         self.work_dir, self.recipes, self.epochs = work_dir, recipes, epochs
@@ -140,25 +121,18 @@ class Plan:
             for seed, name in product(range(seeds), names if of in data else ()):
                 if seed == 0 and MODELS[name].like == name:
                     yield from self.tunes(of, name)
-                if name in VITS:
-                    if seed == 0:
-                        yield self.full(of, name, 0)
-                    for technique in TECHNIQUES:
-                        yield self.tuned_on(name, technique, seed)
-                    continue
                 run = self.full(of, name, seed)
                 if of in DENSE_DATA and name in ONE_EPOCH:
                     short = run._replace(name=f'{name}, one epoch')
                     yield short.with_recipe(epochs=self.epochs[of])
-                yield run
+                if seed == 0 or name not in VITS:
+                    yield run
+                for technique in TECHNIQUES if name in VITS else ():
+                    yield self.tuned_on(name, technique, seed)
 
     def record(self, seeds):
-        """What is finished, for the page.
-
-        Returns:
-            dict: 'models', by data and name their rate and seeds, and 'finished', for
-            each kind of data how many of all runs.
-        """
+        """What is finished, for the page: 'models', by data and name their rate and
+        seeds, and 'finished', by data how many of all runs."""
         models: dict[str, Any] = {name: {} for name in RECIPES}
         done: Counter = Counter()
         every: Counter = Counter()

@@ -12,18 +12,11 @@ from .trained import CLAIMS
 
 
 def page(text, findings, verdicts):
-    """The page with these numbers.
-
-    Args:
-        text (str): The page, Markdown.
-        findings (list[tuple]): (Finding, its numbers) of those that are measured.
-        verdicts (dict): What :func:`judged` returned.
-
-    Returns:
-        str: The same page with other tables.
-    """
+    """The page, Markdown, with tables of findings, pairs (Finding, its numbers), and of
+    what :func:`judged` returned."""
     for finding, numbers in findings:
-        text = put(text, finding.name, *finding.show(numbers)[0])
+        if numbers:
+            text = put(text, finding.name, *finding.show(numbers)[0])
     titles = ['part', 'effect', 'interval', 'margin', 'could be seen', 'seeds']
     for name, of_claim in verdicts.items():
         text = put(text, name, [*titles, 'verdict'], map(row, of_claim))
@@ -31,11 +24,7 @@ def page(text, findings, verdicts):
 
 
 def put(text, name, titles, rows):
-    """Replaces the table above the figure of a name.
-
-    Raises:
-        ValueError: If there is none.
-    """
+    """Replaces the table above the figure of a name, ValueError if there is none."""
     table = rf'(?:^\|.*\n)+(?=\n[^\n]*\(claims/{name}\.)'
     lines = markdown(titles, rows)
     text, count = re.subn(table, lambda _: f'{lines}\n', text, count=1, flags=re.M)
@@ -53,15 +42,8 @@ def judged(runs):
 
 
 def draw(runs, verdicts, times, folder, endings):
-    """Draws the figures of what trained networks show.
-
-    Args:
-        runs (dict): What :meth:`Plan.record` returned.
-        verdicts (dict): What :func:`judged` returned.
-        times (dict): What :func:`measured_times` returned, or nothing.
-        folder (Path): Where to.
-        endings (Sequence[str]): Of the files.
-    """
+    """Draws figures, with some endings, of what :meth:`Plan.record`, :func:`judged` and
+    :func:`measured_times` returned."""
     scores = {
         data: {name: scores_of(model) for name, model in models.items()}
         for data, models in runs['models'].items()
@@ -119,14 +101,11 @@ def scores_of(model):
 def row(found):
     """A verdict as a row of the table."""
     part = found.part
-    cells = ['-', '-']
+    effect = interval = seen = '-'
     if found.interval:
-        cells = [
-            f'{found.effect:+.3f}',
-            ' to '.join(f'{x:+.3f}' for x in found.interval),
-        ]
+        effect, seen = f'{found.effect:+.3f}', f'{found.seen:.3f}'
+        interval = ' to '.join(f'{x:+.3f}' for x in found.interval)
     margin = f'within {part.margin:g}' if part.equal else f'above {part.margin:g}'
-    seen = f'{found.seen:.3f}' if found.interval else '-'
     verdict = f'**{found.verdict}**' + f': {found.reason}' * bool(found.reason)
     seeds = ' / '.join(map(str, found.seeds))
-    return [part.text, *cells, margin, seen, seeds, verdict]
+    return [part.text, effect, interval, margin, seen, seeds, verdict]

@@ -36,6 +36,13 @@ def as_tensor(pixels):
     return torch.from_numpy(np.array(pixels)).permute(0, 3, 1, 2)
 
 
+def batches(pixels, size, model):
+    """Images as tensors, where a model is, some at a time."""
+    device = next(model.parameters()).device
+    for i in range(0, len(pixels), size):
+        yield as_tensor(pixels[i : i + size]).to(device)
+
+
 class Classifier(nn.Module):
     """A backbone, from its config, and a linear layer on its mean features or class
     token."""
@@ -63,17 +70,10 @@ class Segmentor(nn.Module):
 
         super().__init__()
         self.backbone = initialized(build_model(backbone))
-        channels = self.backbone.feature_channels
-        self.head = initialized(
-            UPerHead(
-                in_channels=channels,
-                in_index=list(range(len(channels))),
-                channels=CHANNELS,
-                num_classes=num_classes,
-                norm_cfg=dict(type='BN'),
-                align_corners=False,
-            )
-        )
+        dims = self.backbone.feature_channels
+        head = dict(in_channels=dims, in_index=[*range(len(dims))], channels=CHANNELS)
+        head.update(norm_cfg=dict(type='BN'), align_corners=False)
+        self.head = initialized(UPerHead(num_classes=num_classes, **head))
 
     def forward(self, images):
         """(B, 3, H, W), 0 to 255, to (B, classes, H, W)."""
@@ -124,11 +124,8 @@ class Classes(Photos):
         """Top-1 accuracy, and whether each photo is classified right, as hexadecimal
         digits of bits; of the first photos up to a limit."""
         pixels, labels = (x[:limit] for x in self.arrays(split, side))
-        found = [
-            model(as_tensor(pixels[i : i + batch]).to(next(model.parameters()).device))
-            for i in range(0, len(labels), batch)
-        ]
-        right = torch.cat(found).argmax(-1).cpu().numpy() == labels
+        found = [model(x).argmax(1).cpu() for x in batches(pixels, batch, model)]
+        right = torch.cat(found).numpy() == labels
         bits = np.packbits(right).tobytes().hex()
         return dict(score=float(right.mean()), right=bits, photos=len(right))
 
@@ -158,12 +155,11 @@ class Pixels(Photos):
         from mmseg.evaluation import IoUMetric
 
         pixels, labels = self.arrays(split, side)
-        device, num, areas = next(model.parameters()).device, len(self.classes), []
-        for i in range(0, len(labels), batch):
-            found = model(as_tensor(pixels[i : i + batch]).to(device)).argmax(1).cpu()
-            for x, truth in zip(found, torch.tensor(labels[i : i + batch]).long()):
-                of_photo = IoUMetric.intersect_and_union(x, truth, num, UNLABELED)
-                areas.append(torch.stack(of_photo).double())
+        found = [model(x).argmax(1).cpu() for x in batches(pixels, batch, model)]
+        areas = []
+        for pair in zip(torch.cat(found), torch.tensor(labels[:]).long()):
+            found = IoUMetric.intersect_and_union(*pair, len(self.classes), UNLABELED)
+            areas.append(torch.stack(found).double())
         areas = torch.stack(areas)  # (N, 4, classes)
 
         def mean_iou(left_out):
@@ -188,10 +184,10 @@ class Boxes(Photos):
         from mmengine.structures import InstanceData
 
         found = []
+        keys = ('img_shape', 'pad_shape', 'ori_shape', 'batch_input_shape')
+        about = dict(dict.fromkeys(keys, shape), scale_factor=(1.0, 1.0))
         for i in range(num):
-            sample = DetDataSample(metainfo=dict(img_shape=shape, pad_shape=shape))
-            sample.set_metainfo(dict(ori_shape=shape, scale_factor=(1.0, 1.0)))
-            sample.set_metainfo(dict(batch_input_shape=shape))
+            sample = DetDataSample(metainfo=about)
             if boxes is not None:
                 of = torch.tensor(boxes[i], device=device).view(-1, 5)
                 corners, labels = of[:, :4].float(), of[:, 4].long()
@@ -214,12 +210,10 @@ class Boxes(Photos):
     @torch.no_grad()
     def score(self, model, split, side, batch=8):
         pixels, boxes = self.arrays(split, side)
-        device, shape = next(model.parameters()).device, pixels.shape[1:3]
         found = []
-        for i in range(0, len(boxes), batch):
-            images = normalized(as_tensor(pixels[i : i + batch]).to(device))
-            samples = self.samples(len(images), shape, device)
-            for sample in model.predict(images, samples, rescale=False):
+        for x in batches(pixels, batch, model):
+            samples = self.samples(len(x), pixels.shape[1:3], x.device)
+            for sample in model.predict(normalized(x), samples, rescale=False):
                 of = sample.pred_instances.cpu()
                 columns = of.bboxes, of.labels[:, None], of.scores[:, None]
                 found.append(torch.cat(columns, 1).tolist())
@@ -269,16 +263,8 @@ def as_coco(rows_of_photos, num_classes):
 
 
 def by_photo(score, num):
-    """The score of a number of photos, and what each of them has to do with it.
-
-    Args:
-        score (Callable): From a list of photos that are left out.
-        num (int): Of the photos.
-
-    Returns:
-        dict: 'score', 'photos', their number, and 'values', (photos,), by the
-        jackknife: of photos that are drawn again, the score is nearly their mean.
-    """
+    """The score of a number of photos, a function of those left out, and by the
+    jackknife 'values' of photos: when drawn again, their score is nearly the mean."""
     every = score([])
     others = np.array([score([i]) if num > 1 else every for i in range(num)])
     values = every + (num - 1) * (others.mean() - others)

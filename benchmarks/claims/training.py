@@ -20,18 +20,12 @@ CURVE = 50  # steps whose mean loss is a point of the curve
 
 
 class Run(NamedTuple):
-    """One training.
+    """One training of a model, from its backbone's config, with :data:`~.plan.RECIPE`.
 
-    Attributes:
-        name (str): Of the model.
-        data (str): Of the photos.
-        backbone (dict): Config.
-        recipe (dict): See :data:`~.plan.RECIPE`.
-        seed (int): Of weights and of the order of the photos.
-        split (str): What it learns from; 'tune' is tested on 'check', 'train' on 'val'.
-        start (Run, optional): Where its weights are from: all of them, or, for another
-            task, those of the backbone. Scaling vectors that it did not have start at
-            0.
+    The seed is that of weights and of the order of photos. Of the splits, 'tune' is
+    tested on 'check', 'train' on 'val'. Weights are those that ``start`` ends with: all
+    of them, or, for another task, those of the backbone; scaling vectors that it did
+    not have start at 0.
     """
 
     name: str
@@ -75,21 +69,15 @@ class Run(NamedTuple):
 
 
 def trained(run, tasks, work_dir, device, timeout=-1):
-    """The model of a run, trained now if it is not on the disk.
+    """The model of a run in eval mode, trained now if it is not on the disk.
 
     Args:
         run (Run): The run.
         tasks (dict): Those of its data, and of the run that it starts from.
         work_dir (Path): Where runs are kept.
         device (torch.device): Where to run.
-        timeout (float): Seconds to wait for another process that trains it; -1 for as
-            many as it takes.
-
-    Returns:
-        nn.Module: In eval mode.
-
-    Raises:
-        filelock.Timeout: If the other process is not ready then.
+        timeout (float): Seconds to wait for another process that trains it, or -1;
+            raises :class:`filelock.Timeout` if it is not ready then.
     """
     folder, task = run.folder(work_dir), tasks[run.data]
     torch.manual_seed(run.seed)
@@ -126,18 +114,13 @@ def finish(model, run, task, folder):
 
 
 def begin(model, run, source):
-    """Gives a model the weights of another one.
-
-    Raises:
-        ValueError: If it does not fit.
-    """
+    """Gives a model the weights of another one, ValueError if it does not fit."""
     if run.data != run.start.data:
         model, source = model.backbone, source.backbone
     missing, unknown = model.load_state_dict(source.state_dict(), strict=False)
     # maps that the classifier does not return have norms of their own
-    if unknown or not all(
-        is_scaling_vector(x) or x.startswith('norm') for x in missing
-    ):
+    known = (is_scaling_vector(x) or x.startswith('norm') for x in missing)
+    if unknown or not all(known):
         raise ValueError(f'{run.name} does not go on from {run.start.name}')
 
 
@@ -145,11 +128,8 @@ def train(model, run, task, folder):
     """Trains a model, from the last state in the folder on if there is one.
 
     What is random depends on the seed and the number of the step only, so that a run
-    that was killed gives the same weights as another.
-
-    Returns:
-        tuple[list[float], float]: Mean losses of :data:`CURVE` steps each, and seconds
-        of the processor.
+    that was killed gives the same weights as another. Returns mean losses of
+    :data:`CURVE` steps each, and seconds of the processor.
     """
     recipe, device = run.recipe, next(model.parameters()).device
     arrays = task.arrays(run.split, recipe['kept'])
@@ -196,8 +176,7 @@ def train(model, run, task, folder):
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        if step % CURVE == 0:
-            losses.append(0.0)
+        losses += [0.0] * (step % CURVE == 0)
         losses[-1] += loss.item() / min(CURVE, steps - step + step % CURVE)
     return losses, seconds + time.process_time() - start
 
