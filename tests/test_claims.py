@@ -277,23 +277,26 @@ def test_fine_tuning_starts_from_the_same_function(load, folder, tmp_path):
 
 
 def test_the_best_rate_is_taken(load, tmp_path):
+    """Which lies between others."""
     plan = load('plan').Plan(tmp_path)
     runs = list(plan.runs(2))
-    of = 'imagenette'
-    assert plan.rate(of, 'SOFT++ bare') is None
+    of, rates, like = 'imagenette', [], 'SOFT++ bare ridge 0.1'
+    assert plan.full(of, like, 0).recipe['lr'] is None
     assert len({run.folder(tmp_path) for run in runs}) == len(runs)
-    for run, score in zip(plan.tunes(of, 'SOFT++ bare'), (0.3, 0.5, 0.4)):
-        file = run.folder(tmp_path) / 'result.json'
-        file.parent.mkdir(parents=True)
-        file.write_text(json.dumps(dict(score=score)))
-    assert (
-        plan.rate(of, 'SOFT++ bare') == plan.rate(of, 'SOFT++ bare ridge 0.1') == 1e-3
-    )
-    assert plan.rate(of, 'SOFT bare') is None
-    full = plan.full(of, 'SOFT++ bare', 1)
-    assert full.recipe['lr'] == 1e-3 and full.seed == 1
+    for scores in ((0.5, 0.4, 0.3), (0.6,), (0.55,)):
+        news = [x for x in plan.tuned(of, 'SOFT++ bare')[0] if not x.result(tmp_path)]
+        for run, score in zip(news, scores):
+            assert plan.tuned(of, 'SOFT++ bare')[1] is None
+            file = run.folder(tmp_path) / 'result.json'
+            file.parent.mkdir(parents=True)
+            file.write_text(json.dumps(dict(score=score)))
+            rates.append(run.recipe['lr'])
+    assert rates == [5e-4, 1e-3, 2e-3, 2.5e-4, 1.25e-4]
+    full = plan.full(of, like, 1)
+    assert full.recipe['lr'] == 2.5e-4 and full.seed == 1
+    assert plan.full(of, 'SOFT bare', 0).recipe['lr'] is None
     count = sum(run.data == 'imagenette' for run in runs)
-    assert plan.record(2)['finished'][of] == f'3 of {count}'
+    assert plan.record(2)['finished'][of] == f'5 of {count + 2}'
 
 
 def test_every_model_is_built(load):

@@ -84,24 +84,28 @@ class Plan:
         recipe = dict(self.recipes[data], lr=lr)
         return Run(name, data, backbone, recipe, seed, start=start)
 
-    def tunes(self, data, name):
-        """Short runs on nine tenths of the training photos, a rate each."""
-        runs = [self.run(data, name, 0, lr)._replace(split='tune') for lr in RATES]
-        return [x.with_recipe(epochs=self.epochs[data]) for x in runs]
-
-    def rate(self, data, name) -> Optional[float]:
-        """That of the best short run, None before they are finished."""
-        scores = {}
-        for run in self.tunes(data, MODELS[name].like):
-            result = run.result(self.work_dir)
-            if result is None:
-                return None
-            scores[run.recipe['lr']] = result['score']
-        return max(scores, key=scores.__getitem__)
+    def tuned(self, data, name) -> tuple[list[Run], Optional[float]]:
+        """Short runs on nine tenths of the training photos, a rate each, and the best
+        rate once they are finished: while it is the least or the largest of them, there
+        are more."""
+        rates = [*RATES]
+        while True:
+            runs = [self.run(data, name, 0, x)._replace(split='tune') for x in rates]
+            runs = [x.with_recipe(epochs=self.epochs[data]) for x in runs]
+            results = [run.result(self.work_dir) for run in runs]
+            if None in results:
+                return runs, None
+            scores = [x['score'] for x in results]
+            if scores[0] > max(scores[1:]):
+                rates.insert(0, rates[0] / 2)
+            elif scores[-1] > max(scores[:-1]):
+                rates.append(rates[-1] * 2)
+            else:
+                return runs, rates[scores.index(max(scores))]
 
     def full(self, data, name, seed):
         """A model's run of a seed, at its rate."""
-        return self.run(data, name, seed, self.rate(data, name))
+        return self.run(data, name, seed, self.tuned(data, MODELS[name].like)[1])
 
     def tuned_on(self, name, technique, seed):
         """Fine-tuning of a ViT's first seed with a technique, in an order of data."""
@@ -120,7 +124,7 @@ class Plan:
         for of, names in ORDER:
             for seed, name in product(range(seeds), names if of in data else ()):
                 if seed == 0 and MODELS[name].like == name:
-                    yield from self.tunes(of, name)
+                    yield from self.tuned(of, name)[0]
                 run = self.full(of, name, seed)
                 if of in DENSE_DATA and name in ONE_EPOCH:
                     short = run._replace(name=f'{name}, one epoch')
