@@ -220,7 +220,9 @@ def test_pretrained(name, tmp_path):
             torch.testing.assert_close(y, expected)
 
 
-@pytest.mark.parametrize('name', ['deit_s12_featscale', 'mlla_tiny'])
+@pytest.mark.parametrize(
+    'name', ['deit_s12_featscale', pytest.param('mlla_tiny', marks=pytest.mark.full)]
+)
 def test_export_and_compiler(name, tmp_path):
     """A file for any size; one graph."""
     model, lean = create(name).eval(), create(name, features_only=True).eval()
