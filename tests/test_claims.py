@@ -504,8 +504,8 @@ def test_many_parts_need_more(load):
     models = {f'x{i}': outcomes(0.7, 0.7, 0.7, seed=i) for i in range(1, 7)}
     parts = [claim.Part(x, (x, 'x1')) for x in ('new', *models) if x != 'x1']
     models['new'] = outcomes(0.78, 0.77, 0.78)
-    for parts, verdict in ((parts[:1], 'supported'), (parts, 'inconclusive')):
-        found = claim.judge(parts, dict(imagenette=models))
+    for some, verdict in ((parts[:1], 'supported'), (parts, 'inconclusive')):
+        found = claim.judge(some, dict(imagenette=models))
         assert {x.verdict for x in found} == {verdict}
 
 

@@ -124,9 +124,11 @@ def train(plan, args):
                 others = True
                 continue
             if is_new:
+                name = f'{time.strftime("%F %T")} {run.folder(plan.work_dir).name}'
                 result = run.result(plan.work_dir)
-                text = f'{result["score"]:.4f}, {result["seconds"]} s'
-                print(f'{time.strftime("%F %T")} {run.label}: {text}', flush=True)
+                print(
+                    f'{name}: {result["score"]:.4f}, {result["seconds"]} s', flush=True
+                )
             if looks:
                 look(run, model, data[run.data], plan.work_dir)
         if others:
@@ -136,8 +138,8 @@ def train(plan, args):
 def export_all(plan, args):
     for run in plan.runs(1, ('imagenette', 'cifar10')):
         done = run.split == 'train' and run.has_rate and run.result(plan.work_dir)
-        # controls have classes of this folder, which no config can name
-        if done and 'no attention' not in run.name:
+        # no config can name classes of this folder
+        if done and 'no attention' not in run.name and not run.name.startswith('flat'):
             print(f'written: {export(run, plan.work_dir, args.out)}', flush=True)
 
 

@@ -6,11 +6,8 @@ import numpy as np
 import torch
 from matplotlib import style
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator
-from side_by_side.plot import STYLE, save, subplots
+from side_by_side.plot import STYLE, Panel, plot_lines, save, subplots
 from side_by_side.rates import machine
-
-from mmlinattn_tools.figures import one_legend, styles
 
 from .claim import CONTRADICTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED
 from .models import FLAT, flat
@@ -93,26 +90,17 @@ def measured_times():
     return dict(about=machine(torch.device('cpu')), milliseconds=found)
 
 
-@style.context(STYLE)
 def plot_times(scores, times, path):
     """Draws the scores of every seed, by model, against :func:`measured_times`."""
-    figure, panels = subplots(len(SIDES), 9, 5, sharey=True)
-    figure.suptitle(times['about'], fontsize=8)
-    looks = styles(times['milliseconds'])
-    for axes, side in zip(panels, SIDES):
-        for name, found_times in times['milliseconds'].items():
+    panels = []
+    for side in map(str, SIDES):
+        found = {}
+        for name, spent in times['milliseconds'].items():
             # other ways to take the same steps have the same accuracy
-            found = scores.get('flat SOFT++' if name == STEPS else name)
-            if found:
-                low, mean, high = min(found), np.mean(found), max(found)
-                look = dict(looks[name], linestyle='', capsize=2, label=name)
-                spread = [[mean - low], [high - mean]]
-                axes.errorbar(found_times[str(side)], mean, spread, **look)
+            seeds = scores.get('flat SOFT++' if name == STEPS else name)
+            if seeds:
+                found[name] = [round(spent[side], 1)], [[x] for x in seeds]
         xlabel = f'ms per photo of {side} × {side} pixels'
-        axes.set(xscale='log', xlabel=xlabel)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter('{x:g}')
-        axes.xaxis.set_minor_formatter('')
-    panels[0].set_ylabel('top-1 at 32 pixels')
-    one_legend(figure, 3)
-    save(figure, path)
+        title = times['about'] * (not panels)
+        panels.append(Panel(title, xlabel, 'top-1 at 32 pixels', found, 'log'))
+    plot_lines(panels, path)

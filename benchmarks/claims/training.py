@@ -50,13 +50,6 @@ class Run(NamedTuple):
     def with_recipe(self, **changes):
         return self._replace(recipe=dict(self.recipe, **changes))
 
-    @property
-    def label(self):
-        text = f'{self.data}, {self.name}, seed {self.seed}'
-        if self.split == 'tune':
-            text += f', tunes the rate {self.recipe["lr"]:g}'
-        return text
-
     def folder(self, work_dir):
         """Of what is kept of it."""
         words = [self.data, *self.name.split(), self.split, f'seed{self.seed}']
