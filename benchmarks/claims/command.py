@@ -109,19 +109,18 @@ def train(plan, args):
     data = {
         name: TASKS[name](path, args.work_dir, args.ignore) for name, path in args.data
     }
-    others = True
-    while others:
-        others = False
+    while True:
+        waits = False
         for run in plan.runs(args.seeds, tuple(data)):
             is_new = run.has_rate and run.result(plan.work_dir) is None
             looks = is_looked_at(run) and not looks_file(run, plan.work_dir).is_file()
-            others |= not run.has_rate
+            waits |= not run.has_rate
             if not run.has_rate or not (is_new or looks):
                 continue
             try:
                 model = trained(run, data, plan.work_dir, args.device, timeout=0)
             except Timeout:
-                others = True
+                waits = True
                 continue
             if is_new:
                 name = f'{time.strftime("%F %T")} {run.folder(plan.work_dir).name}'
@@ -131,7 +130,10 @@ def train(plan, args):
                 )
             if looks:
                 look(run, model, data[run.data], plan.work_dir)
-        if others:
+            break  # what is more telling may have a rate now
+        else:
+            if not waits:
+                return
             time.sleep(10)
 
 
