@@ -3,8 +3,8 @@ larger photos, and with another inverse than they are trained with; maps that ex
 their decisions; of ViTs, how alike tokens become from block to block."""
 
 import contextlib
+import io
 import json
-import os
 
 import torch
 from torch.nn.functional import avg_pool2d
@@ -109,13 +109,12 @@ def explained(model, task, side):
     layer = [*blocks_of(model).values()][-1].norm1
     pixels, labels = task.arrays('val', side)
     images = normalized(next(batches(pixels, LOOKS, model))).split(1)
-    with contextlib.redirect_stderr(open(os.devnull, 'w')):  # progress of each photo
+    stride = model.backbone.feature_strides[-1]
+    with contextlib.redirect_stderr(io.StringIO()):  # progress of each photo
         for image, label in zip(images, labels):
             with ScoreCAM(model, [layer], reshape_transform=to_maps) as cam:
                 whole = cam(image, [ClassifierOutputTarget(label)])
-            cells = avg_pool2d(
-                torch.from_numpy(whole), model.backbone.feature_strides[-1]
-            )
+            cells = avg_pool2d(torch.from_numpy(whole), stride)
             found.append(cells.flatten().double().numpy().round(2).tolist())
     model.prepare = normalized
     return found

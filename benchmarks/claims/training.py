@@ -3,11 +3,13 @@ finished is kept, and processes side by side take other runs."""
 
 import json
 import math
+import sys
 import time
 from typing import Any, NamedTuple, Optional
 
 import torch
 from filelock import FileLock
+from mmengine.utils import track_iter_progress
 from torch import nn
 
 from mmlinattn.utils.files import whole_file
@@ -147,7 +149,8 @@ def train(model, run, task, folder):
         first, losses, seconds = state['step'], state['losses'], state['seconds']
     start, saved = time.process_time(), time.monotonic()
     model.train()
-    for step in range(first, steps):
+    bar = track_iter_progress if sys.stdout.isatty() else iter
+    for step in bar(range(first, steps)):
         if time.monotonic() - saved > SAVE_EVERY:
             content = dict(model=model.state_dict(), optimizer=optimizer.state_dict())
             content.update(step=step, losses=losses)
