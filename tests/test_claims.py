@@ -612,4 +612,4 @@ def test_smoke(folder, tmp_path):
         done, _, every = runs['finished'][name].partition(' of ')
         assert done == every and int(done) > 20
     looks = runs['models']['cifar10']['ViT 24 layers, AttnScale']['looks']
-    assert len(looks['0']['similarity of tokens']['curve']) == 24
+    assert len(looks['1']['similarity of tokens']['curve']) == 24
