@@ -527,6 +527,21 @@ def test_the_page_follows_from_the_numbers(load):
         assert (docs / 'claims' / f'{name}.png').is_file(), name
 
 
+def test_maps_are_compared_with_those_of_softmax(load):
+    """Those of softmax with another seed's; a map without anything is like none."""
+    maps = {
+        'Swin softmax': [[[0.1, 0.2, 0.6]], [[0.2, 0.4, 1.2]], [[0.2, 0.1, -0.3]]],
+        'Swin ELFATT': [[[0, 0, 0]], [[0.5, 0.7, 1.5]]],
+    }
+    models = {
+        name: dict(seeds={}, looks={str(i): dict(maps=x) for i, x in enumerate(of)})
+        for name, of in maps.items()
+    }
+    found = load('report').outcomes(dict(models=dict(imagenette=models)))['imagenette']
+    assert [*found['Swin softmax maps'].values()] == pytest.approx([1, -1, -1])
+    assert [*found['Swin ELFATT maps'].values()] == pytest.approx([0, 1])
+
+
 def test_figures_are_drawn(load, tmp_path):
     """Of models that are trained, and of parts that are not tested."""
     right = np.packbits(np.arange(80) % 3 > 0).tobytes().hex()

@@ -81,9 +81,9 @@ def outcomes(runs):
 
 
 def alike(a, b):
-    """Correlations of the maps of two models, (photos,)."""
+    """Correlations of the maps of two models, (photos,), 0 where nothing is seen."""
     a, b = (x - x.mean(1, keepdims=True) for x in (a, b))
-    return (a * b).sum(1) / np.sqrt((a * a).sum(1) * (b * b).sum(1))
+    return (a * b).sum(1) / np.sqrt((a * a).sum(1) * (b * b).sum(1)).clip(1e-9)
 
 
 def outcome(seed):
