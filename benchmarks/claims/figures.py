@@ -22,7 +22,7 @@ COLORS = {
 }
 # Products, as the paper has it, in place of eigenvalues.
 STEPS = 'flat SOFT++, printed steps'
-CHANGES = ('ridge 0.1', '4 landmarks', '36 landmarks')
+CHANGES = ('ridge 1', '4 landmarks')
 TIMED = (*FLAT, *(f'flat SOFT++ {x}' for x in CHANGES), 'flat no attention')
 SIDES = (32, 256)
 ROUNDS = 5

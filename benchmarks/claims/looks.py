@@ -24,7 +24,7 @@ from .tasks import batches, normalized
 
 SIZES = (SIDE, 192, 256)
 # At larger sizes: those that the claim is about, and the controls.
-SIZED = ('SOFT++ bare', 'SOFT bare', 'Swin softmax', 'SOFT++ bare no attention')
+SIZED = ('SOFT', 'SOFT++', 'SOFT bare', 'SOFT++ bare', 'SOFT++ bare no attention')
 EXPLAINED = ('Swin softmax', 'Swin ELFATT', 'Swin no attention')
 PHOTOS, LOOKS = 500, 32
 

@@ -25,7 +25,7 @@ DENSE_DATA = ('bccd', 'camvid')
 RATES = (5e-4, 1e-3, 2e-3)
 # Epochs of short runs: those that tune a rate, those of one epoch, and fine-tuning.
 SHORT = dict(imagenette=1.0, cifar10=0.75, bccd=1.0, camvid=1.0)
-ONE_EPOCH = ('SOFT bare', 'SOFT++ bare')  # for which one epoch is compared with all
+ONE_EPOCH = ('SOFT', 'SOFT++')  # for which one epoch is compared with all
 # Fine-tuning from the same weights, with data in other orders: exactly paired.
 TECHNIQUES: dict[str, dict[str, Any]] = {
     'plain': {},
@@ -48,16 +48,16 @@ MODELS = {
     **{name: Model(x, like) for like, of in LIKE.items() for name, x in of.items()},
 }
 INVERSES = ('SOFT++ bare', *LIKE['SOFT++ bare'])
-DENSE_MODELS = (*INVERSES[:3], 'SOFT bare', 'Swin softmax', 'Swin ELFATT')
+DENSE_MODELS = (*INVERSES[:3], 'Swin softmax', 'Swin ELFATT', *ONE_EPOCH)
 # Groups of models by data, the most telling first.
 ORDER = (
-    ('imagenette', (*INVERSES, 'SOFT bare', 'Swin softmax', 'Swin ELFATT')),
-    ('cifar10', ('flat SOFT++', *[*LIKE['flat SOFT++']][:5])),
+    ('imagenette', (*INVERSES, 'Swin softmax', 'Swin ELFATT', *ONE_EPOCH)),
+    ('cifar10', ('flat SOFT++', *[*LIKE['flat SOFT++']][:4])),
     ('bccd', DENSE_MODELS),
     ('camvid', DENSE_MODELS),
-    ('cifar10', (*[*FLAT][1:], *[*LIKE['flat SOFT++']][5:], *VITS)),
-    ('imagenette', ('Swin no attention', 'Swin efficient')),
-    ('imagenette', ('SOFT++', 'SOFT++ no attention')),
+    ('cifar10', (*[*FLAT][1:], *[*LIKE['flat SOFT++']][4:], *VITS)),
+    ('imagenette', ('SOFT bare', 'Swin no attention', 'Swin efficient')),
+    ('imagenette', ('SOFT++ no attention',)),
 )
 
 

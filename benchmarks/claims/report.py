@@ -8,6 +8,7 @@ from side_by_side.report import markdown
 
 from .claim import judge
 from .figures import plot_parts, plot_scores, plot_times
+from .looks import SIZES
 from .trained import CLAIMS
 
 
@@ -65,6 +66,9 @@ def outcomes(runs):
             for seed, x in model['seeds'].items():
                 of_data.setdefault(name, {})[int(seed)] = outcome(x)
             for seed, looks in model.get('looks', {}).items():
+                if f'at {SIZES[-1]}' in looks:
+                    of_model = of_data.setdefault(f'{name} power of N', {})
+                    of_model[int(seed)] = power_of_n(looks)
                 for label, x in looks.items():
                     if label == 'maps':
                         maps.setdefault(name, []).append(np.array(x))
@@ -78,6 +82,14 @@ def outcomes(runs):
             pairs = zip(of_model, softmax)
             of_data[f'{name} maps'] = dict(enumerate(alike(*x) for x in pairs))
     return right
+
+
+def power_of_n(looks):
+    """That of N with which attention grows over what it is added to, from the least to
+    the largest photos, the mean over blocks with landmarks or windows, (1,)."""
+    least, largest = (np.log(looks[f'at {x}']['branches']) for x in SIZES[::2])
+    powers = (largest - least) / (2 * np.log(SIZES[-1] / SIZES[0]))
+    return powers[:-3].mean(keepdims=True)
 
 
 def alike(a, b):
