@@ -75,11 +75,9 @@ def outcomes(runs):
                         continue
                     of_label = of_data.setdefault(f'{name} {label}', {})
                     of_label[int(seed)] = outcome(x)
-        softmax = maps.pop('Swin softmax', [])
-        # of other seeds for softmax itself
-        maps['Swin softmax'] = softmax[1:] + softmax[:1]
+        softmax = maps.get('Swin softmax', [])
         for name, of_model in maps.items():
-            pairs = zip(of_model, softmax)
+            pairs = zip(of_model, softmax[1:] + softmax[:1])  # of another seed
             of_data[f'{name} maps'] = dict(enumerate(alike(*x) for x in pairs))
     return right
 

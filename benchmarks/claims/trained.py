@@ -69,6 +69,7 @@ CLAIMS = dict(
                 f'{BARE} at {SIDE}',
                 text=f'only tested with ridge {ridge:g} equals Newton',
                 paired=True,
+                gate=0,
             )
             for ridge in (0.1, NO_INVERSE)
         ),
