@@ -163,9 +163,11 @@ def test_pixels(load, boxes, tmp_path):
 def test_values_of_photos_are_those_of_the_jackknife(load):
     """Of a mean they are exact; AP without a photo is that of the others."""
     tasks, random = load('tasks'), np.random.default_rng(0)
-    xs = random.random(20)
-    found = tasks.by_photo(lambda out: np.delete(xs, out).mean(), len(xs))
-    assert found['values'] == pytest.approx(xs, abs=1e-4)
+    for num, groups in ((20, 20), (512, 256)):
+        xs = random.random(num)
+        found = tasks.by_photo(lambda out, xs=xs: np.delete(xs, out).mean(), num)
+        means = xs.reshape(-1, groups).mean(0)
+        assert found['values'] == pytest.approx(means, abs=1e-4)
 
     truth = random.uniform(0, 20, (12, 4, 5))
     truth[..., 2:4] += 20
