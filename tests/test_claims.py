@@ -515,11 +515,8 @@ def test_the_page_follows_from_the_numbers(load):
     """Verdicts of the documentation are computed, never written by hand."""
     command = load('command')
     docs = ROOT / 'docs'
-    found = []
-    for finding in command.FINDINGS:
-        file = command.numbers_file(docs, finding)
-        found.append((finding, json.loads(file.read_text('utf-8'))))
-        assert file.with_suffix('.png').is_file()
+    found = {name: command.numbers(docs, name) for name in command.FINDINGS}
+    assert all(found.values())
     runs = json.loads((docs / 'claims' / 'runs.json').read_text('utf-8'))
     page = (docs / 'claims.md').read_text('utf-8')
     report = load('report')

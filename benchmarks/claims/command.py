@@ -89,17 +89,19 @@ def folder(text):
     return name, Path(path).expanduser()
 
 
-def numbers_file(out, finding):
-    return out / 'claims' / f'{finding.name}.json'
+def numbers(out, name):
+    """What was measured, if it was."""
+    file = out / 'claims' / f'{name}.json'
+    return json.loads(file.read_text('utf-8')) if file.is_file() else {}
 
 
 def measure(args):
-    for finding in FINDINGS:
-        numbers = json.loads(json.dumps(finding.measure()))
-        file = numbers_file(args.out, finding)
-        write_json(file, numbers)
+    for name, (measured, show) in FINDINGS.items():
+        file = args.out / 'claims' / f'{name}.json'
+        write_json(file, measured())
         for ending in args.format:
-            plot_lines(finding.show(numbers)[1], file.with_suffix(f'.{ending}'))
+            panels = show(numbers(args.out, name))[1]
+            plot_lines(panels, file.with_suffix(f'.{ending}'))
         print(f'written: {file}', flush=True)
 
 
@@ -146,14 +148,11 @@ def export_all(plan, args):
 
 
 def write_page(plan, args):
-    def numbers(file):
-        return json.loads(file.read_text('utf-8')) if file.is_file() else {}
-
-    found = [(x, numbers(numbers_file(args.out, x))) for x in FINDINGS]
     runs, folder = plan.record(args.seeds), args.out / 'claims'
     write_json(folder / 'runs.json', runs, depth=4)
     verdicts = judged(runs)
-    draw(runs, verdicts, numbers(folder / 'times.json'), folder, args.format)
+    draw(runs, verdicts, numbers(args.out, 'times'), folder, args.format)
+    found = {name: numbers(args.out, name) for name in FINDINGS}
     text = page(PAGE.read_text('utf-8'), found, verdicts)
     (args.out / PAGE.name).write_text(text, 'utf-8')
     print(f'written: {args.out / PAGE.name}')

@@ -8,7 +8,6 @@ import math
 import time
 from functools import partial
 from itertools import product
-from typing import Callable, NamedTuple
 
 import torch
 from side_by_side.models import LINEAR, SIDES, ZOO, TokenModel
@@ -30,15 +29,6 @@ STEPS = 20
 NEWTON, EXACT, RIDGE = 'Newton, 20 steps', 'exact', 'ridge 0.1'
 CHANNELS, HEADS, LAYERS, MAP = 64, 2, 12, 14
 log_panel = partial(Panel, xscale='log', yscale='log')
-
-
-class Finding(NamedTuple):
-    """What ``measure`` returns, numbers that JSON can hold, and what ``show`` makes of
-    them: a table (titles, rows), and panels. Files have its name."""
-
-    name: str
-    measure: Callable
-    show: Callable
 
 
 def curves(rows, name, x, y):
@@ -340,9 +330,11 @@ def show_frequencies(numbers):
     ]
 
 
-FINDINGS = [
-    Finding('newton', newton, show_newton),
-    Finding('norms', norms, show_norms),
-    Finding('counts', counts, show_counts),
-    Finding('frequencies', frequencies, show_frequencies),
-]
+# By name, what measures numbers that JSON can hold, and what makes of them a table
+# (titles, rows), and panels.
+FINDINGS = dict(
+    newton=(newton, show_newton),
+    norms=(norms, show_norms),
+    counts=(counts, show_counts),
+    frequencies=(frequencies, show_frequencies),
+)

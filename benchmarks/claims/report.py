@@ -7,17 +7,18 @@ import numpy as np
 from side_by_side.report import markdown
 
 from .claim import judge
+from .exact import FINDINGS
 from .figures import plot_parts, plot_scores, plot_times
 from .looks import SIZES
 from .trained import CLAIMS
 
 
 def page(text, findings, verdicts):
-    """The page, Markdown, with tables of findings, pairs (Finding, its numbers), and of
-    what :func:`judged` returned."""
-    for finding, numbers in findings:
+    """The page, Markdown, with tables of findings, numbers by name, and of what
+    :func:`judged` returned."""
+    for name, numbers in findings.items():
         if numbers:
-            text = put(text, finding.name, *finding.show(numbers)[0])
+            text = put(text, name, *FINDINGS[name][1](numbers)[0])
     titles = ['part', 'effect', 'interval', 'margin', 'could be seen', 'seeds']
     for name, of_claim in verdicts.items():
         text = put(text, name, [*titles, 'verdict'], map(row, of_claim))
