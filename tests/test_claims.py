@@ -526,6 +526,19 @@ def test_the_page_follows_from_the_numbers(load):
         assert (docs / 'claims' / f'{name}.png').is_file(), name
 
 
+def test_maps_show_where_a_class_is_seen(load, folder, tmp_path):
+    """The model classifies afterwards as it did before."""
+    pytest.importorskip('pytorch_grad_cam')
+    tasks, models = load('tasks'), load('models')
+    task = tasks.Classes(folder, tmp_path)
+    torch.manual_seed(0)
+    model = tasks.Classifier(models.swin(models.SOFTMAX), 2).eval()
+    before = task.score(model, 'val', 32)
+    maps = np.array(load('looks').explained(model, task, 32))
+    assert maps.shape == (6, 4) and maps.min() >= 0 and maps.std() > 0
+    assert task.score(model, 'val', 32) == before
+
+
 def test_maps_are_compared_with_those_of_softmax(load):
     """With another seed's; a map without anything is like none."""
     maps = {
