@@ -26,6 +26,7 @@ CHANGES = ('ridge 1', '4 landmarks')
 TIMED = (*FLAT, *(f'flat SOFT++ {x}' for x in CHANGES), 'flat no attention')
 SIDES = (32, 256)
 ROUNDS = 5
+LARGE = (-0.5, -0.1, -0.02, 0, 0.02, 0.1, 0.5)  # effects
 SCORES = dict(imagenette='top-1', cifar10='top-1', bccd='AP50', camvid='mean IoU')
 
 
@@ -42,6 +43,9 @@ def plot_parts(verdicts, path):
             axes.plot([margin, margin], [place - 0.4, place + 0.4], 'k:', linewidth=1)
     axes.axvline(0, color='black', linewidth=0.5)
     axes.locator_params(axis='x', nbins=6)
+    if np.abs(axes.get_xlim()).max() > 0.2:
+        axes.set_xscale('symlog', linthresh=0.01)
+        axes.set_xticks(LARGE, [f'{x:g}' for x in LARGE])
     axes.set_yticks(range(len(verdicts)), [x.part.text for x in verdicts])
     for label, found in zip(axes.get_yticklabels(), verdicts):
         label.set_color(COLORS[found.verdict])

@@ -22,7 +22,7 @@ from mmlinattn.utils.files import whole_file
 from .models import NO_INVERSE, RIDGES, SIDE
 from .tasks import batches, normalized
 
-SIZES = (SIDE, 192, 256)
+SIZES = (SIDE, 256)
 # At larger sizes: those that the claim is about, and the controls.
 SIZED = ('SOFT', 'SOFT++', 'SOFT bare', 'SOFT++ bare', 'SOFT++ bare no attention')
 EXPLAINED = ('Swin softmax', 'Swin ELFATT', 'Swin no attention')

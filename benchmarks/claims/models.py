@@ -1,8 +1,8 @@
 """The small models that the claims train: two pyramids of three stages and ten blocks,
 SOFT's and Swin's, with 1 million parameters each, and plain ViTs.
 
-At 112 pixels, softmax-free stages have 784 and 196 tokens and 49 landmarks; at 192 and
-256 pixels, 144 and 256 landmarks.
+At 112 pixels, softmax-free stages have 784 and 196 tokens and 49 landmarks; at 256
+pixels, 4,096 and 1,024 tokens and 256 landmarks.
 """
 
 import torch

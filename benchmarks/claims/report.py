@@ -86,7 +86,7 @@ def outcomes(runs):
 def power_of_n(looks):
     """That of N with which attention grows over what it is added to, from the least to
     the largest photos, the mean over blocks with landmarks or windows, (1,)."""
-    least, largest = (np.log(looks[f'at {x}']['branches']) for x in SIZES[::2])
+    least, largest = (np.log(looks[f'at {x}']['branches']) for x in SIZES)
     powers = (largest - least) / (2 * np.log(SIZES[-1] / SIZES[0]))
     return powers[:-3].mean(keepdims=True)
 
