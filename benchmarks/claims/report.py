@@ -59,7 +59,7 @@ def draw(runs, verdicts, times, folder, endings):
 
 
 def outcomes(runs):
-    """Of all models, as :func:`judge` takes them; 'SOFT at 192' is one of its own."""
+    """Of all models, as :func:`judge` takes them; 'SOFT at 256' is one of its own."""
     right: dict[str, dict[str, dict[int, np.ndarray]]] = {}
     for data, models in runs['models'].items():
         of_data, maps = right.setdefault(data, {}), {}
