@@ -346,12 +346,12 @@ def test_depths_are_those_of_the_tokens(load, folder, tmp_path):
     assert found['proportion of high frequencies']['score'] < 1e-3
 
 
-def test_the_control_has_no_attention(load):
-    load('models')
-    cfg = dict(type='NoSoftmaxFreeAttention')
-    attention = build_model(cfg, embed_dims=8, num_heads=2)
-    q, k, v = torch.rand(3, 1, 4, 8)
-    assert not attention.attend(q, k, v, (2, 2)).any()
+def test_controls_have_no_attention(load):
+    models = load('models')
+    for cls in (models.NoSoftmaxAttention, models.NoSoftmaxFreeAttention):
+        attention = cls(8, 2)
+        q, k, v = torch.rand(3, 1, 4, 8)
+        assert not attention.attend(q, k, v, (2, 2)).any()
     # a flat model without it knows each patch alone
     torch.manual_seed(0)
     flat = load('plan').MODELS['flat no attention'].backbone

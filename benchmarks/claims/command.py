@@ -99,8 +99,8 @@ def measure(args):
     for name, (measured, show) in FINDINGS.items():
         file = args.out / 'claims' / f'{name}.json'
         write_json(file, measured())
+        panels = show(numbers(args.out, name))[1]
         for ending in args.format:
-            panels = show(numbers(args.out, name))[1]
             plot_lines(panels, file.with_suffix(f'.{ending}'))
         print(f'written: {file}', flush=True)
 

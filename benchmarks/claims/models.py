@@ -24,9 +24,14 @@ class NoAttention:
         return torch.zeros_like(v)
 
 
-for kind in (SoftmaxFreeAttention, SoftmaxAttention):
-    name = f'No{kind.__name__}'
-    MODELS.register_module(name, module=type(name, (NoAttention, kind), {}))
+@MODELS.register_module()
+class NoSoftmaxFreeAttention(NoAttention, SoftmaxFreeAttention):
+    """What is left of SOFT++'s attention."""
+
+
+@MODELS.register_module()
+class NoSoftmaxAttention(NoAttention, SoftmaxAttention):
+    """What is left of softmax attention."""
 
 
 @MODELS.register_module()

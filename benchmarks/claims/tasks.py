@@ -6,6 +6,7 @@ of boxes and pixels start from a classifier's backbone.
 
 import contextlib
 import io
+from itertools import chain
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from .data import Photos, random_crops
 MEAN = (123.675, 116.28, 103.53)
 STD = (58.395, 57.12, 57.375)
 CHANNELS = 64  # of necks and heads
-GROUPS = 256
+GROUPS = 256  # of photos that are left out at once
 
 
 def normalized(images):
@@ -156,15 +157,17 @@ class Pixels(Photos):
         from mmseg.evaluation import IoUMetric
 
         pixels, labels = self.arrays(split, side)
-        found = [model(x).argmax(1).cpu() for x in batches(pixels, batch, model)]
-        areas = []
-        for pair in zip(torch.cat(found), torch.tensor(labels[:]).long()):
-            found = IoUMetric.intersect_and_union(*pair, len(self.classes), UNLABELED)
-            areas.append(torch.stack(found).double())
+        num, areas = len(self.classes), []
+        batched = (model(x).argmax(1).cpu() for x in batches(pixels, batch, model))
+        for found, truth in zip(chain.from_iterable(batched), labels):
+            truth = torch.tensor(truth).long()
+            of_photo = IoUMetric.intersect_and_union(found, truth, num, UNLABELED)
+            areas.append(torch.stack(of_photo).double())
         areas = torch.stack(areas)  # (N, 4, classes)
+        total = areas.sum(0)
 
         def mean_iou(left_out):
-            kept = areas.sum(0) - areas[left_out].sum(0)
+            kept = total - areas[left_out].sum(0)
             intersection, union = kept[:2, kept[3] > 0]
             return float((intersection / union).mean())
 

@@ -172,7 +172,8 @@ def train(model, run, task, folder):
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        losses += [0.0] * (step % CURVE == 0)
+        if step % CURVE == 0:
+            losses.append(0.0)
         losses[-1] += loss.item() / min(CURVE, steps - step + step % CURVE)
     return losses, seconds + time.process_time() - start
 
