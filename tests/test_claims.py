@@ -3,8 +3,6 @@
 import json
 import math
 import re
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -25,7 +23,6 @@ from mmlinattn.functional import (
 from mmlinattn.registry import build_model
 
 ROOT = Path(__file__).resolve().parents[1]
-RUN = ROOT / 'benchmarks' / 'claims' / 'run.py'
 TINY = dict(
     type='SOFTPlusPlus',
     arch=dict(embed_dims=[8, 8], depths=[1, 1], num_heads=[1, 1]),
@@ -303,8 +300,8 @@ def test_the_best_rate_is_taken(load, tmp_path):
 def test_every_model_is_built(load):
     """With the same size, but for what a control or a sampler has not."""
     sizes = {}
-    for name, model in load('plan').MODELS.items():
-        built = load('tasks').Classifier(model.backbone, 10)
+    for name, backbone in load('models').BACKBONES.items():
+        built = load('tasks').Classifier(backbone, 10)
         sizes[name] = sum(x.numel() for x in built.parameters())
         side = 32 if name.startswith(('ViT', 'flat')) else 64
         assert built(torch.zeros(2, 3, side, side)).shape == (2, 10)
@@ -354,8 +351,7 @@ def test_controls_have_no_attention(load):
         assert not attention.attend(q, k, v, (2, 2)).any()
     # a flat model without it knows each patch alone
     torch.manual_seed(0)
-    flat = load('plan').MODELS['flat no attention'].backbone
-    model = build_model(flat).eval()
+    model = build_model(models.BACKBONES['flat no attention']).eval()
     images = torch.rand(1, 3, 32, 32).repeat(2, 1, 1, 1)
     images[1, :, :4, :4] = 0
     (maps,) = model(images)
@@ -584,7 +580,7 @@ def test_figures_are_drawn(load, tmp_path):
         x for x in verdicts['inverse'] if x.part.models[0] == 'SOFT++ bare ridge 0.1'
     )
     assert equal.verdict == 'supported' and equal.effect == 0
-    report.draw(runs, verdicts, times, tmp_path, ['png'])
+    report.draw(runs, verdicts, times, tmp_path)
     names = {*report.CLAIMS, 'scores', 'times'}
     assert {path.stem for path in tmp_path.glob('*.png')} == names
 
@@ -636,13 +632,16 @@ def test_exported_models_are_the_trained_ones(load, tmp_path, monkeypatch, kind)
 
 
 @pytest.mark.full
-def test_smoke(folder, tmp_path):
-    """From folders to the page, with trainings of a step."""
-    command = [sys.executable, RUN, 'train', '--smoke', '--seeds', '1']
+def test_from_folders_to_the_page(load, folder, tmp_path, monkeypatch):
+    """With trainings of a step."""
+    plan = load('plan')
+    for name in plan.RECIPES:
+        short = dict(plan.RECIPES[name], batch=2, epochs=0.01)
+        monkeypatch.setitem(plan.RECIPES, name, short)
+        monkeypatch.setitem(plan.SHORT, name, 0.01)
+    command = ['train', '--seeds', '1', '--work-dir', str(tmp_path)]
     command += ['--data', f'imagenette={folder}', f'cifar10={folder}']
-    command += ['--work-dir', tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    load('command').main(command)
     page = (tmp_path / 'results' / 'claims.md').read_text('utf-8')
     assert '| SOFT++ bare at 256 less SOFT++ bare at 112 | - |' in page
     runs = json.loads((tmp_path / 'results' / 'claims' / 'runs.json').read_text())

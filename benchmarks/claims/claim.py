@@ -1,17 +1,9 @@
-"""Parts of claims, and the rule by which they are judged.
+"""Parts of claims, and the rule of docs/claims.md by which they are judged.
 
-A part compares the scores of two models, over some seeds each: shares of held-back
-photos that are classified right, COCO's AP at an IoU of 0.5, or mean IoUs. Seeds and
-photos are drawn again, with replacement, 20,000 times. All seeds see the same photos,
-so these are drawn for both models at once, and seeds for each of them, or for both at
-once where they start from the same weights. As few seeds vary less than many, their
-distance to the mean is stretched by the root of n / (n - 1).
-
-A part that claims a difference holds where the effect exceeds a margin; a part that
-claims equality, where the effect is within plus and minus the margin. It is supported
-or contradicted if so few of the draws say the opposite that it stands at 5 % after
-Holm's correction over all parts of the page; inconclusive otherwise; and not tested
-where a model has not learned, or has a single seed.
+Seeds and photos are drawn again, with replacement, 20,000 times. All seeds see the same
+photos, so these are drawn for both models at once, and seeds for each of them, or for
+both at once where they start from the same weights. As few seeds vary less than many,
+their distance to the mean is stretched by the root of n / (n - 1).
 """
 
 from typing import NamedTuple, Optional
@@ -29,9 +21,9 @@ SEEN = 1.645 + 0.842
 
 
 class Part(NamedTuple):
-    """One comparison of a claim: the score of the first of two models less that of the
-    other exceeds the margin, or is within it if they are ``equal``. Seeds of ``paired``
-    models start from the same weights; models below ``gate`` have not learned."""
+    """A comparison of scores: that of the first of two models less that of the other
+    exceeds the margin, or is within plus and minus it if they are ``equal``. Seeds of
+    ``paired`` models start from the same weights; below ``gate``, none has learned."""
 
     text: str
     models: tuple[str, str]
@@ -56,15 +48,8 @@ class Verdict(NamedTuple):
 
 
 def judge(parts, right):
-    """Applies the rule to all parts of a page.
-
-    Args:
-        parts (Sequence[Part]): The parts.
-        right (dict): By data, model and seed, the photos' parts of the score, (N,).
-
-    Returns:
-        list[Verdict]: In the same order.
-    """
+    """Verdicts of all parts of a page, in the same order, from the photos' parts of the
+    score, (N,), by data, model and seed."""
     verdicts, chances = [], {}
     for i, part in enumerate(parts):
         seeds = [right.get(part.data, {}).get(name, {}) for name in part.models]

@@ -35,7 +35,7 @@ from common import ROOT
 from filelock import Timeout
 from side_by_side.command import device
 from side_by_side.plot import plot_lines
-from side_by_side.report import add_format, write_json
+from side_by_side.report import write_json
 
 from mmlinattn_tools.cli import Parser, errors_in_one_line, number, output_folder
 from mmlinattn_tools.cli import threads as thread_count
@@ -43,7 +43,7 @@ from mmlinattn_tools.cli import threads as thread_count
 from .exact import FINDINGS
 from .export import export
 from .figures import measured_times
-from .looks import is_looked_at, look, looks_file
+from .looks import lacks_looks, look
 from .plan import Plan
 from .report import draw, judged, page
 from .tasks import TASKS
@@ -56,8 +56,7 @@ CACHE = Path.home() / '.cache' / 'mmlinattn' / 'evidence'
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
     add = parser.add_argument
-    kinds = ('exact', 'times', 'train', 'report', 'export')
-    add('what', choices=kinds, help='see above')
+    add('what', choices=('exact', 'times', 'train', 'report', 'export'))
     text = 'folders of photos'
     add('--data', nargs='+', type=folder, default=[], metavar='NAME=DIR', help=text)
     text = 'ids in label maps of what has no label, besides 255: 11 for CamVid'
@@ -72,9 +71,6 @@ def parse_args(argv=None):
     add('--work-dir', type=output_folder, default=CACHE, metavar='DIR', help=text)
     text = 'folder for what is written (default: results, in --work-dir)'
     add('--out', type=output_folder, metavar='DIR', help=text)
-    add_format(parser)
-    text = 'train a few steps, to see that everything works'
-    add('--smoke', action='store_true', help=text)
     args = parser.parse_args(argv)
     args.out = args.out or args.work_dir / 'results'
     return args
@@ -99,37 +95,25 @@ def measure(args):
     for name, (measured, show) in FINDINGS.items():
         file = args.out / 'claims' / f'{name}.json'
         write_json(file, measured())
-        panels = show(numbers(args.out, name))[1]
-        for ending in args.format:
-            plot_lines(panels, file.with_suffix(f'.{ending}'))
+        plot_lines(show(numbers(args.out, name))[1], file.with_suffix('.png'))
         print(f'written: {file}', flush=True)
 
 
 def train(plan, args):
-    """Trains what is not trained yet, but for what other processes train; a line after
-    each run."""
-    data = {
-        name: TASKS[name](path, args.work_dir, args.ignore) for name, path in args.data
-    }
+    """Trains what is not trained yet, but for what other processes train."""
+    data = {key: TASKS[key](x, args.work_dir, args.ignore) for key, x in args.data}
     while True:
         waits = False
         for run in plan.runs(args.seeds, tuple(data)):
-            is_new = run.has_rate and run.result(plan.work_dir) is None
-            looks = is_looked_at(run) and not looks_file(run, plan.work_dir).is_file()
             waits |= not run.has_rate
-            if not run.has_rate or not (is_new or looks):
+            looks = lacks_looks(run, plan.work_dir)
+            if not run.has_rate or (run.result(plan.work_dir) and not looks):
                 continue
             try:
                 model = trained(run, data, plan.work_dir, args.device, timeout=0)
             except Timeout:
                 waits = True
                 continue
-            if is_new:
-                name = f'{time.strftime("%F %T")} {run.folder(plan.work_dir).name}'
-                result = run.result(plan.work_dir)
-                print(
-                    f'{name}: {result["score"]:.4f}, {result["seconds"]} s', flush=True
-                )
             if looks:
                 look(run, model, data[run.data], plan.work_dir)
             break  # what is more telling may have a rate now
@@ -151,7 +135,7 @@ def write_page(plan, args):
     runs, folder = plan.record(args.seeds), args.out / 'claims'
     write_json(folder / 'runs.json', runs, depth=4)
     verdicts = judged(runs)
-    draw(runs, verdicts, numbers(args.out, 'times'), folder, args.format)
+    draw(runs, verdicts, numbers(args.out, 'times'), folder)
     found = {name: numbers(args.out, name) for name in FINDINGS}
     text = page(PAGE.read_text('utf-8'), found, verdicts)
     (args.out / PAGE.name).write_text(text, 'utf-8')
@@ -162,17 +146,13 @@ def main(argv=None):
     args = parse_args(argv)
     torch.set_num_threads(args.threads)
     with errors_in_one_line(OSError, ValueError):
-        plan = Plan.smoke(args.work_dir) if args.smoke else Plan(args.work_dir)
+        plan = Plan(args.work_dir)
         if args.what == 'export':
             return export_all(plan, args)
         if args.what == 'exact':
             measure(args)
-        elif args.what == 'times':
+        if args.what == 'times':
             write_json(args.out / 'claims' / 'times.json', measured_times())
-        elif args.what == 'train':
+        if args.what == 'train':
             train(plan, args)
         write_page(plan, args)
-
-
-if __name__ == '__main__':
-    main()

@@ -31,10 +31,10 @@ class Photos:
     @cached_property
     def key(self):
         """A name for the files' names and sizes."""
-        paths = (path for path in self.folder.rglob('*') if path.is_file())
         names = {
             path.relative_to(self.folder).as_posix(): path.stat().st_size
-            for path in paths
+            for path in self.folder.rglob('*')
+            if path.is_file()
         }
         return key_of([names, self.kind, list(self.ignore)])
 
@@ -47,17 +47,13 @@ class Photos:
         return self.kept('classes.json', lambda: list(self.source.classes))
 
     def arrays(self, split, side):
-        """Photos and labels, in an order that does not depend on classes.
+        """Photos (N, H, W, 3), uint8, in an order that does not depend on classes; and
+        (N,) classes, (N, H, W) label maps, or of each photo a list of boxes
+        (x1, y1, x2, y2, class).
 
-        Args:
-            split (str): 'train' or 'val', or the parts of 'train' that tune the rates,
-                'tune' to learn from, and 'check'.
-            side (int | tuple[int]): (W, H) in pixels, or the side of a square, the
-                middle of the photo.
-
-        Returns:
-            tuple: (N, H, W, 3) uint8, and (N,) classes, (N, H, W) label maps, or of
-            each photo a list of boxes (x1, y1, x2, y2, class).
+        Splits are 'train' and 'val', and the parts of 'train' that tune the rates:
+        'tune' to learn from, and 'check'. ``side`` is (W, H) in pixels, or that of a
+        square, the middle of the photo.
         """
         if split in ('tune', 'check'):
             found = self.arrays('train', side)

@@ -9,17 +9,11 @@ import json
 import torch
 from torch.nn.functional import avg_pool2d
 
-from mmlinattn.analysis import (
-    attentions_of,
-    blocks_of,
-    hc_proportion,
-    token_similarity,
-    watch,
-)
+from mmlinattn import analysis
 from mmlinattn.models import SoftmaxFreeAttention
 from mmlinattn.utils.files import whole_file
 
-from .models import NO_INVERSE, RIDGES, SIDE
+from .models import NO_INVERSE, SIDE
 from .tasks import batches, normalized
 
 SIZES = (SIDE, 256)
@@ -27,15 +21,19 @@ SIZES = (SIDE, 256)
 SIZED = ('SOFT', 'SOFT++', 'SOFT bare', 'SOFT++ bare', 'SOFT++ bare no attention')
 EXPLAINED = ('Swin softmax', 'Swin ELFATT', 'Swin no attention')
 PHOTOS, LOOKS = 500, 32
+RIDGES = (0.1, NO_INVERSE)
 
 
 def looks_file(run, work_dir):
     return run.folder(work_dir) / 'looks.json'
 
 
-def is_looked_at(run):
+def lacks_looks(run, work_dir):
+    """Whether more than the score of a run is to be measured, and is not yet."""
     looked_at = run.data == 'imagenette' and run.name in SIZED + EXPLAINED
-    return run.split == 'train' and (looked_at or run.name.startswith('ViT'))
+    looked_at |= run.name.startswith('ViT')
+    is_whole = run.split == 'train'
+    return is_whole and looked_at and not looks_file(run, work_dir).is_file()
 
 
 def look(run, model, task, work_dir):
@@ -44,11 +42,10 @@ def look(run, model, task, work_dir):
     for side in SIZES if run.data == 'imagenette' else ():
         score = task.score(model, 'val', side, limit=PHOTOS)
         found[f'at {side}'] = dict(score, branches=branches(model, task, side))
-    attentions = [
-        x for x in attentions_of(model).values() if isinstance(x, SoftmaxFreeAttention)
-    ]
-    for ridge in (*RIDGES, NO_INVERSE) if attentions else ():
-        for x in attentions:
+    attentions = analysis.attentions_of(model).values()
+    soft = [x for x in attentions if isinstance(x, SoftmaxFreeAttention)]
+    for ridge in RIDGES if soft else ():
+        for x in soft:
             x.solver, x.ridge = 'cholesky', ridge
         score = task.score(model, 'val', SIDE, limit=PHOTOS)
         found[f'tested with ridge {ridge:g}'] = score
@@ -62,15 +59,15 @@ def look(run, model, task, work_dir):
 def depths(model, task, side):
     """Measures after every block, the class token being a token; their scores are
     those of the last one."""
-    curves = {'proportion of high frequencies': [], 'similarity of tokens': []}
-
-    def after(call):
-        for curve, measure in zip(curves.values(), (hc_proportion, token_similarity)):
-            curve.append(measure(call.tokens).mean().item())
-
+    tokens = []
     pixels, _ = task.arrays('val', side)
-    with watch(model.backbone, on_block=after):
+    with analysis.watch(model.backbone, on_block=lambda x: tokens.append(x.tokens)):
         model(next(batches(pixels, PHOTOS, model)))
+    measures = {
+        'proportion of high frequencies': analysis.hc_proportion,
+        'similarity of tokens': analysis.token_similarity,
+    }
+    curves = {key: [f(x).mean().item() for x in tokens] for key, f in measures.items()}
     return {name: dict(score=ys[-1], curve=ys) for name, ys in curves.items()}
 
 
@@ -87,7 +84,7 @@ def branches(model, task, side):
         ratio = added.norm(dim=(1, 2)) / tokens.norm(dim=(1, 2))
         found.append(ratio.mean().item())
 
-    blocks = blocks_of(model).values()
+    blocks = analysis.blocks_of(model).values()
     handles = [block.register_forward_hook(after) for block in blocks]
     pixels, _ = task.arrays('val', side)
     model(next(batches(pixels, LOOKS, model)))
@@ -106,7 +103,7 @@ def explained(model, task, side):
         return tokens.mT.unflatten(-1, [int(tokens.size(1) ** 0.5)] * 2)
 
     model.prepare, found = lambda x: x, []  # masks hide normalized pixels
-    layer = [*blocks_of(model).values()][-1].norm1
+    layer = [*analysis.blocks_of(model).values()][-1].norm1
     pixels, labels = task.arrays('val', side)
     images = normalized(next(batches(pixels, LOOKS, model))).split(1)
     stride = model.backbone.feature_strides[-1]

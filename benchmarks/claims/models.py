@@ -12,9 +12,7 @@ from mmlinattn.registry import MODELS
 
 SIDE = 112
 ARCH = dict(embed_dims=[32, 64, 128], depths=[1, 6, 3], num_heads=[1, 2, 4])
-RIDGES = (0.001, 0.1, 1.0)
-# A control: it leaves hardly anything of an inverse.
-NO_INVERSE = 100.0
+NO_INVERSE = 100.0  # a ridge that leaves hardly anything of an inverse
 
 
 class NoAttention:
@@ -97,12 +95,6 @@ def flat(type='SoftmaxFreeAttention', **options):
     return dict(vit(6, block=dict(ffn_ratio=1), **options), type='PatchBag')
 
 
-SOFTMAX = dict(type='SoftmaxAttention')
-ELFATT = dict(type='ELFATT', block_size=49)
-EFFICIENT = dict(type='EfficientAttention')
-NONE = dict(type='NoSoftmaxAttention')
-
-
 def no_attention(kernels=(9, 5), sampler='conv'):
     """SOFT++ without its attention."""
     control = dict(type='NoSoftmaxFreeAttention', sampler=sampler)
@@ -111,44 +103,49 @@ def no_attention(kernels=(9, 5), sampler='conv'):
     return soft(attention=[*stages, None])
 
 
+SOFTMAX = dict(type='SoftmaxAttention')
+ELFATT = dict(type='ELFATT', block_size=49)
+EFFICIENT = dict(type='EfficientAttention')
+NONE = dict(type='NoSoftmaxAttention')
 # With landmarks by convolution and local filters, attention is hardly used, and nothing
 # would be told apart.
 BARE = dict(sampler='pool', kernel_sizes=[0, 0, 0])
-# Each has a rate of its own.
-BACKBONES = {
+INVERSES = {
     'SOFT++ bare': soft(**BARE),
-    'SOFT bare': soft('SOFT', **BARE),
+    'SOFT++ bare no attention': no_attention((0, 0), 'pool'),
+    'SOFT++ bare ridge 0.1': soft(solver='cholesky', ridge=0.1, **BARE),
+    'SOFT++ bare ridge 100': soft(solver='cholesky', ridge=NO_INVERSE, **BARE),
+}
+PYRAMIDS = {
     'Swin softmax': swin(SOFTMAX),
     'Swin ELFATT': swin(ELFATT, SOFTMAX, ELFATT),
-    'Swin efficient': swin(EFFICIENT, SOFTMAX, EFFICIENT),
     'SOFT': soft('SOFT'),
     'SOFT++': soft(),
+}
+CONTROLS = {
+    'SOFT bare': soft('SOFT', **BARE),
+    'Swin no attention': swin(NONE),
+    'Swin efficient': swin(EFFICIENT, SOFTMAX, EFFICIENT),
     'SOFT++ no attention': no_attention(),
 }
-FLAT = {
+FLAT_INVERSES = {
     'flat SOFT++': flat(),
+    'flat no attention': flat(type='NoSoftmaxFreeAttention', **FREE),
+    'flat SOFT++ ridge 0.001': flat(solver='cholesky', ridge=0.001),
+    'flat SOFT++ ridge 1': flat(solver='cholesky', ridge=1.0),
+    'flat SOFT++ ridge 100': flat(solver='cholesky', ridge=NO_INVERSE),
+}
+FLAT = {
     'flat softmax': flat(**SOFTMAX),
     'flat ELFATT': flat(**dict(ELFATT, block_size=16, lepe=False)),
     'flat efficient': flat(**EFFICIENT),
-}
-# These have the rate of another one.
-LIKE = {
-    'SOFT++ bare': {
-        'SOFT++ bare no attention': no_attention((0, 0), 'pool'),
-        **{
-            f'SOFT++ bare ridge {ridge:g}': soft(solver='cholesky', ridge=ridge, **BARE)
-            for ridge in (0.1, NO_INVERSE)
-        },
-    },
-    'Swin softmax': {'Swin no attention': swin(NONE)},
-    'flat SOFT++': {
-        'flat no attention': flat(type='NoSoftmaxFreeAttention', **FREE),
-        **{
-            f'flat SOFT++ ridge {ridge:g}': flat(solver='cholesky', ridge=ridge)
-            for ridge in (*RIDGES[::2], NO_INVERSE)
-        },
-        'flat SOFT++ 4 landmarks': flat(num_landmarks=4),
-        **{f'flat SOFT++ {x}': flat(sampler=x) for x in ('conv', 'random')},
-    },
+    'flat SOFT++ 4 landmarks': flat(num_landmarks=4),
+    'flat SOFT++ conv': flat(sampler='conv'),
+    'flat SOFT++ random': flat(sampler='random'),
 }
 VITS = {f'ViT {depth} layers': vit(depth) for depth in (12, 24)}
+BACKBONES = {**INVERSES, **PYRAMIDS, **CONTROLS, **FLAT_INVERSES, **FLAT, **VITS}
+# These have the learning rate of another one.
+LIKE = {'flat no attention': 'flat SOFT++', 'Swin no attention': 'Swin softmax'}
+for like in 'SOFT++ bare', 'flat SOFT++':
+    LIKE.update({name: like for name in BACKBONES if name.startswith(f'{like} ')})

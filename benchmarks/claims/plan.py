@@ -3,10 +3,11 @@
 import json
 from collections import Counter
 from itertools import product
-from typing import Any, NamedTuple, Optional
+from typing import Any, Optional
 
+from . import models
 from .looks import looks_file
-from .models import BACKBONES, FLAT, LIKE, SIDE, VITS
+from .models import BACKBONES, LIKE, SIDE, VITS
 from .training import Run
 
 # That of the papers' ImageNet trainings (AdamW, cosine, warm-up, weight decay 0.05)
@@ -36,52 +37,31 @@ TECHNIQUES: dict[str, dict[str, Any]] = {
 }
 
 
-class Model(NamedTuple):
-    """Config of the backbone, and the model whose rate it has: itself, if tuned."""
-
-    backbone: dict[str, Any]
-    like: str
-
-
-MODELS = {
-    **{name: Model(x, name) for name, x in {**BACKBONES, **VITS, **FLAT}.items()},
-    **{name: Model(x, like) for like, of in LIKE.items() for name, x in of.items()},
-}
-INVERSES = ('SOFT++ bare', *LIKE['SOFT++ bare'])
-DENSE_MODELS = (*INVERSES[:3], 'Swin softmax', 'Swin ELFATT', *ONE_EPOCH)
+DENSE_MODELS = (*[*models.INVERSES][:3], *models.PYRAMIDS)  # all but that of no inverse
 # Groups of models by data, the most telling first.
 ORDER = (
-    ('imagenette', (*INVERSES, 'Swin softmax', 'Swin ELFATT', *ONE_EPOCH)),
-    ('cifar10', ('flat SOFT++', *[*LIKE['flat SOFT++']][:4])),
+    ('imagenette', (*models.INVERSES, *models.PYRAMIDS)),
+    ('cifar10', models.FLAT_INVERSES),
     ('bccd', DENSE_MODELS),
     ('camvid', DENSE_MODELS),
-    ('cifar10', (*[*FLAT][1:], *[*LIKE['flat SOFT++']][4:], *VITS)),
-    ('imagenette', ('SOFT bare', 'Swin no attention', 'Swin efficient')),
-    ('imagenette', ('SOFT++ no attention',)),
+    ('cifar10', (*models.FLAT, *VITS)),
+    ('imagenette', models.CONTROLS),
 )
 
 
 class Plan:
-    """The runs in a folder, and the rate of each model; by data, the recipe, and epochs
-    of short runs."""
+    """The runs in a folder, and the rate of each model."""
 
-    def __init__(self, work_dir, recipes=RECIPES, epochs=SHORT):
-        self.work_dir, self.recipes, self.epochs = work_dir, recipes, epochs
-
-    @classmethod
-    def smoke(cls, work_dir):
-        """A plan of a step each."""
-        few = dict(batch=2, epochs=0.01)
-        recipes = {name: dict(x, **few) for name, x in RECIPES.items()}
-        return cls(work_dir, recipes, dict.fromkeys(RECIPES, 0.01))
+    def __init__(self, work_dir):
+        self.work_dir = work_dir
 
     def run(self, data, name, seed, lr):
         """A run of a model at a rate, from its classifier's backbone if need be."""
-        backbone, start = MODELS[name].backbone, None
+        backbone, start = BACKBONES[name], None
         if data in DENSE_DATA:
             start = self.full('imagenette', name, seed)
             backbone = dict(backbone, out_indices=[0, 1, 2])
-        recipe = dict(self.recipes[data], lr=lr)
+        recipe = dict(RECIPES[data], lr=lr)
         return Run(name, data, backbone, recipe, seed, start=start)
 
     def tuned(self, data, name) -> tuple[list[Run], Optional[float]]:
@@ -91,7 +71,7 @@ class Plan:
         rates = [*RATES]
         while True:
             runs = [self.run(data, name, 0, x)._replace(split='tune') for x in rates]
-            runs = [x.with_recipe(epochs=self.epochs[data]) for x in runs]
+            runs = [x.with_recipe(epochs=SHORT[data]) for x in runs]
             results = [run.result(self.work_dir) for run in runs]
             if None in results:
                 return runs, None
@@ -105,13 +85,13 @@ class Plan:
 
     def full(self, data, name, seed):
         """A model's run of a seed, at its rate."""
-        return self.run(data, name, seed, self.tuned(data, MODELS[name].like)[1])
+        return self.run(data, name, seed, self.tuned(data, LIKE.get(name, name))[1])
 
     def tuned_on(self, name, technique, seed):
         """Fine-tuning of a ViT's first seed with a technique, in an order of data."""
         start = self.full('cifar10', name, 0)
         lr = start.recipe['lr']
-        recipe = dict(start.recipe, lr=lr and lr / 4, epochs=self.epochs['cifar10'])
+        recipe = dict(start.recipe, lr=lr and lr / 4, epochs=SHORT['cifar10'])
         if technique != 'plain':
             recipe['scaling_lr'] = 20 if technique == 'FeatScale twice' else 10
         backbone = dict(start.backbone, **TECHNIQUES[technique])
@@ -123,12 +103,12 @@ class Plan:
         tune it, and must be taken one after the other."""
         for of, names in ORDER:
             for seed, name in product(range(seeds), names if of in data else ()):
-                if seed == 0 and MODELS[name].like == name:
+                if seed == 0 and name not in LIKE:
                     yield from self.tuned(of, name)[0]
                 run = self.full(of, name, seed)
                 if of in DENSE_DATA and name in ONE_EPOCH:
                     short = run._replace(name=f'{name}, one epoch')
-                    yield short.with_recipe(epochs=self.epochs[of])
+                    yield short.with_recipe(epochs=SHORT[of])
                 if seed == 0 or name not in VITS:
                     yield run
                 for technique in TECHNIQUES if name in VITS else ():
@@ -137,7 +117,7 @@ class Plan:
     def record(self, seeds):
         """What is finished, for the page: 'models', by data and name their rate and
         seeds, and 'finished', by data how many of all runs."""
-        models: dict[str, Any] = {name: {} for name in RECIPES}
+        found: dict[str, Any] = {name: {} for name in RECIPES}
         done: Counter = Counter()
         every: Counter = Counter()
         for run in self.runs(seeds):
@@ -148,11 +128,11 @@ class Plan:
                 head = dict(lr=run.recipe['lr'], seeds={})
                 keys = ('score', 'ap', 'photos', 'right', 'values', 'seconds')
                 kept = {key: result[key] for key in keys if key in result}
-                of_model = models[run.data].setdefault(run.name, head)
+                of_model = found[run.data].setdefault(run.name, head)
                 of_model['seeds'][str(run.seed)] = kept
                 file = looks_file(run, self.work_dir)
                 if file.is_file():
                     looks = json.loads(file.read_text('utf-8'))
                     of_model.setdefault('looks', {})[str(run.seed)] = looks
         finished = {name: f'{done[name]} of {every[name]}' for name in RECIPES}
-        return dict(models=models, finished=finished)
+        return dict(models=found, finished=finished)

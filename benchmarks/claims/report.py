@@ -43,19 +43,21 @@ def judged(runs):
     return {name: list(islice(verdicts, len(claim))) for name, claim in CLAIMS.items()}
 
 
-def draw(runs, verdicts, times, folder, endings):
-    """Draws figures, with some endings, of what :meth:`Plan.record`, :func:`judged` and
+def draw(runs, verdicts, times, folder):
+    """Draws figures of what :meth:`Plan.record`, :func:`judged` and
     :func:`measured_times` returned."""
     scores = {
-        data: {name: scores_of(model) for name, model in models.items()}
+        data: {
+            name: [seed['score'] for seed in model['seeds'].values()]
+            for name, model in models.items()
+        }
         for data, models in runs['models'].items()
     }
-    for ending in endings:
-        for name, of_claim in verdicts.items():
-            plot_parts(of_claim, folder / f'{name}.{ending}')
-        plot_scores(scores, runs['finished'], folder / f'scores.{ending}')
-        if times:
-            plot_times(scores['cifar10'], times, folder / f'times.{ending}')
+    for name, of_claim in verdicts.items():
+        plot_parts(of_claim, folder / f'{name}.png')
+    plot_scores(scores, runs['finished'], folder / 'scores.png')
+    if times:
+        plot_times(scores['cifar10'], times, folder / 'times.png')
 
 
 def outcomes(runs):
@@ -103,10 +105,6 @@ def outcome(seed):
         return np.array(seed.get('values', [seed['score']]))
     packed = np.frombuffer(bytes.fromhex(seed['right']), np.uint8)
     return np.unpackbits(packed)[: seed['photos']].astype(bool)
-
-
-def scores_of(model):
-    return [x['score'] for x in model['seeds'].values()]
 
 
 def row(found):

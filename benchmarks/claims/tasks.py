@@ -182,21 +182,18 @@ class Boxes(Photos):
     def build(self, run):
         return detector(run.backbone, len(self.classes))
 
-    def samples(self, num, shape, device, boxes=None):
-        """What mmdet's detectors take besides images."""
+    def samples(self, boxes, shape, device):
+        """What mmdet's detectors take besides images, with each photo's boxes."""
         from mmdet.structures import DetDataSample
         from mmengine.structures import InstanceData
 
-        found = []
         keys = ('img_shape', 'pad_shape', 'ori_shape', 'batch_input_shape')
         about = dict(dict.fromkeys(keys, shape), scale_factor=(1.0, 1.0))
-        for i in range(num):
-            sample = DetDataSample(metainfo=about)
-            if boxes is not None:
-                of = torch.tensor(boxes[i], device=device).view(-1, 5)
-                corners, labels = of[:, :4].float(), of[:, 4].long()
-                sample.gt_instances = InstanceData(bboxes=corners, labels=labels)
-            found.append(sample)
+        found = []
+        for rows in boxes:
+            of = torch.tensor(rows, device=device).view(-1, 5)
+            truth = InstanceData(bboxes=of[:, :4].float(), labels=of[:, 4].long())
+            found.append(DetDataSample(metainfo=about, gt_instances=truth))
         return found
 
     def loss(self, model, run, arrays, index, generator):
@@ -207,7 +204,7 @@ class Boxes(Photos):
         for i in np.flatnonzero(torch.rand(len(index), generator=generator) < 0.5):
             pixels[i] = pixels[i, :, ::-1]
             boxes[i][:, [0, 2]] = width - boxes[i][:, [2, 0]]
-        samples = self.samples(len(index), pixels.shape[1:3], device, boxes)
+        samples = self.samples(boxes, pixels.shape[1:3], device)
         losses = model.loss(normalized(as_tensor(pixels).to(device)), samples)
         return sum(sum(x) if isinstance(x, list) else x for x in losses.values())
 
@@ -216,7 +213,7 @@ class Boxes(Photos):
         pixels, boxes = self.arrays(split, side)
         found = []
         for x in batches(pixels, batch, model):
-            samples = self.samples(len(x), pixels.shape[1:3], x.device)
+            samples = self.samples([[]] * len(x), pixels.shape[1:3], x.device)
             for sample in model.predict(normalized(x), samples, rescale=False):
                 of = sample.pred_instances.cpu()
                 columns = of.bboxes, of.labels[:, None], of.scores[:, None]
@@ -258,10 +255,9 @@ def as_coco(rows_of_photos, num_classes):
             box = dict(bbox=[left, top, *size], area=size[0] * size[1], iscrowd=0)
             box.update(id=len(annotations) + 1, image_id=photo, category_id=int(label))
             annotations.append(dict(box, score=sum(score)))
-    ids = [
-        [dict(id=i) for i in range(num)] for num in (len(rows_of_photos), num_classes)
-    ]
-    coco.dataset = dict(zip(('images', 'categories'), ids), annotations=annotations)
+    nums = dict(images=len(rows_of_photos), categories=num_classes)
+    coco.dataset = {key: [dict(id=i) for i in range(num)] for key, num in nums.items()}
+    coco.dataset['annotations'] = annotations
     coco.createIndex()
     return coco
 

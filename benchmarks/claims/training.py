@@ -64,15 +64,11 @@ class Run(NamedTuple):
 
 
 def trained(run, tasks, work_dir, device, timeout=-1):
-    """The model of a run in eval mode, trained now if it is not on the disk.
+    """The model of a run in eval mode, trained now if it is not in ``work_dir``.
 
-    Args:
-        run (Run): The run.
-        tasks (dict): Those of its data, and of the run that it starts from.
-        work_dir (Path): Where runs are kept.
-        device (torch.device): Where to run.
-        timeout (float): Seconds to wait for another process that trains it, or -1;
-            raises :class:`filelock.Timeout` if it is not ready then.
+    ``tasks`` are those of its data, and of the run that it starts from. Raises
+    :class:`filelock.Timeout` if another process trains it for more seconds than
+    ``timeout``, which are none if it is -1.
     """
     folder, task = run.folder(work_dir), tasks[run.data]
     torch.manual_seed(run.seed)
@@ -105,6 +101,8 @@ def finish(model, run, task, folder):
     )
     with whole_file(folder / 'result.json') as draft:
         draft.write_text(json.dumps(result), 'utf-8')
+    line = f'{folder.name}: {scores["score"]:.4f}, {result["seconds"]} s'
+    print(f'{time.strftime("%F %T")} {line}', flush=True)
     (folder / 'state.pth').unlink(missing_ok=True)
 
 
@@ -128,15 +126,14 @@ def train(model, run, task, folder):
     """
     recipe, device = run.recipe, next(model.parameters()).device
     arrays = task.arrays(run.split, recipe['kept'])
-    scaling = [x for name, x in model.named_parameters() if is_scaling_vector(name)]
-    decayed = [x for x in model.parameters() if x.dim() > 1]
-    taken = {id(x) for x in [*scaling, *decayed]}
-    others = [x for x in model.parameters() if id(x) not in taken]
     groups = [
-        dict(params=decayed, weight_decay=recipe['weight_decay']),
-        dict(params=others),
-        dict(params=scaling, times=recipe.get('scaling_lr', 1)),
+        dict(params=[], weight_decay=recipe['weight_decay']),
+        dict(params=[]),
+        dict(params=[], times=recipe.get('scaling_lr', 1)),
     ]
+    for name, param in model.named_parameters():
+        group = 2 if is_scaling_vector(name) else int(param.dim() < 2)
+        groups[group]['params'].append(param)
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
     num, batch = len(arrays[0]), recipe['batch']
     per_epoch = num // batch
