@@ -20,7 +20,8 @@ SIZES = (SIDE, 256)
 # At larger sizes: those that the claim is about, and the controls.
 SIZED = ('SOFT', 'SOFT++', 'SOFT bare', 'SOFT++ bare', 'SOFT++ bare no attention')
 EXPLAINED = ('Swin softmax', 'Swin ELFATT', 'Swin no attention')
-PHOTOS, LOOKS = 500, 32
+PHOTOS = 1000  # whose scores are taken
+OF_TOKENS, OF_MAPS = 500, 32  # photos whose tokens and maps are
 RIDGES = (0.1, NO_INVERSE)
 
 
@@ -62,7 +63,7 @@ def depths(model, task, side):
     tokens = []
     pixels, _ = task.arrays('val', side)
     with analysis.watch(model.backbone, on_block=lambda x: tokens.append(x.tokens)):
-        model(next(batches(pixels, PHOTOS, model)))
+        model(next(batches(pixels, OF_TOKENS, model)))
     measures = {
         'proportion of high frequencies': analysis.hc_proportion,
         'similarity of tokens': analysis.token_similarity,
@@ -87,7 +88,7 @@ def branches(model, task, side):
     blocks = analysis.blocks_of(model).values()
     handles = [block.register_forward_hook(after) for block in blocks]
     pixels, _ = task.arrays('val', side)
-    model(next(batches(pixels, LOOKS, model)))
+    model(next(batches(pixels, OF_MAPS, model)))
     for handle in handles:
         handle.remove()
     return found
@@ -105,7 +106,7 @@ def explained(model, task, side):
     model.prepare, found = lambda x: x, []  # masks hide normalized pixels
     layer = [*analysis.blocks_of(model).values()][-1].norm1
     pixels, labels = task.arrays('val', side)
-    images = normalized(next(batches(pixels, LOOKS, model))).split(1)
+    images = normalized(next(batches(pixels, OF_MAPS, model))).split(1)
     stride = model.backbone.feature_strides[-1]
     with contextlib.redirect_stderr(io.StringIO()):  # progress of each photo
         for image, label in zip(images, labels):
