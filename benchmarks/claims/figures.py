@@ -54,9 +54,8 @@ def plot_parts(verdicts, path):
 
 
 @style.context(STYLE)
-def plot_scores(scores, finished, path):
-    """Draws the scores of every seed, by data and model, and how many runs of each data
-    are finished."""
+def plot_scores(scores, path):
+    """Draws the scores of every seed, by data and model."""
     names = list(dict.fromkeys(name for of in scores.values() for name in of))
     height = 1 + 0.18 * len(names)
     figure, panels = subplots(len(scores), 10, height, sharey=True)
@@ -65,9 +64,7 @@ def plot_scores(scores, finished, path):
             place = names.index(name)
             axes.plot(ys, [place] * len(ys), 'o', color=COLORS[NOT_TESTED], alpha=0.6)
             axes.plot(np.mean(ys), place, 'k|', markersize=9, markeredgewidth=1)
-        axes.set(
-            title=data, xlabel=f'{SCORES[data]}\n{finished[data]} runs are finished'
-        )
+        axes.set(title=data, xlabel=SCORES[data])
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set_ylim(len(names) - 0.5, -0.5)
     save(figure, path)

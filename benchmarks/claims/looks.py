@@ -23,6 +23,10 @@ EXPLAINED = ('Swin softmax', 'Swin ELFATT', 'Swin no attention')
 PHOTOS = 1000  # whose scores are taken
 OF_TOKENS, OF_MAPS = 500, 32  # photos whose tokens and maps are
 RIDGES = (0.1, NO_INVERSE)
+MEASURES = {
+    'proportion of high frequencies': analysis.hc_proportion,
+    'similarity of tokens': analysis.token_similarity,
+}
 
 
 def looks_file(run, work_dir):
@@ -64,11 +68,7 @@ def depths(model, task, side):
     pixels, _ = task.arrays('val', side)
     with analysis.watch(model.backbone, on_block=lambda x: tokens.append(x.tokens)):
         model(next(batches(pixels, OF_TOKENS, model)))
-    measures = {
-        'proportion of high frequencies': analysis.hc_proportion,
-        'similarity of tokens': analysis.token_similarity,
-    }
-    curves = {key: [f(x).mean().item() for x in tokens] for key, f in measures.items()}
+    curves = {key: [f(x).mean().item() for x in tokens] for key, f in MEASURES.items()}
     return {name: dict(score=ys[-1], curve=ys) for name, ys in curves.items()}
 
 

@@ -1,7 +1,6 @@
 """Which runs there are, the most telling first."""
 
 import json
-from collections import Counter
 from itertools import product
 from typing import Any, Optional
 
@@ -115,24 +114,19 @@ class Plan:
                     yield self.tuned_on(name, technique, seed)
 
     def record(self, seeds):
-        """What is finished, for the page: 'models', by data and name their rate and
-        seeds, and 'finished', by data how many of all runs."""
+        """What is finished, for the page: by data and name a model's rate, what came
+        out by seed, and what else was measured of it by seed."""
         found: dict[str, Any] = {name: {} for name in RECIPES}
-        done: Counter = Counter()
-        every: Counter = Counter()
+        keys = ('score', 'ap', 'photos', 'right', 'values', 'seconds')
         for run in self.runs(seeds):
-            every[run.data] += 1
             result = run.has_rate and run.result(self.work_dir)
-            done[run.data] += bool(result)
             if result and run.split == 'train':
-                head = dict(lr=run.recipe['lr'], seeds={})
-                keys = ('score', 'ap', 'photos', 'right', 'values', 'seconds')
-                kept = {key: result[key] for key in keys if key in result}
+                head = dict(lr=run.recipe['lr'], seeds={}, looks={})
                 of_model = found[run.data].setdefault(run.name, head)
+                kept = {key: result[key] for key in keys if key in result}
                 of_model['seeds'][str(run.seed)] = kept
                 file = looks_file(run, self.work_dir)
                 if file.is_file():
                     looks = json.loads(file.read_text('utf-8'))
-                    of_model.setdefault('looks', {})[str(run.seed)] = looks
-        finished = {name: f'{done[name]} of {every[name]}' for name in RECIPES}
-        return dict(models=found, finished=finished)
+                    of_model['looks'][str(run.seed)] = looks
+        return found

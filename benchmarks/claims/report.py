@@ -51,11 +51,11 @@ def draw(runs, verdicts, times, folder):
             name: [seed['score'] for seed in model['seeds'].values()]
             for name, model in models.items()
         }
-        for data, models in runs['models'].items()
+        for data, models in runs.items()
     }
     for name, of_claim in verdicts.items():
         plot_parts(of_claim, folder / f'{name}.png')
-    plot_scores(scores, runs['finished'], folder / 'scores.png')
+    plot_scores(scores, folder / 'scores.png')
     if times:
         plot_times(scores['cifar10'], times, folder / 'times.png')
 
@@ -63,12 +63,12 @@ def draw(runs, verdicts, times, folder):
 def outcomes(runs):
     """Of all models, as :func:`judge` takes them; 'SOFT at 256' is one of its own."""
     right: dict[str, dict[str, dict[int, np.ndarray]]] = {}
-    for data, models in runs['models'].items():
+    for data, models in runs.items():
         of_data, maps = right.setdefault(data, {}), {}
         for name, model in models.items():
             for seed, x in model['seeds'].items():
                 of_data.setdefault(name, {})[int(seed)] = outcome(x)
-            for seed, looks in model.get('looks', {}).items():
+            for seed, looks in model['looks'].items():
                 if f'at {SIZES[-1]}' in looks:
                     of_model = of_data.setdefault(f'{name} power of N', {})
                     of_model[int(seed)] = power_of_n(looks)

@@ -1,8 +1,10 @@
 """Parts of the papers' claims on trained networks: which models are compared. The page
 says what the papers say, and why these."""
 
+from itertools import product
+
 from .claim import Part
-from .looks import SIZES
+from .looks import MEASURES, SIZES
 from .models import NO_INVERSE, SIDE
 from .plan import DENSE_DATA
 
@@ -10,7 +12,7 @@ from .plan import DENSE_DATA
 TIES = dict(imagenette=0.01, cifar10=0.01, bccd=0.02, camvid=0.02)
 GATES = dict(imagenette=0.6, cifar10=0.5, flat=0.45, bccd=0.3, camvid=0.2)
 BARE, NONE, FLAT = 'SOFT++ bare', 'SOFT++ bare no attention', 'flat SOFT++'
-DEPTHS = (12, 24)
+TECHNIQUES = ('AttnScale', 'FeatScale', 'FeatScale twice')
 
 
 def less(a, b, text='', data='imagenette', **options):
@@ -48,13 +50,19 @@ def larger(name):
     return less(there, here, margin=-0.05, **options)
 
 
-def scaled(depth, technique, measure='', is_lower=False, **options):
+def scaled(depth, technique):
     """A ViT that is fine-tuned with a technique, and the same without."""
-    names = [f'ViT {depth} layers, {x}{measure}' for x in (technique, 'plain')]
-    text = f'{names[0]}, {"lower" if is_lower else "higher"}'
-    text = text if measure else f'{depth} layers: {technique} less plain'
-    names = reversed(names) if is_lower else names
-    return less(*names, text=text, data='cifar10', paired=True, **options)
+    pair = [f'ViT {depth} layers, {x}' for x in (technique, 'plain')]
+    text = f'{depth} layers: {technique} less plain'
+    return less(*pair, text, data='cifar10', paired=True)
+
+
+def less_smooth(technique, measure):
+    """Tokens of the last layer are less alike, or have more of high frequencies."""
+    names = (technique, 'plain')[:: -1 if 'similarity' in measure else 1]
+    pair = [f'ViT 24 layers, {x} {measure}' for x in names]
+    text = f'24 layers, {measure}: {" less ".join(names)}'
+    return less(*pair, text, data='cifar10', paired=True, gate=0)
 
 
 # By the name of the claim's figure.
@@ -91,8 +99,7 @@ CLAIMS = dict(
         less(BARE, 'SOFT bare', gate=0),
         *(
             less(f'SOFT++{epochs}', f'SOFT{epochs}', data=data, gate=0)
-            for data in DENSE_DATA
-            for epochs in (', one epoch', '')
+            for data, epochs in product(DENSE_DATA, (', one epoch', ''))
         ),
     ],
     backbones=[
@@ -108,18 +115,7 @@ CLAIMS = dict(
         ),
     ],
     oversmoothing=[
-        *(
-            scaled(depth, technique)
-            for depth in DEPTHS
-            for technique in ('AttnScale', 'FeatScale', 'FeatScale twice')
-        ),
-        *(
-            scaled(24, technique, f' {measure}', is_lower, gate=0)
-            for technique in ('AttnScale', 'FeatScale')
-            for measure, is_lower in (
-                ('proportion of high frequencies', False),
-                ('similarity of tokens', True),
-            )
-        ),
+        *(scaled(*x) for x in product((12, 24), TECHNIQUES)),
+        *(less_smooth(*x) for x in product(TECHNIQUES[:2], MEASURES)),
     ],
 )
