@@ -321,15 +321,16 @@ def test_trained_compiled(name, options):
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-9)
 
 
-LONG = [pytest.mark.modern_full, pytest.mark.full]
-# ONNX takes long: a class in two forms is exported in one of them
-EXPORTS = [
-    pytest.param(name, kind, marks=LONG[: 1 + (kind == 'onnx' and name not in KINDS)])
-    for name in CASES
-    for kind in ('onnx', 'torchscript')
-]
+FORMATS = dict(onnx=[pytest.mark.modern_full], torchscript=[pytest.mark.modern_full])
 if hasattr(torch.compiler, 'is_exporting'):
-    EXPORTS += [(name, 'export') for name in CASES]
+    FORMATS['export'] = []
+# these take long: of a class in several forms, one is enough
+OTHERS = dict(FORMATS, onnx=[pytest.mark.full], export=[pytest.mark.full])
+EXPORTS = [
+    pytest.param(name, kind, marks=marks if name in KINDS else OTHERS[kind])
+    for name in CASES
+    for kind, marks in FORMATS.items()
+]
 
 
 @pytest.mark.parametrize('name, kind', EXPORTS)
