@@ -103,16 +103,14 @@ def explained(model, task, side):
     def to_maps(tokens):
         return tokens.mT.unflatten(-1, [int(tokens.size(1) ** 0.5)] * 2)
 
-    model.prepare, found = lambda x: x, []  # masks hide normalized pixels
+    model.prepare = lambda x: x  # masks hide normalized pixels
     layer = [*analysis.blocks_of(model).values()][-1].norm1
     pixels, labels = task.arrays('val', side)
-    images = normalized(next(batches(pixels, OF_MAPS, model))).split(1)
-    stride = model.backbone.feature_strides[-1]
-    with contextlib.redirect_stderr(io.StringIO()):  # progress of each photo
-        for image, label in zip(images, labels):
-            with ScoreCAM(model, [layer], reshape_transform=to_maps) as cam:
-                whole = cam(image, [ClassifierOutputTarget(label)])
-            cells = avg_pool2d(torch.from_numpy(whole), stride)
-            found.append(cells.flatten().double().numpy().round(2).tolist())
+    images = normalized(next(batches(pixels, OF_MAPS, model)))
+    targets = [ClassifierOutputTarget(label) for label in labels[:OF_MAPS]]
+    cam = ScoreCAM(model, [layer], reshape_transform=to_maps)
+    with cam, contextlib.redirect_stderr(io.StringIO()):  # progress of each photo
+        maps = torch.from_numpy(cam(images, targets))
     model.prepare = normalized
-    return found
+    cells = avg_pool2d(maps, model.backbone.feature_strides[-1]).flatten(1)
+    return cells.double().numpy().round(2).tolist()
