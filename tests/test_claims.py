@@ -616,7 +616,7 @@ def test_exported_models_are_the_trained_ones(load, tmp_path, monkeypatch, kind)
     model = tasks.Classifier(run.backbone, 2).eval()
     for file, content in (
         (run.folder(tmp_path) / 'result.json', dict(files='key')),
-        (tmp_path / 'arrays/key/classes.json', ['n01440764', 'cat']),
+        (tmp_path / 'arrays/key/classes.json', ['n01440764', 'cats, dogs']),
     ):
         file.parent.mkdir(parents=True)
         file.write_text(json.dumps(content))
@@ -628,6 +628,7 @@ def test_exported_models_are_the_trained_ones(load, tmp_path, monkeypatch, kind)
     subject = Subject(str(config), str(config.with_suffix('.pth')), '', whole=True)
     picture = subject.read(tmp_path / 'photo.png')
     assert picture.pixels.shape == (32, 32, 3) and subject.class_name(0) == 'tench'
+    assert subject.class_name(1) == 'cats, dogs'
     with torch.no_grad():
         logits = model(tasks.as_tensor(picture.pixels[None]))
         torch.testing.assert_close(subject.model(picture.inputs), logits)
@@ -647,6 +648,8 @@ def test_from_folders_to_the_page(load, folder, tmp_path, monkeypatch):
     page = (tmp_path / 'results' / 'claims.md').read_text('utf-8')
     assert '| SOFT++ bare at 256 less SOFT++ bare at 112 | - |' in page
     runs = json.loads((tmp_path / 'results' / 'claims' / 'runs.json').read_text())
+    done = [*plan.Plan(tmp_path).runs(1, ('imagenette', 'cifar10'))]
+    assert len(done) > 40 and all(run.result(tmp_path) for run in done)
     names = {*load('models').BACKBONES}
     assert names <= {*runs['imagenette'], *runs['cifar10']}
     looks = runs['cifar10']['ViT 24 layers, AttnScale']['looks']

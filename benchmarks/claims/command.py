@@ -54,8 +54,10 @@ CACHE = Path.home() / '.cache' / 'mmlinattn' / 'evidence'
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
     add = parser.add_argument
-    add('what', choices=('exact', 'times', 'train', 'report', 'export'))
-    add('--data', nargs='+', type=folder, default=[], metavar='NAME=DIR')
+    kinds = ('exact', 'times', 'train', 'report', 'export')
+    add('what', choices=kinds, help='see above')
+    text = 'folders of photos, see above'
+    add('--data', nargs='+', type=folder, default=[], metavar='NAME=DIR', help=text)
     text = 'ids in label maps of what has no label, besides 255: 11 for CamVid'
     add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
     add('--seeds', type=number(int, 1, 100), default=5, help='default: %(default)s')

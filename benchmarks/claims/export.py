@@ -17,11 +17,11 @@ def export(run, work_dir, out):
     that are ImageNet's have their English names."""
     from timm.data import ImageNetInfo
 
-    known = ImageNetInfo()
+    info = ImageNetInfo()
     file = work_dir / 'arrays' / run.result(work_dir)['files'] / 'classes.json'
-    names = dict(zip(known.label_names(), known.label_descriptions()))
-    classes = json.loads(file.read_text('utf-8'))
-    classes = [names.get(x, x).split(',')[0] for x in classes]
+    synonyms = (x.split(',') for x in info.label_descriptions())
+    names = {key: name for key, (name, *_) in zip(info.label_names(), synonyms)}
+    classes = [names.get(x, x) for x in json.loads(file.read_text('utf-8'))]
     weights = torch.load(run.folder(work_dir) / 'weights.pth', weights_only=True)
     num, width = weights['head.weight'].shape
     weights = {key.replace('head.', 'head.fc.'): x for key, x in weights.items()}

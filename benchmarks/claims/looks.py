@@ -21,7 +21,7 @@ SIZES = (SIDE, 256)
 SIZED = ('SOFT', 'SOFT++', 'SOFT bare', 'SOFT++ bare', 'SOFT++ bare no attention')
 EXPLAINED = ('Swin softmax', 'Swin ELFATT', 'Swin no attention')
 PHOTOS = 1000  # whose scores are taken
-OF_TOKENS, OF_MAPS = 500, 32  # photos whose tokens and maps are
+OF_TOKENS, OF_MAPS = 500, 32  # of ViTs' depths; of branches and of maps
 RIDGES = (0.1, NO_INVERSE)
 MEASURES = {
     'proportion of high frequencies': analysis.hc_proportion,

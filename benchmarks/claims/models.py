@@ -146,6 +146,9 @@ FLAT = {
 VITS = {f'ViT {depth} layers': vit(depth) for depth in (12, 24)}
 BACKBONES = {**INVERSES, **PYRAMIDS, **CONTROLS, **FLAT_INVERSES, **FLAT, **VITS}
 # These have the learning rate of another one.
-LIKE = {'flat no attention': 'flat SOFT++', 'Swin no attention': 'Swin softmax'}
-for like in 'SOFT++ bare', 'flat SOFT++':
-    LIKE.update({name: like for name in BACKBONES if name.startswith(f'{like} ')})
+LIKE = {
+    **{x: 'SOFT++ bare' for x in BACKBONES if x.startswith('SOFT++ bare ')},
+    **{x: 'flat SOFT++' for x in BACKBONES if x.startswith('flat SOFT++ ')},
+    'flat no attention': 'flat SOFT++',
+    'Swin no attention': 'Swin softmax',
+}

@@ -68,7 +68,7 @@ def trained(run, tasks, work_dir, device, timeout=-1):
 
     ``tasks`` are those of its data, and of the run that it starts from. Raises
     :class:`filelock.Timeout` if another process trains it for more seconds than
-    ``timeout``, which are none if it is -1.
+    ``timeout``; with -1, it waits for as long as that takes.
     """
     folder, task = run.folder(work_dir), tasks[run.data]
     torch.manual_seed(run.seed)
