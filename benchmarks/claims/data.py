@@ -2,11 +2,14 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 import torch
+from mmengine import load
 from PIL import Image, ImageOps
+from torch import nn
 from torch.nn.functional import affine_grid, grid_sample
 
 from mmlinattn.utils.files import whole_file
@@ -17,9 +20,11 @@ HELD_BACK = 10  # of the training photos, every tenth tunes the rates
 
 class Photos:
     """A folder as :class:`OwnData` takes it for the task ``kind`` of a subclass, arrays
-    of it in ``work_dir``, and ids in label maps of what has no label."""
+    of it in ``work_dir``, and ids in label maps of what has no label. ``model`` makes a
+    model of a backbone's config and a number of classes."""
 
     kind: str
+    model: Callable[..., nn.Module]
 
     def __init__(self, folder, work_dir, ignore=()):
         if not folder.is_dir():
@@ -46,6 +51,9 @@ class Photos:
     def classes(self):
         return self.kept('classes.json', lambda: list(self.source.classes))
 
+    def build(self, run):
+        return self.model(run.backbone, len(self.classes))
+
     def arrays(self, split, side):
         """Photos (N, H, W, 3), uint8, in an order that does not depend on classes; and
         (N,) classes, (N, H, W) label maps, or of each photo a list of boxes
@@ -65,19 +73,15 @@ class Photos:
             )
         size = (side, side) if isinstance(side, int) else tuple(side)
         name = f'{split}_{size[0]}x{size[1]}'
+        file = f'{name}_labels.npy' if self.kind == 'seg' else f'{name}.json'
 
-        def photos():
-            found = list(self.source.photos[split])
-            np.random.default_rng(0).shuffle(found)
-            return found
+        def each(function):
+            photos = list(self.source.photos[split])
+            np.random.default_rng(0).shuffle(photos)
+            return [function(photo, size) for photo in photos]
 
-        pixels = self.kept(
-            f'{name}.npy', lambda: np.stack([fitted(x, size) for x in photos()])
-        )
-        labels = self.kept(
-            f'{name}_labels.npy' if self.kind == 'seg' else f'{name}.json',
-            lambda: [self.label(x, size) for x in photos()],
-        )
+        pixels = self.kept(f'{name}.npy', lambda: each(fitted))
+        labels = self.kept(file, lambda: each(self.label))
         return pixels, np.array(labels) if self.kind == 'cls' else labels
 
     def label(self, photo, size):
@@ -99,18 +103,13 @@ class Photos:
         """What a file holds that is made if it is not there: arrays, which stay on the
         disk, or JSON."""
         path = self.work_dir / 'arrays' / self.key / name
+        is_array = path.suffix == '.npy'
+        if not path.is_file():
+            content = make() if is_array else json.dumps(make()).encode()
+            with whole_file(path) as draft, draft.open('wb') as file:
+                np.save(file, content) if is_array else file.write(content)
         if name not in self.held:
-            if not path.is_file():
-                content = make()
-                with whole_file(path) as draft, draft.open('wb') as file:
-                    if path.suffix == '.npy':
-                        np.save(file, content)
-                    else:
-                        file.write(json.dumps(content).encode())
-            if path.suffix == '.npy':
-                self.held[name] = np.load(path, mmap_mode='r')
-            else:
-                self.held[name] = json.loads(path.read_text('utf-8'))
+            self.held[name] = np.load(path, mmap_mode='r') if is_array else load(path)
         return self.held[name]
 
 

@@ -1,12 +1,9 @@
 """Finished classifiers as the tools take models: configs of mmpretrain, weights."""
 
-import json
 import re
 
 import torch
-from mmengine import Config
-
-from mmlinattn.utils.files import whole_file
+from mmengine import Config, load
 
 from .tasks import MEAN, STD
 
@@ -21,7 +18,7 @@ def export(run, work_dir, out):
     file = work_dir / 'arrays' / run.result(work_dir)['files'] / 'classes.json'
     synonyms = (x.split(',') for x in info.label_descriptions())
     names = {key: name for key, (name, *_) in zip(info.label_names(), synonyms)}
-    classes = [names.get(x, x) for x in json.loads(file.read_text('utf-8'))]
+    classes = [names.get(x, x) for x in load(file)]
     weights = torch.load(run.folder(work_dir) / 'weights.pth', weights_only=True)
     num, width = weights['head.weight'].shape
     weights = {key.replace('head.', 'head.fc.'): x for key, x in weights.items()}
@@ -29,9 +26,8 @@ def export(run, work_dir, out):
     edge = dict(edge='short', backend='pillow', interpolation='bicubic')
     resize = dict(type='ResizeEdge', scale=side, **edge)
     crop = dict(type='CenterCrop', crop_size=side)
-    data = dict(type='CustomDataset', metainfo=dict(classes=classes))
-    data['pipeline'] = [dict(type='LoadImageFromFile'), resize, crop]
-    data['pipeline'].append(dict(type='PackInputs'))
+    steps = [dict(type='LoadImageFromFile'), resize, crop, dict(type='PackInputs')]
+    data = dict(type='CustomDataset', metainfo=dict(classes=classes), pipeline=steps)
     is_token = backbone.get('out_type') == 'cls_token'
     model = dict(
         type='ImageClassifier',
@@ -44,8 +40,6 @@ def export(run, work_dir, out):
     cfg.update(test_dataloader=dict(dataset=data))
     words = re.findall(r'\w+', run.name.lower().replace('++', 'pp'))
     path = out / f'{"-".join(words)}.py'
-    with whole_file(path) as draft:
-        draft.write_text(Config(cfg).pretty_text, 'utf-8')
-    with whole_file(path.with_suffix('.pth')) as draft:
-        torch.save(dict(state_dict=weights), draft)
+    Config(cfg).dump(path)
+    torch.save(dict(state_dict=weights), path.with_suffix('.pth'))
     return path

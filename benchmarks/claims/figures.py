@@ -21,7 +21,7 @@ COLORS = {
 # Products, as the paper has it, in place of eigenvalues.
 STEPS = 'flat SOFT++, printed steps'
 KINDS = ('no attention', 'softmax', 'ELFATT', 'efficient', 'SOFT++')
-TIMED = [f'flat {x}' for x in (*KINDS, 'SOFT++ ridge 1', 'SOFT++ 4 landmarks')]
+TIMED = [f'flat {x}' for x in (*KINDS, 'SOFT++ ridge 0.001', 'SOFT++ 4 landmarks')]
 SIDES = (32, 256)
 ROUNDS = 5
 LARGE = (-0.5, -0.1, -0.02, 0, 0.02, 0.1, 0.5)  # effects

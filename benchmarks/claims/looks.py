@@ -1,17 +1,15 @@
-"""What is measured of trained classifiers besides their score: the same models with
-larger photos, and with another inverse than they are trained with; maps that explain
-their decisions; of ViTs, how alike tokens become from block to block."""
+"""What is measured of trained classifiers besides their score: of the same models with
+larger photos or another inverse; maps that explain them; ViTs' tokens by block."""
 
 import contextlib
 import io
-import json
 
 import torch
+from side_by_side.report import write_json
 from torch.nn.functional import avg_pool2d
 
 from mmlinattn import analysis
 from mmlinattn.models import SoftmaxFreeAttention
-from mmlinattn.utils.files import whole_file
 
 from .models import NO_INVERSE, SIDE
 from .tasks import batches, normalized
@@ -37,8 +35,8 @@ def lacks_looks(run, work_dir):
     """Whether more than the score of a run is to be measured, and is not yet."""
     looked_at = run.data == 'imagenette' and run.name in SIZED + EXPLAINED
     looked_at |= run.name.startswith('ViT')
-    is_whole = run.split == 'train'
-    return is_whole and looked_at and not looks_file(run, work_dir).is_file()
+    looked_at &= run.split == 'train'
+    return looked_at and not looks_file(run, work_dir).is_file()
 
 
 def look(run, model, task, work_dir):
@@ -56,8 +54,7 @@ def look(run, model, task, work_dir):
         found[f'tested with ridge {ridge:g}'] = score
     if run.name in EXPLAINED:
         found['maps'] = explained(model, task, run.recipe['side'])
-    with whole_file(looks_file(run, work_dir)) as draft:
-        draft.write_text(json.dumps(found), 'utf-8')
+    write_json(looks_file(run, work_dir), found)
 
 
 @torch.no_grad()

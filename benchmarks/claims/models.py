@@ -12,6 +12,7 @@ from mmlinattn.registry import MODELS
 
 SIDE = 112
 ARCH = dict(embed_dims=[32, 64, 128], depths=[1, 6, 3], num_heads=[1, 2, 4])
+STEM = dict(type='ConvStem', mid_channels=16)
 NO_INVERSE = 100.0  # a ridge that leaves hardly anything of an inverse
 
 
@@ -44,18 +45,9 @@ class PatchBag(VisionTransformer):
 def soft(type='SOFTPlusPlus', **options):
     """Config of a SOFT pyramid. In its last stage, 7 x 7 tokens and a class token,
     attention is softmax."""
-    return dict(
-        dict(
-            type=type,
-            arch=ARCH,
-            sampling_ratios=[4, 2, 1],
-            kernel_sizes=[9, 5, 3],
-            patch_embed=dict(type='ConvStem', mid_channels=16),
-            img_size=SIDE,
-            out_indices=[2],
-        ),
-        **options,
-    )
+    cfg = dict(type=type, arch=ARCH, img_size=SIDE, out_indices=[2])
+    cfg.update(sampling_ratios=[4, 2, 1], kernel_sizes=[9, 5, 3], patch_embed=STEM)
+    return dict(cfg, **options)
 
 
 def swin(*attention):
@@ -68,7 +60,7 @@ def swin(*attention):
         type='SwinTransformer',
         arch=ARCH,
         attention=[first, second or [first], last],
-        patch_embed=dict(type='ConvStem', mid_channels=16),
+        patch_embed=STEM,
         merging=dict(type='ConvEmbedding', act_cfg=None),
         out_indices=[2],
     )

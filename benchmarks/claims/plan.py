@@ -1,8 +1,9 @@
 """Which runs there are, the most telling first."""
 
-import json
 from itertools import product
 from typing import Any, Optional
+
+from mmengine import load
 
 from . import models
 from .looks import looks_file
@@ -35,12 +36,7 @@ TECHNIQUES: dict[str, dict[str, Any]] = {
     'FeatScale twice': dict(feat_scale=True),
 }
 
-
-DENSE_MODELS = [
-    name
-    for name in (*models.INVERSES, *models.PYRAMIDS)
-    if name != 'SOFT++ bare ridge 100'
-]
+DENSE_MODELS = [x for x in (*models.INVERSES, *models.PYRAMIDS) if '100' not in x]
 # Groups of models by data, the most telling first.
 ORDER = (
     ('imagenette', (*models.INVERSES, *models.PYRAMIDS)),
@@ -131,6 +127,5 @@ class Plan:
                 of_model['seeds'][str(run.seed)] = kept
                 file = looks_file(run, self.work_dir)
                 if file.is_file():
-                    looks = json.loads(file.read_text('utf-8'))
-                    of_model['looks'][str(run.seed)] = looks
+                    of_model['looks'][str(run.seed)] = load(file)
         return found

@@ -4,6 +4,7 @@ import re
 from itertools import islice
 
 import numpy as np
+from side_by_side.plot import plot_lines
 from side_by_side.report import markdown
 
 from .claim import judge
@@ -16,9 +17,9 @@ from .trained import CLAIMS
 def page(text, findings, verdicts):
     """The page, Markdown, with tables of findings, numbers by name, and of what
     :func:`judged` returned."""
-    for name, numbers in findings.items():
-        if numbers:
-            text = put(text, name, *FINDINGS[name][1](numbers)[0])
+    for name, (_, show) in FINDINGS.items():
+        if findings[name]:
+            text = put(text, name, *show(findings[name])[0])
     titles = ['part', 'effect', 'interval', 'margin', 'could be seen', 'seeds']
     for name, of_claim in verdicts.items():
         text = put(text, name, [*titles, 'verdict'], map(row, of_claim))
@@ -43,9 +44,9 @@ def judged(runs):
     return {name: list(islice(verdicts, len(claim))) for name, claim in CLAIMS.items()}
 
 
-def draw(runs, verdicts, times, folder):
-    """Draws figures of what :meth:`Plan.record`, :func:`judged` and
-    :func:`measured_times` returned."""
+def draw(runs, verdicts, findings, folder):
+    """Draws figures of what :meth:`Plan.record` and :func:`judged` returned, and of
+    findings, numbers by name, those of ``times`` among them."""
     scores = {
         data: {
             name: [seed['score'] for seed in model['seeds'].values()]
@@ -56,8 +57,11 @@ def draw(runs, verdicts, times, folder):
     for name, of_claim in verdicts.items():
         plot_parts(of_claim, folder / f'{name}.png')
     plot_scores(scores, folder / 'scores.png')
-    if times:
-        plot_times(scores['cifar10'], times, folder / 'times.png')
+    for name, (_, show) in FINDINGS.items():
+        if findings[name]:
+            plot_lines(show(findings[name])[1], folder / f'{name}.png')
+    if findings['times']:
+        plot_times(scores['cifar10'], findings['times'], folder / 'times.png')
 
 
 def outcomes(runs):
@@ -69,15 +73,13 @@ def outcomes(runs):
             for seed, x in model['seeds'].items():
                 of_data.setdefault(name, {})[int(seed)] = outcome(x)
             for seed, looks in model['looks'].items():
+                found = {key: outcome(x) for key, x in looks.items() if key != 'maps'}
+                if 'maps' in looks:
+                    maps.setdefault(name, []).append(np.array(looks['maps']))
                 if f'at {SIZES[-1]}' in looks:
-                    of_model = of_data.setdefault(f'{name} power of N', {})
-                    of_model[int(seed)] = power_of_n(looks)
-                for label, x in looks.items():
-                    if label == 'maps':
-                        maps.setdefault(name, []).append(np.array(x))
-                        continue
-                    of_label = of_data.setdefault(f'{name} {label}', {})
-                    of_label[int(seed)] = outcome(x)
+                    found['power of N'] = power_of_n(looks)
+                for label, x in found.items():
+                    of_data.setdefault(f'{name} {label}', {})[int(seed)] = x
         softmax = maps.get('Swin softmax', [])
         for name, of_model in maps.items():
             pairs = zip(of_model, softmax[1:] + softmax[:1])  # of another seed
@@ -112,8 +114,9 @@ def row(found):
     part = found.part
     effect = interval = seen = '-'
     if found.interval:
-        effect, seen = f'{found.effect:+.3f}', f'{found.seen:.3f}'
-        interval = ' to '.join(f'{x:+.3f}' for x in found.interval)
+        digits = 3 if np.abs(found.interval).max() > 0.01 else 4
+        effect, *ends = (f'{x:+.{digits}f}' for x in (found.effect, *found.interval))
+        interval, seen = ' to '.join(ends), f'{found.seen:.{digits}f}'
     margin = f'within {part.margin:g}' if part.equal else f'above {part.margin:g}'
     verdict = f'**{found.verdict}**' + f': {found.reason}' * bool(found.reason)
     seeds = ' / '.join(map(str, found.seeds))

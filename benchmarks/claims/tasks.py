@@ -105,10 +105,7 @@ def detector(backbone, num_classes):
 class Classes(Photos):
     """Photos in folders that are named after their classes."""
 
-    kind = 'cls'
-
-    def build(self, run):
-        return Classifier(run.backbone, len(self.classes))
+    kind, model = 'cls', Classifier
 
     def loss(self, model, run, arrays, index, generator):
         """Of random crops of some photos."""
@@ -135,10 +132,7 @@ class Classes(Photos):
 class Pixels(Photos):
     """Photos and label maps; the score is the mean IoU."""
 
-    kind = 'seg'
-
-    def build(self, run):
-        return Segmentor(run.backbone, len(self.classes))
+    kind, model = 'seg', Segmentor
 
     def loss(self, model, run, arrays, index, generator):
         device = next(model.parameters()).device
@@ -177,10 +171,7 @@ class Pixels(Photos):
 class Boxes(Photos):
     """Photos and boxes; the score is COCO's AP at an IoU of 0.5."""
 
-    kind = 'det'
-
-    def build(self, run):
-        return detector(run.backbone, len(self.classes))
+    kind, model = 'det', staticmethod(detector)
 
     def samples(self, boxes, shape, device):
         """What mmdet's detectors take besides images, with each photo's boxes."""

@@ -1,7 +1,6 @@
 """Trains small models, each once: a run that was killed goes on where it was, what is
 finished is kept, and processes side by side take other runs."""
 
-import json
 import math
 import sys
 import time
@@ -9,7 +8,8 @@ from typing import Any, NamedTuple, Optional
 
 import torch
 from filelock import FileLock
-from mmengine.utils import track_iter_progress
+from mmengine import load, track_iter_progress
+from side_by_side.report import write_json
 from torch import nn
 
 from mmlinattn.utils.files import whole_file
@@ -18,7 +18,6 @@ from mmlinattn.weights.start import is_scaling_vector
 from .data import key_of
 
 SAVE_EVERY = 120  # seconds
-CURVE = 50  # steps whose mean loss is a point of the curve
 
 
 class Run(NamedTuple):
@@ -60,7 +59,7 @@ class Run(NamedTuple):
     def result(self, work_dir):
         """What came out, None before it is finished."""
         file = self.folder(work_dir) / 'result.json'
-        return json.loads(file.read_text('utf-8')) if file.is_file() else None
+        return load(file) if file.is_file() else None
 
 
 def trained(run, tasks, work_dir, device, timeout=-1):
@@ -86,7 +85,7 @@ def trained(run, tasks, work_dir, device, timeout=-1):
 
 def finish(model, run, task, folder):
     """Trains the model of a run and keeps what comes out."""
-    losses, seconds = train(model, run, task, folder)
+    seconds = train(model, run, task, folder)
     split = 'val' if run.split == 'train' else 'check'
     scores = task.score(model.eval(), split, run.recipe['side'])
     with whole_file(folder / 'weights.pth') as draft:
@@ -95,12 +94,10 @@ def finish(model, run, task, folder):
         run._replace(start=run.start and run.start.key)._asdict(),
         files=task.key,
         **scores,
-        losses=losses,
         seconds=round(seconds),
         torch=torch.__version__,
     )
-    with whole_file(folder / 'result.json') as draft:
-        draft.write_text(json.dumps(result), 'utf-8')
+    write_json(folder / 'result.json', result)
     line = f'{folder.name}: {scores["score"]:.4f}, {result["seconds"]} s'
     print(f'{time.strftime("%F %T")} {line}', flush=True)
     (folder / 'state.pth').unlink(missing_ok=True)
@@ -121,8 +118,7 @@ def train(model, run, task, folder):
     """Trains a model, from the last state in the folder on if there is one.
 
     What is random depends on the seed and the number of the step only, so that a run
-    that was killed gives the same weights as another. Returns mean losses of
-    :data:`CURVE` steps each, and seconds of the processor.
+    that was killed gives the same weights as another. Returns seconds of the processor.
     """
     recipe, device = run.recipe, next(model.parameters()).device
     arrays = task.arrays(run.split, recipe['kept'])
@@ -138,20 +134,19 @@ def train(model, run, task, folder):
     num, batch = len(arrays[0]), recipe['batch']
     per_epoch = num // batch
     steps = max(round(recipe['epochs'] * per_epoch), 1)
-    first, losses, seconds, path = 0, [], 0.0, folder / 'state.pth'
+    first, seconds, path = 0, 0.0, folder / 'state.pth'
     if path.is_file():
         state = torch.load(path, device, weights_only=True)
         model.load_state_dict(state['model'])
         optimizer.load_state_dict(state['optimizer'])
-        first, losses, seconds = state['step'], state['losses'], state['seconds']
+        first, seconds = state['step'], state['seconds']
     start, saved = time.process_time(), time.monotonic()
     model.train()
     bar = track_iter_progress if sys.stdout.isatty() else iter
     for step in bar(range(first, steps)):
         if time.monotonic() - saved > SAVE_EVERY:
             content = dict(model=model.state_dict(), optimizer=optimizer.state_dict())
-            content.update(step=step, losses=losses)
-            content.update(seconds=seconds + time.process_time() - start)
+            content.update(step=step, seconds=seconds + time.process_time() - start)
             with whole_file(path) as draft:
                 torch.save(content, draft)
             saved = time.monotonic()
@@ -169,10 +164,7 @@ def train(model, run, task, folder):
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        if step % CURVE == 0:
-            losses.append(0.0)
-        losses[-1] += loss.item() / min(CURVE, steps - step + step % CURVE)
-    return losses, seconds + time.process_time() - start
+    return seconds + time.process_time() - start
 
 
 def factor(step, steps, warmup):

@@ -4,7 +4,6 @@ They import what they need when they are called: a machine without mmdet can sti
 measure everything else.
 """
 
-import logging
 from importlib import import_module
 from importlib.util import find_spec
 from math import isqrt, prod
@@ -82,13 +81,10 @@ def initialized(model):
     """A model with the weights that training starts from."""
     if next(model.parameters()).is_meta:
         return model  # it has sizes only
-    from mmengine.logging import MMLogger
+    from mmlinattn.engine.part_errors import quiet
 
-    logger = MMLogger.get_current_instance()
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    model.init_weights()
-    logger.setLevel(level)
+    with quiet():  # MMEngine prints every parameter
+        model.init_weights()
     return model
 
 
