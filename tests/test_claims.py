@@ -296,9 +296,26 @@ def test_the_best_rate_is_taken(load, tmp_path):
     assert plan.full(of, 'SOFT bare', 0).recipe['lr'] is None
     file = full.folder(tmp_path) / 'result.json'
     file.parent.mkdir(parents=True)
-    file.write_text(json.dumps(dict(score=0.7, seconds=9, losses=[1])))
+    file.write_text(json.dumps(dict(score=0.7, seconds=9, torch='2')))
     kept = dict(lr=2.5e-4, seeds={'1': dict(score=0.7, seconds=9)}, looks={})
     assert plan.record(2)[of] == {like: kept}
+
+
+def test_recorded_runs_are_not_trained_again(load, tmp_path):
+    """Unless they lack what else is to be measured; their rates are known, too."""
+    seeds = {str(seed): dict(score=0.7, seconds=9) for seed in range(2)}
+    bare = dict(lr=4e-3, seeds=seeds, looks={'1': {'at 112': dict(score=0.7)}})
+    recorded = dict(imagenette={'SOFT++ bare': bare})
+    plan = load('plan').Plan(tmp_path, recorded)
+    of_bare = [x for x in plan.runs(2, ('imagenette',)) if x.name == 'SOFT++ bare']
+    assert [(run.split, plan.has(run)) for run in of_bare] == [
+        ('train', False),
+        ('train', True),
+    ]
+    other = plan.full('imagenette', 'SOFT++ bare ridge 0.1', 0)
+    assert other.recipe['lr'] == 4e-3 and not plan.has(other)
+    assert plan.record(2)['imagenette'] == recorded['imagenette']
+    assert plan.record(1)['imagenette']['SOFT++ bare']['seeds'].keys() == {'0'}
 
 
 def test_every_model_is_built(load):

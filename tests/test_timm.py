@@ -52,8 +52,8 @@ def test_names_and_configs():
     assert {'mlla_tiny', 'ravlt_tiny', 'cait_s24', 'cswin_base_agent_384'} < {*CONFIGS}
     assert len(CONFIGS) == len(ours.MODELS) > 60
     ablations = {config for config in ENTRIES if '_in1k' in config} - {*ours.MODELS}
-    known = r'.*-(m\d+|random|biased|pool|patch|plain|nonorm|sharedqk|linformer|nystrom'
-    known = rf'({known}|performer|softmax)|cait-.*_finetune)_in1k'
+    known = r'.*-(m\d+|random|biased|pool|patch|plain|ridge|nonorm|sharedqk|linformer'
+    known = rf'({known}|nystrom|performer|softmax)|cait-.*_finetune)_in1k'
     assert [x for x in ablations if not re.fullmatch(known, x)] == []
     with bases_read_once():
         for config, (name, backbone) in ours.MODELS.items():

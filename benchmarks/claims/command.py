@@ -64,7 +64,8 @@ def parse_args(argv=None):
     add('--threads', type=thread_count, default=1, help="the CPU's (default: 1)")
     text = 'folder for arrays, runs and weights (default: %(default)s)'
     add('--work-dir', type=output_folder, default=CACHE, metavar='DIR', help=text)
-    text = 'folder for what is written (default: results, in --work-dir)'
+    text = 'folder for what is written; runs that it records are not trained again'
+    text += ' (default: results, in --work-dir)'
     add('--out', type=output_folder, metavar='DIR', help=text)
     args = parser.parse_args(argv)
     args.out = args.out or args.work_dir / 'results'
@@ -93,15 +94,14 @@ def train(plan, args):
         waits = False
         for run in plan.runs(args.seeds, tuple(data)):
             waits |= not run.has_rate
-            looks = lacks_looks(run, plan.work_dir)
-            if not run.has_rate or (run.result(plan.work_dir) and not looks):
+            if not run.has_rate or plan.has(run):
                 continue
             try:
                 model = trained(run, data, plan.work_dir, args.device, timeout=0)
             except Timeout:
                 waits = True
                 continue
-            if looks:
+            if lacks_looks(run, plan.work_dir):
                 look(run, model, data[run.data], plan.work_dir)
             break  # what is more telling may have a rate now
         else:
@@ -133,7 +133,7 @@ def main(argv=None):
     args = parse_args(argv)
     torch.set_num_threads(args.threads)
     with errors_in_one_line(OSError, ValueError):
-        plan = Plan(args.work_dir)
+        plan = Plan(args.work_dir, numbers(args.out, 'runs'))
         if args.what == 'export':
             return export_all(plan, args)
         if args.what == 'train':

@@ -6,7 +6,7 @@ from typing import Any, Optional
 from mmengine import load
 
 from . import models
-from .looks import looks_file
+from .looks import lacks_looks, looks_file
 from .models import BACKBONES, LIKE, SIDE, VITS
 from .training import Run
 
@@ -49,10 +49,22 @@ ORDER = (
 
 
 class Plan:
-    """The runs in a folder, and the rate of each model."""
+    """The runs in a folder, and the rate of each model. What :meth:`record` returned
+    before, perhaps on another machine, is finished, too."""
 
-    def __init__(self, work_dir):
-        self.work_dir = work_dir
+    def __init__(self, work_dir, recorded=None):
+        self.work_dir, self.recorded = work_dir, recorded or {}
+
+    def recorded_of(self, run, what):
+        """'seeds' or 'looks' of a run, None if they are not recorded."""
+        models = self.recorded.get(run.data, {}) if run.split == 'train' else {}
+        return models.get(run.name, {}).get(what, {}).get(str(run.seed))
+
+    def has(self, run):
+        """Whether a run is finished, and what else is to be measured of its model."""
+        looks = self.recorded_of(run, 'looks') or not lacks_looks(run, self.work_dir)
+        result = run.result(self.work_dir) or self.recorded_of(run, 'seeds')
+        return bool(looks and result)
 
     def run(self, data, name, seed, lr):
         """A run of a model at a rate, from its classifier's backbone if need be."""
@@ -84,7 +96,10 @@ class Plan:
 
     def full(self, data, name, seed):
         """A model's run of a seed, at its rate."""
-        return self.run(data, name, seed, self.tuned(data, LIKE.get(name, name))[1])
+        like = LIKE.get(name, name)
+        recorded = self.recorded.get(data, {}).get(like)
+        lr = recorded['lr'] if recorded else self.tuned(data, like)[1]
+        return self.run(data, name, seed, lr)
 
     def tuned_on(self, name, technique, seed):
         """Fine-tuning of a ViT's first seed with a technique, in an order of data."""
@@ -102,7 +117,7 @@ class Plan:
         tune it, and must be taken one after the other."""
         for of, names in ORDER:
             for seed, name in product(range(seeds), names if of in data else ()):
-                if seed == 0 and name not in LIKE:
+                if seed == 0 and name not in {*LIKE, *self.recorded.get(of, {})}:
                     yield from self.tuned(of, name)[0]
                 run = self.full(of, name, seed)
                 if of in DENSE_DATA and name in ONE_EPOCH:
@@ -119,13 +134,16 @@ class Plan:
         found: dict[str, Any] = {name: {} for name in RECIPES}
         keys = ('score', 'ap', 'photos', 'right', 'values', 'seconds')
         for run in self.runs(seeds):
-            result = run.has_rate and run.result(self.work_dir)
-            if result and run.split == 'train':
+            if run.split != 'train' or not run.has_rate:
+                continue
+            result, file = run.result(self.work_dir), looks_file(run, self.work_dir)
+            result = result or self.recorded_of(run, 'seeds')
+            looks = load(file) if file.is_file() else self.recorded_of(run, 'looks')
+            if result:
                 head = dict(lr=run.recipe['lr'], seeds={}, looks={})
                 of_model = found[run.data].setdefault(run.name, head)
                 kept = {key: result[key] for key in keys if key in result}
                 of_model['seeds'][str(run.seed)] = kept
-                file = looks_file(run, self.work_dir)
-                if file.is_file():
-                    of_model['looks'][str(run.seed)] = load(file)
+            if result and looks:
+                of_model['looks'][str(run.seed)] = looks
         return found
