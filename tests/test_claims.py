@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from PIL import Image
 from scipy import stats
 
-from mmlinattn.analysis import newton_residuals
+from mmlinattn.analysis import newton_residuals, watch
 from mmlinattn.functional import (
     attn_scale,
     feat_scale,
@@ -21,6 +21,7 @@ from mmlinattn.functional import (
     newton_pinv,
     softmax_free_attention,
 )
+from mmlinattn.models import SoftmaxFreeAttention
 from mmlinattn.registry import build_model
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -349,19 +350,43 @@ def test_branches_are_those_of_the_blocks(load, folder, tmp_path):
     assert more[0] == pytest.approx(2 * found[0], rel=1e-4)
 
 
+def test_scaled_attentions(load):
+    """Local filters are not scaled, and all is as before when it ends."""
+    attention = SoftmaxFreeAttention(8, 2, sampling_ratio=2, kernel_size=3).eval()
+    x, hw_shape = torch.rand(1, 16, 8), (4, 4)
+    with torch.no_grad():
+        whole = attention(x, hw_shape)
+        with load('looks').scaled([attention], 0.0):
+            local = attention(x, hw_shape)
+        with load('looks').scaled([attention], 3.0):
+            more = attention(x, hw_shape)
+        torch.testing.assert_close(more - local, 3 * (whole - local))
+        assert not torch.allclose(whole, local)
+        assert torch.equal(attention(x, hw_shape), whole)
+
+
 def test_depths_are_those_of_the_tokens(load, folder, tmp_path):
-    """After every block; the last ones are the scores."""
-    vit = load('models').vit(3)
+    """After every block, with and without its parts; the last ones are the scores."""
+    looks, vit = load('looks'), load('models').vit(3)
     task = load('tasks').Classes(folder, tmp_path)
-    model = task.build(load('training').Run('vit', 'cifar10', vit, RECIPE)).eval()
-    found = load('looks').depths(model, task, 32)
-    for measure in found.values():
-        assert len(measure['curve']) == 3 and measure['score'] == measure['curve'][-1]
-    with torch.no_grad():  # all tokens alike
-        model.backbone.blocks[-1].ffn.layers[1].bias.fill_(1e6)
-    found = load('looks').depths(model, task, 32)
-    assert found['similarity of tokens']['score'] == pytest.approx(1, abs=1e-4)
-    assert found['proportion of high frequencies']['score'] < 1e-3
+    run = load('training').Run('vit', 'cifar10', vit, RECIPE)
+    torch.manual_seed(0)
+    model, tokens = task.build(run).eval(), []
+    with watch(model.backbone, on_block=lambda x: tokens.append(x.tokens)):
+        model(load('tasks').as_tensor(task.arrays('val', 32)[0]))
+    found = looks.depths(model, task, 32)
+    for name, measure in looks.MEASURES.items():
+        curve = [measure(x).mean().item() for x in tokens]
+        assert found[name] == dict(score=curve[-1], curve=pytest.approx(curve))
+    assert len({x['score'] for name, x in found.items() if 'high' in name}) == 4
+    for block in model.backbone.blocks:  # an attention that changes nothing
+        torch.nn.init.zeros_(block.attn.proj.weight)
+        torch.nn.init.constant_(block.attn.proj.bias, 1e-3)
+    found = looks.depths(model, task, 32)
+    alone = found['similarity, attention alone']['score']
+    assert alone == pytest.approx(1, abs=1e-4)
+    assert found['high frequencies, attention alone']['score'] < 1e-3
+    assert found['similarity, no FFN']['score'] < 0.99
 
 
 def test_controls_have_no_attention(load):
@@ -515,6 +540,25 @@ def test_errors_are_as_rare_as_they_should_be(load, seeds, photos, paired):
         chances.append(stats.t.sf((a - b).mean() / error, freedom))
     found, rare = (np.mean(np.array(chances) < level) for level in (0.05, 0.001))
     assert 0.015 < found < 0.065 and rare < 0.004
+
+
+def test_parts_are_of_models_that_are_trained(load, tmp_path):
+    """Or of what is measured of them: a typo would never be tested."""
+    looks = load('looks')
+    measured = {'', ' maps', ' power of N', f' {looks.HIGH}', f' {looks.ALIKE}'}
+    measured |= {f' at {side}' for side in looks.SIZES}
+    measured |= {f' tested with {x} landmarks' for x in looks.LANDMARKS}
+    measured |= {f'{x}, scaled' for x in measured if x}
+    measured |= {f' tested with ridge {x:g}' for x in looks.RIDGES}
+    trained = {(run.data, run.name) for run in load('plan').Plan(tmp_path).runs(1)}
+    known = {(data, name + x) for data, name in trained for x in measured}
+    parts = [part for claim in load('trained').CLAIMS.values() for part in claim]
+    assert {(x.data, name) for x in parts for name in x.models} <= known
+    by_text = {part.text: part for part in parts}
+    equal = by_text['bccd: Swin ELFATT equals Swin softmax']
+    assert equal.margin == 0.02 and equal.equal and not equal.paired
+    less = by_text['Swin ELFATT less Swin efficient']
+    assert less.margin == 0 and less.gate == 0.6 and not less.equal
 
 
 def test_many_parts_need_more(load):
@@ -673,5 +717,5 @@ def test_from_folders_to_the_page(load, folder, tmp_path, monkeypatch):
     assert len(done) > 40 and all(run.result(tmp_path) for run in done)
     names = {*load('models').BACKBONES}
     assert names <= {*runs['imagenette'], *runs['cifar10']}
-    looks = runs['cifar10']['ViT 24 layers, AttnScale']['looks']
-    assert len(looks['1']['similarity of tokens']['curve']) == 24
+    looks = runs['cifar10']['ViT-24 AttnScale']['looks']
+    assert len(looks['1']['similarity']['curve']) == 24

@@ -7,9 +7,13 @@ from matplotlib.lines import Line2D
 from side_by_side.plot import STYLE, Panel, plot_lines, save, subplots
 from side_by_side.rates import machine
 
+from mmlinattn_tools.figures import HC_PROPORTION, one_legend, plot_range
+
 from .claim import CONTRADICTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED
 from .exact import cpu_times
-from .models import BACKBONES, flat
+from .looks import ALIKE, HIGH, WAYS
+from .models import BACKBONES, VITS, flat
+from .plan import TECHNIQUES
 from .tasks import Classifier
 
 COLORS = {
@@ -71,6 +75,25 @@ def plot_scores(scores, path):
     save(figure, path)
 
 
+def plot_depths(looks, path):
+    """Draws measures of ViTs' tokens by layer from what was measured of each seed, by
+    model: high frequencies with and without parts of a model, then similarities."""
+    panels = []
+    for name in VITS:
+        curves = {}
+        for way in WAYS:
+            seeds = [x[HIGH + way]['curve'] for x in looks[name]]
+            layers, label = [*range(1, len(seeds[0]) + 1)], way[2:] or 'as it is'
+            curves[label] = layers, [[y / ys[0] for y in ys] for ys in seeds]
+        panels.append(Panel(name, 'layer', f'{HC_PROPORTION} over the first', curves))
+    curves = {}
+    for technique in TECHNIQUES:
+        seeds = [x[ALIKE]['curve'] for x in looks[f'{name} {technique}']]
+        curves[technique] = layers, seeds
+    tuned = Panel(f'{name}, fine-tuned', 'layer', f'{ALIKE} of tokens', curves)
+    plot_lines([*(x._replace(yscale='log') for x in panels), tuned], path)
+
+
 @torch.no_grad()
 def measured_times():
     """What flat models take for a photo: milliseconds of the processor, by model the
@@ -84,17 +107,17 @@ def measured_times():
     return dict(about=machine(torch.device('cpu')), milliseconds=found)
 
 
+@style.context(STYLE)
 def plot_times(scores, times, path):
     """Draws the scores of every seed, by model, against :func:`measured_times`."""
-    panels = []
-    for side in map(str, SIDES):
-        found = {}
+    figure, panels = subplots(len(SIDES), 9, 4, sharey=True)
+    for axes, side, scale in zip(panels, map(str, SIDES), ('linear', 'log')):
         for name, spent in times['milliseconds'].items():
             # other ways to take the same steps have the same accuracy
-            seeds = scores.get('flat SOFT++' if name == STEPS else name)
-            if seeds:
-                found[name] = [round(spent[side], 1)], [[x] for x in seeds]
-        xlabel = f'ms per photo of {side} × {side} pixels'
-        title = times['about'] * (not panels)
-        panels.append(Panel(title, xlabel, 'top-1 at 32 pixels', found, 'log'))
-    plot_lines(panels, path)
+            ys = scores.get('flat SOFT++' if name == STEPS else name)
+            if ys:
+                plot_range(axes, len(ys) * [spent[side]], [[y] for y in ys], name)
+        axes.set(xscale=scale, xlabel=f'ms per photo of {side} × {side} pixels')
+    panels[0].set(title=times['about'], ylabel='top-1 at 32 pixels')
+    one_legend(figure)
+    save(figure, path)

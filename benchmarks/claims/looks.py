@@ -3,6 +3,8 @@ larger photos or another inverse; maps that explain them; ViTs' tokens by block.
 
 import contextlib
 import io
+from functools import partial
+from math import isqrt
 
 import torch
 from side_by_side.report import write_json
@@ -10,6 +12,7 @@ from torch.nn.functional import avg_pool2d
 
 from mmlinattn import analysis
 from mmlinattn.models import SoftmaxFreeAttention
+from mmlinattn.models.attentions.landmarks import PoolingSampler
 
 from .models import NO_INVERSE, SIDE
 from .tasks import batches, normalized
@@ -20,10 +23,16 @@ SIZED = ('SOFT', 'SOFT++', 'SOFT bare', 'SOFT++ bare', 'SOFT++ bare no attention
 EXPLAINED = ('Swin softmax', 'Swin ELFATT', 'Swin no attention')
 PHOTOS = 1000  # whose scores are taken
 OF_TOKENS, OF_MAPS = 500, 32  # of ViTs' depths; of branches and of maps
-RIDGES = (0.1, NO_INVERSE)
-MEASURES = {
-    'proportion of high frequencies': analysis.hc_proportion,
-    'similarity of tokens': analysis.token_similarity,
+RIDGES = (0.001, 0.1, NO_INVERSE)
+TRAINED, LANDMARKS = 49, (4, 16, 196)  # landmarks at SIDE, and in place of them
+HIGH, ALIKE = 'high frequencies', 'similarity'
+MEASURES = {HIGH: analysis.hc_proportion, ALIKE: analysis.token_similarity}
+# What a ViT's blocks have, shortcuts and FFN: in the paper's Figure 1, it is left out.
+WAYS = {
+    '': (1, 1),
+    ', no FFN': (1, 0),
+    ', no shortcuts': (0, 1),
+    ', attention alone': (0, 0),
 }
 
 
@@ -42,31 +51,71 @@ def lacks_looks(run, work_dir):
 def look(run, model, task, work_dir):
     """Keeps scores of the first photos beside a run; its model's inverse is changed."""
     found = depths(model, task, run.recipe['side']) if run.data == 'cifar10' else {}
-    for side in SIZES if run.data == 'imagenette' else ():
-        score = task.score(model, 'val', side, limit=PHOTOS)
-        found[f'at {side}'] = dict(score, branches=branches(model, task, side))
     attentions = analysis.attentions_of(model).values()
     soft = [x for x in attentions if isinstance(x, SoftmaxFreeAttention)]
+
+    def score(name, side=SIDE):
+        found[name] = task.score(model, 'val', side, limit=PHOTOS)
+
+    for side in SIZES if run.data == 'imagenette' else ():
+        score(f'at {side}', side)
+        found[f'at {side}'].update(branches=branches(model, task, side))
+    grown = [x for x in soft if not x.attn_norm]
+    if grown:  # as much as there are more tokens
+        with scaled(grown, (SIDE / side) ** 2):
+            score(f'at {side}, scaled', side)
+    pools = [x for x in soft if isinstance(x.sampler, PoolingSampler)]
+    for num in LANDMARKS if pools else ():
+        for x in pools:
+            x.sampler.fixed_side = isqrt(num)
+        score(f'tested with {num} landmarks')
+        with scaled(pools, num / TRAINED):
+            score(f'tested with {num} landmarks, scaled')
+    for x in pools:
+        x.sampler.fixed_side = None
     for ridge in RIDGES if soft else ():
         for x in soft:
             x.solver, x.ridge = 'cholesky', ridge
-        score = task.score(model, 'val', SIDE, limit=PHOTOS)
-        found[f'tested with ridge {ridge:g}'] = score
+        score(f'tested with ridge {ridge:g}')
     if run.name in EXPLAINED:
         found['maps'] = explained(model, task, run.recipe['side'])
     write_json(looks_file(run, work_dir), found)
 
 
+@contextlib.contextmanager
+def scaled(attentions, factor):
+    """Multiplies what attentions return, but for their local filters."""
+    for x in attentions:
+        # beside the method, which is there again when this one is gone
+        x.attend = partial(lambda attend, *args: factor * attend(*args), x.attend)
+    yield
+    for x in attentions:
+        del x.attend
+
+
 @torch.no_grad()
 def depths(model, task, side):
-    """Measures after every block, the class token being a token; their scores are
-    those of the last one."""
-    tokens = []
+    """Measures of a ViT's tokens after every block, the class token being one, with and
+    without :data:`WAYS`; scores are those of the last block."""
+    blocks, given = [*analysis.blocks_of(model).values()], []
+    hook = blocks[0].register_forward_pre_hook(lambda _, args: given.append(args))
     pixels, _ = task.arrays('val', side)
-    with analysis.watch(model.backbone, on_block=lambda x: tokens.append(x.tokens)):
+    with hook:
         model(next(batches(pixels, OF_TOKENS, model)))
-    curves = {key: [f(x).mean().item() for x in tokens] for key, f in MEASURES.items()}
-    return {name: dict(score=ys[-1], curve=ys) for name, ys in curves.items()}
+    found = {}
+    for way, (shortcut, ffn) in WAYS.items():
+        (tokens, hw_shape), steps = given[0], []
+        for block in blocks:
+            added = block.attention(block.norm1(tokens), hw_shape)
+            tokens = shortcut * tokens + added
+            if ffn:
+                added = block.feed_forward(block.norm2(tokens))
+                tokens = shortcut * tokens + added
+            steps.append(tokens)
+        for name, measure in MEASURES.items():
+            curve = [measure(x).mean().item() for x in steps]
+            found[name + way] = dict(score=curve[-1], curve=curve)
+    return found
 
 
 @torch.no_grad()

@@ -135,7 +135,7 @@ FLAT = {
     'flat SOFT++ conv': flat(sampler='conv'),
     'flat SOFT++ random': flat(sampler='random'),
 }
-VITS = {f'ViT {depth} layers': vit(depth) for depth in (12, 24)}
+VITS = {f'ViT-{depth}': vit(depth) for depth in (12, 24)}
 BACKBONES = {**INVERSES, **PYRAMIDS, **CONTROLS, **FLAT_INVERSES, **FLAT, **VITS}
 # These have the learning rate of another one.
 LIKE = {

@@ -109,7 +109,7 @@ class Plan:
         if technique != 'plain':
             recipe['scaling_lr'] = 20 if technique == 'FeatScale twice' else 10
         backbone = dict(start.backbone, **TECHNIQUES[technique])
-        label = f'{name}, {technique}'
+        label = f'{name} {technique}'
         return Run(label, start.data, backbone, recipe, seed + 1, start=start)
 
     def runs(self, seeds, data=tuple(RECIPES)):

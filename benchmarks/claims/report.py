@@ -9,7 +9,7 @@ from side_by_side.report import markdown
 
 from .claim import judge
 from .exact import FINDINGS
-from .figures import plot_parts, plot_scores, plot_times
+from .figures import plot_depths, plot_parts, plot_scores, plot_times
 from .looks import SIZES
 from .trained import CLAIMS
 
@@ -60,6 +60,9 @@ def draw(runs, verdicts, findings, folder):
     for name, (_, show) in FINDINGS.items():
         if findings[name]:
             plot_lines(show(findings[name])[1], folder / f'{name}.png')
+    looks = {name: [*x['looks'].values()] for name, x in runs['cifar10'].items()}
+    if any(looks.values()):
+        plot_depths(looks, folder / 'depths.png')
     if findings['times']:
         plot_times(scores['cifar10'], findings['times'], folder / 'times.png')
 
