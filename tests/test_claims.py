@@ -548,7 +548,7 @@ def test_parts_are_of_models_that_are_trained(load, tmp_path):
     measured = {'', ' maps', ' power of N', f' {looks.HIGH}', f' {looks.ALIKE}'}
     measured |= {f' at {side}' for side in looks.SIZES}
     measured |= {f' tested with {x} landmarks' for x in looks.LANDMARKS}
-    measured |= {f'{x}, scaled' for x in measured if x}
+    measured |= {f'{x}, {change}' for x in measured for change in ('scaled', 'off')}
     measured |= {f' tested with ridge {x:g}' for x in looks.RIDGES}
     trained = {(run.data, run.name) for run in load('plan').Plan(tmp_path).runs(1)}
     known = {(data, name + x) for data, name in trained for x in measured}

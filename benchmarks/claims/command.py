@@ -29,7 +29,7 @@ from pathlib import Path
 
 import torch
 from common import ROOT
-from filelock import Timeout
+from filelock import FileLock, Timeout
 from mmengine import load
 from side_by_side.command import device
 from side_by_side.report import write_json
@@ -98,11 +98,12 @@ def train(plan, args):
                 continue
             try:
                 model = trained(run, data, plan.work_dir, args.device, timeout=0)
+                with FileLock(run.folder(plan.work_dir) / 'looks.lock', timeout=0):
+                    if lacks_looks(run, plan.work_dir):
+                        look(run, model, data[run.data], plan.work_dir)
             except Timeout:
                 waits = True
                 continue
-            if lacks_looks(run, plan.work_dir):
-                look(run, model, data[run.data], plan.work_dir)
             break  # what is more telling may have a rate now
         else:
             if not waits:

@@ -176,9 +176,7 @@ def show_norms(numbers):
         rows = [x for x in rows if ',' not in x['attention']]  # inverses hardly differ
         found = curves(rows, '{attention}, {tokens}', 'N', 'norm')
         panels.append(log_panel(name, 'tokens $N$', r'$\|\hat S\|_2$', found))
-    ends = ['N = 1,600', 'power from 1,024 on']
-    titles = ['attention, tokens', 'ratio 4: N = 256', *ends, 'm = 64: N = 256', *ends]
-    return growth(titles, panels), panels
+    return None, panels
 
 
 # by name, for landmarks, features or agents in a number, and N tokens
@@ -337,8 +335,8 @@ def show_frequencies(numbers):
     ]
 
 
-# By name, what measures numbers that JSON can hold, and what makes of them a table
-# (titles, rows), and panels.
+# By name, what measures numbers that JSON can hold, and what makes of them a table,
+# (titles, rows) or None, and panels.
 FINDINGS = dict(
     newton=(newton, show_newton),
     norms=(norms, show_norms),

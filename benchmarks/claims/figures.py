@@ -35,7 +35,7 @@ SCORES = dict(imagenette='top-1', cifar10='top-1', bccd='AP50', camvid='mean IoU
 @style.context(STYLE)
 def plot_parts(verdicts, path):
     """Draws the effects of the parts of a claim, and the margins they are held to."""
-    figure, (axes,) = subplots(1, 7, 1 + 0.25 * len(verdicts))
+    figure, (axes,) = subplots(1, 9, 1 + 0.25 * len(verdicts))
     for place, found in enumerate(verdicts):
         color, part = COLORS[found.verdict], found.part
         if found.interval:

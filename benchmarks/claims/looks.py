@@ -61,9 +61,11 @@ def look(run, model, task, work_dir):
         score(f'at {side}', side)
         found[f'at {side}'].update(branches=branches(model, task, side))
     grown = [x for x in soft if not x.attn_norm]
-    if grown:  # as much as there are more tokens
-        with scaled(grown, (SIDE / side) ** 2):
-            score(f'at {side}, scaled', side)
+    # as much as there are more tokens; 0 is the control
+    growth = dict(scaled=(SIDE / SIZES[-1]) ** 2, off=0.0) if grown else {}
+    for name, factor in growth.items():
+        with scaled(grown, factor):
+            score(f'at {SIZES[-1]}, {name}', SIZES[-1])
     pools = [x for x in soft if isinstance(x.sampler, PoolingSampler)]
     for num in LANDMARKS if pools else ():
         for x in pools:

@@ -18,8 +18,8 @@ def page(text, findings, verdicts):
     """The page, Markdown, with tables of findings, numbers by name, and of what
     :func:`judged` returned."""
     for name, (_, show) in FINDINGS.items():
-        if findings[name]:
-            text = put(text, name, *show(findings[name])[0])
+        shown = findings[name] and show(findings[name])[0]
+        text = put(text, name, *shown) if shown else text
     titles = ['part', 'effect', 'interval', 'margin', 'could be seen', 'seeds']
     for name, of_claim in verdicts.items():
         text = put(text, name, [*titles, 'verdict'], map(row, of_claim))
@@ -119,7 +119,8 @@ def row(found):
     if found.interval:
         digits = 3 if np.abs(found.interval).max() > 0.01 else 4
         effect, *ends = (f'{x:+.{digits}f}' for x in (found.effect, *found.interval))
-        interval, seen = ' to '.join(ends), f'{found.seen:.{digits}f}'
+        interval = ' to '.join(ends)
+        seen = f'{found.seen:.{digits}f}' if found.seen < 1 else 'none'
     margin = f'within {part.margin:g}' if part.equal else f'above {part.margin:g}'
     verdict = f'**{found.verdict}**' + f': {found.reason}' * bool(found.reason)
     seeds = ' / '.join(map(str, found.seeds))
