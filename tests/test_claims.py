@@ -634,7 +634,13 @@ def test_figures_are_drawn(load, tmp_path):
     }
     names = ('SOFT++ bare', 'SOFT++ bare ridge 0.1', 'Swin softmax')
     models = {name: dict(seeds=seeds, looks={}) for name in names}
-    runs = dict(imagenette=models, cifar10={}, bccd={}, camvid={})
+    looked = {
+        name + way: dict(curve=[0.5, 0.4], score=0.4)
+        for name in load('looks').MEASURES
+        for way in load('looks').WAYS
+    }
+    vits = {'ViT-12': dict(seeds=seeds, looks={'0': looked})}
+    runs = dict(imagenette=models, cifar10=vits, bccd={}, camvid={})
     times = {
         'SOFT++ bare': {'112': 5.0, '448': 90.0},
         'untrained': {'112': 1, '448': 2},
@@ -648,7 +654,7 @@ def test_figures_are_drawn(load, tmp_path):
     assert equal.verdict == 'supported' and equal.effect == 0
     found = dict.fromkeys(report.FINDINGS)
     report.draw(runs, verdicts, dict(found, times=times), tmp_path)
-    names = {*report.CLAIMS, 'scores', 'times'}
+    names = {*report.CLAIMS, 'depths', 'scores', 'times'}
     assert {path.stem for path in tmp_path.glob('*.png')} == names
 
 

@@ -78,20 +78,25 @@ def plot_scores(scores, path):
 def plot_depths(looks, path):
     """Draws measures of ViTs' tokens by layer from what was measured of each seed, by
     model: high frequencies with and without parts of a model, then similarities."""
+
+    def panel(title, label, found, scale):
+        layers = {x: [*range(1, len(ys[0]) + 1)] for x, ys in found.items() if ys}
+        found = {x: (layers[x], found[x]) for x in layers}
+        return Panel(title, 'layer', label, found, yscale=scale)
+
     panels = []
     for name in VITS:
-        curves = {}
+        found = {}
         for way in WAYS:
-            seeds = [x[HIGH + way]['curve'] for x in looks[name]]
-            layers, label = [*range(1, len(seeds[0]) + 1)], way[2:] or 'as it is'
-            curves[label] = layers, [[y / ys[0] for y in ys] for ys in seeds]
-        panels.append(Panel(name, 'layer', f'{HC_PROPORTION} over the first', curves))
-    curves = {}
-    for technique in TECHNIQUES:
-        seeds = [x[ALIKE]['curve'] for x in looks[f'{name} {technique}']]
-        curves[technique] = layers, seeds
-    tuned = Panel(f'{name}, fine-tuned', 'layer', f'{ALIKE} of tokens', curves)
-    plot_lines([*(x._replace(yscale='log') for x in panels), tuned], path)
+            curves = [x[HIGH + way]['curve'] for x in looks.get(name, [])]
+            found[way[2:] or 'as it is'] = [[y / ys[0] for y in ys] for ys in curves]
+        panels.append(panel(name, f'{HC_PROPORTION} over the first', found, 'log'))
+    found = {
+        technique: [x[ALIKE]['curve'] for x in looks.get(f'{name} {technique}', [])]
+        for technique in TECHNIQUES
+    }
+    title, label = f'{name}, fine-tuned', f'{ALIKE} of tokens'
+    plot_lines([*panels, panel(title, label, found, 'linear')], path)
 
 
 @torch.no_grad()
