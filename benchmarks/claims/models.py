@@ -106,7 +106,6 @@ INVERSES = {
     'SOFT++ bare': soft(**BARE),
     'SOFT++ bare no attention': no_attention((0, 0), 'pool'),
     'SOFT++ bare ridge 0.1': soft(solver='cholesky', ridge=0.1, **BARE),
-    'SOFT++ bare ridge 100': soft(solver='cholesky', ridge=NO_INVERSE, **BARE),
 }
 PYRAMIDS = {
     'Swin softmax': swin(SOFTMAX),
@@ -114,7 +113,9 @@ PYRAMIDS = {
     'SOFT': soft('SOFT'),
     'SOFT++': soft(),
 }
-CONTROLS = {
+CLASSIFIERS = {  # alone, neither for boxes nor for pixels
+    'SOFT++ bare ridge 0.001': soft(solver='cholesky', ridge=0.001, **BARE),
+    'SOFT++ bare ridge 100': soft(solver='cholesky', ridge=NO_INVERSE, **BARE),
     'SOFT bare': soft('SOFT', **BARE),
     'Swin no attention': swin(NONE),
     'Swin efficient': swin(EFFICIENT, SOFTMAX, EFFICIENT),
@@ -136,7 +137,7 @@ FLAT = {
     'flat SOFT++ random': flat(sampler='random'),
 }
 VITS = {f'ViT-{depth}': vit(depth) for depth in (12, 24)}
-BACKBONES = {**INVERSES, **PYRAMIDS, **CONTROLS, **FLAT_INVERSES, **FLAT, **VITS}
+BACKBONES = {**INVERSES, **PYRAMIDS, **CLASSIFIERS, **FLAT_INVERSES, **FLAT, **VITS}
 # These have the learning rate of another one.
 LIKE = {
     **{x: 'SOFT++ bare' for x in BACKBONES if x.startswith('SOFT++ bare ')},

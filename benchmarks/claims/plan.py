@@ -36,15 +36,15 @@ TECHNIQUES: dict[str, dict[str, Any]] = {
     'FeatScale twice': dict(feat_scale=True),
 }
 
-DENSE_MODELS = [x for x in (*models.INVERSES, *models.PYRAMIDS) if '100' not in x]
+STARTS = (*models.INVERSES, *models.PYRAMIDS)
 # Groups of models by data, the most telling first.
 ORDER = (
-    ('imagenette', (*models.INVERSES, *models.PYRAMIDS)),
+    ('imagenette', STARTS),
     ('cifar10', models.FLAT_INVERSES),
-    ('bccd', DENSE_MODELS),
-    ('camvid', DENSE_MODELS),
+    ('bccd', STARTS),
+    ('camvid', STARTS),
     ('cifar10', (*models.FLAT, *VITS)),
-    ('imagenette', models.CONTROLS),
+    ('imagenette', models.CLASSIFIERS),
 )
 
 
