@@ -47,6 +47,7 @@ def plot_parts(verdicts, path):
     axes.locator_params(axis='x', nbins=6)
     if np.abs(axes.get_xlim()).max() > 0.2:
         axes.set_xscale('symlog', linthresh=0.01)
+        axes.margins(x=0.05)  # of the new scale
         axes.set_xticks(LARGE, [f'{x:g}' for x in LARGE])
     axes.set_yticks(range(len(verdicts)), [x.part.text for x in verdicts])
     for label, found in zip(axes.get_yticklabels(), verdicts):
