@@ -491,6 +491,11 @@ def test_matrices_are_those_of_the_attentions(load):
         'FeatScale t = 1',
     ):
         torch.testing.assert_close(found[name].sum(-1), torch.ones(2, 196).double())
+    numbers = exact.frequencies()
+    far = {row['attention']: row['distances'] for row in numbers['rows']}
+    assert far['softmax'] == [0, 0]
+    assert far['ELFATT'][0] == far['efficient'][0] > far['Nyströmformer'][0]
+    assert far['AttnScale ω = 1'] == pytest.approx(numbers['mean_distance'])
 
 
 def outcomes(*shares, photos=400, seed=0):

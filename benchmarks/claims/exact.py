@@ -281,10 +281,17 @@ def logit_bound(largest, num):
     return (num / (1 + (num - 1) * (-2 * largest).exp())).sqrt()
 
 
+def distance(x, y):
+    """Of outputs (h, N, C) from others, over the norm of these, (h,)."""
+    return (x - y).norm(dim=(1, 2)) / y.norm(dim=(1, 2))
+
+
 def frequencies():
-    """How much of high frequencies attentions leave, and bounds of it."""
+    """How much of high frequencies attentions leave, and bounds of it; how far outputs
+    are from those of softmax."""
     x = made_up_tokens(MAP, 1.0, CHANNELS, seed=1)[0, 0]
     found, logits = matrices()
+    softmax = found['softmax'] @ x
     rows = []
     for name, attn in found.items():
         steps = [x.expand(HEADS, -1, -1)]
@@ -299,12 +306,15 @@ def frequencies():
             left=proportions.mean(1) / proportions[0, 0],
             rates=rates,
             bounds=gain(attn),
+            distances=distance(steps[1], softmax),
         )
         row = {key: [y.item() for y in ys] for key, ys in row.items()}
         rows.append(dict(row, attention=name))
     largest = logits.abs().max()
     bound = logit_bound(largest, MAP**2).item()
-    return dict(rows=rows, largest_logit=largest.item(), logit_bound=bound)
+    mean = distance(x.mean(0).expand_as(softmax), softmax).tolist()  # the control
+    about = dict(largest_logit=largest.item(), logit_bound=bound, mean_distance=mean)
+    return dict(about, rows=rows)
 
 
 def show_frequencies(numbers):
