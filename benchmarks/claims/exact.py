@@ -313,8 +313,9 @@ def frequencies():
     largest = logits.abs().max()
     bound = logit_bound(largest, MAP**2).item()
     mean = distance(x.mean(0).expand_as(softmax), softmax).tolist()  # the control
-    about = dict(largest_logit=largest.item(), logit_bound=bound, mean_distance=mean)
-    return dict(about, rows=rows)
+    return dict(
+        rows=rows, largest_logit=largest.item(), logit_bound=bound, mean_distance=mean
+    )
 
 
 def show_frequencies(numbers):
