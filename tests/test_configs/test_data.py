@@ -1,9 +1,36 @@
-"""Images and classes of every config agree with its model and its name."""
+"""Images and classes of every config agree with its model and its name, batches with
+its recipe."""
+
+import re
 
 import pytest
 from mmengine.registry import DATASETS
 
 pytestmark = pytest.mark.modern
+
+# Images in a step, GPUs, and who says so, by how names begin; the first that fits. GPUs
+# are those of the recipe where it names a number.
+RECIPES = {
+    # SOFT++, 4.2 and 4.3; SETR's configs of SOFT's authors on both data sets
+    r'upernet_soft.*cityscapes': (16, 8),
+    # MMSegmentation
+    r'upernet_.*cityscapes': (8, 4),
+    # MMDetection
+    r'.*_cityscapes': (8, 8),
+    # RALA: maskrcnn_l_3x has one image on a GPU
+    r'mask-rcnn_ravlt-l_fpn_ms-crop-3x_coco': (8, 8),
+    # SOFT++, VMamba, Swin, MLLA, RALA, and MMDetection's and Mask2Former's own
+    r'.*_(coco|ade20k-512x512)': (16, 8),
+    # ELFATT as CSWin, which has 256 images on each GPU in T, 128 in B
+    r'c?swin-b-.*_finetune_in1k-384px': (256, 8),
+    r'c?swin-t-(elfatt|global|local|efficient|agent|flatten).*_in1k': (2048, 8),
+    # InLine, PolaFormer, MLLA: 64 on each in B, MLLA's S too
+    r'c?swin-b-(inline|polaformer)_in1k|mlla-[sb]_in1k': (512, 8),
+    # AttnScale and FeatScale: their rate is for 512 images
+    r'cait-.*_finetune_in1k': (512, 8),
+    # SOFT, SOFT++, DeiT, CaiT, Swin, MLLA, RALA
+    r'.*_in1k': (1024, 8),
+}
 
 
 def innermost(dataset):
@@ -30,6 +57,16 @@ def test_classes(name, config):
     assert {*values_of(cfg.model, ('num_classes', 'num_things_classes'))} == {classes}
 
 
+def test_batches(name, config):
+    """All GPUs of the recipe load its batch, which the learning rate is for."""
+    batch, gpus = next(x for pattern, x in RECIPES.items() if re.match(pattern, name))
+    cfg = config(name)
+    assert cfg.auto_scale_lr.base_batch_size == batch
+    assert cfg.train_dataloader.batch_size * gpus == batch
+    steps = cfg.optim_wrapper.get('accumulative_counts', 1)
+    assert steps == 1
+
+
 def test_crops(name, config):
     """What is trained on has the side that the name and the model say."""
     cfg = config(name)
@@ -39,8 +76,6 @@ def test_crops(name, config):
     if cfg.default_scope == 'mmseg':
         side = int(name.rpartition('x')[2])
         assert cfg.model.data_preprocessor.size == (side, side)
-    else:
-        assert cfg.auto_scale_lr.base_batch_size == 8 * cfg.train_dataloader.batch_size
     kinds = ('RandomCrop', 'RandomResizedCrop')
     (crop,) = [x for x in cfg.train_dataloader.dataset.pipeline if x.type in kinds]
     assert (crop.get('scale') or crop.crop_size) in (side, (side, side))
