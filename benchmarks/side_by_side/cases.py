@@ -55,7 +55,6 @@ class Case(NamedTuple):
         rounds (dict[str, int]): Of variants that are slow on a CPU: how many
             rounds they take part in there at most.
         timed (bool): Whether time is measured, and not memory alone.
-        counted (bool): Whether FLOPs can be counted.
         paper (dict[tuple[str], tuple[float]]): By variant and baseline, how
             many times faster the paper says it is, from and to.
     """
@@ -68,7 +67,6 @@ class Case(NamedTuple):
     steps: tuple[str, ...] = ('forward', 'forward+backward')
     rounds: dict[str, int] = {}
     timed: bool = True
-    counted: bool = True
     paper: dict[tuple, tuple] = {}
 
     @property
@@ -85,6 +83,43 @@ class Case(NamedTuple):
 def size(shape):
     """A shape as text."""
     return '×'.join(map(str, shape))
+
+
+def shapes_of(outs, whole=True):
+    """Shapes of a tensor, or of those in tuples and lists; not ``whole`` leaves out
+    the channels of maps (B, C, H, W)."""
+    if isinstance(outs, torch.Tensor):
+        shape = tuple(outs.shape)
+        return shape if whole or len(shape) != 4 else (shape[0], *shape[2:])
+    return tuple(shapes_of(x, whole) for x in outs)
+
+
+@torch.no_grad()
+def check_same_work(title, modules, inputs):
+    """Compares what the variants of a case give.
+
+    Args:
+        title (str): The case's title.
+        modules (dict[str, nn.Module]): The variants by name.
+        inputs (tuple): What they are called with.
+
+    Raises:
+        ValueError: If a variant gives maps of other sizes than the first one. A
+            detector's are those of its neck and of its dense head, one value for each
+            anchor.
+    """
+    work = {}
+    for name, module in modules.items():
+        module.eval()  # mmdet's Swin does not return itself
+        outs = module(*inputs)
+        work[name] = getattr(module, 'work', None) or shapes_of(outs, whole=False)
+    first, *others = work
+    for name in others:
+        if work[name] != work[first]:
+            raise ValueError(
+                f'{title}: {name} gives {work[name]}, {first} gives {work[first]}; '
+                'variants must do the same work'
+            )
 
 
 def place(inputs, device):

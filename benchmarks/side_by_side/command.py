@@ -30,7 +30,6 @@ examples:
 """
 
 import argparse
-import copy
 import json
 import time
 from contextlib import ExitStack
@@ -40,7 +39,6 @@ from pathlib import Path
 import torch
 from rich.progress import track
 
-from mmlinattn.analysis import count_flops
 from mmlinattn_tools.cli import (
     Parser,
     add_overwrite,
@@ -50,7 +48,7 @@ from mmlinattn_tools.cli import (
     threads,
 )
 
-from .cases import place
+from .cases import check_same_work
 from .memory import peak_of_variant
 from .operators import as_records, profile_step, profile_table
 from .rates import machine, matmul_rate
@@ -210,33 +208,23 @@ def selected(args):
     return list(cases.values())
 
 
-def run_case(index, case, args, gemm):
+def run_case(index, case, args):
     """Rows of one case.
 
     Args:
         index (int): The case's place in the suite.
         case (Case): The case.
         args (argparse.Namespace): Arguments of the command line.
-        gemm (float): FLOP/s of the machine's large matrix product.
 
     Returns:
         list[dict]: See :func:`report.make_rows`.
     """
     peaks = measure_memory(index, case, args)
-    times, flops = {}, {}
-    if case.timed:
-        times, flops = measure_times(index, case, args, peaks)
+    times = measure_times(index, case, args, peaks) if case.timed else {}
     rows = []
     for step in case.steps:
-        factor = 1 if step == 'forward' else 3
-        rows += make_rows(
-            case,
-            step,
-            pairs(case, args),
-            times.get(step, {}),
-            peaks[step],
-            {name: factor * count / gemm for name, count in flops.items()},
-        )
+        found = times.get(step, {})
+        rows += make_rows(case, step, pairs(case, args), found, peaks[step])
     return rows
 
 
@@ -282,8 +270,10 @@ def measure_times(index, case, args, peaks):
     """Times of the variants that could run when their memory was measured.
 
     Returns:
-        tuple: Seconds by step, variant and round, and FLOPs of a forward pass by
-        variant.
+        dict: Seconds by step, variant and round.
+
+    Raises:
+        ValueError: If the variants do not do the same work.
     """
 
     def can_run(name, steps=case.steps):
@@ -291,12 +281,10 @@ def measure_times(index, case, args, peaks):
 
     names = list(filter(can_run, case.variants))
     if not names:  # then the inputs may not be there either
-        return {}, {}
+        return {}
     inputs, warm_up = make_inputs(case, args)
     modules = build(case, args, names)
-    flops = {}
-    if case.counted:
-        flops = {name: count(module, inputs) for name, module in modules.items()}
+    check_same_work(case.title, modules, warm_up)
     on_gpu = args.device.type == 'cuda'
     limits = {} if on_gpu else case.rounds
     times = {}
@@ -328,7 +316,7 @@ def measure_times(index, case, args, peaks):
             if runs:
                 progress = partial(track, description=f'{case.title}, {step}')
                 times[step] = measure(runs, rounds, progress)
-    return times, flops
+    return times
 
 
 def profile_case(case, args):
@@ -350,17 +338,6 @@ def profile_case(case, args):
         what = dict(case=case.name, shape=case.shape, step=step, variant=name)
         found.append(dict(what, operators=operators))
     return found
-
-
-def count(module, inputs):
-    """FLOPs of a forward pass, two for each multiply-accumulate."""
-    try:
-        meta = torch.device('meta')
-        twin = copy.deepcopy(module).to(meta)
-        counted = count_flops(twin, *place(inputs, meta))
-    except RuntimeError:  # something depends on values
-        counted = count_flops(module, *inputs)
-    return 2 * counted.total()
 
 
 def describe(args, gemm, rows):
@@ -467,7 +444,7 @@ def measurements(args):
         # what ends the process leaves this behind
         tries[case.title] = tries.get(case.title, 0) + 1
         write()
-        rows += run_case(index, case, args, gemm)
+        rows += run_case(index, case, args)
         del tries[case.title]
         write()
     return rows, describe(args, gemm, rows)

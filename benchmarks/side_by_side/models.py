@@ -4,6 +4,7 @@ They import what they need when they are called: a machine without mmdet can sti
 measure everything else.
 """
 
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from math import isqrt, prod
@@ -12,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from .cases import Within, unfused
+from .cases import Within, shapes_of, unfused
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
 
@@ -107,18 +108,24 @@ def scaled(build):
 class Detector(nn.Module):
     """A detector whose output is a loss in training, detections otherwise.
 
-    In mixed precision neck and heads return float32: mmcv's RoIAlign and NMS know
+    ``work`` has the shapes of what its neck and its dense head gave last. In mixed
+    precision neck and heads return float32: mmcv's RoIAlign and NMS know
     no bfloat16.
     """
 
     def __init__(self, detector):
         super().__init__()
         self.detector = detector
+        self.work = {}
         for name, module in detector.named_modules():
             if name == 'neck' or name.endswith('head'):
-                module.register_forward_hook(
-                    lambda module, inputs, outs: as_float32(outs)
-                )
+                module.register_forward_hook(partial(self.after, name))
+
+    def after(self, name, module, inputs, outs):
+        """Notes the shapes of a part of the detector; its outputs in float32."""
+        if '.' not in name:
+            self.work[name] = shapes_of(outs)
+        return as_float32(outs)
 
     def forward(self, batch):
         data = self.detector.data_preprocessor(batch, self.training)
@@ -140,7 +147,8 @@ def detector(config, backbone=None):
 
     Args:
         config (str): Path inside configs/.
-        backbone (dict, optional): A backbone of mmdet in place of the config's.
+        backbone (dict, optional): A backbone of mmdet in place of the config's, for the
+            same levels.
     """
 
     def build():
@@ -153,8 +161,10 @@ def detector(config, backbone=None):
 
         cfg = load_config(str(CONFIGS / config))
         if backbone is not None:
-            cfg.model.backbone = backbone
-            cfg.model.neck.in_channels = CHANNELS[backbone['type']]
+            levels = cfg.model.backbone.get('out_indices', range(4))
+            channels = CHANNELS[backbone['type']]
+            cfg.model.backbone = dict(backbone, out_indices=levels)
+            cfg.model.neck.in_channels = [channels[i] for i in levels]
         with DefaultScope.overwrite_default_scope(cfg.default_scope):
             return Detector(revert_sync_batchnorm(initialized(MODELS.build(cfg.model))))
 

@@ -78,7 +78,7 @@ def softmax_free(image_shape, stage) -> Case:
         {
             'explicit': partial(Op, explicit_attention),
             'explicit, analytic gradient': partial(Op, analytic_attention),
-            'ours': partial(Op, softmax_free_attention),
+            'ours': partial(Op, functional.softmax_free_attention),
         },
         stage_map(image_shape, stage),
         small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
@@ -87,11 +87,6 @@ def softmax_free(image_shape, stage) -> Case:
         if image_shape == CLASSIFICATION
         else {'explicit': 3, 'explicit, analytic gradient': 5},
     )
-
-
-def softmax_free_attention(q, landmarks, v):
-    # looked up when called, where FLOPs are counted
-    return functional.softmax_free_attention(q, landmarks, v)
 
 
 def product(stage, transposed) -> Case:
@@ -110,7 +105,6 @@ def product(stage, transposed) -> Case:
         inputs=partial(
             product_inputs, num_heads=num_heads, ratio=ratio, transposed=transposed
         ),
-        counted=False,
     )
 
 
@@ -157,7 +151,6 @@ def solver(stage) -> Case:
         small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
         inputs=partial(solver_inputs, num_heads=num_heads, ratio=ratio),
         rounds={'newton': 5},
-        counted=False,
     )
 
 
@@ -214,7 +207,6 @@ def detectors() -> list[Case]:
                 },
                 (1, 3, *DETECTION),
                 inputs=partial(detection_batch, with_mask=name == 'Mask R-CNN'),
-                counted=False,
             )
         )
     return cases
@@ -317,8 +309,8 @@ def large() -> list[Case]:
             'CSWin-T ELFATT': dict(
                 type='CSWinTransformer', arch='t24181', attention='elfatt'
             ),
-            'DeiT-S': dict(type='VisionTransformer', arch='deit-small'),
         },
+        'DeiT': {'DeiT-S': dict(type='VisionTransformer', arch='deit-small')},
         'CaiT': {'CaiT-XXS24': dict(type='CaiT', arch='xxs24')},
         'small backbones': {
             'SOFT++-S': dict(type='SOFTPlusPlus', arch='small'),
@@ -333,7 +325,6 @@ def large() -> list[Case]:
             (1, 3, 1333, 2000),
             steps=('forward',) if name == 'CaiT' else ('forward', 'forward+backward'),
             timed=False,
-            counted=False,
         )
         for name, variants in models.items()
     ]

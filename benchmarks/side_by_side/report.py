@@ -18,13 +18,10 @@ METHOD = """Ratios are over what "over" names, in the same round or the latest o
 that it took part in, and the median of the rounds; times are medians too, and both \
 come with their quartiles. Memory is the peak of one step, in a process of its own, \
 above what is there before it: on a CPU the resident set's high-water mark, on a GPU \
-what torch allocates; input, weights and the weights' gradients are not counted. "Of \
-GEMM" is FLOP/s over the machine's large matrix product: the FLOPs that the model \
-states, literal Newton steps included whichever way they are computed, and three \
-times those of a forward pass for a training step."""
+what torch allocates; input, weights and the weights' gradients are not counted."""
 
 
-def make_rows(case, step, pairs, times, peaks, least):
+def make_rows(case, step, pairs, times, peaks):
     """One row for each comparison.
 
     Args:
@@ -33,8 +30,6 @@ def make_rows(case, step, pairs, times, peaks, least):
         pairs (list[tuple[str]]): Variants and their baselines.
         times (dict): Seconds by variant and round.
         peaks (dict): What ``memory.peak_of_variant`` returned, by variant.
-        least (dict): By variant, seconds that its FLOPs take in a large matrix
-            product, where they are known.
 
     Returns:
         list[dict]: The rows, without what is not known.
@@ -54,8 +49,6 @@ def make_rows(case, step, pairs, times, peaks, least):
             row['memory_ratio'] = row['bytes'] / peaks[base]['bytes']
         if variant in times:
             row.update(summary(times[variant], times.get(base)))
-            if variant in least:
-                row['gemm_share'] = least[variant] / row['seconds']
         rows.append({key: value for key, value in row.items() if value is not None})
     return rows
 
@@ -89,7 +82,6 @@ COLUMNS = (
     ('paper', 'paper', lambda pair: f'{"-".join(map(str, dict.fromkeys(pair)))}x'),
     ('memory, MiB', 'bytes', lambda count: f'{count / 2**20:.1f}'),
     ('memory ratio', 'memory_ratio', '{:.3f}'.format),
-    ('of GEMM', 'gemm_share', '{:.0%}'.format),
     ('not measured', 'error', str),
 )
 
