@@ -336,14 +336,18 @@ def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
     )
 
 
+def weights_of(config: str) -> Optional[str]:
+    """The address of a model's public weights, trained from scratch or fine-tuned."""
+    finetuned = config.replace('_in1k', '_finetune_in1k')
+    found = (_entries.get(name, {}).get('Weights') for name in (config, finetuned))
+    return next(filter(None, found), None)
+
+
 _entries = hub.read_models(hub.find_folder())
 _found = {config: read_name(config) for config in _entries}
 MODELS = {config: found for config, found in _found.items() if found}
 default_cfgs = generate_default_cfgs(
-    {
-        name: describe(name, _entries[config].get('Weights'))
-        for config, (name, _) in MODELS.items()
-    }
+    {name: describe(name, weights_of(config)) for config, (name, _) in MODELS.items()}
 )
 for _name, _backbone in MODELS.values():
     globals()[_name] = register_model(entry_point(_name, _backbone))

@@ -68,10 +68,27 @@ def test_names_and_configs():
                 backbone = dict(dict(attention='local'), **backbone)
             assert backbone == expected, name
             known = timm.get_pretrained_cfg(name)
-            assert known.file == ENTRIES[config].get('Weights')
+            assert known.file == ours.weights_of(config)
             resize, crop = cfg.test_dataloader.dataset.pipeline[1:3]
             assert known.input_size == (3, crop.crop_size, crop.crop_size)
             assert abs(known.crop_pct - crop.crop_size / resize.scale) < 0.005, name
+
+
+@pytest.mark.parametrize(
+    'name, file',
+    [
+        ('deit_s12_attnscale', 'attnscale_small_12.pth'),
+        ('cait_xxs24_featscale', 'featscale_cait_xxs24_224.pth'),  # fine-tuned
+        ('cait_xxs24', ''),
+        (
+            'swin_small_local',
+            'swin_small_224_b16x64_300e_imagenet_20210615_110219-7f9d988b.pth',
+        ),
+    ],
+)
+def test_addresses_of_weights(name, file):
+    known = timm.get_pretrained_cfg(name).file
+    assert (known or '').rpartition('/')[2] == file
 
 
 @NAMES

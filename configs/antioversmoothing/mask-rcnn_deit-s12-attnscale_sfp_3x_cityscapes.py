@@ -3,4 +3,5 @@ python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-attnscale_sfp
 """
 
 _base_ = ['../_base_/models/mask-rcnn_deit-s12.py', '../_base_/settings/cityscapes-instance_swin-3x.py']
+pretrained = 'https://huggingface.co/peihaowang/vit-anti-oversmoothing/resolve/main/attnscale_small_12.pth'
 model = dict(backbone=dict(attn_scale=True), **_base_.cityscapes_model)

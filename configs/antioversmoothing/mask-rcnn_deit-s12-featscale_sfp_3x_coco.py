@@ -3,4 +3,5 @@ python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-featscale_sfp
 """
 
 _base_ = ['../_base_/models/mask-rcnn_deit-s12.py', '../_base_/settings/coco-instance_swin-3x.py']
+pretrained = 'https://huggingface.co/peihaowang/vit-anti-oversmoothing/resolve/main/featscale_small_12.pth'
 model = dict(backbone=dict(feat_scale=True))

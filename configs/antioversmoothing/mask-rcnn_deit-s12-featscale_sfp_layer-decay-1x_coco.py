@@ -3,6 +3,7 @@ python tools/train.py configs/antioversmoothing/mask-rcnn_deit-s12-featscale_sfp
 """
 
 _base_ = ['../_base_/models/mask-rcnn_deit-s12.py', '../_base_/settings/coco-instance_swin-1x.py']
+pretrained = 'https://huggingface.co/peihaowang/vit-anti-oversmoothing/resolve/main/featscale_small_12.pth'
 model = dict(backbone=dict(feat_scale=True))
 # as ViTDet trains plain ViTs of 12 layers (arXiv 2203.16527)
 optim_wrapper = dict(

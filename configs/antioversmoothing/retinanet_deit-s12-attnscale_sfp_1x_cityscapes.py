@@ -3,4 +3,5 @@ python tools/train.py configs/antioversmoothing/retinanet_deit-s12-attnscale_sfp
 """
 
 _base_ = ['../_base_/models/retinanet_deit-s12.py', '../_base_/settings/cityscapes-detection_swin-1x.py']
+pretrained = 'https://huggingface.co/peihaowang/vit-anti-oversmoothing/resolve/main/attnscale_small_12.pth'
 model = dict(backbone=dict(attn_scale=True), **_base_.cityscapes_model)

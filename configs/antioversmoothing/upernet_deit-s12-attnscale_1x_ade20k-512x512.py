@@ -3,4 +3,5 @@ python tools/train.py configs/antioversmoothing/upernet_deit-s12-attnscale_1x_ad
 """
 
 _base_ = ['../_base_/models/upernet_deit-s12.py', '../_base_/settings/ade20k-512x512_swin-1x.py']
+pretrained = 'https://huggingface.co/peihaowang/vit-anti-oversmoothing/resolve/main/attnscale_small_12.pth'
 model = dict(backbone=dict(attn_scale=True))

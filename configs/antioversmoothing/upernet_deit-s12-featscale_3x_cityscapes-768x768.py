@@ -3,4 +3,5 @@ python tools/train.py configs/antioversmoothing/upernet_deit-s12-featscale_3x_ci
 """
 
 _base_ = ['../_base_/models/upernet_deit-s12.py', '../_base_/settings/cityscapes-768x768_swin-3x.py']
+pretrained = 'https://huggingface.co/peihaowang/vit-anti-oversmoothing/resolve/main/featscale_small_12.pth'
 model = dict(backbone=dict(feat_scale=True), **_base_.cityscapes_model)

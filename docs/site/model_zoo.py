@@ -1,4 +1,5 @@
-"""Write docs/model_zoo.md and the tables of configs/*/README.md from the metafiles.
+"""Write docs/model_zoo.md, and tables of docs/weights.md and configs/*/README.md, from
+the metafiles and the configs.
 
 A table of a README stands between two comments, of which the first says what is in it:
 
@@ -31,6 +32,20 @@ COUNTS = (
     ('parameters, M (paper)', 1e6, 'Parameters', 'params'),
     ('GFLOPs (paper)', 1e9, 'FLOPs', 'flops'),
 )
+# Licences of the repositories that publish weights, by a part of their addresses.
+LICENCES = {
+    'SwinTransformer/storage/': 'MIT',
+    'openmmlab.com/': 'Apache-2.0',
+    'fbaipublicfiles.com/deit/': 'Apache-2.0',
+    'peihaowang/': 'MIT',
+    'mlla_': 'MIT',
+    'aldjalkdf/RAVLT/': 'none',  # github.com/qhfan/RALA has none either
+    'agent_': 'none',
+    'flatten_': 'none',
+    'inline_': 'none',
+}
+WEIGHTS = Path('docs/weights.md')
+FILES = re.compile(r'(<!-- files -->\n).*?(<!-- end of files -->)', re.S)
 ZOO = Path('docs/model_zoo.md')
 ZOO_PAGE = """# Model zoo
 
@@ -175,7 +190,7 @@ def zoo_row(entry, printed):
         f'[{name}](../{entry["Config"]})',
         task_of(entry),
         meta['Training Data'],
-        name.partition('_')[0 if '_in1k' in name else 2].partition('_')[0],
+        backbone_of(entry),
         f'[model]({weights})' if weights else start,
         figures,
         f'{meta["Parameters"] / 1e6:.1f}',
@@ -192,14 +207,46 @@ def zoo_page(metafiles, printed):
     return ZOO_PAGE.format('\n'.join(f'| {" | ".join(cells)} |' for cells in lines))
 
 
+def backbone_of(entry):
+    """The backbone in the name of a config."""
+    name = entry['Name']
+    return name.partition('_')[0 if '_in1k' in name else 2].partition('_')[0]
+
+
+def files_table(metafiles):
+    """All public weights that configs and metafiles name, with what they are of."""
+    models, starts = {}, {}
+    for entry in (entry for part in metafiles.values() for entry in part):
+        if 'Weights' in entry:
+            link = f'[{entry["Name"]}](../{entry["Config"]})'
+            models.setdefault(entry['Weights'], link)
+        start = start_of(ROOT / entry['Config'])
+        if start:
+            starts.setdefault(start, {})[backbone_of(entry)] = None
+    lines = [['file', 'licence', 'model', 'backbones that start from it'], ['---'] * 4]
+    for address in sorted({**starts, **models}, key=file_name):
+        licence = next(x for part, x in LICENCES.items() if part in address)
+        backbones = ', '.join(f'`{x}`' for x in starts.get(address, ()))
+        link = f'[{file_name(address)}]({address})'
+        lines.append([link, licence, models.get(address, ''), backbones])
+    return '\n'.join(f'| {" | ".join(cells)} |' for cells in lines)
+
+
+def file_name(address):
+    """The name of the file at an address."""
+    return address.rpartition('/')[2]
+
+
 def render_all():
     """Text of all pages with tables, by their path from the root of the repository."""
     metafiles, printed = read_metafiles(), read_printed()
+    weights = (ROOT / WEIGHTS).read_text('utf-8')
     pages = {
         path.relative_to(ROOT): render_page(path.read_text('utf-8'), metafiles, printed)
         for path in sorted(ROOT.glob('configs/*/README.md'))
     }
-    return {ZOO: zoo_page(metafiles, printed), **pages}
+    weights = FILES.sub(rf'\1{files_table(metafiles)}\n\2', weights)
+    return {ZOO: zoo_page(metafiles, printed), WEIGHTS: weights, **pages}
 
 
 if __name__ == '__main__':

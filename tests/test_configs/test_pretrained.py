@@ -21,7 +21,7 @@ pytestmark = pytest.mark.modern
 
 # each model once, and each family of attentions
 QUICK = (
-    r'^(mask-rcnn_(swin-s-featscale|deit-s12|mlla-t|ravlt-t)_|'
+    r'^(mask-rcnn_(swin-s-featscale|deit-s12(-\w+)?|mlla-t|ravlt-t)_|'
     r'(mask-rcnn|retinanet|upernet)_c?swin-[tb]-elfatt|'
     r'mask-rcnn_c?swin-t-\w+_fpn_1x|cait-\w+-featscale_).*(1x_coco|1x_ade20k.*|in1k)$'
 )
@@ -56,6 +56,10 @@ OTHERS |= {
     f'/RAVLT_{arch[0].upper()}.pth': ('ravlt', partial(RAVLT, arch, out_norm=None))
     for arch in RAVLT.arch_zoo
 }
+SCALED = {
+    f'{technique}scale_small_12.pth': {f'{technique}_scale': True}
+    for technique in ('attn', 'feat')
+}
 OWN = re.compile(
     'elfatt|global|efficient|agent|flatten|inline|polaformer|mlla|ravlt|local'
 )
@@ -70,7 +74,9 @@ def starts():
 
 def test_addresses(names, config, starts):
     found = {config(name).pretrained for name in names} - {None}
-    assert {x for x in found if not urlparse(x).fragment} == {*starts}
+    scaled = {x for x in found if x.rpartition('/')[2] in SCALED}
+    assert len(scaled) == len(SCALED)
+    assert {x for x in found if not urlparse(x).fragment} == {*starts, *scaled}
     assert {urlparse(x).fragment for x in found} - {''} < {*OTHERS}
 
 
@@ -84,6 +90,10 @@ def test_weights_fit(name, config, meta_model, starts, monkeypatch):
     if address in starts:
         family, arch = starts[address]
         build, theirs = partial(MODELS[family], arch=arch), 'local'
+    elif address.rpartition('/')[2] in SCALED:
+        options = SCALED[address.rpartition('/')[2]]
+        family, theirs = 'deit', 'local'
+        build = partial(VisionTransformer, 'deit-small', **options)
     else:
         family, build = OTHERS[urlparse(address).fragment]
         theirs = family
