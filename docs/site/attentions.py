@@ -1,9 +1,9 @@
 """Write the tables of docs/attentions.md, which compares the attentions.
 
 A table stands between two comments, of which the first names it. Equations and other
-facts are those of docs/attentions.yml, printed figures and public weights those of the
-metafiles, times and memory those of the suite zoo of benchmarks/run.py. Parameters and
-FLOPs are counted here, on the models of that suite.
+facts are those of docs/attentions.yml, public weights those of the metafiles, times and
+memory those of the suite zoo of benchmarks/run.py. Parameters and FLOPs are counted
+here, on the models of that suite.
 """
 
 import json
@@ -21,7 +21,7 @@ from mmlinattn.registry import MODELS
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / 'benchmarks'), str(Path(__file__).parent)]
 
-from model_zoo import METRICS, metrics_of, read_metafiles, read_printed
+from model_zoo import read_metafiles
 from side_by_side.models import ZOO
 from side_by_side.registry import CLASSIFICATION, DETECTION
 from side_by_side.report import markdown
@@ -33,15 +33,6 @@ TABLE = re.compile(
     r'(<!-- attentions: (\w+) -->\n).*?(<!-- end of attentions -->)', re.S
 )
 SHAPES = (CLASSIFICATION, DETECTION)
-# titles of the printed results, and the configs that they are of
-RESULTS = {
-    'ImageNet, top-1': '{}_in1k',
-    'RetinaNet 1x': 'retinanet_{}_fpn_1x_coco',
-    'Mask R-CNN 1x': 'mask-rcnn_{}_fpn_1x_coco',
-    'Mask R-CNN ms-crop-1x': 'mask-rcnn_{}_fpn_ms-crop-1x_coco',
-    'Mask R-CNN ms-crop-3x': 'mask-rcnn_{}_fpn_ms-crop-3x_coco',
-    'UperNet': 'upernet_{}_1x_ade20k-512x512',
-}
 WEIGHTS = {'ImageNet-1k': 'classifiers', 'COCO': 'detectors', 'ADE20K': 'segmentors'}
 
 
@@ -124,38 +115,10 @@ def sizes(facts):
     return f'{markdown(titles, lines)}\n\nMeasured on: {measured["machine"]}.'
 
 
-def results(facts):
-    """Printed figures of the models of each attention."""
-    entries = {x['Name']: x for part in read_metafiles().values() for x in part}
-    printed = read_printed()
-    models = [(name, model) for name, fact in facts.items() for model in fact['models']]
-    lines = []
-    for name, model in models:
-        meta = entries[f'{model}_in1k']['Metadata']
-        counts = [
-            f'{meta[key] / 10**n:.1f}' for key, n in (('Parameters', 6), ('FLOPs', 9))
-        ]
-        line, sources = [name, model, *counts], {}
-        for pattern in RESULTS.values():
-            entry = entries.get(pattern.format(model), {})
-            metrics = metrics_of(entry)
-            text = ' / '.join(str(metrics[x]) for x in METRICS.values() if x in metrics)
-            if text:
-                text = f'[{text}](../{entry["Config"]})'
-                source = printed[entry['Name']]['source']
-                sources[link(re.search(r'\((\S+)\)$', source)[1])] = None
-            if 'Weights' in entry:
-                text += f' [weights]({entry["Weights"]})'
-            line.append(text.strip())
-        lines.append([*line, ', '.join(sources)])
-    titles = ['attention', 'model', 'parameters, M', 'GFLOPs', *RESULTS, 'source']
-    return markdown(titles, lines)
-
-
 def render():
     """The page with its tables written anew."""
     facts = yaml.safe_load(FACTS.read_text('utf-8'))
-    make = dict(equations=equations, needs=needs, sizes=sizes, results=results)
+    make = dict(equations=equations, needs=needs, sizes=sizes)
 
     def replace(match):
         start, name, end = match.groups()
