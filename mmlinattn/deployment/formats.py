@@ -136,8 +136,7 @@ def _import_onnx(name: str) -> Any:
         return __import__(name)
     except ImportError:
         raise ImportError(
-            f"the format 'onnx' needs the package {name}: pip install "
-            "'mmlinattn[deploy]'"
+            f"the format 'onnx' needs the package {name}: pip install onnx onnxruntime"
         ) from None
 
 
