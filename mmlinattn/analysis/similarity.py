@@ -1,4 +1,4 @@
-"""How alike tokens, and columns of attention maps, have become.
+"""Similarity of tokens, and of columns of attention maps.
 
 Legend: ... batch or more, h heads, N tokens or queries, M keys, C channels.
 """
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-# Cosines that are in memory at a time, per image.
+# Cosines in memory at a time, per image.
 _ENTRIES = 2**24
 
 
@@ -17,10 +17,10 @@ def hc_proportion(x: Tensor) -> Tensor:
     .. math:: \|HC[X]\|_F / \|DC[X]\|_F, \quad DC[X] = \frac{1}{N} 1 1^T X,
         \quad HC[X] = X - DC[X]
 
-    A low-pass filter takes it to 0 when it is repeated (*Anti-Oversmoothing in Deep
-    Vision Transformers via the Fourier Domain Analysis*, arXiv 2203.05962,
-    Definition 1). With r for it, the share of the whole norm,
-    :math:`\|HC[X]\|_F / \|X\|_F`, is :math:`r / \sqrt{1 + r^2}`.
+    A repeated low-pass filter takes this proportion r to 0 (*Anti-Oversmoothing in
+    Deep Vision Transformers via the Fourier Domain Analysis*, arXiv 2203.05962,
+    Definition 1). The share of the whole norm, :math:`\|HC[X]\|_F / \|X\|_F`, is
+    :math:`r / \sqrt{1 + r^2}`.
 
     Args:
         x (Tensor): Tokens, (..., N, C).
@@ -74,8 +74,8 @@ def attention_similarity(attn: Tensor) -> Tensor:
     keys get their weights from the same queries (arXiv 2203.05962).
 
     Args:
-        attn (Tensor): Attention matrices, (..., h, N, M). Some of the rows are an
-            estimate for all.
+        attn (Tensor): Attention matrices, (..., h, N, M). A sample of the rows gives
+        an estimate.
 
     Returns:
         Tensor: (...).

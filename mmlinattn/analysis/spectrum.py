@@ -1,4 +1,4 @@
-"""What an attention matrix does to frequencies (*Anti-Oversmoothing in Deep Vision
+"""Effect of an attention matrix on frequencies (*Anti-Oversmoothing in Deep Vision
 Transformers via the Fourier Domain Analysis*, arXiv 2203.05962).
 
 Frequencies are those of the token sequence in raster order, the zero frequency first.
@@ -35,7 +35,7 @@ def attention_spectrum(attn: Tensor) -> Tensor:
 
 
 def frequency_gain(attn: Tensor) -> Tensor:
-    r"""Amplification of each frequency, whatever it becomes.
+    r"""Amplification of each frequency, summed over the resulting ones.
 
     .. math:: \|A f_l\|_2 = \Big(\sum_k |\Lambda_{kl}|^2\Big)^{1/2}
 
@@ -46,7 +46,7 @@ def frequency_gain(attn: Tensor) -> Tensor:
         attn (Tensor): Attention matrices, (..., N, N), real.
 
     Returns:
-        Tensor: (..., N). As A is real, frequencies l and N - l have the same gain.
+        Tensor: (..., N). A is real, so frequencies l and N - l have the same gain.
 
     Raises:
         ValueError: If the matrices are not square.
