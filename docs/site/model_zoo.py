@@ -74,7 +74,7 @@ def read_printed():
 
 
 def method_of(name):
-    """How the name of a config begins, or in1k for a classifier."""
+    """The beginning of a config's name, or in1k for a classifier."""
     return 'in1k' if '_in1k' in name else name.partition('_')[0]
 
 
@@ -139,7 +139,7 @@ def render_page(text, metafiles, printed):
 
 
 def task_of(entry):
-    """What a config's model does, in the words of the zoo."""
+    """The task of a config's model, in the words of the zoo."""
     method, data = method_of(entry['Name']), entry['Metadata']['Training Data']
     if method == 'in1k':
         return 'classification'
