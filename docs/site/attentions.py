@@ -33,7 +33,7 @@ TABLE = re.compile(
     r'(<!-- attentions: (\w+) -->\n).*?(<!-- end of attentions -->)', re.S
 )
 SHAPES = (CLASSIFICATION, DETECTION)
-# titles of the printed results, and their configs
+# titles of the printed results, and the configs that they are of
 RESULTS = {
     'ImageNet, top-1': '{}_in1k',
     'RetinaNet 1x': 'retinanet_{}_fpn_1x_coco',

@@ -17,10 +17,10 @@ def hc_proportion(x: Tensor) -> Tensor:
     .. math:: \|HC[X]\|_F / \|DC[X]\|_F, \quad DC[X] = \frac{1}{N} 1 1^T X,
         \quad HC[X] = X - DC[X]
 
-    A repeated low-pass filter takes this proportion r to 0 (*Anti-Oversmoothing in
-    Deep Vision Transformers via the Fourier Domain Analysis*, arXiv 2203.05962,
-    Definition 1). The share of the whole norm, :math:`\|HC[X]\|_F / \|X\|_F`, is
-    :math:`r / \sqrt{1 + r^2}`.
+    A low-pass filter takes it to 0 when it is repeated (*Anti-Oversmoothing in Deep
+    Vision Transformers via the Fourier Domain Analysis*, arXiv 2203.05962,
+    Definition 1). With r for it, the share of the whole norm,
+    :math:`\|HC[X]\|_F / \|X\|_F`, is :math:`r / \sqrt{1 + r^2}`.
 
     Args:
         x (Tensor): Tokens, (..., N, C).

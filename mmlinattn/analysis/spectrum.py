@@ -35,7 +35,7 @@ def attention_spectrum(attn: Tensor) -> Tensor:
 
 
 def frequency_gain(attn: Tensor) -> Tensor:
-    r"""Amplification of each frequency, summed over the resulting ones.
+    r"""Amplification of each frequency, whatever it becomes.
 
     .. math:: \|A f_l\|_2 = \Big(\sum_k |\Lambda_{kl}|^2\Big)^{1/2}
 
@@ -46,7 +46,7 @@ def frequency_gain(attn: Tensor) -> Tensor:
         attn (Tensor): Attention matrices, (..., N, N), real.
 
     Returns:
-        Tensor: (..., N). A is real, so frequencies l and N - l have the same gain.
+        Tensor: (..., N). As A is real, frequencies l and N - l have the same gain.
 
     Raises:
         ValueError: If the matrices are not square.

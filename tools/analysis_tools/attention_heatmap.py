@@ -6,8 +6,8 @@ the heads or, with --heads all, by head. Each map has its own scale below it; if
 are negative, as in softmax-free attention and AttnScale, the scale is symmetric about
 0. Class attention has one query, the class token, and shows its weights.
 
-Any attention of mmlinattn works, at any size: its rows come from gradients, without an
-N x N matrix. A folder of images gives one figure for each.
+Any attention of mmlinattn will do, at any size: its rows come from gradients, without
+an N x N matrix. A folder of images gives one figure for each.
 
 It writes IMAGE_attention.png, and IMAGE_attention.json with the weights, to --out.
 """

@@ -96,7 +96,7 @@ class SoftmaxFreeAttention(BaseAttention):
             out = out + self.local_branch(v, hw_shape)
         if self.attn_norm:
             return self.proj(out)
-        # a quantized layer has a method of this name, and needs float32
+        # a quantized layer has a method of this name, and wants float32
         weight = self.proj.weight
         dtype = weight.dtype if isinstance(weight, torch.Tensor) else torch.float32
         with autocast_disabled(out):
