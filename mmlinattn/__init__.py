@@ -77,7 +77,7 @@ def check_versions() -> None:
         "(with the onedl packages: 'onedl-mmengine>=0.10.8,<1.0.0')",
         required=True,
     )
-    # Only the models need mmcv; any of its builds will do.
+    # Only the models need mmcv, of any build.
     _check_version(
         'mmcv',
         ('mmcv', 'mmcv-lite', 'onedl-mmcv'),

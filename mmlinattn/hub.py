@@ -65,7 +65,7 @@ def read_models(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def weights_of(entry: dict[str, Any]) -> str:
-    """The address of a model's weights, or what MMEngine reports as not found."""
+    """The address of a model's weights, or a text for MMEngine's error."""
     name = entry['Name']
     return entry.get('Weights', f'public weights of {name} (there are none: train it)')
 

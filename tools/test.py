@@ -121,7 +121,7 @@ def check_weights(path, model, allow_mismatch):
     if not found.whole:
         text = f'checkpoint={path!r} does not fit this model: {found.describe()}'
         if not allow_mismatch:
-            raise ValueError(f'{text}; --allow-mismatch tests it anyway')
+            raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         runs.note(text)
 
 

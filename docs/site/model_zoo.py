@@ -1,13 +1,13 @@
 """Write docs/model_zoo.md and the tables of configs/*/README.md from the metafiles.
 
-A table of a README stands between two comments, of which the first says what is in it:
+A table of a README stands between two comments, the first with its contents:
 
     <!-- models: FOLDER METHOD[,METHOD] DATA -->
     <!-- end of models -->
 
 FOLDER is one of configs/. METHOD is how the names of its configs begin, such as
 mask-rcnn, or in1k for classifiers. DATA is a data set as the metafiles call it, such as
-COCO. What the papers print beside our counts is in docs/printed/.
+COCO. docs/printed/ has the papers' figures beside our counts.
 """
 
 import ast

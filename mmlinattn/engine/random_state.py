@@ -26,7 +26,7 @@ def get_random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """Sets this process's generators to what :func:`get_random_state` returned."""
+    """Sets this process's generators to a state of :func:`get_random_state`."""
     version, numbers, gauss = state['python']
     random.setstate((version, tuple(numbers), gauss))
     name, keys, *rest = state['numpy']

@@ -1,4 +1,4 @@
-"""Detects tracing, compiling and exporting, and does what they need.
+"""Detects tracing, compiling and exporting, and adapts operations to them.
 
 An exporter records one run of a model, in a file that serves for maps of other sizes.
 A size is a symbol there: an integer of unknown value, of a type of the exporter's own.

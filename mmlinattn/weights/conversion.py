@@ -129,7 +129,7 @@ def recomputed(keys: Keys, family: str) -> list[str]:
 def plan(
     family: str, layout: Layout, prefix: str, head: Optional[str], others: Keys
 ) -> Conversion:
-    """The conversion of a backbone, of a head, and of other parts as they are."""
+    """The conversion of a backbone and a head; other parts do not change."""
     rows = nested(PREFIX, prefix, FAMILIES[family].rows(layout))
     rows += head_rows(family, head) + [Row(key, key) for key in others]
     return Conversion(layout, prefix, head, rows)
@@ -194,7 +194,7 @@ def convert(state_dict: StateDict, family: str) -> StateDict:
 def as_whole_classifier(checkpoint: dict) -> dict:
     """The checkpoint of an official classifier as that of a whole OpenMMLab model.
 
-    Anything else is returned as it is.
+    Anything else is returned unchanged.
 
     Raises:
         ValueError: If the official model is not whole.

@@ -285,16 +285,12 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     'kind, argv, message',
     [
         ('voc', '--data no', '--data no: there is no such folder'),
-        ('voc', '--out mine.txt', '--out mine.txt: the name of a config ends in .py'),
+        ('voc', '--out mine.txt', 'the name of a config must end in .py'),
         ('voc', '--out my/mine.py', '--out my/mine.py is in the folder --data: give'),
         ('voc', '--out ../my.py', 'my_data is not an empty folder and was not written'),
         ('voc', '--task seg', 'it has no data for --task seg'),
         ('classes', '--task det', 'it has no data for --task det'),
-        (
-            'voc',
-            '--detector mask-rcnn',
-            'mask-rcnn needs outlines: there are only boxes',
-        ),
+        ('voc', '--detector mask-rcnn', 'mask-rcnn needs outlines, found only boxes'),
         ('voc', '--detector yolo', 'no config has --detector yolo and'),
         ('voc', '--backbone soft-x', 'no config has --detector retinanet and --back'),
         ('voc', '--classes red green', 'no photo for training has green; their cl'),

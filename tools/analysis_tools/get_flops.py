@@ -1,7 +1,7 @@
 """Count the FLOPs and parameters of a model, by part.
 
 CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn. One FLOP is one
-multiply-accumulate, as in the papers; docs/flops.md lists what is counted.
+multiply-accumulate, as in the papers; docs/flops.md lists the counted operations.
 
 The count covers a prediction of one image, up to the outputs of the heads:
 - auxiliary heads are left out;

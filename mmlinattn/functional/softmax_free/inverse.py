@@ -211,8 +211,8 @@ def _solve(
 
 
 class _Solve(Function):
-    """Keeps what the backward pass needs to solve again: a gradient through the
-    steps or the factorization would cost more than everything else."""
+    """Keeps the tensors with which the backward pass solves again: a gradient through
+    the steps or the factorization would cost more than everything else."""
 
     @staticmethod
     def forward(

@@ -66,7 +66,7 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         # in place: autograd would keep a matrix for each step
         exponents = (q @ k.transpose(-2, -1)).add_(_minus_half_square(q))
         exponents = exponents.add_(_minus_half_square(k).transpose(-2, -1))
-        with torch.no_grad():  # what rounding did to distances has no gradient
+        with torch.no_grad():  # rounding of distances has no gradient
             exponents.clamp_(max=0)
             if is_own and is_exported():  # ONNX has no view of a diagonal
                 exponents.mul_(1 - torch.eye(q.size(-2)).to(q))

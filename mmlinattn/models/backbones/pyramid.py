@@ -52,7 +52,7 @@ def resolve_pyramid_arch(arch, arch_zoo):
 
 
 def per_stage(value, num_stages, name):
-    """One entry for every stage: a list stays as it is, another value is repeated.
+    """One entry for every stage: a list is kept, another value is repeated.
 
     Raises:
         ValueError: If the length of a list is not the number of stages.
