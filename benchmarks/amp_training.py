@@ -1,9 +1,8 @@
-"""Train Mask R-CNN with SOFT++-Tiny on a CPU in bfloat16, and see that nothing is NaN.
+"""Train Mask R-CNN with SOFT++-Tiny on a CPU in bfloat16, and check for NaN.
 
-The config is the real one, but for small images of make_shapes, 200 proposals of the
-RPN, and 64 of them a step. Each step
-must have a finite loss and a finite norm of the gradient, and the final weights must be
-finite.
+The config is the real one, except for small images of make_shapes, 200 proposals of
+the RPN, and 64 of them a step. Each step must have a finite loss and a finite norm of
+the gradient, and the final weights must be finite.
 
 example:
   python benchmarks/amp_training.py --steps 500 --out docs/benchmarks/amp_training.json
@@ -50,7 +49,7 @@ def parse_args(argv=None):
     parser.add_argument('--steps', type=int, default=500, help='a multiple of 20 (500)')
     parser.add_argument('--size', type=int, default=128, help='side of images (128)')
     parser.add_argument(
-        '--single', action='store_true', help='trains in float32, to compare'
+        '--single', action='store_true', help='train in float32, to compare'
     )
     args = parse_report_args(parser, argv)
     if args.steps < 20 or args.steps % 20:
@@ -64,7 +63,7 @@ def train(folder, steps, size, amp):
     """Trains in a folder.
 
     Returns:
-        tuple[list[dict], dict]: What was logged of each step, and the final weights.
+        tuple[list[dict], dict]: The log of each step, and the final weights.
     """
     data, config, work = folder / 'coco', folder / 'config.py', folder / 'work'
     make_shapes('coco', data, size, 20, 4)

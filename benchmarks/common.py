@@ -1,4 +1,4 @@
-"""What the commands share that start others, train, or write a report."""
+"""Functions that start commands, train, and write reports."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# They run from the source tree as well as beside an installed package.
+# The commands run from the source tree and beside an installed package.
 sys.path += [str(ROOT), str(ROOT / 'tools')]
 
 from mmlinattn_tools.cli import Parser, add_overwrite, output_file, protect
@@ -36,13 +36,13 @@ def run(script, *args):
 
 
 def make_shapes(layout, out, side, num_train, num_val, *options):
-    """Writes square images of shapes in a layout, if they are not there."""
+    """Writes square images of shapes in a layout, if they are missing."""
     size = '--size', side, side, '--num-train', num_train, '--num-val', num_val
     run(MAKE_SHAPES, '--layout', layout, '--out', out, *size, *options)
 
 
 def report_parser(description):
-    """Arguments of a command that writes a report, open for more."""
+    """A parser with the arguments of a command that writes a report."""
     parser = Parser(description=description)
     parser.add_argument(
         '--out', type=output_file, metavar='FILE', help='JSON file to write'
@@ -52,12 +52,12 @@ def report_parser(description):
 
 
 def parse_report_args(parser, argv, *endings):
-    """The arguments; ends the command where it would replace another one's report.
+    """The arguments; ends the command if it would replace another one's report.
 
     Args:
-        parser (Parser): Of :func:`report_parser`.
+        parser (Parser): From :func:`report_parser`.
         argv (list[str], optional): The command line.
-        *endings (str): Of files that are written beside the report.
+        *endings (str): Endings of files that are written beside the report.
     """
     args = parser.parse_args(argv)
     if args.out:

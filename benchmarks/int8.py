@@ -1,9 +1,9 @@
-"""Measure what 8-bit integers in the linear layers of a backbone cost and save.
+"""Measure the cost and savings of 8-bit integers in a backbone's linear layers.
 
 The backbone of CONFIG is measured in four forms: PyTorch in float32; PyTorch's dynamic
 quantization of nn.Linear; the ONNX file of tools/deployment/export.py; that file with
---int8. With CHECKPOINT, the config's own test runs once for each form, the rest of the
-model in float32, and the maps of its images are compared with those of float32.
+--int8. With CHECKPOINT, the config's own test runs once for each form with the rest of
+the model in float32, and the maps of its images are compared with those of float32.
 
 examples:
   python benchmarks/int8.py configs/soft/softpp-t_in1k.py --shape 224 224
@@ -40,7 +40,7 @@ FLOAT32 = 'PyTorch, float32'
 
 
 class FileBackbone(nn.Module):
-    """A file in the place of a backbone.
+    """A file that replaces a backbone.
 
     Args:
         run (Callable): Takes images to maps.
@@ -55,7 +55,7 @@ class FileBackbone(nn.Module):
 
 
 class Compared(nn.Module):
-    """A backbone that notes how far its maps are from another one's.
+    """A backbone that measures the distance of its maps to another one's.
 
     Args:
         form (nn.Module): The backbone.
@@ -77,7 +77,7 @@ class Compared(nn.Module):
         return maps
 
     def errors(self):
-        """Of each map: norm of the difference over the norm, of all images."""
+        """Norm of the difference over the norm, of all images, for each map."""
         return [
             (sum(x for x, _ in pairs) / sum(y for _, y in pairs)) ** 0.5
             for pairs in zip(*self.squares)
@@ -88,12 +88,12 @@ def parse_args(argv=None):
     parser = report_parser(__doc__)
     parser.add_argument('config', metavar='CONFIG', help='path of the config')
     parser.add_argument(
-        'checkpoint', metavar='CHECKPOINT', nargs='?', help='of the whole model'
+        'checkpoint', metavar='CHECKPOINT', nargs='?', help='the whole model'
     )
     parser.add_argument(
         '--shape', nargs=2, type=int, metavar=('H', 'W'), default=[224, 224]
     )
-    parser.add_argument('--rounds', type=int, default=10, help='of the timing (10)')
+    parser.add_argument('--rounds', type=int, default=10, help='rounds of timing (10)')
     parser.add_argument('--threads', type=threads, default=1, help='default: 1')
     add_cfg_options(parser, 'test_dataloader.num_workers=0')
     args = parse_report_args(parser, argv)
@@ -107,17 +107,17 @@ def forms_of(backbone, folder, shape):
 
     Args:
         backbone (nn.Module): In evaluation mode.
-        folder (Path): For files.
-        shape (list[int]): Height and width of the image that is exported with.
+        folder (Path): Folder for files.
+        shape (list[int]): Height and width of the image for the export.
 
     Returns:
-        dict[str, tuple[nn.Module, int]]: By form, a module and the bytes of its file.
+        dict[str, tuple[nn.Module, int]]: A module and the bytes of its file, by form.
     """
     forms = {FLOAT32: (backbone, bytes_of(backbone))}
     integers = copy.deepcopy(backbone)
     for module in integers.modules():
         if isinstance(module, nn.Linear):
-            module.__class__ = nn.Linear  # PyTorch leaves out subclasses, as mmcv's
+            module.__class__ = nn.Linear  # PyTorch skips subclasses such as mmcv's
     integers = torch.ao.quantization.quantize_dynamic(
         integers, {nn.Linear}, torch.qint8
     )

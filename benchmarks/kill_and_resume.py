@@ -1,8 +1,8 @@
-"""Kill trainings at random moments, let them go on, and compare the final weights.
+"""Kill trainings at random moments, resume them, and compare the final weights.
 
-For each task, a small training of one of the configs runs undisturbed. Others of the
+For each task, a small training of one of the configs runs undisturbed. Others with the
 same seed are killed with SIGKILL: in an iteration, while a checkpoint is written, or
-between epochs. `train.py --resume` takes each to its end. Its final weights must equal
+between epochs. `train.py --resume` finishes each of them. Its final weights must equal
 those of the undisturbed training bit for bit, on a CPU.
 
 example:
@@ -52,7 +52,7 @@ val_dataloader = dict(dataset=dict(data_root='{data}/'), **loading)
 test_dataloader = val_dataloader
 default_hooks = dict(logger=dict(interval=1))
 """
-# task: layout of the data, config, what is smaller
+# task: layout of the data, config, smaller settings
 TASKS = {
     'classifier': (
         'imagenet',
@@ -104,8 +104,8 @@ OPTIONS = {
 
 def parse_args(argv=None):
     parser = report_parser(__doc__)
-    parser.add_argument('--runs', type=int, default=20, help='killed ones (20)')
-    parser.add_argument('--seed', type=int, default=0, help='of the moments (0)')
+    parser.add_argument('--runs', type=int, default=20, help='killed trainings (20)')
+    parser.add_argument('--seed', type=int, default=0, help='seed of the moments (0)')
     parser.add_argument(
         '--tasks', nargs='+', choices=TASKS, default=list(TASKS), help='default: all'
     )
@@ -120,7 +120,7 @@ class Trainings:
 
     Args:
         task (str): A key of TASKS.
-        folder (Path): Where data, configs and results go.
+        folder (Path): Folder for data, configs and results.
     """
 
     def __init__(self, task, folder):
@@ -148,15 +148,15 @@ class Trainings:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=self.folder,
-            env=environment(OMP_NUM_THREADS='1'),  # computes the same every time
+            env=environment(OMP_NUM_THREADS='1'),  # reproducible
             start_new_session=True,
         )
 
     def finish(self, name, *args):
-        """Lets a training run to its end.
+        """Runs a training to its end.
 
         Returns:
-            tuple[dict, str]: The last checkpoint, and what was printed.
+            tuple[dict, str]: The last checkpoint, and the output.
         """
         process = self.start(name, *args)
         output = process.communicate()[0]
@@ -169,9 +169,9 @@ class Trainings:
         """Starts a training and kills it at a moment.
 
         Args:
-            name (str): Of its folder.
+            name (str): Name of its folder.
             moment (str): One of MOMENTS.
-            rng (random.Random): Says which of these moments.
+            rng (random.Random): Draws one of these moments.
             *args: Arguments of the training.
 
         Returns:
@@ -206,7 +206,7 @@ class Trainings:
 
 
 def wait_for_draft(folder, count, process):
-    """Waits until the draft of a checkpoint is there for the n-th time."""
+    """Waits until the draft of a checkpoint exists for the n-th time."""
     was_there = False
     while process.poll() is None:
         try:
@@ -229,10 +229,10 @@ def differences(one, other):
 
 
 def kill_and_resume(trainings, name, moment, rng, undisturbed):
-    """Kills a training once or twice, lets it go on, and compares it.
+    """Kills a training once or twice, resumes it, and compares it.
 
     Returns:
-        dict: What happened.
+        dict: Record of the kills and the comparison.
     """
     moments, args = [], ()
     for _ in range(rng.randint(1, 2)):

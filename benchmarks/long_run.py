@@ -1,15 +1,15 @@
-"""Train Mask R-CNN for long, and see whether memory, loss and speed stay as they are.
+"""Train Mask R-CNN for long, and check that memory, loss and speed stay stable.
 
 configs/soft/mask-rcnn_softpp-t_fpn_1x_coco.py trains on small images of shapes, all of
 one size ('fixed') or of new sizes in every batch ('random'), with quickstart's settings
-and without workers of the data loader. Every 20 iterations, the resident memory of the
-process is recorded, the largest loss, and the seconds of an iteration. With new sizes,
-the C library keeps what was freed for the largest batches so far; it is told to return
-that first, and what was resident before is recorded too. The exit code is 1 if a loss
-was not finite, or if memory grew by more than 2 % after the first quarter, in which
-every part has run once.
+and without workers of the data loader. Every 20 iterations, it records the resident
+memory of the process, the largest loss, and the seconds of an iteration. With new
+sizes, the C library keeps memory that was freed for the largest batches so far; it is
+told to return it first, and the memory before that is recorded too. The exit code is 1
+if a loss was not finite, or if memory grew by more than 2 % after the first quarter, in
+which every part has run once.
 
-The command may be stopped: the next one with the same --work-dir goes on.
+The command may be stopped: the next one with the same --work-dir continues.
 
 examples:
   python benchmarks/long_run.py --out docs/benchmarks/long_run.json
@@ -46,7 +46,7 @@ from mmlinattn_tools.cli import exit_with, output_folder
 CONFIG = CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
 RECORD = 'long_run.jsonl'
 INTERVAL = 20
-WARM_UP = 0.25  # of the iterations, the first evaluation's among them
+WARM_UP = 0.25  # of the iterations, with the first evaluation
 GROWTH = 0.02  # of memory
 NUM_TRAIN, NUM_VAL, BATCH = 200, 16, 2
 # pixels of a side; a batch of two sizes is padded to the larger ones
@@ -59,7 +59,7 @@ RESIZE = dict(
         keep_ratio=False,
     ),
 )
-# Quickstart's settings, for so many iterations and with sizes of its own.
+# Quickstart's settings with other iterations and sizes.
 CHANGES = """
 _base_ = '{base}'
 randomness = dict(seed=0)
@@ -120,16 +120,16 @@ OPTIONS = (
 
 @HOOKS.register_module()
 class LongRunHook(Hook):
-    """Records memory, loss and speed of a training, a line of JSON at a time.
+    """Records memory, loss and speed of a training in lines of JSON.
 
     A line has the iteration, the process's resident memory in bytes, the largest loss
-    since the line before (None if one is not finite), the median seconds of an
-    iteration and of its work on the processor, and whether the process is a new one.
-    Lines of iterations that a resumed training repeats are removed.
+    since the previous line (None if one is not finite), the median seconds of an
+    iteration and of its work on the processor, and True if the process is new. Lines of
+    iterations that a resumed training repeats are removed.
 
     Args:
-        release (bool): Whether the C library returns what is freed before memory is
-            read. 'before_release' is the memory before that.
+        release (bool): Makes the C library return freed memory before memory is read.
+        'before_release' is the memory before that.
     """
 
     priority = 'VERY_LOW'
@@ -174,7 +174,7 @@ class LongRunHook(Hook):
 
 
 def read_record(path):
-    """The lines of a record, [] if there is none."""
+    """The lines of a record; [] without one."""
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines()]
@@ -195,7 +195,7 @@ def parse_args(argv=None):
     parser.add_argument(
         '--report-only',
         action='store_true',
-        help='train nothing: report what is recorded so far',
+        help='train nothing: report the records so far',
     )
     add_format(parser)
     args = parse_report_args(parser, argv, *(f'.{x}' for x in FORMATS))
@@ -207,7 +207,7 @@ def parse_args(argv=None):
 
 
 def train(folder, sizes, iterations):
-    """Trains, or goes on, until the record is whole.
+    """Trains or resumes until the record is whole.
 
     Returns:
         list[dict]: The lines of the record.
@@ -238,17 +238,17 @@ def train(folder, sizes, iterations):
 
 
 def summarize(record):
-    """What became of memory, loss and speed.
+    """Summary of memory, loss and speed.
 
     Args:
         record (list[dict]): Lines of :class:`LongRunHook`. The warm-up is their first
-            quarter, and that of every process that went on.
+        quarter, and that of every process that resumed.
 
     Returns:
         dict: Memory in bytes, as medians of the first and last tenth after the
         warm-up and at its peak; its relative growth from one to the other; seconds of
-        an iteration in the same tenths; the number of processes; whether all losses
-        are finite.
+        an iteration in the same tenths; the number of processes; True for finite
+        losses.
     """
     warm_up = max(round(WARM_UP * len(record)), 1)
     starts = [i for i, line in enumerate(record) if line['new']]
@@ -298,7 +298,7 @@ def plot(records, path):
 
 
 def curve(record, key, unit):
-    """Iterations and one list of values, as :class:`Panel` takes them."""
+    """Iterations and one list of values for :class:`Panel`."""
     lines = [line for line in record if line.get(key) is not None]
     return [line['iter'] for line in lines], [[line[key] / unit for line in lines]]
 
@@ -328,7 +328,7 @@ def main(argv=None):
             flush=True,
         )
     if not records:
-        exit_with(FileNotFoundError(f'--work-dir {folder}: nothing is recorded there'))
+        exit_with(FileNotFoundError(f'--work-dir {folder}: it has no record'))
     if args.out:
         report = dict(
             torch=torch.__version__,
@@ -345,7 +345,7 @@ def main(argv=None):
 
 
 def holds(found):
-    """Whether a summary keeps the promise."""
+    """True if a summary keeps the promise."""
     return found['finite'] and found['growth'] <= GROWTH
 
 

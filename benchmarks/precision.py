@@ -3,7 +3,7 @@
 A smooth image with details passes each backbone with its initial weights, in evaluation
 and in training. The table has the error of the norm of the worst map, and of all
 gradients together. Convolutions round as on a GPU: operands and results in half
-precision, sums in float32. Float16 needs a torch that has it on CPUs, 2.1 does not.
+precision, sums in float32. Float16 needs a torch newer than 2.1 on CPUs.
 
 example:
   python benchmarks/precision.py --out docs/benchmarks/precision
@@ -53,7 +53,7 @@ def parse_args(argv=None):
         '--size', type=int, nargs=2, default=(96, 128), metavar=('H', 'W')
     )
     parser.add_argument(
-        '--out', type=Path, metavar='FILE', help='without .md and .json'
+        '--out', type=Path, metavar='FILE', help='path without .md and .json'
     )
     parser.add_argument('--only', nargs='+', choices=BACKBONES, help='default: all')
     add_overwrite(parser)

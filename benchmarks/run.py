@@ -1,11 +1,11 @@
-"""Measures models or functions side by side; see ``--help``, and ``--plan gpu
---help`` for a whole plan."""
+"""Measures models or functions side by side; see ``--help``, and for a whole plan
+``--plan gpu --help``."""
 
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# It runs from the source tree as well as beside an installed package.
+# It runs from the source tree and beside an installed package.
 sys.path += [str(ROOT), str(ROOT / 'tools')]
 
 if __name__ == '__main__':

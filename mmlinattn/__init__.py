@@ -1,6 +1,6 @@
 """Linear attention for vision: backbones for the OpenMMLab libraries.
 
-Importing the package costs nothing: it leaves torch, mmengine and mmcv alone.
+Importing the package costs nothing: it imports neither torch, mmengine nor mmcv.
 MMEngine imports ``mmlinattn.registry`` by itself when a config says
 ``type='mmlinattn.X'``.
 """
@@ -63,7 +63,7 @@ def _check_version(module, distributions, minimum, below, pip_hint, required):
 
 
 def check_versions() -> None:
-    """Compares the installed MMEngine and mmcv with those that the package works with.
+    """Compares the installed MMEngine and mmcv with the supported versions.
 
     Raises:
         ImportError: If MMEngine is missing, or either has a version that doesn't fit.
@@ -77,7 +77,7 @@ def check_versions() -> None:
         "(with the onedl packages: 'onedl-mmengine>=0.10.8,<1.0.0')",
         required=True,
     )
-    # Only the models need mmcv, and any of its builds will do for them.
+    # Only the models need mmcv, of any build.
     _check_version(
         'mmcv',
         ('mmcv', 'mmcv-lite', 'onedl-mmcv'),

@@ -9,8 +9,8 @@ if __name__ == '__main__':
         from mim.cli import cli
     except ImportError as error:
         print(
-            f'python -m mmlinattn: error: it is a command of openmim ({error}): pip '
-            'install openmim',
+            f'python -m mmlinattn: error: this needs openmim ({error}): pip install '
+            'openmim',
             file=sys.stderr,
         )
         sys.exit(2)

@@ -20,7 +20,7 @@ CLASSIFICATION = 'ImageNet-1k'
 def register() -> None:
     """Make configs and weights of mmlinattn known to the OpenMMLab libraries.
 
-    After it, in this process:
+    Afterwards, in this process:
 
     - ``mmengine.hub.get_config('mmlinattn::soft/softpp-t_in1k.py')`` finds our configs,
       and ``_base_ = 'mmlinattn::...'`` works in every config;
@@ -28,11 +28,11 @@ def register() -> None:
       inferencers take their names;
     - inferencers of mmdet and mmseg take the names of our detectors and segmentors.
 
-    Names are those of our configs. A model without public weights, where weights are
-    asked for, is a ``FileNotFoundError`` that says so.
+    Names are those of our configs. Weights of a model that has no public ones are a
+    ``FileNotFoundError``.
 
     Raises:
-        FileNotFoundError: If the package has lost its configs.
+        FileNotFoundError: If the package has no configs.
     """
     register_config_scopes()
     folder = find_folder()
@@ -43,7 +43,7 @@ def register() -> None:
 
 
 def find_folder() -> Path:
-    """Where the index of models and the configs are, installed or in a source tree.
+    """The folder of the model index and the configs, installed or in a source tree.
 
     Raises:
         FileNotFoundError: If they are in neither place.
@@ -65,7 +65,7 @@ def read_models(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def weights_of(entry: dict[str, Any]) -> str:
-    """The address of a model's weights, or what MMEngine then says it can not find."""
+    """The address of a model's weights, or a text for MMEngine's error."""
     name = entry['Name']
     return entry.get('Weights', f'public weights of {name} (there are none: train it)')
 

@@ -46,7 +46,7 @@ def build_model(cfg, **kwargs):
     an unscoped ``type='SoftmaxAttention'`` would not be found.
 
     Args:
-        cfg (dict): ``type`` and arguments; what it says wins over ``kwargs``.
+        cfg (dict): ``type`` and arguments, which override ``kwargs``.
         **kwargs: Arguments that the enclosing model knows.
 
     Returns:

@@ -101,7 +101,7 @@ def read_name(config: str) -> Optional[tuple[str, dict[str, Any]]]:
 
 
 def at_size(cfg: dict[str, Any], side: int) -> dict[str, Any]:
-    """A backbone's config with the side of the images, if anything is made for it."""
+    """A backbone's config with the side of the images, if a part depends on it."""
     presets = getattr(getattr(backbones, cfg['type']), 'presets', None)
     if presets:
         depends = 'img_size' in presets[cfg.get('attention', 'local')].options
@@ -120,14 +120,14 @@ class TimmModel(nn.Module):
         num_classes: Channels of the last layer; 0 leaves it out.
         in_chans: Channels of the image.
         global_pool: 'token', the class token, where there is one; 'avg', the mean of
-            the map; '', none. Default: the first of them that there is.
+            the map; '', none. Default: the first of these that the model has.
         img_size: Side of the images that position tables and windows are made for.
-            Any image from 32 x 32 on is taken all the same.
+            Images of any other size from 32 x 32 on work, too.
         drop_rate: Dropout rate before the last layer.
         **options: Options of the backbone, such as ``drop_path_rate``.
 
     Raises:
-        ValueError: If there is no such pooling, or as the backbone says.
+        ValueError: If the pooling is unknown, or the backbone refuses an option.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class TimmModel(nn.Module):
         if backbone['type'] == 'RAVLT':
             options.update(out_norm=None)
         self.backbone = model = build_model({**backbone, **options})
-        # built for the last stage alone, which has the only norm, as in a classifier
+        # only the last stage's map has a norm, as in a classifier
         model.out_indices = tuple(range(model.num_stages))
         self.stages = 'stages' if hasattr(model, 'stages') else 'blocks'
         self.feature_info = [
@@ -190,7 +190,7 @@ class TimmModel(nn.Module):
         return to_map(tokens, (height, width)).contiguous()
 
     def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
-        """What :meth:`forward_features` returns to logits (B, num_classes); with
+        """The output of :meth:`forward_features` to logits (B, num_classes) or, with
         ``pre_logits``, to the last layer's input."""
         if self.neck is not None:
             x = self.neck.layer(x)
@@ -213,12 +213,12 @@ class TimmModel(nn.Module):
         output_fmt: str = 'NCHW',
         intermediates_only: bool = False,
     ) -> Any:
-        """Maps (B, C_i, H_i, W_i) of stages, given by number, or as how many of the
-        last ones; by default of all.
+        """Maps (B, C_i, H_i, W_i) of stages: ``indices`` lists their numbers, or counts
+        the last ones; by default all.
 
-        Only the last stage has a norm, which its map always has; ``norm`` and
-        ``stop_early`` change nothing. Without ``intermediates_only``, what
-        :meth:`forward_features` returns comes first.
+        Only the last stage has a norm, which is always applied; ``norm`` and
+        ``stop_early`` change nothing. Without ``intermediates_only``, the output of
+        :meth:`forward_features` comes first.
 
         Raises:
             ValueError: If ``output_fmt`` is not 'NCHW'.
@@ -233,7 +233,7 @@ class TimmModel(nn.Module):
     def prune_intermediate_layers(
         self, indices: Indices = 1, prune_norm: bool = False, prune_head: bool = True
     ) -> list[int]:
-        """Remove what no map of these stages depends on, and return their numbers."""
+        """Remove the layers that these stages do not need; return their numbers."""
         num_stages = len(self.feature_info)
         taken, last = feature_take_indices(num_stages, indices)
         if last + 1 < num_stages:
@@ -320,7 +320,7 @@ def entry_point(name: str, backbone: dict[str, Any]) -> Callable[..., nn.Module]
 
 
 def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
-    """What timm knows of a model: where its weights are, how images are prepared."""
+    """timm's entry of a model: address of its weights, preparation of images."""
     family = name.partition('_')[0]
     _, first_conv, has_token = FAMILIES[family]
     side, crop_pct = (384, 1.0) if name.endswith('_384') else (224, 0.9)

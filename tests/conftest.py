@@ -33,7 +33,7 @@ class Scheduling(LoadScopeScheduling):
         path, _, test = nodeid.partition('::')
         if Path(path).name in SHARE_WORK:
             return path
-        # tests of a config share what was read and built of it
+        # tests of a config share its contents and its model
         if 'test_configs/' in path and '[' in test:
             return test.partition('[')[2]
         return nodeid
@@ -67,9 +67,8 @@ def seed():
 
 @pytest.fixture(autouse=True)
 def no_traces():
-    """A runner leaves its scope behind, where unscoped types are looked up, and a
-    visualizer, which others of its name would draw with, in its folder. The tools have
-    MMEngine load checkpoints by their own reader."""
+    """Removes a runner's scope, where unscoped types are looked up, its visualizer,
+    which others of its name would draw with, and the tools' reader of checkpoints."""
     DefaultScope._instance_dict.clear()
     for kind in (Visualizer, *Visualizer.__subclasses__()):
         kind._instance_dict.clear()

@@ -1,4 +1,4 @@
-"""Imports go the way that docs/architecture.md says they do."""
+"""Imports follow docs/architecture.md, and docstrings begin plainly."""
 
 import ast
 import re
@@ -38,7 +38,7 @@ def room_of(module):
 
 
 def imports_of(module, source, is_package):
-    """Modules that a module imports, wherever in its code."""
+    """Modules that a module imports, anywhere in its code."""
     package = module if is_package else module.rpartition('.')[0]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -57,7 +57,7 @@ def is_library(name):
 
 
 def wrong_imports(module, source, is_package=False):
-    """What a module imports against the table."""
+    """Imports of a module that the table forbids."""
     room = room_of(module)
     rooms, libraries = ROOMS[room]
     wrong = set()
@@ -121,3 +121,31 @@ def test_imports(module):
 )
 def test_wrong_imports_are_seen(module, line, wrong):
     assert wrong_imports(f'mmlinattn.{module}', line) == {wrong} - {''}
+
+
+# A docstring says what a thing is or does, by a noun phrase or a verb.
+OBLIQUE = re.compile(r'(What|Whether|Of|By)\b')
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+EXEMPT = {'.mim', 'claims', 'side_by_side'}
+
+
+def oblique_docstrings(source):
+    """Docstrings of a file that begin with What, Whether, Of or By."""
+    nodes = [x for x in ast.walk(ast.parse(source)) if isinstance(x, DOCUMENTED)]
+    found = [ast.get_docstring(node) or '' for node in nodes]
+    return [text for text in found if OBLIQUE.match(text)]
+
+
+@pytest.mark.parametrize('folder', ['mmlinattn', 'tools', 'benchmarks', 'docs/site'])
+def test_docstrings_begin_plainly(folder):
+    paths = [x for x in (ROOT / folder).rglob('*.py') if not EXEMPT & {*x.parts}]
+    texts = {path: oblique_docstrings(path.read_text('utf-8')) for path in paths}
+    assert len(texts) > 4 and not {path: x for path, x in texts.items() if x}
+
+
+def test_oblique_docstrings_are_seen():
+    source = (
+        '"""Of a file."""\nclass A:\n    def f():\n        r"""Whether.\n\n        x"""'
+    )
+    assert oblique_docstrings(source) == ['Of a file.', 'Whether.\n\nx']
+    assert not oblique_docstrings('"""Offsets."""\ndef f():\n    """Whatever."""')

@@ -1,4 +1,4 @@
-"""The suites and the plan of a GPU run; what they measure is not asserted."""
+"""The suites and the plan of a GPU run; no measurement is asserted."""
 
 import json
 import subprocess
@@ -115,7 +115,7 @@ def test_small_suites(load, suite, only, capsys):
 
 @pytest.mark.parametrize('name', ['explicit_attention', 'analytic_attention'])
 def test_explicit_forms_are_our_operator(load, name):
-    """Where Newton has converged, and where it is far from it."""
+    """They agree whether Newton has converged or not."""
     explicit = getattr(load('baselines'), name)
     inputs = [
         (scale * torch.randn(2, 2, n, 8, dtype=torch.float64)).requires_grad_()
@@ -224,7 +224,7 @@ def test_what_is_above_the_mark_stays(load, tmp_path):
 
 
 def test_resume(load, tiny, tmp_path, monkeypatch, capsys):
-    """What is done is kept; what ended its process is tried twice."""
+    """Results are kept; a case that ends its process is tried twice."""
     command = load('command')
     cases = [tiny, tiny._replace(name='ends')]
     monkeypatch.setitem(command.SUITES, 'ops', lambda: cases)
@@ -290,7 +290,7 @@ def test_profile_is_written(load, tiny, tmp_path):
 # ------------------------------------------------------------------------- the plan
 @pytest.mark.full
 def test_plan_in_small(tmp_path):
-    """As a user calls it, from anywhere; the second time nothing is left to do."""
+    """A user calls it from anywhere; a second call has nothing to do."""
     command = [sys.executable, BENCHMARKS / 'run.py', *SMALL]
     command += ['--parts', 'tests', 'solvers', '--out', tmp_path]
     for out in ('solvers, float32, batch 2: done', 'written'):
@@ -303,7 +303,7 @@ def test_plan_in_small(tmp_path):
 
 
 def test_suite_goes_on_after_a_process_that_ended(load, tmp_path, monkeypatch):
-    """Until nothing is due, or time is up."""
+    """It ends when all is measured, or time is up."""
     plan = load('plan')
     left, calls = [1, 2, 3], []
     monkeypatch.setattr(plan.command, 'due', lambda args: ([], {}, left))
@@ -332,7 +332,7 @@ def test_process_is_ended_at_its_limit(load, tmp_path):
 
 
 def test_tests_that_need_a_gpu(load, tmp_path, monkeypatch):
-    """Their files are found; what has passed is not run again."""
+    """It finds their files; tests that passed are not run again."""
     plan = load('plan')
     calls, report = [], '<testsuite tests="9" failures="{0}" errors="{0}" skipped="3"/>'
 
@@ -352,7 +352,7 @@ def test_tests_that_need_a_gpu(load, tmp_path, monkeypatch):
 
 # ------------------------------------------------------------------------- memory
 def test_peak_of_a_known_allocation(load, run_python):
-    """Forgets a larger peak before, and sees what is freed within."""
+    """It ignores a larger peak before, and sees memory freed within."""
     if not load('memory').reset_high_water_mark():
         pytest.skip('the high-water mark can not be reset here')
     out = run_python(f"""
@@ -393,7 +393,7 @@ def test_peak_in_a_process_of_its_own(load):
 )
 def test_bad_input(load, capsys, options, message):
     parse_args = load('plan' if 'plan' in options else 'command').parse_args
-    capsys.readouterr()  # what libraries print when they are imported
+    capsys.readouterr()  # output of libraries that are imported
     with pytest.raises(SystemExit) as stop:
         parse_args(options.split())
     line = capsys.readouterr().err

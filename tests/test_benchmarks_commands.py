@@ -22,7 +22,7 @@ def load(monkeypatch):
 
 
 def record(memory, new=(0,), **changes):
-    """Lines of a record with such values of memory."""
+    """Lines of a record with these values of memory."""
     line = dict(dict(loss=1.0, seconds=2.0, cpu_seconds=1.0), **changes)
     return [
         dict(line, iter=20 * i + 20, memory=value, new=i in new)
@@ -143,7 +143,7 @@ def test_table_of_errors(load, monkeypatch, tmp_path):
         ('int8', ['config.py', '--rounds', '0'], '--rounds must be at least 1, got 0'),
         ('int8', ['nowhere.py'], 'nowhere.py'),
         ('long_run', ['--iterations', '9'], '--iterations must be at least 200, got 9'),
-        ('long_run', ['--report-only', '--work-dir', 'x'], 'nothing is recorded there'),
+        ('long_run', ['--report-only', '--work-dir', 'x'], 'it has no record'),
         ('amp_training', ['--steps', '5'], 'a positive multiple of 20, got 5'),
         ('kill_and_resume', ['--runs', '0'], '--runs must be at least 1, got 0'),
         ('precision', ['--size', '9', '64'], '--size must be at least 32 32'),

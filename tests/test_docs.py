@@ -1,4 +1,4 @@
-"""What the pages show runs as it stands there."""
+"""Code and commands on the pages run unchanged."""
 
 import re
 import shlex
@@ -19,7 +19,7 @@ PAGES = {
     for pattern in ('*.md', 'docs/*.md', 'docs/*/*.md', 'configs/*/README.md')
     for page in sorted(ROOT.glob(pattern))
 }
-# Code blocks of the pages, without their comments that say what is printed.
+# Code blocks of the pages, without the comments with their output.
 BLOCKS = {
     f'{page}, block {i}': block
     for page, text in PAGES.items()

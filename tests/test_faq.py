@@ -1,4 +1,4 @@
-"""Errors of docs/faq.md that a user's config leads to, and what the page advises."""
+"""Errors of docs/faq.md in a user's config, and the page's advice."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ TINY = dict(
 
 
 def check_quote(title, printed):
-    """The page quotes it; an ellipsis leaves out what differs between versions."""
+    """Checks that the page quotes it; an ellipsis stands for text of some versions."""
     pattern = rf'^### {re.escape(title)}\n.*?^```text\n(.*?)^```'
     quoted = re.search(pattern, PAGE, re.M | re.S)[1]
     for part in ' '.join(quoted.split()).split('...'):

@@ -1,4 +1,4 @@
-"""Our models by their names, as other libraries look models up."""
+"""Other libraries find our models by their names."""
 
 import re
 from importlib.util import find_spec
@@ -28,7 +28,7 @@ WITH_WEIGHTS = [name for name, entry in ENTRIES.items() if 'Weights' in entry]
 
 @pytest.fixture
 def registered(monkeypatch):
-    """As after mmlinattn.register(), for one test."""
+    """Registers the package with mmlinattn.register(), for one test."""
     model_hub = pytest.importorskip('mmpretrain.apis.model').ModelHub
     model_hub._register_mmpretrain_models()
     models = dict(model_hub._models_dict)
@@ -141,7 +141,7 @@ SELDOM = re.compile(r'(mlla-[sb]|ravlt-[bl]|swin-[sb]-inline)_|(mlla|ravlt).*-3x
     ],
 )
 def test_weights_fit(name, tmp_path):
-    """A file of the library's model, or of the official code, is one of ours."""
+    """A file of the library's model, or of the official code, fits ours."""
     ours = build(str(ROOT / ENTRIES[name]['Config']))
     path = str(tmp_path / 'weights.pth')
     if name in THEIRS:
@@ -158,7 +158,7 @@ def test_weights_fit(name, tmp_path):
 
 
 def test_addresses_are_the_libraries(registered):
-    """Where it is another library's file, that library has it under the same path."""
+    """Another library's file has the same path in that library."""
     for name, config in THEIRS.items():
         library, _, path = config.partition('::')
         folder = Path(find_spec(library).origin).parent / '.mim'

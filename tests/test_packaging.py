@@ -1,4 +1,4 @@
-"""The package as it is built and installed, and what an import of it costs."""
+"""The built and installed package, and the cost of importing it."""
 
 import importlib
 import os
@@ -30,7 +30,7 @@ BUILT_FROM = (
 
 
 def run(*command, cwd=None, **env):
-    """What a command prints, without the caller's PYTHONPATH."""
+    """Output of a command, without the caller's PYTHONPATH."""
     env = {**os.environ, 'PYTHONPATH': '', **env}
     done = subprocess.run(
         list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True
@@ -45,7 +45,7 @@ def pip(python, *args):
 
 
 def copy_tree(to):
-    """Copies what a checkout has, so that no build leaves a trace in it."""
+    """Copies the files of a checkout, so that no build leaves a trace in it."""
     to.mkdir()
     ignore = shutil.ignore_patterns('__pycache__', '.mim', '*.egg-info')
     for path in (ROOT / name for name in BUILT_FROM):
@@ -95,7 +95,7 @@ def metadata(wheel):
 
 
 def test_page_of_a_package_index(metadata):
-    """Its links are absolute, and lead to files that there are."""
+    """Its links are absolute, and lead to existing files."""
     links = re.findall(r'\]\(([^)]*)\)', metadata.get_payload())
     assert len(links) > 30
     for link in links:
@@ -156,7 +156,7 @@ def test_import_is_cheap():
 
 @pytest.fixture
 def installed(monkeypatch):
-    """The only versions of libraries that there are, by distribution."""
+    """The only installed versions of libraries, by distribution."""
     versions = {}
 
     def version(name):

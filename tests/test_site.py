@@ -64,7 +64,7 @@ def pages_of(entry):
 
 
 def test_pages_for_users_are_short():
-    """10,000 words, without the rows of the model zoo."""
+    """They have at most 10,000 words, without the rows of the model zoo."""
     text = (ROOT / 'mkdocs.yml').read_text('utf-8').partition('\nnav:\n')[2]
     levels = {name: x for part in yaml.safe_load(text) for name, x in part.items()}
     assert list(levels) == ['Home', *FOR_USERS, 'Research notes']
@@ -114,7 +114,7 @@ def test_the_zoo_sorts_and_filters(tmp_path):
         page.locator('th', has_text='GFLOPs').click()
         assert names() == ['b', 'a', 'c']
         page.locator('th', has_text='GFLOPs').press('Enter')
-        assert names() == ['a', 'b', 'c']  # what is empty comes last
+        assert names() == ['a', 'b', 'c']  # empty cells come last
         page.get_by_label('filter by task').select_option('det')
         assert names() == ['b', 'c']
         assert '2 of 3' in page.locator('p').inner_text()

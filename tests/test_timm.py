@@ -1,4 +1,4 @@
-"""Our models in timm: the contract that its own tests of models check, on a few."""
+"""Our models in timm: the contract of its own tests, on a few models."""
 
 import re
 from pathlib import Path
@@ -47,7 +47,7 @@ def create(name, **options):
 
 
 def test_names_and_configs():
-    """Each is the backbone of its config; what trainings set is left out."""
+    """Each is the backbone of its config, without settings of the training."""
     assert {'softpp_tiny', 'swin_tiny_elfatt', 'cswin_tiny_elfatt'} < {*CONFIGS}
     assert {'mlla_tiny', 'ravlt_tiny', 'cait_s24', 'cswin_base_agent_384'} < {*CONFIGS}
     assert len(CONFIGS) == len(ours.MODELS) > 60
@@ -114,7 +114,7 @@ def test_same_as_the_classifier_of_the_config(name):
 
 @NAMES
 def test_forward_and_head(name):
-    """Features, pooled or not, with the head or without, and what timm is told."""
+    """Features, pooled or not, with the head or without, and timm's entries."""
     model, x = create(name).eval(), torch.randn(1, 3, 96, 96)
     cfg, keys = model.pretrained_cfg, model.state_dict()
     assert {f'{cfg["classifier"]}.weight', f'{cfg["first_conv"]}.weight'} < keys.keys()
@@ -213,7 +213,7 @@ def test_groups_of_parameters(name):
 
 @pytest.mark.parametrize('name', ['mlla_tiny', 'ravlt_tiny', 'cswin_tiny_agent'])
 def test_pretrained(name, tmp_path):
-    """Official weights, for as many channels and classes as one has."""
+    """Official weights load for other numbers of channels and classes."""
     model = create(name).eval()
     family = next(x for x in ('mlla', 'ravlt', 'agent') if x in name)
     official, _ = convert_back(model.state_dict(), family)
@@ -262,7 +262,7 @@ def test_no_pretrained():
 
 @pytest.mark.parametrize('name', ['swin_tiny_local', 'swin_tiny_elfatt', 'mlla_tiny'])
 def test_img_size(name):
-    """It counts where something in the model is made for a size."""
+    """It matters if a part of the model depends on the size."""
     with torch.device('meta'):
         model = timm.create_model(name, img_size=(448, 448))
         plain = timm.create_model(name)

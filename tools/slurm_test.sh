@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On a Slurm cluster, one process a GPU.
+# Tests on a Slurm cluster, one process a GPU.
 # Usage: [GPUS=8 GPUS_PER_NODE=8 CPUS_PER_TASK=5 SRUN_ARGS=...] \
 #            slurm_test.sh PARTITION JOB_NAME CONFIG CHECKPOINT [options of test.py]
 set -euo pipefail

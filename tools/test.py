@@ -15,7 +15,7 @@ from mmlinattn_tools.cli import (
     protect,
 )
 
-# how mmdet's own tool merges boxes of augmented images
+# merging of boxes of augmented images in mmdet's own tool
 MERGED = dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)
 
 
@@ -28,8 +28,8 @@ def parse_args():
     parser.add_argument(
         '--out',
         metavar='PATH',
-        help='save predictions: of mmdet and mmpretrain in a file, *.pkl, of '
-        'mmseg in a folder of label maps',
+        help='save predictions: mmdet and mmpretrain in a file, *.pkl, mmseg in '
+        'a folder of label maps',
     )
     parser.add_argument(
         '--show-dir',
@@ -41,8 +41,8 @@ def parse_args():
     parser.add_argument(
         '--tta',
         action='store_true',
-        help='test-time augmentation as tta_model and tta_pipeline of the config say; '
-        'boxes of mmdet without them: images and their mirror images',
+        help="test-time augmentation by the config's tta_model and tta_pipeline; "
+        'for boxes of mmdet without them: images and their mirror images',
     )
     add_overwrite(parser)
     return parser.parse_args()
@@ -84,7 +84,7 @@ def save_predictions(cfg, path):
 
 
 def add_flips(cfg):
-    """Gives a detector's config the augmentation that mmdet's own tool has."""
+    """Gives a detector's config the augmentation of mmdet's own tool."""
     heads = [cfg.model, cfg.model.get('roi_head') or {}]
     if any(head.get('mask_head') for head in heads):
         raise ValueError(
@@ -116,17 +116,17 @@ def augment_test(cfg, args):
 
 def check_weights(path, model, allow_mismatch):
     """Raises an error for a checkpoint that doesn't cover the model."""
-    # a model for augmented tests wraps the one of the checkpoint
+    # a model for augmented tests wraps the checkpoint's model
     _, found = runs.compare('checkpoint', path, getattr(model, 'module', model))
     if not found.whole:
-        text = f'checkpoint={path!r} is not one of this model: {found.describe()}'
+        text = f'checkpoint={path!r} does not fit this model: {found.describe()}'
         if not allow_mismatch:
-            raise ValueError(f'{text}; to test it all the same, give --allow-mismatch')
+            raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         runs.note(text)
 
 
 def prepare(args):
-    """The config of the run, and a check that its inputs are there."""
+    """Prepares the config of the run, and checks its inputs."""
     cfg = runs.run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint

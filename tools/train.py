@@ -36,20 +36,20 @@ def parse_args():
         nargs='?',
         const='auto',
         metavar='CHECKPOINT',
-        help='go on from a checkpoint, or, without a path, from the newest whole '
-        'one in the work directory; where there is none, begin',
+        help='resume from a checkpoint or, without a path, from the newest whole '
+        'one in the work directory; without any, begin',
     )
     parser.add_argument(
         '--auto-scale-lr',
         action='store_true',
-        help='scale the learning rate from the batch size that the config is '
-        'meant for (auto_scale_lr.base_batch_size) to the real one',
+        help='scale the learning rate from the batch size of the config '
+        '(auto_scale_lr.base_batch_size) to the real one',
     )
     return parser.parse_args()
 
 
 def resume(cfg, checkpoint):
-    """Makes the run go on from the path or address of a checkpoint, or, with 'auto',
+    """Makes the run resume from the path or address of a checkpoint or, with 'auto',
     from the newest whole one in the work directory."""
     if checkpoint == 'auto':
         hook = (cfg.get('default_hooks') or {}).get('checkpoint') or {}
@@ -64,7 +64,7 @@ def resume(cfg, checkpoint):
             )
             cfg.resume = False
             return
-        runs.note(f'--resume goes on from {checkpoint}')
+        runs.note(f'--resume continues from {checkpoint}')
     else:
         check_file('load_from', checkpoint)
         fault = '://' not in checkpoint and checkpoint_fault(checkpoint)
@@ -74,7 +74,7 @@ def resume(cfg, checkpoint):
 
 
 def choose_precision(cfg, amp):
-    """Lets mixed precision run where torch has it: on a CPU in bfloat16."""
+    """Sets the dtype of mixed precision: on a CPU bfloat16."""
     wrapper = cfg.get('optim_wrapper')
     if not isinstance(wrapper, dict):
         return
@@ -89,17 +89,17 @@ def choose_precision(cfg, amp):
             f'mixed precision in optim_wrapper.dtype={dtype!r} needs a GPU, and there '
             'is none; --cfg-options optim_wrapper.dtype=bfloat16 runs on a CPU'
         )
-    # they belong to float16
+    # these options belong to float16
     for option in ('dtype', 'loss_scale', 'use_fsdp'):
         wrapper.pop(option, None)
     wrapper.type = 'mmlinattn.CPUAmpOptimWrapper'
 
 
 def check_weights(cfg, model, allow_mismatch):
-    """Raises an error for a checkpoint that can't be what is meant.
+    """Raises an error for a checkpoint that does not fit the run.
 
-    A training that goes on needs all of its model. One that starts from `load_from` may
-    have another head, or other parts; what they are is said in a line.
+    A resumed training needs its whole model. One that starts from `load_from` may have
+    another head, or other parts, which are listed in one line.
     """
     path = cfg.load_from
     checkpoint, found = runs.compare('load_from', path, model)
@@ -142,7 +142,7 @@ def check_start(path, model):
 
 
 def prepare(args):
-    """The config of the run, and a check that its inputs are there."""
+    """Prepares the config of the run, and checks its inputs."""
     cfg = runs.run_config(args)
     choose_precision(cfg, args.amp)
     if args.auto_scale_lr:
@@ -156,10 +156,10 @@ def prepare(args):
         resume(cfg, args.resume)
     elif cfg.get('resume'):
         resume(cfg, cfg.get('load_from') or 'auto')
-    # other runners have checkpoints of their own kinds, such as DeepSpeed's folders
+    # other runners have their own kinds of checkpoints, such as DeepSpeed's folders
     if cfg.get('load_from') and 'runner_type' not in cfg:
         check_file('load_from', cfg.load_from)
-    # a run that continues no longer needs its pretrained weights
+    # a resumed run needs no pretrained weights
     if not cfg.get('resume'):
         named = 'pretrained' in (args.cfg_options or {})
         check_pretrained(cfg, None if named else runs.warn)  # a base may have one, too

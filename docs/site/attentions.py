@@ -53,13 +53,13 @@ def link(address):
 
 
 def equations(facts):
-    """What is computed, and what it costs."""
+    """Equation and cost of each attention."""
     cells = [[name, fact['equation'], fact['cost']] for name, fact in facts.items()]
     return markdown(['attention', 'equation', 'cost'], cells)
 
 
 def needs(facts):
-    """What an attention consists of, and what there is for it."""
+    """Parts of each attention, its support, and public weights."""
     entries = [x for part in read_metafiles().values() for x in part]
     papers = {
         x['Name']: x['Paper']

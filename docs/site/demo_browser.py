@@ -1,4 +1,4 @@
-"""The demo page and a browser for it, of draw.py and of the page's test."""
+"""The demo page and a browser, for draw.py and the page's test."""
 
 import re
 import shutil
@@ -16,17 +16,17 @@ LIMIT = 300  # seconds that the page may take to start
 
 @contextmanager
 def demo_page(*arguments, cwd=None):
-    """Serves the demo page at a free port, by a process that ends with the block.
+    """Serves the demo page at a free port, in a process that ends with the block.
 
     Args:
-        *arguments (str | Path): Of tools/misc/demo.py.
-        cwd (Path, optional): Folder that it runs in.
+        *arguments (str | Path): Arguments of tools/misc/demo.py.
+        cwd (Path, optional): Its working directory.
 
     Yields:
         str: The page's address.
 
     Raises:
-        RuntimeError: With what it printed, if it does not start.
+        RuntimeError: With its output, if it does not start.
     """
     command = [sys.executable, '-u', DEMO, *arguments]
     with tempfile.NamedTemporaryFile() as log:
@@ -39,7 +39,7 @@ def demo_page(*arguments, cwd=None):
 
 
 def address_of(server, log):
-    """Waits until the address is in the log, a file, of a process."""
+    """Waits for the address in the log file of a process."""
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
         found = re.search(r'http://127\.0\.0\.1:\d+', log.read_text())
@@ -55,7 +55,7 @@ def launch(playwright):
     """Starts an installed Chromium.
 
     Args:
-        playwright (playwright.sync_api.Playwright): What drives it.
+        playwright (playwright.sync_api.Playwright): Its driver.
 
     Raises:
         FileNotFoundError: If there is none.

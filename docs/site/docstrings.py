@@ -1,4 +1,4 @@
-"""Docstrings as MkDocs shows them: roles of Sphinx are read, LaTeX becomes MathML."""
+"""Docstrings for MkDocs: reads roles of Sphinx, turns LaTeX into MathML."""
 
 import re
 import textwrap
@@ -11,7 +11,7 @@ ROLE = re.compile(r':(\w+):`~?\.?([^`]*)`')
 
 
 class Roles(griffe.Extension):
-    """Reads what our docstrings have of reStructuredText."""
+    """Reads the reStructuredText in our docstrings."""
 
     def on_object(self, *, obj, **kwargs):
         if obj.docstring:
@@ -29,7 +29,7 @@ def read_roles(text):
 
     def role(match):
         kind, name = match.groups()
-        if kind == 'math':  # in a span: a line that begins with it is no block
+        if kind == 'math':  # a span does not turn a line into a block
             return f'<span>{convert(" ".join(name.split()))}</span>'
         return f'`{name}`'
 

@@ -1,11 +1,10 @@
 """Draw the pictures of the documentation.
 
-Each picture is made by one command, which docs/methods.md shows below it, of models in
+The command below a picture in docs/methods.md makes it, from models in
 work_dirs/claims, where `benchmarks/claims/run.py export` writes them, and photographs
-that scikit-image has. Pictures get fewer colors and pixels until they are small enough
-for the repository. `--only demo` takes the screenshot of docs/demo.md, of what `make
-quickstart` leaves in work_dirs/quickstart, and needs Chromium. The packages that it all
-takes are in requirements/demo.txt.
+of scikit-image. Pictures get fewer colors and pixels until they are small enough.
+`--only demo` takes the screenshot of docs/demo.md from the results of `make quickstart`
+in work_dirs/quickstart, and needs Chromium. requirements/demo.txt lists the packages.
 
 examples:
   python docs/site/draw.py --only pinv_report
@@ -45,7 +44,7 @@ def parse_args(argv=None):
         '--runs',
         type=Path,
         default=ROOT / 'work_dirs',
-        help='what work_dirs/ stands for (default: %(default)s)',
+        help='the folder work_dirs/ (default: %(default)s)',
     )
     args = parser.parse_args(argv)
     args.shown = dict(SHOWN.findall(PAGE.read_text('utf-8')))
@@ -56,7 +55,7 @@ def parse_args(argv=None):
 
 
 def write_photos(folder):
-    """Writes the photographs that the commands of the page take."""
+    """Writes the photographs for the commands of the page."""
     try:
         from skimage import data
     except ImportError:
@@ -70,9 +69,9 @@ def draw(name, command, runs):
     """Runs a command of the page, and stores the one picture that it makes.
 
     Args:
-        name (str): Of the picture.
-        command (str): As the page shows it, without --out.
-        runs (Path): What work_dirs/ of the command stands for.
+        name (str): Name of the picture.
+        command (str): The command on the page, without --out.
+        runs (Path): The folder work_dirs/ of the command.
     """
     with tempfile.TemporaryDirectory() as folder:
         words = shlex.split(command.replace('\\\n', ' '))[1:]

@@ -1,9 +1,8 @@
-"""What `make docs` does besides MkDocs: one text serves the repository and the site.
+"""Hooks of `make docs`: one text serves the repository and the site.
 
-Pages outside docs/ become pages of the site. Links that leave docs/ are those of the
-repository: they are turned to the page of the file, or to a copy of its text. Blocks
-of LaTeX, which are ```math as GitHub shows it, become MathML, which browsers draw
-without a script.
+Pages outside docs/ become pages of the site. Links that leave docs/ lead to the page of
+the file, or to a copy of its text. Blocks of LaTeX, which are ```math for GitHub,
+become MathML, which browsers draw without a script.
 """
 
 import os
@@ -45,10 +44,10 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Turns links of the repository and LaTeX to what the site has, and marks tables
-    for tables.js."""
+    """Converts links of the repository and LaTeX for the site, and marks tables for
+    tables.js."""
     if SORTABLE.search(markdown) or WIDE.search(markdown):
-        page.meta['hide'] = ['toc']  # a table takes its place
+        page.meta['hide'] = ['toc']  # a table replaces it
     markdown = SORTABLE.sub(r'<div class="sortable" markdown>\1</div>', markdown)
     parts, start = [], 0
     for fence in FENCE.finditer(markdown):
@@ -68,14 +67,14 @@ def on_post_template(output_content, template_name, config):
 
 
 def on_post_build(config):
-    """Nothing is loaded from other servers."""
+    """Stops if a page loads anything from other servers."""
     found = foreign_loads(config.site_dir)
     if found:
         raise PluginError('loaded from other servers: ' + '\n'.join(found))
 
 
 def draw(fence):
-    """A block of LaTeX as MathML; other blocks as they are."""
+    """A block of LaTeX as MathML; other blocks unchanged."""
     language, _, text = fence[3].partition('\n')
     if language.strip() != 'math':
         return fence[0]
@@ -83,16 +82,16 @@ def draw(fence):
 
 
 def turn_links(text, page, config, files):
-    """Links of a part of a page.
+    """Converts the links of a part of a page.
 
     Args:
         text (str): Markdown without blocks of code.
         page (Page): The page.
         config (MkDocsConfig): The site.
-        files (Files): Files of the site; texts that are linked are added.
+        files (Files): Files of the site, to which linked texts are added.
 
     Returns:
-        str: The text with the links that the site needs.
+        str: The text with links for the site.
     """
     uri = page.file.src_uri
     here = PurePosixPath(OUTSIDE.get(uri, f'docs/{uri}')).parent
@@ -102,7 +101,7 @@ def turn_links(text, page, config, files):
         return os.path.normpath(here / link)
 
     def unlink(match):
-        """A folder without a page is a name."""
+        """Replaces a link to a folder without a page by its name."""
         path = ROOT / place(match[2])
         bare = path.is_dir() and not (path / 'README.md').is_file()
         return match[1] if bare else match[0]

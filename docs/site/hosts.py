@@ -1,10 +1,10 @@
-"""What a built site loads from other servers."""
+"""Addresses that a built site loads from other servers."""
 
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-# Browsers refuse what the theme's scripts would fetch from elsewhere.
+# Browsers refuse requests of the theme's scripts to other servers.
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" '
     "content=\"default-src 'self' 'unsafe-inline' data:\">"
@@ -16,7 +16,7 @@ IN_STYLE = re.compile(r'url\(\s*["\']?([^"\')]+)|@import\s+["\']([^"\']+)', re.I
 
 
 class Loads(HTMLParser):
-    """Addresses of what a page loads."""
+    """Addresses that a page loads."""
 
     def __init__(self, text):
         super().__init__()
@@ -32,7 +32,7 @@ class Loads(HTMLParser):
 
 
 def foreign_loads(folder):
-    """What the files of a site load from other hosts.
+    """Addresses that the files of a site load from other hosts.
 
     Args:
         folder (Path): The built site.

@@ -1,14 +1,14 @@
 """Write docs/model_zoo.md, and tables of docs/weights.md and configs/*/README.md, from
 the metafiles and the configs.
 
-A table of a README stands between two comments, of which the first says what is in it:
+A table of a README stands between two comments, the first with its contents:
 
     <!-- models: FOLDER METHOD[,METHOD] DATA -->
     <!-- end of models -->
 
 FOLDER is one of configs/. METHOD is how the names of its configs begin, such as
 mask-rcnn, or in1k for classifiers. DATA is a data set as the metafiles call it, such as
-COCO. What the papers print beside our counts is in docs/printed/.
+COCO. docs/printed/ has the papers' figures beside our counts.
 """
 
 import ast
@@ -89,7 +89,7 @@ def read_printed():
 
 
 def method_of(name):
-    """How the name of a config begins, or in1k for a classifier."""
+    """The beginning of a config's name, or in1k for a classifier."""
     return 'in1k' if '_in1k' in name else name.partition('_')[0]
 
 
@@ -154,7 +154,7 @@ def render_page(text, metafiles, printed):
 
 
 def task_of(entry):
-    """What a config's model does, in the words of the zoo."""
+    """The task of a config's model, in the words of the zoo."""
     method, data = method_of(entry['Name']), entry['Metadata']['Training Data']
     if method == 'in1k':
         return 'classification'

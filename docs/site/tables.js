@@ -43,7 +43,7 @@ function enhance(table) {
     heading.setAttribute('aria-sort', order)
     const sign = order === 'ascending' ? 1 : -1
     const compare = (a, b) => {
-      if (!a || !b) return !a - !b // what is empty comes last
+      if (!a || !b) return !a - !b // empty cells come last
       return sign * (numeric ? numberOf(a) - numberOf(b) : a.localeCompare(b))
     }
     rows.sort((a, b) => compare(textOf(a, column), textOf(b, column)))

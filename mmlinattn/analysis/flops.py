@@ -1,22 +1,22 @@
 """FLOPs of a model, with every product of its attentions.
 
-As in the papers and in fvcore's and MMEngine's counters, one FLOP is one
-multiply-accumulate. Counted, in eval mode:
+One FLOP is, as in the papers and in fvcore's and MMEngine's counters, one
+multiply-accumulate. These are counted, in eval mode:
 
 - convolutions and matrix products, by their sizes; biases are free;
 - 5 per element of a LayerNorm or GroupNorm, 2 of a BatchNorm (1 less without
   weights); 4 per output element of bilinear and 1 of nearest resizing, 1 per
   input element of adaptive average pooling;
-- what those counters miss, the products of
-  :func:`torch.nn.functional.scaled_dot_product_attention`:
-  N_q * N_k * d for QK^T and as much for AV, masked entries included;
-- the Newton-Raphson pseudo-inverse of softmax-free attention as the model
-  states it, 2 m^3 a step, whichever solver computes it.
+- the products of :func:`torch.nn.functional.scaled_dot_product_attention`,
+which those counters miss: N_q * N_k * d for QK^T and as much for AV, masked
+entries included;
+- the Newton-Raphson pseudo-inverse of softmax-free attention, 2 m^3 a step,
+whichever solver computes it.
 
 Element-wise functions (activations, softmax, exp, additions) and the custom
 operations of mmcv (RoIAlign, deformable convolution) are not counted. Nothing
-depends on the values, the device or the torch version, so that a model on the
-meta device is counted at any size without computing anything.
+depends on the values, the device or the torch version, so a model on the meta
+device can be counted at any size without computing anything.
 """
 
 from collections import Counter
@@ -57,7 +57,7 @@ KINDS = {
 # that of mmcv and mmpretrain, and the one of Swin in mmdet, mmseg and mmpretrain.
 SOFTMAX_ATTENTIONS = ('MultiheadAttention', 'WindowMSA')
 
-# Multiply-accumulates of an operation, by its arguments and its result.
+# Multiply-accumulates of an operation, from its arguments and its result.
 Formula = Callable[[Any, Any], int]
 
 
@@ -100,18 +100,18 @@ class FlopCount:
 def count_flops(
     model: nn.Module, *inputs: Any, forward: Optional[Callable[..., Any]] = None
 ) -> FlopCount:
-    """Counts the FLOPs of one forward pass; the module's docstring says how.
+    """Counts the FLOPs of one forward pass; see the module's docstring.
 
     Softmax attention is recognized in ``scaled_dot_product_attention``. A module that
     writes it out has the class attribute ``product_kind = 'softmax_attention'``, or is
     one of ``SOFTMAX_ATTENTIONS``; the products of others are of kind 'matmul'.
 
     Args:
-        model (nn.Module): The model, on the device of its inputs. It is run in
-            eval mode and left in its own.
-        *inputs: What it is called with.
+        model (nn.Module): The model, on the device of its inputs. It runs in
+            eval mode, and returns to its own mode.
+        *inputs: Its inputs.
         forward (callable, optional): Called with the inputs in place of
-            ``model``, to run a part of it or in another way.
+            ``model``, for a part of it or another call.
 
     Returns:
         FlopCount: The multiply-accumulates of the whole batch.
@@ -148,11 +148,11 @@ def _explicit_products(q: Tensor, k: Tensor) -> tuple[Callable, Callable]:
 
 
 def _newton_steps(*args: Any, pinv: Any = newton_pinv, **kwargs: Any) -> Tensor:
-    # `newton_pinv` is the name of this function while it is counted
+    # while it is counted, this function replaces `newton_pinv`
     return pinv(*args, **{**kwargs, 'solver': 'newton'})
 
 
-# Functions of ours: what is counted in their place, and the kind of its products.
+# Our functions, each with the one that is counted in its place, and its products' kind.
 _OUR_PRODUCTS: dict[Callable[..., Any], tuple[Callable[..., Any], str]] = {
     softmax_free_attention: (softmax_free_attention, 'gaussian_kernel'),
     kernel_products: (_explicit_products, 'gaussian_kernel'),
@@ -162,8 +162,7 @@ _OUR_PRODUCTS: dict[Callable[..., Any], tuple[Callable[..., Any], str]] = {
 
 
 class _Tally(TorchDispatchMode):
-    """Adds up the operations that do the work, by the module and the kind of attention
-    that they are in."""
+    """Adds up the operations that do the work, by module and kind of attention."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -201,7 +200,7 @@ class _Tally(TorchDispatchMode):
         kind: Optional[str] = None,
         module: Optional[str] = None,
     ) -> Callable[..., Any]:
-        """A function that notes the kind of its batched products, and its module."""
+        """Wraps a function to note the kind of its batched products and its module."""
 
         @wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
@@ -216,7 +215,7 @@ class _Tally(TorchDispatchMode):
 
 
 class _FunctionMode(TorchFunctionMode):
-    """Counts what becomes other operations on other devices and versions."""
+    """Counts functions whose operations depend on the device and the version."""
 
     def __init__(self, tally: _Tally) -> None:
         super().__init__()
@@ -228,7 +227,7 @@ class _FunctionMode(TorchFunctionMode):
         kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
             named = {**dict(zip(('query', 'key'), args)), **kwargs}
-            # fused or not, its own products are not to be counted again
+            # fused or not, its products must not be counted twice
             self.tally.muted = True
             out = func(*args, **kwargs)
             self.tally.muted = False

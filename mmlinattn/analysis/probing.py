@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AttentionProbe:
-    """Output of an attention, and how it depends on the values.
+    """Output of an attention, and its dependence on the values.
 
     See :func:`attention_rows` for the arguments and errors.
     """
@@ -41,11 +41,11 @@ class AttentionProbe:
 
     @property
     def out(self) -> Tensor:
-        """What ``attend`` returned, (B, N, C), without a graph."""
+        """The output of ``attend``, (B, N, C), without a graph."""
         return self._out.detach()
 
     def rows(self, queries: Sequence[int]) -> Tensor:
-        """What :func:`attention_rows` returns."""
+        """See :func:`attention_rows`."""
         out, v = self._out, self._v
         wrong = [i for i in queries if not 0 <= i < out.size(1)]
         if wrong:
@@ -88,7 +88,7 @@ def attention_rows(
 
     Args:
         attention (BaseAttention): In eval mode.
-        q (Tensor): What ``attention.attend`` takes, (B, N, C).
+        q (Tensor): Queries of ``attention.attend``, (B, N, C).
         k (Tensor): (B, M, C).
         v (Tensor): (B, M, C).
         hw_shape (tuple[int]): (H, W).

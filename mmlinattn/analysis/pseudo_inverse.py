@@ -1,4 +1,4 @@
-r"""How well Newton-Raphson inverts the landmarks' matrix of softmax-free attention.
+r"""Accuracy of Newton-Raphson on the landmarks' matrix of softmax-free attention.
 
 .. math:: A_0 = \alpha A, \quad A_{k+1} = 2 A_k - A_k A A_k
 
@@ -21,8 +21,7 @@ def spectral_norm(a: Tensor, symmetric: bool = False) -> Tensor:
 
     Args:
         a (Tensor): Matrices, (..., m, n).
-        symmetric (bool): They are symmetric, so that eigenvalues will do, which cost
-            less.
+        symmetric (bool): They are symmetric, so the cheaper eigenvalues serve.
 
     Returns:
         Tensor: (...).
@@ -33,7 +32,7 @@ def spectral_norm(a: Tensor, symmetric: bool = False) -> Tensor:
 
 
 def normalize_by_degree(a_pinv: Tensor, a: Tensor) -> Tensor:
-    r"""What SOFT++ has between its kernels, :math:`D^{-1/2} A^\dagger D^{-1/2}`
+    r"""The matrix between SOFT++'s kernels, :math:`D^{-1/2} A^\dagger D^{-1/2}`
     with :math:`D = diag(A 1)`.
 
     Args:
@@ -69,7 +68,7 @@ def newton_residuals(
         / \max_\lambda |\lambda|
 
     Args:
-        eigenvalues (Tensor): Those of A, (..., m).
+        eigenvalues (Tensor): Eigenvalues of A, (..., m).
         alpha (Tensor | float): Step size, a number or (..., 1).
         num_iters (int): T.
 
@@ -96,7 +95,7 @@ def newton_bound(
     sees.
 
     Args:
-        eigenvalues (Tensor): Those of A, (..., m).
+        eigenvalues (Tensor): Eigenvalues of A, (..., m).
         alpha (Tensor | float): Step size, a number or (..., 1).
         num_iters (int): T.
 
@@ -107,7 +106,7 @@ def newton_bound(
 
 
 def newton_cutoff(alpha: Union[Tensor, float], num_iters: int) -> Tensor:
-    r"""The eigenvalue of which T steps invert one half.
+    r"""The eigenvalue that T steps invert by one half.
 
     .. math:: \lambda_c = \sqrt{(1 - 2^{-2^{-T}}) / \alpha}
 
@@ -119,7 +118,7 @@ def newton_cutoff(alpha: Union[Tensor, float], num_iters: int) -> Tensor:
         num_iters (int): T.
 
     Returns:
-        Tensor: Of the shape of ``alpha``.
+        Tensor: The shape of ``alpha``.
     """
     alpha = torch.as_tensor(alpha)
     log_half = torch.as_tensor(0.5, dtype=torch.float64).log()

@@ -1,4 +1,4 @@
-"""Looks at the attentions and blocks of a model while it runs.
+"""Records the attentions and blocks of a model while it runs.
 
 Legend: B batch, (H, W) map, N tokens, C channels.
 """
@@ -19,7 +19,7 @@ from mmlinattn.functional import crop_map
 
 from .probing import AttentionProbe
 
-# Functions import what they ask for: the measures beside them need torch alone.
+# Functions import these: the measures of this package need torch alone.
 if TYPE_CHECKING:
     from mmlinattn.models.attentions.base import BaseAttention
     from mmlinattn.models.layers import TransformerBlock
@@ -35,8 +35,8 @@ class AttentionCall:
         q (Tensor): Queries, (B, N, C), as ``attend`` got them.
         k (Tensor): Keys, (B, M, C).
         v (Tensor): Values, (B, M, C).
-        hw_shape (tuple[int]): (H, W) of ``attend``, of whole windows where there
-            are windows.
+        hw_shape (tuple[int]): (H, W) of ``attend``, padded to whole windows where
+        there are windows.
         map_shape (tuple[int]): (H, W) of the module's own map.
     """
 
@@ -50,7 +50,7 @@ class AttentionCall:
 
     @cached_property
     def probe(self) -> AttentionProbe:
-        """The attention, computed once for whatever rows are asked for."""
+        """The attention, computed once for all rows."""
         return AttentionProbe(self.module, self.q, self.k, self.v, self.hw_shape)
 
     @property
@@ -75,10 +75,10 @@ class AttentionCall:
         return self._query(row * width + min(int(x * width), width - 1))
 
     def queries(self, limit: int) -> list[int]:
-        """Indices of the map's queries, evenly spread if there are more than a limit.
+        """Indices of the map's queries, evenly spread if they exceed a limit.
 
         Args:
-            limit (int): The most that are wanted.
+            limit (int): Largest number of indices.
         """
         num = 1 if self.q.size(1) == 1 else math.prod(self.map_shape)
         tokens = torch.linspace(0, num - 1, min(num, limit)).round().long().tolist()
@@ -86,7 +86,7 @@ class AttentionCall:
 
     def _query(self, token: int) -> int:
         """Index of the query of a token of the map."""
-        if self.q.size(1) == 1:  # as that of class attention
+        if self.q.size(1) == 1:  # class attention
             return 0
         row, column = divmod(token, self.map_shape[1])
         return self.num_extra + row * self.hw_shape[1] + column
@@ -112,7 +112,7 @@ class BlockCall(NamedTuple):
     Attributes:
         name (str): Name of the module in the model.
         module (TransformerBlock): The block.
-        tokens (Tensor): What it returned, (B, N, C).
+        tokens (Tensor): Its output, (B, N, C).
         hw_shape (tuple[int]): (H, W) of its map.
     """
 
@@ -128,11 +128,10 @@ def watch(
     on_attention: Callable[[AttentionCall], Any] | None = None,
     on_block: Callable[[BlockCall], Any] | None = None,
 ) -> Iterator[None]:
-    """Context in which functions see what attentions and blocks of a model do.
+    """Context in which functions are called with a model's attentions and blocks.
 
-    They are called while the model runs, so that nothing is kept for longer than a
-    function keeps it. Blocks of class attention, which change one token only, are
-    not among the blocks.
+    They are called while the model runs, and nothing is kept unless a function keeps
+    it. Blocks of class attention are left out, because they change one token only.
 
     Args:
         model (nn.Module): The model.
@@ -213,7 +212,7 @@ def _watch_attention(
 
     def watched(q: Tensor, k: Tensor, v: Tensor, hw_shape: Any) -> Tensor:
         map_shape = tuple(shapes.pop())
-        # whoever looks at the call may run the attention again
+        # the function may run the attention again
         del own['attend']
         call = AttentionCall(name, module, q, k, v, tuple(hw_shape), map_shape)
         try:

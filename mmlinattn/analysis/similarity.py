@@ -1,4 +1,4 @@
-"""How alike tokens, and columns of attention maps, have become.
+"""Similarity of tokens, and of columns of attention maps.
 
 Legend: ... batch or more, h heads, N tokens or queries, M keys, C channels.
 """
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-# Cosines that are in memory at a time, per image.
+# Cosines in memory at a time, per image.
 _ENTRIES = 2**24
 
 
@@ -74,8 +74,8 @@ def attention_similarity(attn: Tensor) -> Tensor:
     keys get their weights from the same queries (arXiv 2203.05962).
 
     Args:
-        attn (Tensor): Attention matrices, (..., h, N, M). Some of the rows are an
-            estimate for all.
+        attn (Tensor): Attention matrices, (..., h, N, M). A sample of the rows gives
+        an estimate.
 
     Returns:
         Tensor: (...).

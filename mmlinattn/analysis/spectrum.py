@@ -1,4 +1,4 @@
-"""What an attention matrix does to frequencies (*Anti-Oversmoothing in Deep Vision
+"""Effect of an attention matrix on frequencies (*Anti-Oversmoothing in Deep Vision
 Transformers via the Fourier Domain Analysis*, arXiv 2203.05962).
 
 Frequencies are those of the token sequence in raster order, the zero frequency first.

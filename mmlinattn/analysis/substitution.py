@@ -1,4 +1,4 @@
-"""Another function in the place of one of ours, for as long as a block runs."""
+"""Replaces one of our functions while a block runs."""
 
 import sys
 from collections.abc import Iterator
@@ -12,14 +12,13 @@ def substituted(
 ) -> Iterator[None]:
     """Context in which the package calls another function.
 
-    The function is replaced in all modules of the package that hold it, by whatever
-    name, so that it does not matter how a caller imported it. What holds it
-    otherwise, in a closure or a container, keeps the original. The replacement is
-    seen by all threads.
+    The function is replaced in all modules of the package that hold it under any name,
+    so it does not matter how a caller imported it. Closures and containers keep the
+    original. All threads see the replacement.
 
     Args:
         function (callable): A function of the package.
-        substitute (callable): What is called instead.
+        substitute (callable): The function that is called instead.
 
     Raises:
         ValueError: If no module of the package holds the function.

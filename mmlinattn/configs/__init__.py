@@ -1,6 +1,6 @@
 """Configs in MMEngine's new style, one of each family.
 
-They say what their namesakes in the folder configs say. A config of one's own inherits
+They equal their namesakes in the folder configs. Your own config inherits
 from them by import:
 
     from mmengine.config import read_base

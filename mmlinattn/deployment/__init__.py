@@ -22,7 +22,7 @@ _ELSEWHERE = dict(ExportedModel='outputs', Predictor='predictor', WholeModel='wh
 
 
 def __getattr__(name: str) -> Any:
-    """Each module is imported when it is used, since what runs files needs no torch."""
+    """Imports a module when it is used: running a file needs no torch."""
     if name not in __all__:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     module = import_module(f'.{_ELSEWHERE.get(name, "formats")}', __name__)

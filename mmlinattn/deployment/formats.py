@@ -26,8 +26,8 @@ class Format(NamedTuple):
         suffix (str): The ending of its files.
         write (Callable): Takes the model, example images, a path and notes.
         open (Callable): Takes a path to a function of images.
-        any_size (bool): Files serve for batches and images of any size, not for one
-            image of one size only.
+        any_size (bool): True if files take batches and images of any size, not just
+        one image of one size.
     """
 
     suffix: str
@@ -45,9 +45,9 @@ def export(
 ) -> Runner:
     """Writes a model to a file.
 
-    An ONNX file and a TorchScript program serve for batches and images of any size
-    from 32 x 32 on, a program of ``torch.export`` for one image of one size: its
-    symbolic sizes take minutes and end in guards on the batch.
+    An ONNX file and a TorchScript program take batches and images of any size from
+    32 x 32 on, a program of ``torch.export`` one image of one size: symbolic sizes
+    would take minutes and end in guards on the batch.
 
     Args:
         model (ExportedModel): The model, on the CPU.
@@ -64,21 +64,21 @@ def export(
         Callable: Runs the file on images (B, C, H, W).
 
     Raises:
-        ValueError: If the format is unknown or needs a newer torch, or the image is
-            too small, or the format can't hold a part of the model.
+        ValueError: If the format is unknown or needs a newer torch, the image is too
+        small, or the format can't hold a part of the model.
         ImportError: If a package is missing.
         RuntimeError: If the exporter fails.
     """
     if format not in FORMATS:
         raise ValueError(f'format must be one of {tuple(FORMATS)}, got {format!r}')
     target = FORMATS[format]
-    # exporters take a batch of one for a constant
+    # exporters make a constant of a batch of one
     images = model.example(shape, 1 + target.any_size)
     with torch.no_grad(), warnings.catch_warnings():
-        # about exporters' own deprecations, and about branches in libraries
+        # warnings of exporters' own deprecations, and of branches in libraries
         warnings.simplefilter('ignore')
         model(images)  # while an exporter runs it, it does not check the images
-        # a failure leaves no file, and the old one as it was
+        # a failure leaves no new file, and keeps the old one
         part = path.with_name(f'part-of-{path.name}')
         try:
             target.write(model, images, part, notes or {})
@@ -107,8 +107,8 @@ def write_onnx(model: ExportedModel, images: Tensor, path: Path, notes: dict) ->
     graph = onnx.load(str(path))
     for node in graph.graph.node:
         for attribute in node.attribute:
-            # PyTorch's exporter writes this for its own way of resizing, from which
-            # it differs where one side of the result is 1
+            # PyTorch's exporter writes this mode for its own resizing, which
+            # differs where one side of the result is 1
             if attribute.s == b'pytorch_half_pixel':
                 attribute.s = b'half_pixel'
     graph.metadata_props.add(key='notes', value=json.dumps(notes))
@@ -190,7 +190,7 @@ def quantize(path: Path, quantized: Path) -> None:
 
     root = logging.getLogger()
     level = root.level
-    root.setLevel(logging.ERROR)  # it advises a preprocessing that is not needed
+    root.setLevel(logging.ERROR)  # onnxruntime advises an unneeded preprocessing
     try:
         quantize_dynamic(
             str(path),
@@ -213,8 +213,8 @@ def parity(model: ExportedModel, run: Runner, images: Tensor) -> dict[str, float
         images (Tensor): (B, C, H, W).
 
     Returns:
-        dict[str, float]: By output. Infinity stands for values that are not finite
-        in one of the two only, and for another shape.
+        dict[str, float]: Differences by output. They are infinite if values are not
+        finite in only one of the two, or if shapes differ.
     """
     with torch.no_grad():
         expected = model.named_outputs(images)

@@ -9,17 +9,17 @@ from torch import Tensor, nn
 
 from mmlinattn import functional as F
 
-# what the lists are that dense heads of mmdet return
+# lists that dense heads of mmdet return
 _DENSE_OUTPUTS = ('cls_scores', 'bbox_preds')
 
 
 class ExportedModel(nn.Module):
-    """Images to what the head of a model makes of them.
+    """Images to the outputs of a model's head.
 
-    What mm libraries do in Python is left out: the normalization of images before,
-    and the decoding of boxes and the resizing of segmentations after. Of a backbone,
-    the outputs are its maps; of a detector with a dense head, maps of scores and of
-    boxes, one of each per level; of a segmentor and of a classifier, logits.
+    The steps that mm libraries take in Python are left out: normalizing images before,
+    decoding boxes and resizing segmentations after. A backbone has its maps as
+    outputs; a detector with a dense head maps of scores and of boxes, one of each per
+    level; a segmentor and a classifier logits.
 
     Args:
         model (nn.Module): A backbone, or a detector, segmentor or classifier. It is
@@ -47,7 +47,7 @@ class ExportedModel(nn.Module):
             if hasattr(model, part):
                 raise ValueError(
                     f'{type(model).__name__} has a {part}, which depends on more than '
-                    'maps: only its backbone can be exported'
+                    'maps: export its backbone only'
                 )
 
     @property
@@ -61,7 +61,7 @@ class ExportedModel(nn.Module):
         return torch.zeros(batch, self.in_channels, *shape)
 
     def axes(self, example: Tensor) -> dict[str, dict[int, str]]:
-        """Names of the sizes that are free, by input and output, in their order."""
+        """Names of the variable sizes, by input and output, in their order."""
         axes = {self.input_name: {0: 'batch', 2: 'height', 3: 'width'}}
         for name, output in self.named_outputs(example):
             is_map = output.dim() == 4

@@ -1,8 +1,7 @@
 """Resizing, cropping, normalization and padding of an image, as tensors.
 
-Exported files prepare images themselves. OpenCV and Pillow resize 8-bit images in
-integers, and these are the same integers, so that a file sees the pixels that the model
-was tested with.
+Exported files prepare images themselves. They compute the same integers as OpenCV and
+Pillow on 8-bit images, so a file sees the pixels that the model was tested with.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +11,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-# Options of the steps of a test pipeline; None stands for steps that leave images as
-# they are, whatever their options.
+# Options of the steps of a test pipeline; None stands for steps that never change
+# images.
 _STEPS: dict[str, Any] = {
     'LoadImageFromFile': {'backend_args', 'file_client_args'},
     'Resize': {'scale', 'keep_ratio', 'backend', 'interpolation'},
@@ -27,12 +26,12 @@ _STEPS: dict[str, Any] = {
 
 
 class Photo(NamedTuple):
-    """An image as a network takes it.
+    """An image prepared for a network.
 
     Attributes:
         pixels (Tensor): (1, C, H', W'), normalized and padded.
         size (Tensor): Height and width before padding, (2,), int64.
-        original (Tensor): Height and width of the image as it came, (2,), int64.
+        original (Tensor): Height and width of the original image, (2,), int64.
     """
 
     pixels: Tensor
@@ -46,7 +45,7 @@ class Photo(NamedTuple):
 
     @property
     def factors(self) -> Tensor:
-        """By what boxes are multiplied to be those of the image as it came, (4,)."""
+        """Factors from boxes to those of the original image, (4,)."""
         scales = self.size.double() / self.original.double()
         return (1 / scales).flip(0).repeat(2).float()
 
@@ -58,10 +57,10 @@ class Preparation(nn.Module):
         pipeline (Sequence[dict]): Steps, of which ``Resize``, ``ResizeEdge`` and
             ``CenterCrop`` change images.
         preprocessor (dict): With ``mean``, ``std``, ``bgr_to_rgb`` or ``to_rgb``, and
-            what it says about padding.
+        options of padding.
 
     Raises:
-        ValueError: If a step is another one, or has options that are not known.
+        ValueError: If a step or one of its options is unknown.
     """
 
     def __init__(self, pipeline: Sequence[dict], preprocessor: dict) -> None:
@@ -105,12 +104,12 @@ class Preparation(nn.Module):
 
 
 def size_of(image: Tensor) -> Tensor:
-    """Height and width of an image (H, W, 3), as a tensor that a trace keeps."""
+    """Height and width of an image (H, W, 3), as a tensor that a trace records."""
     return torch._shape_as_tensor(image)[:2]
 
 
 def steps(count: Tensor) -> Tensor:
-    """0, 1, ... up to a count that a trace keeps."""
+    """0, 1, ... up to a count, as a tensor that a trace records."""
     return torch.arange(count)  # type: ignore[call-overload]
 
 
@@ -151,12 +150,12 @@ def _crop(image: Tensor, crop: Any) -> Tensor:
 
 
 def resize_opencv(image: Tensor, size: Tensor) -> Tensor:
-    """Bilinear resizing of an image (H, W, 3) of 8 bits, as OpenCV's ``resize``.
+    """Bilinear resizing of an image (H, W, 3) of 8 bits, like OpenCV's ``resize``.
 
     OpenCV rounds weights to 11 bits, and drops 4 and then 16 bits of the products.
 
     Args:
-        image (Tensor): In int32, as the result.
+        image (Tensor): In int32, like the result.
         size (Tensor): Height and width, (2,).
     """
     old = size_of(image)
@@ -172,7 +171,7 @@ def _drop(x: Tensor, bits: int) -> Tensor:
 
 
 def _taps(old: Tensor, new: Tensor) -> tuple[Tensor, ...]:
-    """The two entries that each new one is made of, and their weights of 2048."""
+    """The two old entries of each new one, and their weights of 2048."""
     scale = 1 / (new.double() / old.double())
     places = ((steps(new).double() + 0.5) * scale - 0.5).float()
     low = places.floor()
@@ -185,14 +184,14 @@ def _taps(old: Tensor, new: Tensor) -> tuple[Tensor, ...]:
 def resize_pillow(
     image: Tensor, size: Tensor, kernel: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """Resizing of an image (H, W, 3) of 8 bits, as Pillow's ``resize``.
+    """Resizing of an image (H, W, 3) of 8 bits, like Pillow's ``resize``.
 
     Pillow widens the kernel where images shrink, rounds weights to 22 bits, and rounds
     to 8 bits twice: after the width, and after the height. (Pillow 13 begins with the
-    height where that shrinks much more than the width.)
+    height if it shrinks much more than the width.)
 
     Args:
-        image (Tensor): In int32, as the result.
+        image (Tensor): In int32, like the result.
         size (Tensor): Height and width, (2,).
         kernel (Callable): Distances to weights.
     """
@@ -207,7 +206,7 @@ def _weights(
 ) -> Tensor:
     """Weights in units of 2^-22, in float64, with the old entries along an axis.
 
-    Not transposed afterwards: ONNX Runtime has no fused product of that in float64.
+    They need no transposition: ONNX Runtime can't fuse it into a product in float64.
     """
     scale = old.double() / new.double()
     centers = (steps(new).double() + 0.5) * scale

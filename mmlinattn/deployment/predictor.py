@@ -5,7 +5,7 @@ torch nor any other part of this package: it can be copied to where the model is
 
     python predictor.py model.onnx photos --out predictions
 
-writes predictions.json and pictures with what was found. Letters: N boxes, K classes.
+writes predictions.json and pictures of the predictions. Letters: N boxes, K classes.
 """
 
 import argparse
@@ -22,12 +22,12 @@ SUFFIXES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
 
 
 class Predictor:
-    """A model in a file, from an image to what it says about it.
+    """A model in a file, from an image to its predictions.
 
     Args:
         file (str | Path): An ONNX file that takes whole images.
-        providers (list[str], optional): Of ONNX Runtime, best first. Default: the CPU.
-        threads (int): Threads of an operator; 0 leaves it to ONNX Runtime.
+        providers (list[str], optional): For ONNX Runtime, best first. Default: the CPU.
+        threads (int): Threads of an operator; with 0, ONNX Runtime chooses.
 
     Attributes:
         classes (list[str]): Names of the classes, by label.
@@ -62,17 +62,17 @@ class Predictor:
     def __call__(
         self, image: Union[np.ndarray, str, Path], threshold: float = 0.0
     ) -> dict[str, np.ndarray]:
-        """What the model says about an image.
+        """The predictions for an image.
 
         Args:
             image (ndarray | str | Path): (H, W, 3), RGB, uint8, of any size; or a file.
             threshold (float): Boxes with lower scores are left out.
 
         Returns:
-            dict[str, ndarray]: Of a detector, ``boxes`` (N, 4), float32, as x1, y1, x2,
+            dict[str, ndarray]: A detector's ``boxes`` (N, 4), float32, as x1, y1, x2,
             y2 in pixels, ``scores`` (N,), float32, ``labels`` (N,), int64, best first,
-            and ``masks`` (N, H, W), bool, if it has masks. Of a segmentor,
-            ``label_map`` (H, W), int32. Of a classifier, ``scores`` (K,), float32.
+            and ``masks`` (N, H, W), bool, if it has masks. A segmentor's
+            ``label_map`` (H, W), int32. A classifier's ``scores`` (K,), float32.
 
         Raises:
             ValueError: If the array has another shape or dtype.
@@ -81,7 +81,7 @@ class Predictor:
             image = read_image(image)
         if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
             raise ValueError(
-                f'an image is (H, W, 3) in uint8, got {image.shape} in {image.dtype}'
+                f'an image must be (H, W, 3) uint8, got {image.shape} {image.dtype}'
             )
         found = dict(zip(self.outputs, self.session.run(None, {'image': image})))
         if 'boxes' in found:
@@ -130,7 +130,7 @@ def _weights(
 
 
 def read_image(path: Union[str, Path]) -> np.ndarray:
-    """An image file as (H, W, 3), RGB, uint8, turned as its EXIF data say."""
+    """An image file as (H, W, 3), RGB, uint8, turned according to its EXIF data."""
     from PIL import Image, ImageOps
 
     with Image.open(path) as image:
@@ -138,8 +138,8 @@ def read_image(path: Union[str, Path]) -> np.ndarray:
 
 
 def as_json(found: dict[str, np.ndarray], classes: list[str]) -> dict[str, Any]:
-    """Predictions as JSON can hold them: masks as COCO's uncompressed runs, of a
-    classifier the five best classes, of a label map the share of each class."""
+    """Predictions in JSON's types: masks as COCO's uncompressed runs, the five best
+    classes of a classifier, the share of each class in a label map."""
 
     def name(label: int) -> str:
         return classes[label] if label < len(classes) else str(label)
@@ -172,7 +172,7 @@ def _runs(mask: np.ndarray) -> list[int]:
 
 
 def save_labels(labels: np.ndarray, path: Path) -> None:
-    """Writes a label map (H, W) as a gray image, of 16 bits if 8 do not serve."""
+    """Writes a label map (H, W) as a gray image, of 16 bits if 8 are too few."""
     from PIL import Image
 
     dtype = np.uint8 if labels.max() < 256 else np.uint16
@@ -180,7 +180,7 @@ def save_labels(labels: np.ndarray, path: Path) -> None:
 
 
 def draw(image: np.ndarray, found: dict[str, np.ndarray], classes: list[str]) -> Any:
-    """A picture, for Pillow to save, of an image and what was found in it."""
+    """A Pillow picture of an image and the predictions for it."""
     from PIL import Image, ImageDraw
 
     colors = np.array(
@@ -211,8 +211,8 @@ def draw(image: np.ndarray, found: dict[str, np.ndarray], classes: list[str]) ->
 
 def main(argv: Optional[list[str]] = None) -> None:
     parser = argparse.ArgumentParser(
-        description='Predict with an ONNX file of whole images: writes '
-        'predictions.json, and pictures with what was found.'
+        description='Predict with the ONNX file of a whole model: write '
+        'predictions.json, and pictures of the predictions.'
     )
     parser.add_argument('file', help='the ONNX file')
     parser.add_argument('images', type=Path, help='an image, or a folder of images')
@@ -236,7 +236,7 @@ def main(argv: Optional[list[str]] = None) -> None:
         fail(f'--out {str(args.out)!r} exists')
     try:
         predictor = Predictor(args.file)
-    except Exception as error:  # those of ONNX Runtime have no class in common
+    except Exception as error:  # errors of ONNX Runtime have no common class
         fail(error)
     told = {}
     for i, path in enumerate(paths, 1):

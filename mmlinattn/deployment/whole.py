@@ -1,8 +1,8 @@
 """A whole model: from an image to boxes, masks, a label map or scores of classes.
 
-What mm libraries do in Python after a network is written out here, so that a trace of
-it holds for every size and every number of boxes. Letters: N boxes, K classes, A
-anchors at a place.
+The steps that mm libraries take in Python after a network are written out here, so that
+their trace holds for every size and every number of boxes. Letters: N boxes, K classes,
+A anchors at a place.
 """
 
 import math
@@ -18,8 +18,8 @@ from torchvision.ops import nms, roi_align
 from .outputs import ExportedModel
 from .pixels import Photo, Preparation, steps
 
-# By part of a model: the methods that say what follows its maps, the class that has to
-# define them, because that of a subclass could do anything, and options.
+# By part of a model: the methods that process its maps, the class that must define
+# them, because a subclass's own could do anything, and options.
 _Known = tuple[str, str, dict[str, Any]]
 _CODER: _Known = (
     'decode',
@@ -59,8 +59,8 @@ class WholeModel(ExportedModel):
     (UperNet; whole images or sliding windows), and classifiers. Outputs:
 
     - detectors: ``boxes`` (N, 4) as x1, y1, x2, y2, ``scores`` (N,), ``labels`` (N,),
-      best first, and of a mask head ``masks`` (N, h, w), the probabilities of the
-      object in h x w cells of its box,
+    best first, and from a mask head ``masks`` (N, h, w), the probabilities of the
+    object in h x w cells of its box,
     - segmentors: ``label_map`` (H, W), int32,
     - classifiers: ``scores`` (K,).
 
@@ -99,14 +99,14 @@ class WholeModel(ExportedModel):
             ):
                 wanted = ', '.join([owner, *(f'{x}={y}' for x, y in options.items())])
                 raise ValueError(
-                    f'{path}={type(part).__name__} can not be exported whole: it does '
-                    f'not predict as one of this kind does: {wanted}'
+                    f'{path}={type(part).__name__} can not be exported whole: it must '
+                    f'predict like {wanted}'
                 )
         cfg = getattr(model, 'test_cfg', None) or {}
         for part in (cfg, cfg.get('rpn') or {}, cfg.get('rcnn') or {}):
             options = dict(part.get('nms') or {})
             if options.pop('type', 'nms') != 'nms' or set(options) - {'iou_threshold'}:
-                text = f'test_cfg has a suppression of another kind: {part["nms"]}'
+                text = f'test_cfg must have nms by iou_threshold, got {part["nms"]}'
                 raise ValueError(text)
 
     def example(self, shape: tuple[int, int], batch: int) -> Tensor:
@@ -148,7 +148,7 @@ class WholeModel(ExportedModel):
 
 
 class Boxes(NamedTuple):
-    """What a detector finds, best first; the outputs of a file have these names."""
+    """Detections, best first; the outputs of a file have these names."""
 
     boxes: Tensor
     scores: Tensor
@@ -163,13 +163,12 @@ def dense(
 
     Args:
         head (nn.Module): The head.
-        maps (tuple[list[Tensor]]): What it returns by level: logits (1, A * K, H, W),
-            deltas (1, A * 4, H, W), and of some heads logits of quality (1, A, H, W).
+        maps (tuple[list[Tensor]]): Its outputs by level: logits (1, A * K, H, W),
+        deltas (1, A * 4, H, W), and from some heads logits of quality (1, A, H, W).
         bounds (Tensor): Largest x, y, x, y, (4,).
         cfg (dict): Its ``test_cfg``.
-        factors (Tensor, optional): What boxes are multiplied by, (4,). Without, the
-            head proposes regions: none is left out for its score, and labels are
-            levels.
+        factors (Tensor, optional): Factors of the boxes, (4,). Without, the head
+        proposes regions: low scores are kept, and labels are levels.
     """
     sizes = [x.shape[-2:] for x in maps[0]]
     anchors = head.prior_generator.grid_priors(sizes, device='cpu')
@@ -227,7 +226,7 @@ def two_stages(model: Any, maps: Sequence[Tensor], photo: Photo) -> Boxes:
 
 
 def decode(coder: Any, priors: Tensor, deltas: Tensor, bounds: Tensor) -> Tensor:
-    """Boxes (N, 4) from anchors and deltas (N, 4), as mmdet's DeltaXYWHBBoxCoder."""
+    """Boxes (N, 4) from anchors and deltas (N, 4), like mmdet's DeltaXYWHBBoxCoder."""
     deltas = deltas * deltas.new_tensor(coder.stds) + deltas.new_tensor(coder.means)
     sides = priors[:, 2:] - priors[:, :2]
     centers = (priors[:, :2] + priors[:, 2:]) * 0.5 + sides * deltas[:, :2]
@@ -263,7 +262,7 @@ def extract(extractor: Any, maps: Sequence[Tensor], boxes: Tensor) -> Tensor:
 
 
 def segment(model: Any, photo: Photo) -> Tensor:
-    """The label map (H, W) of a segmentor, as mmseg's whole and slide inference."""
+    """The label map (H, W) of a segmentor, like mmseg's whole and slide inference."""
     run = slide if model.test_cfg.mode == 'slide' else logits_of
     logits = run(model, photo.pixels)
     height, width = photo.size.unbind()
@@ -318,7 +317,7 @@ def _rows(maps: Tensor, channels: int) -> Tensor:
 
 
 def _places(is_true: Tensor) -> Tensor:
-    """Where a vector is true; in float32, since TensorRT's operator takes no others."""
+    """Indices where a vector is true; TensorRT's operator takes float32 only."""
     return is_true.float().nonzero()[:, 0]
 
 

@@ -1,4 +1,4 @@
-"""Errors of the libraries, told as errors of a part of a config."""
+"""Errors of the libraries, reported as errors of a part of a config."""
 
 import re
 import traceback
@@ -15,9 +15,9 @@ from mmengine.logging import MMLogger
 
 from mmlinattn.utils.config_keys import did_you_mean
 
-NO_SAMPLES = 'there are no samples: annotations, classes or filter_cfg leave none'
-# What a library says; what it means, where that is not clear; and whether a run fails
-# by it, too, where that does not depend on whose code it is.
+NO_SAMPLES = 'there are no samples: check annotations, classes and filter_cfg'
+# A library's message; its meaning, if unclear; and whether it also fails the run, None
+# if that depends on whose code it is.
 RULES: tuple[tuple[str, Optional[str], Optional[bool]], ...] = (
     # a run has devices, a group of processes and a runner of its own
     ('(?i)cuda|gpu|process group|Preflight', None, False),
@@ -31,7 +31,7 @@ LIBRARIES = {
     *('mmcv', 'mmdet', 'mmengine', 'mmlinattn', 'mmpretrain', 'mmseg'),
     *('torch', 'torchvision'),
 }
-# What the libraries raise on a config that can't be built, or can't run at a size.
+# Errors of the libraries for a config that can't be built, or can't run at a size.
 LIBRARY_ERRORS = (
     *(AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError),
     *(RuntimeError, SyntaxError, TypeError, ValueError),
@@ -53,22 +53,22 @@ def quiet() -> Iterator[None]:
 
 
 def reason(error: Exception, cfg: Any = None) -> str:
-    """An error's text, and the name that an unknown one was meant to be.
+    """An error's text, and the known name most similar to an unknown one.
 
     Args:
-        error (Exception): What the libraries raised.
-        cfg (dict, optional): The config that they raised it for.
+        error (Exception): The libraries' error.
+        cfg (dict, optional): The config that caused it.
 
     Returns:
         str: The text.
     """
     text = str(error)
-    if not text:  # an assertion, seldom more
+    if not text:  # usually an assertion
         place = traceback.extract_tb(error.__traceback__)[-1:]
         text = ''.join([type(error).__name__, *(f' in {x.line!r}' for x in place)])
     if isinstance(error, KeyError) and error.args:
         text = str(error.args[0])
-        # that of a plain KeyError is a name without a word
+        # a plain KeyError has only a name
         text = text if ' ' in text else f'it has no {text!r}'
     text = next((mean for rule, mean, _ in RULES if mean and rule in text), text)
     argument = re.search(r"got an unexpected keyword argument '(\w+)'", text)
@@ -82,7 +82,7 @@ def reason(error: Exception, cfg: Any = None) -> str:
     if scope and 'registry' in text:
         try:
             import_module(f'{scope.scope_name}.registry')
-        except (ImportError, AssertionError) as error:  # a version that does not fit
+        except (ImportError, AssertionError) as error:  # an unsupported version
             return f'{scope.scope_name} can not be imported: {error}'
     kind = re.search(r'is not in the (?:\S+::)?(.+?) registry', text)
     if kind:
@@ -94,23 +94,23 @@ def reason(error: Exception, cfg: Any = None) -> str:
 
 
 def is_sure(text: str, own: bool) -> bool:
-    """Whether a run fails by an error of a part, too; one of the user's own may not."""
+    """True if a part's error also fails the run; in a user's own part it may not."""
     verdicts = (sure for rule, _, sure in RULES if re.search(rule, text))
     return next((sure for sure in verdicts if sure is not None), not own)
 
 
 def has_own_code(cfg: Any) -> bool:
-    """Whether a config names classes or functions of none of the libraries."""
+    """True if a config names a class or function outside the libraries."""
     kinds = (kind for _, _, found in built_from(cfg) for kind in found)
     modules = (getattr(kind, '__module__', '') for kind in kinds)
     return any(name.partition('.')[0] not in LIBRARIES for name in modules)
 
 
 def built_from(cfg: Any) -> Iterator[tuple[dict, str, list]]:
-    """All that a config names to be built: the node, the name, and the classes or
+    """All objects that a config builds: the node, the name, and the classes or
     functions of that name."""
     known, nodes = registered(), [cfg]
-    for node in nodes:  # it grows
+    for node in nodes:  # the loop appends to them
         if isinstance(node, (list, tuple)):
             nodes.extend(node)
         elif isinstance(node, dict):
@@ -122,7 +122,7 @@ def built_from(cfg: Any) -> Iterator[tuple[dict, str, list]]:
 
 
 def registered(kind: Optional[str] = None) -> dict[str, list]:
-    """What is in the registries that were imported, or in those of a kind, by name."""
+    """Entries of all imported registries, or of those of a kind, by name."""
     found = defaultdict(list)
     for root in (x for x in REGISTRIES if kind in (None, x.name)):
         for child in (root, *root.children.values()):

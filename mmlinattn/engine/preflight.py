@@ -1,8 +1,8 @@
 """Builds all parts of a run before it begins, so that bad input ends it early.
 
 MMEngine's runner makes folders and files first, and finds a misspelled argument or a
-damaged annotation file when the part is built that has it, perhaps after an epoch.
-The rule here: what can't but fail is refused, and what may be meant is said in a line.
+damaged annotation file when it builds that part, perhaps after an epoch. Here, an
+input that is sure to fail is an error, and one that looks wrong a warning.
 """
 
 import copy
@@ -37,13 +37,13 @@ from mmlinattn.engine.random_state import get_random_state, set_random_state
 from mmlinattn.utils.config_keys import did_you_mean
 from mmlinattn.weights import read_checkpoint
 
-# The keys that a runner takes all of or none of.
+# Keys that a runner takes together or not at all.
 GROUPS = dict(
     train=('train_dataloader', 'train_cfg', 'optim_wrapper'),
     val=('val_dataloader', 'val_cfg', 'val_evaluator'),
     test=('test_dataloader', 'test_cfg', 'test_evaluator'),
 )
-# What these constructors of optimizers read of paramwise_cfg; they ignore the rest.
+# Keys of paramwise_cfg that these constructors of optimizers read.
 CONSTRUCTORS = (None, 'mmlinattn.LayerDecayOptimWrapperConstructor')
 PARAMWISE = {
     *('custom_keys', 'bypass_duplicate', 'bias_lr_mult', 'dcn_offset_lr_mult'),
@@ -74,14 +74,14 @@ def check_run(
 ) -> Optional[nn.Module]:
     """Builds all parts of a run, and reads the first sample of each of its datasets.
 
-    Nothing is written, and random numbers go on as if nothing had been built. What may
-    be wrong, but need not be, is said in lines.
+    It writes nothing, and restores the state of the random generators. It warns about
+    what looks wrong.
 
     Args:
         cfg (Config): The config of the run.
         path (str): Its path.
         task (str): 'train' or 'test'.
-        warn (Callable): Takes lines on what may be wrong.
+        warn (Callable): Takes the warnings.
 
     Returns:
         nn.Module: The model of the run, on the CPU, or None if only the run itself can
@@ -100,7 +100,7 @@ def check_run(
             flight.check()
     except Refusal as error:
         raise ValueError(f'config={path!r}, {error}') from error.__cause__
-    except Exception as error:  # of a check, not of a part
+    except Exception as error:  # from a check, not from a part
         flight.warn(f'the check ended early: {reason(error)}')
     finally:
         model = flight.model
@@ -112,11 +112,11 @@ def check_run(
 
 
 class Refusal(ValueError):
-    """What is sure to fail."""
+    """The error of a run that is sure to fail."""
 
 
 class Preflight(Runner):
-    """A runner of which only the methods are used that build parts."""
+    """A runner that only builds its parts."""
 
     def __init__(self, cfg: Config, task: str, warn: Callable) -> None:
         self.cfg, self.task, self.warn = cfg, task, warn
@@ -131,7 +131,7 @@ class Preflight(Runner):
         self.known = self.standard or kind == 'FlexibleRunner'
 
     def check(self) -> None:
-        """Runs all checks; raises a Refusal for a run that can't but fail."""
+        """Runs all checks; raises a Refusal for a run that is sure to fail."""
         cfg, trains = self.cfg, self.task == 'train'
         wanted = ['model', *GROUPS[self.task]]
         for group in GROUPS.values():
@@ -162,8 +162,8 @@ class Preflight(Runner):
     def build(
         self, name: str, build: Callable, cfg: Any, own: Optional[bool] = None
     ) -> Any:
-        """Builds a part from a copy of its config; None if that is in doubt, as it is
-        with code of the user's own."""
+        """Builds a part from a copy of its config; None if it fails but the run may
+        not, as with a user's own code."""
         try:
             return build(copy.deepcopy(cfg))
         except Exception as error:
@@ -175,8 +175,8 @@ class Preflight(Runner):
             return None
 
     def check_data(self, name: str) -> None:
-        """Builds a data loader, what evaluates its data, and the loop over both; reads
-        the first sample, and compares its labels with the model."""
+        """Builds a data loader, its evaluator, and the loop over both; reads the first
+        sample, and compares its labels with the model."""
         section, data = f'{name}_dataloader', f'{name}_dataloader.dataset'
         cfg, loop = self.cfg[section], self.cfg.get(f'{name}_cfg')
         loader = self.build(f'{section}{annotations(cfg)}', build_loader, cfg)
@@ -202,7 +202,7 @@ class Preflight(Runner):
             setattr(self, f'_{name}_loop', self.build(f'{name}_cfg', build, loop))
 
     def build_hook(self, cfg: Any) -> Hook:
-        """Builds a hook as a runner does, and looks at where checkpoints go."""
+        """Builds a hook as a runner does, and checks the names of checkpoints."""
         self._hooks: list[Hook] = []
         self.register_hook(cfg)
         (hook,) = self._hooks
@@ -211,8 +211,8 @@ class Preflight(Runner):
         names = {hook.filename_tmpl.format(step) for step in (1, 2)}
         if len(names) == 1 and hook.max_keep_ckpts > 0:
             raise ValueError(
-                f'filename_tmpl={hook.filename_tmpl!r} gives all checkpoints one name, '
-                'and an outdated one is removed; add {}'
+                f'filename_tmpl={hook.filename_tmpl!r} names every checkpoint alike: '
+                'removing an old one would delete the new one; put {} in it'
             )
         metrics = getattr(self._val_evaluator, 'metrics', ())
         begins = tuple(f'{x.prefix}/' if x.prefix else '' for x in metrics)
@@ -236,6 +236,6 @@ class Preflight(Runner):
 
 
 def read_source(cfg: dict) -> None:
-    """Reads the file that a part starts from; an address is left to the run."""
+    """Reads the file that a part starts from; the run itself reads an address."""
     if '://' not in cfg['checkpoint']:
         read_checkpoint(cfg['checkpoint'], 'checkpoint')

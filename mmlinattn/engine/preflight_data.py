@@ -10,20 +10,20 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from mmlinattn.engine.part_errors import NO_SAMPLES
 
-# where the three libraries have the head that knows the number of classes
+# paths of the head with the number of classes in models of the three libraries
 HEADS = ('head', 'bbox_head', 'roi_head.bbox_head', 'decode_head')
 
 
 def annotations(loader: Any) -> str:
     """The dataset of a loader's config for an error: its annotation file, if any."""
-    while isinstance(loader, dict) and 'dataset' in loader:  # it may be wrapped
+    while isinstance(loader, dict) and 'dataset' in loader:  # unwraps datasets
         loader = loader['dataset']
     path = loader.get('ann_file') if isinstance(loader, dict) else None
     return f', ann_file={path!r}' if path else ''
 
 
 def build_loader(cfg: Any) -> DataLoader:
-    """Builds a data loader as a runner does; it then works without other processes."""
+    """Builds a data loader as a runner does, but without worker processes."""
     if cfg.get('dataset') is None:
         raise KeyError('dataset')
     try:
@@ -40,7 +40,7 @@ def build_loader(cfg: Any) -> DataLoader:
 
 
 def first_sample(loader: DataLoader) -> Any:
-    """The sample that a loader reads first, or None if only it can read it."""
+    """The sample that a loader reads first, or None if only the loader can read it."""
     if isinstance(loader.dataset, IterableDataset):
         return None
     if loader.batch_sampler is None:
@@ -51,8 +51,8 @@ def first_sample(loader: DataLoader) -> Any:
 def problems(
     dataset: Any, sample: Any, model: nn.Module, trains: bool
 ) -> Iterator[tuple[str, bool]]:
-    """What a model can't learn from a dataset and a sample of it: a text, and whether
-    the run fails or comes to nothing by it."""
+    """Conflicts of a dataset and a sample of it with a model: a text, and True if the
+    run fails or learns nothing."""
     meta = getattr(dataset, 'metainfo', {})
     names, found = meta.get('classes'), getattr(dataset, 'cat_ids', None)
     if names and found is not None and len(found) != len(names):
@@ -61,7 +61,7 @@ def problems(
         )
         yield f'{text}: name theirs in metainfo=dict(classes=...)', not found
     head = find_head(model)
-    # a head of one class may be of objects of any class
+    # a head of one class may detect objects of any class
     if head is None or head.num_classes == 1:
         return
     outputs, loss = head.num_classes, getattr(head, 'loss_decode', None)
@@ -74,7 +74,7 @@ def problems(
     if labels and max(labels) >= outputs:
         # Dice losses take any label
         fails = loss is None or 'CrossEntropyLoss' in repr(loss)
-        text = f'its labels go up to {max(labels)}, {has}: labels 0 to {outputs - 1}'
+        text = f'its labels go up to {max(labels)}, {has}, labels 0 to {outputs - 1}'
         yield text, trains and fails
 
 
@@ -95,7 +95,7 @@ def labels_of(dataset: Any, sample: Any) -> set[int]:
 
 
 def find_head(model: nn.Module) -> Any:
-    """The head of a model of one of the libraries that knows the number of classes."""
+    """The head of a libraries' model that has the number of classes."""
     for path in HEADS:
         head: Any = model
         for name in path.split('.'):

@@ -8,12 +8,12 @@ import torch
 
 
 def get_random_state() -> dict[str, Any]:
-    """The state of this process's generators: of Python, NumPy and torch.
+    """The state of this process's generators in Python, NumPy and torch.
 
     It consists of plain data and tensors, which can be read without running code.
     """
     version, numbers, gauss = random.getstate()
-    # mm's transforms draw from it
+    # mm's transforms draw from this generator
     name, keys, *rest = np.random.get_state()  # noqa: NPY002
     state: dict[str, Any] = dict(
         python=[version, list(numbers), gauss],
@@ -26,7 +26,7 @@ def get_random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """Sets this process's generators to what :func:`get_random_state` returned."""
+    """Sets this process's generators to a state of :func:`get_random_state`."""
     version, numbers, gauss = state['python']
     random.setstate((version, tuple(numbers), gauss))
     name, keys, *rest = state['numpy']

@@ -19,16 +19,16 @@ from mmlinattn.weights import read_file
 
 from .part_errors import has_own_code, is_sure, quiet, reason
 
-# how MMEngine's CheckpointHook names the checkpoints of a training by default
+# MMEngine's default names of the checkpoints of a training
 NUMBER = r'\d+'
 NUMBERED = r'(?:epoch|iter)_\d+\.pth'
 
 
 def checkpoint_fault(path):
-    """The reason why a checkpoint can't be read, or None if it is whole.
+    """The reason why a checkpoint can't be read, or None if it can.
 
-    The function compares each byte of the file with the file's checksums, which files
-    of PyTorch before 1.6 lack. It unpickles nothing, so no code of the file runs.
+    The function compares the file with its own checksums, which files of PyTorch before
+    1.6 lack. It unpickles nothing, so no code of the file runs.
 
     Args:
         path (str | Path): Path of a file that ``torch.save`` wrote, or of a folder of
@@ -47,13 +47,13 @@ def checkpoint_fault(path):
             if broken:
                 return f'its entry {broken} is damaged'
             if not any(name.endswith('/data.pkl') for name in archive.namelist()):
-                return 'it is no checkpoint of PyTorch'
+                return 'it is not a PyTorch checkpoint'
     except zipfile.BadZipFile:
         with path.open('rb') as file:
             start = file.read(2)
         if start == b'PK':
             return 'the file is truncated'
-        return None if start[:1] == b'\x80' else 'it is no checkpoint of PyTorch'
+        return None if start[:1] == b'\x80' else 'it is not a PyTorch checkpoint'
     except (EOFError, OSError, NotImplementedError, zlib.error) as error:
         return f'it can not be read: {error}'
     return None
@@ -63,7 +63,7 @@ class _Found(NamedTuple):
     """A checkpoint of a folder.
 
     Attributes:
-        path: Where it is.
+        path: Its path.
         step: Its iterations, -1 if unknown, and the number in its name.
         runs: Ids of the starts of its training, as AtomicCheckpointHook saves them.
     """
@@ -73,7 +73,7 @@ class _Found(NamedTuple):
     runs: tuple = ()
 
     def is_kin(self, last: '_Found') -> bool:
-        """Whether the training of another checkpoint wrote this one, too."""
+        """True if the training of another checkpoint wrote this one, too."""
         if self.step <= last.step:
             return self.runs == last.runs[: len(self.runs)]
         return bool(last.runs) and self.runs[: len(last.runs)] == last.runs
@@ -87,25 +87,24 @@ def find_checkpoint(
     """Finds the newest whole checkpoint of a training.
 
     MMEngine trusts the file ``last_checkpoint``, which may be lost, or name a file that
-    moved or was cut off. Here it only tells which training is meant. The runs and the
-    iterations in the checkpoints themselves decide which one is the last of it; times
-    of files do not.
+    moved or was cut off. Here it only selects the training. The runs and the iterations
+    in the checkpoints themselves decide which one is the last; times of files do not.
 
     Args:
         work_dir (str | Path): Folder of the training.
-        out_dir (str, optional): The checkpoint hook's; checkpoints are in the folder
-            of ``work_dir``'s name in it. Default: they are in ``work_dir``.
-        filename_tmpl (str, optional): The checkpoint hook's. Checkpoints with
-            MMEngine's names are found in any case.
+        out_dir (str, optional): Option of the checkpoint hook; checkpoints are in its
+        folder with ``work_dir``'s name. Default: they are in ``work_dir``.
+        filename_tmpl (str, optional): Option of the checkpoint hook. Checkpoints with
+        MMEngine's names are always found.
 
     Returns:
         tuple[str | None, list[str]]: Path of the checkpoint, or None if there is
-        no checkpoint at all; and what was skipped, with the reasons.
+        no checkpoint at all; and skipped checkpoints with the reasons.
 
     Raises:
         ValueError: If there are checkpoints, or ``last_checkpoint`` names one, but
-            none of them is whole; or if they are of several trainings, and nothing
-            says which one is meant.
+        none of them is whole; or if they come from several trainings and nothing
+        selects one.
     """
     work_dir = Path(os.path.abspath(work_dir))
     home = Path(os.path.abspath(out_dir), work_dir.name) if out_dir else work_dir
@@ -130,7 +129,7 @@ def find_checkpoint(
     kin = [x for x in found if x.is_kin(last)]
     for other in found:
         if other.step > last.step and other not in kin:
-            skipped.append(f'{other.path}: it is of another training than {last.path}')
+            skipped.append(f'{other.path}: not from the training of {last.path}')
     for chosen in sorted(kin, key=lambda x: x.step, reverse=True):
         fault = checkpoint_fault(chosen.path)
         if fault is None:
@@ -140,22 +139,22 @@ def find_checkpoint(
     skipped += [f'{path}: {fault}' for path, fault in torn.items()]
     if skipped:
         raise ValueError(
-            f'work_dir={str(work_dir)!r} has no whole checkpoint to go on from: '
+            f'work_dir={str(work_dir)!r} has no whole checkpoint to resume from: '
             f'{"; ".join(skipped)}. Name one elsewhere with --resume CHECKPOINT, or '
-            'train anew in another --work-dir'
+            'start again in another --work-dir'
         )
     return None, skipped
 
 
 def _named_checkpoint(work_dir: Path, home: Path) -> tuple[Optional[Path], list[str]]:
-    """The checkpoint that ``last_checkpoint`` names; and what is wrong with it."""
+    """The checkpoint that ``last_checkpoint`` names, and its faults."""
     pointer = work_dir / 'last_checkpoint'
     if not pointer.is_file():
         return None, []
     name = pointer.read_text(errors='replace').strip()
     if not name:
         return None, [f'{pointer}: the file is empty']
-    # a folder that was copied has its own, though the first one may be there too
+    # a copied folder has its own, though the original may still exist
     for path in (home / Path(name).name, Path(os.path.abspath(name))):
         if path.exists():
             return path, []
@@ -168,14 +167,14 @@ def _number(path: Path) -> int:
 
 
 def _read(path: Path) -> _Found:
-    """What a checkpoint says of its training; its tensors stay on the disk."""
+    """A checkpoint's step and runs; its tensors stay on the disk."""
     content: Mapping = {}
     if path.is_file():  # DeepSpeed's are folders
         try:
             content = read_file(path, mmap=True)
         except ValueError:
             fault = checkpoint_fault(path)
-            if fault:  # else it holds more than plain data
+            if fault:  # otherwise it holds more than plain data
                 raise ValueError(fault) from None
     meta = content.get('meta')
     step = meta.get('iter') if isinstance(meta, Mapping) else None
@@ -184,10 +183,10 @@ def _read(path: Path) -> _Found:
 
 
 def _last(found: list[_Found], named: Optional[Path]) -> Optional[_Found]:
-    """The last checkpoint that is known to be of the training that is meant."""
+    """The last checkpoint that is known to be from the selected training."""
     if not found:
         return None
-    # the one before, if what is named can't be read
+    # the one before, if the named one can't be read
     for test in (lambda x: x.path == named, lambda x: x.step[1] <= _number(named)):
         known = [x for x in found if named and test(x)]
         if known:
@@ -197,26 +196,26 @@ def _last(found: list[_Found], named: Optional[Path]) -> Optional[_Found]:
     if others:
         raise ValueError(
             f'{last.path} and {others[0].path} are of different trainings, and no file '
-            'last_checkpoint says which one is meant: name it with --resume CHECKPOINT'
+            'last_checkpoint names one of them: name it with --resume CHECKPOINT'
         )
     return last
 
 
 def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
-    """Raises an error for a checkpoint that its training can't go on from.
+    """Raises an error for a checkpoint that a training can't resume from.
 
     Args:
-        checkpoint (dict): What the file holds.
+        checkpoint (dict): The content of the file.
         model (nn.Module): The model of the run.
         cfg (Config): The config of the run.
 
     Raises:
-        ValueError: If there is no state of a training, its optimizer is another one,
-            or the training is shorter than that.
+        ValueError: If there is no training state, its optimizer is another one, or the
+        run is already over at its iteration.
     """
     if 'optimizer' not in checkpoint:
         raise ValueError(
-            'it has no state of a training: start from its weights with '
+            'it has no training state: start from its weights with '
             f'--cfg-options load_from={cfg.load_from}'
         )
     meta = checkpoint.get('meta')
@@ -236,14 +235,14 @@ def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
     try:
         with quiet(), scope:
             try_step(model, cfg.optim_wrapper, checkpoint['optimizer'])
-    except Exception as error:  # what a file holds can be anything
-        text = f'its optimizer is not that of the config: {reason(error)}'
+    except Exception as error:  # a file can hold anything
+        text = f'its optimizer differs from the one in the config: {reason(error)}'
         if is_sure(text, has_own_code(cfg.optim_wrapper)):
             raise ValueError(text) from error
 
 
 def try_step(model: nn.Module, cfg: dict, state: dict) -> None:
-    """Goes on from an optimizer's state for a step; the model changes."""
+    """Takes a step from an optimizer's state; the model changes."""
     optim_wrapper: Any = build_optim_wrapper(model, copy.deepcopy(cfg))
     optim_wrapper.load_state_dict(copy.copy(state))
     for parameter in model.parameters():

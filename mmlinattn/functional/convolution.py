@@ -44,7 +44,7 @@ def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
     if not is_exported():
         maps = x.flatten(0, 1).unsqueeze(0)
         return depthwise_conv2d(maps, filters.flatten(0, 1).unsqueeze(1)).view_as(x)
-    # in a file, the number of images is not known, nor that of filters
+    # an exported file knows neither the number of images nor that of filters
     height, width = x.shape[-2:]
     rows = [row.unbind(-1) for row in filters.unbind(-2)]
     x = pad(x, [len(rows) // 2] * 4)

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from .precision import at_least_float32, autocast_disabled
 
-# of the official code: it gives a token without positive channels a direction, and is
-# added to the normalizer, which is 0 for a head without any
+# from the official code: gives a direction to a token without positive channels, and
+# keeps the normalizer of a head without any above 0
 _EPS = 1e-6
 
 
@@ -30,9 +30,9 @@ def focus(
     Args:
         x (Tensor): (..., d), float32 or more.
         factor (float): p.
-        scale (Tensor, optional): Positive, broadcast to x: what ReLU(x) is divided
-            by, as in the official code.
-        axes (tuple[int]): Axes of x that a vector has.
+        scale (Tensor, optional): Positive, broadcast to x: the divisor of ReLU(x),
+            as in the official code.
+        axes (tuple[int]): Axes of x that make up a vector.
 
     Returns:
         Tensor: As x, nonnegative.

@@ -1,4 +1,4 @@
-"""InLine attention: linear attention that subtracts what softmax would divide by.
+"""InLine attention: linear attention normalized by a subtraction, not a division.
 
 Legend: B batch, h heads, N tokens, d head dim.
 """

@@ -12,7 +12,7 @@ from torch import Tensor
 def unflatten(x: Tensor, dim: int, sizes: Sequence[Any]) -> Tensor:
     """A view with one axis split into several, as :meth:`torch.Tensor.unflatten`.
 
-    The export of that method to ONNX takes the sizes of what follows for constants.
+    The export of that method to ONNX makes constants of the sizes that follow.
 
     Args:
         x (Tensor): Any tensor.

@@ -48,7 +48,7 @@ def feat_scale(x: Tensor, dc_scale: Tensor, hc_scale: Tensor) -> Tensor:
 
     Args:
         x (Tensor): (B, N, C).
-        dc_scale (Tensor): s, (C, ); 0 leaves the band as it is.
+        dc_scale (Tensor): s, (C, ); 0 keeps the band.
         hc_scale (Tensor): t, (C, ), likewise.
 
     Returns:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .precision import at_least_float32, autocast_disabled
 
-# of the official code: a query without a channel of a key's sign has the normalizer 0
+# from the official code: a query that shares no sign with a key has the normalizer 0
 _EPS = 1e-6
 
 
@@ -30,7 +30,7 @@ def polarity_aware_attention(
         q, k, v (Tensor): (B, h, N, d) each, d even. Half precision is computed in
             float32, with or without autocast.
         power (Tensor): p, at least 1, (h, 1, d).
-        scale (Tensor, optional): Positive, (h, 1, d): what q and k are divided by,
+        scale (Tensor, optional): Positive, (h, 1, d): the divisor of q and k,
             as in the official code.
 
     Returns:

@@ -13,7 +13,7 @@ from .tracing import is_exported
 
 
 def adaptive_avg_pool2d(x: Tensor, size: Union[int, tuple[int, int]]) -> Tensor:
-    """Averages over a grid of cells, as PyTorch's function of this name.
+    """Averages over a grid of cells, like PyTorch's function of this name.
 
     ONNX has no such operator for maps of any size. There it is a product with two
     matrices.

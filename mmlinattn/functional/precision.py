@@ -24,12 +24,12 @@ def at_least_float32(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def is_half(x: Tensor) -> bool:
-    """Whether a tensor is in float16 or bfloat16."""
+    """True for a tensor in float16 or bfloat16."""
     return x.dtype in (torch.float16, torch.bfloat16)
 
 
 def is_autocast_to_float16(x: Tensor) -> bool:
-    """Whether matrix products on the device of ``x`` are autocast to float16."""
+    """True if matrix products on the device of ``x`` are autocast to float16."""
     return _autocast_dtype(x.device.type) == torch.float16
 
 
@@ -54,15 +54,15 @@ class Float32Convolutions(TorchFunctionMode):
     """Context in which no convolution on a CPU is autocast: its half-precision
     operands become float32, and so does its result.
 
-    oneDNN's bfloat16 convolutions write beside their memory or abort on CPUs with AMX
+    oneDNN's bfloat16 convolutions write outside their memory or abort on CPUs with AMX
     (torch 2.1, small maps), and have wrong results where channels are few and strides
-    long (torch 2.12, pytorch/pytorch issue 169688). Matrix products are not concerned.
-    Checkpoints that compute the forward pass again need :meth:`checkpoint_options`.
+    long (torch 2.12, pytorch/pytorch issue 169688). Matrix products are not affected.
+    Checkpoints that repeat the forward pass need :meth:`checkpoint_options`.
 
     Args:
-        round_to (torch.dtype, optional): Half precision to which the operands and the
-            result of what would be autocast are rounded, as a GPU does, which sums in
-            float32. It is for measurements of precision.
+        round_to (torch.dtype, optional): Half precision to round the operands and the
+        result to, where autocast would act: a GPU rounds both and sums in float32.
+        It is for measurements of precision.
     """
 
     def __init__(self, round_to: Optional[torch.dtype] = None) -> None:
@@ -79,8 +79,8 @@ class Float32Convolutions(TorchFunctionMode):
 
     @staticmethod
     def checkpoint_options() -> dict[str, Any]:
-        """Options of a checkpoint, with which its second pass is in the context in
-        which the first one is. No context of a forward pass reaches a backward pass.
+        """Options that give a checkpoint's second pass the context of its first. A
+        backward pass does not inherit the context of the forward pass.
         """
         if not _active:
             return {}
@@ -116,7 +116,7 @@ _CONVOLUTIONS = {
 
 @constant_when_compiled
 def _permitted(device_type: str) -> Optional[str]:
-    # from torch 2.9 on, when the common setting and those of libraries may differ
+    # from torch 2.9 on, the common setting and those of libraries may differ
     if hasattr(torch.backends, 'fp32_precision'):
         backends: Any = torch.backends
         library = backends.mkldnn if device_type == 'cpu' else backends.cuda
@@ -129,7 +129,7 @@ def _permitted(device_type: str) -> Optional[str]:
 
 
 def rounded_to(x: Tensor) -> Optional[str]:
-    """What matrix products round ``x`` to, 'tf32' or 'bf16', or None.
+    """The precision that matrix products round ``x`` to: 'tf32', 'bf16' or None.
 
     ``torch.set_float32_matmul_precision`` and its kin permit it for float32. 11 or 8 of
     24 bits are too few where exponents and inverses depend on the result.
@@ -138,29 +138,29 @@ def rounded_to(x: Tensor) -> Optional[str]:
 
 
 def full_product(x: Tensor, y: Tensor) -> Tensor:
-    """x @ y with all digits of float32, whatever products may be rounded to.
+    """x @ y with all digits of float32, even where products are rounded.
 
-    Where that is TF32, a factor is the sum of its first 11 bits and the rest; the
-    product of the rests, 2^-22 of the whole, is left out.
+    For TF32, each factor is split into its first 11 bits and the rest; the product of
+    the rests, 2^-22 of the whole, is left out.
 
     Args:
         x (Tensor): (..., m, n).
         y (Tensor): (..., n, k).
 
     Returns:
-        Tensor: (..., m, k). There is no gradient through what is split.
+        Tensor: (..., m, k). Split factors get no gradient.
     """
     rounded = rounded_to(x)
     if rounded is None:
         return x @ y
-    if rounded == 'bf16':  # of CPUs, which are fast at float64
+    if rounded == 'bf16':  # only on CPUs, which are fast at float64
         return (x.double() @ y.double()).to(x.dtype)
     (x, x_rest), (y, y_rest) = _split(x), _split(y)
     return x @ y + (x @ y_rest + x_rest @ y)
 
 
 def add_product(z: Tensor, x: Tensor, y: Tensor, beta: float, alpha: float) -> Tensor:
-    """beta z + alpha x @ y as :func:`full_product`, (n, m, k)."""
+    """beta z + alpha x @ y by :func:`full_product`, (n, m, k)."""
     if rounded_to(x):
         return beta * z + alpha * full_product(x, y)
     return torch.baddbmm(z, x, y, beta=beta, alpha=alpha)

@@ -21,8 +21,8 @@ def rank_augmented_attention(
     With the features :math:`\phi = ELU + 1` of queries and keys, key j has the weight
     :math:`N \sigma_j(\bar Q K_j^T / \sqrt d)`, :math:`\bar Q` being the mean of all
     queries, so that weights are 1 on average (*Breaking the Low-Rank Dilemma of Linear
-    Attention*, arXiv 2411.07635). Positions are rotary, for each head alike, and not in
-    the normalizer. The paper's modulation of the output is the module's gate.
+    Attention*, arXiv 2411.07635). Positions are rotary, the same in each head, and not
+    in the normalizer. The paper's modulation of the output is the module's gate.
 
     Args:
         q, k, v (Tensor): (B, h, N, d) each, d even. Half precision is computed in

@@ -14,7 +14,7 @@ from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
 from .tracing import is_exported
 
-# of the official codes: it is added to the normalizer
+# added to the normalizer, as in the official code
 _EPS = 1e-6
 
 
@@ -23,8 +23,8 @@ def rotate(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
 
     The first K pairs turn by row :math:`\cdot\,\omega_j`, the next K by column
     :math:`\cdot\,\omega_j`, with :math:`\omega_j = 10000^{-j / steps}`; a pair that is
-    left over does not turn (*RoFormer*, arXiv 2104.09864, as *MLLA*, arXiv 2405.16605,
-    and *RALA*, arXiv 2411.07635, have it on maps). Products of turned queries and keys
+    left over does not turn (*RoFormer*, arXiv 2104.09864; on maps in *MLLA*, arXiv
+    2405.16605, and *RALA*, arXiv 2411.07635). Products of turned queries and keys
     depend on distances only.
 
     Args:
@@ -72,7 +72,7 @@ def rotary_linear_attention(
     Args:
         q, k (Tensor): Features, (B, h, N, d), nonnegative, float32 or more.
         v (Tensor): (B, h, N, d), the same dtype.
-        turned_q, turned_k (Tensor): R of both, of :func:`rotate`.
+        turned_q, turned_k (Tensor): R of both, from :func:`rotate`.
 
     Returns:
         Tensor: (B, h, N, d).

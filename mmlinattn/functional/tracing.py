@@ -1,8 +1,8 @@
-"""Detects tracing, compiling and exporting, and does what they need.
+"""Detects tracing, compiling and exporting, and adapts operations to them.
 
 An exporter records one run of a model, in a file that serves for maps of other sizes.
-A size is a symbol there: an integer whose value is not known, of a type of the
-exporter's own. A branch on it would stay as the one run took it.
+A size is a symbol there: an integer of unknown value, of a type of the exporter's own.
+A branch on it would be recorded as that one run took it.
 """
 
 from types import SimpleNamespace
@@ -14,30 +14,30 @@ from torch.autograd import Function
 
 
 def is_traced() -> bool:
-    """Whether a tracer, a compiler or an exporter is recording what runs.
+    """True while a tracer, a compiler or an exporter records the run.
 
-    Code that reads values, or branches on them, does not belong in a recording.
+    A recording must not read values or branch on them.
     """
     if torch.jit.is_tracing():
         return True
-    # torch 2.1 has it under the compiler's own name
+    # torch 2.1 has this function in the compiler's own module
     has_it = hasattr(torch.compiler, 'is_compiling')
     return (torch.compiler if has_it else torch._dynamo).is_compiling()
 
 
 def constant_when_compiled(function: Callable) -> Callable:
-    """What ``torch.compiler.assume_constant_result`` makes of a function, without
-    the seconds that importing the compiler takes."""
+    """Equivalent of ``torch.compiler.assume_constant_result``, without the seconds
+    that importing the compiler takes."""
     vars(function)['_dynamo_marked_constant'] = True
     return function
 
 
 def is_exported() -> bool:
-    """Whether what runs is recorded for maps of other sizes too.
+    """True while the run is recorded for maps of other sizes too.
 
-    That is so in a TorchScript trace, in an export to ONNX and in ``torch.export``,
-    but not in ``torch.compile``, which checks sizes and compiles again. Code that
-    branches on sizes does not belong in there.
+    This holds in a TorchScript trace, in an export to ONNX and in ``torch.export``,
+    but not in ``torch.compile``, which checks sizes and compiles again. Such a
+    recording must not branch on sizes.
     """
     if torch.jit.is_tracing():
         return True
@@ -46,8 +46,8 @@ def is_exported() -> bool:
 
 
 def apply(function: type[Function], *args: Any) -> Any:
-    """Calls an autograd function; where a model is exported, its forward pass only,
-    as what is written in Python can't be in a file.
+    """Calls an autograd function; in an export, its forward pass only, because a file
+    can't hold Python code.
 
     Args:
         function (type): A subclass of :class:`torch.autograd.Function`.

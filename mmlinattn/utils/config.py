@@ -23,8 +23,8 @@ SCOPE = 'mmlinattn'
 def register_config_scopes() -> None:
     """Makes ``_base_ = 'mmlinattn::...'`` and ``'mmseg::...'`` resolve.
 
-    MMEngine looks up a scope's package in a table. That table lacks us, and knows
-    mmseg as a module of the distribution mmsegmentation only.
+    MMEngine looks up a scope's package in a table. That table lacks mmlinattn, and
+    finds mmseg in the distribution mmsegmentation only.
     """
     MODULE2PACKAGE.setdefault(SCOPE, SCOPE)
     try:
@@ -34,7 +34,7 @@ def register_config_scopes() -> None:
 
     package = osp.dirname(osp.abspath(mmlinattn.__file__))
     installed = get_installed_path(SCOPE)
-    # MMEngine asks it for the place of an editable install
+    # MMEngine asks pkg_resources where an editable install is
     asked = sys.modules.get('pkg_resources')
     if asked and osp.realpath(installed) != osp.realpath(package):
         asked.working_set.add(
@@ -55,7 +55,7 @@ def load_config(
     Args:
         path (str): Path of the config.
         cfg_options (dict, optional): Values to override, by dotted key.
-        warn (Callable): Takes lines on keys that nothing known reads.
+        warn (Callable): Takes warnings about keys that nothing reads.
 
     Returns:
         Config: The config.
@@ -88,12 +88,12 @@ def load_config(
 
 
 def _read(path: str) -> Config:
-    """MMEngine's reader. A config is a program: reading it can raise any error."""
+    """Reads by MMEngine. A config is a program: reading it can raise any error."""
     try:
         return Config.fromfile(path)
     except FileNotFoundError as error:
         raise FileNotFoundError(
-            f'config={path!r} inherits what is missing: {_reason(error)}'
+            f'config={path!r} inherits a missing config: {_reason(error)}'
         ) from error
     except RecursionError as error:
         raise ValueError(f'config={path!r} inherits itself') from error
@@ -108,7 +108,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def bases_read_once() -> Iterator[None]:
-    """Makes loading of many configs quick, as long as no file changes.
+    """Makes loading many configs quick while no file changes.
 
     MMEngine reads all bases of every config again, and for a base of another package
     all its metafiles. Inside this context it reads a file once.
@@ -139,8 +139,8 @@ def _drop_scope(node: Any) -> None:
     """Removes scopes of inherited nodes that MMEngine would stumble over.
 
     Our configs name our own classes in full; all others belong to the config's
-    default scope, where MMEngine would not look for them. Whatever is in
-    ``collate_fn`` MMEngine passes to the function.
+    default scope, where MMEngine would not look for them. MMEngine passes every entry
+    of ``collate_fn`` to the function.
     """
     if isinstance(node, dict):
         if node.get('_scope_') == SCOPE:
@@ -155,7 +155,7 @@ def _drop_scope(node: Any) -> None:
 
 
 def check_file(name: str, path: str) -> None:
-    """Raises a FileNotFoundError, which names the argument, for a path without a file;
+    """Raises a FileNotFoundError that names the argument, if a path has no file.
     MMEngine checks addresses."""
     if '://' not in path and not osp.isfile(osp.expanduser(path)):
         raise FileNotFoundError(f'{name}={path!r}: there is no such file')

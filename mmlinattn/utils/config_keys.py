@@ -1,4 +1,4 @@
-"""Names that are nearly known ones."""
+"""Finds misspelled names."""
 
 import difflib
 import inspect
@@ -16,32 +16,32 @@ _SIMILAR, _SHORT = 0.885, 7
 
 
 def did_you_mean(name: str, names: Iterable[str], similar: float = 0.6) -> str:
-    """The end of an error about an unknown name: the known one that it is like, if any.
+    """The end of an error about an unknown name: the most similar known one, if any.
 
     Args:
         name (str): The unknown name.
         names (Iterable[str]): The known ones.
-        similar (float): How alike they must be at least, from 0 to 1.
+        similar (float): Least similarity, from 0 to 1.
 
     Returns:
-        str: The words, or nothing.
+        str: The suggestion, or ''.
     """
     likely = difflib.get_close_matches(name, names, 1, similar)
     return f'; did you mean {likely[0]!r}?' if likely else ''
 
 
 def unknown_keys(keys: Iterable[str], more: Iterable[str] = ()) -> dict[str, str]:
-    """Top-level keys of a config that nothing known reads.
+    """Top-level keys of a config that neither MMEngine nor a tool reads.
 
-    Configs have variables of their own. A known name with something before or after
-    it is one, and so is a short one.
+    Configs also have variables. A key that is short, or that contains a known name, is
+    taken for a variable.
 
     Args:
         keys (Iterable[str]): The keys.
         more (Iterable[str]): Known names besides those of MMEngine.
 
     Returns:
-        dict[str, str]: By key, :func:`did_you_mean`.
+        dict[str, str]: The result of :func:`did_you_mean` by key.
     """
     from mmengine.runner import Runner  # it imports torch, which few tools need
 

@@ -25,13 +25,13 @@ _LAUNCHED = ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')
 class AnyDeviceDistributedDataParallel(MMDistributedDataParallel):
     """MMEngine's wrapper, which also wraps a model on a CPU.
 
-    On a CPU, ``device_ids`` have no meaning. SyncBN, which only GPUs have, becomes
-    BatchNorm over a process's own share of the batch; MMEngine does the same if there
-    is one process. On a GPU, the wrapper is MMEngine's.
+    On a CPU, ``device_ids`` are ignored. SyncBN needs GPUs, so it becomes BatchNorm
+    over a process's own share of the batch; MMEngine does the same for a single
+    process. On a GPU, the wrapper is MMEngine's.
 
     Args:
         module (nn.Module): The model.
-        device_ids (list[int], optional): Where it is; unused on a CPU.
+        device_ids (list[int], optional): Its devices; unused on a CPU.
         **kwargs: Arguments of MMEngine's wrapper.
     """
 
@@ -45,10 +45,10 @@ class AnyDeviceDistributedDataParallel(MMDistributedDataParallel):
 
 @MODEL_WRAPPERS.register_module()
 class AnyDeviceFullyShardedDataParallel(MMFullyShardedDataParallel):
-    """MMEngine's wrapper of FSDP, which also wraps a model where no GPU is.
+    """MMEngine's wrapper of FSDP, which also wraps a model on a CPU.
 
-    There, SyncBN becomes BatchNorm, as in :class:`AnyDeviceDistributedDataParallel`,
-    and ``device_id`` has no meaning.
+    On a CPU, SyncBN becomes BatchNorm, as in :class:`AnyDeviceDistributedDataParallel`,
+    and ``device_id`` is ignored.
 
     Args:
         module (nn.Module): The model.
@@ -65,8 +65,8 @@ class AnyDeviceFullyShardedDataParallel(MMFullyShardedDataParallel):
     def set_state_dict_type(
         module: nn.Module, state_dict_type: StateDictType, *configs: Any
     ) -> StateDictSettings:
-        """As of torch. On a CPU, whole state dicts are copied: PyTorch would give out
-        memory that it frees afterwards, where they are to be moved to the CPU."""
+        """See torch. On a CPU, whole state dicts are copied: if they were offloaded,
+        PyTorch would return memory that it frees afterwards."""
         for config in filter(None, configs if get_device() == 'cpu' else ()):
             config.offload_to_cpu = False
         return MMFullyShardedDataParallel.set_state_dict_type(
@@ -74,9 +74,9 @@ class AnyDeviceFullyShardedDataParallel(MMFullyShardedDataParallel):
         )
 
 
-# What FSDP needs of gloo is there since torch 2.2.
+# FSDP works over gloo from torch 2.2 on.
 _GLOO_GATHERS = digit_version(torch.__version__) >= digit_version('2.2')
-# By MMEngine's strategy: its wrapper, and ours, which a CPU has too.
+# By MMEngine's strategy: its wrapper, and ours, which also runs on a CPU.
 _WRAPPERS = {
     'DDPStrategy': ('MMDistributedDataParallel', 'AnyDeviceDistributedDataParallel'),
     'FSDPStrategy': ('MMFullyShardedDataParallel', 'AnyDeviceFullyShardedDataParallel'),
@@ -86,7 +86,7 @@ _WRAPPERS = {
 def run_on_cpus(cfg: Config) -> None:
     """Lets the processes that torch's launcher started run without GPUs.
 
-    Without an accelerator, they join over gloo, which MMEngine then leaves as it is.
+    Without an accelerator, they join over gloo, which MMEngine then keeps.
     The model gets the wrapper :class:`AnyDeviceDistributedDataParallel`, or
     :class:`AnyDeviceFullyShardedDataParallel` with MMEngine's FlexibleRunner and
     FSDPStrategy, unless the config names another one. With an accelerator, the
@@ -130,7 +130,7 @@ def run_on_cpus(cfg: Config) -> None:
     theirs, ours = _WRAPPERS[strategy]
     wrapper = dict(holder.get(key) or {})
     if wrapper.get('type', theirs) == theirs:
-        if strategy == 'DDPStrategy':  # MMEngine's choices where a config makes none
+        if strategy == 'DDPStrategy':  # MMEngine's defaults
             unused = cfg.get('find_unused_parameters', False)
             wrapper = dict(
                 dict(broadcast_buffers=False, find_unused_parameters=unused), **wrapper

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Union
 from uuid import uuid4
 
-# in the first bytes of files that may be written again
+# in the first bytes of files that may be overwritten
 MARK = 'written by mmlinattn'
 # names of drafts, in the folder of the file
 DRAFTS = '.*.????????.part'
@@ -18,11 +18,11 @@ def whole_file(path: Union[str, Path]) -> Iterator[Path]:
     """Lets a file appear under its name only when it is whole and on the disk.
 
     The caller writes a draft in the same folder. At the end of the context, the draft
-    takes the file's name in one step. A process that is killed before leaves what was
-    there, and perhaps a draft. No two processes share a draft.
+    takes the file's name in one step. A process that is killed before leaves the old
+    file, and perhaps a draft. No two processes share a draft.
 
     Args:
-        path (str | Path): The file. Its folder is made if need be.
+        path (str | Path): The file. Its folder is made if missing.
 
     Yields:
         Path: The draft, to be written and closed in the context.

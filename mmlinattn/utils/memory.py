@@ -1,4 +1,4 @@
-"""What a process holds of the system's memory."""
+"""Memory that a process has freed but not returned."""
 
 import ctypes
 import os
@@ -7,8 +7,8 @@ import os
 def release_memory() -> None:
     """Returns freed memory to the system, which the C library would keep.
 
-    It takes less than 0.1 s. It needs glibc's ``malloc_trim``, and does nothing where
-    that is missing.
+    It takes less than 0.1 s. It needs glibc's ``malloc_trim``, and does nothing
+    without.
     """
     library = ctypes.CDLL(None) if os.name == 'posix' else None
     trim = getattr(library, 'malloc_trim', None)

@@ -1,14 +1,14 @@
 """Recognizes, converts and loads checkpoints, and accounts for every key.
 
-This room lies below the models. It works on files, state dicts and modules that it is
-given, and imports torch, MMEngine and the registry, never `mmlinattn.models`, because
-backbones import it. It asks a model for what it needs to know of it.
+This package lies below the models. It works on given files, state dicts and modules,
+and imports torch, MMEngine and the registry, never `mmlinattn.models`, because
+backbones import it.
 
-Rooms: `files` and `addresses` read and write, `unpickler` makes sure that reading runs
-no code; `families` says what official models are made of, in `rows`; `conversion` takes
-a state dict to ours and back; `start` finds what a plain model's weights can start
-another attention with; `options` compares what keys don't show; `pretrained` loads;
-`fitting` tells what of a checkpoint loads into a model.
+Modules: `files` and `addresses` read and write; `unpickler` reads without running code;
+`families` describe official models in `rows`; `conversion` takes a state dict to ours
+and back; `start` starts another attention from a plain model's weights; `options`
+compares options that keys don't show; `pretrained` loads; `fitting` compares a
+checkpoint with a model.
 """
 
 from .addresses import add_file_scheme, fetch, load_safely, read_checkpoint

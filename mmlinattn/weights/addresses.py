@@ -1,7 +1,7 @@
-"""Where weights are: a path, file://, http(s)://, timm://, or what MMEngine reads.
+"""Addresses of weights: a path, file://, http(s)://, timm://, or one of MMEngine's.
 
-An address without a file's name may have one behind `#/`, which no server sees:
-https://HOST/f/1234/?dl=1#/NAME.pth.
+An address without a file's name may have one behind `#/`, which is not sent to the
+server: https://HOST/f/1234/?dl=1#/NAME.pth.
 """
 
 import os
@@ -30,7 +30,7 @@ from .rows import inside
 FILE = 'file://'
 TIMM = 'timm://'
 WEB = ('http://', 'https://')
-NAMED = r'https?://\S+#/'  # a pattern, as MMEngine takes it
+NAMED = r'https?://\S+#/'  # a pattern for MMEngine
 # names of models, which MMEngine looks up in tables of addresses
 TABLES = {
     'torchvision://': get_torchvision_models,
@@ -39,9 +39,9 @@ TABLES = {
     'openmmlab://': get_external_models,
     'mmcls://': get_mmcls_models,
 }
-# of file systems that MMEngine reads; patterns
+# patterns of file systems that MMEngine reads
 REMOTE = (r'(\S+\:)?s3://', r'(\S+\:)?petrel://', 'pavi://')
-# how torchvision, timm and OpenMMLab end a name; digits alone may be a date
+# hashes at the end of names of torchvision, timm, OpenMMLab; digits may be a date
 NAME_WITH_HASH = re.compile(r'-(?=\d*[a-f])([0-9a-f]{8,})\.')
 
 
@@ -65,11 +65,11 @@ def read_checkpoint(
         map_location: Device for the tensors.
 
     Returns:
-        What the file holds, or timm's state dict.
+        The content of the file, or timm's state dict.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: See :func:`~.files.read_file`; or if there is no such model.
+        ValueError: See :func:`~.files.read_file`; also if the model is unknown.
         ConnectionError: If it cannot be downloaded.
         ImportError: If timm or safetensors is needed and missing.
     """
@@ -84,7 +84,7 @@ def read_checkpoint(
         elif path is None:
             try:
                 path = stack.enter_context(get_local_path(address))
-            except Exception as error:  # of any of MMEngine's file systems
+            except Exception as error:  # from any of MMEngine's file systems
                 raise ValueError(
                     f'{name}={address!r} cannot be read ({error}): give a path, '
                     f'{FILE}PATH, http(s)://ADDRESS or {TIMM}MODEL'
@@ -93,7 +93,7 @@ def read_checkpoint(
 
 
 def fetch(address: str, name: str) -> None:
-    """Download what :func:`read_checkpoint` would, if it is at a web address.
+    """Download the file of a web address for :func:`read_checkpoint`.
 
     Raises:
         ConnectionError: If the download fails.
@@ -103,7 +103,7 @@ def fetch(address: str, name: str) -> None:
 
 
 def no_way(address: str, name: str, reason: str) -> ConnectionError:
-    """The error for what can't be downloaded, with the ways out."""
+    """The error for a failed download, with the remedies."""
     scratch = ', or set pretrained=None to train from scratch'
     return ConnectionError(
         f'{name}={address!r} cannot be downloaded ({reason}): fetch it on another '
@@ -149,12 +149,12 @@ def read_timm(address: str, name: str) -> dict:
         raise ValueError(f'{name}={address!r}: timm has no weights of such a model')
     try:
         return timm.create_model(model, pretrained=True).state_dict()
-    except Exception as error:  # of any of the libraries that it downloads with
+    except Exception as error:  # from any of the libraries that timm downloads with
         raise no_way(address, name, str(error).split('\n')[0]) from error
 
 
 def read_by_name(address: str, name: str, trust: bool, map_location) -> dict:
-    """Weights that MMEngine knows by name; of mmcls a classifier's backbone."""
+    """Weights that MMEngine knows by name; from mmcls, a classifier's backbone."""
     scheme, separator, model = address.partition('://')
     known = TABLES[scheme + separator]()
     model = get_deprecated_model_names().get(model, model)
@@ -173,8 +173,8 @@ def load_from_file(address: str, map_location=None) -> dict:
 
 
 def add_file_scheme() -> None:
-    """Let MMEngine's load_from take file:// addresses, and web addresses that name
-    their file behind `#/`, where nobody else has."""
+    """Let MMEngine's load_from take file:// addresses, and web addresses with a file's
+    name behind `#/`, unless another library does."""
     for scheme in (FILE, NAMED):
         with suppress(KeyError):
             CheckpointLoader.register_scheme(scheme, load_from_file)
@@ -183,9 +183,9 @@ def add_file_scheme() -> None:
 def load_safely() -> None:
     """Let every checkpoint of this process go through :func:`read_checkpoint`.
 
-    This is for programs, not for libraries: it takes the place of MMEngine's own
-    loaders, so load_from, resume and 'Pretrained' of any module run no code that is
-    hidden in a file.
+    This is for programs, not for libraries: it replaces MMEngine's own loaders, so
+    load_from, resume and 'Pretrained' of any module run no code that is hidden in a
+    file.
     """
     schemes = ['', FILE, NAMED, TIMM, *WEB, *TABLES, *REMOTE]
     CheckpointLoader.register_scheme(schemes, load_from_file, force=True)

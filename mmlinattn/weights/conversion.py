@@ -1,4 +1,4 @@
-"""From the state dict of an official model to ours, and back."""
+"""Converts the state dict of an official model to ours, and back."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -11,20 +11,20 @@ from .rows import LINEAR, Keys, Row, StateDict, inside, nested
 
 PREFIX = 'backbone.'
 OURS = 'mmlinattn'
-# the official ones' and older timm's; newer timm's; mmpretrain's of plain models
+# official code and older timm; newer timm; mmpretrain's plain models
 HEADS = ('head', 'head.fc', 'head.layers.head')
 STATE_DICTS = ('state_dict', 'model')
 AVERAGES = ('state_dict_ema', 'model_ema')
 
 
 class Conversion(NamedTuple):
-    """Says for every key of one model what it is made of.
+    """The conversion of one model, with the sources of every key.
 
     Attributes:
-        layout: How the official backbone is laid out.
-        prefix: What precedes the names of the official backbone.
+        layout: Layout of the official backbone.
+        prefix: Prefix of the official backbone's names.
         head: Official name of a classifier's head, if there is one.
-        rows: Of all modules, with prefixes.
+        rows: Rows of all modules, with prefixes.
     """
 
     layout: Layout
@@ -45,7 +45,7 @@ class Conversion(NamedTuple):
         }
 
     def describe(self) -> dict:
-        """What :func:`convert_back` needs to give the same keys again."""
+        """The layout with which :func:`convert_back` restores the same keys."""
         return dict(self.layout._asdict(), prefix=self.prefix, head=self.head)
 
 
@@ -65,9 +65,9 @@ def find_state_dict(
 
     Args:
         checkpoint: A state dict, bare or under one of ``places``.
-        ema: Take the moving average, under `state_dict_ema` or `model_ema`, and not
-            only where there is nothing else.
-        places: Where to look, in this order.
+        ema: Take the moving average, under `state_dict_ema` or `model_ema`, even if
+        there is another state dict.
+        places: Keys to look under, in this order.
 
     Returns:
         The tensors by name, and whether they are the moving average.
@@ -92,7 +92,7 @@ def find_state_dict(
 
 
 def recognize(keys: Keys) -> Optional[str]:
-    """The family that keys belong to.
+    """The family of a state dict's keys.
 
     Args:
         keys: Names in a state dict, those of the backbone with or without the
@@ -115,7 +115,7 @@ def recognize(keys: Keys) -> Optional[str]:
 
 
 def known_models() -> str:
-    """What :func:`recognize` knows, in words."""
+    """The models that :func:`recognize` knows, in words."""
     families = (f'{x.title} ({x.code})' for x in FAMILIES.values())
     return f'mmlinattn and of {"; ".join(families)}'
 
@@ -129,14 +129,14 @@ def recomputed(keys: Keys, family: str) -> list[str]:
 def plan(
     family: str, layout: Layout, prefix: str, head: Optional[str], others: Keys
 ) -> Conversion:
-    """The conversion of a backbone, of a head, and of other parts as they are."""
+    """The conversion of a backbone and a head; other parts do not change."""
     rows = nested(PREFIX, prefix, FAMILIES[family].rows(layout))
     rows += head_rows(family, head) + [Row(key, key) for key in others]
     return Conversion(layout, prefix, head, rows)
 
 
 def head_rows(family: str, head: Optional[str]) -> list[Row]:
-    """Rows of a classifier behind its backbone, whose layer of classes is ``head``."""
+    """Rows of a classifier's layers behind its backbone, the last being ``head``."""
     *rows, last = FAMILIES[family].head
     return [*rows, last._replace(official=head)] if head else []
 
@@ -158,7 +158,7 @@ def check_keys(keys: Keys, expected: Keys, kind: str) -> None:
 
 
 def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
-    """Plan what :func:`convert` does, with every key accounted for."""
+    """Plan :func:`convert`, with every key accounted for."""
     prefix = PREFIX if inside(state_dict, PREFIX) else ''
     layout = FAMILIES[family].read(inside(state_dict, prefix))
     head = next(
@@ -185,16 +185,16 @@ def convert(state_dict: StateDict, family: str) -> StateDict:
         Ours, with the prefixes `backbone.` and, if there is a head, `head.`.
 
     Raises:
-        ValueError: If a key is missing or left over, or the model is of a kind that
+        ValueError: If a key is missing or left over, or the kind of the model
             has no counterpart.
     """
     return plan_conversion(state_dict, family).apply(state_dict)
 
 
 def as_whole_classifier(checkpoint: dict) -> dict:
-    """What a file holds as a whole model of OpenMMLab, if it is an official classifier.
+    """The checkpoint of an official classifier as that of a whole OpenMMLab model.
 
-    Anything else is returned as it is.
+    Anything else is returned unchanged.
 
     Raises:
         ValueError: If the official model is not whole.
@@ -213,19 +213,19 @@ def as_whole_classifier(checkpoint: dict) -> dict:
 def convert_back(
     state_dict: StateDict, family: str, layout: Optional[dict] = None
 ) -> tuple[StateDict, Conversion]:
-    """Give our weights the names that the official code has for them.
+    """Give our weights their names in the official code.
 
-    Buffers that the official code computes itself are left out; it loads without.
+    Buffers that the official code computes itself are left out.
 
     Args:
         state_dict: Ours, under `backbone.` and other parts of a model.
         family: Their family.
-        layout: What :meth:`Conversion.describe` gave when the weights were converted;
-            then the official keys are the same ones as before. Default: the names of
-            the official repository.
+        layout: The result of :meth:`Conversion.describe` when the weights were
+        converted, to restore the same official keys. Default: the names of the
+        official repository.
 
     Returns:
-        The official state dict, and the conversion that would take it to ours.
+        The official state dict, and the conversion from it to ours.
 
     Raises:
         ValueError: If a key is missing or left over.

@@ -1,8 +1,8 @@
 """Reads files of weights without running code in them, and writes whole files only.
 
-`.pth`, `.pth.tar` and other files of torch.save, and `.safetensors`. What a file
-holds besides tensors must be plain data, or one of the classes that MMEngine writes;
-anything else is refused by name, unless the caller trusts who made the file.
+It reads `.pth`, `.pth.tar` and other files of torch.save, and `.safetensors`. Besides
+tensors, a file may hold plain data and the classes that MMEngine writes; anything else
+is refused by name, unless the caller trusts the author of the file.
 """
 
 import io
@@ -21,12 +21,12 @@ from . import unpickler
 
 TRUST = 'MMLINATTN_TRUST'
 ZIP = b'PK\x03\x04'
-# how the number begins that torch.save wrote first before it wrote zip files
+# first bytes of the files of torch.save before it wrote zip files
 LEGACY = b'\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.'
 
 
 def trusted() -> bool:
-    """Whether the user's environment says MMLINATTN_TRUST=1."""
+    """True if the user's environment has MMLINATTN_TRUST=1."""
     value = os.environ.get(TRUST, '0') or '0'
     if value not in ('0', '1'):
         raise ValueError(f'{TRUST} must be 0 or 1, got {value!r}')
@@ -43,16 +43,16 @@ def read_file(
     """Read a file of weights.
 
     Args:
-        path: Where it is.
-        name: What the caller's user knows it as; errors say so.
-        trust: Unpickle all that is in it, which can run any code. MMLINATTN_TRUST=1
-            in the environment does so too.
+        path: Its path.
+        name: The user's name of the argument, for error messages.
+        trust: Unpickle everything in it, which can run any code. MMLINATTN_TRUST=1 in
+        the environment does the same.
         map_location: Device for the tensors, as :func:`torch.load` takes it.
         mmap: Leave the tensors on the disk until they are used, where the format
-            allows it; the file must stay as it is until then.
+        allows it; the file must not change until then.
 
     Returns:
-        What the file holds.
+        The content of the file.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -74,7 +74,7 @@ def read_file(
             # torch 2.1 warns of its own code
             warnings.filterwarnings('ignore', 'TypedStorage is deprecated')
             loaded = torch.load(
-                str(path),  # what `mmap` takes
+                str(path),  # `mmap` takes no Path
                 map_location=map_location,
                 pickle_module=module,
                 weights_only=False,  # `unpickler` is stricter, in every version
@@ -83,7 +83,7 @@ def read_file(
     except unpickler.ForbiddenClass as error:
         raise ValueError(
             f'{name}={str(path)!r} holds more than weights and plain data: a '
-            f'{error.name}. Unpickling it can run any code: only if you trust who made '
+            f'{error.name}. Unpickling it can run any code. If you trust the author of '
             f'this file, set {TRUST}=1 in the environment or give the command --trust'
         ) from None
     except Exception as error:  # unpickling can raise any error
@@ -102,7 +102,7 @@ def check_format(path: Path, head: bytes, name: str) -> None:
     if head.startswith(LEGACY):
         return
     if not head.startswith(ZIP):
-        what = 'is empty' if not head else 'is no file of torch.save or safetensors'
+        what = 'is empty' if not head else 'is not a file of torch.save or safetensors'
         raise ValueError(f'{name}={str(path)!r} {what}')
     if not zipfile.is_zipfile(path):
         raise ValueError(f'{name}={str(path)!r} is cut off: download or copy it again')
@@ -136,8 +136,8 @@ def write_file(checkpoint: dict, path: Path) -> Path:
     """Save a checkpoint. A killed run leaves no half-written file under its name.
 
     Args:
-        checkpoint: What torch.save takes.
-        path: Where to; folders are made.
+        checkpoint: An object for torch.save.
+        path: The file; missing folders are made.
 
     Returns:
         The path.

@@ -1,7 +1,7 @@
-"""Compares a checkpoint with the model that it is for.
+"""Compares a checkpoint with a model.
 
-MMEngine loads what fits and logs the rest, whatever that is. A test of a checkpoint
-of another model then reports the accuracy of random weights.
+MMEngine loads the entries that fit and only logs the others. A test of a checkpoint of
+another model then reports the accuracy of random weights.
 """
 
 import re
@@ -14,22 +14,22 @@ from .conversion import as_whole_classifier, find_state_dict, shortlist
 from .rows import StateDict
 
 MISMATCH = re.compile(r'size mismatch for (\S+): .*?\[(.*?)\].*?\[(.*?)\]')
-# of batches: torch makes up those that a checkpoint lacks, and alone they are nothing
+# torch adds this counter of batches if a checkpoint lacks it; alone it is no weight
 COUNTER = 'num_batches_tracked'
 
 
 class Fit(NamedTuple):
-    """What a checkpoint has of a model.
+    """The comparison of a checkpoint with a model.
 
     Attributes:
-        state_dict: What loads: the model's names, and tensors of the model's shapes,
-            after official weights are renamed and tables resized.
+        state_dict: Entries that load, with the model's names and shapes, after
+        official weights are renamed and tables resized.
         missing: Names in the model that the checkpoint lacks.
-        mismatched: Names in the model of what has another shape in the checkpoint,
-            and both shapes.
-        unexpected: Names in the checkpoint that the model has no place for.
-        extra: Those of them that are in a part that the model has, as the blocks of a
-            deeper backbone are.
+        mismatched: Names in the model that have another shape in the checkpoint, and
+        both shapes.
+        unexpected: Names in the checkpoint that the model lacks.
+        extra: Unexpected names in a part that the model has, such as the blocks of a
+        deeper backbone.
         broken: Names of entries with NaN or infinite values.
     """
 
@@ -42,11 +42,11 @@ class Fit(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether the checkpoint is one of this model; other parts do no harm."""
+        """True if the checkpoint is one of this model; other parts do no harm."""
         return not (self.missing or self.mismatched or self.extra or self.broken)
 
     def describe(self) -> str:
-        """What does not fit, in one line; empty if the checkpoint is whole."""
+        """Lists the entries that do not fit, in one line; '' if all fit."""
         parts = {
             'missing': self.missing,
             'of other shapes': [f'{k} {text}' for k, text in self.mismatched.items()],
@@ -59,17 +59,17 @@ class Fit(NamedTuple):
 
 
 def fit(model: nn.Module, checkpoint: dict) -> Fit:
-    """Find out what of a checkpoint loads into a model.
+    """Find the entries of a checkpoint that load into a model.
 
     Args:
-        model: Any model. It stays as it is: ``model.load_state_dict(
-            found.state_dict, strict=False)`` loads what was found.
-        checkpoint: What a file holds, as MMEngine takes it: a state dict, bare or
-            under `state_dict`. A classifier takes official ones too, of any place.
+        model: Any model. It does not change: ``model.load_state_dict(
+        found.state_dict, strict=False)`` loads the entries.
+        checkpoint: The content of a file: a state dict, bare or under
+        `state_dict`. For a classifier, also an official one, under any key.
 
     Raises:
-        ValueError: If it holds no weights; or those of an official backbone that is
-            not whole, or that the whole model can't take.
+        ValueError: If it holds no weights, or an official backbone that is incomplete
+        or that the whole model can't take.
     """
     if hasattr(getattr(model, 'head', None), 'fc'):
         checkpoint = as_whole_classifier(checkpoint)
@@ -77,8 +77,8 @@ def fit(model: nn.Module, checkpoint: dict) -> Fit:
 
 
 def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
-    """What :func:`fit` does, with a state dict."""
-    # a copy without memory for parameters, into which the tensors are put
+    """:func:`fit` with a state dict."""
+    # a copy without memory for parameters, which receives the tensors
     empty: dict[int, Any] = {
         id(x): nn.Parameter(x.detach().to('meta'), x.requires_grad)
         for x in model.parameters()

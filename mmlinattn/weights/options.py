@@ -2,8 +2,8 @@
 
 A checkpoint of a run has the run's config in its metadata, as text. The text is read as
 literals, and its types are looked up among registered ones and in a list of layers:
-nothing in it is run. The model builds the backbone that the config describes, which
-shows every option, defaults included.
+none of it is run. The model builds the described backbone, which shows every option,
+defaults included.
 """
 
 import ast
@@ -19,12 +19,12 @@ LAYERS = {
     *('ReLU', 'GELU', 'SiLU', 'HSwish'),
 }
 # state and arithmetic of the training, and values that are resized or reported
-# elsewhere
+# elsewhere, are not compared
 NOT_COMPARED = {'training', 'momentum', 'track_running_stats', 'p', 'drop_prob'}
 UNCOMPARED_LAYERS = {'PositionTable', 'Dropout', 'DropPath'}
-# of the numbers in a config: building a larger model takes long, or all memory
+# largest number in a config: a larger model takes long to build, or all memory
 LARGEST = 10**4
-# solvers of the same operator: how it is computed is not part of the model
+# solvers of the same operator: the solver is not part of the model
 SOLVERS = dict.fromkeys(('auto', 'newton', 'polynomial', 'spectral'), 'newton')
 
 
@@ -40,7 +40,7 @@ class Literals(ast.NodeTransformer):
 
 
 def read_backbone(text: str) -> dict:
-    """The backbone in the text of a config; any error if there is none."""
+    """The backbone in the text of a config; raises any error if there is none."""
     (model,) = [
         statement.value
         for statement in ast.parse(text).body
@@ -51,7 +51,7 @@ def read_backbone(text: str) -> dict:
 
 
 def is_known(value: Any) -> bool:
-    """Whether all types in a config are ours, or layers of the list above, and no
+    """True if all types in a config are ours, or layers of the list above, and no
     number is too large."""
     if isinstance(value, (int, float)):
         return abs(value) <= LARGEST
@@ -66,12 +66,12 @@ def is_known(value: Any) -> bool:
 
 def build_stored(model: nn.Module, meta: Any) -> Optional[nn.Module]:
     """The backbone that a checkpoint's config describes, without memory for weights;
-    None if there is no config, or none of ours that can be built."""
+    None if there is no config, or its backbone is not ours or can't be built."""
     try:
         cfg = read_backbone(meta['cfg'])
         cfg.pop('init_cfg', None)
         return model.build_empty(cfg) if is_known(cfg) else None
-    except Exception:  # of another version, or no config at all
+    except Exception:  # the config is missing, or of another version
         return None
 
 
@@ -94,7 +94,7 @@ def compare_options(model: nn.Module, meta: Any) -> list[str]:
 
     Args:
         model: One of our backbones.
-        meta: What the checkpoint has under `meta`.
+        meta: The checkpoint's entry `meta`.
 
     Returns:
         A line for every option that differs, with both values; none if the

@@ -38,7 +38,7 @@ class Found(NamedTuple):
     """The backbone in a checkpoint."""
 
     weights: StateDict  # by our names
-    family: Optional[Family]  # that it was converted from
+    family: Optional[Family]  # the family it was converted from
     origin: dict[str, str]  # names in the checkpoint, by ours
     rest: list[str]  # names in the checkpoint that are no part of the backbone
 
@@ -59,7 +59,7 @@ def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
         plan = plan_conversion(state_dict, name)
         origin = {ours: ' + '.join(keys) for ours, keys in plan.sources().items()}
         state_dict = plan.apply(state_dict)
-    else:  # perhaps a converted one, if to the family's own model
+    else:  # perhaps converted to the family's own model
         meta = checkpoint.get('meta')
         meta = meta if isinstance(meta, dict) else {}
         name = meta.get('family')
@@ -79,8 +79,8 @@ def load_pretrained(
     """Load pretrained weights into a backbone, and log it.
 
     Official weights are recognized and converted. Weights of a plain
-    model start a model with other attentions: what fits is taken, the rest keeps its
-    initial values, and a warning names both.
+    model start a model with other attentions: entries that fit are loaded, the others
+    keep their initial values, and a warning names both.
 
     Args:
         model: One of our backbones.
@@ -88,14 +88,13 @@ def load_pretrained(
         prefix: Prefix of the backbone's keys. Default: 'backbone.' if there are such
             keys, none otherwise. Official weights need none.
         map_location: Device to load to.
-        initialize: Gives the model its initial values; called only where some stay.
+        initialize: Gives the model its initial values; called only if some are kept.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If a file cannot be read, or holds an official model that is not
-            whole.
-        KeyError: If parameters are missing, as in another family's checkpoint, or
-            have other shapes.
+        ValueError: If a file cannot be read, or holds an incomplete official model.
+        KeyError: If parameters are missing or have other shapes, as in another
+        family's checkpoint.
         ConnectionError: If it cannot be downloaded.
         ImportError: If timm or safetensors is needed and missing.
     """
@@ -106,7 +105,7 @@ def load_pretrained(
         raise ValueError(f'checkpoint={checkpoint!r}: {error}') from error
     kind = type(model).__name__
     fitted = fit_weights(model, found.weights)
-    # a classifier may norm no map at all, as RAVLT
+    # a classifier may norm no map at all, such as RAVLT
     normed = any(key.startswith('norm') for key in found.weights)
     num_stages = model.num_stages + (not normed)
     lacking = [
@@ -170,12 +169,12 @@ def load_head(head: nn.Module, checkpoint: str, prefix: str = 'head.') -> None:
     """Load the last layer of a classifier, `fc`, from a classifier's checkpoint.
 
     Args:
-        head: The head, as mmpretrain's LinearClsHead has its layer.
+        head: A head with the layer of mmpretrain's LinearClsHead.
         checkpoint: See :func:`load_pretrained`.
-        prefix: That of its keys; 'neck.' loads a neck.
+        prefix: Prefix of its keys; 'neck.' loads a neck.
 
     Raises:
-        KeyError: If the checkpoint has no such layer, or of another shape.
+        KeyError: If the checkpoint lacks the layer, or it has another shape.
         Exception: See :func:`load_pretrained`.
     """
     state_dict, _ = find_state_dict(read_checkpoint(checkpoint, 'pretrained'))
@@ -194,7 +193,7 @@ def load_head(head: nn.Module, checkpoint: str, prefix: str = 'head.') -> None:
 
 
 def whose(found: Found) -> str:
-    """Whose weights were found, for an error."""
+    """The family of the weights that were found, for an error."""
     if found.family:
         return f'weights of {found.family.title}'
     if recognize(found.weights):
@@ -206,12 +205,12 @@ def whose(found: Found) -> str:
 
 
 def log(text: str, level: int = logging.WARNING) -> None:
-    """Log what a user should know."""
+    """Log a message to the user."""
     print_log(text, 'current', level)
 
 
 def log_start(kind: str, start: Start, found: Found, checkpoint: str, partly: bool):
-    """Log in one line what is loaded, and in log files where each parameter is from.
+    """Log a summary in one line, and the source of each parameter in log files.
 
     ``partly`` says that the weights are of a model with other attentions.
     """
@@ -223,8 +222,8 @@ def log_start(kind: str, start: Start, found: Found, checkpoint: str, partly: bo
         number = len(start.taken) + len(start.initial)
         log(
             f'{kind}: STARTS from {source}: {len(start.taken)} of {number} entries '
-            f'taken, {len(start.recut)} of them cut otherwise; keep their initial '
-            f'values: {start.initial or "none"}; not used: {left or "none"}'
+            f'loaded, {len(start.recut)} of them split differently; these keep their '
+            f'initial values: {start.initial or "none"}; not used: {left or "none"}'
         )
     else:
         zero = [key for key in start.initial if is_scaling_vector(key)]
@@ -251,12 +250,12 @@ def take_official_names(
 ) -> None:
     """Give official weights our names when a whole model is loaded.
 
-    A hook of a backbone, called before its state dict is loaded. Official names under
-    the backbone's prefix get ours.
+    This hook of a backbone is called before its state dict is loaded. It renames the
+    official names under the backbone's prefix.
 
     Raises:
-        ValueError: If official names are under none, as in a raw official file, or
-            the official backbone is not whole.
+        ValueError: If official names have no prefix, as in a raw official file, or the
+        official backbone is incomplete.
     """
     official = inside(state_dict, prefix)
     family = recognize(official or unexpected)
@@ -265,10 +264,9 @@ def take_official_names(
     if not official:
         title, code = FAMILIES[family].title, FAMILIES[family].code
         raise ValueError(
-            f'this checkpoint holds weights of {title} under the names of {code}; '
-            'load_from, tests and inference take a whole model of OpenMMLab. To start '
-            'a backbone from it: pretrained=CHECKPOINT. To turn it into one: '
-            f'{COMMAND} {family} SRC DST'
+            f'this checkpoint holds {title} weights with keys of {code}; load_from, '
+            'tests and inference need a whole OpenMMLab model. Use '
+            f'pretrained=CHECKPOINT, or convert it: {COMMAND} {family} SRC DST'
         )
     for key in official:
         del state_dict[prefix + key]

@@ -1,4 +1,4 @@
-"""Rows: which of our modules is made of which official ones."""
+"""Rows: the official modules that each of our modules is made of."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ def stacked(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def inside(state_dict: StateDict, prefix: str) -> StateDict:
-    """What is under a prefix, without it."""
+    """The entries under a prefix, with the prefix removed."""
     return {
         key[len(prefix) :]: value
         for key, value in state_dict.items()
@@ -36,16 +36,16 @@ def inside(state_dict: StateDict, prefix: str) -> StateDict:
 
 
 class Row(NamedTuple):
-    """What one of our modules is made of.
+    """The official sources of one of our modules.
 
     Attributes:
         ours: Its name in our model.
         official: Its name in the official one; the tensors of several, joined by
             ' + ', are stacked.
         tensors: Names of its tensors; ('', ) for a parameter without a module.
-        change: From the official tensor to ours.
-        undo: From our tensor to the official one.
-        shares: Of a stack, how its height is divided: (1, 2) is a third and the rest.
+        change: Takes the official tensor to ours.
+        undo: Takes our tensor to the official one.
+        shares: Ratio of the parts of a stack: (1, 2) is a third and the rest.
     """
 
     ours: str
@@ -75,7 +75,7 @@ class Row(NamedTuple):
         if len(self.shares) == 1:
             return [tensor]
         unit = len(tensor) // sum(self.shares)
-        # a copy of its own for each, so that a file doesn't hold the stack twice
+        # each gets a copy, so that a file doesn't hold the stack twice
         return [x.clone() for x in tensor.split([unit * x for x in self.shares])]
 
 
@@ -96,9 +96,9 @@ def nested(ours: str, official: str, rows: Iterable[Row]) -> list[Row]:
 
 
 def count_blocks(keys: Keys, prefix: str, inner: str = '', least: int = 1) -> int:
-    """Number of blocks below a prefix, up to the last that has what ``inner`` matches.
+    """Number of blocks below a prefix, up to the last one with a match of ``inner``.
 
-    It is ``least`` if there are none: 1, so that they are missed.
+    It is ``least`` if there are none: with 1, they are reported as missing.
     """
     found = (re.match(rf'{re.escape(prefix)}(\d+)\.{inner}', key) for key in keys)
     return max((int(match[1]) + 1 for match in found if match), default=least)

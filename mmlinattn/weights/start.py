@@ -6,8 +6,8 @@ depths differ, blocks after the plain model's last one keep their initial values
 the plain model's blocks after our last one are not used. An embedding with other
 kernels keeps its initial values.
 
-ELFATT's CSWin takes more. Only what its attentions do with queries, keys and values,
-and the convolutions of LePE, are cut otherwise:
+ELFATT's CSWin takes more. Only its attentions, between the projections, and the
+convolutions of LePE are split differently:
 
 stage  CSWin                          ELFATT's CSWin
 1, 2   upright stripes, flat stripes  global half, local half
@@ -17,9 +17,9 @@ stage  CSWin                          ELFATT's CSWin
 CSWin has upright stripes in the first half of the channels of queries, keys and
 values, flat ones in the last; ELFATT with equal halves (split_ratio=0.5) has the
 global half first, the local half last, and each half as many heads as CSWin has. So
-the projections are taken as they are, the global half starts with the LePE of upright
+the projections are loaded unchanged, the global half starts with the LePE of upright
 stripes, the local half with that of flat ones, and attention over the whole map of
-stage 3 with both. The other way round, a LePE of all channels is cut in halves.
+stage 3 with both. In the opposite direction, a LePE of all channels is cut in halves.
 """
 
 import re
@@ -38,23 +38,23 @@ SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
 
 
 class Start(NamedTuple):
-    """Where each parameter of a model comes from."""
+    """The source of each parameter of a model."""
 
-    # names of the tensors, or halves, to join along their first axis, by our name
+    # by our name: tensors, or halves of them, to join along their first axis
     taken: dict[str, list[str]]
-    # ours that keep their initial values, and names of tensors that are not used
+    # our parameters that keep their initial values, and tensors that are not used
     initial: list[str]
     unused: list[str]
 
     def apply(self, weights: StateDict) -> StateDict:
-        """What is taken, of the tensors that :func:`plan_start` saw."""
+        """The state dict to load, from the tensors that :func:`plan_start` saw."""
         return {
             key: stacked([tensor_of(weights, name) for name in names])
             for key, names in self.taken.items()
         }
 
     def describe(self, origin: Mapping[str, str]) -> list[str]:
-        """Where each parameter is from, by the names that ``origin`` has for ours."""
+        """Lines with each parameter's source; ``origin`` maps our names to theirs."""
         lines = [
             f'{key} <- {" + ".join(said_of(origin, name) for name in names)}'
             for key, names in self.taken.items()
@@ -64,7 +64,7 @@ class Start(NamedTuple):
 
     @property
     def recut(self) -> list[str]:
-        """Parameters that are cut otherwise than in the plain model."""
+        """Parameters that are split differently from the plain model's."""
         return [key for key, names in self.taken.items() if names != [key]]
 
 
@@ -75,13 +75,13 @@ def tensor_of(weights: StateDict, name: str) -> torch.Tensor:
 
 
 def said_of(origin: Mapping[str, str], name: str) -> str:
-    """Where a tensor, or the half of one, is from."""
+    """The source of a tensor, or of the half of one."""
     name, bracket, half = name.partition('[')
     return f'{origin[name]}{bracket}{half}'
 
 
 def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
-    """Names of the parameters of a plain model that each one of another starts with."""
+    """The plain model's parameters that each parameter of another model starts from."""
     found = {}
     for key in keys:
         name = key.replace('.global_lepe.', '.lepe.0.')
@@ -97,7 +97,7 @@ def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
 
 
 def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
-    """Find what a plain model's backbone, by our names for it, is for another model.
+    """Plan how a plain model's backbone, by our names, starts another model.
 
     A module is taken whole or not at all.
 
@@ -124,7 +124,7 @@ def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
         if key.rpartition('.')[0] not in left_out
     }
     if not any(BLOCK.match(key) for key in taken):
-        raise ValueError('no block of the two is alike')
+        raise ValueError('the two models have no block in common')
     used = {name.partition('[')[0] for found in taken.values() for name in found}
     return Start(
         taken,
@@ -134,12 +134,12 @@ def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
 
 
 def is_scaling_vector(key: str) -> bool:
-    """Whether a parameter is one that is the identity at zero."""
+    """True for a parameter that is the identity at zero."""
     return key.rpartition('.')[2] in SCALING_VECTORS
 
 
 def is_early_norm(key: str, num_stages: int) -> bool:
-    """Whether a parameter belongs to the norm of a map before the last one.
+    """True for a parameter of the norm of a map before the last one.
 
     A classifier, and so its checkpoint, has only the norm of the last map.
     """
@@ -152,8 +152,8 @@ def replaced_attentions(
 ) -> list[str]:
     """Names of a model's attentions that differ from those of the plain model.
 
-    ``attentions`` are classes that do what the plain model's attentions do. Blocks that
-    the plain model lacks are passed over.
+    ``attentions`` are the classes equivalent to the plain model's attentions. Blocks
+    that the plain model lacks are skipped.
     """
 
     def own(keys):

@@ -1,9 +1,9 @@
-"""Unpickling of checkpoints without running what is in them.
+"""Unpickles checkpoints without running code in them.
 
-torch.load(weights_only=True) does so for tensors and plain data, but torch 2.1 has no
-way to allow the classes that MMEngine writes beside them. torch.load takes this module
-as its ``pickle_module``. It is the same in every version: it looks up a name in a list
-of functions and classes that build data and do nothing else.
+torch.load(weights_only=True) does so for tensors and plain data, but torch 2.1 can't
+allow the classes that MMEngine writes beside them. torch.load takes this module as its
+``pickle_module``. In every version, it looks up a name in a list of functions and
+classes that only build data.
 """
 
 import pickle
@@ -23,7 +23,7 @@ STATISTICS = ('current', 'max', 'mean', 'min')
 GETATTR = ('builtins.getattr', '__builtin__.getattr')
 ALLOWED = {
     'argparse.Namespace',
-    # how protocol 2 writes bytes
+    # protocol 2 writes bytes this way
     '_codecs.encode',
     *(
         f'{module}.{name}'
@@ -52,7 +52,7 @@ ALLOWED = {
 
 
 class Options(dict):
-    """Stands for the config that Swin's code, and what grew from it, saves."""
+    """Stands for the config that the code of Swin and its descendants saves."""
 
 
 STAND_INS = {'yacs.config.CfgNode': Options}
@@ -71,7 +71,7 @@ class ForbiddenClass(pickle.UnpicklingError):
 
 
 def is_allowed(module: str, name: str) -> bool:
-    """Whether a class or function only builds data."""
+    """True for a class or function that only builds data."""
     if module in ('torch', 'torch.cuda', 'torch.storage') and name.isidentifier():
         found = getattr(torch, name, None)
         if isinstance(found, torch.dtype) or name.endswith('Storage'):
@@ -80,7 +80,7 @@ def is_allowed(module: str, name: str) -> bool:
 
 
 def get_statistic(owner: type, name: str):
-    """Replaces ``getattr``: gives the methods of a HistoryBuffer and no others."""
+    """Replaces ``getattr``: returns methods of a HistoryBuffer only."""
     full_name = (
         f'{getattr(owner, "__module__", "")}.{getattr(owner, "__name__", owner)}'
     )
@@ -92,8 +92,8 @@ def get_statistic(owner: type, name: str):
 class Unpickler(pickle._Unpickler):
     """An unpickler of the names in ALLOWED, of storages and of types of tensors.
 
-    Attributes are set on the objects that a file makes, and on nothing that a name
-    finds. Only the unpickler in Python lets that be checked.
+    Attributes are set only on objects that the file makes, never on those that it finds
+    by name. Only the unpickler in Python can check that.
     """
 
     dispatch = dict(pickle._Unpickler.dispatch)
@@ -116,5 +116,5 @@ class Unpickler(pickle._Unpickler):
 
 
 def load(file, **options):
-    """Does what :func:`pickle.load` does, with :class:`Unpickler`."""
+    """:func:`pickle.load` with :class:`Unpickler`."""
     return Unpickler(file, **options).load()

@@ -1,4 +1,4 @@
-"""Parameters and FLOPs of our configs beside those that the papers print.
+"""Parameters and FLOPs of our configs beside the papers'.
 
 The models are in paper_flops.yml; test_paper_flops.py tests them. To write the tables
 of docs/flops.md, each between two comments:
@@ -40,7 +40,7 @@ COLUMNS = dict(
 
 
 def read_rows(table):
-    """Rows of a table by name: those that it has from docs/printed, and its own."""
+    """Rows of a table by name: those from docs/printed, and its own."""
     rows = {}
     for source in table.get('From', ()):
         path = ROOT / f'docs/printed/{source["paper"]}.yml'
@@ -83,7 +83,7 @@ def measure(title, name):
 
 
 def compare(title, name):
-    """Columns of a row: (our value, what is printed, whether they agree to the last
+    """Columns of a row: (our value, printed value, True if they agree to the last
     printed digit) by the column's key."""
     table = TABLES[title]
     num_params, flops = measure(title, name)

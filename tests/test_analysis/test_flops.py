@@ -11,7 +11,7 @@ DEVICES = ('cpu', 'meta')
 
 
 def kinds(model, *shapes, device='cpu'):
-    """Multiply-accumulates by kind, without the kinds that there are none of."""
+    """Multiply-accumulates by kind, without kinds of count zero."""
     inputs = [torch.zeros(shape, device=device) for shape in shapes]
     counted = count_flops(model.to(device), *inputs).by_kind()
     return {kind: macs for kind, macs in counted.items() if macs}
@@ -98,7 +98,7 @@ def test_layers(name, device):
 @pytest.mark.parametrize('device', DEVICES)
 @pytest.mark.parametrize('mask', [None, 'bias', 'causal', 'keywords'])
 def test_scaled_dot_product_attention(mask, device):
-    """Counted by its sizes, however it is computed, the masked part too."""
+    """It is counted by its sizes, for any kernel, with the masked part."""
     batch, heads, n_q, n_k, d, d_v = 2, 3, 5, 7, 4, 6
 
     def attend(q, k, v, bias):
@@ -131,7 +131,7 @@ def test_multihead_attention(need_weights, device):
 
 
 def test_attention_written_out():
-    """Theirs is known by its class's name, ours by an attribute."""
+    """Other libraries' modules have known names, ours an attribute."""
     utils = pytest.importorskip('mmpretrain.models.utils')
     attention = utils.WindowMSA(8, (3, 3), 2)
     products = 4 * 2 * 9 * 9 * 8
@@ -166,7 +166,7 @@ def softmax_free_attention(side, dims, heads, ratio, kernel, normalize):
 @pytest.mark.parametrize('solver', ['auto', 'newton', 'spectral'])
 @pytest.mark.parametrize('normalize', [True, False])
 def test_softmax_free_attention(normalize, solver, device):
-    """A count of the model: neither the device nor the solver change it."""
+    """Neither the device nor the solver changes the count."""
     models = pytest.importorskip('mmlinattn.models')
     attention = models.SoftmaxFreeAttention(
         16, 2, sampling_ratio=2, kernel_size=5, attn_norm=normalize, solver=solver

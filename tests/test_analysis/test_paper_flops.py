@@ -1,4 +1,4 @@
-"""Parameters and FLOPs of our configs are those that the papers print."""
+"""Parameters and FLOPs of our configs equal the papers'."""
 
 import importlib.util
 from pathlib import Path
@@ -35,7 +35,7 @@ def is_long(title, name):
     ],
 )
 def test_printed(title, name):
-    """To the last digit."""
+    """They agree to the last printed digit."""
     compared = paper.compare(title, name).items()
     wrong = [column for column, (_, _, agrees) in compared if not agrees]
     assert wrong == paper.TABLES[title].get('Differs', {}).get(name, [])
@@ -64,7 +64,7 @@ SOFT_LAST = 2 * 2 * 512 * (7**2 + 1) ** 2  # softmax attention and a class token
     ),
 )
 def test_products_of_elfatt(name, block_sizes, share):
-    """By hand, `share` of the channels being global."""
+    """Products by hand, with `share` of the channels global."""
     softmax = matmul = 0
     for (dims, depth, heads, tokens), block_size in zip(CSWIN, (*block_sizes, 0)):
         # ELFATT in all blocks, in every other one, in none

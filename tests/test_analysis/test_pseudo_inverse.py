@@ -19,7 +19,7 @@ def landmark_matrix(*shape):
 
 
 def steps(a, alpha, num_iters):
-    """The iteration as it is written."""
+    """The iteration as printed."""
     inverse = alpha * a
     yield inverse
     for _ in range(num_iters):

@@ -77,7 +77,7 @@ def test_similarity_by_hand(x, expected):
 
 
 def test_similarity_of_attention_maps():
-    """Of uniform attention 1, of the identity 0, of both heads the mean."""
+    """It is 1 for uniform attention, 0 for the identity, and a mean over heads."""
     uniform, identity = torch.full((5, 5), 0.2), torch.eye(5)
     attn = torch.stack((uniform, identity))[None]
     torch.testing.assert_close(attention_similarity(attn), torch.tensor([0.5]))

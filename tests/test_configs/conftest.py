@@ -47,7 +47,7 @@ def metafiles():
 
 @pytest.fixture
 def entry(name):
-    """What a metafile says of the config `name`."""
+    """The metafile's entry of the config `name`."""
     return ENTRIES[name]
 
 
@@ -59,7 +59,7 @@ def config_path_of():
 
 @pytest.fixture
 def downstream(name):
-    """Whether the config `name` is one of detection or segmentation."""
+    """True if the config `name` is for detection or segmentation."""
     return '_in1k' not in name
 
 
@@ -79,7 +79,7 @@ def build(cfg, device='cpu'):
 
 @pytest.fixture(scope='session')
 def build_model():
-    """Builds the model of a config, as the runner does."""
+    """Builds the model of a config like the runner."""
     return build
 
 

@@ -40,7 +40,7 @@ def innermost(dataset):
 
 
 def values_of(node, keys):
-    """All values of keys, wherever in a config they are."""
+    """All values of keys, anywhere in a config."""
     if isinstance(node, dict):
         yield from (node[key] for key in keys if key in node)
         node = list(node.values())
@@ -68,7 +68,7 @@ def test_batches(name, config):
 
 
 def test_crops(name, config):
-    """What is trained on has the side that the name and the model say."""
+    """Training images have the side of the name and the model."""
     cfg = config(name)
     if cfg.default_scope == 'mmdet':
         return

@@ -1,4 +1,4 @@
-"""How configs are put together."""
+"""The layers of configs."""
 
 import ast
 from pathlib import Path
@@ -13,7 +13,7 @@ BASE = Path(__file__).parents[2] / 'configs/_base_'
 
 
 def bases_of(path):
-    """Paths of the bases that a config inherits, as it names them."""
+    """Paths of the bases of a config, in its own words."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == '_base_':
             bases = ast.literal_eval(node.value)
@@ -22,7 +22,7 @@ def bases_of(path):
 
 
 def test_leaf(name, config_path_of):
-    """A leaf is a docstring, a model, a setting, and what its row alone says."""
+    """A leaf is a docstring, a model, a setting, and its row's own entries."""
     path = config_path_of(name)
     model, setting = bases_of(path)
     assert model.startswith('../_base_/models/')

@@ -1,4 +1,4 @@
-"""Tables, metafiles, configs and the papers' figures say the same."""
+"""Tables, metafiles, configs and the papers' figures agree."""
 
 import ast
 import importlib.util
@@ -58,7 +58,7 @@ def test_every_entry_is_in_the_zoo(entries):
 
 @pytest.mark.parametrize('printed', PRINTED.values(), ids=PRINTED)
 def test_printed_figures(printed, entries, config_path_of):
-    """A metafile and a config's docstring quote what the paper prints."""
+    """A metafile and a config's docstring quote the paper's figures."""
     name = printed['config']
     entry = entries[name]
     quoted = {METRICS[key]: printed[key] for key in METRICS if key in printed}
@@ -81,12 +81,12 @@ def test_only_printed_results_are_quoted(entries):
 
 
 def test_start_of_the_zoo(name, config, config_path_of):
-    """The weights that the zoo names are those that the config starts from."""
+    """The zoo names the weights that the config starts from."""
     assert zoo.start_of(config_path_of(name)) == config(name).get('pretrained')
 
 
 def test_flops(name, entry, downstream, config, meta_model):
-    """Of classifiers, the metafiles have what get_flops counts."""
+    """The metafiles of classifiers have the counts of get_flops."""
     if downstream:
         assert ('FLOPs' in entry['Metadata']) != bool(re.match(NOT_COUNTED, name))
         return

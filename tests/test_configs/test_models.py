@@ -12,7 +12,7 @@ QUICK = r'^(?!.*cityscapes)'
 
 
 def test_parameters(name, entry, meta_model):
-    """The metafiles have what there is; what papers print is compared with them."""
+    """The metafiles have our counts, which are compared with the papers'."""
     count = sum(param.numel() for param in meta_model(name).parameters())
     if name.startswith('dino'):  # wider in the modern stack's mmdet
         layer = meta_model(name).decoder.ref_point_head.layers[0]
@@ -34,7 +34,7 @@ def test_start(name, downstream, config):
     assert cfg.load_from is None and cfg.model.get('pretrained') is None
     hook = cfg.default_hooks.pretrained
     assert hook.type == 'mmlinattn.PretrainedBackboneHook'
-    # training on ImageNet from scratch is what its recipes mean
+    # recipes of ImageNet train from scratch
     assert hook.get('warn', True) == (downstream or '_finetune_' in name)
 
 

@@ -1,4 +1,4 @@
-"""Configs in MMEngine's new style say what their old twins say."""
+"""Configs in MMEngine's new style equal their old twins."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What configs start from by default."""
+"""Default weights of configs."""
 
 import re
 from functools import partial

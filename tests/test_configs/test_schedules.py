@@ -1,4 +1,4 @@
-"""What the optimizer of every config does with each parameter."""
+"""Settings of each parameter in the optimizer of every config."""
 
 import ast
 import re
@@ -18,7 +18,7 @@ QUICK = r'^(?!.*(cityscapes|_3x_))'
 
 @lru_cache(None)
 def groups_of(model, optim_wrapper):
-    """What an optimizer does with every parameter, by name."""
+    """An optimizer's settings of every parameter, by name."""
     wrapper = build_optim_wrapper(model, ast.literal_eval(optim_wrapper))
     groups = {id(x): group for group in wrapper.param_groups for x in group['params']}
     return {key: groups[id(param)] for key, param in model.named_parameters()}

@@ -17,8 +17,8 @@ SIDE = 64
 
 
 def kind_of(name):
-    """Method, data set, whether there is a pyramid to be made, a linear attention of
-    today."""
+    """Method, data set, True if there is a pyramid to make, and the recent linear
+    attention, if any."""
     linear = ''.join(re.findall('mlla|ravlt|inline|polaformer', name))
     if '_in1k' in name:
         return 'in1k', '-384px' in name, 'deit' in name, linear
@@ -27,7 +27,7 @@ def kind_of(name):
 
 
 def is_quick(kind):
-    """Of the linear attentions, backbones without detectors and segmentors."""
+    """True for classifiers, and for other models without recent linear attention."""
     return kind[0] == 'in1k' or not kind[-1]
 
 

@@ -155,7 +155,7 @@ def test_the_file_alone_is_a_command(tmp_path, photos, run_python):
 )
 def test_wrong_images(image, tmp_path):
     model = Predictor(write_file(tmp_path / 'm.onnx', scores=np.float32([1])))
-    with pytest.raises(ValueError, match=r'an image is \(H, W, 3\) in uint8, got'):
+    with pytest.raises(ValueError, match=r'an image must be \(H, W, 3\) uint8, got'):
         model(image)
 
 

@@ -1,5 +1,5 @@
-"""What is checked before a run, in parts; test_bad_input.py has whole tools, and
-test_right_configs.py what must pass."""
+"""Checks before a run, in parts; test_bad_input.py has whole tools, and
+test_right_configs.py valid configs."""
 
 import sys
 import warnings
@@ -189,7 +189,7 @@ def test_quiet():
 
 
 def test_random_numbers_go_on(monkeypatch):
-    """A run with a seed, or without, is what it is without the checks."""
+    """The checks change no run, with a seed or without."""
     monkeypatch.setattr(Preflight, 'check', lambda self: torch.rand(3))
     torch.manual_seed(1)
     first = torch.rand(2)

@@ -1,4 +1,4 @@
-"""Which checkpoint a training goes on from."""
+"""The checkpoint that a training resumes from."""
 
 import itertools
 import os
@@ -78,10 +78,10 @@ def test_no_checkpoint(work):
     path.touch()
     assert checkpoint_fault(path) == 'the file is empty'
     path.write_bytes(b'incomplete')
-    assert checkpoint_fault(path) == 'it is no checkpoint of PyTorch'
+    assert checkpoint_fault(path) == 'it is not a PyTorch checkpoint'
     with zipfile.ZipFile(path, 'w') as archive:
         archive.writestr('readme.txt', 'hello')
-    assert checkpoint_fault(path) == 'it is no checkpoint of PyTorch'
+    assert checkpoint_fault(path) == 'it is not a PyTorch checkpoint'
 
 
 class Touch:
@@ -152,18 +152,18 @@ def test_skips_broken_ones(save, work):
 
 @pytest.mark.parametrize('ours', [False, True])
 def test_earlier_training(save, work, ours):
-    """Someone began anew in a folder where epoch 12 lay."""
+    """A new training began in a folder with an epoch 12."""
     save('epoch_12.pth', runs='a' if ours else None)
     second = 'b' if ours else None
     last = save('epoch_4.pth', second)
     (work / 'last_checkpoint').write_text(str(last))
     found, (skipped,) = find_checkpoint(work)
     assert found == str(last)
-    assert skipped == f'{work / "epoch_12.pth"}: it is of another training than {last}'
+    assert skipped == f'{work / "epoch_12.pth"}: not from the training of {last}'
     # killed between a checkpoint and the note of it; another hook's has no runs
     newest = save('epoch_5.pth', second)
     assert find_checkpoint(work)[0] == str(newest if ours else last)
-    # and its file is torn, and then what is named
+    # and its file is torn, and then the named one
     for path, before in [(newest, last), (last, save('epoch_3.pth', second))]:
         path.write_bytes(path.read_bytes()[:-100])
         assert find_checkpoint(work)[0] == str(before)
@@ -193,7 +193,7 @@ def test_several_trainings_and_none_is_named(save, work):
 
 
 def test_copied_folder(save, work, tmp_path):
-    """The original goes on elsewhere."""
+    """The original continues elsewhere."""
     (work / 'last_checkpoint').write_text(str(save('epoch_1.pth', runs='a')))
     shutil.copytree(work, tmp_path / 'copy')
     (work / 'last_checkpoint').write_text(str(save('epoch_2.pth', runs='a')))
@@ -204,7 +204,7 @@ def test_copied_folder(save, work, tmp_path):
 @pytest.mark.parametrize('named', [False, True])
 @pytest.mark.parametrize('template', ['ck_{}.pth', '{:05d}_of_mine.pth'])
 def test_other_folder_and_names(save, work, tmp_path, named, template):
-    """Those of a hook with out_dir and filename_tmpl."""
+    """A hook has out_dir and filename_tmpl."""
     paths = [save(f'../out/work/{template.format(x)}').resolve() for x in (1, 2)]
     if named:
         (work / 'last_checkpoint').write_text(str(paths[1]))
@@ -214,7 +214,7 @@ def test_other_folder_and_names(save, work, tmp_path, named, template):
     assert found == str(paths[0])
 
 
-# --- what a training can't go on from
+# --- checkpoints that a training can't resume from
 
 
 class Projected(torch.optim.Adam):
@@ -250,10 +250,10 @@ def test_can_go_on(optimizer, train_cfg):
 @pytest.mark.parametrize(
     'key, value, message',
     [
-        ('optimizer', 3, 'its optimizer is not'),
-        ('optimizer', dict(state={}, param_groups=[]), 'its optimizer is not .*groups'),
-        ('optimizer', saved_by(config('SGD'))['optimizer'], 'its optimizer is not'),
-        ('optimizer', 'transposed', 'its optimizer is not .*size of tensor'),
+        ('optimizer', 3, 'its optimizer differs'),
+        ('optimizer', dict(state={}, param_groups=[]), 'its optimizer .*groups'),
+        ('optimizer', saved_by(config('SGD'))['optimizer'], 'its optimizer differs'),
+        ('optimizer', 'transposed', 'its optimizer differs .*size of tensor'),
         ('meta', None, 'its meta.epoch must be a number from 0, got None'),
         ('meta', dict(epoch=1, iter='1'), "its meta.iter .*got '1'"),
         ('meta', dict(epoch=-1, iter=1), 'its meta.epoch .*got -1'),

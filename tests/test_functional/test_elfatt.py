@@ -22,7 +22,7 @@ def paper_head(q, k, v, matrix, omega, inside):
     (((8, 4), (2, 2)), ((6, 6), (1, 3)), ((12, 0), (3, 0)), ((0, 12), (0, 3))),
 )
 def test_matches_the_paper_head_by_head(dims, heads, with_omega):
-    """On a map of 3 x 5 in blocks of 2 x 2, padded tokens masked."""
+    """The map is 3 x 5, blocks are 2 x 2, and padded tokens are masked."""
     q, k, v = torch.randn(3, 2, 15, 12, dtype=torch.float64)
     omega = torch.linspace(-0.5, 2, sum(heads), dtype=torch.float64)
     block = (torch.arange(15) // 5 // 2) * 3 + torch.arange(15) % 5 // 2

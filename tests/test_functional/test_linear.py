@@ -57,7 +57,7 @@ def inline_matrix(q, k):
 
 
 def polarity_matrices(q, k, power, scale):
-    """That of the first half of the values, and that of the second."""
+    """The matrices of the first and of the second half of the values."""
     (q_pos, q_neg), (k_pos, k_neg) = (
         [(sign * x / scale).relu() ** power for sign in (1, -1)] for x in (q, k)
     )
@@ -100,7 +100,7 @@ def agent_matrix(q, k, agents, agent_bias, query_bias):
     return softmax_matrix(q, agents, query_bias) @ softmax_matrix(agents, k, agent_bias)
 
 
-# function, its matrix, and what both take besides queries, keys and values
+# function, its matrix, and the arguments of both besides queries, keys and values
 ATTENTIONS = {
     'efficient': (efficient_attention, efficient_matrix, lambda *shape: ()),
     'focused': (
@@ -166,7 +166,7 @@ def test_gradcheck(name):
 @pytest.mark.parametrize('autocast', (False, True))
 @NAMES
 def test_half_precision(name, autocast):
-    """As good as the inputs: the arithmetic adds next to nothing."""
+    """The result is as exact as the inputs: the arithmetic adds next to nothing."""
     function = ATTENTIONS[name][0]
     # few tokens a landmark: a pseudo-inverse of 9 of 35 tokens doubles errors
     qkv, others = inputs(name, (2, 3, 35, 2, 8))
@@ -207,7 +207,7 @@ def test_large_inputs(name):
 
 
 def test_no_channel_of_a_sign():
-    """As in the official code, the half of the values without any weight is zero."""
+    """The half of the values without any weight is zero, as in the official code."""
     q, k, v = tokens(3, 1, 1, 6, 4)
     ones = torch.ones(1, 1, 4, dtype=q.dtype)
     out = polarity_aware_attention(q.abs(), k.abs(), v, ones)

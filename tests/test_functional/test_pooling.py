@@ -1,4 +1,4 @@
-"""Pooling by matrices, as it is exported, computes what PyTorch's functions do."""
+"""Pooling by matrices, for exports, equals PyTorch's functions."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ SIZES = ((1, 1), (2, 7), (7, 7), (9, 13), (50, 31))
 
 @pytest.fixture
 def exported(monkeypatch):
-    """Runs a function as an exporter does."""
+    """Runs a function like an exporter."""
 
     def run(function, *args):
         with monkeypatch.context() as patch:

@@ -48,7 +48,7 @@ def test_pairs_of_channels_are_complex_numbers(dims, steps, hw_shape, num_extra)
 
 
 def test_far_positions_are_exact():
-    """Of a map of 4000 x 1 tokens, as far as float32 has integers and angles."""
+    """A map of 4000 x 1 tokens is exact, as far as float32 has integers and angles."""
     x = tokens(4000, 32)
     out = rotate(x.float(), (4000, 1), 8)
     torch.testing.assert_close(out.double(), rotate(x, (4000, 1), 8), rtol=0, atol=2e-3)

@@ -1,6 +1,6 @@
-"""Runs as a user starts them: the installed package, on its command lines, in a folder
-of one's own. Configs stay as they are; options say where the data is, how large the
-images are and how long it goes on, and fix the seed."""
+"""A user's runs: the installed package, on its command lines, in a separate folder.
+Configs do not change; options set the data's folder, the size of images, the length
+and the seed."""
 
 import json
 import math
@@ -21,12 +21,12 @@ MIM = Path(PYTHON).with_name('mim')
 MIM_FOLDER = Path(sysconfig.get_path('purelib')) / 'mmlinattn' / '.mim'
 SIDE = 64
 NUM_TRAIN = 8
-# what is logged beside metrics
+# logged values besides metrics
 TIMES = {'time', 'data_time', 'step'}
 
 
 def is_modern():
-    """Whether this is the stack of the onedl distributions."""
+    """True for the stack of the onedl distributions."""
     try:
         distribution('onedl-mim')
     except PackageNotFoundError:
@@ -38,7 +38,7 @@ class User:
     """Someone at the command line.
 
     Args:
-        folder (Path): Where they work.
+        folder (Path): The working directory.
     """
 
     def __init__(self, folder):
@@ -49,7 +49,7 @@ class User:
         self.env.setdefault('OMP_NUM_THREADS', '1')
 
     def run(self, *command, fails=False):
-        """Runs a command to its end, and returns what it printed."""
+        """Runs a command to its end, and returns its output."""
         done = subprocess.run(
             [str(part) for part in command],
             cwd=self.folder,
@@ -62,7 +62,7 @@ class User:
         return done.stdout
 
     def mim(self, *args, fails=False):
-        """Runs mim, and returns what it printed."""
+        """Runs mim, and returns its output."""
         return self.run(MIM, *args, fails=fails)
 
     def train_command(self, library, config, work_dir, options, *args):
@@ -90,7 +90,7 @@ class User:
             *args: More arguments of the training tool.
 
         Returns:
-            Training: What it left.
+            Training: Its work directory.
         """
         work_dir = self.folder / 'train'
         command = self.train_command(library, config, work_dir, options, *args)
@@ -121,11 +121,11 @@ class User:
 
 
 class Training:
-    """What a training left in its work directory.
+    """The work directory of a training.
 
     Args:
         work_dir (Path): The folder.
-        output (str): What was printed.
+        output (str): Its output.
     """
 
     def __init__(self, work_dir, output):
@@ -217,14 +217,14 @@ def earlier_user(tmp_path_factory):
 
 
 def remove_checkpoints(folder):
-    """They have hundreds of megabytes, and pytest keeps folders for days."""
+    """Removes checkpoints of hundreds of megabytes: pytest keeps folders for days."""
     for checkpoint in folder.rglob('*.pth'):
         checkpoint.unlink()
 
 
 @pytest.fixture(scope='session')
 def quick(data):
-    """Options that make a config quick: where its data is, how large images are."""
+    """Options that make a config quick: folder of its data, size of images."""
 
     def get(config, **more):
         cfg = load_config(str(config))
@@ -272,7 +272,7 @@ def leaves_of(node, key=''):
 
 
 def quick_value(key, value, root, wide):
-    """What to override a value by, or None."""
+    """The value that overrides one, or None."""
     name = key.rpartition('.')[2]
     whole = f'({SIDE},{SIDE})'
     resized = f'({(1 + wide) * SIDE},{SIDE})'

@@ -1,4 +1,4 @@
-"""mmpretrain's ImageNet classification, and what its checkpoint is good for."""
+"""mmpretrain's ImageNet classification, and uses of its checkpoint."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ SHORT = {
     'default_hooks.checkpoint.interval': 3,
     'param_scheduler.0.end': 1,
     'param_scheduler.1.begin': 1,
-    # the moving average, which is what is tested, follows at once
+    # the moving average, which is tested, follows at once
     'custom_hooks.0.momentum': 0.5,
 }
 
@@ -59,7 +59,7 @@ def test_other_backbones(user, configs, quick, name):
 
 
 def weights(checkpoint):
-    """What of the backbone an optimizer changes."""
+    """Weights of the backbone that an optimizer changes."""
     state = torch.load(checkpoint, map_location='cpu', weights_only=False)['state_dict']
     return {
         name: value

@@ -1,4 +1,4 @@
-"""What mim does with our index, and a tool of ours that it runs."""
+"""Commands of mim on our index, and one of our tools that it runs."""
 
 import re
 import sys

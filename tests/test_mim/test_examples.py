@@ -1,5 +1,4 @@
-"""The first config of each page for users trains as it stands there, by our tool and by
-mim."""
+"""The first config of each page for users trains unchanged, by our tool and by mim."""
 
 import importlib.util
 import re
@@ -30,8 +29,8 @@ def blocks_of(page):
 
 
 def first_config(page):
-    """The config that a page shows first, or one that inherits what its first command
-    trains."""
+    """The first config of a page, or one that inherits the config of its first
+    command."""
     for block in blocks_of(page):
         trained = re.match(r'python tools/train\.py (configs/\S+)', block)
         if trained:
@@ -64,7 +63,7 @@ def example(request, user, quick, monkeypatch):
 
 
 def assert_two_steps(work_dir):
-    """They were made by AdamW, as transformers are trained."""
+    """Checks that AdamW took two steps."""
     path = Path((work_dir / 'last_checkpoint').read_text())
     optimizer = torch.load(path, map_location='cpu', weights_only=False)['optimizer']
     assert {int(entry['step']) for entry in optimizer['state'].values()} == {2}

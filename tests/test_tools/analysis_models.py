@@ -1,4 +1,4 @@
-"""Miniatures that the tests of the analysis tools look at."""
+"""Miniatures for the tests of the analysis tools."""
 
 import json
 from pathlib import Path
@@ -131,7 +131,7 @@ KINDS = dict(
     retinanet=RETINANET + COCO,
     faster=TWO_STAGE + COCO,
 )
-# what only the tests of whole files look at
+# only for the tests of whole files
 MORE = dict(mask=TWO_STAGE.replace('faster-', 'mask-') + MASKS + COCO, atss=ATSS + COCO)
 
 

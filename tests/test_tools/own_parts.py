@@ -86,7 +86,7 @@ class Stream(IterableDataset):
 
 @TRANSFORMS.register_module()
 class TwoKinds:
-    """Maps labels to whether they are even."""
+    """Maps labels to True if they are even."""
 
     def __call__(self, results):
         results['gt_seg_map'] = results['gt_seg_map'] % 2
@@ -95,7 +95,7 @@ class TwoKinds:
 
 @TRANSFORMS.register_module()
 class OneKind:
-    """Takes all objects for those of one class."""
+    """Assigns all objects to one class."""
 
     def __call__(self, results):
         results['gt_bboxes_labels'][:] = 0

@@ -1,4 +1,4 @@
-"""The commands that look at models, on miniatures, and what they do on bad input."""
+"""The commands that look at models, on miniatures, and with bad input."""
 
 import importlib.util
 import sys
@@ -217,7 +217,7 @@ def test_names_of_classes(tmp_path):
 
 
 def grad_cam(config, weights, image, layer, shape):
-    """By class, Grad-CAM as its paper writes it, on the map (H, W) of the layer."""
+    """Grad-CAM of each class by the paper's equation, on the map (H, W) of a layer."""
     subject = Subject(config, weights, '')
     picture = subject.read(image)
     scores, found = cam.class_scores(subject, picture)
@@ -272,7 +272,7 @@ def test_cam(run, tmp_path, image, kind):
 
 
 def test_backbone_weights_start_a_whole_model(run, fails, tmp_path):
-    """They will do for attention maps, and not for predictions."""
+    """They serve for attention maps, but not for predictions."""
     config = models.write_config(tmp_path, 'retinanet', 'retinanet')
     weights = models.save_weights(config, tmp_path / 'backbone.pth', whole=False)
     line = fails(compare_predictions, config, '--checkpoint', weights)

@@ -1,5 +1,5 @@
-"""What training and testing do with bad input: one line on stderr that names the thing
-and what would be right, exit code 2, nothing written, and no work begun.
+"""Training and testing with bad input: one line on stderr that names the fault and the
+remedy, exit code 2, nothing written, and no work begun.
 
 Each check has a case that triggers it. A case runs the tool's `main` in this process,
 in an empty folder, with a runner that must not be made. `{world}` stands for a folder
@@ -141,7 +141,7 @@ class Began(Exception):
 
 @pytest.fixture
 def use(world, tmp_path, monkeypatch, capsys, load_tool):
-    """Uses a tool up to where work begins; returns its exit code and lines."""
+    """Uses a tool up to the beginning of work; returns its exit code and lines."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('LOCAL_RANK', '0')
     monkeypatch.setenv('MMLINATTN_TRUST', '')
@@ -216,7 +216,7 @@ WHOLE = [CLS, '{world}/whole.pth']
     'tool, args', [('train', [CLS]), ('train', ['{world}/det.py']), ('test', WHOLE)]
 )
 def test_good_input(use, tool, args):
-    """So that what fails below fails for its own reason."""
+    """It passes, so the failures below have their own reasons."""
     assert use(tool, *args) == (0, [])
 
 
@@ -225,7 +225,7 @@ def test_good_input(use, tool, args):
     [
         ('model = dict(', ['SyntaxError', 'mine.py, line 1']),
         ('x = undefined', "NameError: name 'undefined' is not defined"),
-        ("_base_ = './gone.py'", ['inherits what is missing', 'gone.py']),
+        ("_base_ = './gone.py'", ['inherits a missing config', 'gone.py']),
         ("custom_imports = dict(imports=['gone_module'])", 'gone_module'),
         ('model = 3', 'it has no train_dataloader, train_cfg, optim_wrapper'),
     ],
@@ -253,13 +253,13 @@ REFUSED = [
     ('default_hooks = dict(checkpoint=dict(save_bst=1))', "did you mean 'save_best'?"),
     (
         'default_hooks = dict(checkpoint=dict(filename_tmpl="a", max_keep_ckpts=1))',
-        "checkpoint: filename_tmpl='a' gives all checkpoints one name",
+        "checkpoint: filename_tmpl='a' names every checkpoint alike",
     ),
     (
         'model = dict(head=dict(init_cfg=dict(type="Pretrained", checkpoint="gone")))',
         "init_cfg: checkpoint='gone': there is no such file",
     ),
-    ('model = dict(head=dict(num_classes=3))', 'num_classes=3: labels 0 to 2'),
+    ('model = dict(head=dict(num_classes=3))', 'num_classes=3, labels 0 to 2'),
 ]
 # Those that may be meant, and words of the warning.
 DOUBTED = [
@@ -294,7 +294,7 @@ def test_parts_of_a_test(fails, warns, inherit):
     # a test counts labels without an output as errors
     inherit('model = dict(head=dict(num_classes=3))')
     args = 'test', 'mine.py', WHOLE[1]
-    fails(*args, words='is not one of this model')
+    fails(*args, words='does not fit this model')
 
 
 def test_check_that_fails_itself(warns, use, monkeypatch):
@@ -361,7 +361,7 @@ PRETRAINED = '--cfg-options pretrained='
         (LOAD, 'nan', 'with NaN or infinite values'),
         (RESUME, 'empty', 'the file is empty'),
         (RESUME, 'head', 'missing'),
-        (RESUME, 'weights', 'it has no state of a training'),
+        (RESUME, 'weights', 'it has no training state'),
         (RESUME, 'beyond', 'the training ends at train_cfg.max_epochs=1'),
         (PRETRAINED, 'gone', "pretrained='{world}/gone.pth': there is no such file"),
         (PRETRAINED, 'other', "pretrained='{world}/other.pth': "),
@@ -382,7 +382,7 @@ def test_checkpoint(fails, world, how, name, words):
         (LOAD, 'head', 'entries of the model are loaded'),
         (f'--allow-mismatch {LOAD}', 'nan', 'with NaN or infinite values'),
         (f'--allow-mismatch {RESUME}', 'wider', 'of other shapes'),
-        ('--allow-mismatch ', 'head', 'is not one of this model'),
+        ('--allow-mismatch ', 'head', 'does not fit this model'),
     ],
 )
 def test_mismatch_that_is_meant(warns, how, name, words):

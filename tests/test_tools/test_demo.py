@@ -33,7 +33,7 @@ demo_browser = load(ROOT / 'docs/site/demo_browser.py')
 
 
 def test_files_that_are_offered(tmp_path):
-    """Those of folders at any depth, without bases and what MMEngine keeps."""
+    """Files of folders at any depth, without bases and MMEngine's own."""
     for name in ('a/x.py', 'a/_base_/y.py', 'a/vis_data/config.py', 'z.py', 'a/x.txt'):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -100,7 +100,7 @@ def check(tmp_path):
 
 
 def test_pictures_that_are_taken(check):
-    """Known by their bytes, whatever their name; (width, height), upright."""
+    """Their bytes are recognized, whatever their name; (width, height), upright."""
     for form in demo.FORMATS:
         assert check(encoded(form)) == (90, 60)
     exif = Image.Exif()
@@ -209,7 +209,7 @@ def error(page):
 
 @pytest.mark.full
 def test_page(page, folder, tmp_path):
-    # a checkpoint and a picture are there, with what the one says of the other
+    # a checkpoint, a picture, and the predictions for it are shown
     assert size(page, 'picture') == [40, 50]
     assert size(page, 'predictions') == [40, 50]
     assert 'retinanet' in page.locator('#predictions').inner_text()

@@ -1,4 +1,4 @@
-"""tools/dist_train.sh and dist_test.sh where no GPU is: processes over gloo."""
+"""tools/dist_train.sh and dist_test.sh without a GPU: processes over gloo."""
 
 import json
 import os
@@ -88,7 +88,7 @@ class MeanLoss(Hook):
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a command in a folder with data, and returns what it printed."""
+    """Runs a command in a folder with data, and returns its output."""
     with socket.socket() as free:
         free.bind(('127.0.0.1', 0))
         port = free.getsockname()[1]
@@ -123,7 +123,7 @@ def run(tmp_path):
 
 
 def losses_of(folder):
-    """What MeanLoss wrote of a training."""
+    """Losses that MeanLoss wrote in a training."""
     return list(map(float, (folder / 'losses.txt').read_text().split()))
 
 
@@ -171,7 +171,7 @@ def test_no_process_waits_for_unused_parameters(run, tmp_path, options):
 
 
 def test_learning_from_the_averaged_model(run, tmp_path):
-    """After two steps it is another one than the model that trains."""
+    """After two steps, it differs from the model that trains."""
     for name in ('one', 'two'):
         path = tmp_path / f'{name}.py'
         text = path.read_text().replace('max_iters=2', 'max_iters=4')
@@ -186,7 +186,7 @@ def test_learning_from_the_averaged_model(run, tmp_path):
 
 @pytest.mark.parametrize('rendezvous', [False, True])
 def test_two_nodes(run, tmp_path, rendezvous):
-    """Two launchers, as on two machines, with a process each; ranks are given, or
+    """Two launchers, like on two machines, with a process each; ranks are given, or
     agreed on by a rendezvous."""
     run(sys.executable, TOOLS / 'train.py', 'one.py')
     command = [TOOLS / 'dist_train.sh', 'two.py', '1', '--work-dir=nodes']

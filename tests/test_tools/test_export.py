@@ -131,8 +131,8 @@ def test_random_landmarks(inputs, capsys):
     'checkpoint, options, message',
     [
         ('nowhere.pth', [], "'nowhere.pth'"),
-        ('classifier.py', [], 'is no file of torch.save'),
-        ('other.pth', [], "'other.pth' is of another model: .* missing"),
+        ('classifier.py', [], 'is not a file of torch.save'),
+        ('other.pth', [], "'other.pth' is from another model: .* missing"),
         ('weights.pth', ['--cfg-options', 'defualt_scope=x'], "'default_scope'"),
         ('weights.pth', ['--out', 'other.pth'], '--overwrite'),
         ('weights.pth', ['--shape', '16', '16'], 'must be 32 to'),

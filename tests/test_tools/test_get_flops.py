@@ -25,7 +25,7 @@ spec.loader.exec_module(get_flops)
 
 @pytest.fixture
 def report(monkeypatch, capsys):
-    """Runs the tool, and returns its count, checked, and what it printed."""
+    """Runs the tool, and returns its count, checked, and its output."""
 
     def run(config, *options, size, backbone):
         tables = []

@@ -1,4 +1,4 @@
-"""Trainings of the three libraries that are killed and go on, as a user's are."""
+"""Trainings of the three libraries that are killed and resumed by a user."""
 
 import importlib.util
 import random

@@ -75,7 +75,7 @@ def test_no_python(make_env, tmp_path, capsys, argv, there, message):
 
 @pytest.fixture
 def commands(make_env, tmp_path, monkeypatch):
-    """What would have been run; a build fails where the word stands in it."""
+    """Commands, which are not run; a build with the word in it fails."""
     ran = []
 
     def run(*command, **env):

@@ -175,7 +175,7 @@ def test_cityscapes_ids(tool):
     ],
 )
 def test_scenes_stay_as_they_are(tool, layout, regions, means):
-    """What was measured on shapes can be measured again."""
+    """Measurements on shapes can be repeated."""
     argv = ['--layout', layout, '--out', 'x', '--seed', '5', '--num-val', '3']
     args = tool.parse_args(argv)
     found = list(tool.draw_split('val', args))

@@ -30,7 +30,7 @@ LONG = pytest.mark.full
 
 
 def photo(path, name='red', size=(64, 48)):
-    """A photo with a square; what else is in its folder stays."""
+    """Adds a photo with a square to a folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pixels = np.random.default_rng(len(path.stem)).integers(99, 150, (*size[::-1], 3))
     pixels[9:31, 8:30] = (220, 20, 60) if name == 'red' else (0, 114, 240)
@@ -116,7 +116,7 @@ TASKS = {
 
 @pytest.mark.parametrize('kind', TASKS)
 def test_every_form_is_read(kind, tmp_path):
-    """Splits and classes, and what the libraries read of what is written."""
+    """Splits and classes, and the libraries' reading of the written files."""
     data = make(tmp_path / 'my', kind)
     found = OwnData(data, TASKS[kind], ignore=[11] * (kind == 'camvid'))
     assert [len(found.photos[split]) for split in ('train', 'val', 'test')] == [8, 2, 2]
@@ -154,7 +154,7 @@ def test_boxes_outside_of_photos(tmp_path):
     for box in ('[64, 9, 22, 22]', '[8, 9, 0, 22]'):
         path.write_text(path.read_text().replace('[8, 9, 22, 22]', box, 1))
     found = OwnData(tmp_path, 'det')
-    assert 'left out, without a pixel of their photo: 2 boxes' in found.notes
+    assert 'left out 2 boxes outside their photo' in found.notes
     photos = found.photos['train'] + found.photos['val']
     assert sum(len(photo['objects']) for photo in photos) == 8
 
@@ -175,7 +175,7 @@ def tool(load_tool):
 
 @pytest.fixture
 def new_config(tool, tmp_path, monkeypatch, capsys):
-    """Runs the tool in an empty folder, and reads what it has written."""
+    """Runs the tool in an empty folder, and reads its config."""
     monkeypatch.chdir(tmp_path)
 
     def run(kind, *options):
@@ -240,7 +240,7 @@ def test_what_it_chooses(new_config, tool, monkeypatch):
     'block', [0, pytest.param(1, marks=LONG), pytest.param(2, marks=LONG), 3]
 )
 def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
-    """Trains, and runs what the page on predicting says."""
+    """It trains, and runs the code of the page on predicting."""
     library = re.search(r'from (mm\w+)', BLOCKS[block])[1]
     pytest.importorskip(library)
     kind = dict(mmdet='voc', mmseg='camvid', mmpretrain='classes')[library]
@@ -285,16 +285,12 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     'kind, argv, message',
     [
         ('voc', '--data no', '--data no: there is no such folder'),
-        ('voc', '--out mine.txt', '--out mine.txt: the name of a config ends in .py'),
+        ('voc', '--out mine.txt', 'the name of a config must end in .py'),
         ('voc', '--out my/mine.py', '--out my/mine.py is in the folder --data: give'),
         ('voc', '--out ../my.py', 'my_data is not an empty folder and was not written'),
-        ('voc', '--task seg', 'there is nothing for --task seg'),
-        ('classes', '--task det', 'there is nothing for --task det'),
-        (
-            'voc',
-            '--detector mask-rcnn',
-            'mask-rcnn needs outlines: there are only boxes',
-        ),
+        ('voc', '--task seg', 'it has no data for --task seg'),
+        ('classes', '--task det', 'it has no data for --task det'),
+        ('voc', '--detector mask-rcnn', 'mask-rcnn needs outlines, found only boxes'),
         ('voc', '--detector yolo', 'no config has --detector yolo and'),
         ('voc', '--backbone soft-x', 'no config has --detector retinanet and --back'),
         ('voc', '--classes red green', 'no photo for training has green; their cl'),
@@ -347,7 +343,7 @@ def break_colors(data):
             break_coco,
             '1 of 11 photos with annotations are missing in .*10.jpg',
         ),
-        ('boxes', break_category, r'category \(9\) that is not there'),
+        ('boxes', break_category, r'category \(9\) is not in the file'),
         ('boxes', lambda x: coco(x / 'more.json', ['red']), 'several files annotate'),
         ('boxes', lambda x: (x / 'labels.json').write_text('{'), 'labels.json: Expect'),
         ('voc', lambda x: (x / 'Annotations/a.xml').write_text('<'), 'a.xml: '),

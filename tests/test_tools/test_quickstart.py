@@ -14,7 +14,7 @@ def quickstart(load_tool):
 
 @pytest.fixture
 def titles(quickstart, monkeypatch):
-    """Of the commands that would have been run; they leave what they make."""
+    """Titles of the commands, which are not run but leave their results."""
     ran = []
 
     def run(title, *command, log):

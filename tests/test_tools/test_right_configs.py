@@ -1,8 +1,8 @@
 """Right configs train and are tested by tools/train.py and tools/test.py.
 
-Those of the three libraries, of each task that they come with, on their stock
-schedules and data sets; and unusual ones, which only their owners understand. All are
-made small: a few images of 48 x 48 pixels, one or two iterations, narrow models.
+They are configs of the three libraries for each of their tasks, on their stock
+schedules and data sets, and users' unusual ones. All are made small: a few images of
+48 x 48 pixels, one or two iterations, narrow models.
 """
 
 import gc
@@ -132,7 +132,7 @@ def data(tmp_path_factory, load_tool):
 
 @pytest.fixture
 def use(data, tmp_path, monkeypatch, capsys, load_tool):
-    """Uses a tool in a folder with data, and returns what it says on stderr."""
+    """Uses a tool in a folder with data, and returns its stderr."""
     gc.freeze()  # as quick_collections does: the libraries are imported only now
     (tmp_path / 'data').symlink_to(data)
     monkeypatch.chdir(tmp_path)
@@ -205,7 +205,7 @@ def test_right_config(use, name):
     path, *options = small(base, lines)
     said = use('train', path, *options, '--work-dir', 'work')
     checkpoint = Path('work/last_checkpoint').read_text()
-    # what learns without labels has nothing to test
+    # models that learn without labels have no test
     if load_config(str(path)).get('test_cfg') is not None:
         said += use('test', path, checkpoint, *options, '--work-dir', 'work')
     words = words.split('; ') if words else []

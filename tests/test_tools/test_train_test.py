@@ -1,5 +1,5 @@
-"""tools/train.py, tools/test.py and their launchers, up to where a run starts:
-what they do with their arguments."""
+"""Arguments of tools/train.py, tools/test.py and their launchers, up to the start of a
+run."""
 
 import os
 import subprocess
@@ -106,9 +106,9 @@ def test_train_resume_from_newest(run, config, checkpoint, capsys, args):
     (work / 'epoch_2.pth').write_bytes(checkpoint.read_bytes()[:-1])
     cfg = run('train', config, *args)
     assert cfg.resume and cfg.load_from == str(checkpoint)
-    skips, goes_on = capsys.readouterr().err.splitlines()
+    skips, continues = capsys.readouterr().err.splitlines()
     assert skips.endswith('epoch_2.pth: the file is truncated')
-    assert goes_on.endswith(f'goes on from {checkpoint}')
+    assert continues.endswith(f'continues from {checkpoint}')
 
 
 def test_train_resume_where_the_hook_writes(run, config, checkpoint):

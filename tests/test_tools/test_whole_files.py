@@ -1,4 +1,4 @@
-"""Whole models in ONNX files predict what their libraries predict."""
+"""Whole models in ONNX files predict like their libraries."""
 
 import importlib.util
 import json
@@ -96,7 +96,7 @@ def paths(tmp_path, monkeypatch):
 
 
 def predictions(config, weights, images):
-    """What the library predicts for images."""
+    """The library's predictions for images."""
     model = Subject(config, weights, '', whole=True)
     with torch.no_grad():
         batches = (model.batch(Path(path)) for path in images)

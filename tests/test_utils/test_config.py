@@ -55,7 +55,7 @@ def test_bases_read_once(tmp_path):
     with bases_read_once():
         loaded = [load_config(str(path)) for path in paths]
         assert [cfg.to_dict() for cfg in loaded] == expected
-        # what one config does with its bases is its own affair
+        # a config's changes of its bases do not affect others
         loaded[0].model.depths.append(3)
         (tmp_path / 'base.py').unlink()
         assert [load_config(str(path)).to_dict() for path in paths] == expected

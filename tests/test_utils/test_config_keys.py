@@ -1,4 +1,4 @@
-"""Keys of configs that may be misspelled; test_config.py has who says so."""
+"""Misspelled keys of configs; test_config.py has the warnings."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_misspelled_key(key, right):
 
 
 def test_variables_of_a_config():
-    """Configs have variables of their own, as those of the libraries do."""
+    """Configs have variables of their own, like those of the libraries."""
     names = 'train_pipeline', 'models', 'norm_cfg', 'val_evaluator_abs', 'num_gpus'
     own = 'my_train_dataloader', 'visualizers', 'my_custom_hooks', 'train_dataloader2'
     assert not any(unknown_keys([*names, *own]).values())

@@ -1,4 +1,4 @@
-"""The command convert_official, and what official code computed."""
+"""The command convert_official, and outputs of official code."""
 
 import importlib.util
 import logging
@@ -24,38 +24,38 @@ def load_module(path):
 
 @pytest.fixture(scope='session')
 def soft():
-    """What was recorded of SOFT."""
+    """The recording of SOFT."""
     return load_module(DATA / 'soft_fixture.py')
 
 
 @pytest.fixture(scope='session')
 def antioversmoothing():
-    """What was recorded of DeiT, CaiT and Swin."""
+    """The recording of DeiT, CaiT and Swin."""
     return load_module(DATA / 'antioversmoothing_fixture.py')
 
 
 @pytest.fixture(scope='session')
 def cswin():
-    """What was recorded of CSWin."""
+    """The recording of CSWin."""
     return load_module(DATA / 'cswin_fixture.py')
 
 
 @pytest.fixture(scope='session')
 def leaplab():
-    """What was recorded of FLatten and Agent."""
+    """The recording of FLatten and Agent."""
     return load_module(DATA / 'leaplab_fixture.py')
 
 
 @pytest.fixture(scope='session')
 def variants(leaplab):
-    """What was recorded of Swin and CSWin with other attentions, by name."""
+    """The recordings of Swin and CSWin with other attentions, by name."""
     both = leaplab, load_module(DATA / 'inline_fixture.py')
     return {name: recorded for recorded in both for name in recorded.NAMES}
 
 
 @pytest.fixture(scope='session')
 def rotary():
-    """What was recorded of MLLA and RAVLT."""
+    """The recording of MLLA and RAVLT."""
     return load_module(DATA / 'rotary_fixture.py')
 
 
@@ -102,7 +102,7 @@ def convert(tool, tmp_path):
 
 @pytest.fixture
 def said(monkeypatch):
-    """What was logged, as pairs of a level and a text."""
+    """The log, as pairs of a level and a text."""
     lines = []
 
     def keep(text, logger=None, level=logging.INFO):

@@ -66,7 +66,7 @@ def test_download_happens_once(path, server, cache):
 
 
 def test_name_behind_the_address(path, server, cache):
-    """As of files that a web page gives out, whose addresses end in /?dl=1."""
+    """Files of a web page have addresses that end in /?dl=1."""
     for name, expected in (('?dl=1#/y.pth', 'y.pth'), ('?dl=1', 'x.pth')):
         assert 'a' in read_checkpoint(f'{server}/x.pth{name}')
         assert (cache / expected).is_file()

@@ -102,7 +102,7 @@ def test_outputs_of_antioversmoothing(
 
 @pytest.mark.parametrize('kind', ['classifier', 'backbone'])
 def test_outputs_of_cswin(cswin, relative_error, kind):
-    """Of the backbone all maps, of an image that no stripe divides."""
+    """All maps of the backbone, for an image that no stripe divides."""
     options = dict(arch=cswin.ARCH, attention='local')
     args = 'cswin', convert(cswin.weights(kind), 'cswin'), cswin.image(kind)
     outputs = cswin.outputs(kind)
@@ -122,7 +122,7 @@ FEW_AGENTS = [*agents(2), [agents(3)[2], shifted_windows()[1]], shifted_windows(
 
 @pytest.mark.parametrize('name', [*VARIANTS, 'agent_detector'])
 def test_outputs_of_variants(variants, official, relative_error, name):
-    """Of the detectors' backbone all maps, of an image with odd sides."""
+    """All maps of the detectors' backbone, for an image with odd sides."""
     family, weights = official(name)
     kind = name if name in TYPES else family
     recorded = variants[name]
@@ -147,7 +147,7 @@ CSWINS = dict(tiny='t24181', small='s36292', base='b36292')
 @pytest.mark.parametrize('size', CSWINS)
 @pytest.mark.parametrize('name', VARIANTS)
 def test_parameters_of_full_models(variants, name, size):
-    """As many as the papers' classifiers have."""
+    """They equal those of the papers' classifiers."""
     arch = CSWINS[size] if 'cswin' in name else size
     family = name.partition('_')[0]
     kind = name if name in TYPES else family
@@ -257,7 +257,7 @@ def test_not_recognized(names):
 
 @pytest.mark.parametrize('name', NAMES)
 def test_round_trip_is_exact(official, name):
-    """With the metadata of the conversion, and without."""
+    """It is exact with the metadata of the conversion, and without."""
     family, weights = official(name)
     layouts = [plan_conversion(weights, family).describe()]
     for layout in layouts if name == 'swin_timm' else [*layouts, None]:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.modern
 
 @pytest.fixture
 def refused(tool, tmp_path, capsys):
-    """Runs the tool on what it can't take, and returns the line it prints."""
+    """Runs the tool on bad input, and returns the line it prints."""
 
     def run(checkpoint, *options, family='soft'):
         torch.save(checkpoint, tmp_path / 'official.pth')
@@ -66,14 +66,14 @@ def test_moving_average(soft, convert, capsys):
     average = {key: value + 1 for key, value in official.items()}
     checkpoint = dict(state_dict=official, state_dict_ema=average)
     converted = convert(checkpoint)
-    assert '--ema takes that' in capsys.readouterr().out
+    assert '--ema takes it' in capsys.readouterr().out
     assert converted['state_dict']['head.fc.bias'].equal(official['head.bias'])
     converted = convert(checkpoint, '--ema', '--overwrite')
     assert converted['state_dict']['head.fc.bias'].equal(official['head.bias'] + 1)
     assert converted['meta']['ema']
     # as released files of CSWin
     assert convert(dict(state_dict_ema=average), '--overwrite')['meta']['ema']
-    assert 'a moving average of the weights, all that SRC' in capsys.readouterr().out
+    assert 'SRC holds only a moving average' in capsys.readouterr().out
 
 
 def test_other_parts(cswin, convert):
@@ -125,8 +125,8 @@ def test_existing_file_is_kept(soft, convert, capsys):
     'words, message',
     [
         (('resnet',), "'resnet'"),
-        (('swin', '--reverse', '--ema'), '--reverse does not go with --ema'),
-        (('auto', '--reverse'), 'metadata say no family to go back to'),
+        (('swin', '--reverse', '--ema'), '--reverse can not be used with --ema'),
+        (('auto', '--reverse'), 'the metadata name no family'),
     ],
 )
 def test_options_that_do_not_fit(soft, refused, words, message):

@@ -1,4 +1,4 @@
-"""What is read of files, and what is refused."""
+"""Files that are read, and files that are refused."""
 
 import os
 import pickle
@@ -52,7 +52,7 @@ def test_files_of_torch(tmp_path, name):
 
 
 def test_config_of_yacs(path, monkeypatch):
-    """Checkpoints of Swin's code hold one; here, nobody needs yacs to read them."""
+    """Checkpoints of Swin's code hold one; reading them needs no yacs."""
     yacs = types.ModuleType('yacs.config')
     yacs.CfgNode = type('CfgNode', (dict,), dict(__module__='yacs.config'))
     monkeypatch.setitem(sys.modules, 'yacs', types.ModuleType('yacs'))
@@ -85,7 +85,7 @@ def test_safetensors_without_the_package(tmp_path, monkeypatch):
 
 
 def test_metadata_of_training(path):
-    """What MMEngine's runner puts into a checkpoint needs no trust."""
+    """The entries of MMEngine's runner in a checkpoint need no trust."""
     hub = MessageHub('metadata')
     for value in (0.5, 0.25):
         hub.update_scalar('train/loss', value)
@@ -170,7 +170,7 @@ def test_names_of_code(path, target, protocol):
 
 
 class Changed(NamedTuple):
-    """Pickled by Changer, it sets attributes of what a name finds."""
+    """Pickled by Changer, it sets attributes of an object found by name."""
 
     target: object
     state: object
@@ -191,7 +191,7 @@ class Changer(pickle._Pickler):
 )
 @pytest.mark.parametrize('slots', [False, True])
 def test_attributes_of_what_is_allowed_stay(path, target, slots):
-    """`__defaults__` of a function, say, which the next file would meet."""
+    """A file can't change, for example, `__defaults__` of a function."""
     state = dict(changed=1)
     module = types.SimpleNamespace(__name__='own', Pickler=Changer)
     content = dict(WEIGHTS, hidden=Changed(target, (None, state) if slots else state))
@@ -231,9 +231,9 @@ def test_trust_is_yes_or_no(path, monkeypatch):
     'content, message',
     [
         (b'', 'is empty'),
-        (PAYLOAD, 'is no file of torch.save or safetensors'),
-        (b'cos\nsystem\n(S"true"\ntR.', 'is no file of torch.save'),
-        (pickle.dumps(dict(a=1)), 'is no file of torch.save'),
+        (PAYLOAD, 'is not a file of torch.save or safetensors'),
+        (b'cos\nsystem\n(S"true"\ntR.', 'is not a file of torch.save'),
+        (pickle.dumps(dict(a=1)), 'is not a file of torch.save'),
         (b'PK\x03\x04' + PAYLOAD, 'is cut off'),
     ],
 )

@@ -1,4 +1,4 @@
-"""What of a checkpoint loads into a model."""
+"""Entries of a checkpoint that load into a model."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""MLLA and RAVLT beside the official code, and what their weights start."""
+"""MLLA and RAVLT beside the official code, and models that start from their weights."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ FAMILIES = pytest.mark.parametrize('family', KINDS)
 
 
 class Classifier(BaseModel):
-    """As mmpretrain has it."""
+    """A classifier in the form of mmpretrain's."""
 
     def __init__(self, family, rotary):
         super().__init__()
@@ -44,7 +44,7 @@ class Classifier(BaseModel):
 @FAMILIES
 @torch.no_grad()
 def test_outputs_of_the_classifier(rotary, relative_error, family):
-    """In a whole model, which takes the official file as it is."""
+    """A whole model takes the official file unchanged."""
     name = f'{family}_classifier'
     model = Classifier(family, rotary)
     weights = {**rotary.weights(name), BUFFERS[family]: torch.ones(2)}
@@ -58,7 +58,7 @@ def test_outputs_of_the_classifier(rotary, relative_error, family):
 @FAMILIES
 @torch.no_grad()
 def test_outputs_of_the_backbone(rotary, relative_error, family):
-    """In a detector with official names: blocks, and maps of an odd image."""
+    """A detector with official names: blocks, and maps of an odd image."""
     name = f'{family}_backbone'
     backbone = KINDS[family](arch=rotary.ARCHS[family]).eval()
     model = nn.ModuleDict(dict(backbone=backbone, bbox_head=nn.Linear(3, 2)))
@@ -79,7 +79,7 @@ def test_outputs_of_the_backbone(rotary, relative_error, family):
 
 @FAMILIES
 def test_parameters(rotary, family):
-    """As many as the papers' classifiers have."""
+    """They equal those of the papers' classifiers."""
     for name in KINDS[family].arch_zoo:
         with torch.device('meta'):
             norm = dict(out_norm=None) if family == 'ravlt' else {}
@@ -99,7 +99,7 @@ def test_parameters(rotary, family):
 @FAMILIES
 @pytest.mark.parametrize('converted', (False, True))
 def test_start_of_a_detector(rotary, said, tmp_path, family, converted):
-    """By a classifier: RAVLT's norms no map, MLLA's the last one."""
+    """It starts from a classifier: RAVLT's norms no map, MLLA's the last one."""
     official = rotary.weights(f'{family}_classifier')
     ours = convert(official, family)
     path = tmp_path / 'classifier.pth'

@@ -17,13 +17,13 @@ SMALL = dict(embed_dims=8, depths=[1, 1, 1, 1], num_heads=[2, 2, 2, 2])
 
 
 def meta_of(kind, **options):
-    """Metadata as MMEngine's runner writes them."""
+    """Metadata in the form of MMEngine's runner."""
     backbone = dict(type=f'mmlinattn.{kind}', **options)
     return dict(cfg=Config(dict(model=dict(backbone=backbone), x=(1,))).pretty_text)
 
 
 def compare(kind='SOFTPlusPlus', options={}, **stored):
-    """Compares SOFT++ with what was stored of a SOFT."""
+    """Compares SOFT++ with the stored options of a SOFT."""
     return compare_options(
         SOFTPlusPlus(**SOFT, **options), meta_of(kind, **SOFT, **stored)
     )
@@ -103,7 +103,7 @@ def test_nothing_to_compare(meta):
 
 
 def test_config_of_a_checkpoint_is_not_run(tmp_path):
-    """It is text of whoever made the file."""
+    """It is text from the author of the file."""
     folder = tmp_path / 'made'
     call = f'__import__("os").mkdir({str(folder)!r})'
     make = dict(type='os.mkdir', path=str(folder))

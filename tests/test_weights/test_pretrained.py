@@ -28,7 +28,7 @@ SCALES = dict(attn_scale=True, feat_scale=True)
 
 
 def randomize(model):
-    """Other values than any initialization has."""
+    """Sets values that no initialization has."""
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
@@ -37,7 +37,7 @@ def randomize(model):
 
 
 def load(model_class, checkpoint, **options):
-    """A backbone as a detector's config loads it."""
+    """A backbone loaded like by a detector's config."""
     model = model_class(
         init_cfg=dict(type='Pretrained', checkpoint=str(checkpoint)), **options
     )
@@ -242,7 +242,7 @@ def test_load_from_an_official_file(antioversmoothing, tmp_path):
     torch.save(official, tmp_path / 'swin.pth')
     model = classifier('mmlinattn', arch=antioversmoothing.ARCHS['swin'])
     message = (
-        'weights of Swin under the names of .*pretrained=CHECKPOINT.*'
+        'Swin weights with keys of .*pretrained=CHECKPOINT.*'
         'mim run mmlinattn convert_official swin SRC DST'
     )
     with pytest.raises(ValueError, match=message):
@@ -250,7 +250,7 @@ def test_load_from_an_official_file(antioversmoothing, tmp_path):
 
 
 def test_load_from_an_official_classifier(antioversmoothing, leaplab, tmp_path):
-    """By an address that our loader reads, it is a whole model."""
+    """Our loader makes a whole model of it, for any address that it reads."""
     official = leaplab.weights('agent_swin')
     path = tmp_path / 'agent.pth'
     torch.save(dict(model=official, epoch=3), path)

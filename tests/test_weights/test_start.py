@@ -1,4 +1,4 @@
-"""What of Swin and CSWin can start an ELFATT model."""
+"""Starting an ELFATT model from weights of Swin and CSWin."""
 
 import logging
 
@@ -17,8 +17,8 @@ PREFIX = 'backbone.'
 
 
 def start(official, arch):
-    """How official CSWin weights start an ELFATT model, the values that it takes, and
-    which official names each one is from."""
+    """The start of an ELFATT model from official CSWin weights: its values, and the
+    official names of each one."""
     plan = plan_conversion(official, 'cswin')
     backbone = inside(plan.apply(official), PREFIX)
     found = plan_start(CSWinTransformer(arch, 'elfatt'), backbone)
@@ -39,7 +39,7 @@ def other_depths(cswin, monkeypatch):
 
 
 def load(checkpoint, arch, attention, model_class=CSWinTransformer, **options):
-    """A backbone as a detector's config loads it."""
+    """A backbone loaded like by a detector's config."""
     init_cfg = dict(type='Pretrained', checkpoint=str(checkpoint))
     model = model_class(arch, attention=attention, init_cfg=init_cfg, **options)
     model.init_weights()
@@ -47,7 +47,7 @@ def load(checkpoint, arch, attention, model_class=CSWinTransformer, **options):
 
 
 def test_cswin_starts_from_agents(leaplab, tmp_path):
-    """All of it does: the LePE of all channels is cut for upright and flat stripes."""
+    """All weights are used: LePE of all channels is split for upright and flat ones."""
     weights = leaplab.weights('agent_cswin')
     torch.save(dict(model=weights), tmp_path / 'agent.pth')
     for attention in ('local', 'elfatt'):
@@ -85,7 +85,7 @@ def test_every_key_is_accounted_for(cswin, kind):
 
 @torch.no_grad()
 def test_equal_where_stripes_see_the_whole_map(cswin, tmp_path):
-    """On 7 x 7 tokens, stripes of width 7 and blocks of 49 tokens are the map."""
+    """Stripes of width 7 and blocks of 49 tokens are the whole map of 7 x 7 tokens."""
     torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
     local = load(tmp_path / 'official.pth', cswin.ARCH, 'local')
     elfatt = load(tmp_path / 'official.pth', cswin.ARCH, 'elfatt', block_sizes=49)
@@ -119,7 +119,7 @@ def test_start_when_loaded(cswin, convert, said, kind, source):
     (level, text), (_, attentions) = said[:2]
     assert level == logging.WARNING
     assert f'STARTS from CSWin in {convert.dst}: {taken} of {number} entries' in text
-    assert '14 of them cut otherwise' in text
+    assert '14 of them split differently' in text
     assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in attentions
 
 

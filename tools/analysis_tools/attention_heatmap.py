@@ -1,16 +1,15 @@
 """Draw the attention of query positions to all patches of an image.
 
-For each model and query position there is a row: the image as the model sees it, with
-the query marked, and the weights that the query gives to all keys in some layers,
-averaged over the heads or, with --heads all, by head. Each map has its own scale, which
-is below it; where weights are negative, as softmax-free attention and AttnScale have
-them, the scale is symmetric about 0. Class attention, whose query is the class token,
-shows that of the token.
+Each model and query position has a row: the image as the model sees it, with the query
+marked, and the weights that the query gives to all keys in some layers, averaged over
+the heads or, with --heads all, by head. Each map has its own scale below it; if weights
+are negative, as in softmax-free attention and AttnScale, the scale is symmetric about
+0. Class attention has one query, the class token, and shows its weights.
 
 Any attention of mmlinattn will do, at any size: its rows come from gradients, without
 an N x N matrix. A folder of images gives one figure for each.
 
-Written to --out: IMAGE_attention.png, and IMAGE_attention.json with the weights drawn.
+It writes IMAGE_attention.png, and IMAGE_attention.json with the weights, to --out.
 """
 
 import sys
@@ -29,12 +28,12 @@ from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import layer_title, picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 
-# Where the scale of a map is.
+# Place of a map's scale.
 SCALE = dict(orientation='horizontal', fraction=0.05, pad=0.02, shrink=0.9)
 
 
 def position(text):
-    """Type of an argument X,Y: a place in an image, as parts of its sides."""
+    """Type of an argument X,Y: a place in an image, in fractions of its sides."""
     x, y = map(number(float, 0, 1), text.split(','))
     return x, y
 
@@ -59,15 +58,15 @@ def choose_layers(backbone, wanted):
 
 @torch.no_grad()
 def attention_rows(subject, path, points, layers=None, heads='mean'):
-    """For each query, (x, y) as parts of an image's sides, its picture and its maps,
-    with weights (H, W)."""
+    """The picture and the maps of weights (H, W) of each query, (x, y) in fractions of
+    an image's sides."""
     picture = subject.read(path)
     names = choose_layers(subject.backbone, layers)
     rows = [
         dict(label=subject.label, query=point, picture=picture, maps=[])
         for point in points
     ]
-    # parts of the padded image
+    # fractions of the padded image
     down, right = np.divide(picture.pixels.shape[:2], picture.inputs.shape[2:])
 
     def look(call):
@@ -95,7 +94,7 @@ def draw_attention(rows):
     figure, grid = picture_grid(len(rows), columns, shape, 2.2)
     for line, row in zip(grid, rows):
         pixels, (height, width) = row['picture'].pixels, row['picture'].inputs.shape[2:]
-        # an unseen scale keeps the picture in line with the maps
+        # an invisible scale aligns the picture with the maps
         scale = figure.colorbar(line[0].imshow(pixels), **SCALE)
         scale.ax.set_visible(False)
         line[0].set_title(textwrap.fill(row['label'], 30))
@@ -133,8 +132,8 @@ def main(argv=None):
     parser = looking_parser(__doc__, 'attention_heatmap')
     add = parser.add_argument
     text = (
-        'a query: its place from the left and from the top as parts of the sides, 0 to '
-        '1; may be given several times (default: 0.5,0.5)'
+        'a query: its distance from the left and from the top in fractions of the '
+        'sides, 0 to 1; may be given several times (default: 0.5,0.5)'
     )
     add('--at', action='append', type=position, metavar='X,Y', help=text)
     text = (

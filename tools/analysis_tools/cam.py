@@ -1,19 +1,19 @@
-"""Draw class activation maps: which parts of an image speak for a class.
+"""Draw class activation maps: the parts of an image that support a class.
 
 Grad-CAM weights the channels of a layer by the gradients of the class's score,
 Score-CAM by the score of the image seen through each of them, which takes a forward
 pass for every channel. The layer is norm1 of the last block. The score of a class is
-- of a classifier, its logit;
-- of a segmentor, its mean logit over the pixels that are predicted to be of the class,
-  or over all if there are none;
-- of a detector, its highest logit: over all anchors of a one-stage detector, or over
-  the proposals of its RPN for the unchanged image in a two-stage one.
-By default it is the class that the model finds: the one of the highest score, or of
-most pixels.
+- in a classifier, its logit;
+- in a segmentor, its mean logit over the pixels that are predicted to be of the class,
+or over all if there are none;
+- in a detector, its highest logit: over all anchors of a one-stage detector, or over
+the proposals of its RPN for the unchanged image in a two-stage one.
+The default class is the predicted one: the one of the highest score, or of most
+pixels.
 
-Works through the package grad-cam: pip install grad-cam==1.5.4
+It needs the package grad-cam: pip install grad-cam==1.5.4
 
-Written to --out: IMAGE_cam.png, and IMAGE_cam.json with the maps drawn, 0 to 1.
+It writes IMAGE_cam.png, and IMAGE_cam.json with the maps, 0 to 1, to --out.
 """
 
 import sys
@@ -46,8 +46,8 @@ class Scores(nn.Module):
 
 
 def segmentor_scores(model, picture):
-    """Mean logits over the pixels of each class in the unchanged image, and how many
-    there are."""
+    """Mean logits over the pixels of each class in the unchanged image, and the number
+    of these pixels."""
 
     def logits(x):
         return model.decode_head(model.extract_feat(x))
@@ -78,7 +78,7 @@ def two_stage_scores(model, picture):
     maps = model.extract_feat(picture.inputs)
     (found,) = model.rpn_head.predict(maps, picture.data_samples, rescale=False)
     boxes, head = found.bboxes, model.roi_head
-    # of a cascade, the last stage
+    # the last stage of a cascade
     stage = [head.num_stages - 1] if isinstance(head.bbox_head, nn.ModuleList) else []
 
     def scores(x):
@@ -93,8 +93,8 @@ def two_stage_scores(model, picture):
 
 @torch.no_grad()
 def class_scores(subject, picture):
-    """What gives scores of classes, and for the unchanged image what says which class
-    is found, (K,)."""
+    """The function to scores of classes, and the values (K,) whose largest one is the
+    class found in the unchanged image."""
     model = subject.model
     if hasattr(model, 'decode_head'):
         scores, found = segmentor_scores(model, picture)
@@ -104,7 +104,7 @@ def class_scores(subject, picture):
     elif hasattr(getattr(model, 'bbox_head', None), 'prior_generator'):
         scores = one_stage_scores(model)
     elif getattr(model, 'head', None) is not None:
-        scores = model.forward  # of a classifier, logits
+        scores = model.forward  # logits of a classifier
     else:
         raise ValueError(
             f'{subject.config}: {type(model).__name__} is neither a classifier, a '
@@ -126,7 +126,7 @@ def activation_maps(package, args, subject, picture):
         )
     target = package.utils.model_targets.ClassifierOutputTarget(category)
 
-    def to_maps(tokens):  # the map's are the last ones
+    def to_maps(tokens):  # the map's tokens come last
         return tokens[:, -height * width :].mT.unflatten(-1, (height, width))
 
     layer = f'{block}.norm1'
@@ -147,7 +147,7 @@ def draw_cams(pictures, models):
     columns = 1 + len(models[0]['maps'])
     shape = pictures[0].pixels.shape
     figure, grid = picture_grid(len(models), columns, shape, 3.2)
-    figure.set_figwidth(3.2 * columns + 0.9)  # with the scale
+    figure.set_figwidth(3.2 * columns + 0.9)  # 0.9 for the scale
     for line, picture, model in zip(grid, pictures, models):
         line[0].imshow(picture.pixels)
         line[0].set_title(model['label'])
@@ -182,8 +182,8 @@ def main(argv=None):
     parser = looking_parser(__doc__, 'cam')
     add = parser.add_argument
     kinds = dict(choices=METHODS, default=['grad-cam'])
-    add('--method', nargs='+', help='what to draw (default: grad-cam)', **kinds)
-    text = 'number of the class, from 0 (default: the one that the model finds)'
+    add('--method', nargs='+', help='methods (default: grad-cam)', **kinds)
+    text = 'number of the class, from 0 (default: the predicted one)'
     add('--category', type=number(int, 0, 10**6), metavar='K', help=text)
     run(parser, argv, draw, whole=True)
 

@@ -1,11 +1,11 @@
 """Draw predictions of models side by side on the same images.
 
 Each image gets a figure: the image, and the predictions of every model as its library
-draws them; of a classifier, the likeliest classes in words. Boxes and masks with a
-score of --score or more are drawn. Detectors, segmentors and classifiers may be mixed.
+draws them; a classifier's most likely classes are listed. Boxes and masks with a score
+of --score or more are drawn. Detectors, segmentors and classifiers may be mixed.
 
-Written to --out: IMAGE_predictions, and IMAGE_predictions.json with boxes, scores and
-classes, or the share of pixels of each class, or probabilities.
+It writes IMAGE_predictions, and IMAGE_predictions.json with boxes, scores and classes,
+or the share of pixels of each class, or probabilities, to --out.
 
 example:
   python tools/analysis_tools/compare_predictions.py \\
@@ -30,7 +30,7 @@ from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 
-SHOWN = 5  # classes of a classifier's prediction
+SHOWN = 5  # most likely classes of a classifier
 
 
 def add_score(parser):
@@ -44,14 +44,14 @@ def add_score(parser):
 
 
 def read_pixels(path):
-    """An image file as it is, (H, W, 3), uint8, RGB."""
+    """An image file unchanged, (H, W, 3), uint8, RGB."""
     return mmcv.imread(str(path), channel_order='rgb')
 
 
 @torch.no_grad()
 def predict(subject, path, score):
-    """What a model says of an image: numbers, boxes as (x1, y1, x2, y2) in pixels, and
-    the image as its library draws it, (H, W, 3), uint8, RGB."""
+    """A model's predictions for an image: numbers, boxes as (x1, y1, x2, y2) in pixels,
+    and the image as its library draws it, (H, W, 3), uint8, RGB."""
     pixels = read_pixels(path)
     with DefaultScope.overwrite_default_scope(subject.scope):
         sample = subject.model.test_step(subject.batch(path))[0].cpu()
@@ -82,7 +82,7 @@ def draw_sample(subject, pixels, sample, kind, **options):
     """An image with the predictions of a data sample, as the library draws them."""
     drawn = []
     visualizer = VISUALIZERS.build(dict(type=kind, name=kind))
-    # the one of mmseg keeps its own code from the image that it has drawn
+    # mmseg's visualizer does not return the image that it has drawn
     visualizer.add_image = lambda name, image, step=0: drawn.append(image)
     visualizer.dataset_meta = subject.meta
     visualizer.add_datasample('', pixels, sample, draw_gt=False, **options)
@@ -101,7 +101,7 @@ def summary(numbers):
 
 
 def draw_predictions(path, labels, predictions):
-    """Draws an image, and beside it what :func:`predict` says for each label."""
+    """Draws an image, and beside it the result of :func:`predict` for each label."""
     figure, grid = picture_grid(1, 1 + len(labels), predictions[0][1].shape, 4.0)
     titles = [f'{x}\n{summary(found)}' for x, (found, _) in zip(labels, predictions)]
     pictures = [read_pixels(path), *(pixels for _, pixels in predictions)]

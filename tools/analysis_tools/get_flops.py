@@ -1,12 +1,12 @@
 """Count the FLOPs and parameters of a model, by part.
 
 CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn. One FLOP is one
-multiply-accumulate, as in the papers; docs/flops.md lists what is counted.
+multiply-accumulate, as in the papers; docs/flops.md lists the counted operations.
 
 The count covers a prediction of one image, up to the outputs of the heads:
 - auxiliary heads are left out;
-- a two-stage detector's RoI head gets as many proposals as its RPN may keep
-  (test_cfg.rpn.max_per_img), and the mask head what mmdet's own counter gives it,
+- a two-stage detector's RoI head gets the largest number of proposals of its RPN
+  (test_cfg.rpn.max_per_img), and the mask head those of mmdet's own counter,
   for Mask R-CNN the first 100.
 
 Only shapes matter, so the model runs on torch's meta device, which computes nothing.
@@ -41,7 +41,7 @@ def parse_args(argv=None):
     add('config', metavar='CONFIG', help='path of the config')
     text = (
         'height and width of the image in pixels, or one number for both (default: the '
-        "scale of the config's test pipeline, padded as its data preprocessor does)"
+        "scale of the config's test pipeline, padded by its data preprocessor)"
     )
     side = number(int, 1, 2**16)
     add('--shape', nargs='+', type=side, metavar='SIDE', help=text)
@@ -54,13 +54,13 @@ def parse_args(argv=None):
 
 
 def default_shape(cfg):
-    """Height and width of the largest image that a config's test pipeline makes."""
+    """Height and width of the largest image from a config's test pipeline."""
     shape = None
     for transform in test_data(cfg).get('pipeline', []):
         kind = str(transform.get('type')).rpartition('.')[2]
         if kind == 'Resize' and transform.get('scale'):
             shape = pair(transform['scale'])[::-1]
-            if transform.get('keep_ratio'):  # a box for images of any orientation
+            if transform.get('keep_ratio'):  # a scale for images of any orientation
                 shape = sorted(shape)
         elif kind == 'CenterCrop':
             shape = pair(transform['crop_size'])
@@ -72,7 +72,7 @@ def default_shape(cfg):
 
 
 def pair(value):
-    """Turns one number, alone or in a list, into two; two stay as they are."""
+    """Turns one number, alone or in a list, into two; two stay unchanged."""
     values = [value] if isinstance(value, int) else list(value)
     return tuple(values * 2)[:2]
 

@@ -1,16 +1,16 @@
-"""Draw how the pseudo-inverse of softmax-free attention behaves on real landmarks.
+"""Draw the accuracy of softmax-free attention's pseudo-inverse on real landmarks.
 
-For each model with softmax-free attention (SOFT, SOFT++), on the first image, of the
-matrix A of the landmarks of each layer and head:
+For each model with softmax-free attention (SOFT, SOFT++), it measures the matrix A of
+the landmarks of each layer and head on the first image:
 - the residual ||A A_k A - A|| / ||A|| after k Newton-Raphson steps, the mean over the
-  heads, and the bound of the proof of convergence, the largest of all;
-- the eigenvalues of A, and the cut-off: the eigenvalue of which the model's steps
-  invert one half;
-- the spectral norms of A+, as the steps give it, and of D^(-1/2) A+ D^(-1/2) by the
-  number of landmarks, in evenly spread subsets of them.
-Numbers are those of float64.
+heads, and the bound of the proof of convergence, the largest of all;
+- the eigenvalues of A, and the cut-off: the eigenvalue that the model's steps invert by
+one half;
+- the spectral norms of A+ from the steps, and of D^(-1/2) A+ D^(-1/2) by the number of
+landmarks, in evenly spread subsets of them.
+It computes in float64.
 
-Written to --out: pinv_report.png, and pinv_report.json with the numbers drawn.
+It writes pinv_report.png, and pinv_report.json with the numbers, to --out.
 """
 
 import sys
@@ -50,7 +50,7 @@ def landmark_kernel(call):
 
 
 def step_size(a, attention):
-    """The step size of a model, (h, 1, 1), as the attention states it."""
+    """The step size of a model's attention, (h, 1, 1)."""
     if attention.attn_norm:
         return newton_alpha(a)
     return soft_alpha(a.sum(-1, keepdim=True), attention.ridge)
@@ -77,7 +77,7 @@ def measure(call):
 def norms_by_count(kernel, attention):
     """Spectral norms of subsets of the landmarks, means over the heads."""
     num = kernel.size(-1)
-    # not the power of two next to the whole number
+    # without the power of two next to the whole number
     counts = [SMALLEST * 2**i for i in range(16) if 1.4 * SMALLEST * 2**i < num]
     norms = dict(landmarks=[*counts, num], plain=[], normalized=[])
     for size in norms['landmarks']:
@@ -99,8 +99,8 @@ def norms_by_count(kernel, attention):
 
 @torch.no_grad()
 def measure_model(model, inputs, tick):
-    """What :func:`measure` finds of each softmax-free attention for the first of the
-    inputs (B, 3, H, W), by its block's name; calls ``tick`` after each."""
+    """Results of :func:`measure` for the first of the inputs (B, 3, H, W), by the name
+    of each softmax-free attention's block; calls ``tick`` after each."""
     layers = {}
 
     def look(call):
@@ -139,7 +139,7 @@ def draw_report(models):
             ylabel=figures.RESIDUAL,
             yscale='log',
         )
-        # models compute in float32 at most, and have no smaller ones
+        # models compute in float32 at most, which has no smaller ones
         smallest = min(min(layer['residuals']) for layer in layers)
         steps.set_ylim(max(smallest / 3, 1e-8), 3)
         steps.xaxis.get_major_locator().set_params(integer=True)

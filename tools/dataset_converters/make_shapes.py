@@ -14,10 +14,10 @@ imagenet    data/imagenet                  soccer ball  crate   volcano   -
 
 Each image has 1 to 4 shapes (imagenet: one) that may hide a fifth of each other, on
 noise, lines and small blobs; every annotation describes the visible part. Blobs are
-unlabeled where the dataset knows that (ade20k: 0, cityscapes: static). The same command
-writes the same images as long as numpy, OpenCV and Pillow stay the same; more of them
-change no others. make_shapes.json, next to the data, keeps the arguments: a finished
-set is not written again.
+unlabeled if the dataset has such a label (ade20k: 0, cityscapes: static). The same
+command writes the same images with the same numpy, OpenCV and Pillow; a larger set
+contains the smaller one. make_shapes.json, next to the data, keeps the arguments: a
+finished set is not written again.
 """
 
 import colorsys
@@ -45,7 +45,7 @@ RECORD = 'make_shapes.json'
 SPLITS = ('train', 'val')
 # Corners, and radius of the circumscribed circle, of regular polygons of unit area.
 SHAPES = dict(circle=(36, 0.567), square=(4, 0.707), triangle=(3, 0.877))
-MAX_TURN = np.pi / 12  # either way from upright
+MAX_TURN = np.pi / 12  # in both directions from upright
 MAX_HIDDEN = 0.2  # of the area of a shape
 
 
@@ -58,7 +58,7 @@ def fill(canvas, polygon, value):
 
 
 class Scene:
-    """An image and what is seen in it.
+    """An image and its visible regions.
 
     Attributes:
         size: Width and height in pixels.
@@ -82,7 +82,7 @@ class Scene:
         self.kinds.append(kind)
 
     def label_map(self, values):
-        """(H, W) uint8: the value of the kind seen at each pixel."""
+        """(H, W) uint8: the value of the visible kind at each pixel."""
         return np.array([values[kind] for kind in self.kinds], np.uint8)[self.index]
 
     def shapes(self):
@@ -93,7 +93,7 @@ class Scene:
 
 
 def vivid_color(rng, others):
-    """A saturated color: of a few random ones the one farthest from the others."""
+    """A saturated color: the one of a few random ones farthest from the others."""
 
     def distance(color):
         return min(np.linalg.norm(np.subtract(color, other)) for other in others)
@@ -107,7 +107,7 @@ def vivid_color(rng, others):
 
 def ring(radii, turn=0.0, stretch=1.0):
     """(n, 2) corners at equal angles around the origin, stretched in x, then turned."""
-    # One side lies at the bottom: stretched, a square is an upright rectangle.
+    # One side lies at the bottom, so a stretched square is an upright rectangle.
     angles = np.pi / 2 + (np.arange(len(radii)) + 0.5) * 2 * np.pi / len(radii)
     x, y = stretch * radii * np.cos(angles), radii * np.sin(angles)
     cos, sin = np.cos(turn), np.sin(turn)
@@ -123,7 +123,7 @@ def place(rng, corners, size):
 
 
 def still_visible(index, areas):
-    """Whether each shape shows enough of its area, in one piece without holes."""
+    """True if each shape shows enough of its area, in one piece without holes."""
     for i, area in areas.items():
         mask = (index == i).astype(np.uint8)
         if mask.sum() < (1 - MAX_HIDDEN) * area:
@@ -135,7 +135,7 @@ def still_visible(index, areas):
 
 
 def draw_background(rng, scene):
-    """A sky over the ground, with lines and small blobs; the colors of the two."""
+    """Draw sky and ground, with lines and small blobs; return the colors of the two."""
     right, bottom = np.subtract(scene.size, 1).tolist()
     ground = tuple(rng.integers((70, 70, 40), (140, 130, 90)).tolist())
     sky = tuple(rng.integers((120, 150, 180), (190, 205, 240)).tolist())
@@ -156,7 +156,7 @@ def draw_background(rng, scene):
 
 
 def draw_shapes(rng, scene, kinds, scale, colors):
-    """Paint shapes back to front; the first always, others where they fit."""
+    """Paint shapes back to front: the first always, the others if they fit."""
     areas = {}  # in pixels, by position in scene.kinds
     for kind in kinds:
         corners, unit = SHAPES[kind]
@@ -196,7 +196,7 @@ def draw_split(split, args):
     """Draw the scenes of one split one by one, with a progress bar."""
     num_images = args.num_train if split == 'train' else args.num_val
     for i in track(range(num_images), description=split):
-        # A stream of its own for each image: the counts change nothing else.
+        # Each image has its own stream, so counts change no image.
         rng = np.random.default_rng([args.seed, SPLITS.index(split), i])
         names = list(SHAPES)
         num_shapes = rng.integers(1, 2 if args.layout == 'imagenet' else 5)
@@ -220,7 +220,7 @@ IMAGENET_CLASSES = dict(
 
 
 def save(content, path):
-    """Save an (H, W[, C]) array as an image, or else a text."""
+    """Save an (H, W[, C]) array as an image, or a text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, np.ndarray):
         Image.fromarray(content).save(path, quality=90)
@@ -230,7 +230,7 @@ def save(content, path):
 
 def outline(mask):
     """Polygon x1, y1, x2, ... in pixels along the edge of a solid mask."""
-    # OpenCV joins pixel centers; at three times the size that is 1/6 pixel inside.
+    # OpenCV joins pixel centers; at three times the size, these are 1/6 pixel inside.
     large = mask.repeat(3, axis=0).repeat(3, axis=1)
     (contour,), _ = cv2.findContours(large, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     points = cv2.approxPolyDP(contour, 1.0, closed=True).reshape(-1)
@@ -261,7 +261,7 @@ def coco_categories(layout):
     if layout == 'shapes':
         ids = {kind: i for i, kind in enumerate(SHAPES, 1)}
         return ids, [dict(id=ids[name], name=name) for name in SHAPES]
-    from mmdet.datasets import CocoDataset  # seconds; the other layouts do without
+    from mmdet.datasets import CocoDataset  # takes seconds; other layouts don't need it
 
     numbers = (i for i in range(1, 91) if i not in COCO_UNUSED_IDS)
     rows = zip(numbers, CocoDataset.METAINFO['classes'])
@@ -360,13 +360,13 @@ def parse_args(argv=None):
 
 
 def make_shapes(args):
-    """Write the dataset, and return whether anything had to be written; a killed run
-    starts again, a finished one is left alone."""
+    """Write the dataset; return False if it was finished before. A killed run starts
+    again."""
     no_argument = 'out', 'overwrite', 'debug'
     asked = {key: x for key, x in vars(args).items() if key not in no_argument}
     claim_folder(args.out, RECORD)
     record = args.out / RECORD
-    found = record.read_text()  # empty until a set is finished
+    found = record.read_text()  # empty until the set is finished
     if found == json.dumps(asked):
         return False
     if found and not args.overwrite:

@@ -1,17 +1,17 @@
 """Export a model to ONNX, TorchScript or torch.export's format.
 
 CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn, CHECKPOINT its weights. The
-file takes normalized images (B, C, H, W) and gives a classifier's or segmentor's
+file takes normalized images (B, C, H, W) and returns a classifier's or segmentor's
 logits, or a one-stage detector's maps of scores and boxes, before boxes are decoded.
-Of other models, only the backbone can be exported (--backbone-only). ONNX files and
-TorchScript programs are for batches and images of any size from 32 x 32 on, those of
-torch.export for one image of --shape.
+For other models, export the backbone (--backbone-only). ONNX files and TorchScript
+programs are for batches and images of any size from 32 x 32 on, those of torch.export
+for one image of --shape.
 
 With --whole, an ONNX file takes one image (H, W, 3) of any size, RGB in 8 bits, and
-gives boxes, scores, labels and masks, a label map, or scores of classes: what
-tools/test.py predicts. mmlinattn.deployment.Predictor runs it. With --verify, too, the
-test of CONFIG runs image by image with the model and with the file in its place. A box
-is compared with the nearest one of its label; those with none within a pixel are alone.
+returns the predictions of tools/test.py: boxes, scores, labels and masks, a label map,
+or scores of classes. mmlinattn.deployment.Predictor runs it. With --verify, too, the
+test of CONFIG runs image by image with the model and with the file. A box is compared
+with the nearest one of its label; a box without one within a pixel counts as alone.
 """
 
 import shutil
@@ -53,9 +53,9 @@ from mmlinattn_tools.cli import (
 from mmlinattn_tools.runs import dataset_meta, load_model, make_runner, test_dataset
 
 SIDE = number(int, MIN_SIDE, 2**16)
-# what a data preprocessor does to images
+# options with which a data preprocessor changes images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
-# what files and libraries call the same
+# names in files and in libraries
 INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
 
 
@@ -101,19 +101,19 @@ def parse_args(argv=None):
     parser.add_argument(
         '--whole',
         action='store_true',
-        help='from an image to predictions: with the resizing of the test pipeline, '
-        'normalization, and what follows the maps (ONNX only)',
+        help='export from image to predictions: with the resizing of the test '
+        'pipeline, normalization, and all steps after the maps (ONNX only)',
     )
     parser.add_argument(
         '--int8',
         action='store_true',
         help='quantize the weights of linear layers (ONNX only); --verify then '
-        'reports the error, whatever it is',
+        'reports the error without a limit',
     )
     parser.add_argument(
         '--trust',
         action='store_true',
-        help='unpickle all that is in CHECKPOINT, which can run any code',
+        help='unpickle everything in CHECKPOINT, which can run any code',
     )
     add_overwrite(parser)
     add_cfg_options(parser, 'model.backbone.num_iters=10')
@@ -126,7 +126,7 @@ def parse_args(argv=None):
 
 
 def verify(model, run, args):
-    """Prints the parity at a second size; whether it is within the tolerance."""
+    """Prints the parity at a second size; returns True within the tolerance."""
     torch.manual_seed(0)
     height, width = args.shape
     if FORMATS[args.format].any_size:
@@ -139,7 +139,7 @@ def verify(model, run, args):
 
 
 def whole_model(cfg, model, preprocessor, meta):
-    """A model with all that is before and after it, and what its file says of it."""
+    """A model with all steps before and after it, and the notes for its file."""
     dataset = test_dataset(cfg)
     meta = dataset_meta(dataset, cfg.get('default_scope') or 'mmengine', meta)
     notes = dict(classes=list(meta.get('classes') or ()))
@@ -150,7 +150,7 @@ def whole_model(cfg, model, preprocessor, meta):
 
 
 def read(sample):
-    """The predictions in a library's data sample, as a file gives them."""
+    """The predictions in a library's data sample, in the form of a file's."""
     if 'pred_instances' in sample:
         found = sample.pred_instances
         return {key: np.asarray(found[x]) for key, x in INSTANCES.items() if x in found}
@@ -160,7 +160,7 @@ def read(sample):
 
 
 def write(sample, found):
-    """Puts what a file predicts into a data sample."""
+    """Puts a file's predictions into a data sample."""
     found = {key: torch.from_numpy(x) for key, x in found.items()}
     if 'boxes' in found:
         renamed = {INSTANCES[key]: x for key, x in found.items()}
@@ -174,7 +174,7 @@ def write(sample, found):
 
 
 def compare(found, expected):
-    """Differences of the predictions for an image: the number of boxes and of those
+    """Differences of the predictions for an image: the number of boxes and of boxes
     alone, the largest difference of a box and of a score, the pixels that differ."""
     if 'label_map' in expected:
         return dict(pixels=np.sum(found['label_map'] != expected['label_map']))
@@ -196,7 +196,7 @@ def compare(found, expected):
 
 def verify_whole(cfg, model, paths, tolerance):
     """Prints metrics, times and differences of files beside those of their model;
-    whether the metrics are within the tolerance."""
+    returns True if the metrics are within the tolerance."""
     cfg.launcher = 'none'
     cfg.test_dataloader.batch_size = 1
     files = {x.name: Predictor(x, threads=torch.get_num_threads()) for x in paths}
@@ -248,7 +248,7 @@ def run(args):
     found = fit(model, checkpoint)
     if not found.whole:
         raise ValueError(
-            f'checkpoint={args.checkpoint!r} is of another model: {found.describe()}'
+            f'checkpoint={args.checkpoint!r} is from another model: {found.describe()}'
         )
     model.load_state_dict(found.state_dict, strict=False)
     if args.backbone_only:

@@ -1,10 +1,10 @@
-"""Serve a page that shows what models predict, and what their attentions look at.
+"""Serve a page that shows predictions and attention of models.
 
 It begins with the newest checkpoint, and a picture of its test data. Choose up to three
-models and a picture, or upload one, and see predictions side by side; click a pixel to
-see what the attention of each layer gives to it; draw the frequency curves. The page
-offers the configs, checkpoints and pictures that are named here, opens no other file
-and asks no other server. It needs gradio: pip install -r requirements/demo.txt
+models and a picture, or upload one, to see predictions side by side; click a pixel to
+see its attention in each layer; draw the frequency curves. The page offers the configs,
+checkpoints and pictures that are named here, opens no other file and asks no other
+server. It needs gradio: pip install -r requirements/demo.txt
 
 Checkpoints are read without running code in them; a config is a Python program, and
 reading it runs it.
@@ -39,14 +39,14 @@ from mmlinattn_tools.runs import test_dataset
 NONE = 'none'
 MODELS = 3
 KEPT = 4  # models that stay in memory
-PICTURES = 100  # of the test data, that are offered
+PICTURES = 100  # of the test data on offer
 WEIGHTS = ('.pth', '.pt', '.safetensors')
 FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP')
-MEGABYTES = 30  # of an upload
-SMALLEST = 32  # pixels, the least that a backbone takes
+MEGABYTES = 30  # largest upload
+SMALLEST = 32  # pixels, the shortest side that a backbone takes
 TITLE = """# What models predict, and what their attentions look at
 Click the picture to see what the attention of each layer gives to that place."""
-# Labels above what they name, and pictures with all of their captions below.
+# Labels above their parts, and pictures with whole captions below.
 CSS = """
 #predictions, #attention, #frequencies {padding-top: 2rem}
 #predictions .thumbnail-lg {aspect-ratio: auto; height: auto}
@@ -55,7 +55,7 @@ CSS = """
 #predictions .thumbnail-lg img {width: auto; height: auto; max-width: 100%}
 #predictions .grid-wrap {min-height: 0}
 """
-# No config among these is one of a whole model that is to be chosen.
+# Folders and files that hold no config of a whole model.
 NOT_CONFIGS = {'_base_', 'vis_data', '__pycache__', '__init__.py'}
 
 
@@ -64,16 +64,16 @@ def parse_args(argv=None):
     for option, text in (
         ('--configs', "configs (default: the newest checkpoint's, and configs)"),
         ('--checkpoints', 'weights (default: those of the newest run in work_dirs)'),
-        ('--images', "pictures (default: of the config's test data)"),
+        ('--images', "pictures (default: those of the config's test data)"),
     ):
         text = f'{text}: files, and folders of them'
         parser.add_argument(option, nargs='+', metavar='PATH', help=text)
     text = (
-        'address to serve at; 0.0.0.0 lets every machine of the network in (default: '
+        'address to serve at; 0.0.0.0 admits every machine of the network (default: '
         '%(default)s, this machine only)'
     )
     parser.add_argument('--host', default='127.0.0.1', help=text)
-    text = 'millions of pixels of the largest picture that is taken (default: 25)'
+    text = 'millions of pixels of the largest picture (default: 25)'
     number_of = dict(type=number(float, 0.001, 1e4), default=25.0, metavar='N')
     parser.add_argument('--max-megapixels', help=text, **number_of)
     add_score(parser)
@@ -82,7 +82,7 @@ def parse_args(argv=None):
 
 
 def find_files(option, places, endings):
-    """(what a list shows, path) of files, and of those in folders, at any depth."""
+    """(label, path) of files, and of those in folders, at any depth."""
     found = []
     for place in (Path(place).expanduser() for place in places):
         files = sorted(
@@ -101,7 +101,7 @@ def find_files(option, places, endings):
 
 
 def offered(args):
-    """What the lists show: configs, checkpoints and pictures, the best ones first."""
+    """The choices: configs, checkpoints and pictures, the best ones first."""
 
     def age(path):
         return -os.path.getmtime(path)
@@ -120,10 +120,10 @@ def offered(args):
         return configs, checkpoints, find_files('--images', args.images, IMAGES)
     try:
         data = test_dataset(load_config(configs[0][1]))
-    except ValueError:  # it has none
+    except ValueError:  # there is no test data
         return configs, checkpoints, []
     prefix = data.get('data_prefix') or ''
-    if isinstance(prefix, dict):  # the first is that of images
+    if isinstance(prefix, dict):  # the images' prefix comes first
         prefix = next(iter(prefix.values()))
     folder = Path(data.get('data_root') or prefix, prefix)
     files = sorted(x for x in folder.glob('*') if x.suffix.lower() in IMAGES)[:PICTURES]
@@ -131,9 +131,9 @@ def offered(args):
 
 
 def check_picture(path, megapixels):
-    """Checks a picture that is not trusted, and returns its (width, height), upright.
+    """Checks an untrusted picture, and returns its (width, height), upright.
 
-    Its pixels are decoded only if the file's header says that there are not too many.
+    Its pixels are decoded only if the file's header does not announce too many.
     """
     try:
         with Image.open(path, formats=FORMATS) as image:
@@ -141,7 +141,7 @@ def check_picture(path, megapixels):
             if min(image.size) < SMALLEST or width * height > megapixels * 1e6:
                 raise ValueError(f'it has {width} x {height} pixels')
             return ImageOps.exif_transpose(image).convert('RGB').size
-    except Exception as error:  # whatever a decoder raises
+    except Exception as error:  # a decoder can raise any error
         raise ValueError(
             f'image={path.name!r}: {error}. Give {", ".join(FORMATS)} of up to '
             f'{megapixels:g} megapixels, with sides of {SMALLEST} pixels or more'
@@ -162,10 +162,10 @@ def serve(args):
             raise ImportError(
                 'demo.py needs the package gradio: pip install -r requirements/demo.txt'
             ) from None
-        # ends as Ctrl+C does, so that uploads do not outlive the page
+        # end like Ctrl+C, so that uploads do not outlive the page
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        # a page of the web may have its name lead to this machine; '[' is what
-        # Starlette takes any IPv6 address for
+        # a web page's name may resolve to this machine; Starlette reads any IPv6
+        # address as '['
         own = [args.host, 'localhost', '127.0.0.1', socket.gethostname().lower(), '[']
         names = ['*'] if args.host in ('0.0.0.0', '::', '[::]') else own
         middleware = [
@@ -182,7 +182,7 @@ def serve(args):
 
 
 async def own_server_only(request, call_next):
-    """Takes links to other hosts out of Gradio's page, and has browsers ask none."""
+    """Removes links to other hosts from Gradio's page, and forbids browsers any."""
     response = await call_next(request)
     if response.headers.get('content-type', '').startswith('text/html'):
         from starlette.responses import HTMLResponse
@@ -197,7 +197,7 @@ async def own_server_only(request, call_next):
 
 
 def make_page(gradio, args):
-    """The layout of the page, and what its parts do."""
+    """The page: its layout and its functions."""
     configs, checkpoints, images = offered(args)
 
     @lru_cache(KEPT)
@@ -206,7 +206,7 @@ def make_page(gradio, args):
         return Subject(config, checkpoint, label, args.shape, args.device, whole=True)
 
     def show(path):
-        """The picture, its path and size for what follows, and no figures."""
+        """The picture, its path and size, and empty figures."""
         size = check_picture(Path(path), args.max_megapixels)
         return read_pixels(path), (Path(path), size), None, None, None
 
@@ -219,7 +219,7 @@ def make_page(gradio, args):
         return view[0], [load(*pair) for pair in pairs]
 
     def show_predictions(score, view, *names):
-        """Pictures of their own size, and what is below them."""
+        """Pictures in their own size, and the parts below them."""
         path, subjects = chosen_models(view, names)
         found = [predict(subject, path, score) for subject in subjects]
         return [

@@ -1,8 +1,8 @@
 """Write resolved configs to files.
 
-A resolved config has all of its bases merged; it is what trains. A file has one line
-for each value, such as model.backbone.arch = 'tiny', sorted by key. To refactor
-configs, dump them before and after, and compare:
+A resolved config has all of its bases merged. A file has one line for each value, such
+as model.backbone.arch = 'tiny', sorted by key. To refactor configs, dump them before
+and after, and compare:
 
     python tools/misc/dump_configs.py before
     python tools/misc/dump_configs.py after
@@ -24,7 +24,7 @@ CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
 
 
 def lines_of(value, key=''):
-    """One line for each value of a config that is no filled dict or list."""
+    """One line for each value of a config, except filled dicts and lists."""
     if value and isinstance(value, (dict, list)):
         children = value if isinstance(value, dict) else dict(enumerate(value))
         for name in sorted(children, key=str):

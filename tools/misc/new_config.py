@@ -2,16 +2,16 @@
 
     new_config.py --data my/coco --task det --backbone softpp-t --out mine.py
 
---task  what is in the folder --data
+--task  content of the folder --data
 det     COCO files (*.json) or VOC files (*.xml); with outlines, masks are learned, too
 seg     photos, and label maps of the same names in folders with label, mask, annot, seg
         or gt in their names: one channel, an id in each pixel, 255 where there is none
 cls     photos in one folder for each class
 
-Folders or files with train, val or test in their names make the splits, or lists that
-are called train.txt, val.txt and test.txt; without any, every fifth photo is held back.
-The config inherits one of ours; what it reads is written to a folder beside it, of its
-name and _data. Your own files stay as they are.
+Folders or files with train, val or test in their names make the splits, or the lists
+train.txt, val.txt and test.txt; without any, every fifth photo is held back. The config
+inherits one of ours; its data lists are written to a folder beside it, with its name
+and _data. Your own files do not change.
 """
 
 import os
@@ -25,15 +25,15 @@ sys.path.insert(0, str(ROOT / 'tools'))
 from mmlinattn_tools import cli
 from mmlinattn_tools.own_data import ENDING, OwnData
 
-# how names of our configs end, the number of classes that they have, the usual method
+# end of the names of our configs, their number of classes, the default method
 BASES = dict(
     det=('_coco', 80, 'retinanet'),
     seg=('_ade20k-512x512', 150, 'upernet'),
     cls=('_in1k', 1000, 'classifier'),
 )
-# sides of photos: the longest, and the least that the short one is
+# sides of photos: the longest, and the minimum of the short one
 SIDES, SHORTEST = dict(det=(1333, 800), seg=(2048, 512), cls=(10**5, 224)), 128
-# megapixels in a batch on a CPU and for each GB of a GPU, and the most photos
+# megapixels in a batch on a CPU and for each GB of a GPU, and the largest batch
 BATCHES = dict(det=(0.7, 0.2, 16), seg=(0.7, 0.2, 16), cls=(1.6, 0.5, 128))
 ITERATIONS, EPOCHS = 4000, (12, 100)
 
@@ -44,7 +44,7 @@ Written by new_config.py; every line is yours to change.
 
 _base_ = {base!r}
 
-# weights of the backbone; None: it learns from scratch
+# weights of the backbone; None: it trains from scratch
 pretrained = {pretrained!r}
 
 classes = {data.classes!r}
@@ -57,7 +57,7 @@ data_root = {root!r}
 lists = {lists!r}  # when photos change, run new_config.py again
 
 {parts}
-batch_size = {batch}  # photos on each device; there {are}
+batch_size = {batch}  # photos on each device, of which there {are}
 loader = dict(num_workers={workers}, persistent_workers=True, _delete_=True)
 train_dataloader = dict(
     loader,
@@ -72,12 +72,12 @@ data.update(pipeline=test_pipeline, test_mode=True)
 val_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'val.{ending}'))
 test_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'test.{ending}'))
 
-# how long, and how fast: a warm-up, then a cosine
+# length and learning rate: a warm-up, then a cosine
 batch = batch_size * {devices}
 epochs, val_interval = {epochs}, {val_interval}
 iterations = epochs * ({num} // batch)
 warmup = min(500, iterations // 10 + 1)
-# the rate for {base_batch} photos in a batch, and in proportion to the root for others
+# the rate for {base_batch} photos in a batch, times the root of the batches' ratio
 lr = {base_lr:g} * (batch / {base_batch}) ** 0.5{faster}
 optimizer = dict(_base_.optim_wrapper.optimizer, lr=lr)
 optim_wrapper = dict(_base_.optim_wrapper, clip_grad=dict(max_norm={clip}))
@@ -90,7 +90,7 @@ param_scheduler = [
 ]
 auto_scale_lr = dict(enable=False, base_batch_size=batch)
 
-# what is kept: the last and the best checkpoint, and pictures in vis_data/vis_image
+# it keeps the last and the best checkpoint, and pictures in vis_data/vis_image
 default_hooks = dict(
     checkpoint=dict(by_epoch=True, interval=val_interval, max_keep_ckpts=1, **best),
     logger=dict(interval=10, log_metric_by_epoch=True),
@@ -114,7 +114,7 @@ val_evaluator = dict(ann_file=lists + 'val.json')
 test_evaluator = dict(ann_file=lists + 'test.json')
 best = dict(save_best='coco/bbox_mAP', rule='greater')
 drawing = dict(draw=True, interval=10, score_thr=0.3)""",
-    seg="""crop_size = {crop}  # (H, W), in photos of about that scale
+    seg="""crop_size = {crop}  # (H, W), in photos of about this scale
 model.update(data_preprocessor=dict(size=crop_size))
 load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 resize = dict(type='Resize', scale=scale, keep_ratio=True)
@@ -158,25 +158,25 @@ def parse_args(argv=None):
     add = parser.add_argument
     add('--data', type=Path, required=True, help='folder of photos and annotations')
     add('--task', choices=BASES, required=True, help='objects, areas or whole photos')
-    text = 'as our configs are named (default: %(default)s, which has public weights)'
+    text = 'its name in our configs (default: %(default)s, which has public weights)'
     add('--backbone', default='swin-t-elfatt', help=text)
-    text = 'method, as our configs are named (default: by what is in the folder)'
+    text = 'method, its name in our configs (default: chosen by the annotations)'
     add('--detector', metavar='METHOD', help=text)
     add('--out', type=cli.output_file, required=True, help='config to write, NAME.py')
     text = 'classes in the order of labels (default: those in the annotations)'
     add('--classes', nargs='+', metavar='NAME', help=text)
-    text = 'ids in label maps of what has no label, besides 255'
+    text = 'ids in label maps that are no label, besides 255'
     add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
-    text = 'passes over the photos (default: by their number)'
+    text = 'passes over the photos (default: depends on their number)'
     add('--epochs', type=cli.number(int, 1, 10**6), help=text)
-    text = "weights of the backbone, or 'none' (default: public ones, where there are)"
+    text = "weights of the backbone, or 'none' (default: public ones, if any)"
     add('--pretrained', metavar='PATH', help=text)
     cli.add_overwrite(parser)
     return parser.parse_args(argv)
 
 
 def find_bases(task):
-    """Our configs by method and backbone, of several the shortest schedule."""
+    """Our configs with the shortest schedules, by method and backbone."""
     found = {}
     for path in (ROOT / 'configs').glob(f'*/*{BASES[task][0]}.py'):
         words = ['classifier'] * (task == 'cls') + path.stem.split('_')
@@ -186,7 +186,7 @@ def find_bases(task):
 
 
 def heads(node, old, place='_base_.model'):
-    """Source of what other classes change in a model's config, '' for nothing."""
+    """Source of a model's config entries that depend on the classes, or ''."""
     found = {}
     for key, x in node.items():
         where = f'{place}.{key}'
@@ -203,7 +203,7 @@ def heads(node, old, place='_base_.model'):
 
 
 def write_config(args, data, lists, devices, memory):
-    """The source of a config for a number of devices with so many GB (a CPU: 0)."""
+    """The source of a config for devices with this many GB (a CPU: 0)."""
     from mmlinattn.utils import load_config
 
     task, backbone, bases = args.task, args.backbone, find_bases(args.task)
@@ -212,22 +212,22 @@ def write_config(args, data, lists, devices, memory):
         near = [f'{x} {y}' for x, y in sorted(bases) if x == method or y == backbone]
         near = near or sorted({x for x, _ in bases})
         text = f'no config has --detector {method} and --backbone {backbone}'
-        raise ValueError(f'{text}, but {", ".join(near)}')
+        raise ValueError(f'{text}; there are {", ".join(near)}')
     path = bases[method, backbone]
     base, cfg = f'mmlinattn::{path.parent.name}/{path.name}', load_config(str(path))
     masks = task == 'det' and 'segm' in cfg.val_evaluator.metric
     if masks and not data.masks:
-        raise ValueError(f'--detector {method} needs outlines: there are only boxes')
+        raise ValueError(f'--detector {method} needs outlines, found only boxes')
     pretrained = args.pretrained or cfg.get('pretrained')
-    if not pretrained and task == 'cls':  # what detectors with this backbone start from
+    if not pretrained and task == 'cls':  # take the start of this backbone's detectors
         others = {**find_bases('seg'), **find_bases('det')}
         others = [path for (_, name), path in others.items() if name == backbone]
         pretrained = others and load_config(str(others[-1])).get('pretrained')
     pretrained = None if pretrained in ('none', []) else pretrained
     if not pretrained:
-        data.notes.append('the backbone learns from scratch: that takes many photos')
+        data.notes.append('the backbone trains from scratch, which takes many photos')
     if not memory:
-        data.notes.append('no GPU: a training takes hours, or fewer --epochs')
+        data.notes.append('no GPU: training takes hours; --epochs shortens it')
     model = heads(cfg.model, BASES[task][1])
 
     photos = [photo for split in data.photos.values() for photo in split]
@@ -248,7 +248,7 @@ def write_config(args, data, lists, devices, memory):
     val_interval = max(1, epochs // 12)
     base_batch = cfg.auto_scale_lr.base_batch_size
     base_lr = cfg.optim_wrapper.optimizer.lr
-    faster = '' if pretrained else ' * 4  # as it learns from scratch'
+    faster = '' if pretrained else ' * 4  # to train from scratch'
     clip = (cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0)
     workers = max(1, min(4, (os.cpu_count() or 1) // 2 // devices))
     are = f'are {devices}' if devices > 1 else 'is one'
@@ -275,7 +275,7 @@ def main(argv=None):
         if not args.data.is_dir():
             raise FileNotFoundError(f'--data {args.data}: there is no such folder')
         if out.suffix != '.py':
-            raise ValueError(f'--out {out}: the name of a config ends in .py')
+            raise ValueError(f'--out {out}: the name of a config must end in .py')
         if args.data.resolve() in out.resolve().parents:
             raise ValueError(f'--out {out} is in the folder --data: give another place')
         cli.protect(args, out)

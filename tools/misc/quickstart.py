@@ -1,9 +1,9 @@
-"""Trains, tests and draws: a Mask R-CNN with a SOFT++ backbone on real files.
+"""Train, test and draw a Mask R-CNN with a SOFT++ backbone on real files.
 
-Writes a small dataset of circles, squares and triangles in COCO's layout, a config for
-it with new_config.py, trains from scratch, tests the checkpoint, which prints box and
-mask AP on held-back images, and keeps pictures of the predictions. The same commands,
-but for the options that they end in, are those for photos of your own.
+It writes a small dataset of circles, squares and triangles in COCO's layout, and a
+config for it with new_config.py. It trains from scratch, prints box and mask AP on
+held-back images, and keeps pictures of the predictions. The same commands with other
+options at their end are for photos of your own.
 """
 
 import os
@@ -24,9 +24,9 @@ from mmlinattn_tools.cli import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-# what is worth a line on the screen; the rest is in the log file
+# log lines for the screen; all lines are in the log file
 SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'ERROR', 'Saving checkpoint')
-# what it replaces; make_shapes.py replaces the data, in coco/
+# files to replace; make_shapes.py replaces the data, in coco/
 RESULTS = ('train', 'test', 'predictions')
 # regions of interest dominate on a CPU: take fewer of them
 FEWER = (
@@ -55,10 +55,10 @@ def parse_args(argv=None):
 
 
 def run(title, *command, log):
-    """Runs a script, shows its progress, keeps everything in a log file."""
+    """Runs a script, shows its progress, and keeps its output in a log file."""
     command = [sys.executable, *map(str, command)]
     print(f'\n== {title}\n$ {" ".join(command)}', flush=True)
-    # threads that wait asleep: many times faster where cores are shared
+    # waiting threads sleep, which is many times faster on shared cores
     env = {'OMP_WAIT_POLICY': 'PASSIVE', **os.environ}
     with open(log, 'w') as file:
         pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Unpacks COCO 2017 as the configs expect it: train2017, val2017, annotations.
-# What is there already stays. mim calls it after a download.
+# Unpacks COCO 2017 into the folders of the configs: train2017, val2017, annotations.
+# Existing files stay. mim calls it after a download.
 # Usage: unpack_coco2017.sh DOWNLOAD_FOLDER DATA_FOLDER
 set -euo pipefail
 fail() {

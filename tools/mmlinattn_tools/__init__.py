@@ -1,1 +1,1 @@
-"""What the command-line tools share; the package itself does not need it."""
+"""Code that the command-line tools share; the package itself does not need it."""

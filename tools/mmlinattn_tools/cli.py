@@ -1,4 +1,4 @@
-"""What the commands share: arguments, and errors in one line."""
+"""Code that the commands share: arguments, and errors in one line."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ from mmengine.config import DictAction
 
 from mmlinattn.utils.files import MARK
 
-# What our checks raise; other errors are not the user's.
+# Errors of our checks; other errors are not the user's.
 INPUT_ERRORS = (ImportError, KeyError, OSError, ValueError)
 
 
@@ -23,8 +23,8 @@ class Parser(argparse.ArgumentParser):
     """The argument parser of every tool.
 
     It reports an error in one line. It takes no abbreviations, because a misspelled
-    option could be the abbreviation of another one. The description is printed as it
-    is written.
+    option could be the abbreviation of another one. The description is printed
+    unchanged.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -45,8 +45,8 @@ def one_line(message: object) -> str:
 
 
 def exit_with(error: BaseException) -> NoReturn:
-    """Exits with code 2 and one line on stderr that says what is wrong with the input;
-    with ``--debug`` the traceback comes before it."""
+    """Exits with code 2 and one line on stderr about the wrong input; with ``--debug``,
+    the traceback comes before it."""
     if '--debug' in sys.argv:
         traceback.print_exception(type(error), error, error.__traceback__)
     # str() of a KeyError has quotes around the message
@@ -91,7 +91,7 @@ def output_file(text: str) -> Path:
 
 
 def output_folder(text: str) -> Path:
-    """Type of an argument that names a folder to write to, as :func:`output_file`."""
+    """Type of an argument that names a folder to write to; see :func:`output_file`."""
     path = _output(text)
     if path.exists() and not path.is_dir():
         raise ArgumentTypeError(f'{text!r} is a file, not a folder')
@@ -104,7 +104,7 @@ def _output(text: str) -> Path:
     if (there == path or there.is_dir()) and os.access(there, os.W_OK):
         return path
     raise ArgumentTypeError(
-        f'{text!r} can not be written: {str(there)!r} is a file, or you have no '
+        f'{text!r} can not be written: {str(there)!r} is a file, or you lack '
         'permission for it'
     )
 
@@ -117,10 +117,10 @@ def add_overwrite(parser: argparse.ArgumentParser) -> None:
 
 
 def protect(args: argparse.Namespace, *paths: Path) -> None:
-    """Ends the tool with one line if it would replace what others wrote.
+    """Ends the tool with one line if it would replace other files.
 
-    Figures and their numbers say that they are from here, so they can be drawn again.
-    A folder among the paths is for files of any name.
+    Our figures and their numbers are marked, so they can be drawn again. A folder among
+    the paths is for files of any name.
     """
     for path in [] if args.overwrite else paths:
         if path.is_dir() and any(path.iterdir()):

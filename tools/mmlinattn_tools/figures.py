@@ -1,4 +1,4 @@
-"""Figures that a paper can take, in colors that the color-blind can tell apart."""
+"""Figures for papers, in colors that the color-blind can tell apart."""
 
 import json
 import re
@@ -16,17 +16,17 @@ from mmlinattn.utils.files import MARK
 
 COLORS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000']
 DASHES, MARKERS = ('-', '--', ':', '-.'), 'osDv^P'
-# Norms as the papers write them.
+# Norms in the papers' notation.
 RESIDUAL = r'$\|A A_k A - A\| \,/\, \|A\|$'
 HC_PROPORTION = r'$\|\mathrm{HC}[X]\| \,/\, \|\mathrm{DC}[X]\|$'
 INVERSES = dict(
     plain=r'$A^\dagger$', normalized=r'$D^{-1/2} A^\dagger\, D^{-1/2}$'
-)  # of SOFT and of SOFT++
+)  # SOFT's and SOFT++'s
 
 
 def styles(names: Iterable[str], ordered: bool = False) -> dict[str, dict[str, Any]]:
-    """Looks of curves by their names, no two alike: other dashes where colors run out;
-    with ``ordered`` colors from dark to light, such as those of layers by depth."""
+    """Different styles of curves by their names; dashes vary when colors run out. With
+    ``ordered``, colors go from dark to light, such as those of layers by depth."""
     names = list(dict.fromkeys(names))
     shades = matplotlib.colormaps['viridis'](np.linspace(0, 0.9, len(names)))
     return {
@@ -41,8 +41,8 @@ def styles(names: Iterable[str], ordered: bool = False) -> dict[str, dict[str, A
 
 _LOOKS = list(styles(map(str, range(len(COLORS) * len(DASHES)))).values())
 _CYCLE = cycler(**{key: [look[key] for look in _LOOKS] for key in _LOOKS[0]})
-# Of matplotlib, for as long as a command draws; nothing that changes how the mm
-# libraries draw on images.
+# Settings of matplotlib while a command draws; none changes the drawings of the mm
+# libraries on images.
 STYLE: Any = [
     'seaborn-v0_8-paper',
     {
@@ -98,8 +98,8 @@ def one_legend(figure: Figure, columns: int = 4, **options: Any) -> None:
 def picture_grid(
     lines: int, columns: int, shape: tuple[int, ...], width: float
 ) -> tuple[Figure, np.ndarray]:
-    """A figure and its axes for pictures of (H, W), and titles of some lines; the
-    width is that of a picture in inches."""
+    """A figure and its axes for pictures of (H, W) and titles of some lines; the width
+    is a picture's, in inches."""
     height = width * shape[0] / shape[1] + 0.7
     figure = Figure((width * columns, height * lines), layout='constrained')
     grid = figure.subplots(lines, columns, squeeze=False)

@@ -1,4 +1,4 @@
-"""What commands that look at models share: arguments, models, images and output.
+"""Code of the commands that look at models: arguments, models, images, output.
 
 Legend: (H, W) size in pixels.
 """
@@ -46,15 +46,15 @@ RESIZING = ('Resize', 'ResizeEdge', 'FixScaleResize', 'CenterCrop', 'RandomResiz
 
 
 def looking_parser(description: Optional[str], name: str) -> Parser:
-    """The arguments that :func:`load_subjects` and :func:`run` take."""
+    """The arguments for :func:`load_subjects` and :func:`run`."""
     parser = Parser(description=description)
     add = parser.add_argument
-    text = 'config of mmdet, mmseg, mmpretrain or mmlinattn; several are side by side'
+    text = 'config of mmdet, mmseg, mmpretrain or mmlinattn; several are compared'
     add('configs', nargs='+', metavar='CONFIG', help=text)
     add('--image', required=True, metavar='PATH', help='an image, or a folder of them')
     text = (
-        "weights, one for each config, 'none' for none (default: none, random weights "
-        'as training from scratch starts with)'
+        "weights, one for each config, 'none' for none (default: none, the random "
+        'weights of a training from scratch)'
     )
     add('--checkpoint', nargs='+', metavar='PATH', help=text)
     text = 'name of each model in the figure (default: that of its config)'
@@ -68,15 +68,15 @@ def looking_parser(description: Optional[str], name: str) -> Parser:
 
 
 def output(text: str) -> Path:
-    """Type of an argument: a folder, or by its ending a figure."""
+    """Type of an argument: a folder, or a figure, depending on its ending."""
     return (output_file if Path(text).suffix in FIGURES else output_folder)(text)
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds what the demo takes, too: --shape and --device."""
+    """Adds the arguments that the demo takes, too: --shape and --device."""
     text = (
         'height and width in pixels to which images are resized, or one number for '
-        "both (default: as the config's test pipeline does)"
+        "both (default: those of the config's test pipeline)"
     )
     side = number(int, 32, 10**5)
     parser.add_argument('--shape', nargs='+', type=side, metavar='SIDE', help=text)
@@ -85,10 +85,10 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class Picture(NamedTuple):
-    """One image as a model gets it."""
+    """One image in a model's form."""
 
     inputs: Tensor  # (1, 3, H, W), preprocessed, padded at the right and the bottom
-    data_samples: Any  # what the heads get beside it
+    data_samples: Any  # the second input of the heads
     pixels: np.ndarray  # (H, W, 3), uint8, RGB, before normalization and padding
 
 
@@ -96,10 +96,10 @@ class Picture(NamedTuple):
 class Subject:
     """A model that a command looks at, in eval mode."""
 
-    config: str  # a path, as that of the checkpoint
+    config: str  # a path, like the checkpoint
     checkpoint: str  # 'none': initialized as for training, with seed 0
     label: str  # in figures
-    shape: Optional[Sequence[int]] = None  # of images; None: as the tests have it
+    shape: Optional[Sequence[int]] = None  # of images; None: the test pipeline's
     device: str = 'cpu'
     whole: bool = False  # refuse a checkpoint of the backbone alone
 
@@ -131,7 +131,7 @@ class Subject:
         fitted = fit(model, found)
         if not fitted.whole:
             raise ValueError(
-                f'checkpoint={self.checkpoint!r} is not of this '
+                f'checkpoint={self.checkpoint!r} is not from this '
                 f'{type(model).__name__}: {fitted.describe()}. Give one that was '
                 'trained with this config'
             )
@@ -162,12 +162,12 @@ class Subject:
         return getattr(self.model, 'backbone', self.model)
 
     def class_name(self, label: int) -> str:
-        """Name of a class, or its number where no name is known."""
+        """Name of a class, or its number if it has no name."""
         classes = self.meta.get('classes') or ()
         return str(classes[label]) if label < len(classes) else str(label)
 
     def batch(self, path: Path) -> dict[str, Any]:
-        """An image as the model's ``test_step`` takes it."""
+        """An image as input of the model's ``test_step``."""
         sample = self.pipeline(
             dict(img_path=str(path), img_id=0, reduce_zero_label=False)
         )
@@ -177,7 +177,7 @@ class Subject:
         )
 
     def read(self, path: Path) -> Picture:
-        """An image as the model's ``forward`` takes it."""
+        """An image as input of the model's ``forward``."""
         batch = self.batch(path)
         # files are read as BGR
         pixels = batch['inputs'][0].flip(0).permute(1, 2, 0).byte().cpu().numpy()
@@ -185,7 +185,7 @@ class Subject:
         return Picture(ready['inputs'], ready['data_samples'], pixels)
 
     def describe(self, **found: Any) -> dict[str, Any]:
-        """What the JSON file says of the model, and of what was found."""
+        """The entries of the JSON file on the model, and the results."""
         weights = self.checkpoint
         return dict(label=self.label, config=self.config, weights=weights, **found)
 
@@ -193,7 +193,7 @@ class Subject:
 def load_subjects(
     args: argparse.Namespace, whole: bool
 ) -> tuple[list[Subject], list[Path]]:
-    """Models and images that arguments of :func:`looking_parser` name."""
+    """Models and images that the arguments of :func:`looking_parser` name."""
     num = len(args.configs)
     checkpoints = args.checkpoint or ['none'] * num
     labels = args.label or [Path(config).stem for config in args.configs]
@@ -212,7 +212,7 @@ def load_subjects(
     return [Subject(*x, args.shape, args.device, whole) for x in named], files
 
 
-# The name of files, a figure, and the numbers that it is drawn from.
+# The name of files, a figure, and its numbers.
 Output = tuple[str, Figure, Optional[dict[str, Any]]]
 
 

@@ -1,7 +1,7 @@
-"""Reads folders of photos with annotations, and writes the lists that configs take.
+"""Reads folders of photos with annotations, and writes lists for configs.
 
 A photo is a dict: `path`, `split` (or None), `size` (W, H) in pixels, `names` of the
-classes in it, and its labels: `objects` as COCO has them (det), or `map`, the path of
+classes in it, and its labels: `objects` in COCO's form (det), or `map`, the path of
 its label map (seg).
 """
 
@@ -20,22 +20,22 @@ from PIL import Image
 IMAGES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
 SPLIT = re.compile(r'(?<![a-z])(train|val|test)')  # instances_train2017, validation
 MAPS = re.compile('annot|ann_|label|mask|seg|gt')  # in names of folders
-OF_OBJECTS = re.compile('object|instance')  # numbers, not classes, as VOC has, too
+OF_OBJECTS = re.compile('object|instance')  # VOC's numbers, not classes
 COCO = {'images', 'annotations', 'categories'}
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
-HELD_BACK = 5  # where nothing is named for validation: every fifth photo
+HELD_BACK = 5  # without a validation set: every fifth photo
 UNLABELED = 255
-ENDING = dict(det='json', seg='txt', cls='txt')  # of what is written
+ENDING = dict(det='json', seg='txt', cls='txt')  # of the lists
 
 
 class OwnData:
-    """A data set as users have it: ``photos`` by split, ``classes`` in the order of
-    labels, ``masks``, whether all objects have outlines, and ``notes``, lines on what
-    was decided.
+    """A user's data set: ``photos`` by split, ``classes`` in the order of labels,
+    ``masks``, True if all objects have outlines, and ``notes``, lines about the
+    decisions.
 
     Raises:
         OSError: If photos or annotations are missing, or can't be read.
-        ValueError: If annotations contradict themselves, or ``names``.
+        ValueError: If annotations contradict each other, or ``names``.
     """
 
     def __init__(self, data, task, names=None, ignore=()):
@@ -54,7 +54,7 @@ class OwnData:
         photos = list(getattr(self, f'read_{task}')())
         missing = [x['name'] for x in photos if x['path'] is None]
         if missing or not photos:
-            text = f'--data {data}: there is nothing for --task {task}, see --help'
+            text = f'--data {data}: it has no data for --task {task}, see --help'
             if missing:
                 text = f'{len(missing)} of {len(photos)} photos with annotations are '
                 text += f'missing in {data}, such as {missing[0]}'
@@ -64,32 +64,32 @@ class OwnData:
         used = {x['path'] for x in photos} | {x.get('map') for x in photos}
         unused = len({*self.files['photo']} - used)
         if unused:
-            self.notes.append(f'left out, without annotations: {unused} photos')
+            self.notes.append(f'left out {unused} photos without annotations')
         self.photos = self.split(photos)
         lost = 0
         for photo in chain(*self.photos.values()):
             with Image.open(photo['path']) as image:
-                # orientations of cameras; PNG files would be read to their end
+                # cameras' orientation; PNG files would be read to their end
                 turned = 'exif' in image.info and image.getexif().get(0x0112, 1) > 4
                 photo['size'] = image.size[::-1] if turned else image.size
-            if task == 'det':  # the libraries leave out such boxes, and say nothing
+            if task == 'det':  # the libraries drop such boxes silently
                 found = [x for x in photo['objects'] if is_inside(x, photo['size'])]
                 lost += len(photo['objects']) - len(found)
                 photo.update(objects=found, names=[x['name'] for x in found])
         if lost:
-            self.notes.append(f'left out, without a pixel of their photo: {lost} boxes')
+            self.notes.append(f'left out {lost} boxes outside their photo')
         self.classes = (self.find_ids if task == 'seg' else self.choose)(names, ignore)
         labels = chain(*(x.get('objects', ()) for x in chain(*self.photos.values())))
         self.masks = task == 'det' and all(x.get('segmentation') for x in labels)
 
     def split_of(self, path):
-        """The split that a path below the folder names, if any."""
+        """The split in a path below the folder, if any."""
         found = SPLIT.findall(path.relative_to(self.data).as_posix().lower())
         return found[-1] if found else None
 
     def photo(self, name, near, **labels):
-        """A photo by its name; of several ones that of the split of the place where its
-        annotation is, or else the nearest to it."""
+        """A photo by its name; of several, the one in the split of its annotation, or
+        the one nearest to it."""
         split = self.split_of(near)
         path = max(
             self.stems.get(Path(name).stem, ()),
@@ -108,7 +108,7 @@ class OwnData:
         """Photos and objects of COCO files and of VOC files."""
         for path in self.files['.json']:
             content = parsed(path, json.load)
-            # of people, COCO has keypoints in files beside
+            # COCO has people's keypoints in further files
             if 'keypoints' in path.name or not isinstance(content, dict):
                 continue
             if content.keys() >= COCO:
@@ -125,15 +125,15 @@ class OwnData:
             image, category = x.get('image_id'), x.get('category_id')
             if category not in names or image not in objects or 'bbox' not in x:
                 raise ValueError(
-                    f'{path}: annotation {x.get("id")} has no box, or is of an image '
-                    f'({image}) or a category ({category}) that is not there'
+                    f'{path}: annotation {x.get("id")} has no box, or its image '
+                    f'({image}) or category ({category}) is not in the file'
                 )
             objects[image].append(dict(x, name=names[category]))
         for x in content['images']:
             yield self.photo(x['file_name'], path, objects=objects[x['id']])
 
     def read_seg(self):
-        """Photos, and label maps of their names in folders of label maps."""
+        """Photos, and the label maps with their names in folders of label maps."""
         folders = [x.parent.relative_to(self.data) for x in self.files['photo']]
         named = [MAPS.search(x.as_posix().lower()) for x in folders]
         maps = [x for x, found in zip(self.files['photo'], named) if found]
@@ -156,9 +156,9 @@ class OwnData:
                 yield dict(path=path, split=split, names=[folders[split is not None]])
 
     def split(self, photos):
-        """Photos by split: as folders and files are named, as lists say, or drawn."""
+        """Photos by split: by names of folders and files, by lists, or drawn."""
         parts, lists = dict(train=[], val=[], test=[]), {}
-        kind = 'Segmentation' if self.task == 'seg' else 'Main'  # of VOC's lists
+        kind = 'Segmentation' if self.task == 'seg' else 'Main'  # folder of VOC's lists
         for path in sorted(self.files['.txt'], key=lambda x: x.parent.name == kind):
             lines = path.read_text('utf-8').splitlines() if path.stem in parts else ()
             found = [Path(line.split()[0]).stem for line in lines if line.strip()]
@@ -170,12 +170,12 @@ class OwnData:
         if not any(parts.values()):
             parts['train'], drawn = drawn, []
         if drawn:
-            self.notes.append(f'left out, of no split: {len(drawn)} photos')
+            self.notes.append(f'left out {len(drawn)} photos in no split')
         if not parts['val'] and parts['test']:
-            self.notes.append('no photos for validation: those for testing serve')
+            self.notes.append('no photos for validation: it uses those for testing')
             parts['val'] = parts['test']
         elif not parts['val']:
-            self.notes.append(f'no photos for validation: every {HELD_BACK}th serves')
+            self.notes.append(f'no photos for validation: it uses every {HELD_BACK}th')
             order = random.Random(0).sample(parts['train'], len(parts['train']))
             order.sort(key=lambda photo: photo['names'])
             parts['val'] = order[HELD_BACK - 1 :: HELD_BACK]
@@ -187,7 +187,7 @@ class OwnData:
         return parts
 
     def choose(self, names, _):
-        """Classes: those that are given, or those of the training set."""
+        """Classes: the given ones, or those of the training set."""
         seen = Counter(chain(*(photo['names'] for photo in self.photos['train'])))
         classes = names or sorted(seen)
         lacking = [name for name in classes if not seen[name]]
@@ -200,7 +200,7 @@ class OwnData:
         left = {*chain(*(photo['names'] for photo in every))} - {*classes}
         if left:
             text = ', '.join(sorted(left))
-            self.notes.append(f'left out, not of the classes: {text}')
+            self.notes.append(f'left out objects of other classes: {text}')
         for photos in self.photos.values():
             for x in photos:
                 x['names'] = [name for name in x['names'] if name in classes]
@@ -209,7 +209,7 @@ class OwnData:
         return classes
 
     def find_ids(self, names, ignore):
-        """Classes of label maps; `table` then has the label of each id."""
+        """Classes of label maps; sets `table`, the label of each id."""
         photos = {x['map']: x for x in chain(*self.photos.values())}.values()
         counts = np.zeros(2**16, int)
         for photo in photos:
@@ -223,17 +223,17 @@ class OwnData:
             shares = [f'{i} ({counts[i] / counts.sum():.1%})' for i in sorted(ids)]
             raise ValueError(
                 f'label maps have the ids {", ".join(shares[:50])}, and --classes '
-                f'{len(names or ())} names: --ignore takes ids of what has no label'
+                f'{len(names or ())} names: --ignore takes ids that are no label'
             )
         if not names:
-            self.notes.append('label maps have no names: --classes gives them')
+            self.notes.append('label maps have no names: give them with --classes')
         self.table = np.full(2**16, UNLABELED, np.uint8)
         self.table[sorted(ids)] = range(len(ids))
         return names or [f'class {i}' for i in sorted(ids)]
 
     def write(self, out):
-        """Writes to a folder what configs read: a COCO file for each split, or a list
-        of photos with their labels, or beside their label maps."""
+        """Writes the files of a config to a folder: a COCO file for each split, or a
+        list of photos with their labels, or beside their label maps."""
         out.mkdir(parents=True, exist_ok=True)
         label = {name: i for i, name in enumerate(self.classes)}
         categories = [dict(id=i, name=name) for name, i in label.items()]
@@ -259,7 +259,7 @@ class OwnData:
 
 
 def voc_objects(file):
-    """Objects of a VOC file as COCO has them, or None for another file."""
+    """Objects of a VOC file in COCO's form, or None for another file."""
     root = ElementTree.parse(file).getroot()
     if root.tag != 'annotation':
         return None
@@ -273,13 +273,13 @@ def voc_objects(file):
 
 
 def is_inside(x, size):
-    """Whether the box of an object has a pixel of its photo, of a size (W, H)."""
+    """True if the box of an object has a pixel of its photo, of a size (W, H)."""
     pairs = zip(x['bbox'], x['bbox'][2:], size)
     return all(min(a + length, side) - max(a, 0) >= 1 for a, length, side in pairs)
 
 
 def parsed(path, parse):
-    """What a file holds."""
+    """The content of a file."""
     try:
         with path.open('rb') as file:
             return parse(file)

@@ -1,4 +1,4 @@
-"""What training and testing share."""
+"""Code that training and testing share."""
 
 import argparse
 import os
@@ -31,24 +31,24 @@ def run_parser(description: str) -> Parser:
     add('--work-dir', help=f'{text}; default: ./work_dirs/<name of the config>')
     add_cfg_options(parser, 'train_dataloader.batch_size=4')
     text = (
-        'go on where a checkpoint does not cover the model: say what differs, and load '
-        'what fits'
+        'accept a checkpoint that does not fit the model: report the differences, and '
+        'load the rest'
     )
     add('--allow-mismatch', action='store_true', help=text)
     text = (
-        'unpickle all that checkpoints hold, whatever its classes; this can run any '
-        'code that is in them'
+        'unpickle everything in checkpoints, whatever its classes; this can run any '
+        'code in them'
     )
     add('--trust', action='store_true', help=text)
     text = (
-        'begin at once: do not build the parts of the run, read the first samples and '
-        'compare checkpoints with the model beforehand'
+        'begin at once, without building the parts of the run, reading the first '
+        'samples and comparing checkpoints with the model beforehand'
     )
     add('--no-preflight', action='store_true', help=text)
     kinds = ['none', 'pytorch', 'slurm', 'mpi']
-    text = 'how processes were started; default: none, a single one'
+    text = 'launcher of the processes; default: none, a single one'
     add('--launcher', choices=kinds, default='none', help=text)
-    # torch's launcher passes it, MMEngine reads the environment
+    # torch's launcher passes it; MMEngine reads the environment instead
     parser.add_argument(
         '--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS
     )
@@ -56,7 +56,7 @@ def run_parser(description: str) -> Parser:
 
 
 def is_first_process() -> bool:
-    """Whether this process is the only one of a run or its first, by its launcher."""
+    """True if this process is the only one of a run or its first, by its launcher."""
     ranks = map(os.environ.get, ('RANK', 'OMPI_COMM_WORLD_RANK', 'SLURM_PROCID'))
     return next(filter(None, ranks), '0') == '0'
 
@@ -68,13 +68,13 @@ def note(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Prints a line about what may be wrong, as :func:`note`."""
+    """Prints a warning by :func:`note`."""
     note(f'warning: {text}')
 
 
 def run_config(args: argparse.Namespace) -> Config:
-    """Reads the config of a run from arguments of :func:`run_parser`; checkpoints are
-    read without running code in them from now on."""
+    """Reads the config of a run from arguments of :func:`run_parser`; from then on,
+    checkpoints are read without running code in them."""
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     if args.trust:
         os.environ['MMLINATTN_TRUST'] = '1'
@@ -87,14 +87,14 @@ def run_config(args: argparse.Namespace) -> Config:
 
 
 def preflight(cfg: Config, args: argparse.Namespace, task: str) -> Optional[nn.Module]:
-    """The model of a run, once all its parts were built; only in the first process."""
+    """Builds all parts of a run in the first process, and returns its model."""
     if args.no_preflight or not is_first_process():
         return None
     return check_run(cfg, args.config, task, warn)
 
 
 def compare(name: str, path: str, model: nn.Module) -> tuple[dict, Any]:
-    """A checkpoint, and what :func:`mmlinattn.weights.fit` finds in it for a model."""
+    """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model."""
     checkpoint = read_checkpoint(path, name)
     try:
         return checkpoint, fit(model, checkpoint)
@@ -121,7 +121,7 @@ def make_runner(cfg: Config) -> Runner:
 
 
 def begin_run(cfg: Config) -> None:
-    """Makes the folder of a run; processes that have no GPUs join on CPUs."""
+    """Makes the folder of a run; processes without GPUs join on CPUs."""
     run_on_cpus(cfg)
     try:
         os.makedirs(cfg.work_dir, exist_ok=True)
@@ -149,7 +149,7 @@ def test_dataset(cfg: Any) -> Any:
 
 
 def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, Any]:
-    """Names and colors of classes: those of a checkpoint, or else of a data set."""
+    """Names and colors of classes: those of a checkpoint, or of a data set."""
     if known.get('classes'):
         return known
     with DATASETS.switch_scope_and_registry(scope) as registry:

@@ -13,20 +13,20 @@ inline     LeapLabTHU/InLine                                     the same
 polaformer ZacharyMeng/PolaFormer                                SwinTransformer
 mlla       LeapLabTHU/MLLA                                       MLLA
 ravlt      qhfan/RALA                                            RAVLT
-auto       any of these: told from the keys
+auto       any of these, recognized by the keys
 
 A config needs no conversion: pretrained=SRC takes the same files. This command writes
-the result for other tools, and shows what goes where.
+the result for other tools, and shows the source of each key.
 
 SRC is a path, file://PATH, http(s)://ADDRESS or timm://MODEL of a state dict, bare or
-under `model`, `state_dict` or, where there is nothing else, `state_dict_ema`. DST gets
-a checkpoint as OpenMMLab writes it: `backbone.`, the `head.` of a classifier, other
-parts as they were. Every key is accounted for: one left over or missing is an error.
-`--reverse` gives weights of mmlinattn the official names again.
+under `model`, `state_dict` or, without these, `state_dict_ema`. DST is a checkpoint in
+OpenMMLab's form: `backbone.`, the `head.` of a classifier, other parts unchanged. Every
+key is accounted for: one left over or missing is an error. `--reverse` restores the
+official names of mmlinattn's weights.
 
-What the keys don't tell stays with the config: whether SOFT's kernel is normalized
-(attn_norm), the heads of its last stage, of DeiT and of CSWin, CSWin's stripe_width (7
-in stage 3 of a model for 224 pixels, 12 for 384).
+Keys don't show some options, which the config must set: attn_norm of SOFT, the heads of
+its last stage, of DeiT and of CSWin, CSWin's stripe_width (7 in stage 3 of a model for
+224 pixels, 12 for 384).
 
 example:
   mim run mmlinattn convert_official soft SOFT_Tiny.pth soft-t.pth
@@ -64,10 +64,10 @@ from mmlinattn_tools.cli import (
 
 AUTO = 'auto'
 FLAGS = {
-    '--dry-run': 'say of every key where it goes, and write nothing',
+    '--dry-run': 'show the source of every key, and write nothing',
     '--reverse': 'from mmlinattn to the official names',
-    '--ema': 'take the moving average of the weights, where SRC has one',
-    '--trust': 'unpickle all that SRC holds, which can run any code that is in it',
+    '--ema': 'take the moving average of the weights, if SRC has one',
+    '--trust': 'unpickle everything in SRC, which can run any code in it',
 }
 
 
@@ -82,12 +82,12 @@ def parse_args(argv=None):
     add_overwrite(parser)
     args = parser.parse_args(argv)
     if args.reverse and args.ema:
-        parser.error('--reverse does not go with --ema')
+        parser.error('--reverse can not be used with --ema')
     return args
 
 
 def convert(checkpoint: dict, args: Namespace) -> tuple[dict, list[str]]:
-    """The checkpoint to write, and lines that say what was done."""
+    """The checkpoint to write, and lines about the conversion."""
     found, ema = find_state_dict(checkpoint, args.ema)
     meta = checkpoint.get('meta')
     meta = meta if isinstance(meta, dict) else {}
@@ -96,7 +96,7 @@ def convert(checkpoint: dict, args: Namespace) -> tuple[dict, list[str]]:
         family = meta.get('family') if args.reverse else recognize(found)
     if family not in FAMILIES:
         raise ValueError(
-            f'metadata say no family to go back to: name it, one of {sorted(FAMILIES)}'
+            f'the metadata name no family: name it, one of {sorted(FAMILIES)}'
             if args.reverse
             else f'{shortlist(found)} keys are not recognized: FAMILY={AUTO} takes '
             f'checkpoints of {", ".join(x.title for x in FAMILIES.values())}'
@@ -107,14 +107,14 @@ def convert(checkpoint: dict, args: Namespace) -> tuple[dict, list[str]]:
         written, lines = forward(found, family, args.dry_run)
         written['meta'].update(source=Path(args.src).name, ema=ema)
     if ema and not args.ema:
-        lines.append('these are a moving average of the weights, all that SRC holds')
+        lines.append('SRC holds only a moving average of the weights')
     elif not ema and set(AVERAGES) & checkpoint.keys():
-        lines.append('SRC holds a moving average of the weights too: --ema takes that')
+        lines.append('SRC also holds a moving average of the weights: --ema takes it')
     return written, lines
 
 
 def forward(official: dict, family: str, dry_run: bool) -> tuple[dict, list[str]]:
-    """A checkpoint of ours, from an official one."""
+    """Converts an official checkpoint to ours."""
     plan = plan_conversion(official, family)
     ours = plan.apply(official)
     dropped = recomputed(official, family)
@@ -138,7 +138,7 @@ def forward(official: dict, family: str, dry_run: bool) -> tuple[dict, list[str]
 
 
 def reverse(ours: dict, family: str, layout: dict) -> tuple[dict, list[str]]:
-    """A checkpoint with official names, from one of ours."""
+    """Converts one of our checkpoints to official names."""
     if not inside(ours, PREFIX):
         ours = {f'{PREFIX}{key}': value for key, value in ours.items()}
     official, plan = convert_back(ours, family, layout)

@@ -1,5 +1,5 @@
-"""ImageNet-1k at 224 x 224, 300 epochs, batch 1024 (8 GPUs x 128): what the recipes of SOFT, DeiT and Swin have in
-common. The backbone starts from scratch, as they mean it, unless `pretrained` says otherwise.
+"""ImageNet-1k at 224 x 224, 300 epochs, batch 1024 (8 GPUs x 128): the common part of the recipes of SOFT, DeiT and
+Swin. The backbone starts from scratch, as in these recipes, unless `pretrained` names weights.
 
 Source: the SOFT papers (AdamW, weight decay 0.05, 10 epochs of warm-up, cosine). The learning rate is the 1e-3 of DeiT,
 of Swin, and of SOFT-Tiny and -Small in their authors' code; the papers print none. RandAugment and random erasing are

@@ -1,4 +1,4 @@
-"""As CaiT trains from scratch: DeiT's recipe, 400 epochs."""
+"""CaiT's training from scratch: DeiT's recipe, 400 epochs."""
 
 _base_ = './in1k-224_deit-300e.py'
 

@@ -1,4 +1,4 @@
-"""As CSWin trains its small models, batch 2048 (8 GPUs x 256); tested on the center of images whose shorter side is
+"""CSWin's training of its small models, batch 2048 (8 GPUs x 256); tested on the center of images whose shorter side is
 248, a crop of 0.9.
 
 Source: commands and defaults of CSWin's code, whose recipe the ELFATT paper takes (AdamW, lr 2e-3, weight decay 0.05,

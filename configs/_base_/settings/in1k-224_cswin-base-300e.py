@@ -1,4 +1,4 @@
-"""As CSWin trains its base model, batch 1024 (8 GPUs x 128).
+"""CSWin's training of its base model, batch 1024 (8 GPUs x 128).
 
 Source: the command of CSWin's code (lr 1e-3, weight decay 0.1, moving average of weights 0.99992).
 """

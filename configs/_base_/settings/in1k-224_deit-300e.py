@@ -1,4 +1,4 @@
-"""As DeiT trains.
+"""DeiT's training.
 
 Source: DeiT's recipe and the code of AttnScale and FeatScale built on it (AdamW, lr 1e-3, weight decay 0.05, 5 epochs
 of warm-up, cosine to 1e-5, no clipping, repeated augmentation, moving average of weights 0.99996).

@@ -1,4 +1,4 @@
-"""As InLine-CSWin-T and -S train, batch 1024 (8 GPUs x 128).
+"""Training of InLine-CSWin-T and -S, batch 1024 (8 GPUs x 128).
 
 Source: its authors' code: CSWin's recipe with lr 1e-3, a cosine to 2e-5, a moving average of weights,
 0.9996 ** (batch / 4096), and tests on the center of images whose shorter side is 256. The code's ten more epochs at the

@@ -1,4 +1,4 @@
-"""As MLLA-T trains.
+"""MLLA-T's training.
 
 Source: its authors' code: Swin's recipe, mixed precision, a moving average of weights, 0.9996 ** (batch / 4096), and
 after a quarter of the epochs self-distillation from it (MESA) times 1 (T), 1.5 (S) or 2 (B).

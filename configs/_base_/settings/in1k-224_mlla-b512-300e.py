@@ -1,4 +1,4 @@
-"""As MLLA-S trains, batch 512 (8 GPUs x 64): otherwise as in1k-224_mlla-300e.py."""
+"""MLLA-S's training, batch 512 (8 GPUs x 64); the rest as in in1k-224_mlla-300e.py."""
 
 _base_ = './in1k-224_swin-b512-300e.py'
 

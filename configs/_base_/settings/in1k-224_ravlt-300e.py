@@ -1,4 +1,4 @@
-"""As RAVLT trains.
+"""RAVLT's training.
 
 Source: its authors' code: DeiT's recipe, a moving average of weights, 0.99996 ** (batch / 512), and synchronized
 BatchNorms. Its command has 128 images per GPU, and no number of GPUs; 8 are assumed. The code's ten more epochs at the

@@ -1,7 +1,7 @@
-"""As SOFT trains.
+"""SOFT's training.
 
 Source: its authors' code (end of the cosine 5e-5, gradients clipped at 1, moving average of weights 0.99996, which is
-what is tested). Its learning rate is 1e-3 for Tiny and Small; the configs of the larger models have theirs.
+tested). Its learning rate is 1e-3 for Tiny and Small; the configs of the larger models have theirs.
 """
 
 _base_ = './in1k-224_300e.py'

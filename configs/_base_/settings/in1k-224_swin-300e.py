@@ -1,4 +1,4 @@
-"""As Swin trains.
+"""Swin's training.
 
 Source: Swin's recipe (AdamW, lr 1e-3, weight decay 0.05, 20 epochs of warm-up, cosine to 1e-5, gradients clipped at 5).
 """

@@ -1,4 +1,4 @@
-"""As Swin trains, batch 512 (8 GPUs x 64), with half the learning rate."""
+"""Swin's training, batch 512 (8 GPUs x 64), with half the learning rate."""
 
 _base_ = './in1k-224_swin-300e.py'
 

@@ -27,14 +27,14 @@ KEY = 'random_states'
 class WholeFileBackend(LocalBackend):
     """MMEngine's local files, written whole or not at all.
 
-    What is removed stays until the next file is there: MMEngine's hook removes an old
+    A removed file stays until the next one is written: MMEngine's hook removes an old
     checkpoint before it writes the new one.
     """
 
     outdated: ClassVar[set] = set()
 
     def put(self, obj, filepath):
-        """Writes a file of some bytes, and removes outdated ones."""
+        """Writes bytes to a file, and removes outdated files."""
         with whole_file(filepath) as draft:
             draft.write_bytes(obj)
         for path in self.outdated - {str(filepath)}:
@@ -47,10 +47,10 @@ class WholeFileBackend(LocalBackend):
 
 
 class _ThenRestore:
-    """A loop's iterator that sets the random state before the batch to go on with.
+    """A loop's iterator that sets the random state before the first new batch.
 
-    A loop over iterations first passes over ``count`` batches that were used before: by
-    drawing them again, or, in newer MMEngine, by ``skip_iter``.
+    A resumed loop over iterations first skips ``count`` batches that were used before:
+    it draws them again or, in newer MMEngine, calls ``skip_iter``.
     """
 
     def __init__(self, iterator, count, state):
@@ -65,7 +65,7 @@ class _ThenRestore:
 
     def __next__(self):
         if self.count == 0:
-            # its creation draws a number
+            # creating the iterator draws a number
             getattr(self.iterator, '_ensure_iterator', bool)()
             set_random_state(self.state)
         self.count -= 1
@@ -74,25 +74,25 @@ class _ThenRestore:
 
 @HOOKS.register_module()
 class AtomicCheckpointHook(CheckpointHook):
-    """MMEngine's hook, for trainings that may be killed at any moment.
+    """MMEngine's hook for trainings that may be killed at any moment.
 
     - A checkpoint is written whole or not at all.
     - An outdated checkpoint, the best one included, is removed after the new one is on
       the disk.
-    - A checkpoint has the run that it is of, under ``runs``: an id for each start of
-      the training, from the first one to the last. By them ``--resume`` knows the
-      checkpoints of another training in the same folder.
+    - A checkpoint has an id for each start of its training under ``runs``, from the
+    first one to the last. They show ``--resume`` which checkpoints of a folder
+    belong to another training.
     - The state of the random generators of all processes is saved and restored, so
-      that a training that goes on computes what it would have computed.
-    - Validation leaves the random state as it was: it is not repeated when a training
-      goes on.
+    that a resumed training has the same results as an uninterrupted one.
+    - Validation restores the random state, because it is not repeated when a training
+    is resumed.
 
-    Files on other than local file systems, and the folders of DeepSpeed, are written
-    as MMEngine does it. A training that goes on with another number of processes, or
-    from a checkpoint of another hook, has new random numbers, and the log says so.
+    MMEngine itself writes the folders of DeepSpeed, and to file systems that are not
+    local. A training that is resumed with another number of processes, or from a
+    checkpoint of another hook, has new random numbers, and logs that.
 
-    Workers of a data loader have generators of their own, which start anew. Where each
-    bit counts, set ``num_workers=0``.
+    Workers of a data loader have generators of their own, which start again. For equal
+    bits, set ``num_workers=0``.
 
     Args:
         **kwargs: Arguments of MMEngine's CheckpointHook, which takes unknown ones, too.
@@ -110,11 +110,11 @@ class AtomicCheckpointHook(CheckpointHook):
         self._lock_file = None
         self._runs = [uuid4().hex]
         self._saved = None  # random states of all processes, to be saved
-        self._loaded = None  # of this process, to be restored
+        self._loaded = None  # random state of this process, to be restored
         self._before_val = None
 
     def before_train(self, runner):
-        """Chooses how files are written."""
+        """Selects the backend that writes files."""
         super().before_train(runner)
         if self.file_client_args is None and type(self.file_backend) is LocalBackend:
             self.backend_args = dict(backend=BACKEND)
@@ -124,7 +124,7 @@ class AtomicCheckpointHook(CheckpointHook):
                 self._lock(runner)
 
     def _lock(self, runner):
-        """Says if another training writes to the folder; a killed one holds no lock."""
+        """Warns of another training in the same folder; a killed one has no lock."""
         folder = Path(self.out_dir)
         folder.mkdir(parents=True, exist_ok=True)
         self._lock_file = (folder / '.lock').open('a')
@@ -138,17 +138,17 @@ class AtomicCheckpointHook(CheckpointHook):
             return
         except OSError:  # the file system has no locks
             return
-        for draft in folder.glob(DRAFTS):  # of a killed one
+        for draft in folder.glob(DRAFTS):  # left by a killed training
             draft.unlink()
 
     def after_train(self, runner):
-        """Gives the folder back."""
+        """Releases the folder."""
         super().after_train(runner)
         if self._lock_file is not None:
             self._lock_file.close()
 
     def after_load_checkpoint(self, runner, checkpoint):
-        """Keeps the random state of a checkpoint to go on from."""
+        """Keeps the random state of a checkpoint to resume from."""
         if not runner._resume:
             return
         self._runs = [*checkpoint.get('runs', ()), self._runs[-1]]
@@ -159,7 +159,7 @@ class AtomicCheckpointHook(CheckpointHook):
         found = f'{len(states)} processes' if states else 'none'
         runner.logger.warning(
             f'The checkpoint has the random state of {found}, not of '
-            f'{runner.world_size}: random numbers are new ones'
+            f'{runner.world_size}: new random numbers are drawn'
         )
 
     def before_train_epoch(self, runner):
@@ -176,11 +176,11 @@ class AtomicCheckpointHook(CheckpointHook):
         self._loaded = None
 
     def before_val(self, runner):
-        """Remembers the random state."""
+        """Stores the random state."""
         self._before_val = get_random_state()
 
     def after_val(self, runner):
-        """Sets the random state to what it was before the validation."""
+        """Restores the random state from before the validation."""
         set_random_state(self._before_val)
 
     def after_val_epoch(self, runner, metrics):

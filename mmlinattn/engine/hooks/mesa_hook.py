@@ -15,19 +15,18 @@ class MESAHook(Hook):
     """Adds ``loss_mesa``, the cross-entropy to the predictions of the averaged model.
 
     Source: Du et al., Sharpness-Aware Training for Free (NeurIPS 2022,
-    arXiv 2205.14083), as MLLA's recipe has it: with scores z of the model and z' of the
-    averaged model, (B, K) each,
+    arXiv 2205.14083), in the form of MLLA's recipe: with scores z of the model and z'
+    of the averaged model, (B, K) each,
 
         loss_mesa = -factor / B sum_b sum_k softmax(z'_b)_k log softmax(z_b)_k
 
     The paper has the Kullback-Leibler divergence, whose gradient is the same, and a
     temperature, here 1. The averaged model is that of the ``EMAHook``, which the config
-    must have too. It sees the batch that the model sees, mixed and augmented, in
-    evaluation mode and without gradient, and draws no random numbers: a step costs one
-    more forward pass. The loss is computed in float32 at least, and joins the others
-    before the backward pass, so that mixed precision, accumulated gradients and
-    parallel training need nothing of their own. MMEngine logs as ``loss`` that of the
-    labels alone.
+    must have too. It sees the model's own batch, mixed and augmented, in evaluation
+    mode and without gradient, and draws no random numbers: a step costs one more
+    forward pass. The loss is computed in float32 at least, and is added before the
+    backward pass, so that mixed precision, accumulated gradients and parallel training
+    work unchanged. MMEngine's ``loss`` in the log is that of the labels alone.
 
     Args:
         factor (float): Factor of the loss; MLLA-T 1.0, S 1.5, B 2.0. Default: 1.0.
@@ -61,7 +60,7 @@ class MESAHook(Hook):
                 "none: add dict(type='EMAHook', momentum=1e-4) to custom_hooks"
             )
         model, self.teacher = ema.src_model, ema.ema_model.module.eval()
-        if ema.ema_model.steps == 0:  # it is copied before weights are initialized
+        if ema.ema_model.steps == 0:  # it was copied before weights were initialized
             self.teacher.load_state_dict(model.state_dict())
         head = getattr(model, 'head', None)
         if not isinstance(head, MODELS.get('mmpretrain.ClsHead') or ()):
@@ -69,14 +68,14 @@ class MESAHook(Hook):
                 'MESAHook needs a classifier whose head is a ClsHead of mmpretrain; '
                 f'the head of {type(model).__name__} is {type(head).__name__}'
             )
-        # compilers see no hooks that come later
+        # compilers miss hooks that are added later
         self.handles = (
             head.register_forward_hook(self.keep_scores),
             model.register_forward_hook(self.add_loss, with_kwargs=True),
         )
 
     def before_train_iter(self, runner, batch_idx, data_batch=None):
-        """Decides whether the step has the loss."""
+        """Switches the loss on or off for the step."""
         loop = runner.train_loop
         if isinstance(loop, IterBasedTrainLoop):
             self.active = loop.iter >= int(self.begin * loop.max_iters)
@@ -84,11 +83,11 @@ class MESAHook(Hook):
             self.active = loop.epoch >= int(self.begin * loop.max_epochs)
 
     def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
-        """Leaves validation alone."""
+        """Switches the loss off for validation."""
         self.active = False
 
     def after_train(self, runner):
-        """Leaves the model as it was."""
+        """Removes the hooks from the model."""
         for handle in self.handles:
             handle.remove()
 

@@ -18,19 +18,18 @@ class PretrainedBackboneHook(Hook):
     checkpoint, or None. MMEngine resolves variables when it reads a file, so
     one that an inheriting config or the command line sets would not reach
     ``model.backbone.init_cfg``. This hook puts it there before MMEngine
-    initializes the model. Weights that ``load_from`` or an ``init_cfg`` names take
-    its place. With None, the backbone trains from scratch, and the log says so. The
-    hook does nothing in a run that continues from its own checkpoint, and in a test.
+    initializes the model. Weights that ``load_from`` or an ``init_cfg`` names
+    override it. With None, the backbone trains from scratch, and the log warns of
+    it. The hook does nothing in a resumed run and in a test.
 
-    It belongs in ``default_hooks``, to which an inheriting config adds entries; one of
-    ``custom_hooks``, a list, it would replace.
+    It belongs in ``default_hooks``, to which an inheriting config adds entries;
+    ``custom_hooks`` is a list, which such a config would replace.
 
     Args:
-        warn (bool): Whether to warn that a backbone trains from scratch. In
-            ImageNet recipes it should. Default: True.
-        head (bool): Whether the weights have the last layer of a classifier, too,
-            and it starts from it, as in fine-tuning. So does a neck that has weights.
-            Default: False.
+        warn (bool): Warns that a backbone trains from scratch, which ImageNet recipes
+        intend. Default: True.
+        head (bool): Also loads the last layer of a classifier, and a neck that has
+        weights, as in fine-tuning. Default: False.
     """
 
     def __init__(self, warn=True, head=False):
@@ -42,7 +41,7 @@ class PretrainedBackboneHook(Hook):
 
         Raises:
             FileNotFoundError: If ``pretrained`` is a path without a file.
-            ConnectionError: If it is an address, and cannot be downloaded.
+            ConnectionError: If an address cannot be downloaded.
         """
         # only training builds the optimizer
         if not isinstance(runner.optim_wrapper, OptimWrapper):
@@ -55,7 +54,7 @@ class PretrainedBackboneHook(Hook):
         model = model.module if is_model_wrapper(model) else model
         pretrained, other = cfg.get('pretrained'), other_start(model, load_from)
         if other and pretrained:
-            runner.logger.info(f'{other} takes the place of pretrained={pretrained!r}')
+            runner.logger.info(f'{other} overrides pretrained={pretrained!r}')
         elif pretrained:
             check_file('pretrained', pretrained)
             fetch(pretrained, 'pretrained')
@@ -75,7 +74,7 @@ class PretrainedBackboneHook(Hook):
 
 
 def other_start(model, load_from):
-    """The setting that names a backbone's weights if it isn't `pretrained`, or None."""
+    """The setting that overrides `pretrained` with other weights, or None."""
     if load_from:
         return 'load_from'
     if loads_weights(model.backbone):
@@ -84,7 +83,7 @@ def other_start(model, load_from):
 
 
 def loads_weights(module):
-    """Whether a module's own initialization loads a checkpoint."""
+    """True if a module's own initialization loads a checkpoint."""
     init_cfgs = getattr(module, 'init_cfg', None) or []
     if isinstance(init_cfgs, dict):
         init_cfgs = [init_cfgs]
@@ -100,15 +99,15 @@ class PretrainedHead(PretrainedInit):
 
 
 def check_pretrained(cfg, warn=None):
-    """Raises an error for a ``pretrained`` that nothing reads.
+    """Raises an error for a variable ``pretrained`` that nothing reads.
 
-    Configs of others have variables of that name, too. Such a variable is in use if
-    its value is somewhere in ``model``.
+    Other projects' configs also have a variable of this name. It is in use if its value
+    is somewhere in ``model``.
 
     Args:
         cfg (Config): Config of a training.
-        warn (Callable, optional): Takes the text on one without effect. Default: it
-            is an error.
+        warn (Callable, optional): Takes the message instead of an error, if
+        ``pretrained`` has no effect.
 
     Raises:
         FileNotFoundError: If ``pretrained`` is a path without a file.

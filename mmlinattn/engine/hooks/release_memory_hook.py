@@ -1,4 +1,4 @@
-"""Memory that evaluations leave behind."""
+"""Releases the memory of evaluations."""
 
 from mmengine.hooks import Hook
 
@@ -10,11 +10,11 @@ from mmlinattn.utils.memory import release_memory
 class ReleaseMemoryHook(Hook):
     """Returns freed memory to the system after every validation.
 
-    Predictions of many sizes, alive until they are evaluated, leave gaps in the C
-    library's heap that no later batch fits into: the process grows from validation to
-    validation, though nothing is kept. This takes less than 0.1 s.
+    Predictions of many sizes live until they are evaluated, and leave gaps in the C
+    library's heap that no later batch fits into: the process grows with each
+    validation, though nothing is kept. The release takes less than 0.1 s.
 
-    It needs glibc's ``malloc_trim``, and does nothing where that is missing.
+    It needs glibc's ``malloc_trim``, and does nothing without.
     """
 
     priority = 'LOWEST'

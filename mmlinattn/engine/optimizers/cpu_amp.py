@@ -14,9 +14,9 @@ from mmlinattn.registry import OPTIM_WRAPPERS
 class CPUAmpOptimWrapper(OptimWrapper):
     """Trains on a CPU in bfloat16, which MMEngine's ``AmpOptimWrapper`` refuses.
 
-    Matrix products are autocast. Convolutions stay in float32 for the reason that
-    :class:`mmlinattn.functional.precision.Float32Convolutions` says. Bfloat16 has the
-    range of float32, so losses need no scale.
+    Matrix products are autocast. Convolutions stay in float32, see
+    :class:`mmlinattn.functional.precision.Float32Convolutions`. Bfloat16 has the range
+    of float32, so losses need no scale.
 
     Args:
         **kwargs: See ``mmengine.optim.OptimWrapper``.
@@ -26,7 +26,7 @@ class CPUAmpOptimWrapper(OptimWrapper):
         super().__init__(**kwargs)
         print_log(
             'mixed precision on a CPU: matrix products in bfloat16, convolutions in '
-            'float32, as those of oneDNN are not reliable in bfloat16',
+            "float32, because oneDNN's are not reliable in bfloat16",
             logger='current',
         )
 

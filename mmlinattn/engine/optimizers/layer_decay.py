@@ -53,7 +53,7 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
             )
 
     def add_params(self, params, module, prefix='', **kwargs):
-        """Adds a group for every trained parameter, as MMEngine's method does."""
+        """Adds a group for every trained parameter, like MMEngine's method."""
         super().add_params(params, module, prefix=prefix, **kwargs)
         # MMEngine calls this for every child, and for the model itself last
         if not prefix:
@@ -85,8 +85,8 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
 
 
 def find_backbones(model):
-    """``get_layer_depth`` of the outermost parts of a model that have it, by what
-    precedes the names of their parameters."""
+    """``get_layer_depth`` of the outermost parts of a model that have it, by the prefix
+    of their parameters' names."""
     found = {}
     for name, module in model.named_modules():
         # a classifier has the method too, but asks its backbone

@@ -45,11 +45,11 @@ def softmax_free_attention(
 
     Returns:
         Tensor: (B, h, N, d), in the dtype of ``v``. A and its inverse are in float32 or
-        more, autocast and TF32 switched on or not, and so are P's products but for
-        half precision on a GPU without gradients (:func:`~.kernel.product_dtype`).
+        more, even under autocast and TF32. So are P's products, except in half
+        precision on a GPU without gradients (:func:`~.kernel.product_dtype`).
 
     Raises:
-        ValueError: As :func:`check_solver` says.
+        ValueError: See :func:`check_solver`.
     """
     check_solver(solver, num_iters, ridge)
     with autocast_disabled(q):

@@ -6,9 +6,9 @@ T Newton-Raphson steps
 
 take an eigenvalue to :math:`g(\lambda) = (1 - (1 - \alpha\lambda^2)^{2^T}) / \lambda`:
 the inverse of large ones, a smooth cut-off of small ones. Three solvers compute this
-operator, and a fourth one another:
+operator, and a fourth another one:
 
-- 'newton' takes the steps as they are printed. It is the specification, and fast for
+- 'newton' takes the steps as printed. It is the specification, and fast for
   small matrices.
 - 'spectral' applies g to the eigenvalues. One eigendecomposition takes a CPU less time
   than 40 products.
@@ -55,18 +55,18 @@ def newton_pinv(
 ) -> Tensor:
     r"""Applies ``num_iters`` Newton-Raphson steps towards the inverse of A.
 
-    The result is finite whatever A's rank, and at equal row sums too, where the literal
+    The result is finite for any rank of A, and for equal row sums, where the literal
     iteration stands still. Rounding errors in A's null space grow by up to
-    :math:`\alpha 2^T`: for equal landmarks, float32 has some three correct digits.
+    :math:`\alpha 2^T`: for equal landmarks, float32 has about three correct digits.
 
     The backward pass uses the differential of the inverse, with the forward
     result Y in its place: :math:`\nabla_A = -Y^T G Y^T` (*SOFT*, arXiv 2110.11945;
     exact where Newton has converged). It can be taken once, not twice.
 
     Args:
-        a (Tensor): Symmetric positive semi-definite matrices, as Gaussian kernels
-            are, (..., m, m). Half precision is computed in float32, autocast or
-            not.
+        a (Tensor): Symmetric positive semi-definite matrices, such as Gaussian
+        kernels, (..., m, m). Half precision is computed in float32, autocast or
+        not.
         num_iters (int): Number T of steps.
         rhs (Tensor, optional): (..., m, k). With it the result is the
             operator times ``rhs`` and the gradient costs O(m(m + k)).
@@ -80,7 +80,7 @@ def newton_pinv(
         (..., m, k), in the dtype of ``a``.
 
     Raises:
-        ValueError: As :func:`check_solver` says.
+        ValueError: See :func:`check_solver`.
     """
     check_solver(solver, num_iters, solvers=NEWTON_SOLVERS)
     if rhs is None:
@@ -109,8 +109,8 @@ def newton_alpha(a: Tensor) -> Tensor:
 
     :math:`\alpha = 2^{1-n}/\|A\|_1^2` with the first n in 0...10 for which
     :math:`\|I - \alpha A^2\|_1 \le 1.01`, and the last one if none is (*Softmax-free
-    Linear Transformers*, arXiv 2207.03341; the bound is that of the official code). As
-    A is symmetric and non-negative, the norms need only the diagonal and the column
+    Linear Transformers*, arXiv 2207.03341; the bound is that of the official code). A
+    is symmetric and non-negative, so the norms need only the diagonal and the column
     sums of :math:`A^2`.
 
     Args:
@@ -159,7 +159,7 @@ def check_solver(
     ridge: float = 0.0,
     solvers: tuple[str, ...] = SOLVERS,
 ) -> None:
-    """Raises an error for options of the inversion that make no sense.
+    """Checks the options of the inversion.
 
     Raises:
         ValueError: If ``solver`` is unknown, ``num_iters`` is no integer in
@@ -185,7 +185,7 @@ def check_solver(
 
 
 def _pick_solver(solver: str, num_iters: int, a: Tensor) -> str:
-    """What 'auto' stands for, and 'spectral' in a file, which has no eigenvalues."""
+    """Resolves 'auto', and 'spectral' in a file, which has no eigenvalues."""
     if solver != 'auto' and not is_exported():
         return solver
     if a.is_cpu and not is_traced():
@@ -211,8 +211,8 @@ def _solve(
 
 
 class _Solve(Function):
-    """Keeps what the backward pass needs to solve again: a gradient through the
-    steps or the factorization would cost more than everything else."""
+    """Keeps the tensors with which the backward pass solves again: a gradient through
+    the steps or the factorization would cost more than everything else."""
 
     @staticmethod
     def forward(
@@ -245,7 +245,7 @@ class _Solve(Function):
 
 
 def _newton(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
-    """The iteration as it is written, (..., m, m) to (..., m, m)."""
+    """The iteration as printed, (..., m, m) to (..., m, m)."""
     inverse, a = _one_axis(alpha * a), _one_axis(a)
     for _ in range(num_iters):
         product = full_product(inverse, a)
@@ -258,8 +258,8 @@ def _apply_newton(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
 
 
 def _spectral(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
-    """Eigenvectors (r, m), what becomes of their eigenvalues (r, 1), and, where these
-    are the large ones only, the rest of A (m, m) and g's slope at 0: of each matrix."""
+    """Eigenvectors (r, m) and g of their eigenvalues (r, 1) for each matrix; where only
+    the large ones are computed, also the rest of A (m, m) and g's slope at 0."""
     if a.size(-1) < _DEFLATED_FROM:
         eigenvalues, vectors = torch.linalg.eigh(a)
         filtered = newton_filter(eigenvalues.unsqueeze(-1), alpha, num_iters)
@@ -318,15 +318,15 @@ def _one_axis(x: Tensor) -> Tensor:
     return x.unsqueeze(0).flatten(0, -3)
 
 
-# The work that depends on A only: of matrices (..., m, m), the step size (..., 1, 1)
-# and T.
+# The work that depends on A only: takes matrices (..., m, m), the step size
+# (..., 1, 1) and T.
 _PREPARE: dict[str, Callable[..., Prepared]] = {
     'newton': _newton,
     'spectral': _spectral,
     'polynomial': _polynomial,
     'cholesky': _cholesky,
 }
-# The operator times (..., m, k), of what was prepared and T.
+# The operator times (..., m, k), from the prepared tensors and T.
 _APPLY: dict[str, Callable[[Prepared, Tensor, int], Tensor]] = {
     'newton': _apply_newton,
     'spectral': _apply_spectral,

@@ -24,9 +24,9 @@ from ..tracing import constant_when_compiled, is_exported
 
 Product = Callable[[Tensor], Tensor]
 
-# The sink's value, as 1 / (1 + z) is subnormal in float16 where many tokens are alike.
+# The sink's value: 1 / (1 + z) is subnormal in float16 where many tokens are alike.
 _SINK = 2.0**10
-# By dtype: columns that -|a|^2/2 is the sum of, so that no digit of it gets lost, and
+# By dtype: the number of columns that add up to -|a|^2/2 without losing a digit, and
 # the largest norm of a token. Beyond that, rounding errors of the logits would grow
 # without limit, and in float16 |a|^2/2 would overflow. Natural images stay below 20.
 _LIMITS = {
@@ -35,10 +35,10 @@ _LIMITS = {
     torch.float32: (1, 1e3),
     torch.float64: (1, 1e6),
 }
-# A GPU wants this many blocks of 64 queries, of at least this many keys each.
+# This many blocks of 64 queries, with at least this many keys each, fill a GPU.
 _BLOCKS, _QUERIES, _KEYS, _MOST_CHUNKS = 256, 64, 1024, 32
-_SMALL = 2**18  # entries of a kernel up to which a CPU is faster with it in its cache
-_PIECES = 8  # of an exported product, which holds the kernel of one
+_SMALL = 2**18  # entries of a kernel; smaller ones stay in a CPU's cache, and win
+_PIECES = 8  # of an exported product, which holds one piece of the kernel at a time
 
 
 def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
@@ -66,7 +66,7 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         # in place: autograd would keep a matrix for each step
         exponents = (q @ k.transpose(-2, -1)).add_(_minus_half_square(q))
         exponents = exponents.add_(_minus_half_square(k).transpose(-2, -1))
-        with torch.no_grad():  # what rounding did to distances has no gradient
+        with torch.no_grad():  # rounding of distances has no gradient
             exponents.clamp_(max=0)
             if is_own and is_exported():  # ONNX has no view of a diagonal
                 exponents.mul_(1 - torch.eye(q.size(-2)).to(q))
@@ -78,9 +78,9 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
 def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Computes ``gaussian_kernel(q, k) @ v`` without the kernel matrix in memory.
 
-    It is PyTorch's fused softmax attention, as the module's docstring says: time grows
-    with M * N, memory with M + N. Errors of float32 are 3e-7 to 3e-6 of the result's
-    norm for natural images, and grow with the tokens' squared distance to their mean.
+    It is a fused softmax attention, see the module's docstring: time grows with M * N,
+    memory with M + N. Errors of float32 are 3e-7 to 3e-6 of the result's norm for
+    natural images, and grow with the tokens' squared distance to their mean.
 
     Args:
         q (Tensor): (B, h, M, d).
@@ -105,8 +105,8 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
 
     Returns:
         tuple[Callable]: K v of v (B, h, N, e), and K^T y of y (B, h, M, e); all in one
-        dtype, results of half precision in float32. Where autocast is on, it would
-        round their factors.
+        dtype, results of half precision in float32. Call them without autocast, which
+        would round their factors.
     """
     multiply: Callable[[Tensor, Tensor, Tensor], Tensor] = _product_in_pieces
     if not is_exported():
@@ -118,11 +118,11 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
 
 
 def product_dtype(*tensors: Tensor) -> torch.dtype:
-    """What products with the kernel are computed in.
+    """The dtype that products with the kernel are computed in.
 
-    That is half precision where all tensors have it, on a GPU, and no gradient is
-    wanted: a result has up to twice the error then that its rounding has, a gradient of
-    the landmarks eight times. Elsewhere it is float32 or float64.
+    It is half precision if all tensors have it, on a GPU, and no gradient is wanted: a
+    result has up to twice the error of its rounding, a gradient of the landmarks would
+    have eight times that. Elsewhere it is float32 or float64.
     """
     first = tensors[0]
     alike = all(x.dtype == first.dtype for x in tensors)
@@ -141,13 +141,13 @@ def _lifted(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         q, k = q.clamp(-farthest, farthest), k.clamp(-farthest, farthest)
     else:
         q, k = _centered(q, k)
-        with torch.no_grad():  # natural images take no part in it
+        with torch.no_grad():  # natural images stay within the limits
             q.clamp_(-farthest, farthest)
             k.clamp_(-farthest, farthest)
     of_q, of_k = _minus_half_squares(q, squares), _minus_half_squares(k, squares)
     rows = torch.cat((q, of_q, torch.ones_like(of_q)), -1)
     columns = torch.cat((k, torch.ones_like(of_k), of_k), -1)
-    # kernels of GPUs want a multiple of 8
+    # kernels of GPUs need a multiple of 8
     missing = -rows.size(-1) % 8 if q.is_cuda else 0
     return F.pad(rows, (0, missing, 0, 1)), F.pad(columns, (0, missing, 0, 1))
 
@@ -155,8 +155,8 @@ def _lifted(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 def _fused_product(
     rows: Tensor, columns: Tensor, v: Tensor, chunks: Optional[int] = None
 ) -> Tensor:
-    """The product by softmax attention, on a GPU with keys in chunks whose results add
-    up, of what :func:`_lifted` returns."""
+    """The product by softmax attention, of the results of :func:`_lifted`. On a GPU,
+    keys come in chunks whose results add up."""
     (num_heads, num_keys, e), width = v.shape[1:], rows.size(-1)
     if width < e + 1:
         width = -(-(e + 1) // 8) * 8
@@ -165,7 +165,7 @@ def _fused_product(
     if chunks is None:
         chunks = _count_chunks(queries, num_keys) if v.is_cuda else 1
     if chunks > 1:
-        # what fills up has no values, and adds to the row sum as the sink does
+        # padding has no values, and adds to the row sum like the sink
         filled = (0, 0, 0, -num_keys % chunks)
         keys, v = F.pad(keys[:, :, :-1], filled), F.pad(v, filled)
         keys, v = (x.unflatten(2, (chunks, -1)).flatten(0, 1) for x in (keys, v))
@@ -206,19 +206,19 @@ def _centered(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _count_chunks(queries: Tensor, num_keys: int) -> int:
-    """How many chunks of keys give a GPU enough to do."""
+    """The number of chunks of keys that fills a GPU."""
     blocks = queries.size(0) * queries.size(1) * -(-queries.size(2) // _QUERIES)
     return max(1, min(_BLOCKS // blocks, num_keys // _KEYS, _MOST_CHUNKS))
 
 
 def _product_in_pieces(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """The product by the kernel of some of the queries after the other."""
+    """The product, with the kernel of some of the queries at a time."""
     num_queries = q.size(2)
     q, k = _centered(q, k)
     of_q, of_k = _minus_half_square(q), _minus_half_square(k)
     queries = torch.cat((q, of_q, torch.ones_like(of_q)), -1)
     keys = torch.cat((k, torch.ones_like(of_k), of_k), -1).transpose(-2, -1)
-    # in equal pieces, the last one filled up
+    # equal pieces, the last one padded
     queries = F.pad(queries, (0, 0, 0, -num_queries % _PIECES))
     queries = unflatten(queries, 2, (_PIECES, queries.size(2) // _PIECES))
     products = [(x @ keys).clamp(max=0).exp() @ v for x in queries.unbind(2)]

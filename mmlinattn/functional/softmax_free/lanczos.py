@@ -3,7 +3,7 @@ r"""Newton-Raphson's operator from the large eigenvalues of a big matrix only.
 In A's eigenbasis the operator is :math:`\lambda c \varphi(c\lambda^2)` with
 :math:`c = 2^T \alpha` and a smooth :math:`\varphi`. Below the cut-off
 :math:`c^{-1/2}` a polynomial of degree 4 has float32's accuracy. Above it there are few
-eigenvalues in a natural image, and block Lanczos has them after some ten products with
+eigenvalues in a natural image, and block Lanczos finds them in about ten products with
 16 columns.
 
 Legend: m landmarks, k columns of a right-hand side, r eigenpairs, T steps.
@@ -20,15 +20,15 @@ Split = tuple[Tensor, Tensor, Optional[Tensor]]
 # The cut-off must be this many times the mean eigenvalue. Otherwise too many
 # eigenvalues are large, and the search for them does not pay off.
 _CUT_OFF_OVER_MEAN = 1.5
-# Columns of a Krylov block; size of the basis at the first look at its eigenpairs, by
-# how much it grows at least to the next, and for each one wanted.
+# Columns of a Krylov block; size of the basis at the first look at its eigenpairs, its
+# least growth until the next look, and its size for each eigenpair wanted.
 _BLOCK = 16
 _FIRST_LOOK, _GROWTH, _PER_EIGENPAIR = 96, 32, 2.75
-# Eigenpairs above this are computed, the others left to the polynomial on [0, 1];
-# both in units of the cut-off.
+# Eigenpairs above this are computed; the polynomial on [0, 1] does the others. Both
+# are in units of the cut-off.
 _LEADING = 0.8
-# Degree of the polynomial in the square, and what its error may be, as an
-# eigenpair's.
+# Degree of the polynomial in the square, and the largest error of it and of an
+# eigenpair.
 _DEGREES = {torch.float32: 4, torch.float64: 11}
 _TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-12}
 
@@ -45,7 +45,7 @@ def deflate(a: Tensor, slope: Tensor) -> Optional[Split]:
         slope (Tensor): c, a scalar.
 
     Returns:
-        tuple | None: None if too many eigenvalues are large, some 90 of 1,050.
+        tuple | None: None if too many eigenvalues are large, about 90 of 1,050.
     """
     scale = slope.item() ** 0.5
     if 1 / scale <= _CUT_OFF_OVER_MEAN * a.diagonal().mean():
@@ -92,7 +92,7 @@ def _leading_eigenpairs(
         image = basis[last] @ a
         overlap = image @ known.mT
         projected[last, :size] = overlap
-        # twice, as what is left may be as small as the rounding
+        # twice, since the rest may be as small as the rounding
         image.addmm_(overlap, known, alpha=-1)
         image.addmm_(image @ known.mT, known, alpha=-1)
         following, coupling = torch.linalg.qr(image.mT)

@@ -19,12 +19,12 @@ from torch import Tensor
 from ..precision import add_product, full_product
 from ..tracing import constant_when_compiled, is_exported
 
-# Fewer steps don't end at the step size's bound, after more of them rounding errors
-# of float32 are above the cut-off.
+# Fewer steps don't end at the step size's bound; after more, rounding errors of
+# float32 are above the cut-off.
 FEWEST_STEPS, MOST_STEPS = 18, 24
-# What the error of r may be at any eigenvalue, and r itself where it counts as 0.
+# Largest error of r at any eigenvalue, and largest r that counts as 0.
 _TOLERANCES = {torch.float32: 5e-7, torch.float64: 1e-13}
-# One of so many powers is kept until the backward pass; the others cost two products.
+# Every third power is kept until the backward pass; the others are computed again.
 _KEPT = 3
 
 
@@ -40,13 +40,13 @@ class Polynomial(NamedTuple):
     A parabola stretches the lower end fourfold, and keeps [0, 1] and all that is
     above the cut-off. Those are the accelerated steps of Pan and Schreiber (*An
     Improved Newton Iteration for the Generalized Inverse of a Matrix, with
-    Applications*, SIAM J. Sci. Stat. Comput. 12, 1991). Q makes of their cut-off
+    Applications*, SIAM J. Sci. Stat. Comput. 12, 1991). Q turns their cut-off into
     that of Newton-Raphson.
 
     Attributes:
         heights (tuple[float]): :math:`h_k`.
-        coefficients (tuple[float]): Of Q in Chebyshev's polynomials of 2w - 1,
-            lowest first.
+        coefficients (tuple[float]): Coefficients of Q in Chebyshev's polynomials of
+        2w - 1, lowest first.
     """
 
     heights: tuple[float, ...]
@@ -55,15 +55,15 @@ class Polynomial(NamedTuple):
 
 @constant_when_compiled
 def newton_polynomial(num_iters: int, dtype: torch.dtype) -> Polynomial:
-    """The polynomial of T = 18...24 steps: accurate to 1e-6 in float32, 1e-13 in
-    float64, the same whatever the matrix."""
+    """The polynomial of T = 18...24 steps, the same for every matrix: accurate to 1e-6
+    in float32, 1e-13 in float64."""
     return _fit(num_iters, _TOLERANCES[dtype])
 
 
 @cache
 def _fit(num_iters: int, tolerance: float) -> Polynomial:
     reach = 2 ** ((num_iters + 1) / 2)
-    # the value of w from which on r is negligible
+    # from this value of w on, r is negligible
     edge = math.sqrt(-math.log(tolerance)) / reach
     heights = []
     while edge < 0.5:
@@ -71,7 +71,7 @@ def _fit(num_iters: int, tolerance: float) -> Polynomial:
         edge = 4 * heights[-1] * edge * (1 - heights[-1] * edge)
 
     def wanted(w: float) -> float:
-        """(1 - r) / w, of s that the parabolas take to w on their rising halves."""
+        """(1 - r) / w, where the parabolas take s to w on their rising halves."""
         s = w
         for h in reversed(heights):
             s = s / (2 * h * (1 + math.sqrt(1 - s)))
@@ -107,7 +107,7 @@ def apply_polynomial(
     r"""Multiplies by g(A).
 
     Args:
-        polynomial (Polynomial): Of the steps.
+        polynomial (Polynomial): From :func:`newton_polynomial`.
         scale (Tensor): :math:`\sqrt{\alpha/2}`, (n, 1, 1).
         powers (Sequence[Tensor | None]): :func:`polynomial_powers` of
             ``scale * a``.
@@ -146,7 +146,7 @@ def polynomial_powers(polynomial: Polynomial, w: Tensor) -> list[Any]:
     """The matrices of w that :func:`apply_polynomial` multiplies by.
 
     Args:
-        polynomial (Polynomial): Of the steps.
+        polynomial (Polynomial): From :func:`newton_polynomial`.
         w (Tensor): Symmetric, of eigenvalues in [0, 1], (n, m, m).
 
     Returns:

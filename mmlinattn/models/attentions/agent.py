@@ -26,8 +26,8 @@ class AgentBias(nn.Module):
     """Bias between agents and the tokens of a map.
 
     It is the sum of a coarse table, one entry per row and one entry per column, all
-    resized to the map. If more or fewer agents are in use than it is stored for, it is
-    resized over the grid of agents too.
+    resized to the map. If the number of agents in use differs from the stored one, it
+    is resized over the grid of agents too.
     """
 
     def __init__(self, num_heads, num_agents, map_side, used_side):

@@ -11,7 +11,7 @@ from ..layers import LePE
 
 
 def check_count(value, name):
-    """Refuses what is not a positive integer, with the argument's name."""
+    """Raises an error with the argument's name unless it is a positive integer."""
     if not isinstance(value, int) or value < 1:
         raise ValueError(f'{name} must be a positive integer, got {value!r}')
 
@@ -34,11 +34,11 @@ class BaseAttention(BaseModule):
         ValueError: If ``num_heads`` does not divide ``embed_dims``.
     """
 
-    # whether forward() refuses tokens besides the map's
+    # True if forward() refuses tokens besides the map's
     bound_to_map = False
-    # whether all channels of a head have one attention matrix
+    # True if all channels of a head have one attention matrix
     one_matrix_per_head = True
-    # dropout rate on attention weights, of those that have weights
+    # dropout rate on attention weights, where there are weights
     attn_drop = 0.0
 
     def __init__(self, embed_dims, num_heads, attn_scale=False, init_cfg=None):
@@ -60,11 +60,11 @@ class BaseAttention(BaseModule):
 
     @property
     def dropout_p(self):
-        """Dropout rate on attention weights now."""
+        """Dropout rate on attention weights; 0 in eval mode."""
         return self.attn_drop if self.training else 0.0
 
     def key_shape(self, hw_shape):
-        """Size of the map that the keys are on, of one with (H, W) queries."""
+        """Size of the map of keys for a map of (H, W) queries."""
         return tuple(hw_shape)
 
     def attend(self, q, k, v, hw_shape):
@@ -72,7 +72,7 @@ class BaseAttention(BaseModule):
 
         Args:
             q (Tensor): (B, N, C).
-            k (Tensor): (B, M, C), M = N but where keys are fewer than queries.
+            k (Tensor): (B, M, C), M = N unless there are fewer keys than queries.
             v (Tensor): (B, M, C).
             hw_shape (tuple[int]): (H, W).
 
@@ -113,8 +113,7 @@ class BaseAttention(BaseModule):
 class ProjectedAttention(BaseAttention):
     """A projection to queries, keys and values, and one back.
 
-    A subclass has :meth:`attend` for what is between them, and says whether it is
-    bound to the map.
+    A subclass implements :meth:`attend` between them, and sets ``bound_to_map``.
 
     Args:
         embed_dims, num_heads, attn_scale, init_cfg: See :class:`BaseAttention`.
@@ -129,7 +128,7 @@ class ProjectedAttention(BaseAttention):
             is empty or there are tokens besides the map's.
     """
 
-    # whether a last projection of the tokens multiplies what is projected back
+    # True if another projection of the tokens multiplies the input of the last one
     gated = False
 
     def __init__(

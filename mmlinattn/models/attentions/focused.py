@@ -17,8 +17,8 @@ class FocusedLinearAttention(ProjectedAttention):
     Focused Linear Attention* (arXiv 2308.00442).
 
     A depthwise convolution of the values is added to the product. All heads share
-    its d filters. As in the official code, a learned factor per channel divides what is
-    focused, and keys have positions.
+    its d filters. As in the official code, a learned factor per channel divides queries
+    and keys before they are focused, and keys have positions.
 
     Args:
         focusing_factor (float): Power p of the feature map, positive.
@@ -71,6 +71,6 @@ class FocusedLinearAttention(ProjectedAttention):
         return self.merge_heads(out + F.unflatten(local, 0, v.shape[:2]))
 
     def product(self, q, k, v):
-        """The attention of heads (B, h, N, d) alone."""
+        """The attention of heads (B, h, N, d), without the convolution."""
         scale = softplus(self.focus_scale).view(self.num_heads, 1, -1)
         return F.focused_linear_attention(q, k, v, self.focusing_factor, scale)

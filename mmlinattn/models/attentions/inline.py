@@ -17,7 +17,7 @@ class InLineAttention(ProjectedAttention):
     Attention* (arXiv 2412.06590).
 
     A 3 x 3 depthwise convolution of the values is added to the product. Its filters
-    are each image's own, made of the mean token by two projections inside the heads.
+    differ for each image: two projections inside the heads make them of the mean token.
     Extra tokens are not convolved.
 
     Args:
@@ -38,7 +38,7 @@ class InLineAttention(ProjectedAttention):
         )
 
     def forward(self, x, hw_shape, shortcut=None):
-        """As every attention; ``shortcut`` is the block's input, (B, N, C)."""
+        """See :class:`BaseAttention`; ``shortcut`` is the block's input, (B, N, C)."""
         q, k, v = self.project(x)
         out = self.attend(q, k, v, hw_shape)
         out = out + self.convolve(v, hw_shape, x if shortcut is None else shortcut)
@@ -51,7 +51,7 @@ class InLineAttention(ProjectedAttention):
         return self.merge_heads(self.scale(F.inline_attention(q, k, v), v))
 
     def convolve(self, v, hw_shape, tokens):
-        """Values (B, N, C), each image's with the filters of its own tokens."""
+        """Convolves values (B, N, C), each image with the filters of its own tokens."""
         height, width = hw_shape
         num_extra = v.size(1) - height * width
         filters = self.filters(tokens.mean(1).unsqueeze(-1))  # (B, 9C, 1)

@@ -42,7 +42,7 @@ class LandmarkSampler(nn.Module):
     Args:
         head_dims (int): Channels d of a head.
         ratio (int): Sampling ratio r.
-        fixed (int, optional): m in place of what r gives; no more than N are taken.
+        fixed (int, optional): m, instead of the number that r gives; at most N.
 
     Raises:
         ValueError: If ``ratio`` is not a positive integer, or ``fixed`` not a square
@@ -72,7 +72,7 @@ class ConvSampler(LandmarkSampler):
     """r x r convolution of stride r shared by all heads, LayerNorm, GELU.
 
     Raises:
-        ValueError: If a number of landmarks is given: the stride says how many.
+        ValueError: If a number of landmarks is given: it follows from the stride.
     """
 
     def __init__(self, head_dims, ratio, fixed=None):
@@ -99,7 +99,7 @@ class PoolingSampler(LandmarkSampler):
 
     def forward(self, q, hw_shape):
         grid = self.grid(hw_shape)
-        if not self.fixed_side:  # what is left at the right and bottom is in no cell
+        if not self.fixed_side:  # drops incomplete cells at the right and bottom
             whole = [smaller(n * self.ratio, side) for n, side in zip(grid, hw_shape)]
             q, hw_shape = F.crop_map(q, hw_shape, whole), whole
         return pool_map(q, hw_shape, grid)
@@ -108,18 +108,18 @@ class PoolingSampler(LandmarkSampler):
 class RandomSampler(LandmarkSampler):
     """m tokens drawn without replacement, the same ones for all images.
 
-    Each training step draws anew. In eval mode there is one fixed draw per map
+    Each training step draws new ones. In eval mode there is one fixed draw per map
     size, so that an image's result is reproducible.
     """
 
     def forward(self, q, hw_shape):
         if is_exported():
             raise ValueError(
-                "sampler='random' draws for each size of a map, which a file for all "
-                "sizes can't hold: export with the sampler 'conv', 'pool' or 'biased'"
+                "sampler='random' draws landmarks for each map size, which no file can "
+                "hold: export with the sampler 'conv', 'pool' or 'biased'"
             )
         num = self.num_landmarks(hw_shape)
-        if self.training:  # drawn where it is used: a copy would stall the step
+        if self.training:  # drawn on the device: a copy would stall the step
             index = torch.randperm(q.size(2), device=q.device)
         else:
             generator = torch.Generator().manual_seed(0)

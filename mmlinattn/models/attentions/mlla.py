@@ -17,10 +17,10 @@ from .base import BaseAttention
 @MODELS.register_module()
 class MLLAAttention(BaseAttention):
     """Linear attention of *Demystify Mamba in Vision: A Linear Attention Perspective*
-    (arXiv 2405.16605), with all that is between the norm and the shortcut of its block.
+    (arXiv 2405.16605), with all layers between the norm and the shortcut of its block.
 
-    Values are the projected, convolved and activated input, of which queries and keys
-    are projections. LePE of the values is added, and SiLU of another projection of the
+    Values are the projected, convolved and activated input; queries and keys are their
+    projections. LePE of the values is added, and SiLU of another projection of the
     input gates the result. Extra tokens are neither convolved nor turned. Weights of a
     row need not sum to 1, so AttnScale is not exactly the paper's high-pass filter.
 

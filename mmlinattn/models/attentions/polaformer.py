@@ -17,8 +17,8 @@ class PolaFormerAttention(FocusedLinearAttention):
 
     It has the convolution, the learned factors and the keys' positions of focused
     linear attention. Powers are learned, too, one per channel in 1...1 + alpha. As in
-    the official code, a fourth projection of the tokens multiplies what is projected
-    back.
+    the official code, a fourth projection of the tokens multiplies the input of the
+    last one.
 
     Args:
         alpha (float): Range of the powers, positive.
@@ -35,7 +35,7 @@ class PolaFormerAttention(FocusedLinearAttention):
     def __init__(self, embed_dims, num_heads, alpha=4, **kwargs):
         if not alpha > 0:
             raise ValueError(f'alpha must be positive, got {alpha}')
-        # in the middle of the range, where powers start
+        # powers start in the middle of the range
         super().__init__(embed_dims, num_heads, 1 + alpha / 2, **kwargs)
         if self.head_dims % 2:
             raise ValueError(

@@ -10,11 +10,11 @@ from .base import ProjectedAttention
 
 
 class GatedRotaryAttention(ProjectedAttention):
-    """A fourth projection, without an activation, gates what an attention with rotary
-    positions and 5 x 5 LePE makes of the other three.
+    """Attention with rotary positions and 5 x 5 LePE, whose output is gated by a fourth
+    projection without an activation.
 
     Raises:
-        ValueError: If the channels of a head are odd in number.
+        ValueError: If a head has an odd number of channels.
     """
 
     gated = True

@@ -11,7 +11,7 @@ from .base import ProjectedAttention
 class SoftmaxAttention(ProjectedAttention):
     """Multi-head softmax attention (*Attention Is All You Need*).
 
-    CSWin's last stage and *ELFATT*'s VaniATT have it with LePE.
+    CSWin's last stage and *ELFATT*'s VaniATT are this attention with LePE.
 
     Args:
         attn_drop (float): Dropout rate on attention weights. With AttnScale, dropped

@@ -19,7 +19,7 @@ class SoftmaxFreeAttention(BaseAttention):
     One projection serves query and key. A depthwise convolution over the
     value map, one filter per head, is added to the attention output.
 
-    It is bound to the map.
+    Accepts exactly H * W tokens (no class token).
 
     Args:
         sampling_ratio (int): Side r of the cell of the map that a landmark
@@ -27,8 +27,8 @@ class SoftmaxFreeAttention(BaseAttention):
         sampler (str): 'conv', 'pool', 'random' or 'biased'.
         kernel_size (int): Side of the local branch's filters, odd. 0 leaves out
             the branch.
-        num_landmarks (int, optional): A square number of landmarks in place of what
-            the ratio gives, for every map. Not with 'conv'.
+        num_landmarks (int, optional): A square number of landmarks for every map,
+        instead of the ratio. Not with 'conv'.
         attn_norm (bool): SOFT++'s symmetric normalization. Without it, A gets
             the ridge 0.01 of SOFT's official code.
         num_iters (int): Newton-Raphson steps.
@@ -103,7 +103,7 @@ class SoftmaxFreeAttention(BaseAttention):
             return self.proj(out.to(dtype))
 
     def attend(self, q, k, v, hw_shape):
-        """As every attention; the queries are the keys too, so k is q."""
+        """See :meth:`BaseAttention.attend`; the queries are the keys too, so k is q."""
         q = self.split_heads(q) / self.head_dims**0.25
         v = self.split_heads(v)
         if not self.attn_norm:

@@ -86,4 +86,4 @@ class ClassAttention(BaseAttention):
         token = self.proj(self.attend(q, k, v, hw_shape))
         return torch.cat((token, x[:, 1:]), dim=1)
 
-    attend = SoftmaxAttention.attend  # of the one query, (B, 1, C)
+    attend = SoftmaxAttention.attend  # for the one query, (B, 1, C)

@@ -97,7 +97,7 @@ class WindowAttention(ProjectedAttention):
         return self.proj(F.crop_map(out, padded_shape, hw_shape))
 
     def attend(self, q, k, v, hw_shape):
-        """As every attention, on a map of whole windows."""
+        """See :meth:`BaseAttention.attend`, on a map of whole windows."""
         shift = self.shift_size
         for length in hw_shape:  # no branch: 1 // n is 0 for several windows
             shift = shift * (1 - 1 // (length // self.window_size))

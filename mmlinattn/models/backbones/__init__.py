@@ -1,5 +1,5 @@
-"""Backbones. The modules of this folder are found: the package exports what they
-register."""
+"""Backbones. The package imports every module of this folder and exports the classes
+that they register."""
 
 from mmlinattn.registry import register_modules
 

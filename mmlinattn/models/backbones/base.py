@@ -1,4 +1,4 @@
-"""What every backbone shares: options, input checks, weights, freezing."""
+"""Base class of all backbones: options, input checks, weights, freezing."""
 
 import math
 import os
@@ -46,7 +46,7 @@ def resolve_arch(arch, arch_zoo, keys):
 
 
 def check_config(cfg, name):
-    """Raises a ValueError if an argument is not a config, a dict with a 'type'."""
+    """Raises a ValueError unless an argument is a config, a dict with a 'type'."""
     if not isinstance(cfg, dict) or 'type' not in cfg:
         raise ValueError(f"{name} must be a config, a dict with a 'type', got {cfg!r}")
 
@@ -88,17 +88,17 @@ class BaseBackbone(BaseModule):
         out_type (str): 'featmap', maps (B, C_i, H_i, W_i); 'avg_featmap',
             their means (B, C_i); 'cls_token', the class token (B, C); 'raw', the
             tokens (B, N_i, C_i), a class token first.
-        frozen_stages (int): -1 trains all; 0 freezes what comes before the
-            first block; i freezes the first i stages too.
+        frozen_stages (int): -1 trains all; 0 freezes the layers before the first
+        block; i freezes the first i stages too.
         norm_eval (bool): Keeps BatchNorm in eval mode while training.
         with_cp (bool): Recomputes blocks in the backward pass, to save memory.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
-            'Pretrained' takes what :func:`mmlinattn.weights.load_pretrained`
-            takes, and accounts for every parameter.
+            'Pretrained' loads by :func:`mmlinattn.weights.load_pretrained`, and
+            accounts for every parameter.
 
     Attributes:
-        feature_channels (tuple[int]): Channels of what is returned.
-        feature_strides (tuple[int]): Its strides: a side becomes ceil(side / stride).
+        feature_channels (tuple[int]): Channels of the returned maps.
+        feature_strides (tuple[int]): Their strides: a side becomes ceil(side / stride).
     """
 
     out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
@@ -150,13 +150,13 @@ class BaseBackbone(BaseModule):
         return tuple(self.stage_strides[i] for i in self.out_indices)
 
     def stage_of(self, param_name):
-        """The stage a parameter belongs to; -1 for what comes before the
-        first block, ``num_stages`` for what comes after the last one."""
+        """The stage a parameter belongs to; -1 before the first block,
+        ``num_stages`` after the last one."""
         raise NotImplementedError
 
     def layer_of(self, param_name):
-        """(layer, number of layers): layer 0 is the embedding, the last one
-        what comes after the last block."""
+        """(layer, number of layers): layer 0 is the embedding, the last one all
+        that follows the last block."""
         raise NotImplementedError
 
     def get_layer_depth(self, param_name, prefix='backbone.'):
@@ -164,7 +164,7 @@ class BaseBackbone(BaseModule):
 
         Args:
             param_name (str): Name in the whole model.
-            prefix (str): What precedes the backbone's own names.
+            prefix (str): Prefix of the backbone's own names.
 
         Returns:
             tuple[int, int]: The layer, 0 being the embedding, and the number
@@ -207,8 +207,8 @@ class BaseBackbone(BaseModule):
         self.add_module(f'norm{index}', nn.LayerNorm(dims, eps=eps))
 
     def returned(self):
-        """For each stage up to the last that is returned: whether it is, and the
-        norm of its map or None."""
+        """A pair for each stage up to the last returned one: True if it is
+        returned, and the norm of its map or None."""
         # in one loop: a compiler may take a separate stage number for a variable
         return [
             (i in self.out_indices, getattr(self, f'norm{i}', None))
@@ -216,7 +216,7 @@ class BaseBackbone(BaseModule):
         ]
 
     def readout(self, x, hw_shape, norm=None):
-        """Tokens (B, N, C) of a stage that is returned, as ``out_type`` says."""
+        """Tokens (B, N, C) of a returned stage to the output of ``out_type``."""
         if norm is not None:
             x = norm(x)
         if self.out_type == 'cls_token':
@@ -229,7 +229,7 @@ class BaseBackbone(BaseModule):
         return F.to_map(x, hw_shape).contiguous()
 
     def check_image(self, x):
-        """Raises an error for batches that no stage can work on.
+        """Raises an error for batches that no stage can process.
 
         Values are checked on a CPU only, because on a GPU the check would stall every
         step. The environment variable ``MMLINATTN_DEBUG=1`` turns it on everywhere.

@@ -70,7 +70,7 @@ class CaiT(IsotropicTransformer):
             )
 
     def readout(self, x, hw_shape, norm=None):
-        # with 'raw', a layer may be read whose map has no norm, and no class token
+        # with 'raw', a returned layer may have no norm and no class token
         if self.class_layers is not None and norm is not None:
             x = self.class_layers(x, hw_shape)
         return super().readout(x, hw_shape, norm)

@@ -59,12 +59,12 @@ class CSWinTransformer(PresetTransformer):
     Args:
         arch (str | dict): 'tiny', 'small', 'base' and 'large' are CSWin's own;
             't24181', 's36292' and 'b36292' those of agent and InLine attention, the
-            first and the last also of FLatten and the ELFATT paper; or a dict as
-            :class:`~.presets.PresetTransformer` takes.
+            first and the last also of FLatten and the ELFATT paper; or a dict, see
+            :class:`~.presets.PresetTransformer`.
         attention (str | dict | list): A paper's whole model by name: 'local',
             CSWin itself, with cross-shaped windows; 'global', softmax
             attention; 'elfatt'; 'efficient'; 'agent'; 'flatten'; 'inline'. Or
-            configs, as :class:`~.presets.PresetTransformer` takes.
+            configs, see :class:`~.presets.PresetTransformer`.
         **kwargs: See :class:`~.presets.PresetTransformer`.
     """
 

@@ -38,8 +38,8 @@ class IsotropicTransformer(BaseBackbone):
         drop_rate (float): Dropout rate after positions, projections and in
             the FFN.
         drop_path_rate (float): Largest rate of stochastic depth.
-        constant_drop_path (bool): The same rate in every block, in place of
-            one that grows linearly from 0.
+        constant_drop_path (bool): Uses the same rate in every block instead of
+        one that grows linearly from 0.
         attn_scale (bool): AttnScale in every attention.
         feat_scale (bool): FeatScale in every block.
         out_indices (Sequence[int], optional): Layers whose maps are returned.
@@ -126,8 +126,8 @@ class IsotropicTransformer(BaseBackbone):
             x (Tensor): Images (B, in_channels, H, W), H and W at least 32.
 
         Returns:
-            tuple[Tensor]: One entry per index of ``out_indices``, as
-            ``out_type`` says.
+            tuple[Tensor]: One entry per index of ``out_indices``, of the kind
+            ``out_type``.
         """
         self.check_image(x)
         x, hw_shape = embed_tokens(self.patch_embed(x), self.pos_embed, self.cls_token)

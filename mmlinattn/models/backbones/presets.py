@@ -11,7 +11,7 @@ from .base import resolve_arch
 from .pyramid import ARCH_KEYS, PyramidTransformer, per_stage, resolve_pyramid_arch
 
 LAYER_NORM = dict(type='LN', eps=1e-5)
-# of CSWin, and of ELFATT's Swin
+# embeddings of CSWin, and of ELFATT's Swin
 OVERLAPPING_STEM = dict(
     type='ConvEmbedding',
     kernel_size=7,
@@ -28,10 +28,10 @@ SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
 
 
 class Preset(NamedTuple):
-    """A model that a name stands for.
+    """The model behind a name.
 
     Attributes:
-        attention (callable): Takes the name of the architecture, or None, its
+        attention (callable): Takes the name of the architecture or None, its
             depths, and options, which are arguments of the backbone. Returns the
             attention of each stage.
         patch_embed (dict): Config of the first embedding.
@@ -93,7 +93,7 @@ def elfatt(arch, depths, block_sizes=196, split_ratio=0.5, lepe=True):
         block_sizes (int | Sequence[int]): Tokens in a block, for all stages but the
             last or for each of them.
         split_ratio (float): Share of the channels in the global half.
-        lepe (bool): Whether there is positional encoding.
+        lepe (bool): Adds positional encoding.
     """
     block_sizes = per_stage(block_sizes, len(depths) - 1, 'block_sizes')
     return mixed(
@@ -161,8 +161,8 @@ class PresetTransformer(PyramidTransformer):
             'agent'. All others are those of :class:`~.pyramid.PyramidTransformer`.
 
     Raises:
-        ValueError: If ``arch`` or ``attention`` is unknown, or does not have an
-            option.
+        ValueError: If ``arch`` or ``attention`` is unknown, or the attention lacks a
+        given option.
     """
 
     arch_zoo = {}
@@ -192,7 +192,7 @@ class PresetTransformer(PyramidTransformer):
         )
 
     def resolve_preset(self, attention, kwargs):
-        """The preset of an attention, and its options, taken out of the arguments."""
+        """The preset of an attention, and its options, removed from the arguments."""
         is_name = isinstance(attention, str)
         if is_name and attention not in self.presets:
             raise ValueError(

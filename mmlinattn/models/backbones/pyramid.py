@@ -24,7 +24,7 @@ from ..layers import (
 from .base import BaseBackbone, check_config, resolve_arch
 
 ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
-# What a projection to float16 may read; with trained weights, larger tokens leave
+# Largest input of a projection to float16; with trained weights, larger tokens leave
 # float16's range, 65504.
 _LARGEST = 2.0**13
 
@@ -52,7 +52,7 @@ def resolve_pyramid_arch(arch, arch_zoo):
 
 
 def per_stage(value, num_stages, name):
-    """One entry for every stage: a list stays as it is, another value is repeated.
+    """One entry for every stage: a list is kept, another value is repeated.
 
     Raises:
         ValueError: If the length of a list is not the number of stages.
@@ -91,7 +91,7 @@ class PyramidStage(BaseModule):
             self.cls_token = learned_tokens(1, embed_dims)
         self.drop = Dropout(drop)
         self.blocks = ModuleList(blocks)
-        # no norm is between the embedding and the first projection
+        # there is no norm between the embedding and the first projection
         self.reads_embedding = not all(
             getattr(block, 'pre_norm', True) for block in self.blocks[:1]
         )
@@ -107,7 +107,7 @@ class PyramidStage(BaseModule):
 
 @MODELS.register_module()
 class PyramidTransformer(BaseBackbone):
-    """A pyramid of any attention; a config says all of it.
+    """A pyramid of any attention, described by its config alone.
 
     Args:
         arch (dict): ``embed_dims``, ``depths`` and ``num_heads``, lists with
@@ -123,8 +123,8 @@ class PyramidTransformer(BaseBackbone):
             :class:`~.blocks.TransformerBlock`, for all stages or for each.
         img_size (int, optional): Image side that learned position tables are made
             for, one per stage; None leaves them out.
-        with_cls_token (bool): Whether a class token joins the last stage. It
-            is not part of the maps that are returned.
+        with_cls_token (bool): Adds a class token to the last stage. It is not
+        part of the returned maps.
         out_norm (str, optional): 'last' normalizes the last stage's map; 'all'
             normalizes every returned map by a LayerNorm of its own; None normalizes
             none.
@@ -246,8 +246,8 @@ class PyramidTransformer(BaseBackbone):
             x (Tensor): Images (B, in_channels, H, W), H and W at least 32.
 
         Returns:
-            tuple[Tensor]: One entry per index of ``out_indices``, as
-            ``out_type`` says.
+            tuple[Tensor]: One entry per index of ``out_indices``, of the kind
+            ``out_type``.
         """
         self.check_image(x)
         # on a CPU, convolutions are faster this way, and tokens are contiguous

@@ -28,9 +28,9 @@ class RAVLT(PyramidTransformer):
         layer_scale (float | list[float], optional): Start of the LayerScale factors,
             or a list with one for each stage. Default: that of ``arch``; 1 if it is a
             dict.
-        out_norm (str, optional): As :class:`~.pyramid.PyramidTransformer` has it;
-            'all' serves detectors and segmentors, None the paper's classifiers, whose
-            norm is part of :class:`~..necks.ConvPoolingNeck`.
+        out_norm (str, optional): See :class:`~.pyramid.PyramidTransformer`; 'all' is
+        for detectors and segmentors, None for the paper's classifiers, whose norm
+        is part of :class:`~..necks.ConvPoolingNeck`.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`.
     """

@@ -51,8 +51,8 @@ def polaformer(arch, depths, img_size=224):
 def linear_first(arch, depths, attentions, img_size):
     """Attentions of Agent-Swin and InLine-Swin.
 
-    The first two stages have linear attentions, of the three that are given. So has
-    the third stage of the tiny model, and so have the first two blocks of the base
+    The first two stages have linear attentions, from the three given ones. The third
+    stage of the tiny model has them too, and so have the first two blocks of the base
     model's third stage.
     """
     windows = shifted_windows(img_size)
@@ -80,13 +80,13 @@ class SwinTransformer(PresetTransformer):
     using Shifted Windows*, arXiv 2103.14030) with any attention.
 
     Args:
-        arch (str | dict): 'tiny', 'small', 'base', or a dict as
-            :class:`~.presets.PresetTransformer` takes.
+        arch (str | dict): 'tiny', 'small', 'base', or a dict, see
+        :class:`~.presets.PresetTransformer`.
         attention (str | dict | list): A paper's whole model by name: 'local',
             Swin itself, with shifted windows; 'global', softmax attention;
             'elfatt', with CSWin's embeddings; 'efficient'; 'agent'; 'flatten';
-            'inline'; 'polaformer'. Or configs, as
-            :class:`~.presets.PresetTransformer` takes.
+            'inline'; 'polaformer'. Or configs, see
+            :class:`~.presets.PresetTransformer`.
         **kwargs: See :class:`~.presets.PresetTransformer`.
     """
 

@@ -14,7 +14,7 @@ class VisionTransformer(IsotropicTransformer):
     Args:
         arch (str | dict): 'deit-small', 'deit-base', or a dict with
             ``embed_dims``, ``num_layers`` and ``num_heads``.
-        num_layers (int, optional): A depth in place of the architecture's.
+        num_layers (int, optional): A depth instead of the architecture's.
         attention (dict): Config of the attention.
         **kwargs: See :class:`~.isotropic.IsotropicTransformer`.
     """

@@ -1,4 +1,4 @@
-"""What attentions, backbones and necks share."""
+"""Layers that attentions, backbones and necks share."""
 
 from .blocks import FeatScale, TransformerBlock, drop_path_rates
 from .embeddings import (

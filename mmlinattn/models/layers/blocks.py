@@ -55,8 +55,8 @@ class TransformerBlock(BaseModule):
         norm_eps (float): Epsilon of the LayerNorms.
         ffn_ratio (float): Hidden channels of the FFN over C.
         act_cfg (dict): Activation of the FFN.
-        ffn_conv (bool): Adds their 3 x 3 depthwise convolution to the hidden channels
-            of the FFN.
+        ffn_conv (bool): Adds a 3 x 3 depthwise convolution of the FFN's hidden channels
+        to them.
         position_convs (int): Conditional positional encodings, 3 x 3 depthwise
             convolutions that are added to the tokens outside of stochastic depth
             (arXiv 2102.10882): 1 before the attention, 2 before the FFN too.
@@ -122,7 +122,7 @@ class TransformerBlock(BaseModule):
     def forward(self, x, hw_shape):
         x = self.encode_positions(self.cpe1, x, hw_shape)
         if self.pre_norm:
-            # some attentions read what the norm has not seen
+            # some attentions read the input before the norm
             reads_shortcut = getattr(self.attn, 'reads_shortcut', False)
             options = dict(shortcut=x) if reads_shortcut else {}
             x = x + self.attention(self.norm1(x), hw_shape, **options)
@@ -136,7 +136,7 @@ class TransformerBlock(BaseModule):
         """Adds a convolution of tokens to them, if there is one."""
         if conv is None:
             return x
-        # tokens are not normed here, see in_own_dtype
+        # tokens have no norm here, see in_own_dtype
         with autocast_disabled(x):
             x = x.to(conv.weight.dtype)
             return x + conv(x, hw_shape)

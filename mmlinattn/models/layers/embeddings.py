@@ -33,7 +33,7 @@ def build_norm(norm_cfg, channels):
 def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
     """A convolution with bias, a norm layer and an activation.
 
-    The official weights have the bias. mmcv's ConvModule would warn of it every
+    The official weights have the bias, of which mmcv's ConvModule would warn each
     time.
     """
     return nn.Sequential(
@@ -46,10 +46,10 @@ def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
 def in_own_dtype(layer, x, weight):
     """Runs an embedding in the dtype of its weights, autocast or not.
 
-    What it reads is not normed: an image, or a sum over all blocks so far, beyond
-    float16 in extreme images. Where BatchNorm follows, it takes most of the gradient
-    out again, and what is left has the rounding errors of all: with bfloat16
-    convolutions, half of an unnormalized SOFT's gradient.
+    Its input has no norm: it is an image, or a sum over all blocks so far, beyond
+    float16 in extreme images. A BatchNorm behind it removes most of the gradient, but
+    not the rounding errors: with bfloat16 convolutions, they are half of an
+    unnormalized SOFT's gradient.
     """
     with autocast_disabled(x):
         return layer(x.to(weight.dtype))
@@ -78,7 +78,7 @@ class ConvStem(nn.Sequential):
         act_cfg (dict): Activation layer.
         num_convs (int): Convolutions, at least two. All but the first and the last one
             have stride 1.
-        last_act (bool): Whether the last one has an activation, too.
+        last_act (bool): Gives the last one an activation, too.
     """
 
     stride = 4
@@ -186,7 +186,7 @@ class ConvEmbedding(nn.Module):
         norm_cfg (dict): Norm layer.
         act_cfg (dict): Activation layer.
         padding (int, optional): Zeros all around the map of whole strides.
-            Default: what centers the kernel if patches overlap, otherwise none.
+            Default: centers the kernel if patches overlap, otherwise none.
 
     Raises:
         ValueError: If, with ``padding``, the side of a map of whole strides does

@@ -1,4 +1,4 @@
-"""From maps to tokens: positions, class tokens.
+"""Layers from maps to tokens: positions, class tokens.
 
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """

@@ -1,4 +1,4 @@
-"""What official checkpoints hold: a file for each family, which is found here."""
+"""Families of official checkpoints, found in the files of this folder."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -7,12 +7,12 @@ from .variants import variant
 
 
 def first(tensor: Tensor) -> Tensor:
-    """The only one of a batch."""
+    """The only entry of a batch."""
     return tensor[0]
 
 
 def as_first(tensor: Tensor) -> Tensor:
-    """The way back from :func:`first`."""
+    """The inverse of :func:`first`."""
     return tensor[None]
 
 
@@ -22,7 +22,7 @@ def agents_first(tensor: Tensor) -> Tensor:
 
 
 def agents_last(tensor: Tensor) -> Tensor:
-    """The way back from :func:`agents_first`."""
+    """The inverse of :func:`agents_first`."""
     return tensor.permute(0, 2, 3, 1).contiguous()[None]
 
 

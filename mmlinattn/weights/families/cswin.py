@@ -6,7 +6,7 @@ from .layout import BLOCK, Family, Layout, find_norms, our_layout
 CSWIN_STEM = modules({'layer.0': '0', 'layer.1': '2'})
 CSWIN_MERGING = modules({'layer.0': 'conv', 'layer.1': 'norm'})
 CSWIN_BLOCK = modules({**BLOCK, 'attn.qkv': 'qkv', 'attn.proj': 'proj'})
-# LePE: of upright stripes, the first half of the channels, and of flat ones
+# LePE of upright stripes, the first half of the channels, and of flat ones
 CSWIN_STRIPES = modules(
     {'attn.lepe.0': 'attns.0.get_v', 'attn.lepe.1': 'attns.1.get_v'}
 )
@@ -24,14 +24,14 @@ def read_cswin(keys: Keys) -> Layout:
 
 
 def our_cswin_layout(keys: Keys) -> Layout:
-    """Layout that the official repository has for our CSWin."""
+    """Layout of our CSWin in the official repository."""
     return our_layout(keys, first_norm=1)
 
 
 def cswin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
     """Rows of CSWin, whose official stages count from 1.
 
-    ``own`` are those of an attention in the place of CSWin's, besides projections.
+    ``own`` are rows of an attention that replaces CSWin's, besides projections.
     """
     rows = [Row('norm3', layout.last_norm, NORM)]
     rows += [Row(f'norm{i}', f'norm{i + 1}', NORM) for i in layout.norms]

@@ -12,7 +12,7 @@ def from_channels_last(tensor: Tensor) -> Tensor:
 
 
 def to_channels_last(tensor: Tensor) -> Tensor:
-    """The way back from :func:`from_channels_last`."""
+    """The inverse of :func:`from_channels_last`."""
     return tensor.view(1, 1, -1)
 
 

@@ -1,4 +1,4 @@
-"""What a family of official models is, and what the files of families share."""
+"""Families of official models, and functions that their files share."""
 
 from typing import Callable, NamedTuple
 
@@ -11,7 +11,7 @@ SCALES = {
     'attn_scale': (('omega',), ('lamb',)),
     'feat_scale': (('dc_scale', 'hc_scale'), ('lamb1', 'lamb2')),
 }
-# of a block with one projection, by our names; most code bases have these
+# in a block with one projection, by our names; most code bases have these
 BLOCK = {
     'norm1': 'norm1',
     'attn.qkv': 'attn.qkv',
@@ -25,18 +25,18 @@ MM_FFN = {name: name for name in ('ffn.layers.0.0', 'ffn.layers.1')}
 
 
 class Layout(NamedTuple):
-    """How a code base names and orders the modules of one backbone.
+    """Names and order of one backbone's modules in a code base.
 
     Attributes:
         style: 'official' for the names that the official repositories share with
-            timm, 'timm' where timm has moved on, 'mm' for OpenMMLab's.
-        depths: Blocks of each stage; of a plain model its blocks, of CaiT then its
-            class layers.
+        timm, 'timm' for newer names of timm, 'mm' for OpenMMLab's.
+        depths: Blocks of each stage. A plain model has one entry, CaiT a second one
+        for its class layers.
         last_norm: Name of the norm of the last map.
         norms: Numbers, from 0, of the earlier maps that have a norm.
         scales: 'attn_scale', 'feat_scale' or both, where there are such vectors.
-        own: Of each stage, how many blocks, from the first on, have an attention that
-            the family puts in the place of a plain model's. Default: none.
+        own: Number of the first blocks of each stage whose attention is the family's
+        own, not the plain model's. Default: none.
     """
 
     style: str
@@ -47,7 +47,7 @@ class Layout(NamedTuple):
     own: tuple[int, ...] = ()
 
     def has_own(self, stage: int, block: int) -> bool:
-        """Whether a block has such an attention."""
+        """True for a block with the family's own attention."""
         return bool(self.own) and block < self.own[stage]
 
 
@@ -71,14 +71,14 @@ def find_norms(keys: Keys, stages: int, first: int = 0) -> tuple[str, tuple[int,
 
 
 def is_mm(keys: Keys) -> bool:
-    """Whether a backbone's modules have OpenMMLab's names."""
+    """True if a backbone's modules have OpenMMLab's names."""
     return any(key.startswith('patch_embed.projection.') for key in keys)
 
 
 def our_layout(keys: Keys, first_norm: int = 0) -> Layout:
-    """Layout that the official repository has for one of our backbones.
+    """Layout of one of our backbones in the official repository.
 
-    ``first_norm`` is the number that it gives the norm of the first map.
+    ``first_norm`` is the official number of the first map's norm.
     """
     stages = count_blocks(keys, 'stages.')
     prefixes = [f'stages.{i}.blocks.' for i in range(stages)]
@@ -95,23 +95,23 @@ def our_layout(keys: Keys, first_norm: int = 0) -> Layout:
 
 
 class Family(NamedTuple):
-    """Official models that convert alike. Keys are those of a backbone, no prefix.
+    """Official models with one conversion. Keys are a backbone's, without prefix.
 
     Attributes:
-        name: As the converter knows it.
+        name: Its name in the converter.
         title: Name of the models.
-        code: Whose checkpoints these are.
-        marks: How official keys begin: patterns, one key for each. Of two families
-            that have all their marks among the keys, the one with more marks is it.
-        read: From official keys to their layout.
-        rows: From a layout to rows. Rows are complete, so that they show which keys
-            are missing.
-        attentions: Classes of our attentions that do what the official ones do.
-        place: Where the official code looks for the state dict in its files.
-        back: From our keys to the layout that the official repository has for them.
+        code: The code bases of the checkpoints.
+        marks: Patterns of the beginnings of official keys, one key for each. If the
+        keys have all marks of two families, the one with more marks is taken.
+        read: Takes official keys to their layout.
+        rows: Takes a layout to rows. Rows are complete, so that they show which keys
+        are missing.
+        attentions: Classes of our attentions that are equivalent to the official ones.
+        place: Key of the state dict in official files.
+        back: Takes our keys to their layout in the official repository.
         buffers: Last names of official buffers that a model computes itself.
-        head: Rows of what a classifier has behind its backbone, with prefixes. The last
-            one is the layer of classes, for which code bases have other names, too.
+        head: Rows of a classifier's layers behind its backbone, with prefixes. The last
+        one is the layer of classes, for which code bases have other names, too.
     """
 
     name: str
@@ -134,7 +134,7 @@ def scaling_rows(
 ) -> tuple[Row, ...]:
     """Rows of a block's AttnScale and FeatScale vectors, if the model has them.
 
-    ``change`` leads from an official FeatScale vector to ours, ``undo`` back.
+    ``change`` takes an official FeatScale vector to ours, ``undo`` back.
     """
     rows = ()
     if 'attn_scale' in layout.scales:

@@ -7,12 +7,12 @@ from .layout import HEAD, Family, Layout, our_layout
 
 
 def from_conv(tensor: Tensor) -> Tensor:
-    """A 1 x 1 convolution's weight as that of a linear layer, a bias as it is."""
+    """A 1 x 1 convolution's weight as a linear layer's; a bias unchanged."""
     return tensor.flatten(1) if tensor.dim() == 4 else tensor
 
 
 def to_conv(tensor: Tensor) -> Tensor:
-    """The way back from :func:`from_conv`."""
+    """The inverse of :func:`from_conv`."""
     return tensor[..., None, None] if tensor.dim() == 2 else tensor
 
 
@@ -22,7 +22,7 @@ def from_channels(tensor: Tensor) -> Tensor:
 
 
 def to_channels(tensor: Tensor) -> Tensor:
-    """The way back from :func:`from_channels`."""
+    """The inverse of :func:`from_channels`."""
     return tensor.view(1, -1, 1, 1)
 
 
@@ -71,7 +71,7 @@ def read_ravlt(keys: Keys) -> Layout:
 
 
 def our_ravlt_layout(keys: Keys) -> Layout:
-    """Layout that the official repository has for our RAVLT."""
+    """Layout of our RAVLT in the official repository."""
     found = our_layout(keys)
     norms = [i for i in range(len(found.depths)) if f'norm{i}.weight' in keys]
     return found._replace(last_norm='', norms=tuple(norms))

@@ -34,7 +34,7 @@ def from_unfold(tensor: Tensor) -> Tensor:
 
 
 def to_unfold(tensor: Tensor) -> Tensor:
-    """The way back from :func:`from_unfold`."""
+    """The inverse of :func:`from_unfold`."""
     return tensor.unflatten(-1, (2, 2, -1)).transpose(-3, -1).flatten(-3)
 
 
@@ -64,7 +64,7 @@ def read_swin(keys: Keys) -> Layout:
 def swin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
     """Rows of Swin.
 
-    ``own`` are those of an attention in the place of Swin's, besides projections.
+    ``own`` are rows of an attention that replaces Swin's, besides projections.
     """
     embedding, stages = 'patch_embed.proj', 'layers'
     block, merging = SWIN_BLOCK + scaling_rows(layout), SWIN_MERGING

@@ -1,7 +1,7 @@
 """Families that are Swin and CSWin with an attention of their own.
 
-A paper's attention is in the first blocks of a stage, in place of Swin's or CSWin's;
-all else has their names. So such a family is a table of what the attention has besides
+A paper's attention replaces Swin's or CSWin's in the first blocks of a stage; all else
+has their names. So such a family is a table of the attention's rows besides
 projections.
 """
 
@@ -19,8 +19,8 @@ STEM = 'stage1_conv_embed.'
 
 
 def count_own(keys: Keys, stages: Iterable[str], pattern: str) -> tuple[int, ...]:
-    """Blocks of each stage with the family's attention; one in the first at least, so
-    that a plain model's is missed."""
+    """Blocks of each stage with the family's attention; at least one in the first, so
+    that a plain model's is reported as missing."""
     return tuple(
         count_blocks(keys, prefix, pattern, least=int(i == 0))
         for i, prefix in enumerate(stages)
@@ -40,11 +40,11 @@ def variant(
 
     Args:
         name, title, code: See :class:`~.layout.Family`.
-        attention: Our class of it.
-        both: Its rows, which the two models have; the family is recognized by them.
-            Names are those inside the attention, official and ours.
-        swin: Rows that its Swin has besides.
-        cswin: Rows that its CSWin has besides.
+        attention: Our class of the attention.
+        both: Rows of the attention in both models, by which the family is recognized.
+        Names are those inside the attention, official and ours.
+        swin: Additional rows of its Swin.
+        cswin: Additional rows of its CSWin.
     """
     own_swin = tuple(nested('attn.', 'attn.', both + swin))
     own_cswin = tuple(nested('attn.', 'attns.0.', both + cswin))

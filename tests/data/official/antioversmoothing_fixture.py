@@ -2,7 +2,7 @@
 
 ``antioversmoothing_keys.json`` has names and shapes of the state dicts of official
 models with AttnScale and FeatScale, and of timm's plain ones.
-``antioversmoothing_outputs.npz`` has what these models make of :func:`weights` and
+``antioversmoothing_outputs.npz`` has their outputs with :func:`weights` and
 :func:`image`: logits, tokens after the final norm (CaiT: the class token, then the
 patches) and Swin's tokens after its first merging. They were recorded on a CPU, torch
 2.1.2, by running this file on a checkout of
@@ -12,7 +12,7 @@ path, and then without a checkout, with timm 1.0.15:
     python antioversmoothing_fixture.py CHECKOUT
     python antioversmoothing_fixture.py
 
-The official code runs as it is.
+The official code runs unchanged.
 """
 
 import importlib

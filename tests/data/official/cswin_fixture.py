@@ -2,15 +2,15 @@
 
 ``cswin_keys.json`` has names and shapes of official state dicts: of CSWin-T's
 classifier (``tiny``) and of miniatures, a classifier and a segmentor's backbone.
-``cswin_outputs.npz`` has what the miniatures make of :func:`weights` and
+``cswin_outputs.npz`` has the miniatures' outputs with :func:`weights` and
 :func:`image`: the classifier's logits and tokens after the final norm, the four maps
 of the backbone. They were recorded on a CPU, torch 2.1.2, einops 0.8.2, by running
 this file on a checkout of github.com/microsoft/CSWin-Transformer at f111ae2:
 
     python cswin_fixture.py CHECKOUT
 
-The official code runs as it is, with stand-ins for what it imports of timm and of
-the segmentation library that it was written for.
+The official code runs unchanged, with stand-ins for its imports of timm and of the
+segmentation library that it was written for.
 """
 
 import sys
@@ -57,7 +57,7 @@ def outputs(name):
 
 @torch.no_grad()
 def run(model, x):
-    """What is recorded of an official model."""
+    """The recorded outputs of an official model."""
     tokens = []
     if hasattr(model, 'norm'):
         model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))

@@ -1,14 +1,14 @@
 """Weights, tokens and recorded outputs of the official FLatten code's attentions.
 
-``flatten_outputs.npz`` has what the focused linear attentions of FLatten-Swin and
-FLatten-CSWin make of :func:`weights` and :func:`tokens`. CSWin's takes queries, keys
-and values, which the first projection of :func:`weights` makes, and has no projection
-back. They were recorded on a CPU, torch 2.1.2, by running this file on a checkout of
+``flatten_outputs.npz`` has the outputs of the focused linear attentions of FLatten-Swin
+and FLatten-CSWin with :func:`weights` and :func:`tokens`. CSWin's takes queries, keys
+and values, from the first projection of :func:`weights`, and has no projection back.
+They were recorded on a CPU, torch 2.1.2, by running this file on a checkout of
 github.com/LeapLabTHU/FLatten-Transformer at abdb115:
 
     python flatten_fixture.py CHECKOUT
 
-The official code runs as it is, with stand-ins for what it imports of timm and einops.
+The official code runs unchanged, with stand-ins for its imports of timm and einops.
 """
 
 import sys

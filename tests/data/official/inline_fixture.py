@@ -1,16 +1,16 @@
 """Weights, images and recorded outputs of the official InLine and PolaFormer code.
 
 ``inline_keys.json`` has names and shapes of state dicts, without buffers, of narrow
-classifiers and of the attention of InLine-DeiT. ``inline_outputs.npz`` has what they
-make of :func:`weights` and :func:`image`, of classifiers the logits and the tokens
-after the final norm; and the number of parameters of the papers' classifiers
+classifiers and of the attention of InLine-DeiT. ``inline_outputs.npz`` has their
+outputs with :func:`weights` and :func:`image`, a classifier's logits and tokens after
+the final norm; and the number of parameters of the papers' classifiers
 (``parameters/``). They were recorded on a CPU, torch 2.1.2, einops 0.8.2, by running
 this file on checkouts of github.com/LeapLabTHU/InLine at e463a6f and
 github.com/ZacharyMeng/PolaFormer at 44cdd39:
 
     python inline_fixture.py INLINE POLAFORMER
 
-The official code runs as it is, with stand-ins for what it imports of timm.
+The official code runs unchanged, with stand-ins for its imports of timm.
 """
 
 import sys
@@ -50,7 +50,7 @@ def weights(name):
 
 
 def image(name):
-    """One normalized image of noise; of the attention two rows of tokens."""
+    """One normalized image of noise; two rows of tokens for the attention."""
     if name == 'inline_deit':
         return recording.noise(2, 1 + SIDE**2, DIMS)
     return recording.noise(1, 3, 224, 224)
@@ -101,7 +101,7 @@ def official_models(inline, polaformer):
 
 @torch.no_grad()
 def run(model, x):
-    """What is recorded of an official model."""
+    """The recorded outputs of an official model."""
     tokens = []
     if hasattr(model, 'norm'):
         model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))
@@ -109,7 +109,7 @@ def run(model, x):
     return dict(logits=out, tokens=tokens[0]) if tokens else dict(tokens=out)
 
 
-# depths and heads of Swin and CSWin, and what their names of attentions are
+# depths and heads of Swin and CSWin, and their names of attentions
 SWINS = dict(
     tiny=dict(embed_dims=96, depths=[2, 2, 6, 2], num_heads=[3, 6, 12, 24]),
     small=dict(embed_dims=96, depths=[2, 2, 18, 2], num_heads=[3, 6, 12, 24]),

@@ -1,16 +1,16 @@
 """Weights, images and recorded outputs of the official FLatten and Agent code, narrow.
 
 ``leaplab_keys.json`` has names and shapes of official state dicts, without buffers.
-``leaplab_outputs.npz`` has what the models make of :func:`weights` and :func:`image`:
-of classifiers the logits and the tokens after the final norm, of the detectors'
-backbone every 7th value of its four maps; and the number of parameters of the papers'
+``leaplab_outputs.npz`` has the models' outputs with :func:`weights` and :func:`image`:
+a classifier's logits and tokens after the final norm, every 7th value of the four maps
+of the detectors' backbone; and the number of parameters of the papers'
 classifiers (``parameters/``). They were recorded on a CPU, torch 2.1.2, einops 0.8.2,
 by running this file on checkouts of github.com/LeapLabTHU/FLatten-Transformer at
 abdb115 and github.com/LeapLabTHU/Agent-Attention at 207ce3e:
 
     python leaplab_fixture.py FLATTEN AGENT
 
-The official code runs as it is, with stand-ins for what it imports of timm and of the
+The official code runs unchanged, with stand-ins for its imports of timm and of the
 detection library that it was written for.
 """
 
@@ -64,7 +64,7 @@ def outputs(name):
 
 
 def thin(maps):
-    """What is recorded of a detector's maps."""
+    """The recorded part of a detector's maps."""
     return {f'map{i}': x.flatten()[::STRIDE] for i, x in enumerate(maps)}
 
 
@@ -136,7 +136,7 @@ def official_models(flatten, agent):
 
 @torch.no_grad()
 def run(model, x):
-    """What is recorded of an official model."""
+    """The recorded outputs of an official model."""
     tokens = []
     if hasattr(model, 'norm'):
         model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))

@@ -1,4 +1,4 @@
-"""What the recordings of official code have in common."""
+"""Functions that the recordings of official code share."""
 
 import importlib.util
 import json
@@ -19,7 +19,7 @@ def read_shapes(name):
 
 
 def write_shapes(name, models, buffers=()):
-    """Writes shapes, but not those of entries whose names end with ``buffers``."""
+    """Writes shapes, except of entries whose names end with ``buffers``."""
     shapes = {
         model: {
             key: list(value.shape)
@@ -73,7 +73,7 @@ def stub(name, **contents):
 
 
 def stub_timm():
-    """What official code imports of timm and its models don't need, or hardly."""
+    """Replaces imports of timm that official models need little or not at all."""
     for name in ('timm', 'timm.models'):
         stub(name)
     stub('timm.data', IMAGENET_DEFAULT_MEAN=None, IMAGENET_DEFAULT_STD=None)

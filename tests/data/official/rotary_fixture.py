@@ -1,17 +1,17 @@
 """Weights, images and recorded outputs of the official MLLA and RALA code, narrow.
 
 ``rotary_keys.json`` has names and shapes of official state dicts, without buffers: of
-classifiers and of the detectors' backbones. ``rotary_outputs.npz`` has what the models
-make of :func:`weights` and :func:`image`: of classifiers the logits, of backbones every
-7th value of their four maps, and of what the first blocks of stages 2 and 3 add to
-their tokens; and the number of parameters of the papers' classifiers
+classifiers and of the detectors' backbones. ``rotary_outputs.npz`` has the models'
+outputs with :func:`weights` and :func:`image`: a classifier's logits, every 7th value
+of a backbone's four maps and of the changes that the first blocks of stages 2 and 3
+make to their tokens; and the number of parameters of the papers' classifiers
 (``parameters/``). They were recorded on a CPU, torch 2.1.2, einops 0.8.2, by running
 this file on checkouts of github.com/LeapLabTHU/MLLA at 66b6d29 and
 github.com/qhfan/RALA at a86314f:
 
     python rotary_fixture.py MLLA RALA
 
-The official code runs as it is, with stand-ins for what it imports of timm, fvcore and
+The official code runs unchanged, with stand-ins for its imports of timm, fvcore and
 the detection library that it was written for.
 """
 
@@ -79,7 +79,7 @@ def outputs(name):
 
 
 def thin(x):
-    """What is recorded of a map, or of the tokens of a block."""
+    """The recorded part of a map, or of the tokens of a block."""
     return x.flatten()[::STRIDE]
 
 
@@ -155,7 +155,7 @@ def paper_models(modules):
 
 
 def record_block(outs, key):
-    """A hook that keeps what a block adds to its tokens."""
+    """A hook that keeps a block's change of its tokens."""
 
     def hook(block, args, out):
         added = out - args[0]
@@ -168,7 +168,7 @@ def record_block(outs, key):
 
 @torch.no_grad()
 def run(model, x):
-    """What is recorded of an official model."""
+    """The recorded outputs of an official model."""
     if hasattr(model, 'head'):
         return dict(logits=model(x))
     outs = {}

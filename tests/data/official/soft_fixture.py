@@ -2,19 +2,19 @@
 
 ``soft_keys.json`` has names and shapes of official state dicts: of ``soft_tiny``
 (``soft_norm_tiny`` has the same ones) and of the miniature below. ``soft_outputs.npz``
-has what the official code makes of the miniature with :func:`weights` and
-:func:`image`: maps of the four stages, the last one after the final norm and without
-class token, and logits. Both were recorded on a CPU, torch 2.1.2, by running this
-file on a checkout of github.com/fudan-zvg/SOFT at d3febc3:
+has the official outputs of the miniature with :func:`weights` and :func:`image`: maps
+of the four stages, the last one after the final norm and without class token, and
+logits. Both were recorded on a CPU, torch 2.1.2, by running this file on a checkout
+of github.com/fudan-zvg/SOFT at d3febc3:
 
     python soft_fixture.py CHECKOUT
 
-The official code runs as it is, except for what a CPU lacks: its CUDA extension (its
-own torch kernel is chosen), ``Tensor.cuda``, and the wrapper of its Newton iteration
-that only takes CUDA tensors. ``SoftmaxFreeNormAttentionKernel`` calls ``super`` by a
-name that does not exist; here it does. Its step size is one for the whole batch, ours
-is one per matrix, which differs where 20 steps don't converge: the weights keep the
-kernel matrices well-conditioned.
+The official code runs unchanged, except for parts that a CPU lacks: its CUDA extension
+(its own torch kernel is chosen), ``Tensor.cuda``, and the wrapper of its Newton
+iteration that only takes CUDA tensors. ``SoftmaxFreeNormAttentionKernel`` calls
+``super`` by a name that does not exist; here it does. The official step size is one
+for the whole batch, ours is one per matrix, which differs where 20 steps don't
+converge: the weights keep the kernel matrices well-conditioned.
 """
 
 import sys

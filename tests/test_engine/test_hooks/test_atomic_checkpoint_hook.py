@@ -1,5 +1,5 @@
-"""Trainings that are killed and go on. Real ones are in test_killed.py; here is a model
-of a few numbers, in one process."""
+"""Trainings that are killed and resumed, with a model of a few numbers in one process;
+test_killed.py has real ones."""
 
 import itertools
 import random
@@ -63,7 +63,7 @@ class Killed(Exception):
 
 
 class Kill(Hook):
-    """Ends the process, as far as a test can, in an iteration."""
+    """Ends the training in an iteration, as if the process was killed."""
 
     priority = 'LOWEST'
 
@@ -226,7 +226,7 @@ def test_two_runs_in_one_folder(make_runner, tmp_path, capfd):
         assert f'Another training is writing to {folder}' in capfd.readouterr().out
         assert draft.exists()
         other.kill()
-    # a killed one holds nothing, and what it left is removed
+    # a killed training has no lock, and its drafts are removed
     make_runner('run', True).train()
     assert 'Another training' not in capfd.readouterr().out
     assert not draft.exists() and (folder / 'epoch_4.pth').exists()

@@ -22,7 +22,7 @@ EMA = dict(type='EMAHook', momentum=0.1)
 
 
 class Backbone(nn.Module):
-    """BatchNorm and dropout differ between training and evaluation mode."""
+    """A backbone whose BatchNorm and dropout differ in evaluation mode."""
 
     def __init__(self):
         super().__init__()
@@ -35,7 +35,7 @@ class Backbone(nn.Module):
 
 
 class Doubled(nn.Module):
-    """Differs in training, and not by chance."""
+    """A model that differs in training, without randomness."""
 
     def forward(self, x):
         return 2 * x if self.training else x
@@ -72,7 +72,7 @@ class Record(Hook):
 
 
 def train(folder, hooks, model=None, batch_size=4, epochs=4, **options):
-    """The weights after a training of three steps per epoch, and what was logged."""
+    """The weights after a training of three steps per epoch, and the log."""
     record = Record()
     options = {
         'optim_wrapper': dict(optimizer=dict(type='SGD', lr=0.1, momentum=0.9)),
@@ -191,7 +191,7 @@ def test_begins_with_an_iteration(tmp_path):
 
 @pytest.mark.parametrize('update_buffers', (False, True))
 def test_resumed_equals_unbroken(tmp_path, update_buffers):
-    """Also where mixup and dropout draw random numbers."""
+    """They are equal even if mixup and dropout draw random numbers."""
     hooks = [dict(EMA, update_buffers=update_buffers), mesa(begin=0.5)]
     expected, steps = train(tmp_path / 'a', hooks)
     for epoch in (1, 3):

@@ -46,7 +46,7 @@ def weights(tmp_path):
 
 @pytest.fixture
 def start(tmp_path, caplog):
-    """Runs the hook as a runner does before a training; returns the model."""
+    """Runs the hook like a runner before a training; returns the model."""
 
     def run(model=None, hook={}, **cfg):
         model = model or Model()
@@ -74,7 +74,7 @@ def same_backbone(model, path):
 
 
 class Witness(Hook):
-    """Notes whether the backbone has its weights before other hooks see it."""
+    """Notes if the backbone has its weights before other hooks see it."""
 
     priority = 'VERY_HIGH'
 
@@ -143,7 +143,7 @@ def test_from_scratch_on_purpose(start, caplog):
     ],
 )
 def test_other_weights_win(start, weights, caplog, winner, kind, in_list, pretrained):
-    """The address that a config has by default is not even asked."""
+    """The default address of a config is not requested."""
     init_cfg = dict(type=kind, checkpoint=weights)
     init_cfg = [CONSTANT, init_cfg] if in_list else init_cfg
     if winner == 'load_from':
@@ -155,7 +155,7 @@ def test_other_weights_win(start, weights, caplog, winner, kind, in_list, pretra
         assert same_backbone(model, weights)
     assert SCRATCH not in caplog.text
     if pretrained:
-        assert f'{winner} takes the place of pretrained={NOWHERE!r}' in caplog.text
+        assert f'{winner} overrides pretrained={NOWHERE!r}' in caplog.text
 
 
 def test_weights_that_cannot_be_had(start, monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""Memory that is free returns to the system, and what is in use stays."""
+"""Free memory returns to the system, and used memory stays."""
 
 import ctypes
 from importlib import import_module

@@ -57,7 +57,7 @@ def test_says_once_what_it_does(capsys):
 
 
 def test_goes_on_from_a_gpu():
-    """Whose state has the scale of the loss, too."""
+    """Its state also has the scale of the loss."""
     model = nn.Linear(2, 2)
     optim_wrapper = build_optim_wrapper(model, WRAPPER)
     state = optim_wrapper.state_dict()

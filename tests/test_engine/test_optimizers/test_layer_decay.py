@@ -17,7 +17,7 @@ LR, DECAY = 1e-3, 0.05
 
 
 def dense_model():
-    """What detectors and segmentors have in common here."""
+    """A model with the parts that detectors and segmentors share."""
     head = nn.Conv2d(32, 2, 1)
     return nn.ModuleDict(dict(backbone=MODELS.build(SOFT), decode_head=head))
 
@@ -34,7 +34,7 @@ def classifier(**options):
 
 
 def groups_of(model, **paramwise_cfg):
-    """Settings of each parameter by its name, and whether all are there."""
+    """Settings of each parameter by its name; checks that all are there."""
     wrapper = build_optim_wrapper(
         model,
         dict(
@@ -85,7 +85,7 @@ def test_dense_models_and_classifiers(build, depths):
 
 
 def test_same_rates_as_mmpretrain():
-    """Its constructor, which takes classifiers alone."""
+    """Its constructor takes only classifiers."""
     model = classifier()
     options = dict(
         layer_decay_rate=0.65,

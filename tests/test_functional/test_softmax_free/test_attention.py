@@ -162,7 +162,7 @@ def test_float32_inside_autocast(solver):
 @pytest.mark.parametrize('dtype', (torch.float16, torch.bfloat16))
 @pytest.mark.parametrize('size', (0.4, 1e4))
 def test_products_of_halves(size, dtype, monkeypatch):
-    """As a GPU takes them without gradients: at most twice the error of rounding
+    """A GPU computes them without gradients: at most twice the error of rounding
     inputs and output; extreme images are finite."""
     if dtype == torch.float16 and torch.__version__.startswith('2.1.'):
         pytest.skip('no float16 on CPUs')
@@ -182,7 +182,7 @@ def test_products_of_halves(size, dtype, monkeypatch):
 
 
 class TF32(TorchDispatchMode):
-    """Rounds the factors of float32's products as tensor cores do."""
+    """Rounds the factors of float32's products like tensor cores."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.bmm):

@@ -178,7 +178,7 @@ def test_large_matrices(large, solver, dtype, tolerance):
     'large', (20.0, torch.tensor([18.0, 20.0, 22.0]).repeat(25)), ids=('one', 'three')
 )
 def test_it_misses_no_multiple_eigenvalue(large):
-    """Krylov's spaces have as many of its vectors as a block has columns."""
+    """Krylov spaces have as many of its vectors as a block has columns."""
     eigenvalues = torch.full((700,), 1e-3, dtype=torch.float64)
     eigenvalues[:75] = large
     vectors = torch.linalg.qr(torch.randn(700, 700, dtype=torch.float64))[0]

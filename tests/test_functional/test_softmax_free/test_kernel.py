@@ -115,7 +115,7 @@ def test_float32(way, kind, tolerance):
 @pytest.mark.skipif(not HALF_ON_CPU, reason='no float16 on CPUs')
 @pytest.mark.parametrize('distance, tolerance', ((0.0, 2e-3), (4.8, 3e-2)))
 def test_row_sums_in_float16(distance, tolerance):
-    """Of 67,200 equal tokens, 67,200; 4.8 away from one token, 1e-5."""
+    """67,200 equal tokens have the sum 67,200; 4.8 from one token, it is 1e-5."""
     count = 1 if distance else 67200
     k = torch.ones(1, 1, count, 8, dtype=torch.float16)
     q = k[:, :, :1].clone()

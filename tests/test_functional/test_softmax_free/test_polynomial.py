@@ -1,4 +1,4 @@
-"""The polynomial that stands for Newton-Raphson's steps.
+"""The polynomial that replaces Newton-Raphson's steps.
 
 Legend: n matrices, m landmarks, T steps.
 """
@@ -33,7 +33,7 @@ def applied_to_numbers(eigenvalues, alpha, num_iters, dtype):
     'dtype, tolerance', ((torch.float32, 1e-6), (torch.float64, 1e-12))
 )
 def test_every_eigenvalue(dtype, tolerance, num_iters, alpha):
-    """Up to the largest that a step size allows, and tiny negative ones."""
+    """Eigenvalues go up to the largest for a step size; some are tiny and negative."""
     largest = (2 * (1 - 1e-4) / alpha) ** 0.5
     eigenvalues = largest * torch.cat(
         (torch.logspace(-8, 0, 4000).double(), torch.linspace(0, 1, 4000).double()[1:])

@@ -1,4 +1,4 @@
-"""InLine attention beside that of the official code, and what a block gives it."""
+"""InLine attention beside that of the official code, and its input from a block."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What holds for every registered attention, and the equations of the papers' ones.
+"""Properties of every registered attention, and the equations of the papers' ones.
 
 Legend: B batch, h heads, (H, W) map, N = H * W tokens, C channels.
 """
@@ -349,7 +349,7 @@ def test_dropout_keeps_the_mean(name):
     num = 4096
     with torch.no_grad():
         outs = module.train()(x.expand(num, -1, -1), (5, 6))
-    changed = outs.std(0) > 1e-9  # all but what passes through
+    changed = outs.std(0) > 1e-9  # all but the tokens that pass through
     assert changed[0].all()
     error = (outs.mean(0) - expected).abs()
     assert (error <= 5 * outs.std(0) / num**0.5 + 1e-9).all()
@@ -400,7 +400,7 @@ if hasattr(torch.compiler, 'is_exporting'):
 @pytest.mark.parametrize('kind', EXPORTS)
 @EACH_KIND
 def test_exported(name, kind, tmp_path):
-    """At the size of the export, and at others where the format serves them."""
+    """It runs at the size of the export, and at others if the format allows them."""
     if kind == 'onnx':
         pytest.importorskip('onnxruntime')
     model = ExportedModel(in_a_backbone(name))

@@ -1,4 +1,4 @@
-"""What holds for every registered backbone; a new one is tested by being registered."""
+"""Properties of every registered backbone; registering a new one tests it."""
 
 import copy
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.modern
 PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
 PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
 PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)
-# what a miniature of four stages has besides the arch of its skeleton
+# options of a miniature of four stages besides the arch of its skeleton
 OPTIONS = {
     'SOFT': dict(img_size=64),
     'CaiT': dict(arch=dict(PLAIN, num_class_layers=1)),
@@ -285,7 +285,7 @@ FEW_STEPS = dict(num_iters=4)  # the compiler takes its time for each
 
 
 def compile_whole(model):
-    """In one graph, or not at all."""
+    """Compiles in one graph, or fails."""
     torch._dynamo.reset()
     backend = 'eager' if OLD_TORCH else 'aot_eager'
     return torch.compile(model, backend=backend, fullgraph=True, dynamic=False)
@@ -335,7 +335,7 @@ EXPORTS = [
 
 @pytest.mark.parametrize('name, kind', EXPORTS)
 def test_exported(name, kind, tmp_path):
-    """For images of any size, where the format serves them."""
+    """It takes images of any size, if the format allows them."""
     if kind == 'onnx':
         pytest.importorskip('onnxruntime')
     model = ExportedModel(build(name, out_indices=ALL))
@@ -355,7 +355,7 @@ def test_a_trace_takes_no_size_for_a_constant(name):
 
 
 def test_values_are_looked_at_where_that_is_cheap(monkeypatch):
-    """On a GPU it would stall every step; any other device stands for it here."""
+    """A GPU would stall in every step; another device stands for it here."""
     model = build('SOFT').to('meta')
     x = torch.empty(1, 3, 64, 64, device='meta')
     monkeypatch.setattr(torch.Tensor, 'is_meta', False)
@@ -423,7 +423,7 @@ def test_half_precision_is_close(name, training, dtype):
     torch.manual_seed(1)
     outs, grads = run_half(model, x, dtype)
     bound = {torch.bfloat16: 1, torch.float16: 1 / 4}[dtype]
-    # BatchNorm of two small images multiplies what rounding does
+    # BatchNorm of two small images multiplies rounding errors
     largest = 0.1 if training else 0.05
     for out, want in zip(outs, single):
         assert (out - want).norm() < largest * bound * want.norm()

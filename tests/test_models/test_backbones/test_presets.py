@@ -27,7 +27,7 @@ BOTH = pytest.mark.parametrize('family', (SwinTransformer, CSWinTransformer))
 
 
 def from_config(family, **options):
-    """A model from the registry that every mm config is built from."""
+    """A model from the registry of every mm config."""
     return MODELS.build(dict(type=f'mmlinattn.{family.__name__}', arch=ARCH, **options))
 
 
@@ -43,7 +43,7 @@ def types(model):
 
 
 def is_overlapping(model):
-    """Whether the embeddings are those of CSWin; otherwise, they are Swin's."""
+    """True for the embeddings of CSWin, False for Swin's."""
     stem, *merging = (stage.embedding for stage in model.stages)
     if all(isinstance(e, PatchMerging) for e in merging):
         assert stem.layer[0].kernel_size == stem.layer[0].stride == (4, 4)
@@ -140,7 +140,7 @@ def test_weights_for_other_images(family, attention):
 
 
 def test_resized_table_of_windows():
-    """As Swin's own code does: bicubic, over the differences of positions."""
+    """It is resized like in Swin's code: bicubic, over differences of positions."""
     small, large = (WindowAttention(8, 2, window_size=side) for side in (2, 3))
     large.load_state_dict(small.state_dict())
     maps = small.relative_position_bias_table.detach().T.view(1, 2, 3, 3)

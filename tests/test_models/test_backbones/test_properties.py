@@ -1,4 +1,4 @@
-"""What holds for every backbone on images of any size, layout and dtype; hypothesis
+"""Properties of every backbone on images of any size, layout and dtype; hypothesis
 looks for a counterexample. `make test-full` tries many more images, and larger ones."""
 
 import copy
@@ -117,7 +117,7 @@ def test_maps_of_any_image(name, profile):
 @PROFILES
 @battery.BACKBONES
 def test_copies_are_the_same_and_independent(name, profile):
-    """And inference mode leaves nothing behind that later passes would use."""
+    """Inference mode also leaves nothing behind that later passes would use."""
     model = battery.build(name, norm_eval=True)
 
     def check(first, batch):

@@ -122,7 +122,7 @@ def attention_types(model):
 
 
 def test_attention_replaces_the_softmax_free_one():
-    """A config wherever that stands; a list stage by stage."""
+    """A config replaces all of them, a list stage by stage."""
     free, own, other = 'SoftmaxFreeAttention', 'SoftmaxAttention', 'EfficientAttention'
     cfg = dict(type=other)
     model = SOFT(ARCH, attention=cfg)

@@ -18,8 +18,8 @@ SIZES = ((32, 32), (33, 57), (66, 129))
 def test_padding_of_an_overlapping_embedding(
     height, width, kernel_size, stride, padding
 ):
-    """That of the official code where sides are whole strides, and enough for
-    ceil(side / stride) elsewhere."""
+    """It is the official one if sides are whole strides, otherwise enough for
+    ceil(side / stride)."""
     embedding = ConvEmbedding(
         3, 16, kernel_size, stride, dict(type='LN'), None, padding
     )
