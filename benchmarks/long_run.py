@@ -129,7 +129,7 @@ class LongRunHook(Hook):
 
     Args:
         release (bool): Makes the C library return freed memory before memory is read.
-        'before_release' is the memory before that.
+            'before_release' is the memory before that.
     """
 
     priority = 'VERY_LOW'
@@ -242,13 +242,13 @@ def summarize(record):
 
     Args:
         record (list[dict]): Lines of :class:`LongRunHook`. The warm-up is their first
-        quarter, and that of every process that resumed.
+            quarter, and that of every process that resumed.
 
     Returns:
         dict: Memory in bytes, as medians of the first and last tenth after the
         warm-up and at its peak; its relative growth from one to the other; seconds of
-        an iteration in the same tenths; the number of processes; True for finite
-        losses.
+            an iteration in the same tenths; the number of processes; True for finite
+            losses.
     """
     warm_up = max(round(WARM_UP * len(record)), 1)
     starts = [i for i, line in enumerate(record) if line['new']]

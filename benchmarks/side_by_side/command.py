@@ -229,7 +229,7 @@ def run_case(index, case, args):
 
 
 def pairs(case, args):
-    """What is compared: variants and their baselines, the paper's comparisons last."""
+    """Compared pairs: variants and their baselines, the paper's comparisons last."""
     if args.against:
         return [
             pair
@@ -353,7 +353,7 @@ def describe(args, gemm, rows):
 
 
 def heading(args, rounds=''):
-    """What is measured on what, in two lines."""
+    """The measurement and its machine, in two lines."""
     what = f'Suite `{args.suite}`, {args.dtype}{rounds}'
     if args.against:
         what += f', against {args.against}'
@@ -383,7 +383,7 @@ def write_files(args, text, **results):
 
 
 def stands(args):
-    """What all results of a file have in common."""
+    """The entries that all results of a file share."""
     found = dict(machine=machine(args.device), dtype=args.dtype)
     return dict(found, small=True) if args.small else found
 
@@ -456,7 +456,7 @@ def rows_of(record):
 
 
 def due(args):
-    """What is there with --resume, and what is left to do.
+    """The results that --resume keeps, and the cases that are left.
 
     Returns:
         tuple: Rows; how often other cases were begun, by title; and places and cases

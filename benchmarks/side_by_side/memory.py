@@ -54,7 +54,7 @@ def peak_of_variant(index, variant, step, args, package=None):
 
 
 def peak_or_error(index, variant, step, args):
-    """What :func:`peak_of_variant` returns, measured in this process."""
+    """The result of :func:`peak_of_variant`, measured in this process."""
     try:
         return dict(bytes=measure(index, variant, step, args))
     except (ImportError, MemoryError, RuntimeError) as error:

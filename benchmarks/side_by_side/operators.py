@@ -1,4 +1,4 @@
-"""Where the time of a step goes, operator by operator."""
+"""Time of a step by operator."""
 
 from torch.profiler import ProfilerActivity, profile
 

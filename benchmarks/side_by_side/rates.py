@@ -1,4 +1,4 @@
-"""What a machine is, and how fast its matrix products are."""
+"""Description of a machine, and the speed of its matrix products."""
 
 import platform
 import subprocess

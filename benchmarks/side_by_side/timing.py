@@ -124,7 +124,7 @@ def measure(runs, rounds, progress=iter):
 
 
 def takes_part(i, rounds, total):
-    """Whether round i of ``total`` is one of so many evenly spread ones."""
+    """True if round i of ``total`` is one of so many evenly spread ones."""
     return i * rounds // total != (i - 1) * rounds // total
 
 

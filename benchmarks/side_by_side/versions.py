@@ -14,7 +14,7 @@ import torch
 
 
 def process_of(module, args, package=None, **more):
-    """How to start one of these modules for the command.
+    """The process that runs one of these modules for the command.
 
     Args:
         module (str): Name of the module, which calls :func:`child_args`.
@@ -38,7 +38,7 @@ def process_of(module, args, package=None, **more):
 
 
 def child_args():
-    """What :func:`process_of` tells a process; sets its threads."""
+    """The arguments from :func:`process_of`; sets the number of threads."""
     args = Namespace(**json.loads(sys.argv[1]))
     args.device = torch.device(args.device)
     torch.set_num_threads(args.threads)

@@ -8,10 +8,10 @@ multiply-accumulate. These are counted, in eval mode:
   weights); 4 per output element of bilinear and 1 of nearest resizing, 1 per
   input element of adaptive average pooling;
 - the products of :func:`torch.nn.functional.scaled_dot_product_attention`,
-which those counters miss: N_q * N_k * d for QK^T and as much for AV, masked
-entries included;
+  which those counters miss: N_q * N_k * d for QK^T and as much for AV, masked
+  entries included;
 - the Newton-Raphson pseudo-inverse of softmax-free attention, 2 m^3 a step,
-whichever solver computes it.
+  whichever solver computes it.
 
 Element-wise functions (activations, softmax, exp, additions) and the custom
 operations of mmcv (RoIAlign, deformable convolution) are not counted. Nothing

@@ -36,7 +36,7 @@ class AttentionCall:
         k (Tensor): Keys, (B, M, C).
         v (Tensor): Values, (B, M, C).
         hw_shape (tuple[int]): (H, W) of ``attend``, padded to whole windows where
-        there are windows.
+            there are windows.
         map_shape (tuple[int]): (H, W) of the module's own map.
     """
 

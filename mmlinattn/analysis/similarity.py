@@ -75,7 +75,7 @@ def attention_similarity(attn: Tensor) -> Tensor:
 
     Args:
         attn (Tensor): Attention matrices, (..., h, N, M). A sample of the rows gives
-        an estimate.
+            an estimate.
 
     Returns:
         Tensor: (...).

@@ -27,7 +27,7 @@ class Format(NamedTuple):
         write (Callable): Takes the model, example images, a path and notes.
         open (Callable): Takes a path to a function of images.
         any_size (bool): True if files take batches and images of any size, not just
-        one image of one size.
+            one image of one size.
     """
 
     suffix: str
@@ -65,7 +65,7 @@ def export(
 
     Raises:
         ValueError: If the format is unknown or needs a newer torch, the image is too
-        small, or the format can't hold a part of the model.
+            small, or the format can't hold a part of the model.
         ImportError: If a package is missing.
         RuntimeError: If the exporter fails.
     """
@@ -214,7 +214,7 @@ def parity(model: ExportedModel, run: Runner, images: Tensor) -> dict[str, float
 
     Returns:
         dict[str, float]: Differences by output. They are infinite if values are not
-        finite in only one of the two, or if shapes differ.
+            finite in only one of the two, or if shapes differ.
     """
     with torch.no_grad():
         expected = model.named_outputs(images)

@@ -57,7 +57,7 @@ class Preparation(nn.Module):
         pipeline (Sequence[dict]): Steps, of which ``Resize``, ``ResizeEdge`` and
             ``CenterCrop`` change images.
         preprocessor (dict): With ``mean``, ``std``, ``bgr_to_rgb`` or ``to_rgb``, and
-        options of padding.
+            options of padding.
 
     Raises:
         ValueError: If a step or one of its options is unknown.

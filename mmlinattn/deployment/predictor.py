@@ -70,9 +70,9 @@ class Predictor:
 
         Returns:
             dict[str, ndarray]: A detector's ``boxes`` (N, 4), float32, as x1, y1, x2,
-            y2 in pixels, ``scores`` (N,), float32, ``labels`` (N,), int64, best first,
-            and ``masks`` (N, H, W), bool, if it has masks. A segmentor's
-            ``label_map`` (H, W), int32. A classifier's ``scores`` (K,), float32.
+                y2 in pixels, ``scores`` (N,), float32, ``labels`` (N,), int64, best
+                first, and ``masks`` (N, H, W), bool, if it has masks. A segmentor's
+                ``label_map`` (H, W), int32. A classifier's ``scores`` (K,), float32.
 
         Raises:
             ValueError: If the array has another shape or dtype.

@@ -59,8 +59,8 @@ class WholeModel(ExportedModel):
     (UperNet; whole images or sliding windows), and classifiers. Outputs:
 
     - detectors: ``boxes`` (N, 4) as x1, y1, x2, y2, ``scores`` (N,), ``labels`` (N,),
-    best first, and from a mask head ``masks`` (N, h, w), the probabilities of the
-    object in h x w cells of its box,
+      best first, and from a mask head ``masks`` (N, h, w), the probabilities of the
+      object in h x w cells of its box,
     - segmentors: ``label_map`` (H, W), int32,
     - classifiers: ``scores`` (K,).
 
@@ -164,11 +164,11 @@ def dense(
     Args:
         head (nn.Module): The head.
         maps (tuple[list[Tensor]]): Its outputs by level: logits (1, A * K, H, W),
-        deltas (1, A * 4, H, W), and from some heads logits of quality (1, A, H, W).
+            deltas (1, A * 4, H, W), and from some heads logits of quality (1, A, H, W).
         bounds (Tensor): Largest x, y, x, y, (4,).
         cfg (dict): Its ``test_cfg``.
         factors (Tensor, optional): Factors of the boxes, (4,). Without, the head
-        proposes regions: low scores are kept, and labels are levels.
+            proposes regions: low scores are kept, and labels are levels.
     """
     sizes = [x.shape[-2:] for x in maps[0]]
     anchors = head.prior_generator.grid_priors(sizes, device='cpu')

@@ -93,18 +93,18 @@ def find_checkpoint(
     Args:
         work_dir (str | Path): Folder of the training.
         out_dir (str, optional): Option of the checkpoint hook; checkpoints are in its
-        folder with ``work_dir``'s name. Default: they are in ``work_dir``.
+            folder with ``work_dir``'s name. Default: they are in ``work_dir``.
         filename_tmpl (str, optional): Option of the checkpoint hook. Checkpoints with
-        MMEngine's names are always found.
+            MMEngine's names are always found.
 
     Returns:
         tuple[str | None, list[str]]: Path of the checkpoint, or None if there is
-        no checkpoint at all; and skipped checkpoints with the reasons.
+            no checkpoint at all; and skipped checkpoints with the reasons.
 
     Raises:
         ValueError: If there are checkpoints, or ``last_checkpoint`` names one, but
-        none of them is whole; or if they come from several trainings and nothing
-        selects one.
+            none of them is whole; or if they come from several trainings and nothing
+            selects one.
     """
     work_dir = Path(os.path.abspath(work_dir))
     home = Path(os.path.abspath(out_dir), work_dir.name) if out_dir else work_dir
@@ -211,7 +211,7 @@ def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
 
     Raises:
         ValueError: If there is no training state, its optimizer is another one, or the
-        run is already over at its iteration.
+            run is already over at its iteration.
     """
     if 'optimizer' not in checkpoint:
         raise ValueError(

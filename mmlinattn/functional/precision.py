@@ -61,8 +61,8 @@ class Float32Convolutions(TorchFunctionMode):
 
     Args:
         round_to (torch.dtype, optional): Half precision to round the operands and the
-        result to, where autocast would act: a GPU rounds both and sums in float32.
-        It is for measurements of precision.
+            result to, where autocast would act: a GPU rounds both and sums in float32.
+            It is for measurements of precision.
     """
 
     def __init__(self, round_to: Optional[torch.dtype] = None) -> None:

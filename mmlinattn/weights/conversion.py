@@ -66,7 +66,7 @@ def find_state_dict(
     Args:
         checkpoint: A state dict, bare or under one of ``places``.
         ema: Take the moving average, under `state_dict_ema` or `model_ema`, even if
-        there is another state dict.
+            there is another state dict.
         places: Keys to look under, in this order.
 
     Returns:
@@ -221,8 +221,8 @@ def convert_back(
         state_dict: Ours, under `backbone.` and other parts of a model.
         family: Their family.
         layout: The result of :meth:`Conversion.describe` when the weights were
-        converted, to restore the same official keys. Default: the names of the
-        official repository.
+            converted, to restore the same official keys. Default: the names of the
+            official repository.
 
     Returns:
         The official state dict, and the conversion from it to ours.

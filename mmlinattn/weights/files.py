@@ -46,10 +46,10 @@ def read_file(
         path: Its path.
         name: The user's name of the argument, for error messages.
         trust: Unpickle everything in it, which can run any code. MMLINATTN_TRUST=1 in
-        the environment does the same.
+            the environment does the same.
         map_location: Device for the tensors, as :func:`torch.load` takes it.
         mmap: Leave the tensors on the disk until they are used, where the format
-        allows it; the file must not change until then.
+            allows it; the file must not change until then.
 
     Returns:
         The content of the file.

@@ -23,13 +23,13 @@ class Fit(NamedTuple):
 
     Attributes:
         state_dict: Entries that load, with the model's names and shapes, after
-        official weights are renamed and tables resized.
+            official weights are renamed and tables resized.
         missing: Names in the model that the checkpoint lacks.
         mismatched: Names in the model that have another shape in the checkpoint, and
-        both shapes.
+            both shapes.
         unexpected: Names in the checkpoint that the model lacks.
         extra: Unexpected names in a part that the model has, such as the blocks of a
-        deeper backbone.
+            deeper backbone.
         broken: Names of entries with NaN or infinite values.
     """
 
@@ -63,13 +63,13 @@ def fit(model: nn.Module, checkpoint: dict) -> Fit:
 
     Args:
         model: Any model. It does not change: ``model.load_state_dict(
-        found.state_dict, strict=False)`` loads the entries.
+            found.state_dict, strict=False)`` loads the entries.
         checkpoint: The content of a file: a state dict, bare or under
-        `state_dict`. For a classifier, also an official one, under any key.
+            `state_dict`. For a classifier, also an official one, under any key.
 
     Raises:
         ValueError: If it holds no weights, or an official backbone that is incomplete
-        or that the whole model can't take.
+            or that the whole model can't take.
     """
     if hasattr(getattr(model, 'head', None), 'fc'):
         checkpoint = as_whole_classifier(checkpoint)

@@ -94,7 +94,7 @@ def load_pretrained(
         FileNotFoundError: If there is no such file.
         ValueError: If a file cannot be read, or holds an incomplete official model.
         KeyError: If parameters are missing or have other shapes, as in another
-        family's checkpoint.
+            family's checkpoint.
         ConnectionError: If it cannot be downloaded.
         ImportError: If timm or safetensors is needed and missing.
     """
@@ -255,7 +255,7 @@ def take_official_names(
 
     Raises:
         ValueError: If official names have no prefix, as in a raw official file, or the
-        official backbone is incomplete.
+            official backbone is incomplete.
     """
     official = inside(state_dict, prefix)
     family = recognize(official or unexpected)

@@ -5,11 +5,11 @@ Score-CAM by the score of the image seen through each of them, which takes a for
 pass for every channel. The layer is norm1 of the last block. The score of a class is
 - in a classifier, its logit;
 - in a segmentor, its mean logit over the pixels that are predicted to be of the class,
-or over all if there are none;
+  or over all if there are none;
 - in a detector, its highest logit: over all anchors of a one-stage detector, or over
-the proposals of its RPN for the unchanged image in a two-stage one.
-The default class is the predicted one: the one of the highest score, or of most
-pixels.
+  the proposals of its RPN for the unchanged image in a two-stage one.
+  The default class is the predicted one: the one of the highest score, or of most
+  pixels.
 
 It needs the package grad-cam: pip install grad-cam==1.5.4
 

@@ -3,12 +3,12 @@
 For each model with softmax-free attention (SOFT, SOFT++), it measures the matrix A of
 the landmarks of each layer and head on the first image:
 - the residual ||A A_k A - A|| / ||A|| after k Newton-Raphson steps, the mean over the
-heads, and the bound of the proof of convergence, the largest of all;
+  heads, and the bound of the proof of convergence, the largest of all;
 - the eigenvalues of A, and the cut-off: the eigenvalue that the model's steps invert by
-one half;
+  one half;
 - the spectral norms of A+ from the steps, and of D^(-1/2) A+ D^(-1/2) by the number of
-landmarks, in evenly spread subsets of them.
-It computes in float64.
+  landmarks, in evenly spread subsets of them.
+  It computes in float64.
 
 It writes pinv_report.png, and pinv_report.json with the numbers, to --out.
 """

@@ -80,12 +80,12 @@ class AtomicCheckpointHook(CheckpointHook):
     - An outdated checkpoint, the best one included, is removed after the new one is on
       the disk.
     - A checkpoint has an id for each start of its training under ``runs``, from the
-    first one to the last. They show ``--resume`` which checkpoints of a folder
-    belong to another training.
+      first one to the last. They show ``--resume`` which checkpoints of a folder
+      belong to another training.
     - The state of the random generators of all processes is saved and restored, so
-    that a resumed training has the same results as an uninterrupted one.
+      that a resumed training has the same results as an uninterrupted one.
     - Validation restores the random state, because it is not repeated when a training
-    is resumed.
+      is resumed.
 
     MMEngine itself writes the folders of DeepSpeed, and to file systems that are not
     local. A training that is resumed with another number of processes, or from a

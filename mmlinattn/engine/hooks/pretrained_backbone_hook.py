@@ -27,9 +27,9 @@ class PretrainedBackboneHook(Hook):
 
     Args:
         warn (bool): Warns that a backbone trains from scratch, which ImageNet recipes
-        intend. Default: True.
+            intend. Default: True.
         head (bool): Also loads the last layer of a classifier, and a neck that has
-        weights, as in fine-tuning. Default: False.
+            weights, as in fine-tuning. Default: False.
     """
 
     def __init__(self, warn=True, head=False):
@@ -107,7 +107,7 @@ def check_pretrained(cfg, warn=None):
     Args:
         cfg (Config): Config of a training.
         warn (Callable, optional): Takes the message instead of an error, if
-        ``pretrained`` has no effect.
+            ``pretrained`` has no effect.
 
     Raises:
         FileNotFoundError: If ``pretrained`` is a path without a file.

@@ -45,8 +45,8 @@ def softmax_free_attention(
 
     Returns:
         Tensor: (B, h, N, d), in the dtype of ``v``. A and its inverse are in float32 or
-        more, even under autocast and TF32. So are P's products, except in half
-        precision on a GPU without gradients (:func:`~.kernel.product_dtype`).
+            more, even under autocast and TF32. So are P's products, except in half
+            precision on a GPU without gradients (:func:`~.kernel.product_dtype`).
 
     Raises:
         ValueError: See :func:`check_solver`.

@@ -65,8 +65,8 @@ def newton_pinv(
 
     Args:
         a (Tensor): Symmetric positive semi-definite matrices, such as Gaussian
-        kernels, (..., m, m). Half precision is computed in float32, autocast or
-        not.
+            kernels, (..., m, m). Half precision is computed in float32, autocast or
+            not.
         num_iters (int): Number T of steps.
         rhs (Tensor, optional): (..., m, k). With it the result is the
             operator times ``rhs`` and the gradient costs O(m(m + k)).

@@ -105,8 +105,8 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
 
     Returns:
         tuple[Callable]: K v of v (B, h, N, e), and K^T y of y (B, h, M, e); all in one
-        dtype, results of half precision in float32. Call them without autocast, which
-        would round their factors.
+            dtype, results of half precision in float32. Call them without autocast,
+            which would round their factors.
     """
     multiply: Callable[[Tensor, Tensor, Tensor], Tensor] = _product_in_pieces
     if not is_exported():

@@ -46,7 +46,7 @@ class Polynomial(NamedTuple):
     Attributes:
         heights (tuple[float]): :math:`h_k`.
         coefficients (tuple[float]): Coefficients of Q in Chebyshev's polynomials of
-        2w - 1, lowest first.
+            2w - 1, lowest first.
     """
 
     heights: tuple[float, ...]

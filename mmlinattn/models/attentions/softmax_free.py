@@ -28,7 +28,7 @@ class SoftmaxFreeAttention(BaseAttention):
         kernel_size (int): Side of the local branch's filters, odd. 0 leaves out
             the branch.
         num_landmarks (int, optional): A square number of landmarks for every map,
-        instead of the ratio. Not with 'conv'.
+            instead of the ratio. Not with 'conv'.
         attn_norm (bool): SOFT++'s symmetric normalization. Without it, A gets
             the ridge 0.01 of SOFT's official code.
         num_iters (int): Newton-Raphson steps.

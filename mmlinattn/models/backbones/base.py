@@ -89,7 +89,7 @@ class BaseBackbone(BaseModule):
             their means (B, C_i); 'cls_token', the class token (B, C); 'raw', the
             tokens (B, N_i, C_i), a class token first.
         frozen_stages (int): -1 trains all; 0 freezes the layers before the first
-        block; i freezes the first i stages too.
+            block; i freezes the first i stages too.
         norm_eval (bool): Keeps BatchNorm in eval mode while training.
         with_cp (bool): Recomputes blocks in the backward pass, to save memory.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.

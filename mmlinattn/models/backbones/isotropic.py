@@ -39,7 +39,7 @@ class IsotropicTransformer(BaseBackbone):
             the FFN.
         drop_path_rate (float): Largest rate of stochastic depth.
         constant_drop_path (bool): Uses the same rate in every block instead of
-        one that grows linearly from 0.
+            one that grows linearly from 0.
         attn_scale (bool): AttnScale in every attention.
         feat_scale (bool): FeatScale in every block.
         out_indices (Sequence[int], optional): Layers whose maps are returned.
@@ -127,7 +127,7 @@ class IsotropicTransformer(BaseBackbone):
 
         Returns:
             tuple[Tensor]: One entry per index of ``out_indices``, of the kind
-            ``out_type``.
+                ``out_type``.
         """
         self.check_image(x)
         x, hw_shape = embed_tokens(self.patch_embed(x), self.pos_embed, self.cls_token)

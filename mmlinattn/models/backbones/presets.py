@@ -162,7 +162,7 @@ class PresetTransformer(PyramidTransformer):
 
     Raises:
         ValueError: If ``arch`` or ``attention`` is unknown, or the attention lacks a
-        given option.
+            given option.
     """
 
     arch_zoo = {}

@@ -124,7 +124,7 @@ class PyramidTransformer(BaseBackbone):
         img_size (int, optional): Image side that learned position tables are made
             for, one per stage; None leaves them out.
         with_cls_token (bool): Adds a class token to the last stage. It is not
-        part of the returned maps.
+            part of the returned maps.
         out_norm (str, optional): 'last' normalizes the last stage's map; 'all'
             normalizes every returned map by a LayerNorm of its own; None normalizes
             none.
@@ -247,7 +247,7 @@ class PyramidTransformer(BaseBackbone):
 
         Returns:
             tuple[Tensor]: One entry per index of ``out_indices``, of the kind
-            ``out_type``.
+                ``out_type``.
         """
         self.check_image(x)
         # on a CPU, convolutions are faster this way, and tokens are contiguous

@@ -29,8 +29,8 @@ class RAVLT(PyramidTransformer):
             or a list with one for each stage. Default: that of ``arch``; 1 if it is a
             dict.
         out_norm (str, optional): See :class:`~.pyramid.PyramidTransformer`; 'all' is
-        for detectors and segmentors, None for the paper's classifiers, whose norm
-        is part of :class:`~..necks.ConvPoolingNeck`.
+            for detectors and segmentors, None for the paper's classifiers, whose norm
+            is part of :class:`~..necks.ConvPoolingNeck`.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`.
     """

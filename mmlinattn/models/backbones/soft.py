@@ -40,15 +40,15 @@ class SOFT(PyramidTransformer):
             stands for, one entry per stage; 1 is standard attention with a
             class token, possible in the last stage.
         num_landmarks (int, optional): A square number of landmarks in every
-        softmax-free stage, for maps of any size, instead of
-        ``sampling_ratios``. Not with the sampler 'conv'.
+            softmax-free stage, for maps of any size, instead of
+            ``sampling_ratios``. Not with the sampler 'conv'.
         kernel_sizes (Sequence[int]): Side of the local branch's filters, one
             entry per stage.
         patch_embed (str | dict): 'overlap', 3 x 3 convolutions; 'patch', one
             convolution over disjoint patches; or the config of the first
             embedding, the others being those of 'overlap'.
         merging (dict, optional): Config of the embeddings between stages, instead
-        of that of ``patch_embed``.
+            of that of ``patch_embed``.
         attention (dict | list, optional): Another attention in every
             softmax-free stage. Or a list with one entry per stage, the last one
             included; None keeps the model's own attention.
@@ -156,7 +156,7 @@ class SOFTPlusPlus(SOFT):
 
     Args:
         arch (str | dict): 'tiny', 'small', 'medium' or 'large' as in the
-        paper, or a dict, see :class:`SOFT`.
+            paper, or a dict, see :class:`SOFT`.
         attn_norm (bool): The normalized kernel.
         **kwargs: See :class:`SOFT`.
     """

@@ -81,7 +81,7 @@ class SwinTransformer(PresetTransformer):
 
     Args:
         arch (str | dict): 'tiny', 'small', 'base', or a dict, see
-        :class:`~.presets.PresetTransformer`.
+            :class:`~.presets.PresetTransformer`.
         attention (str | dict | list): A paper's whole model by name: 'local',
             Swin itself, with shifted windows; 'global', softmax attention;
             'elfatt', with CSWin's embeddings; 'efficient'; 'agent'; 'flatten';

@@ -56,7 +56,7 @@ class TransformerBlock(BaseModule):
         ffn_ratio (float): Hidden channels of the FFN over C.
         act_cfg (dict): Activation of the FFN.
         ffn_conv (bool): Adds a 3 x 3 depthwise convolution of the FFN's hidden channels
-        to them.
+            to them.
         position_convs (int): Conditional positional encodings, 3 x 3 depthwise
             convolutions that are added to the tokens outside of stochastic depth
             (arXiv 2102.10882): 1 before the attention, 2 before the FFN too.

@@ -29,14 +29,14 @@ class Layout(NamedTuple):
 
     Attributes:
         style: 'official' for the names that the official repositories share with
-        timm, 'timm' for newer names of timm, 'mm' for OpenMMLab's.
+            timm, 'timm' for newer names of timm, 'mm' for OpenMMLab's.
         depths: Blocks of each stage. A plain model has one entry, CaiT a second one
-        for its class layers.
+            for its class layers.
         last_norm: Name of the norm of the last map.
         norms: Numbers, from 0, of the earlier maps that have a norm.
         scales: 'attn_scale', 'feat_scale' or both, where there are such vectors.
         own: Number of the first blocks of each stage whose attention is the family's
-        own, not the plain model's. Default: none.
+            own, not the plain model's. Default: none.
     """
 
     style: str
@@ -102,16 +102,16 @@ class Family(NamedTuple):
         title: Name of the models.
         code: The code bases of the checkpoints.
         marks: Patterns of the beginnings of official keys, one key for each. If the
-        keys have all marks of two families, the one with more marks is taken.
+            keys have all marks of two families, the one with more marks is taken.
         read: Takes official keys to their layout.
         rows: Takes a layout to rows. Rows are complete, so that they show which keys
-        are missing.
+            are missing.
         attentions: Classes of our attentions that are equivalent to the official ones.
         place: Key of the state dict in official files.
         back: Takes our keys to their layout in the official repository.
         buffers: Last names of official buffers that a model computes itself.
         head: Rows of a classifier's layers behind its backbone, with prefixes. The last
-        one is the layer of classes, for which code bases have other names, too.
+            one is the layer of classes, for which code bases have other names, too.
     """
 
     name: str

@@ -42,7 +42,7 @@ def variant(
         name, title, code: See :class:`~.layout.Family`.
         attention: Our class of the attention.
         both: Rows of the attention in both models, by which the family is recognized.
-        Names are those inside the attention, official and ours.
+            Names are those inside the attention, official and ours.
         swin: Additional rows of its Swin.
         cswin: Additional rows of its CSWin.
     """
