@@ -159,7 +159,10 @@ def resize_opencv(image: Tensor, size: Tensor) -> Tensor:
         size (Tensor): Height and width, (2,).
     """
     old = size_of(image)
-    (y0, y1, v0, v1), (x0, x1, h0, h1) = (_taps(old[i], size[i]) for i in (0, 1))
+    # exporters divide numbers, unlike vectors, in float32
+    scales = 1 / (size.double() / old.double())
+    taps = (_taps(old[i], size[i], scales[i]) for i in (0, 1))
+    (y0, y1, v0, v1), (x0, x1, h0, h1) = taps
     rows = _drop(image[:, x0] * h0[:, None] + image[:, x1] * h1[:, None], 4)
     parts = ((y0, v0), (y1, v1))
     first, second = (_drop(rows[y] * v[:, None, None], 16) for y, v in parts)
@@ -170,9 +173,8 @@ def _drop(x: Tensor, bits: int) -> Tensor:
     return torch.div(x, 2**bits, rounding_mode='trunc')
 
 
-def _taps(old: Tensor, new: Tensor) -> tuple[Tensor, ...]:
+def _taps(old: Tensor, new: Tensor, scale: Tensor) -> tuple[Tensor, ...]:
     """The two old entries of each new one, and their weights of 2048."""
-    scale = 1 / (new.double() / old.double())
     places = ((steps(new).double() + 0.5) * scale - 0.5).float()
     low = places.floor()
     part = places - low
@@ -196,19 +198,25 @@ def resize_pillow(
         kernel (Callable): Distances to weights.
     """
     old = size_of(image)
-    rows, columns = (_weights(old[i], size[i], kernel, 1 - i) for i in (0, 1))
+    scales = old.double() / size.double()  # of vectors, as in resize_opencv
+    rows, columns = (
+        _weights(old[i], size[i], scales[i], kernel, 1 - i) for i in (0, 1)
+    )
     planes = _round(image.permute(2, 0, 1).double() @ columns)
     return _round(rows @ planes).permute(1, 2, 0).int()
 
 
 def _weights(
-    old: Tensor, new: Tensor, kernel: Callable[[Tensor], Tensor], axis: int
+    old: Tensor,
+    new: Tensor,
+    scale: Tensor,
+    kernel: Callable[[Tensor], Tensor],
+    axis: int,
 ) -> Tensor:
     """Weights in units of 2^-22, in float64, with the old entries along an axis.
 
     They need no transposition: ONNX Runtime can't fuse it into a product in float64.
     """
-    scale = old.double() / new.double()
     centers = (steps(new).double() + 0.5) * scale
     places = steps(old).double() + 0.5
     distances = places.unsqueeze(1 - axis) - centers.unsqueeze(axis)

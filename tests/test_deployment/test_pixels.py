@@ -1,5 +1,7 @@
 """Resizing in exported files against OpenCV and Pillow, pixel by pixel."""
 
+import inspect
+
 import cv2
 import numpy as np
 import pytest
@@ -48,6 +50,41 @@ def test_pillow_resize_edge_and_center_crop(size, interpolation):
     top, left = round((height - 64) / 2), round((width - 64) / 2)
     expected = resized[top : top + 64, left : left + 64].transpose(2, 0, 1)
     assert (photo.pixels[0].numpy() == expected).all()
+
+
+@pytest.mark.parametrize(
+    'step',
+    [
+        dict(type='ResizeEdge', scale=97, edge='short'),
+        dict(type='ResizeEdge', scale=61, backend='pillow', interpolation='bicubic'),
+        dict(type='Resize', scale=(200, 150), keep_ratio=True),
+        dict(type='Resize', scale=(83, 71), backend='pillow'),
+    ],
+    ids=lambda step: f'{step["type"]}-{step.get("backend", "cv2")}',
+)
+def test_files_resize_to_the_same_pixels(step, tmp_path):
+    """A weight in float32 would be another one in a few places of large photos."""
+    onnxruntime = pytest.importorskip('onnxruntime')
+    pipeline = [step, dict(type='CenterCrop', crop_size=64)]
+    prepare = Preparation(pipeline, {})
+    path, options = tmp_path / 'pixels.onnx', {}
+    if 'dynamo' in inspect.signature(torch.onnx.export).parameters:
+        options['dynamo'] = False  # as in mmlinattn.deployment.export
+    torch.onnx.export(
+        prepare,
+        torch.from_numpy(noise(70, 90)),
+        path,
+        opset_version=17,
+        input_names=['image'],
+        dynamic_axes=dict(image=[0, 1]),
+        **options,
+    )
+    session = onnxruntime.InferenceSession(path)
+    for seed, size in enumerate([(500, 474), (462, 400), (642, 812), (131, 97)]):
+        image = noise(*size, seed=seed)
+        pixels, *_ = session.run(None, dict(image=image))
+        expected = prepare(torch.from_numpy(image)).pixels.numpy()
+        assert pixels.shape == expected.shape and (pixels == expected).all()
 
 
 def test_normalization_and_padding():
