@@ -6,6 +6,7 @@ from .convolution import depthwise_conv2d, dynamic_conv2d
 from .efficient import efficient_attention
 from .elfatt import elfatt_attention
 from .focused import focus, focused_linear_attention
+from .gaussian import gaussian_attention
 from .inline import inline_attention
 from .local import local_attention
 from .maps import to_map, to_tokens, unflatten
@@ -36,6 +37,7 @@ __all__ = [
     'feat_scale',
     'focus',
     'focused_linear_attention',
+    'gaussian_attention',
     'gaussian_kernel',
     'gaussian_product',
     'inline_attention',
