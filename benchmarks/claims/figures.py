@@ -7,7 +7,7 @@ from matplotlib.lines import Line2D
 from side_by_side.plot import STYLE, Panel, plot_lines, save, subplots
 from side_by_side.rates import machine
 
-from mmlinattn_tools.figures import HC_PROPORTION, one_legend, plot_range
+from mmlinattn_tools.figures import HC_OVER_DC, one_legend, plot_range
 
 from .claim import CONTRADICTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED
 from .exact import cpu_times
@@ -91,7 +91,7 @@ def plot_depths(looks, path):
         for way in WAYS:
             curves = [x[HIGH + way]['curve'] for x in looks.get(name, [])]
             found[way[2:] or 'as it is'] = [[y / ys[0] for y in ys] for ys in curves]
-        panels.append(panel(name, f'{HC_PROPORTION} over the first', found, 'log'))
+        panels.append(panel(name, f'{HC_OVER_DC} over the first', found, 'log'))
     found = {
         technique: [x[ALIKE]['curve'] for x in looks.get(f'{name} {technique}', [])]
         for technique in TECHNIQUES
