@@ -6,7 +6,6 @@ from .convolution import depthwise_conv2d, dynamic_conv2d
 from .efficient import efficient_attention
 from .elfatt import elfatt_attention
 from .focused import focus, focused_linear_attention
-from .gaussian import gaussian_attention
 from .inline import inline_attention
 from .local import local_attention
 from .maps import to_map, to_tokens, unflatten
@@ -19,6 +18,7 @@ from .pooling import adaptive_avg_pool2d
 from .rank_augmented import rank_augmented_attention
 from .rotary import rotary_linear_attention, rotate
 from .softmax_free.attention import softmax_free_attention
+from .softmax_free.exact import gaussian_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
 from .softmax_free.kernel import gaussian_kernel, gaussian_product, kernel_products
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from .precision import at_least_float32, autocast_disabled
-from .softmax_free.kernel import gaussian_product, product_dtype
+from ..precision import at_least_float32, autocast_disabled
+from .kernel import gaussian_product, product_dtype
 
 
 def gaussian_attention(
