@@ -9,7 +9,8 @@ with the mean token :math:`\bar x`. Rows of softmax attention sum to 1, so that
 :math:`HC[A 1] = 0`: the mean does not feed high frequencies. The paper's propositions
 are derived here in this form, which holds for any attention matrix.
 
-Legend: ... batch and more, h heads, N queries, M keys, C channels, d of a head.
+Legend: ... batch and more, h heads, N queries, M keys, C channels, D
+hidden ones.
 """
 
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ def mean_leakage(attn: Tensor) -> Tensor:
 
     .. math:: \|HC[A X]\|_F \le \gamma \|HC[X]\|_F + \lambda \|DC[X]\|_F
 
-    with it as :math:`\lambda` and :func:`smoothing_rate` as :math:`\gamma`.
+    with this factor :math:`\lambda` and the :func:`smoothing_rate` :math:`\gamma`.
 
     Args:
         attn (Tensor): Attention matrices, (..., N, M).
@@ -60,17 +61,17 @@ def mean_leakage(attn: Tensor) -> Tensor:
 def softmax_bound(attn: Tensor) -> Tensor:
     r"""Bound on :func:`smoothing_rate` by the logits of softmax (Theorem 3).
 
-    .. math:: \sqrt{N e^{2 \alpha} / (e^{2 \alpha} + N - 1)}
+    .. math:: \sqrt{N e^{2 \alpha} / (e^{2 \alpha} + M - 1)}
 
     where the logits of each row are in an interval of length :math:`2 \alpha`. The
     weights say how long it is: :math:`e^{2 \alpha}` is the largest one of a row over
     its smallest one.
 
     Args:
-        attn (Tensor): Attention matrices with rows that sum to 1, (..., N, N).
+        attn (Tensor): Attention matrices with rows that sum to 1, (..., N, M).
 
     Returns:
-        Tensor: (...), from 1 for equal weights to the root of N.
+        Tensor: (...), from the root of N / M for equal weights to that of N.
 
     Raises:
         ValueError: If a weight is negative.
@@ -78,8 +79,8 @@ def softmax_bound(attn: Tensor) -> Tensor:
     least, most = attn.aminmax(dim=-1)
     if (least < 0).any():
         raise ValueError(f'attn must not be negative, got {attn.min().item():.3g}')
-    num = attn.size(-1)
-    return (num / (1 + (num - 1) * (least / most).amin(-1))).sqrt()
+    queries, keys = attn.shape[-2:]
+    return (queries / (1 + (keys - 1) * (least / most).amin(-1))).sqrt()
 
 
 def attention_bound(

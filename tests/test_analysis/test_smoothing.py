@@ -63,15 +63,18 @@ def test_no_leakage_of_softmax():
     assert mean_leakage(random(4, 6, 6).softmax(-1)).max() < 1e-15
 
 
+@pytest.mark.parametrize('num', (5, 40))
 @pytest.mark.parametrize('scale', (0.01, 1, 30))
-def test_bound_by_the_logits(scale):
-    """As Theorem 3 has it, of logits from -a to a; above every rate."""
-    logits = scale * random(50, 5, 5)
+def test_bound_by_the_logits(scale, num):
+    """As Theorem 3 has it, of logits from -a to a; above every rate, that of more
+    queries than keys, too."""
+    logits = scale * random(50, num, 5)
     attn = logits.softmax(-1)
     half = (logits.amax(-1) - logits.amin(-1)).amax(-1) / 2
     e = (2 * half).exp()
-    expected = (5 / (1 + 4 / e)).sqrt()
+    expected = (num / (1 + 4 / e)).sqrt()
     torch.testing.assert_close(softmax_bound(attn), expected)
+    assert (torch.linalg.matrix_norm(attn, 2) <= softmax_bound(attn) + 1e-9).all()
     assert (smoothing_rate(attn) <= softmax_bound(attn)).all()
 
 

@@ -67,7 +67,7 @@ MEASURES = {
     'hc_proportion': ('High-frequency proportion', HC_PROPORTION),
     'token_similarity': ('Similarity of tokens', r'mean $|\cos|$'),
     'attention_similarity': ('Similarity of attention columns', r'mean $\cos$'),
-    'relative_gain': ('Attention as a filter', 'largest response / that of 0'),
+    'relative_gain': ('Attention as a filter', 'largest gain / gain at 0'),
 }
 # By the factor that is measured: a title, and the propositions of its bound.
 FACTORS = {

@@ -22,11 +22,12 @@ def gaussian_attention(
     a row of S (*SOFT*, arXiv 2110.11945, Section 3.1 and Appendix D: networks with
     either did not converge).
 
-    Time grows with M * N, memory with M + N, because neither matrix is formed. A power
-    of a Gaussian kernel is the kernel of longer tokens,
-    :math:`S_{ij}^n = \exp(-\|\sqrt n q_i - \sqrt n k_j\|^2 / 2)`, so that
+    Time grows with M * N, memory with M + N, because neither matrix is formed. Powers
+    of a Gaussian kernel's entries are the kernel of longer tokens,
+    :math:`S_{ij}^n = \exp(-\|\sqrt n q_i - \sqrt n k_j\|^2 / 2)`, so that the softmax
 
-    .. math:: \exp(S) V = \sum_{n \ge 0} \frac{1}{n!} S^{(n)} V
+    .. math:: \sum_j e^{S_{ij}} v_j \Big/ \sum_j e^{S_{ij}}, \quad
+        e^{S_{ij}} = \sum_{n \ge 0} \frac{1}{n!} S_{ij}^n
 
     takes one :func:`gaussian_product` a term. No entry of S is above 1: ten terms reach
     the rounding of float32, eighteen that of float64.

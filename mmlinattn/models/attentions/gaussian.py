@@ -10,8 +10,8 @@ from .base import ProjectedAttention
 @MODELS.register_module()
 class GaussianAttention(ProjectedAttention):
     """Attention with the whole Gaussian kernel, or with its softmax: what SOFT (arXiv
-    2110.11945) sets out from, and finds not to converge. Its cost is quadratic in the
-    number of tokens, its memory linear.
+    2110.11945) sets out from, and finds not to converge. Time is quadratic in the
+    number of tokens, memory linear; the softmax takes ten products in place of one.
 
     Args:
         softmax (bool): Takes the softmax of each row of the kernel.
