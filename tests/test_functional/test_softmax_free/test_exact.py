@@ -15,9 +15,14 @@ SOFTMAX = pytest.mark.parametrize('softmax', (False, True))
 
 
 def inputs(shape, dtype=torch.float64):
+    """Every other token is far from the rest, which are near each other: entries of the
+    kernel are next to 0 and 1, where the series of the exponential is longest."""
     b, h, m, n, d, e = shape
     shapes = (b, h, m, d), (b, h, n, d), (b, h, n, e)
-    return [torch.randn(x, dtype=torch.float64).to(dtype) for x in shapes]
+    q, k, v = (torch.randn(x, dtype=torch.float64) for x in shapes)
+    for x in (q, k):
+        x[..., 1::2, :] *= 0.1
+    return [x.to(dtype) for x in (q, k, v)]
 
 
 def paper_attention(q, k, v, softmax):
@@ -38,7 +43,7 @@ def test_value_and_gradients(shape, small, softmax, monkeypatch):
     args = [x.requires_grad_() for x in inputs(shape)]
     result = gaussian_attention(*args, softmax)
     expected = paper_attention(*args, softmax)
-    torch.testing.assert_close(result, expected, rtol=1e-13, atol=1e-13)
+    torch.testing.assert_close(result, expected, rtol=2e-14, atol=2e-14)
     grad = torch.randn_like(expected)
     for found, right in zip(
         torch.autograd.grad(result, args, grad),
@@ -55,12 +60,12 @@ def test_gradcheck(softmax):
 
 @SOFTMAX
 @pytest.mark.parametrize(
-    'dtype, tolerance', ((torch.float32, 3e-6), (torch.bfloat16, 1e-2))
+    'dtype, tolerance', ((torch.float32, 1e-6), (torch.bfloat16, 1e-2))
 )
 def test_lower_precision(dtype, tolerance, softmax):
     """Of many tokens, the terms of the series add no error; half precision is that of
     the tokens and the result."""
-    q, k, v = (0.5 * x for x in inputs((1, 2, 300, 1500, 16, 16), dtype))
+    q, k, v = inputs((1, 2, 300, 1500, 16, 16), dtype)
     result = gaussian_attention(q, k, v, softmax)
     assert result.dtype == dtype
     exact = paper_attention(q.double(), k.double(), v.double(), softmax)
