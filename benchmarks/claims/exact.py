@@ -21,7 +21,7 @@ from mmlinattn.functional.softmax_free.attention import soft_alpha
 from mmlinattn.functional.softmax_free.inverse import newton_filter
 from mmlinattn.models.attentions.landmarks import pool_map
 from mmlinattn.registry import build_model
-from mmlinattn_tools.figures import HC_PROPORTION
+from mmlinattn_tools.figures import HC_OVER_DC
 
 SPREADS = {'alike': 0.1, 'spread': 0.5}  # for the kernel all tokens, or neighbors
 NOISE = 'noise', 0.3
@@ -298,7 +298,10 @@ def frequencies():
         for _ in range(LAYERS):
             steps.append(attn @ steps[-1])
         steps = torch.stack(steps)  # (L + 1, h, N, C)
-        highs, proportions = high(steps).norm(dim=(2, 3)), analysis.hc_proportion(steps)
+        highs, proportions = (
+            high(steps).norm(dim=(2, 3)),
+            analysis.hc_proportion(steps, True),
+        )
         exact = proportions[:-1] > 1e-8  # float64 says nothing of smaller ones
         rates = (highs[1:] / highs[:-1]).where(exact, 0).amax(0)
         row = dict(
@@ -337,7 +340,7 @@ def show_frequencies(numbers):
     titles += ['largest rate of ‖HC‖', 'of its bound']
     names = 'largest rate', 'its bound', 'bound by the logits'
     scales = {name: ([0, 1, 2], [ys]) for name, ys in zip(names, zip(*scaled))}
-    left = 'applications', f'{HC_PROPORTION} left'
+    left = 'applications', f'{HC_OVER_DC} left'
     rate = r'$\omega$ of AttnScale', r'rate of $\|\mathrm{HC}[X]\|$'
     return (titles, rows), [
         Panel('rows sum to 1', *left, normed, yscale='log'),

@@ -26,7 +26,10 @@ OF_TOKENS, OF_MAPS = 500, 32  # of ViTs' depths; of branches and of maps
 RIDGES = (0.001, 0.1, NO_INVERSE)
 TRAINED, LANDMARKS = 49, (4, 16, 196)  # landmarks at SIDE, and in place of them
 HIGH, ALIKE = 'high frequencies', 'similarity'
-MEASURES = {HIGH: analysis.hc_proportion, ALIKE: analysis.token_similarity}
+MEASURES = {
+    HIGH: partial(analysis.hc_proportion, over_dc=True),
+    ALIKE: analysis.token_similarity,
+}
 # What a ViT's blocks have, shortcuts and FFN: in the paper's Figure 1, it is left out.
 WAYS = {
     '': (1, 1),

@@ -34,6 +34,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from mmlinattn.functional import (
     cholesky_solve,
+    gaussian_attention,
     gaussian_kernel,
     kernel_products,
     newton_pinv,
@@ -49,7 +50,7 @@ KINDS = {
     'norm': 'normalization layers',
     'resampling': 'resizing and pooling',
     'softmax_attention': 'products of softmax attention',
-    'gaussian_kernel': 'products with the kernels of softmax-free attention',
+    'gaussian_kernel': 'products with Gaussian kernels',
     'pseudo_inverse': 'its pseudo-inverse: Newton-Raphson steps, or Cholesky',
 }
 
@@ -147,6 +148,11 @@ def _explicit_products(q: Tensor, k: Tensor) -> tuple[Callable, Callable]:
     return lambda v: kernel @ v, lambda y: kernel.mT @ y
 
 
+def _explicit_attention(q: Tensor, k: Tensor, v: Tensor, softmax: bool) -> Tensor:
+    kernel = gaussian_kernel(q, k)
+    return (kernel.softmax(-1) if softmax else kernel) @ v
+
+
 def _newton_steps(*args: Any, pinv: Any = newton_pinv, **kwargs: Any) -> Tensor:
     # while it is counted, this function replaces `newton_pinv`
     return pinv(*args, **{**kwargs, 'solver': 'newton'})
@@ -155,6 +161,7 @@ def _newton_steps(*args: Any, pinv: Any = newton_pinv, **kwargs: Any) -> Tensor:
 # Our functions, each with the one that is counted in its place, and its products' kind.
 _OUR_PRODUCTS: dict[Callable[..., Any], tuple[Callable[..., Any], str]] = {
     softmax_free_attention: (softmax_free_attention, 'gaussian_kernel'),
+    gaussian_attention: (_explicit_attention, 'gaussian_kernel'),
     kernel_products: (_explicit_products, 'gaussian_kernel'),
     newton_pinv: (_newton_steps, 'pseudo_inverse'),
     cholesky_solve: (cholesky_solve, 'pseudo_inverse'),

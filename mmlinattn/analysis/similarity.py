@@ -11,22 +11,24 @@ from torch.nn.functional import normalize
 _ENTRIES = 2**24
 
 
-def hc_proportion(x: Tensor) -> Tensor:
+def hc_proportion(x: Tensor, over_dc: bool = False) -> Tensor:
     r"""High-frequency proportion of a token sequence.
 
-    .. math:: \|HC[X]\|_F / \|DC[X]\|_F, \quad DC[X] = \frac{1}{N} 1 1^T X,
+    .. math:: \|HC[X]\|_F / \|X\|_F, \quad DC[X] = \frac{1}{N} 1 1^T X,
         \quad HC[X] = X - DC[X]
 
-    A low-pass filter takes it to 0 when it is repeated (*Anti-Oversmoothing in Deep
-    Vision Transformers via the Fourier Domain Analysis*, arXiv 2203.05962,
-    Definition 1). With r for it, the share of the whole norm,
-    :math:`\|HC[X]\|_F / \|X\|_F`, is :math:`r / \sqrt{1 + r^2}`.
+    (*Anti-Oversmoothing in Deep Vision Transformers via the Fourier Domain Analysis*,
+    arXiv 2203.05962, Appendix G.3.) Its Definition 1 has the ratio
+    :math:`\|HC[X]\|_F / \|DC[X]\|_F`, which a repeated low-pass filter takes to 0. With
+    p for the proportion, the ratio is :math:`p / \sqrt{1 - p^2}`.
 
     Args:
         x (Tensor): Tokens, (..., N, C).
+        over_dc (bool): Returns the ratio.
 
     Returns:
-        Tensor: (...), infinite if the mean token is zero and others are not.
+        Tensor: (...), values in [0, 1]; the ratio is infinite if the mean token is zero
+        and others are not.
 
     Raises:
         ValueError: If there are no tokens.
@@ -34,8 +36,8 @@ def hc_proportion(x: Tensor) -> Tensor:
     _check(x, 1)
     mean = x.mean(-2, keepdim=True)
     # DC[X] has the mean token in each of its N rows
-    dc_norm = mean.norm(dim=(-2, -1)) * x.size(-2) ** 0.5
-    return (x - mean).norm(dim=(-2, -1)) / dc_norm
+    whole = mean.expand_as(x) if over_dc else x
+    return (x - mean).norm(dim=(-2, -1)) / whole.norm(dim=(-2, -1))
 
 
 def token_similarity(x: Tensor) -> Tensor:

@@ -34,25 +34,30 @@ def attention_spectrum(attn: Tensor) -> Tensor:
     return torch.fft.fft(rows, dim=-2, norm='ortho').abs()
 
 
-def frequency_gain(attn: Tensor) -> Tensor:
-    r"""Amplification of each frequency, whatever it becomes.
+def frequency_gain(attn: Tensor, columns: bool = False) -> Tensor:
+    r"""Response of each frequency band, the norm of its row in the spectrum.
 
-    .. math:: \|A f_l\|_2 = \Big(\sum_k |\Lambda_{kl}|^2\Big)^{1/2}
+    .. math:: \Big(\sum_l |\Lambda_{kl}|^2\Big)^{1/2} = \|f_k^* A\|_2
 
-    with the unit wave :math:`f_l` of frequency l, column l of :math:`F^{-1}`, and
-    :math:`\Lambda` of :func:`attention_spectrum`.
+    with :math:`\Lambda` of :func:`attention_spectrum` and the unit wave :math:`f_k`,
+    column k of :math:`F^{-1}`: how much leaves with frequency k (arXiv 2203.05962,
+    Appendix F.2). The norm of a column, :math:`\|A f_k\|_2`, is how much becomes of
+    what enters with it.
 
     Args:
         attn (Tensor): Attention matrices, (..., N, N), real.
+        columns (bool): Returns the norms of columns.
 
     Returns:
-        Tensor: (..., N). As A is real, frequencies l and N - l have the same gain.
+        Tensor: (..., N). As A is real, frequencies k and N - k have the same gain.
 
     Raises:
         ValueError: If the matrices are not square.
     """
     _check(attn)
-    return torch.fft.ifft(attn, dim=-1, norm='ortho').norm(dim=-2)
+    axis = -1 if columns else -2
+    # the transform at the other side is unitary, and keeps norms
+    return torch.fft.fft(attn, dim=axis, norm='ortho').norm(dim=-3 - axis)
 
 
 def _check(attn: Tensor) -> None:

@@ -16,7 +16,8 @@ def tokens(*shape):
 def test_proportion_by_hand():
     # mean token (2, 0); differences (-1, 1), (1, -1)
     x = torch.tensor([[1.0, 1.0], [3.0, -1.0]])
-    assert hc_proportion(x).item() == pytest.approx(2 / math.sqrt(8))
+    assert hc_proportion(x).item() == pytest.approx(2 / math.sqrt(12))
+    assert hc_proportion(x, over_dc=True).item() == pytest.approx(2 / math.sqrt(8))
 
 
 @pytest.mark.parametrize('num', (2, 5, 16))
@@ -25,20 +26,25 @@ def test_proportion_of_a_wave(num):
     time = torch.arange(num, dtype=torch.float64)
     wave = 3 * torch.cos(2 * math.pi * time / num)
     expected = 3 / (math.sqrt(2) * 4) if num > 2 else 3 / 4
-    assert hc_proportion((wave + 4)[:, None]).item() == pytest.approx(expected)
+    x = (wave + 4)[:, None]
+    assert hc_proportion(x, over_dc=True).item() == pytest.approx(expected)
+    share = expected / math.sqrt(1 + expected**2)
+    assert hc_proportion(x).item() == pytest.approx(share)
 
 
 def test_proportion_in_the_fourier_domain():
     x = tokens(2, 3, 7, 5)
     power = torch.fft.fft(x, dim=-2, norm='ortho').abs().square().sum(-1)
-    expected = (power[..., 1:].sum(-1) / power[..., 0]).sqrt()
-    torch.testing.assert_close(hc_proportion(x), expected)
+    high, dc = power[..., 1:].sum(-1), power[..., 0]
+    torch.testing.assert_close(hc_proportion(x), (high / (high + dc)).sqrt())
+    torch.testing.assert_close(hc_proportion(x, over_dc=True), (high / dc).sqrt())
 
 
 def test_proportion_at_its_ends():
     x = tokens(4)
     assert hc_proportion(x.expand(6, 4)).item() == pytest.approx(0, abs=1e-12)
-    assert hc_proportion(torch.stack((x, -x))).isinf()
+    assert hc_proportion(torch.stack((x, -x))).item() == pytest.approx(1)
+    assert hc_proportion(torch.stack((x, -x)), over_dc=True).isinf()
     assert hc_proportion(tokens(1, 3)).item() == 0
 
 

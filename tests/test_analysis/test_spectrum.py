@@ -38,12 +38,24 @@ def test_any_matrix():
     basis = torch.exp(-2j * torch.pi / 7 * index[:, None] * index) / 7**0.5
     expected = (basis @ attn.cdouble() @ basis.conj().T).abs()
     torch.testing.assert_close(attention_spectrum(attn), expected)
-    torch.testing.assert_close(frequency_gain(attn), expected.norm(dim=-2))
+    torch.testing.assert_close(frequency_gain(attn), expected.norm(dim=-1))
+    of_columns = frequency_gain(attn, columns=True)
+    torch.testing.assert_close(of_columns, expected.norm(dim=-2))
 
 
-def test_uniform_attention_keeps_the_mean_only():
-    gains = frequency_gain(torch.full((6, 6), 1 / 6))
+@pytest.mark.parametrize('columns', (False, True))
+def test_uniform_attention_keeps_the_mean_only(columns):
+    gains = frequency_gain(torch.full((6, 6), 1 / 6), columns)
     torch.testing.assert_close(gains, torch.eye(6)[0], atol=1e-6, rtol=0)
+
+
+def test_rows_are_what_leaves():
+    """All queries look at one key: of any wave a constant leaves, which is frequency 0;
+    every wave enters."""
+    attn = torch.eye(5)[:1].expand(5, 5)
+    rows = torch.tensor([5**0.5, 0, 0, 0, 0])
+    torch.testing.assert_close(frequency_gain(attn), rows, atol=1e-6, rtol=0)
+    torch.testing.assert_close(frequency_gain(attn, columns=True), torch.ones(5))
 
 
 @pytest.mark.parametrize('measure', (attention_spectrum, frequency_gain))

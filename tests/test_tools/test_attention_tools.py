@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -18,6 +19,7 @@ from analysis_tools import (
     pinv_report,
 )
 from mmlinattn.analysis import hc_proportion, watch
+from mmlinattn.models import VisionTransformer
 from mmlinattn_tools import figures
 from mmlinattn_tools.looking import Subject
 
@@ -128,6 +130,29 @@ def test_heatmap_of_heads_and_layers(run, tmp_path):
     assert np.shape(row['maps'][0]['weights']) == (16, 32)
 
 
+def test_whole_maps(run, tmp_path):
+    """With and without AttnScale, which adds what its equation says; of a model
+    without it, and of large maps, evenly spread tokens."""
+    vit = models.write_config(
+        tmp_path, 'vit', backbone=VIT, options=', attn_scale=True'
+    )
+    weights = models.save_weights(vit, tmp_path / 'vit.pth')
+    soft = models.write_config(tmp_path, 'soft')
+    both = (attention_heatmap, vit, soft, '--whole', '--checkpoint', weights, 'none')
+    written = run(*both, '--heads', 'all')
+    rows = models.read_json(written['square_attention.json'])['rows']
+    assert [x['label'] for x in rows] == ['vit', 'vit, without AttnScale', 'soft']
+    shapes = [[np.shape(x['weights']) for x in row['maps']] for row in rows]
+    assert shapes == [[(24, 24)] * 6] * 2 + [[(196, 196)] * 2 + [(96, 96)] * 4]
+    omega = models.load_model(vit, weights).backbone.blocks[1].attn.omega
+    for head in (0, 1):
+        scaled, plain = (np.array(row['maps'][2 + head]['weights']) for row in rows[:2])
+        assert plain.min() >= 0
+        factor = omega[head].item()
+        expected = plain + factor * (plain - 1 / 25)  # the class token is a key, too
+        np.testing.assert_allclose(scaled, expected, rtol=1e-3, atol=1e-5)
+
+
 def test_frequency(run, tmp_path):
     plain = models.write_config(tmp_path, 'plain', backbone=VIT)
     scaled = models.write_config(
@@ -165,6 +190,76 @@ def test_frequency_of_one_image(run, tmp_path, image, monkeypatch):
         assert block['hc_proportion'] == pytest.approx(expected, rel=1e-3)
     # 384 tokens, then 96
     assert ['relative_gain' in x for x in blocks.values()] == [False, True, True]
+
+
+def test_frequency_as_definition_1_has_it(run, tmp_path):
+    """Options for the other ratio and for columns change what their names say."""
+    config = models.write_config(tmp_path, 'vit', backbone=VIT)
+    found = []
+    for options in ((), ('--over-dc', '--columns')):
+        written = run(frequency_report, config, *options)
+        numbers = models.read_json(written['frequency_report.json'])
+        found.append(numbers['models'][0]['blocks']['blocks.1'])
+    share, ratio = (x['hc_proportion'] for x in found)
+    assert ratio == pytest.approx(share / (1 - share**2) ** 0.5, rel=1e-4)
+    assert found[0]['relative_gain'] != found[1]['relative_gain']
+    for name in ('token_similarity', 'attention_similarity'):
+        assert found[0][name] == found[1][name]
+
+
+SCALED = ', attn_scale=True, feat_scale=True'
+FACTORS = [
+    (factor, f'{factor}{end}')
+    for factor in ('attention', 'shortcut', 'ffn')
+    for end in ('_bound', '_logits')
+]
+
+
+@pytest.mark.parametrize(
+    'backbone, options, missing',
+    (
+        (VIT, '', {'ffn_logits'}),
+        (VIT, ', block=dict(layer_scale=0.5)' + SCALED, {'ffn_logits'}),
+        # rows with other sums, after the norm, with a convolution beside
+        (SOFT, '', {f'{x}_logits' for x in ('attention', 'shortcut', 'ffn')}),
+        (SOFT, ", attention=dict(type='ELFATT', block_size=4)", {'ffn_logits'}),
+        (SOFT, ", attention=dict(type='MLLAAttention')", {x for _, x in FACTORS[1::2]}),
+    ),
+)
+def test_bounds_hold(run, tmp_path, backbone, options, missing):
+    """In any model, whose every weight matters; that by the matrices is not far off."""
+    config = models.write_config(tmp_path, 'model', backbone=backbone, options=options)
+    weights = models.save_weights(config, tmp_path / 'model.pth')
+    written = run(frequency_report, config, '--bounds', '--checkpoint', weights)
+    assert 'frequency_bounds.png' in written
+    numbers = models.read_json(written['frequency_bounds.json'])
+    for block in numbers['models'][0]['blocks'].values():
+        assert {x for _, x in FACTORS} - {*block} == missing
+        for factor, bound in FACTORS:
+            if bound not in missing:
+                assert 0 < block[factor] <= block[bound]
+            assert block.get(f'{factor}_bound', 0) < 300 * block[factor]
+
+
+def test_a_bound_is_reached_and_a_smaller_one_would_not_hold():
+    """Heads that are the identity, after orthogonal projections, are left as they are:
+    with 1 % less, the bound would be broken."""
+    model = VisionTransformer(
+        dict(embed_dims=16, num_layers=1, num_heads=1), img_size=64, patch_size=16
+    ).eval()
+    block = model.blocks[0]
+    torch.nn.init.orthogonal_(block.attn.proj.weight)
+    for weight in block.attn.qkv.weight.data.split(16):
+        torch.nn.init.orthogonal_(weight)
+    # queries are keys, so far from each other that each one sees itself only
+    block.attn.qkv.weight.data[16:32] = block.attn.qkv.weight.data[:16]
+    block.attn.qkv.weight.data[:32] *= 40
+    picture = SimpleNamespace(inputs=torch.randn(1, 3, 64, 64))
+    subject = SimpleNamespace(backbone=model, read=lambda path: picture)
+    (found,) = frequency_report.measure_bounds(subject, None).values()
+    assert 0.99 * found['attention_bound'] < found['attention'] == pytest.approx(1)
+    assert found['attention'] <= found['attention_bound'] * (1 + 1e-5)
+    assert found['attention_logits'] > 4
 
 
 @pytest.mark.parametrize('options', ('', ', attn_norm=False'))

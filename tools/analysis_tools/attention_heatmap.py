@@ -6,6 +6,10 @@ the heads or, with --heads all, by head. Each map has its own scale below it; if
 are negative, as in softmax-free attention and AttnScale, the scale is symmetric about
 0. Class attention has one query, the class token, and shows its weights.
 
+With --whole, the figure has the whole maps instead, a row for each query and a column
+for each key, as the Anti-Oversmoothing paper shows them: with AttnScale, and in a line
+below without it. Of maps with more than 196 tokens, evenly spread ones are drawn.
+
 Any attention of mmlinattn will do, at any size: its rows come from gradients, without
 an N x N matrix. A folder of images gives one figure for each.
 
@@ -14,6 +18,7 @@ It writes IMAGE_attention.png, and IMAGE_attention.json with the weights, to --o
 
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +35,7 @@ from mmlinattn_tools.looking import looking_parser, run
 
 # Place of a map's scale.
 SCALE = dict(orientation='horizontal', fraction=0.05, pad=0.02, shrink=0.9)
+WHOLE = 196  # the most queries and keys of a whole map
 
 
 def position(text):
@@ -75,16 +81,75 @@ def attention_rows(subject, path, points, layers=None, heads='mean'):
         weights = call.rows([call.query_at(x * right, y * down) for x, y in points])[0]
         maps = weights.transpose(0, 1).unflatten(-1, call.key_shape).cpu().numpy()
         for row, by_head in zip(rows, maps):
-            titled = {f'heads.{i}': x for i, x in enumerate(by_head)}
-            if heads == 'mean':
-                titled = {'mean of heads': by_head.mean(0)}
-            for title, drawn in titled.items():
-                found = dict(layer=names[call.name], heads=title, weights=drawn)
-                row['maps'].append(found)
+            row['maps'] += titled_maps(names[call.name], by_head, heads)
 
     with watch(subject.backbone, look):
         subject.backbone(picture.inputs)
     return rows
+
+
+def titled_maps(layer, by_head, heads):
+    """Maps (h, ...) of a layer as they are drawn, by head or their mean."""
+    titled = {f'heads.{i}': x for i, x in enumerate(by_head)}
+    if heads == 'mean':
+        titled = {'mean of heads': by_head.mean(0)}
+    return [dict(layer=layer, heads=x, weights=y) for x, y in titled.items()]
+
+
+@torch.no_grad()
+def whole_maps(subject, path, layers=None, heads='mean'):
+    """Maps with weights (queries, keys), and in another row those without AttnScale."""
+    names = choose_layers(subject.backbone, layers)
+    rows = {}
+
+    def add(call, end=''):
+        keys = np.prod(call.key_shape)
+        places = np.linspace(0, keys - 1, min(keys, WHOLE)).round()
+        weights = call.rows(call.queries(WHOLE))[0][..., places].cpu().numpy()
+        label = dict(model=subject.label, label=f'{subject.label}{end}')
+        row = rows.setdefault(end, dict(label, maps=[]))
+        row['maps'] += titled_maps(names[call.name], weights, heads)
+
+    def look(call):
+        attn = call.module
+        if call.name not in names or call.q.size(1) == 1:  # class attention has one row
+            return
+        add(call)
+        if (omega := attn.omega) is not None:
+            attn.omega = None
+            add(replace(call), ', without AttnScale')
+            attn.omega = omega
+
+    with watch(subject.backbone, look):
+        subject.backbone(subject.read(path).inputs)
+    return [*rows.values()]
+
+
+def draw_whole(rows):
+    """Draws a line of maps for each row. The same map with and without AttnScale has
+    one scale."""
+    columns = max(len(row['maps']) for row in rows)
+    figure, grid = picture_grid(len(rows), columns, (1.2, 1), 2.4)
+    for line, row in zip(grid, rows):
+        for i, (axes, found) in enumerate(zip(line, row['maps'])):
+            alike = [
+                x['maps'][i]['weights'] for x in rows if x['model'] == row['model']
+            ]
+            draw_weights(axes, found, alike)
+        title = textwrap.fill(row['label'], 30)
+        line[0].set_title(f'{title}\n{line[0].get_title()}')
+    return figure
+
+
+def draw_weights(axes, found, alike, **options):
+    """Draws weights and their titles, with the scale of all that are ``alike``."""
+    most = max(np.abs(x).max() for x in alike) or 1.0
+    signed = any(x.min() < 0 for x in alike)
+    least, cmap = (-most, 'PuOr') if signed else (0, 'viridis')
+    options.update(cmap=cmap, vmin=least, vmax=most, interpolation='nearest')
+    image = axes.imshow(found['weights'], **options)
+    axes.figure.colorbar(image, ticks=[least, most], format='%.2g', **SCALE)
+    axes.set_title('\n'.join(layer_title(found[x]) for x in ('layer', 'heads')))
 
 
 def draw_attention(rows):
@@ -100,14 +165,8 @@ def draw_attention(rows):
         line[0].set_title(textwrap.fill(row['label'], 30))
         for axes, found in zip(line[1:], row['maps']):
             axes.imshow(pixels.mean(-1), cmap='gray')
-            weights = found['weights']
-            most = np.abs(weights).max() or 1.0
-            least, cmap = (-most, 'PuOr') if weights.min() < 0 else (0, 'viridis')
             extent = (-0.5, width - 0.5, height - 0.5, -0.5)
-            options = dict(cmap=cmap, vmin=least, vmax=most, interpolation='nearest')
-            image = axes.imshow(weights, extent=extent, alpha=0.75, **options)
-            figure.colorbar(image, ticks=[least, most], format='%.2g', **SCALE)
-            axes.set_title('\n'.join(layer_title(found[x]) for x in ('layer', 'heads')))
+            draw_weights(axes, found, [found['weights']], extent=extent, alpha=0.75)
         x, y = row['query'][0] * pixels.shape[1], row['query'][1] * pixels.shape[0]
         for axes in line[: 1 + len(row['maps'])]:
             for color, size in (('black', 9), ('white', 6)):
@@ -117,13 +176,16 @@ def draw_attention(rows):
 
 def draw(args, subjects, files):
     for path in track_iter_progress(files):
-        rows = []
+        rows, chosen = [], (args.layers, args.heads)
         for subject in subjects:
             points = args.at or [(0.5, 0.5)]
-            rows += attention_rows(subject, path, points, args.layers, args.heads)
-        figure = draw_attention(rows)
+            if args.whole:
+                rows += whole_maps(subject, path, *chosen)
+            else:
+                rows += attention_rows(subject, path, points, *chosen)
+        figure = (draw_whole if args.whole else draw_attention)(rows)
         for row in rows:
-            del row['picture']
+            row.pop('picture', None)
         models = [subject.describe() for subject in subjects]
         yield f'{path.stem}_attention', figure, dict(models=models, rows=rows)
 
@@ -143,6 +205,8 @@ def main(argv=None):
     add('--layers', nargs='+', metavar='NAME', help=text)
     text = 'one map for all heads, or one for each (default: %(default)s)'
     add('--heads', choices=['mean', 'all'], default='mean', help=text)
+    text = 'whole maps of all queries, with and without AttnScale'
+    add('--whole', action='store_true', help=text)
     run(parser, argv, draw)
 
 

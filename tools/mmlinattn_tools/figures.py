@@ -18,7 +18,8 @@ COLORS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#00
 DASHES, MARKERS = ('-', '--', ':', '-.'), 'osDv^P'
 # Norms in the papers' notation.
 RESIDUAL = r'$\|A A_k A - A\| \,/\, \|A\|$'
-HC_PROPORTION = r'$\|\mathrm{HC}[X]\| \,/\, \|\mathrm{DC}[X]\|$'
+HC_PROPORTION = r'$\|\mathrm{HC}[X]\| \,/\, \|X\|$'
+HC_OVER_DC = r'$\|\mathrm{HC}[X]\| \,/\, \|\mathrm{DC}[X]\|$'
 INVERSES = dict(
     plain=r'$A^\dagger$', normalized=r'$D^{-1/2} A^\dagger\, D^{-1/2}$'
 )  # SOFT's and SOFT++'s

@@ -18,7 +18,7 @@ class OversmoothingHook(Hook):
     the visualizer, and so to all of its backends (local files, TensorBoard, W&B):
 
     - ``oversmoothing/hc_proportion/BLOCK``: high-frequency proportion of the block's
-      output, ``||HC[X]|| / ||DC[X]||``, mean over the images;
+      output, ``||HC[X]|| / ||X||``, mean over the images;
     - ``oversmoothing/token_similarity/BLOCK``: mean cosine similarity of pairs of up to
       ``num_tokens`` evenly spread tokens, mean over the images;
     - ``oversmoothing/scale_norm/PARAMETER``: norm of each vector of AttnScale and

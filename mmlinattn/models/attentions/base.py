@@ -5,6 +5,7 @@ from mmengine.model import BaseModule
 from torch import nn
 
 from mmlinattn import functional as F
+from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import is_exported
 
 from ..layers import LePE
@@ -94,6 +95,14 @@ class BaseAttention(BaseModule):
         """Applies AttnScale to the attention product, if it is switched on."""
         return out if self.omega is None else F.attn_scale(out, v, self.omega)
 
+    def project_in_float32(self, out):
+        """Applies ``proj`` to sums that half precision can't hold."""
+        # a quantized layer has a method of this name, and wants float32
+        weight = self.proj.weight
+        dtype = weight.dtype if isinstance(weight, torch.Tensor) else torch.float32
+        with autocast_disabled(out):
+            return self.proj(out.to(dtype))
+
     def check_map(self, x, hw_shape):
         """Refuses empty maps and extra tokens.
 
@@ -155,7 +164,11 @@ class ProjectedAttention(BaseAttention):
         out = self.attend(q, k, v, hw_shape)
         if self.with_lepe:
             out = out + self.encode_positions(v, hw_shape)
-        return self.proj(out * gate[0] if gate else out)
+        return self.project_back(out * gate[0] if gate else out)
+
+    def project_back(self, out):
+        """The last projection, (B, N, C) to (B, N, C)."""
+        return self.proj(out)
 
     def project(self, x):
         """Queries, keys and values, and a gate if there is one, (B, N, C) each."""

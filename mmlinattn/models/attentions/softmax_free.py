@@ -1,10 +1,9 @@
 """Softmax-free attention as a module."""
 
-import torch
 from torch import nn
 
 from mmlinattn import functional as F
-from mmlinattn.functional.precision import at_least_float32, autocast_disabled
+from mmlinattn.functional.precision import at_least_float32
 from mmlinattn.functional.softmax_free.inverse import check_solver
 from mmlinattn.registry import MODELS
 
@@ -94,13 +93,7 @@ class SoftmaxFreeAttention(BaseAttention):
         out = self.attend(q, q, v, hw_shape)
         if self.local_conv is not None:
             out = out + self.local_branch(v, hw_shape)
-        if self.attn_norm:
-            return self.proj(out)
-        # a quantized layer has a method of this name, and wants float32
-        weight = self.proj.weight
-        dtype = weight.dtype if isinstance(weight, torch.Tensor) else torch.float32
-        with autocast_disabled(out):
-            return self.proj(out.to(dtype))
+        return self.proj(out) if self.attn_norm else self.project_in_float32(out)
 
     def attend(self, q, k, v, hw_shape):
         """See :meth:`BaseAttention.attend`; the queries are the keys too, so k is q."""

@@ -4,7 +4,7 @@ from mmengine.utils import digit_version
 from torch import nn
 
 from mmlinattn.functional import softmax_free_attention
-from mmlinattn.models import SoftmaxFreeAttention
+from mmlinattn.models import GaussianAttention, SoftmaxFreeAttention
 
 pytestmark = pytest.mark.modern
 
@@ -110,10 +110,25 @@ def test_a_fixed_number_of_landmarks(sampler, hw_shape):
     assert module(torch.randn(1, q.size(2), 24), hw_shape).isfinite().all()
 
 
-@pytest.mark.skipif(
+NEEDS_FLOAT16 = pytest.mark.skipif(
     digit_version(torch.__version__) < digit_version('2.5'),
     reason='no float16 autocast on the CPU',
 )
+
+
+@NEEDS_FLOAT16
+def test_sums_of_the_exact_kernel_in_float16():
+    """Beyond the range of float16, before and after the projection."""
+    module = GaussianAttention(8, 1).eval()
+    x = 400 * torch.ones(1, 30 * 30, 8)
+    expected = module(x, (30, 30))
+    assert expected.abs().max() > torch.finfo(torch.float16).max
+    with torch.autocast('cpu', torch.float16):
+        out = module(x, (30, 30))
+    assert (out - expected).norm() < 0.05 * expected.norm()
+
+
+@NEEDS_FLOAT16
 @pytest.mark.parametrize('attn_norm', (False, True))
 def test_a_large_flat_map_in_float16(attn_norm):
     """Without normalization the kernel sums 65,536 equal values."""

@@ -1,0 +1,36 @@
+"""Exact Gaussian attention as a module."""
+
+from mmlinattn import functional as F
+from mmlinattn.functional.precision import at_least_float32
+from mmlinattn.registry import MODELS
+
+from .base import ProjectedAttention
+
+
+@MODELS.register_module()
+class GaussianAttention(ProjectedAttention):
+    """Attention with the whole Gaussian kernel, or with its softmax: what SOFT (arXiv
+    2110.11945) sets out from, and finds not to converge. Time is quadratic in the
+    number of tokens, memory linear; the softmax takes ten products in place of one.
+
+    Args:
+        softmax (bool): Takes the softmax of each row of the kernel.
+        shared_qk (bool): One projection serves queries and keys, as in SOFT.
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+    """
+
+    def __init__(self, embed_dims, num_heads, softmax=False, shared_qk=True, **kwargs):
+        super().__init__(embed_dims, num_heads, shared_qk=shared_qk, **kwargs)
+        self.softmax = softmax
+
+    def attend(self, q, k, v, hw_shape):
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+        if not self.softmax:
+            # its sums grow to N times the values, beyond float16
+            (v,) = at_least_float32(v)
+        scale = self.head_dims**-0.25
+        out = F.gaussian_attention(scale * q, scale * k, v, self.softmax)
+        return self.merge_heads(self.scale(out, v))
+
+    def project_back(self, out):
+        return self.proj(out) if self.softmax else self.project_in_float32(out)
