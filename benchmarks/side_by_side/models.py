@@ -139,19 +139,24 @@ def detector(config, backbone=None):
     """A function that builds the detector of one of our configs.
 
     Args:
-        config (str): Path inside configs/.
+        config (str): Path inside configs/, or mmdet's as ``mmdet::NAME``.
         backbone (dict, optional): A backbone of mmdet in place of the config's.
     """
 
     def build():
         import_module('mmdet.models')
         from mmdet.registry import MODELS
+        from mmengine.hub import get_config
         from mmengine.model import revert_sync_batchnorm
         from mmengine.registry import DefaultScope
 
         from mmlinattn.utils import load_config
 
-        cfg = load_config(str(CONFIGS / config))
+        if '::' in config:
+            cfg = get_config(config)
+            cfg.model.backbone.init_cfg = None
+        else:
+            cfg = load_config(str(CONFIGS / config))
         if backbone is not None:
             cfg.model.backbone = backbone
             cfg.model.neck.in_channels = CHANNELS[backbone['type']]

@@ -46,10 +46,8 @@ class Corners:
 
 
 def sample(table: Tensor, start: Tensor, corners: Corners) -> Tensor:
-    """Return the values of points, S + (C,), from a table of pixels (N·H·W, C).
-
-    ``start`` says where in it a point's map begins, and its shape broadcasts to S.
-    """
+    """Return the values of points, S + (C,), from a table of pixels (N·H·W, C), in
+    which ``start`` says where a point's map begins."""
     value = torch.zeros((), device=table.device)
     for place, weight in zip(corners.places, corners.weights):
         value = value + table[start + place] * weight[..., None]

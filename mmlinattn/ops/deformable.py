@@ -1,7 +1,6 @@
 """Deformable convolution and attention.
 
-Letters: D, channels out; k, the points of a kernel; G, groups of offsets; h, heads; L,
-levels; P, points; Q, queries.
+Letters: D, channels out; k, points of a kernel; G, groups of offsets; h, heads.
 """
 
 from functools import partial
@@ -40,11 +39,8 @@ def _safe(offset: Tensor) -> Tensor:
 
 
 def deform_conv_backward_input(*tensors: Tensor, **options: int) -> None:
-    """Add the gradients of :func:`deform_conv_forward` by maps and offsets.
-
-    The one by the weights comes with them. The last tensor, scratch, takes it to
-    :func:`deform_conv_backward_parameters`, which mmcv calls next.
-    """
+    """Add the gradients of :func:`deform_conv_forward` by maps and offsets. The last
+    tensor takes the one by weights to the function below, which mmcv calls next."""
     input, offset, grad_output, grad_input, grad_offset, weight, scratch = tensors
     steps = [options[name] for name in STEPS]
     grads = _gradients(steps, grad_output, input, weight, offset)
@@ -54,7 +50,7 @@ def deform_conv_backward_input(*tensors: Tensor, **options: int) -> None:
 
 
 def deform_conv_backward_parameters(*tensors: Tensor, **options: int) -> None:
-    """Add ``scale`` of the gradient of :func:`deform_conv_forward` by weights."""
+    """Add the gradient of :func:`deform_conv_forward` by weights, times ``scale``."""
     input, offset, grad_output, grad_weight, scratch, _ = tensors
     if scratch.shape != grad_weight.shape:
         steps, weight = [options[x] for x in STEPS], torch.zeros_like(grad_weight)
@@ -63,18 +59,17 @@ def deform_conv_backward_parameters(*tensors: Tensor, **options: int) -> None:
 
 
 def _gradients(steps: list[int], *tensors: Tensor) -> tuple[Tensor, ...]:
-    """The gradients by maps, weights, offsets, mask and bias.
-
-    autograd would compute the convolution again to get to the same operator.
-    """
+    """The gradients by maps, weights, offsets, mask and bias, without autograd, which
+    would compute the convolution once more."""
     grad_output, input, weight, offset, *mask = (wide(x) for x in tensors)
     offset = _safe(offset)
     groups = input.shape[1] // weight.shape[1]
     offset_groups = offset.shape[1] // (2 * weight[0, 0].numel())
     options = *steps, groups, offset_groups, bool(mask)
-    more = [*(mask or [input.new_zeros(len(input), 0)]), input.new_zeros(len(weight))]
-    inputs = input, weight, offset, *more
-    return torch.ops.torchvision._deform_conv2d_backward(grad_output, *inputs, *options)
+    inputs = input, weight, offset, *(mask or [input.new_zeros(len(input), 0)])
+    return torch.ops.torchvision._deform_conv2d_backward(
+        grad_output, *inputs, input.new_zeros(len(weight)), *options
+    )
 
 
 def modulated_deform_conv_forward(*tensors: Tensor, **options: int) -> None:
@@ -85,21 +80,27 @@ def modulated_deform_conv_forward(*tensors: Tensor, **options: int) -> None:
     scratch: see :func:`deform_conv_forward`.
     """
     input, weight, bias, _, offset, mask, output, _ = tensors
-    steps = [options[name] for name in MODULATED]
-    bias_or_none = wide(bias) if options['with_bias'] else None
-    pairs = bias_or_none, steps[:2], steps[2:4], steps[4:]
-    tensors = wide(input), _safe(offset), wide(weight)
-    output.copy_(deform_conv2d(*tensors, *pairs, wide(mask)))
+    steps, with_bias = [options[name] for name in MODULATED], options['with_bias']
+    pairs = wide(bias) if with_bias else None, steps[:2], steps[2:4], steps[4:]
+    tensors = wide(input), _safe(_first(offset, output)), wide(weight)
+    output.copy_(deform_conv2d(*tensors, *pairs, wide(_first(mask, output))))
+
+
+def _first(maps: Tensor, output: Tensor) -> Tensor:
+    """An image's first entries, in the size of the output; DyHead's maps are larger."""
+    size = maps.shape[1] * output[0, 0].numel()
+    return maps.flatten(1)[:, :size].view(*maps.shape[:2], *output.shape[2:])
 
 
 def modulated_deform_conv_backward(*tensors: Tensor, **options: int) -> None:
     """Add the gradients of :func:`modulated_deform_conv_forward`."""
     input, weight, _, _, offset, mask, _, *grads, grad_output = tensors
     steps = [options[name] for name in MODULATED]
-    found = _gradients(steps, grad_output, input, weight, offset, mask)
-    by_input, by_weight, by_offset, by_mask, by_bias = found
-    more = by_input, by_weight, by_bias[: len(grads[2])], by_offset, by_mask
-    for grad, change in zip(grads, more):
+    both = [_first(x, grad_output) for x in (offset, mask)]
+    found = _gradients(steps, grad_output, input, weight, *both)
+    by_bias = found[4][: len(grads[2])]
+    grads[3:] = [_first(x, grad_output) for x in grads[3:]]
+    for grad, change in zip(grads, (*found[:2], by_bias, *found[2:4])):
         grad += change
 
 
@@ -109,7 +110,7 @@ def ms_deform_attn_forward(*tensors: Tensor, im2col_step: int) -> Tensor:
     Source: Zhu et al., Deformable DETR, ICLR 2021, equation 3.
 
     Args:
-        tensors: Pixels of all maps (N, K, h, d); heights and widths of the maps (L, 2);
+        tensors: Pixels of all maps (N, K, h, d); heights and widths of L maps (L, 2);
             their first pixels (L,); x and y of points (N, Q, h, L, P, 2), from 0 to 1;
             their weights (N, Q, h, L, P).
     """

@@ -194,6 +194,17 @@ def modulated_deform_conv2d(
 
 
 @case()
+def modulated_deform_conv2d_with_larger_offsets(ops):
+    """As DyHead calls it: mmcv reads them as if they had the output's size."""
+
+    def convolve(maps, offset, mask, weight):
+        return ops.modulated_deform_conv2d(maps, offset, mask, weight, None, 1, 1)
+
+    offset, mask = noise(2, 18, 7, 6), noise(2, 9, 7, 6).sigmoid()
+    return gradients(convolve, noise(2, 4, 4, 3), offset, mask, noise(6, 4, 3, 3) / 6)
+
+
+@case()
 def ms_deform_attn(ops):
     attend = importlib.import_module('mmcv.ops.multi_scale_deform_attn')
     attend = attend.MultiScaleDeformableAttnFunction.apply
