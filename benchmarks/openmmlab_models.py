@@ -55,7 +55,9 @@ MEMORY = 16 << 30  # bytes of a process
 def without_weights(value):
     """A config without what it would download."""
     if isinstance(value, dict):
-        return {k: without_weights(x) for k, x in value.items() if k not in WEIGHTS}
+        # num_cp: layers whose activations are computed again, by another library
+        rest = {k: without_weights(x) for k, x in value.items() if k not in WEIGHTS}
+        return dict(rest, num_cp=0) if 'num_cp' in rest else rest
     if isinstance(value, (list, tuple)):
         return type(value)(without_weights(x) for x in value)
     return value
@@ -223,7 +225,7 @@ def made_up_language_models(folder):
     words += [f'[unused{index}]' for index in range(1000)]
     vocabulary = folder / 'words.txt'
     vocabulary.write_text('\n'.join(words))
-    tokenizer = transformers.BertTokenizer(str(vocabulary))
+    tokenizer = transformers.BertTokenizerFast(str(vocabulary))
     config = transformers.BertConfig(
         vocab_size=2000, hidden_size=768, num_hidden_layers=2
     )
