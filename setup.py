@@ -120,7 +120,7 @@ setup(
         'Intended Audience :: Science/Research',
         'Operating System :: POSIX :: Linux',
         'Programming Language :: Python :: 3',
-        *(f'Programming Language :: Python :: 3.{minor}' for minor in range(9, 14)),
+        *(f'Programming Language :: Python :: 3.{minor}' for minor in range(9, 15)),
         'Topic :: Scientific/Engineering :: Artificial Intelligence',
         'Topic :: Scientific/Engineering :: Image Recognition',
         'Typing :: Typed',
@@ -131,8 +131,8 @@ setup(
     # mmengine is needed too, but can't be named here: on the modern stack it
     # comes as onedl-mmengine, and pip, which can't say "one or the other", would
     # unpack openmmlab's over it. `mmlinattn.registry` checks for both instead and
-    # says what to install; the extras name openmmlab's. mmcv, whose build must
-    # match torch, is left to mim, and a torch that fits is never replaced.
+    # says what to install; the extras name openmmlab's. mmcv has several names too, and
+    # a torch that fits is never replaced.
     install_requires=['torch>=2.1'],
     extras_require=EXTRAS,
     cmdclass={'build_py': BuildPy},

@@ -6,12 +6,30 @@ MMEngine imports ``mmlinattn.registry`` by itself when a config says
 """
 
 import re
+import sys
 from importlib import metadata
-from importlib.util import find_spec
+from importlib.util import find_spec, spec_from_file_location
+from pathlib import Path
 
 from .version import __version__, version_info
 
 __all__ = ['__version__', 'register', 'version_info']
+
+
+class OperatorFinder:
+    """Finds ``mmcv._ext`` in ``mmlinattn/ops`` where mmcv itself has none.
+
+    Python asks it last, and only when something imports ``mmcv.ops``.
+    """
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != 'mmcv._ext':
+            return None
+        return spec_from_file_location(name, Path(__file__).parent / 'ops' / '_ext.py')
+
+
+sys.meta_path.append(OperatorFinder)
 
 
 def register() -> None:

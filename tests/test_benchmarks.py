@@ -62,7 +62,7 @@ def test_variants_can_be_built_and_do_the_same_work(load, uninitialized):
     for suite, make in load('registry').SUITES.items():
         for case in make():
             assert {*case.rounds, *sum(case.paper, ())} <= set(case.variants)
-            if case.name in seen or suite == 'detectors':
+            if case.name in seen or suite in ('detectors', 'mmcv_ops'):
                 continue
             seen.add(case.name)
             modules = {}

@@ -146,7 +146,7 @@ def detector(config, backbone=None):
     """A function that builds the detector of one of our configs.
 
     Args:
-        config (str): Path inside configs/.
+        config (str): Path inside configs/, or mmdet's as ``mmdet::NAME``.
         backbone (dict, optional): A backbone of mmdet in place of the config's, for the
             same levels.
     """
@@ -154,12 +154,17 @@ def detector(config, backbone=None):
     def build():
         import_module('mmdet.models')
         from mmdet.registry import MODELS
+        from mmengine.hub import get_config
         from mmengine.model import revert_sync_batchnorm
         from mmengine.registry import DefaultScope
 
         from mmlinattn.utils import load_config
 
-        cfg = load_config(str(CONFIGS / config))
+        if '::' in config:
+            cfg = get_config(config)
+            cfg.model.backbone.init_cfg = None
+        else:
+            cfg = load_config(str(CONFIGS / config))
         if backbone is not None:
             levels = cfg.model.backbone.get('out_indices', range(4))
             channels = CHANNELS[backbone['type']]

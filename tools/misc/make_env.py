@@ -19,40 +19,28 @@ ROOT = Path(__file__).resolve().parents[2]
 # What the installed package is made from.
 SOURCES = {'mmlinattn', 'tools', 'configs', 'model-index.yml', 'dataset-index.yml'}
 SOURCES |= {'setup.py', 'pyproject.toml', 'MANIFEST.in', 'README.md', 'LICENSE'}
-# Folder, Python versions with the preferred one first, and where the stack's mim looks
-# for ready-made wheels of mmcv.
+# Folder, Python versions with the preferred one first, the mmcv to compile, and where
+# there are ready-made wheels of it.
 STACKS = {
     'openmmlab': (
         '.venv',
         ('3.11', '3.10', '3.9'),
+        'mmcv==2.1.0',
         'https://download.openmmlab.com/mmcv/dist/{}/torch{}.{}.0/index.html',
     ),
     'modern': (
         '.venv-modern',
-        ('3.11', '3.12', '3.10', '3.13'),
+        ('3.13', '3.12', '3.14'),
+        'onedl-mmcv==2.3.6',
         'https://mmwheels.onedl.ai/{}-torch{}{}0/simple/onedl-mmcv/index.html',
     ),
 }
-# What a binary of mmcv depends on, and whether its operations work.
-PROBE_TORCH = """if True:
-    import json, os, re, sys, sysconfig, torch
+PROBE = """if True:
+    import json, torch
     from torch.utils.cpp_extension import CUDA_HOME as toolkit
-    version, cuda = torch.__version__.split('+')[0], torch.version.cuda
-    machine = re.sub(r'\\W', '_', sysconfig.get_platform())
-    tag = 'torch{}-cp{}{}-{}'.format(version, *sys.version_info[:2], machine)
+    cuda = torch.version.cuda
     cuda = 'cu' + cuda.replace('.', '') if cuda else 'cpu'
-    gpu = torch.cuda.is_available() or os.environ.get('FORCE_CUDA') == '1'
-    print(json.dumps([tag, cuda, version, gpu, toolkit is not None]))"""
-PROBE_MMCV = """if True:
-    import mmcv.ops, torch
-    boxes = torch.ones(1, 4)
-    mmcv.ops.nms(boxes, boxes[:, 0], 0.5)
-    try:
-        boxes = boxes.cuda() if torch.cuda.is_available() else boxes
-        mmcv.ops.nms(boxes, boxes[:, 0], 0.5)
-    except RuntimeError:
-        print('WARNING: this mmcv is for CPUs only, detectors fail on a GPU: install',
-            'the toolkit of CUDA, remove the wheel and this environment, and repeat')"""
+    print(json.dumps([cuda, *torch.__version__.split('.')[:2], toolkit is not None]))"""
 
 
 def version_of(python):
@@ -67,7 +55,7 @@ def version_of(python):
 
 def find_python(stack):
     """The interpreter of a stack's environment, or one to make it with."""
-    folder, versions, _ = STACKS[stack]
+    folder, versions, *_ = STACKS[stack]
     there = ROOT / folder / 'bin' / 'python'
     if os.path.lexists(there):
         if version_of(there) in versions:
@@ -85,7 +73,7 @@ def find_python(stack):
     raise RuntimeError(
         f'the {stack} stack needs Python {" or ".join(versions)} with ensurepip, and '
         'there is none: install one '
-        f'(`sudo apt install {best}-venv {best}-dev`, `uv python install`, conda), or '
+        f'(`sudo apt install {best}-venv`, `uv python install`, conda), or '
         'name one: make env PYTHON=/path/to/it'
     )
 
@@ -97,39 +85,24 @@ def run(*command, **env):
         raise RuntimeError(f'`{" ".join(map(str, command))}` failed: see above')
 
 
-def install_mmcv(stack, python, pip):
-    """Installs mmcv: the kept wheel, a ready-made one, or one that is built."""
-    requirement = (ROOT / f'requirements/{stack}-mmcv.txt').read_text().strip()
-    answer = subprocess.check_output([python, '-I', '-c', PROBE_TORCH])
-    tag, cuda, torch, gpu, toolkit = json.loads(answer.splitlines()[-1])
-    cache = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
-    shelf = cache / f'mmlinattn/wheels/{stack}-{tag}{"-gpu" * gpu}'
-    wheels = f'*mmcv-{requirement.partition("==")[2]}[-+]*.whl'
-    if not list(shelf.glob(wheels)):
-        page = STACKS[stack][2].format(cuda, *torch.split('.')[:2])
-        # each compiler takes up to 3 GB of memory
-        memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
-        jobs = str(max(1, min(os.cpu_count(), memory // (3 << 30))))
-        env = dict(MAX_JOBS=os.environ.get('MAX_JOBS', jobs))
-        if not toolkit:  # a build for the GPU would fail
-            env.update(CUDA_VISIBLE_DEVICES='', FORCE_CUDA='0')
-        # pip's own cache does not know for which torch it built a wheel
-        options = ['--no-deps', '--no-cache-dir', '--no-build-isolation', '-w', shelf]
-        try:
-            run(*pip, 'wheel', '--find-links', page, *options, requirement, **env)
-        except RuntimeError:
-            compiler = shutil.which(os.environ.get('CXX', 'c++').split()[0])
-            reason = 'see above' if compiler else 'no C++ compiler (`apt install g++`)'
-            raise RuntimeError(
-                f'{page} has no {requirement} for this Python, and it could not be '
-                f'built from source: {reason}'
-            ) from None
-    run(*pip, 'install', '--no-deps', '--force-reinstall', *shelf.glob(wheels))
-    if subprocess.run([python, '-I', '-c', PROBE_MMCV]).returncode:
-        raise RuntimeError(
-            f'the mmcv in {shelf} does not work with this torch: remove that folder; '
-            'PIP_NO_BINARY=:all: builds it from source'
-        )
+def compile_mmcv(stack, python, pip):
+    """Replaces mmcv by one with a compiled part, ready-made or built here."""
+    *_, requirement, page = STACKS[stack]
+    answer = subprocess.check_output([python, '-I', '-c', PROBE])
+    cuda, major, minor, toolkit = json.loads(answer.splitlines()[-1])
+    # each compiler takes up to 3 GB of memory
+    memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+    jobs = str(max(1, min(os.cpu_count(), memory // (3 << 30))))
+    env = dict(MAX_JOBS=os.environ.get('MAX_JOBS', jobs))
+    if not toolkit:  # a build for the GPU would fail
+        env.update(CUDA_VISIBLE_DEVICES='', FORCE_CUDA='0')
+    run(*pip, 'install', 'ninja', 'wheel')
+    run(*pip, 'uninstall', '--yes', 'mmcv-lite')
+    # pip's own cache does not know for which torch it built a wheel
+    options = ['--no-deps', '--no-cache-dir', '--no-build-isolation']
+    page = page.format(cuda, major, minor)
+    options += ['--force-reinstall', '--find-links', page]
+    run(*pip, 'install', *options, requirement, **env)
 
 
 def fingerprint(names):
@@ -142,20 +115,23 @@ def fingerprint(names):
     return digest.hexdigest()
 
 
-def make(stack, base):
-    """Brings the environment of a stack up to date."""
-    folder = ROOT / STACKS[stack][0]
+def make(stack, base, mmcv):
+    """Brings the environment of a stack up to date, with the mmcv that it has."""
+    folder, requirements = ROOT / STACKS[stack][0], f'requirements/{stack}.txt'
     python, stamp = folder / 'bin' / 'python', folder / 'make-env.json'
     pip = [python, '-m', 'pip', '--disable-pip-version-check']
-    requirements = [f'requirements/{stack}{x}.txt' for x in ('', '-mmcv')]
-    wanted = dict(stack=fingerprint(requirements), package=fingerprint(SOURCES))
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
-    if done.get('stack') != wanted['stack']:
+    wanted = dict(stack=fingerprint([requirements]), package=fingerprint(SOURCES))
+    wanted['mmcv'] = mmcv or done.get('mmcv', 'lite')
+    if any(done.get(key) != wanted[key] for key in ('stack', 'mmcv')):
         if not (folder / 'bin' / 'pip').exists():
             run(base, '-m', 'venv', folder)
-        run(*pip, 'install', '-r', ROOT / requirements[0])
-        install_mmcv(stack, python, pip)
-        stamp.write_text(json.dumps(dict(stack=wanted['stack'])))
+        if done and done.get('mmcv') != 'lite':  # pip would leave what is compiled
+            run(*pip, 'uninstall', '--yes', STACKS[stack][2].partition('==')[0])
+        run(*pip, 'install', '-r', ROOT / requirements)
+        if wanted['mmcv'] == 'compiled':
+            compile_mmcv(stack, python, pip)
+        stamp.write_text(json.dumps(dict(wanted, package='')))
     if done != wanted:
         with tempfile.TemporaryDirectory() as copy:
             # mim would take what a build leaves in the tree for the package
@@ -174,6 +150,9 @@ def main(argv=None):
     add = parser.add_argument
     stacks = 'openmmlab (Python 3.9 to 3.11) where its Python is found, else modern'
     add('--stack', choices=STACKS, help=f'default: {stacks}')
+    add(
+        '--mmcv', choices=('lite', 'compiled'), help='default: what is there, else lite'
+    )
     add('--print-folder', action='store_true', help='only print the folder')
     add('--print-stacks', action='store_true', help='only print what can be made here')
     args = parser.parse_args(argv)
@@ -193,7 +172,7 @@ def main(argv=None):
         elif args.print_stacks:
             print(*found)
         else:
-            make(stack, python)
+            make(stack, python, args.mmcv)
     except (RuntimeError, OSError) as error:
         parser.exit(2, f'make env: error: {error}\n')
     except KeyboardInterrupt:

@@ -1,0 +1,307 @@
+"""Inputs and recorded outputs of mmcv's operators.
+
+``ops_outputs.npz`` has what the cases below return with a compiled mmcv 2.1.0, on a CPU
+with torch 2.1.2, recorded by
+
+    python ops_fixture.py
+
+where a C++ compiler is. Operators that mmcv has for GPUs alone run there by the kernels
+that it compiles for them, one thread after the other, which ``ops_kernels`` launches.
+CARAFE, whose kernel needs threads that work together, is recorded by its naive form.
+"""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import torch
+
+HERE = Path(__file__).parent
+CASES = {}
+# modules of mmcv.ops whose operators a CPU lacks
+KERNELS = ('border_align', 'carafe', 'deform_roi_pool', 'focal_loss', 'masked_conv')
+KERNELS += ('multi_scale_deform_attn', 'roi_pool')
+
+
+def case(*options):
+    """Registers a function of mmcv.ops's functions as a case, or as one per option."""
+
+    def register(function):
+        for option in options or ['']:
+            arguments = (
+                option if isinstance(option, tuple) else (option,) * (option != '')
+            )
+            name = '-'.join(map(str, (function.__name__, *arguments)))
+            CASES[name] = lambda ops, arguments=arguments: function(ops, *arguments)
+        return function
+
+    return register
+
+
+def noise(*shape, seed=0):
+    return torch.from_numpy(np.random.RandomState(seed).standard_normal(shape)).float()
+
+
+def uniform(*shape, seed=0):
+    return torch.from_numpy(np.random.RandomState(seed).random_sample(shape)).float()
+
+
+def boxes(count, seed=0):
+    """Boxes of an image of 40 x 30 pixels, some of which reach out of it."""
+    corner, size = uniform(count, 2, seed=seed), uniform(count, 2, seed=seed + 1)
+    corner = corner * torch.tensor([50.0, 40.0]) - 6
+    return torch.cat([corner, corner + size * 20], 1)
+
+
+def gradients(function, *inputs):
+    """The output of a function and the gradients by its inputs."""
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    output = function(*leaves)
+    found = torch.autograd.grad(output, leaves, noise(*output.shape, seed=9))
+    return [output.detach(), *found]
+
+
+def scored():
+    """Boxes by name, with scores that have ties."""
+    many = boxes(60)
+    ties = (uniform(60, seed=3) * 8).round() / 8
+    # neighbors overlap by exactly a third, equal boxes by one
+    steps = torch.arange(8.0)[:, None] * torch.tensor([[5.0, 0, 5, 0]])
+    steps = torch.cat([steps + torch.tensor([0.0, 0, 10, 10])] * 2)
+    return dict(
+        many=(many, uniform(60, seed=2)),
+        ties=(many, ties),
+        steps=(steps, torch.full((16,), 0.5)),
+        empty=(many[:0], ties[:0]),
+        one=(many[:1], ties[:1]),
+    )
+
+
+@case(*((name, offset) for name in scored() for offset in (0, 1)))
+def nms(ops, name, offset):
+    threshold = 1 / 3 if name == 'steps' else 0.3
+    return ops.nms(*scored()[name], threshold, offset)
+
+
+@case()
+def batched_nms(ops):
+    labels = torch.arange(60) % 3
+    options = dict(type='nms', iou_threshold=0.2)
+    return ops.batched_nms(*scored()['ties'], labels, options)
+
+
+@case(*((n, m) for n in scored() for m in ('naive', 'linear', 'gaussian')))
+def soft_nms(ops, name, method):
+    return ops.soft_nms(*scored()[name], 0.3, 0.5, 0.05, method, int(name == 'ties'))
+
+
+@case(*(name for name in scored() if name != 'empty'))
+def nms_match(ops, name):
+    rows, scores = scored()[name]
+    return ops.nms_match(torch.cat([rows, scores[:, None]], 1), 1 / 3)
+
+
+@case(*((m, a, o) for m in ('iou', 'iof') for a in (False, True) for o in (0, 1)))
+def bbox_overlaps(ops, mode, aligned, offset):
+    first, second = boxes(7), boxes(7 if aligned else 5, seed=4)
+    first[0, 2:] = first[0, :2] + 0.5
+    return [ops.bbox_overlaps(first, second, mode, aligned, offset)]
+
+
+def regions():
+    """Regions of two images: inside, outside, across the border, of no size."""
+    rows = torch.cat([boxes(6), torch.tensor([[90.0, 90, 99, 99], [5.0, 6, 5, 6]])])
+    return torch.cat([torch.arange(8.0)[:, None] % 2, rows], 1)
+
+
+MAPS = noise(2, 3, 15, 19)
+
+
+@case(*((m, a, r) for m in ('avg', 'max') for a in (True, False) for r in (0, 2)))
+def roi_align(ops, mode, aligned, ratio):
+    options = (regions(), (3, 2), 0.5, ratio, mode, aligned)
+    return gradients(lambda x: ops.roi_align(x, *options), MAPS)
+
+
+@case('avg', 'max')
+def roi_align_of_nothing(ops, mode):
+    options = (regions()[:0], 2, 1.0, 0, mode, True)
+    return gradients(lambda x: ops.roi_align(x, *options), MAPS)
+
+
+@case()
+def roi_pool(ops):
+    return gradients(lambda x: ops.roi_pool(x, regions(), (3, 2), 0.5), MAPS)
+
+
+@case(0, 2)
+def deform_roi_pool(ops, ratio):
+    def pool(maps, offset):
+        return ops.deform_roi_pool(maps, regions(), offset, (3, 2), 0.5, ratio, 0.3)
+
+    return gradients(pool, MAPS, noise(8, 2, 3, 2))
+
+
+@case()
+def deform_roi_pool_without_offset(ops):
+    options = (regions(), None, (3, 2), 0.5, 0, 0.1)
+    return gradients(lambda x: ops.deform_roi_pool(x, *options), MAPS)
+
+
+@case(1, 4)
+def border_align(ops, pool_size):
+    rows = torch.stack([boxes(5), boxes(5, seed=7)]) / 2
+    return gradients(
+        lambda x: ops.border_align(x, rows, pool_size), noise(2, 8, 15, 19)
+    )
+
+
+# stride, padding, dilation, groups, groups of offsets
+CONVOLUTIONS = ((1, 1, 1, 1, 1), (2, 0, 1, 2, 1), (1, 2, 2, 1, 2))
+
+
+def shifts(padding, stride, dilation, count):
+    """Offsets or weights of a 3 x 3 kernel's points on a map of 7 x 6 pixels."""
+    size = [(x + 2 * padding - 2 * dilation - 1) // stride + 1 for x in (7, 6)]
+    return noise(2, count * 9, *size, seed=count) * 2
+
+
+@case(*CONVOLUTIONS)
+def deform_conv2d(ops, stride, padding, dilation, groups, offset_groups):
+    def convolve(maps, offset, weight):
+        options = (stride, padding, dilation, groups, offset_groups)
+        return ops.deform_conv2d(maps, offset, weight, *options)
+
+    offset = shifts(padding, stride, dilation, 2 * offset_groups)
+    return gradients(
+        convolve, noise(2, 4, 7, 6), offset, noise(6, 4 // groups, 3, 3) / 6
+    )
+
+
+@case(*((*x, bias) for x, bias in zip(CONVOLUTIONS, (True, False, True))))
+def modulated_deform_conv2d(
+    ops, stride, padding, dilation, groups, offset_groups, bias
+):
+    def convolve(maps, offset, mask, weight, *bias):
+        tensors = (maps, offset, mask, weight, *(bias or [None]))
+        options = (stride, padding, dilation, groups, offset_groups)
+        return ops.modulated_deform_conv2d(*tensors, *options)
+
+    offset = shifts(padding, stride, dilation, 2 * offset_groups)
+    mask = shifts(padding, stride, dilation, offset_groups).sigmoid()
+    tensors = [noise(2, 4, 7, 6), offset, mask, noise(6, 4 // groups, 3, 3) / 6]
+    return gradients(convolve, *tensors, *[noise(6)] * bias)
+
+
+@case()
+def modulated_deform_conv2d_with_larger_offsets(ops):
+    """As DyHead calls it: mmcv reads them as if they had the output's size."""
+
+    def convolve(maps, offset, mask, weight):
+        return ops.modulated_deform_conv2d(maps, offset, mask, weight, None, 1, 1)
+
+    offset, mask = noise(2, 18, 7, 6), noise(2, 9, 7, 6).sigmoid()
+    return gradients(convolve, noise(2, 4, 4, 3), offset, mask, noise(6, 4, 3, 3) / 6)
+
+
+@case()
+def ms_deform_attn(ops):
+    attend = importlib.import_module('mmcv.ops.multi_scale_deform_attn')
+    attend = attend.MultiScaleDeformableAttnFunction.apply
+    shapes, starts = torch.tensor([[5, 7], [3, 2]]), torch.tensor([0, 35])
+    points = uniform(2, 6, 2, 2, 4, 2) * 1.4 - 0.2
+    weights = noise(2, 6, 2, 2, 4).flatten(3).softmax(3).view(2, 6, 2, 2, 4)
+    return gradients(
+        lambda value, points, weights: attend(
+            value, shapes, starts, points, weights, 64
+        ),
+        noise(2, 41, 2, 4),
+        points,
+        weights,
+    )
+
+
+@case(*((g, w) for g in (2.0, 1.5) for w in (False, True)))
+def sigmoid_focal_loss(ops, gamma, weighted):
+    target = torch.arange(12) % (3 if weighted else 4)
+    options = (target, gamma, 0.25, uniform(3, seed=5) if weighted else None, 'none')
+    return gradients(lambda x: ops.sigmoid_focal_loss(x, *options), noise(12, 3) * 9)
+
+
+@case(False, True)
+def softmax_focal_loss(ops, weighted):
+    weight = uniform(3, seed=5) if weighted else None
+    options = (torch.arange(12) % 3, 2.0, 0.25, weight, 'mean')
+    return gradients(lambda x: ops.softmax_focal_loss(x, *options), noise(12, 3) * 4)
+
+
+@case((3, 2, 2), (5, 1, 3))
+def carafe(ops, kernel, groups, scale):
+    masks = noise(1, groups * kernel**2, 2 * scale, 3 * scale).softmax(1)
+    return gradients(
+        lambda *x: ops.carafe(*x, kernel, groups, scale), noise(1, 4, 2, 3), masks
+    )
+
+
+@case(0, 1)
+def masked_conv2d(ops, padding):
+    mask = torch.zeros(1, 15, 19)
+    mask[:, 1:13:2, 2:17:3] = 1
+    return [ops.masked_conv2d(MAPS[:1], mask, noise(4, 3, 3, 3), noise(4), padding)]
+
+
+@case((0, 5, 3), (1, 5, 3), (0, 4, 7), (1, 4, 7))
+def psa_mask(ops, kind, rows, columns):
+    module = importlib.import_module('mmcv.ops.psa_mask')
+    return gradients(
+        lambda x: module.psa_mask(x, kind, (rows, columns)),
+        noise(2, rows * columns, 4, 6),
+    )
+
+
+def outputs(name):
+    """Recorded tensors of a case, in order."""
+    with np.load(HERE / 'ops_outputs.npz') as recorded:
+        keys = [key for key in recorded.files if key.partition('/')[0] == name]
+        return [torch.from_numpy(recorded[key]) for key in sorted(keys)]
+
+
+class Kernels:
+    """mmcv's kernels for GPUs, on a CPU, under the names of ``mmcv._ext``."""
+
+    def __init__(self, folder):
+        from torch.utils.cpp_extension import load
+
+        stubs = HERE / 'ops_kernels'
+        self.compiled = load(
+            'ops_kernels',
+            [str(stubs / 'launchers.cpp')],
+            extra_include_paths=[str(stubs), str(folder)],
+            extra_cflags=['-O1', '-ffp-contract=off'],
+        )
+
+    def __getattr__(self, name):
+        return getattr(self.compiled, name)
+
+    def carafe_forward(self, features, masks, kept, _, __, output, **options):
+        kept.copy_(features)
+        self.compiled.carafe_naive_forward(features, masks, output, **options)
+
+    def carafe_backward(self, *tensors, **options):
+        self.compiled.carafe_naive_backward(*tensors[:3], *tensors[-2:], **options)
+
+
+def main():
+    ops = importlib.import_module('mmcv.ops')
+    kernels = Kernels(Path(ops.__file__).parent / 'csrc/common/cuda')
+    for name in KERNELS:
+        importlib.import_module(f'mmcv.ops.{name}').ext_module = kernels
+    recorded = {}
+    for name, run in CASES.items():
+        for index, tensor in enumerate(run(ops)):
+            recorded[f'{name}/{index:02}'] = tensor.numpy()
+    np.savez_compressed(HERE / 'ops_outputs.npz', **recorded)
+
+
+if __name__ == '__main__':
+    main()

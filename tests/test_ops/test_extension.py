@@ -1,0 +1,175 @@
+"""How the operators come into an mmcv without a compiled part."""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+import mmcv
+import pytest
+
+import mmlinattn
+from mmlinattn.ops import __main__ as command
+
+pytestmark = pytest.mark.modern
+
+SOURCE = Path(command.__file__).with_name('_ext.py')
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of an mmcv without its compiled part."""
+    lite = tmp_path / 'mmcv'
+    ignored = shutil.ignore_patterns('_ext*', 'csrc', '__pycache__')
+    shutil.copytree(Path(mmcv.__file__).parent, lite, ignore=ignored)
+    return lite
+
+
+@pytest.fixture
+def run(folder):
+    """Runs Python with that mmcv."""
+
+    def run(*args, fails=False):
+        paths = folder.parent, os.environ.get('PYTHONPATH')
+        path = os.pathsep.join(str(x) for x in paths if x)
+        done = subprocess.run(
+            [sys.executable, '-W', 'ignore', *args],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ, PYTHONPATH=path),
+        )
+        assert (done.returncode != 0) == fails, done.stderr
+        return done.stderr if fails else done.stdout
+
+    return run
+
+
+def test_importing_the_package_is_enough(run):
+    """Also where worker processes start anew; and nothing is imported too early."""
+    run(
+        '-c',
+        'import sys, mmlinattn\n'
+        "assert 'torch' not in sys.modules\n"
+        'import mmlinattn.models, mmcv.ops, torch\n'
+        "assert not {'mmlinattn.ops', 'torchvision'} & {*sys.modules}\n"
+        'boxes = torch.tensor([[0.0, 0, 9, 9], [0, 0, 9, 8], [20, 0, 29, 9]])\n'
+        'kept = mmcv.ops.nms(boxes, boxes[:, 3], 0.5)[1].tolist()\n'
+        'assert kept == [0, 2], kept\n'
+        "assert 'mmlinattn.ops' in sys.modules\n"
+        'from mmcv.utils import collect_env\n'
+        "assert 'mmlinattn' in collect_env()['MMCV Compiler']\n",
+    )
+
+
+WORKER = """
+import mmlinattn
+from multiprocessing import get_context
+
+def use(device):
+    import mmcv.ops, torch
+    boxes = torch.rand(3, 4).cumsum(1)
+    return len(mmcv.ops.nms(boxes, boxes[:, 0], 1.0)[1])
+
+if __name__ == '__main__':
+    for method in ('spawn', 'forkserver'):
+        with get_context(method).Pool(1) as pool:
+            assert pool.map(use, [0]) == [3]
+"""
+
+
+def test_processes_that_start_anew(run, tmp_path):
+    script = tmp_path / 'script.py'
+    script.write_text(WORKER)
+    run(script)
+
+
+# mmcv's version is the only thing that mmdet checks of it
+OTHERS = """
+import sys, mmcv.ops, mmdet
+assert 'mmlinattn.ops' not in sys.modules and 'torchvision' not in sys.modules
+"""
+
+
+def test_installed_for_programs_that_do_not_import_us(run, folder):
+    command = ('-m', 'mmlinattn.ops')
+    assert 'has the operators of mmlinattn' in run(*command, '--install')
+    run('-c', OTHERS)
+
+
+def test_without_the_package(run, folder):
+    shutil.copy(SOURCE, folder)
+    error = run(
+        '-c',
+        'import importlib.util as util\n'
+        'find = util.find_spec\n'
+        "util.find_spec = lambda x, *a: find(x, *a) if x != 'mmlinattn' else None\n"
+        'import mmcv.ops\n',
+        fails=True,
+    )
+    line = error.strip().splitlines()[-1]
+    assert '_ext.py needs mmlinattn, which is not installed: install it, or' in line
+
+
+@pytest.fixture
+def call(folder, monkeypatch, capsys):
+    """Calls the command for that mmcv, in this process."""
+    spec = mmlinattn.spec_from_file_location('mmcv', folder / '__init__.py')
+
+    def call(action, spec=spec):
+        monkeypatch.setattr(command.importlib.util, 'find_spec', lambda name: spec)
+        monkeypatch.setattr(sys, 'argv', ['ops', action])
+        code = 0
+        try:
+            command.main()
+        except SystemExit as stop:
+            code = stop.code
+        output, error = capsys.readouterr()
+        assert (output + error).count('\n') == 1 and code == (2 if error else 0)
+        return output or error
+
+    return call
+
+
+def test_install_and_remove(call, folder):
+    file = folder / '_ext.py'
+    assert 'only after `import mmlinattn`' in call('--status')
+    for _ in range(2):
+        assert 'has the operators of mmlinattn' in call('--install')
+    assert file.read_text() == SOURCE.read_text()
+    # an older version of the file is replaced
+    file.write_text(f'{SOURCE.read_text().splitlines()[0]}\n"""')
+    call('--install')
+    assert file.read_text() == SOURCE.read_text()
+    assert 'only after' in call('--remove') and not file.exists()
+    assert 'only after' in call('--remove')
+
+
+def test_a_compiled_part_wins(call, folder):
+    call('--install')
+    compiled = folder / f'_ext{command.EXTENSION_SUFFIXES[0]}'
+    compiled.write_bytes(b'')
+    for action in ('--status', '--install', '--remove'):
+        assert 'has its compiled part, and uses it' in call(action)
+    assert compiled.exists() and not (folder / '_ext.py').exists()
+    shutil.copy(SOURCE, folder)
+    # Python prefers it to a .py of the same name
+    spec = PathFinder.find_spec('mmcv._ext', [str(folder)])
+    assert spec.origin == str(compiled)
+
+
+@pytest.mark.parametrize('action', ['--install', '--remove', '--status'])
+def test_a_file_of_others_stays(call, folder, action):
+    (folder / '_ext.py').write_text('# mine')
+    assert 'error: ' in call(action) and 'is not of mmlinattn' in call(action)
+    assert (folder / '_ext.py').read_text() == '# mine'
+
+
+def test_a_folder_that_cannot_be_written(call, folder):
+    (folder / '_ext.py').symlink_to('nowhere/_ext.py')  # root may write anywhere else
+    assert '_ext.py' in call('--install') and 'error: ' in call('--install')
+
+
+def test_no_mmcv(call):
+    assert 'error: there is no mmcv: pip install mmcv-lite' in call('--status', None)

@@ -1,0 +1,152 @@
+"""Our operators beside the recorded ones of a compiled mmcv, called by mmcv.ops."""
+
+import importlib.util
+import pkgutil
+import sys
+from pathlib import Path
+
+import mmcv.ops
+import pytest
+import torch
+
+from mmlinattn import ops
+
+pytestmark = pytest.mark.modern
+
+PATH = Path(__file__).parents[1] / 'data/mmcv/ops_fixture.py'
+SPEC = importlib.util.spec_from_file_location('ops_fixture', PATH)
+fixture = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(fixture)
+
+
+class Ours:
+    """Stands in for ``mmcv._ext``, also where that is compiled."""
+
+    def __getattr__(self, name):
+        return ops.find(name)
+
+
+@pytest.fixture(autouse=True)
+def our_operators(monkeypatch):
+    for module in pkgutil.iter_modules(mmcv.ops.__path__, 'mmcv.ops.'):
+        loaded = sys.modules.get(module.name)
+        if hasattr(loaded, 'ext_module'):
+            monkeypatch.setattr(loaded, 'ext_module', Ours())
+
+
+def assert_same(outputs, expected):
+    """To 1e-6, or of the largest entry if that is more; indices exactly."""
+    assert len(outputs) == len(expected) > 0
+    for output, right in zip(outputs, expected):
+        output = torch.as_tensor(output)
+        most = right.abs().max().item() if right.numel() else 0.0
+        atol = 1e-6 * max(1.0, most) if right.is_floating_point() else 0
+        torch.testing.assert_close(output, right, rtol=0, atol=atol, equal_nan=True)
+
+
+@pytest.mark.parametrize('name', fixture.CASES)
+def test_as_compiled(name):
+    assert_same(fixture.CASES[name](mmcv.ops), fixture.outputs(name))
+
+
+def maps_like(dtype):
+    """Operators that models call on features, each with its inputs in a dtype."""
+    maps, boxes = fixture.MAPS.to(dtype), fixture.regions()
+    offset = fixture.shifts(1, 1, 1, 2).to(dtype)
+    mask, weight = offset[:, :9].sigmoid(), fixture.noise(6, 4, 3, 3) / 6
+    small = fixture.noise(2, 4, 7, 6).to(dtype)
+    one = fixture.noise(1, 4, 2, 3).to(dtype)
+    masks = fixture.noise(1, 9, 4, 6).softmax(1).to(dtype)
+    borders = torch.stack([fixture.boxes(5)] * 2) / 2
+    return dict(
+        roi_align=(maps, boxes, (3, 2), 0.5),
+        roi_pool=(maps, boxes, (3, 2), 0.5),
+        deform_roi_pool=(maps, boxes, None, (3, 2), 0.5),
+        border_align=(fixture.noise(2, 8, 15, 19).to(dtype), borders, 3),
+        deform_conv2d=(small, offset, weight.to(dtype), 1, 1),
+        modulated_deform_conv2d=(small, offset, mask, weight.to(dtype), None, 1, 1),
+        carafe=(one, masks, 3, 1, 2),
+        sigmoid_focal_loss=(fixture.noise(9, 3).to(dtype), torch.arange(9) % 4),
+    )
+
+
+@pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize('name', maps_like(torch.float32))
+def test_half_precision_is_rounded_once(name, dtype):
+    """As float32 of the same values, under autocast too."""
+    function = getattr(mmcv.ops, name)
+    with torch.autocast('cpu', torch.bfloat16):
+        half = list(maps_like(dtype)[name])
+        half[0].requires_grad_()
+        output = function(*half)
+    output.sum().backward()
+    full = [
+        x.detach().float()
+        if isinstance(x, torch.Tensor) and x.is_floating_point()
+        else x
+        for x in maps_like(dtype)[name]
+    ]
+    full[0].requires_grad_()
+    expected = function(*full)
+    expected.sum().backward()
+    assert output.dtype == half[0].grad.dtype == dtype
+    for x, y in ((output, expected), (half[0].grad, full[0].grad)):
+        torch.testing.assert_close(x.float(), y.to(dtype).float(), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16])
+def test_boxes_in_half_precision(dtype):
+    boxes, scores = (x.to(dtype) for x in fixture.scored()['many'])
+    kept = mmcv.ops.nms(boxes, scores, 0.3)[1]
+    torch.testing.assert_close(
+        kept, mmcv.ops.nms(boxes.float(), scores.float(), 0.3)[1]
+    )
+    overlaps = mmcv.ops.bbox_overlaps(boxes, boxes)
+    exact = mmcv.ops.bbox_overlaps(boxes.float(), boxes.float()).to(dtype)
+    torch.testing.assert_close(overlaps, exact, rtol=0, atol=0, equal_nan=True)
+
+
+def test_images_do_not_mix():
+    one, two = (
+        mmcv.ops.roi_align(x, fixture.regions()[:1], 3, 0.5, 0, 'max')
+        for x in (fixture.MAPS[:1], fixture.MAPS)
+    )
+    torch.testing.assert_close(one, two, rtol=0, atol=0)
+
+
+def test_gradient_of_weights_alone():
+    offset = fixture.shifts(1, 1, 1, 2)
+    weight = (fixture.noise(6, 4, 3, 3) / 6).requires_grad_()
+    maps = fixture.noise(2, 4, 7, 6)
+    output = mmcv.ops.deform_conv2d(maps, offset, weight, 1, 1)
+    output.backward(fixture.noise(*output.shape, seed=9))
+    both = fixture.gradients(
+        lambda *x: mmcv.ops.deform_conv2d(*x, 1, 1), maps, offset, weight.detach()
+    )
+    assert_same([weight.grad], both[-1:])
+
+
+def test_missing_operator_is_one_line():
+    boxes = torch.rand(2, 5)
+    with pytest.raises(NotImplementedError) as error:
+        mmcv.ops.box_iou_rotated(boxes, boxes)
+    text = str(error.value)
+    assert text.startswith('box_iou_rotated is not among') and '\n' not in text
+    assert "mim install 'mmcv" in text
+
+
+@pytest.mark.parametrize(
+    'name',
+    [x for x in maps_like(torch.float32) if x not in ('carafe', 'sigmoid_focal_loss')],
+)
+def test_nan_stays_where_it_is(name):
+    """NaN in the first region or offsets neither crashes nor reaches the others."""
+    function = getattr(mmcv.ops, name)
+    maps, places, *options = maps_like(torch.float32)[name]
+    expected = function(maps, places, *options)
+    places = places.clone()
+    places[0] = torch.nan
+    output = function(maps.requires_grad_(), places, *options)
+    output.sum().backward()
+    assert torch.equal(output[1:], expected[1:])
+    assert not maps.grad[1].isnan().any()
