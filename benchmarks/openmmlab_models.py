@@ -238,7 +238,7 @@ def made_up_language_models(folder):
 
 
 def try_model(library, model, folder):
-    """What happens to a model: its errors, seconds, and the operators it calls."""
+    """Tries a model; returns its errors, seconds, and the operators it calls."""
     operators, called = set(), ops.find
     ops.find = lambda name: operators.add(name) or called(name)
     torch.manual_seed(0)
@@ -286,7 +286,7 @@ def child(connection, *args):
 
 
 def run_apart(seconds, *args):
-    """What :func:`try_model` returns, from a process that may crash or hang."""
+    """Returns the result of :func:`try_model` in a process that may crash or hang."""
     fork = multiprocessing.get_context('fork')
     here, there = fork.Pipe(False)
     process = fork.Process(target=child, args=(there, *args))

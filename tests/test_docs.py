@@ -211,7 +211,7 @@ def test_extras_are_installed_from_a_checkout():
     setup = (ROOT / 'setup.py').read_text('utf-8')
     sources = [x.read_text('utf-8') for x in ROOT.glob('[mt]*/**/*.py')]
     for text in [*PAGES.values(), *sources]:
-        named = re.findall(r"install[\s'\"]*mmlinattn\b", text)
+        named = re.findall(r"(?:pip|mim) install[\s'\"]*mmlinattn\b", text)
         assert not named and not re.search(r'mmlinattn\[[a-z]', text)
         for extra in re.findall(r"'\.\[([a-z-]+)\]'", text):
             assert f"EXTRAS['{extra}']" in setup or f"'{extra}': [" in setup

@@ -1,4 +1,4 @@
-"""What the operators share: precision, gradients, values between pixels."""
+"""Parts that the operators share: precision, gradients, values between pixels."""
 
 from collections.abc import Callable, Sequence
 
