@@ -13,7 +13,7 @@ from mmlinattn.utils import load_config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ['README.md', *(f'docs/use/{x.name}' for x in ROOT.glob('docs/use/[a-z]*.md'))]
-for page in ('frameworks', 'own_data', 'predict'):  # other pages show a config
+for page in ('frameworks', 'no_compiler', 'own_data', 'predict'):  # the others do
     PAGES.remove(f'docs/use/{page}.md')
 EPOCH = {'train_cfg.max_epochs': 1, 'train_dataloader.dataset.indices': 4}
 TWO_STEPS = {

@@ -141,6 +141,8 @@ def make(stack, base, mmcv):
             # the modern stack has the dependencies by other names
             options = ['--no-deps', '--no-build-isolation', '--force-reinstall']
             run(*pip, 'install', '--quiet', *options, copy)
+        if wanted['mmcv'] == 'lite':  # for what imports mmdet or mmseg before us
+            run(python, '-I', '-m', 'mmlinattn.ops', '--install')
         stamp.write_text(json.dumps(wanted))
     print(f'{folder.name} is {"up to date" if done == wanted else "ready"}')
 
