@@ -3,11 +3,13 @@ and predict once, on small made-up images.
 
 Detectors take few regions. Configs whose models differ only in where their weights are
 from count as one. Each runs in a process of its own, with a time limit. What is done is
-kept in FILE: the same command goes on where it stopped.
+kept in FILE: the same command goes on where it stopped. A page beside it, .md, has
+tables of what runs, and of the errors of the rest.
 
 examples:
   python benchmarks/openmmlab_models.py mmdet --out work_dirs/mmdet.json
   python benchmarks/openmmlab_models.py mmdet mmseg mmpretrain --out models.json
+  python benchmarks/openmmlab_models.py mmdet --failed models.json --out compiled.json
 """
 
 import copy
@@ -25,6 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import common  # noqa: F401
+import mmcv
 import numpy as np
 import torch
 from mmengine.config import Config, ConfigDict
@@ -33,6 +36,7 @@ from mmengine.model.utils import revert_sync_batchnorm
 from mmengine.registry import MODELS, init_default_scope
 from mmengine.structures import InstanceData, PixelData
 from mmengine.utils import import_modules_from_strings
+from side_by_side.report import markdown, write_page
 
 from mmlinattn import ops
 from mmlinattn.utils.files import whole_file
@@ -312,24 +316,40 @@ def ran_in(report, library):
 
 
 def kind_of(result):
-    """One of: runs, needs an operator, does not run."""
+    """One of: runs, needs NAME, fails."""
     if 'error' not in result:
         return 'runs'
     missing = 'not among the operators of mmlinattn' in result['error']
-    return result['error'].split()[1] if missing else 'other'
+    return f'needs {result["error"].split()[1]}' if missing else 'fails'
 
 
-def summary(report):
-    """Lines about what ran."""
+def page(report, compiled):
+    """A page about what runs, Markdown; ``compiled`` is a report of what fails, made
+    where mmcv is compiled."""
+    header = ['library', 'configs', 'run', 'need an operator', 'fail with both', 'fail']
+    rows, others = [], []
     for library, found in report.items():
-        names, results = found['names'], found['results']
-        kinds = defaultdict(int)
-        for name, result in results.items():
-            kinds[kind_of(result)] += len(names[name])
-        total = sum(map(len, names.values()))
-        yield f'{library}: {total} configs of {len(names)} models, ' + ', '.join(
-            f'{count} {kind}' for kind, count in sorted(kinds.items())
-        )
+        counts = defaultdict(int)
+        there = compiled.get(library, {}).get('results', {})
+        for name, result in found['results'].items():
+            kind, count = kind_of(result), len(found['names'][name])
+            if kind == 'fails' and 'error' in there.get(name, {}):
+                kind = 'fails with both'
+            counts[kind] += count
+            if kind != 'runs':
+                more = f' and {count - 1} more' if count > 1 else ''
+                error = result['error'].replace('|', '/').replace('<', '&lt;')
+                others.append([f'{library}: {name}{more}', kind, result['step'], error])
+        needs = sum(count for kind, count in counts.items() if 'needs' in kind)
+        numbers = sum(counts.values()), counts['runs'], needs
+        numbers += counts['fails with both'], counts['fails']
+        rows.append([library, *map(str, numbers)])
+    lines = [f'torch {torch.__version__}, mmcv {mmcv.__version__}.']
+    lines += ['', markdown(header, rows)]
+    if others:
+        titles = ['config', 'kind', 'step', 'error']
+        lines += ['', markdown(titles, sorted(others, key=lambda x: (x[1], x[0])))]
+    return '\n'.join(lines) + '\n'
 
 
 def main(argv=None):
@@ -342,6 +362,8 @@ def main(argv=None):
     parser.add_argument(
         '--failed', metavar='FILE', help='only models that do not run in this report'
     )
+    text = 'what --failed wrote where mmcv is compiled, for the page'
+    parser.add_argument('--compiled', metavar='FILE', help=text)
     parser.add_argument(
         '--limit', type=number(int, 1, 10000), default=300, help='seconds for a model'
     )
@@ -369,7 +391,8 @@ def main(argv=None):
                 print(name, result.get('error', 'runs'), flush=True)
                 with whole_file(args.out) as file:
                     file.write_text(json.dumps(report, indent=1))
-    print(*summary(report), sep='\n')
+    compiled = json.loads(Path(args.compiled).read_text()) if args.compiled else {}
+    write_page(args.out.with_suffix('.md'), page(report, compiled))
 
 
 if __name__ == '__main__':

@@ -149,7 +149,8 @@ def test_weights_fit(name, tmp_path):
         theirs = build(THEIRS[name], 'cpu').state_dict()
         state_dict = {key: x.to('meta') for key, x in theirs.items()}
     else:
-        family = re.findall(r'agent|flatten|inline|mlla|ravlt|swin', name)[-1]
+        families = r'agent|cait|deit|flatten|inline|mlla|ravlt|swin'
+        family = re.findall(families, name)[-1]
         state_dict, _ = convert_back(ours.state_dict(), family)
         assert recognize(state_dict) == family
     place = 'state_dict' if any('backbone.' in x for x in state_dict) else 'model'

@@ -73,6 +73,8 @@ def reason(error: Exception, cfg: Any = None) -> str:
     text = next((mean for rule, mean, _ in RULES if mean and rule in text), text)
     argument = re.search(r"got an unexpected keyword argument '(\w+)'", text)
     if argument:
+        # Python 3.13 suggests a name too, of this signature alone
+        text = text.partition('. Did you mean')[0]
         nodes = [found for node, _, found in built_from(cfg) if argument[1] in node]
         takers = [x for found in nodes for x in found if isclass(x)]
         inits = [base.__init__ for x in takers for base in getmro(x)]
