@@ -14,7 +14,8 @@ operator, and a fourth another one:
   than 40 products.
 - 'polynomial' applies a polynomial next to g (:mod:`~.polynomial`), in five products
   of all matrices at once, which GPUs, compilers and exported files can do.
-- 'cholesky' is the inverse of A itself, which needs a ridge.
+- 'cholesky' is the inverse of A itself, which needs a ridge. Files have no
+  factorization: steps from another start converge to it.
 
 Legend: ... batch and heads, m landmarks, k columns of a right-hand side, T steps.
 """
@@ -28,7 +29,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from ..precision import add_product, at_least_float32, autocast_disabled, full_product
+from ..precision import at_least_float32, autocast_disabled, full_precision, rounded_to
 from ..tracing import apply, is_exported, is_traced
 from . import lanczos, polynomial
 
@@ -39,6 +40,8 @@ SOLVERS = (*NEWTON_SOLVERS, 'cholesky')
 MAX_ITERS = 100
 # Below this size, 40 products take less time than the other ways.
 _SMALL = 96
+# From I / |A|_1 they take eigenvalues above 2e-5 of the norm to their inverses.
+_SCHULZ_STEPS = 20
 # From this size on, the largest eigenpairs cost a CPU less than all.
 _DEFLATED_FROM = 640
 
@@ -91,7 +94,8 @@ def newton_pinv(
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     """Solves A y = rhs, in float32 or more; :func:`newton_pinv` is another operator.
 
-    Add a ridge to A first, well above its rounding errors, 1e-7 m.
+    Add a ridge to A first, well above its rounding errors, 1e-7 m. A GPU does not check
+    that A is positive definite, because the check would wait for it.
 
     Args:
         a (Tensor): Symmetric positive definite matrices, (..., m, m).
@@ -101,6 +105,8 @@ def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
         Tensor: y, (..., m, k), in the dtype of ``a``. The gradient can be
         taken once, not twice.
     """
+    if is_exported():
+        return _solve(a, rhs, 'schulz', _SCHULZ_STEPS)
     return _solve(a, rhs, 'cholesky')
 
 
@@ -121,7 +127,8 @@ def newton_alpha(a: Tensor) -> Tensor:
     """
     row_sum = a.sum(-1, keepdim=True)
     # columns of A^2: their sums and their diagonal entries, (..., m)
-    square_sum = full_product(a, row_sum).squeeze(-1)
+    with full_precision(a):
+        square_sum = (a @ row_sum).squeeze(-1)
     square_diag = a.square().sum(-1)
     norm = row_sum.amax((-2, -1))
     exponents = torch.arange(11, device=a.device, dtype=a.dtype)
@@ -188,8 +195,11 @@ def _pick_solver(solver: str, num_iters: int, a: Tensor) -> str:
     """Resolves 'auto', and 'spectral' in a file, which has no eigenvalues."""
     if solver != 'auto' and not is_exported():
         return solver
-    if a.is_cpu and not is_traced():
-        return 'newton' if a.size(-1) < _SMALL else 'spectral'
+    if not is_exported():  # a file serves for all sizes
+        if a.size(-1) < _SMALL:
+            return 'newton'
+        if a.is_cpu and not is_traced():
+            return 'spectral'
     return 'polynomial' if _has_polynomial(num_iters) else 'newton'
 
 
@@ -207,6 +217,8 @@ def _solve(
     dtype = a.dtype
     with autocast_disabled(a):
         a, rhs = at_least_float32(a, rhs)
+        if rounded_to(a) and is_traced():  # a compiled graph changes no setting
+            a, rhs = a.double(), rhs.double()
         return apply(_Solve, a, rhs, solver, num_iters, alpha).to(dtype)
 
 
@@ -223,10 +235,11 @@ class _Solve(Function):
         num_iters: int,
         alpha: Optional[Tensor],
     ) -> Tensor:
-        if alpha is None and solver != 'cholesky':
+        if alpha is None and solver not in ('cholesky', 'schulz'):
             alpha = newton_alpha(a)
-        prepared = _PREPARE[solver](a, alpha, num_iters)
-        y = _APPLY[solver](prepared, rhs, num_iters)
+        with full_precision(a):
+            prepared = _PREPARE[solver](a, alpha, num_iters)
+            y = _APPLY[solver](prepared, rhs, num_iters)
         ctx.save_for_backward(y, *prepared)
         ctx.solver, ctx.num_iters = solver, num_iters
         return y
@@ -235,26 +248,37 @@ class _Solve(Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], ...]:
         y, *prepared = ctx.saved_tensors
-        with autocast_disabled(grad):
+        with autocast_disabled(grad), full_precision(grad):
             # the operator is symmetric
             grad_rhs = _APPLY[ctx.solver](prepared, grad, ctx.num_iters)
             grad_a = None
             if ctx.needs_input_grad[0]:
-                grad_a = full_product(-grad_rhs, y.mT)
+                grad_a = -grad_rhs @ y.mT
         return grad_a, grad_rhs, None, None, None
 
 
 def _newton(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
     """The iteration as printed, (..., m, m) to (..., m, m)."""
-    inverse, a = _one_axis(alpha * a), _one_axis(a)
+    return _steps(alpha * a, a, num_iters)
+
+
+def _schulz(a: Tensor, alpha: None, num_iters: int) -> Prepared:
+    """Its steps from a start that A's inverse follows from, for any m: the residual of
+    an eigenvalue is 1 - lambda / |A|_1."""
+    norm = a.sum(-1, keepdim=True).amax(-2, keepdim=True)
+    eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+    return _steps(eye / norm, a, num_iters)
+
+
+def _steps(start: Tensor, a: Tensor, num_iters: int) -> Prepared:
+    inverse, a = _one_axis(start), _one_axis(a)
     for _ in range(num_iters):
-        product = full_product(inverse, a)
-        inverse = add_product(inverse, product, inverse, beta=2, alpha=-1)
+        inverse = torch.baddbmm(inverse, inverse @ a, inverse, beta=2, alpha=-1)
     return (inverse,)
 
 
 def _apply_newton(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
-    return full_product(prepared[0].view(*x.shape[:-1], -1), x)
+    return prepared[0].view(*x.shape[:-1], -1) @ x
 
 
 def _spectral(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
@@ -280,7 +304,7 @@ def _spectral(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
 def _apply_spectral(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
     if len(prepared) == 2:
         vectors, filtered = prepared
-        return full_product(vectors.mT, filtered * full_product(vectors, x))
+        return vectors.mT @ (filtered * (vectors @ x))
     y = torch.empty_like(x)
     each = zip(_one_axis(y), _one_axis(x), *(prepared[i::4] for i in range(4)))
     for y_i, x_i, vectors, filtered, rest, slope in each:
@@ -306,11 +330,14 @@ def _apply_polynomial(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
 
 
 def _cholesky(a: Tensor, alpha: None, num_iters: int) -> Prepared:
-    return (torch.linalg.cholesky(a),)
+    return (torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)[0],)
 
 
 def _apply_cholesky(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
-    return torch.cholesky_solve(x, prepared[0])
+    # `cholesky_solve` would loop over the matrices on a GPU
+    (lower,) = prepared
+    y = torch.linalg.solve_triangular(lower, x, upper=False)
+    return torch.linalg.solve_triangular(lower.mT, y, upper=True)
 
 
 def _one_axis(x: Tensor) -> Tensor:
@@ -325,6 +352,7 @@ _PREPARE: dict[str, Callable[..., Prepared]] = {
     'spectral': _spectral,
     'polynomial': _polynomial,
     'cholesky': _cholesky,
+    'schulz': _schulz,
 }
 # The operator times (..., m, k), from the prepared tensors and T.
 _APPLY: dict[str, Callable[[Prepared, Tensor, int], Tensor]] = {
@@ -332,4 +360,5 @@ _APPLY: dict[str, Callable[[Prepared, Tensor, int], Tensor]] = {
     'spectral': _apply_spectral,
     'polynomial': _apply_polynomial,
     'cholesky': _apply_cholesky,
+    'schulz': _apply_newton,
 }

@@ -16,7 +16,6 @@ from typing import Any, Callable, NamedTuple
 import torch
 from torch import Tensor
 
-from ..precision import add_product, full_product
 from ..tracing import constant_when_compiled, is_exported
 
 # Fewer steps don't end at the step size's bound; after more, rounding errors of
@@ -124,8 +123,8 @@ def apply_polynomial(
     lowest, *others, highest = polynomial.coefficients
     b, following = highest * x, torch.zeros_like(x)
     for c in reversed(others):
-        b, following = full_product(shifted, b) - following + c * x, b
-    return 0.5 * full_product(shifted, b) - following + lowest * x
+        b, following = shifted @ b - following + c * x, b
+    return 0.5 * shifted @ b - following + lowest * x
 
 
 def _factor(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> Tensor:
@@ -138,7 +137,7 @@ def _times(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> 
     """w_k x."""
     w = powers[k]
     if w is not None:
-        return full_product(w, x)
+        return w @ x
     return _times(polynomial, powers, k - 1, _factor(polynomial, powers, k - 1, x))
 
 
@@ -157,7 +156,7 @@ def polynomial_powers(polynomial: Polynomial, w: Tensor) -> list[Any]:
     kept = 1 if is_exported() else _KEPT
     for k, h in enumerate(polynomial.heights):
         powers.append(w if k % kept == 0 else None)
-        w = add_product(w, w, w, beta=4 * h, alpha=-4 * h**2)
+        w = torch.baddbmm(w, w, w, beta=4 * h, alpha=-4 * h**2)
     # ONNX has no view of a diagonal
     eye = torch.eye(w.size(-1), device=w.device, dtype=w.dtype)
     return [*powers, torch.sub(4 * w, eye, alpha=2)]
