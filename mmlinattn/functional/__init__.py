@@ -17,11 +17,7 @@ from .polaformer import polarity_aware_attention
 from .pooling import adaptive_avg_pool2d
 from .rank_augmented import rank_augmented_attention
 from .rotary import rotary_linear_attention, rotate
-from .softmax_free.attention import (
-    divide_by_row_sums,
-    size_factor,
-    softmax_free_attention,
-)
+from .softmax_free.attention import divide_by_row_sums, softmax_free_attention
 from .softmax_free.exact import gaussian_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
 from .softmax_free.kernel import gaussian_kernel, gaussian_product, kernel_products
@@ -60,7 +56,6 @@ __all__ = [
     'rank_augmented_attention',
     'rotary_linear_attention',
     'rotate',
-    'size_factor',
     'softmax_free_attention',
     'square_side',
     'to_map',

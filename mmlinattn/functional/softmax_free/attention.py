@@ -3,16 +3,16 @@
 Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
 
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..precision import autocast_disabled
-from .inverse import check_solver, cholesky_solve, newton_pinv
-from .kernel import gaussian_kernel, kernel_products, product_dtype
-
+from ..precision import at_least_float32, autocast_disabled, full_precision
+from ..tracing import is_exported
+from .inverse import FEW, check_solver, cholesky_solve, newton_pinv
+from .kernel import gaussian_kernel, kernel_products, landmark_products, product_dtype
 
 # The least row sum that rows are divided by, over the mean of all.
 _LEAST_ROW_SUM = 0.01
@@ -54,8 +54,9 @@ def softmax_free_attention(
             landmarks and number of steps only. 'cholesky' computes another one, the
             inverse of A + ridge * I.
         relative_ridge (bool): Adds ``m * ridge``: A's norm grows with m.
-        trained_size (tuple[int], optional): Numbers of tokens and of landmarks of the
-            training, whose :func:`size_factor` multiplies the result.
+        trained_size (tuple[int], optional): Numbers :math:`N_0, m_0` of tokens and
+            landmarks of the training. :math:`(N_0 / N)(m / m_0)` keeps the norm of
+            SOFT++ at other sizes, :math:`N_0 / N` that of SOFT; 'rows' needs no factor.
 
     Returns:
         Tensor: (B, h, N, d), in the dtype of ``v``. A and its inverse are in float32 or
@@ -63,38 +64,44 @@ def softmax_free_attention(
             precision on a GPU without gradients (:func:`~.kernel.product_dtype`).
 
     Raises:
-        ValueError: If ``normalize`` is unknown; see also :func:`check_solver`.
+        ValueError: See :func:`check_solver`.
     """
-    check_normalize(normalize)
-    check_solver(solver, num_iters, ridge)
+    check_solver(solver, num_iters, ridge, normalize)
+    by_rows = normalize == 'rows'
     with autocast_disabled(q):
-        given, dtype = v.dtype, product_dtype(q, v)
+        given, num_landmarks = v.dtype, landmarks.size(2)
+        if by_rows:  # half precision does not hold sums over all tokens
+            q, v = at_least_float32(q, v)
+            v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
+        dtype = product_dtype(q, v)
         q, landmarks, v = q.to(dtype), landmarks.to(dtype), v.to(dtype)
-        num_tokens, num_landmarks = q.size(2), landmarks.size(2)
-        a = gaussian_kernel(landmarks)  # (B, h, m, m)
-        degree = a.sum(-1, keepdim=True)
+        if by_rows and (is_exported() or num_landmarks < FEW):
+            a, to_landmarks, to_tokens = landmark_products(landmarks, q)
+        else:
+            a = gaussian_kernel(landmarks)  # (B, h, m, m)
+            to_landmarks, to_tokens = kernel_products(landmarks, q)  # P, P^T
+        degree = None if by_rows else a.sum(-1, keepdim=True)
+        scale = degree.rsqrt() if normalize is True else 1.0
         if ridge:
             ridge = num_landmarks * ridge if relative_ridge else ridge
             a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-        if normalize == 'rows':
-            v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
-        scale = degree.rsqrt() if normalize is True else None
-        to_landmarks, to_tokens = kernel_products(landmarks, q)  # P, P^T
-        x = to_landmarks(v)
-        x = x if scale is None else scale * x
-        if solver == 'cholesky':
-            y = cholesky_solve(a, x)
-        else:
-            alpha = None if normalize else soft_alpha(degree, ridge)
-            y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
-        y = y if scale is None else scale * y
-        if normalize == 'rows':  # float16 does not hold sums over all tokens
-            y = y / num_tokens
-        elif trained_size is not None:
-            size = num_tokens, num_landmarks
-            y = y * size_factor(size, trained_size, bool(normalize))
-        out = to_tokens(y.to(dtype))
-        return (divide_by_row_sums(out) if normalize == 'rows' else out).to(given)
+        with full_precision(q):
+            x = to_landmarks(v)
+            x = x if by_rows else scale * x
+            if solver == 'cholesky':
+                y = cholesky_solve(a, x)
+            else:
+                alpha = None if normalize else soft_alpha(degree, ridge)
+                y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
+            if by_rows:
+                return divide_by_row_sums(to_tokens(y)).to(given)
+            y = scale * y
+            if trained_size is not None:
+                factor = trained_size[0] / q.size(2)
+                y = y * (
+                    factor * num_landmarks / trained_size[1] if normalize else factor
+                )
+            return to_tokens(y.to(dtype)).to(given)
 
 
 def divide_by_row_sums(sums: Tensor) -> Tensor:
@@ -115,37 +122,6 @@ def divide_by_row_sums(sums: Tensor) -> Tensor:
     least = _LEAST_ROW_SUM * z.mean(-2, keepdim=True)
     least = least.clamp(min=torch.finfo(z.dtype).tiny)
     return sums[..., :-1] / torch.maximum(z, least)
-
-
-def size_factor(
-    size: tuple[Any, Any], trained: tuple[int, int], normalize: bool
-) -> Any:
-    r"""Keeps the norm of SOFT and SOFT++ at sizes that they were not trained at.
-
-    Whatever m is, the norm of :math:`\hat K` is that of the kernel of all tokens, which
-    is proportional to N: the factor is :math:`N_0 / N`. The norm of SOFT++ is that over
-    m: :math:`(N_0 / N)(m / m_0)`.
-
-    Args:
-        size (tuple[int]): (N, m).
-        trained (tuple[int]): (N_0, m_0).
-        normalize (bool): SOFT++ if True, SOFT if False.
-    """
-    factor = trained[0] / size[0]
-    return factor * size[1] / trained[1] if normalize else factor
-
-
-def check_normalize(normalize: Union[bool, str]) -> None:
-    """Checks the kind of normalization.
-
-    Raises:
-        ValueError: If it is not True, False or 'rows'.
-    """
-    if normalize not in (True, False, 'rows'):
-        raise ValueError(
-            "normalization must be True (by landmarks), 'rows' or False, "
-            f'got {normalize!r}'
-        )
 
 
 def soft_alpha(degree: Tensor, ridge: float) -> Tensor:

@@ -33,15 +33,12 @@ from ..precision import at_least_float32, autocast_disabled, full_precision, rou
 from ..tracing import apply, is_exported, is_traced
 from . import lanczos, polynomial
 
-NEWTON_SOLVERS = ('auto', 'newton', 'polynomial', 'spectral')
-SOLVERS = (*NEWTON_SOLVERS, 'cholesky')
+SOLVERS = ('auto', 'newton', 'polynomial', 'spectral', 'cholesky')
 # More steps change nothing: in float64, the cut-off of small eigenvalues, 2^(-T/2)
 # of the norm of A, is then below the rounding errors of large ones.
 MAX_ITERS = 100
-# Below this size, 40 products take less time than the other ways.
-_SMALL = 96
-# From I / |A|_1 they take eigenvalues above 2e-5 of the norm to their inverses.
-_SCHULZ_STEPS = 20
+# Below this number of landmarks, 40 products take less time than the other ways.
+FEW = 96
 # From this size on, the largest eigenpairs cost a CPU less than all.
 _DEFLATED_FROM = 640
 
@@ -85,7 +82,7 @@ def newton_pinv(
     Raises:
         ValueError: See :func:`check_solver`.
     """
-    check_solver(solver, num_iters, solvers=NEWTON_SOLVERS)
+    check_solver(solver, num_iters)
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
     return _solve(a, rhs, _pick_solver(solver, num_iters, a), num_iters, alpha)
@@ -105,9 +102,7 @@ def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
         Tensor: y, (..., m, k), in the dtype of ``a``. The gradient can be
         taken once, not twice.
     """
-    if is_exported():
-        return _solve(a, rhs, 'schulz', _SCHULZ_STEPS)
-    return _solve(a, rhs, 'cholesky')
+    return _solve(a, rhs, 'schulz' if is_exported() else 'cholesky', 20, None)
 
 
 def newton_alpha(a: Tensor) -> Tensor:
@@ -161,21 +156,22 @@ def newton_filter(eigenvalues: Tensor, alpha: Tensor, num_iters: int) -> Tensor:
 
 
 def check_solver(
-    solver: str,
-    num_iters: int = 20,
-    ridge: float = 0.0,
-    solvers: tuple[str, ...] = SOLVERS,
+    solver: str, num_iters: int = 20, ridge: float = 0.0, normalize: Any = True
 ) -> None:
-    """Checks the options of the inversion.
+    """Checks the options of the inversion, and the kind of normalization.
 
     Raises:
         ValueError: If ``solver`` is unknown, ``num_iters`` is no integer in
             1...100, ``ridge`` is negative or not finite, or 'cholesky' is asked
             for without a positive ``ridge``, or 'polynomial' for fewer than 18 or
-            more than 24 steps.
+            more than 24 steps; or if ``normalize`` is not True, False or 'rows'.
     """
-    if solver not in solvers:
-        raise ValueError(f'solver must be one of {solvers}, got {solver!r}')
+    if normalize not in (True, False, 'rows'):
+        raise ValueError(
+            f"normalization must be True, False or 'rows', got {normalize!r}"
+        )
+    if solver not in SOLVERS:
+        raise ValueError(f'solver must be one of {SOLVERS}, got {solver!r}')
     if not isinstance(num_iters, int) or not 1 <= num_iters <= MAX_ITERS:
         raise ValueError(
             f'num_iters must be an integer in 1...{MAX_ITERS}, got {num_iters!r}'
@@ -196,7 +192,7 @@ def _pick_solver(solver: str, num_iters: int, a: Tensor) -> str:
     if solver != 'auto' and not is_exported():
         return solver
     if not is_exported():  # a file serves for all sizes
-        if a.size(-1) < _SMALL:
+        if a.size(-1) < FEW:
             return 'newton'
         if a.is_cpu and not is_traced():
             return 'spectral'
@@ -207,19 +203,13 @@ def _has_polynomial(num_iters: int) -> bool:
     return polynomial.FEWEST_STEPS <= num_iters <= polynomial.MOST_STEPS
 
 
-def _solve(
-    a: Tensor,
-    rhs: Tensor,
-    solver: str,
-    num_iters: int = 0,
-    alpha: Optional[Tensor] = None,
-) -> Tensor:
+def _solve(a: Tensor, rhs: Tensor, *options: Any) -> Tensor:
     dtype = a.dtype
     with autocast_disabled(a):
         a, rhs = at_least_float32(a, rhs)
         if rounded_to(a) and is_traced():  # a compiled graph changes no setting
             a, rhs = a.double(), rhs.double()
-        return apply(_Solve, a, rhs, solver, num_iters, alpha).to(dtype)
+        return apply(_Solve, a, rhs, *options).to(dtype)
 
 
 class _Solve(Function):
@@ -237,9 +227,10 @@ class _Solve(Function):
     ) -> Tensor:
         if alpha is None and solver not in ('cholesky', 'schulz'):
             alpha = newton_alpha(a)
+        prepare, multiply = _WAYS[solver]
         with full_precision(a):
-            prepared = _PREPARE[solver](a, alpha, num_iters)
-            y = _APPLY[solver](prepared, rhs, num_iters)
+            prepared = prepare(a, alpha, num_iters)
+            y = multiply(prepared, rhs, num_iters)
         ctx.save_for_backward(y, *prepared)
         ctx.solver, ctx.num_iters = solver, num_iters
         return y
@@ -250,7 +241,7 @@ class _Solve(Function):
         y, *prepared = ctx.saved_tensors
         with autocast_disabled(grad), full_precision(grad):
             # the operator is symmetric
-            grad_rhs = _APPLY[ctx.solver](prepared, grad, ctx.num_iters)
+            grad_rhs = _WAYS[ctx.solver][1](prepared, grad, ctx.num_iters)
             grad_a = None
             if ctx.needs_input_grad[0]:
                 grad_a = -grad_rhs @ y.mT
@@ -262,9 +253,9 @@ def _newton(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
     return _steps(alpha * a, a, num_iters)
 
 
-def _schulz(a: Tensor, alpha: None, num_iters: int) -> Prepared:
-    """Its steps from a start that A's inverse follows from, for any m: the residual of
-    an eigenvalue is 1 - lambda / |A|_1."""
+def _schulz(a: Tensor, alpha: Optional[Tensor], num_iters: int) -> Prepared:
+    """The inverse of a matrix of condition up to 1e4, by steps from I / |A|_1. They
+    square the residual 1 - lambda / |A|_1 of an eigenvalue."""
     norm = a.sum(-1, keepdim=True).amax(-2, keepdim=True)
     eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
     return _steps(eye / norm, a, num_iters)
@@ -345,20 +336,12 @@ def _one_axis(x: Tensor) -> Tensor:
     return x.unsqueeze(0).flatten(0, -3)
 
 
-# The work that depends on A only: takes matrices (..., m, m), the step size
-# (..., 1, 1) and T.
-_PREPARE: dict[str, Callable[..., Prepared]] = {
-    'newton': _newton,
-    'spectral': _spectral,
-    'polynomial': _polynomial,
-    'cholesky': _cholesky,
-    'schulz': _schulz,
-}
-# The operator times (..., m, k), from the prepared tensors and T.
-_APPLY: dict[str, Callable[[Prepared, Tensor, int], Tensor]] = {
-    'newton': _apply_newton,
-    'spectral': _apply_spectral,
-    'polynomial': _apply_polynomial,
-    'cholesky': _apply_cholesky,
-    'schulz': _apply_newton,
+# The work that depends on A only, of matrices (..., m, m), the step size (..., 1, 1)
+# and T; and the operator times (..., m, k), of the prepared tensors and T.
+_WAYS: dict[str, tuple[Callable[..., Prepared], Callable[..., Tensor]]] = {
+    'newton': (_newton, _apply_newton),
+    'spectral': (_spectral, _apply_spectral),
+    'polynomial': (_polynomial, _apply_polynomial),
+    'cholesky': (_cholesky, _apply_cholesky),
+    'schulz': (_schulz, _apply_newton),
 }

@@ -56,9 +56,13 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         Tensor: (..., M, N), values in [0, 1]. Half precision is computed and
         returned in float32: a squared norm overflows float16.
     """
-    is_own = k is None
+    return _kernel(q, q if k is None else k, k is None)
+
+
+def _kernel(q: Tensor, k: Tensor, is_own: bool) -> Tensor:
+    """The kernel; ``is_own`` if the keys begin with the queries."""
     with autocast_disabled(q):
-        q, k = at_least_float32(q, q if k is None else k)
+        q, k = at_least_float32(q, k)
         dtype = q.dtype
         if rounded_to(q):
             q, k = q.double(), k.double()
@@ -69,7 +73,7 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         with torch.no_grad():  # rounding of distances has no gradient
             exponents.clamp_(max=0)
             if is_own and is_exported():  # ONNX has no view of a diagonal
-                exponents.mul_(1 - torch.eye(q.size(-2)).to(q))
+                exponents.mul_(1 - torch.eye(*exponents.shape[-2:]).to(q))
             elif is_own:
                 exponents.diagonal(dim1=-2, dim2=-1).zero_()
         return exponents.exp_().to(dtype)
@@ -115,6 +119,24 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
             return lambda v: kernel @ v, lambda y: kernel.mT @ y
         multiply, (q, k) = _fused_product, _lifted(q, k)
     return lambda v: multiply(q, k, v), lambda y: multiply(k, q, y)
+
+
+def landmark_products(landmarks: Tensor, q: Tensor) -> tuple[Tensor, Product, Product]:
+    """A, and products with P and its transpose, of one kernel that stays in memory.
+
+    Launches are a third of those of :func:`kernel_products`. For a few landmarks the
+    kernel is not larger than the tokens.
+
+    Args:
+        landmarks (Tensor): (B, h, m, d).
+        q (Tensor): (B, h, N, d).
+
+    Returns:
+        tuple: A, (B, h, m, m); P v of v (B, h, N, e), and P^T y of y (B, h, m, e).
+    """
+    kernel = _kernel(landmarks, torch.cat((landmarks, q), 2), True)
+    a, p = kernel.tensor_split([landmarks.size(2)], -1)
+    return a, lambda v: p @ v, lambda y: p.mT @ y
 
 
 def product_dtype(*tensors: Tensor) -> torch.dtype:
@@ -196,7 +218,7 @@ def _minus_half_squares(x: Tensor, count: int) -> Tensor:
 
 
 def _minus_half_square(x: Tensor) -> Tensor:
-    return -x.square().sum(-1, keepdim=True) / 2
+    return x.square().sum(-1, keepdim=True) * -0.5
 
 
 def _centered(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:

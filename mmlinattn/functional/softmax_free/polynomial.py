@@ -103,18 +103,8 @@ def _evaluate(coefficients: tuple[float, ...], w: float) -> float:
 def apply_polynomial(
     polynomial: Polynomial, scale: Tensor, powers: Sequence[Any], x: Tensor
 ) -> Tensor:
-    r"""Multiplies by g(A).
-
-    Args:
-        polynomial (Polynomial): From :func:`newton_polynomial`.
-        scale (Tensor): :math:`\sqrt{\alpha/2}`, (n, 1, 1).
-        powers (Sequence[Tensor | None]): :func:`polynomial_powers` of
-            ``scale * a``.
-        x (Tensor): (n, m, k).
-
-    Returns:
-        Tensor: (n, m, k).
-    """
+    r"""Multiplies x (n, m, k) by g(A), with :math:`\sqrt{\alpha/2}`, (n, 1, 1), as the
+    scale and the :func:`polynomial_powers` of ``scale * a``."""
     x = scale * x
     for k in range(len(polynomial.heights)):
         x = _factor(polynomial, powers, k, x)
@@ -142,16 +132,9 @@ def _times(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> 
 
 
 def polynomial_powers(polynomial: Polynomial, w: Tensor) -> list[Any]:
-    """The matrices of w that :func:`apply_polynomial` multiplies by.
-
-    Args:
-        polynomial (Polynomial): From :func:`newton_polynomial`.
-        w (Tensor): Symmetric, of eigenvalues in [0, 1], (n, m, m).
-
-    Returns:
-        list[Tensor | None]: :math:`w_0` to :math:`w_{K-1}`, None for those that are
-        not kept, and :math:`4 w_K - 2`; (n, m, m) each.
-    """
+    """The matrices that :func:`apply_polynomial` multiplies by, (n, m, m) each, of a
+    symmetric w with eigenvalues in [0, 1]: :math:`w_0` to :math:`w_{K-1}`, None for
+    those that are not kept, and :math:`4 w_K - 2`."""
     powers: list[Any] = []
     kept = 1 if is_exported() else _KEPT
     for k, h in enumerate(polynomial.heights):

@@ -6,7 +6,6 @@ from torch import nn
 
 from mmlinattn import functional as F
 from mmlinattn.functional.precision import at_least_float32
-from mmlinattn.functional.softmax_free.attention import check_normalize
 from mmlinattn.functional.softmax_free.inverse import check_solver
 from mmlinattn.registry import MODELS
 
@@ -72,8 +71,7 @@ class SoftmaxFreeAttention(BaseAttention):
             raise ValueError(f'kernel_size must be odd or 0, got {kernel_size}')
         if ridge is None:
             ridge = 0.0 if attn_norm else 0.01
-        check_normalize(attn_norm)
-        check_solver(solver, num_iters, ridge)
+        check_solver(solver, num_iters, ridge, attn_norm)
         self.attn_norm = attn_norm
         self.num_iters = num_iters
         self.solver = solver
@@ -96,8 +94,8 @@ class SoftmaxFreeAttention(BaseAttention):
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def keep_scale(self, hw_shape):
-        """Keeps the norm of the attention on other maps as on those of the training,
-        of size (H, W): see :func:`mmlinattn.functional.size_factor`."""
+        """Keeps the norm of the output on other maps as on those of the training, of
+        size (H, W), by a factor."""
         self.trained_size = math.prod(hw_shape), self.sampler.num_landmarks(hw_shape)
 
     def forward(self, x, hw_shape):

@@ -5,7 +5,6 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mmlinattn.functional.softmax_free import kernel
 from mmlinattn.models import SOFT, LinearSOFTPlusPlus, SOFTPlusPlus
 
 pytestmark = pytest.mark.modern
@@ -126,15 +125,14 @@ class Launches(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
-        if not func.is_view:
-            self.names[func.overloadpacket.__name__] += 1
+        name = func.overloadpacket.__name__
+        if not func.is_view and name not in ('_unsafe_view', 'empty'):
+            self.names[name] += 1
         return out
 
 
-@pytest.mark.parametrize('shape', ((224, 224), (320, 416)))
-def test_a_prediction_is_a_few_launches(shape, monkeypatch):
-    """Those of the product that GPUs take, too."""
-    monkeypatch.setattr(kernel, '_SMALL', 0)
+@pytest.mark.parametrize('shape', ((224, 224), (96, 416)))
+def test_a_prediction_is_a_few_launches(shape):
     model = LinearSOFTPlusPlus('tiny').eval()
     with torch.no_grad(), Launches() as launches:
         model(torch.randn(1, 3, *shape))
