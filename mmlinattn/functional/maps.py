@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def unflatten(x: Tensor, dim: int, sizes: Sequence[Any]) -> Tensor:
-    """A tensor with one axis split into several, as :meth:`torch.Tensor.unflatten`.
+    """A view with one axis split into several, as :meth:`torch.Tensor.unflatten`.
 
     The export of that method to ONNX makes constants of the sizes that follow.
 
@@ -20,11 +20,10 @@ def unflatten(x: Tensor, dim: int, sizes: Sequence[Any]) -> Tensor:
         sizes (Sequence[int]): Its new sizes; one may be -1.
 
     Returns:
-        Tensor: The view, or a copy if there is none.
+        Tensor: The view.
     """
     dim %= x.dim()
-    # compilers may take other strides of convolutions than there are
-    return x.reshape(*x.shape[:dim], *sizes, *x.shape[dim + 1 :])
+    return x.view(*x.shape[:dim], *sizes, *x.shape[dim + 1 :])
 
 
 def to_map(tokens: Tensor, hw_shape: Sequence[Any]) -> Tensor:

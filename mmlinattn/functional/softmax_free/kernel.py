@@ -136,7 +136,7 @@ def landmark_products(landmarks: Tensor, q: Tensor) -> tuple[Tensor, Product, Pr
     """
     kernel = _kernel(landmarks, torch.cat((landmarks, q), 2), True)
     a, p = kernel.tensor_split([landmarks.size(2)], -1)
-    return a, lambda v: p @ v, lambda y: p.mT @ y
+    return a, lambda v: p @ v, lambda y: p.transpose(-2, -1) @ y
 
 
 def product_dtype(*tensors: Tensor) -> torch.dtype:
