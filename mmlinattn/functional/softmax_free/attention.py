@@ -97,10 +97,8 @@ def softmax_free_attention(
                 return divide_by_row_sums(to_tokens(y)).to(given)
             y = scale * y
             if trained_size is not None:
-                factor = trained_size[0] / q.size(2)
-                y = y * (
-                    factor * num_landmarks / trained_size[1] if normalize else factor
-                )
+                more = num_landmarks / trained_size[1] if normalize else 1.0
+                y = y * (trained_size[0] / q.size(2) * more)
             return to_tokens(y.to(dtype)).to(given)
 
 

@@ -134,10 +134,8 @@ def landmark_products(landmarks: Tensor, q: Tensor) -> tuple[Tensor, Product, Pr
     Returns:
         tuple: A, (B, h, m, m); P v of v (B, h, N, e), and P^T y of y (B, h, m, e).
     """
-    kernel, m = (
-        _kernel(landmarks, torch.cat((landmarks, q), 2), True),
-        landmarks.size(2),
-    )
+    m = landmarks.size(2)
+    kernel = _kernel(landmarks, torch.cat((landmarks, q), 2), True)
     a, p = kernel[..., :m], kernel[..., m:]
     return a, lambda v: p @ v, lambda y: p.transpose(-2, -1) @ y
 
