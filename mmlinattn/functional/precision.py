@@ -141,17 +141,21 @@ def rounded_to(x: Tensor) -> Optional[str]:
     return _permitted(x.device.type) if x.dtype == torch.float32 else None
 
 
-@contextmanager
-def full_precision(x: Tensor) -> Iterator[None]:
+def full_precision(x: Tensor) -> AbstractContextManager:
     """Context in which products of float32 on ``x``'s device are not rounded.
 
     PyTorch's setting, which is the process's, is changed meanwhile. A compiled graph
     cannot do that: give it float64.
     """
     if is_traced() or not rounded_to(x):
-        yield
-    elif hasattr(torch.backends, 'fp32_precision'):
-        setting = _library(x.device.type).matmul
+        return nullcontext()
+    return _unrounded(x.device.type)
+
+
+@contextmanager
+def _unrounded(device_type: str) -> Iterator[None]:
+    if hasattr(torch.backends, 'fp32_precision'):
+        setting = _library(device_type).matmul
         given, setting.fp32_precision = setting.fp32_precision, 'ieee'
         try:
             yield

@@ -3,7 +3,7 @@
 Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
 
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 from torch import Tensor
@@ -80,7 +80,7 @@ def softmax_free_attention(
         else:
             a = gaussian_kernel(landmarks)  # (B, h, m, m)
             to_landmarks, to_tokens = kernel_products(landmarks, q)  # P, P^T
-        degree = None if by_rows else a.sum(-1, keepdim=True)
+        degree: Any = None if by_rows else a.sum(-1, keepdim=True)
         scale = degree.rsqrt() if normalize is True else 1.0
         if ridge:
             ridge = num_landmarks * ridge if relative_ridge else ridge

@@ -388,6 +388,7 @@ def test_cost(name):
     more = name.startswith(
         ('softmax', 'gaussian', 'talking-heads', 'linformer', 'cross-shaped')
     )
+    more = more and name != 'softmax-free-rows'  # their number is fixed
     assert (flops(72) > 4 * flops(36)) == more
 
 
