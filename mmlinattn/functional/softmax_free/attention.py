@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..precision import at_least_float32, autocast_disabled, full_precision
+from ..precision import at_least_float32, autocast_disabled
 from ..tracing import is_exported
 from .inverse import FEW, check_solver, cholesky_solve, newton_pinv
 from .kernel import gaussian_kernel, kernel_products, landmark_products, product_dtype
@@ -85,21 +85,19 @@ def softmax_free_attention(
         if ridge:
             ridge = num_landmarks * ridge if relative_ridge else ridge
             a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-        with full_precision(q):
-            x = to_landmarks(v)
-            x = x if by_rows else scale * x
-            if solver == 'cholesky':
-                y = cholesky_solve(a, x)
-            else:
-                alpha = None if normalize else soft_alpha(degree, ridge)
-                y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
-            if by_rows:
-                return divide_by_row_sums(to_tokens(y)).to(given)
-            y = scale * y
-            if trained_size is not None:
-                more = num_landmarks / trained_size[1] if normalize else 1.0
-                y = y * (trained_size[0] / q.size(2) * more)
-            return to_tokens(y.to(dtype)).to(given)
+        x = to_landmarks(v)
+        x = x if by_rows else scale * x
+        if solver == 'cholesky':
+            y = cholesky_solve(a, x)
+        else:
+            alpha = None if normalize else soft_alpha(degree, ridge)
+            y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
+        y = y if by_rows else scale * y
+        if trained_size is not None and not by_rows:
+            more = num_landmarks / trained_size[1] if normalize else 1.0
+            y = y * (trained_size[0] / q.size(2) * more)
+        out = to_tokens(y.to(dtype))
+        return (divide_by_row_sums(out) if by_rows else out).to(given)
 
 
 def divide_by_row_sums(sums: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ values, w width of queries, keys and values of the softmax attention.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Optional
 
 import torch
@@ -19,7 +20,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..maps import unflatten
-from ..precision import at_least_float32, autocast_disabled, is_half, rounded_to
+from ..precision import (
+    at_least_float32,
+    autocast_disabled,
+    full_precision,
+    is_half,
+    rounded_to,
+)
 from ..tracing import constant_when_compiled, is_exported
 
 Product = Callable[[Tensor], Tensor]
@@ -122,22 +129,20 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
 
 
 def landmark_products(landmarks: Tensor, q: Tensor) -> tuple[Tensor, Product, Product]:
-    """A, and products with P and its transpose, of one kernel that stays in memory.
-
-    Launches are a third of those of :func:`kernel_products`. For a few landmarks the
-    kernel is not larger than the tokens.
-
-    Args:
-        landmarks (Tensor): (B, h, m, d).
-        q (Tensor): (B, h, N, d).
-
-    Returns:
-        tuple: A, (B, h, m, m); P v of v (B, h, N, e), and P^T y of y (B, h, m, e).
-    """
+    """A (B, h, m, m), and products with P and its transpose, of landmarks (B, h, m, d)
+    and queries (B, h, N, d): one kernel that stays in memory, in a third of the
+    launches of :func:`kernel_products`."""
     m = landmarks.size(2)
     kernel = _kernel(landmarks, torch.cat((landmarks, q), 2), True)
     a, p = kernel[..., :m], kernel[..., m:]
-    return a, lambda v: p @ v, lambda y: p.transpose(-2, -1) @ y
+    return a, partial(_product, p), partial(_product, p.transpose(-2, -1))
+
+
+def _product(x: Tensor, y: Tensor) -> Tensor:
+    if not rounded_to(x):
+        return x @ y
+    with full_precision(x):
+        return x @ y
 
 
 def product_dtype(*tensors: Tensor) -> torch.dtype:
