@@ -12,7 +12,6 @@ values, w width of queries, keys and values of the softmax attention.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Optional
 
 import torch
@@ -135,12 +134,10 @@ def landmark_products(landmarks: Tensor, q: Tensor) -> tuple[Tensor, Product, Pr
     m = landmarks.size(2)
     kernel = _kernel(landmarks, torch.cat((landmarks, q), 2), True)
     a, p = kernel[..., :m], kernel[..., m:]
-    return a, partial(_product, p), partial(_product, p.transpose(-2, -1))
+    return a, lambda v: _product(p, v), lambda y: _product(p.transpose(-2, -1), y)
 
 
 def _product(x: Tensor, y: Tensor) -> Tensor:
-    if not rounded_to(x):
-        return x @ y
     with full_precision(x):
         return x @ y
 
