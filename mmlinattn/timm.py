@@ -43,6 +43,7 @@ FAMILIES = {
 SIZES = dict(t='tiny', s='small', m='medium', b='base', l='large', h='huge')
 VARIANTS = {
     'norm': dict(attn_norm=True),
+    'linear': dict(type='LinearSOFTPlusPlus'),
     'attnscale': dict(attn_scale=True),
     'featscale': dict(feat_scale=True),
 }

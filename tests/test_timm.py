@@ -23,6 +23,7 @@ CONFIGS = {name: config for config, (name, _) in ours.MODELS.items()}
 # one of each class, and attentions with tables of their own
 SMALL = [
     *('soft_tiny_norm', 'softpp_tiny', 'swin_tiny_elfatt', 'swin_tiny_agent'),
+    'softpp_tiny_linear',
     *('cswin_tiny_local', 'mlla_tiny', 'ravlt_tiny', 'deit_s12_featscale'),
     'cait_xxs24',
 ]

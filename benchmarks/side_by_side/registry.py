@@ -185,6 +185,7 @@ def backbones() -> list[Case]:
                 {
                     **references(image_shape),
                     'SOFT++-T': backbone(type='SOFTPlusPlus', arch='tiny'),
+                    'SOFT++-T, linear': backbone(type='LinearSOFTPlusPlus'),
                 },
                 shape,
             ),
@@ -198,6 +199,7 @@ def detectors() -> list[Case]:
     cases = []
     for name, method in configs.items():
         config = f'soft/{method}_softpp-t_fpn_1x_coco.py'
+        linear = f'soft/{method}_softpp-t-linear_fpn_1x_coco.py'
         cases.append(
             Case(
                 name,
@@ -205,6 +207,7 @@ def detectors() -> list[Case]:
                     'PVTv2-B1 (mmdet)': detector(config, PVT_V2_B1),
                     'Swin-T (mmdet)': detector(config, SWIN_T),
                     'SOFT++-T': detector(config),
+                    'SOFT++-T, linear': detector(linear),
                 },
                 (1, 3, *DETECTION),
                 inputs=partial(detection_batch, with_mask=name == 'Mask R-CNN'),

@@ -285,7 +285,10 @@ _OPERATIONS: dict[str, tuple[str, Formula]] = {
     'baddbmm': ('matmul', _product(1, 2)),
     'dot': ('matmul', _per_input(0)),
     'linalg_cholesky_ex': ('matmul', lambda args, out: _product(0, 0)(args, out) // 6),
-    'cholesky_solve': ('matmul', _product(0, 1)),  # two triangular solves, half each
+    'linalg_solve_triangular': (
+        'matmul',
+        lambda args, out: _product(0, 1)(args, out) // 2,
+    ),
     'native_layer_norm': ('norm', _norm(2)),
     'native_group_norm': ('norm', _norm(1)),
     'native_batch_norm': ('norm', _batch_norm),

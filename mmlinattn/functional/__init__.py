@@ -17,7 +17,7 @@ from .polaformer import polarity_aware_attention
 from .pooling import adaptive_avg_pool2d
 from .rank_augmented import rank_augmented_attention
 from .rotary import rotary_linear_attention, rotate
-from .softmax_free.attention import softmax_free_attention
+from .softmax_free.attention import divide_by_row_sums, softmax_free_attention
 from .softmax_free.exact import gaussian_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
 from .softmax_free.kernel import gaussian_kernel, gaussian_product, kernel_products
@@ -31,6 +31,7 @@ __all__ = [
     'crop_map',
     'dc_component',
     'depthwise_conv2d',
+    'divide_by_row_sums',
     'dynamic_conv2d',
     'efficient_attention',
     'elfatt_attention',

@@ -1,6 +1,7 @@
 """Float32 arithmetic inside mixed precision."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Optional
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map_only
 
-from .tracing import constant_when_compiled
+from .tracing import constant_when_compiled, is_traced
 
 
 def autocast_disabled(x: Tensor) -> AbstractContextManager:
@@ -118,14 +119,17 @@ _CONVOLUTIONS = {
 def _permitted(device_type: str) -> Optional[str]:
     # from torch 2.9 on, the common setting and those of libraries may differ
     if hasattr(torch.backends, 'fp32_precision'):
-        backends: Any = torch.backends
-        library = backends.mkldnn if device_type == 'cpu' else backends.cuda
-        precision = library.matmul.fp32_precision
+        precision = _library(device_type).matmul.fp32_precision
         return precision if precision in ('tf32', 'bf16') else None
     if device_type == 'cpu':
         medium = torch.get_float32_matmul_precision() == 'medium'
         return 'bf16' if medium else None
     return 'tf32' if torch.backends.cuda.matmul.allow_tf32 else None
+
+
+def _library(device_type: str) -> Any:
+    backends: Any = torch.backends
+    return backends.mkldnn if device_type == 'cpu' else backends.cuda
 
 
 def rounded_to(x: Tensor) -> Optional[str]:
@@ -137,36 +141,30 @@ def rounded_to(x: Tensor) -> Optional[str]:
     return _permitted(x.device.type) if x.dtype == torch.float32 else None
 
 
-def full_product(x: Tensor, y: Tensor) -> Tensor:
-    """x @ y with all digits of float32, even where products are rounded.
+def full_precision(x: Tensor) -> AbstractContextManager:
+    """Context in which products of float32 on ``x``'s device are not rounded.
 
-    For TF32, each factor is split into its first 11 bits and the rest; the product of
-    the rests, 2^-22 of the whole, is left out.
-
-    Args:
-        x (Tensor): (..., m, n).
-        y (Tensor): (..., n, k).
-
-    Returns:
-        Tensor: (..., m, k). Split factors get no gradient.
+    PyTorch's setting, which is the process's, is changed meanwhile. A compiled graph
+    cannot do that: give it float64.
     """
-    rounded = rounded_to(x)
-    if rounded is None:
-        return x @ y
-    if rounded == 'bf16':  # only on CPUs, which are fast at float64
-        return (x.double() @ y.double()).to(x.dtype)
-    (x, x_rest), (y, y_rest) = _split(x), _split(y)
-    return x @ y + (x @ y_rest + x_rest @ y)
+    if is_traced() or not rounded_to(x):
+        return nullcontext()
+    return _unrounded(x.device.type)
 
 
-def add_product(z: Tensor, x: Tensor, y: Tensor, beta: float, alpha: float) -> Tensor:
-    """beta z + alpha x @ y by :func:`full_product`, (n, m, k)."""
-    if rounded_to(x):
-        return beta * z + alpha * full_product(x, y)
-    return torch.baddbmm(z, x, y, beta=beta, alpha=alpha)
-
-
-def _split(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The first 11 bits of each number, which TF32 has, and the rest."""
-    first = (x.contiguous().view(torch.int32) & -(2**13)).view(torch.float32)
-    return first, x - first
+@contextmanager
+def _unrounded(device_type: str) -> Iterator[None]:
+    if hasattr(torch.backends, 'fp32_precision'):
+        setting = _library(device_type).matmul
+        given, setting.fp32_precision = setting.fp32_precision, 'ieee'
+        try:
+            yield
+        finally:
+            setting.fp32_precision = given
+    else:
+        given = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision('highest')
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(given)

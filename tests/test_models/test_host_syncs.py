@@ -44,7 +44,7 @@ CASES = {
     ),
 }
 # Operations that a GPU's host waits in; those that read a value raise by themselves.
-WAITING = ('_linalg_eigh', 'linalg_cholesky_ex', 'linalg_solve_ex', '_linalg_svd')
+WAITING = ('_linalg_eigh', 'linalg_solve_ex', '_linalg_svd')
 
 
 class Waits(TorchDispatchMode):
@@ -57,7 +57,8 @@ class Waits(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
-        if name in WAITING:
+        checks = name == 'linalg_cholesky_ex' and (kwargs or {}).get('check_errors')
+        if name in WAITING or checks:
             self.names.append(name)
         elif name in ('_to_copy', 'copy_'):
             devices = {
@@ -75,13 +76,16 @@ class Waits(TorchDispatchMode):
 
 
 def waits_of_step(name, device, **options):
-    """Names of the waiting operations of a training step, its build left out."""
+    """Names of the waiting operations of a training step and a prediction, its build
+    left out."""
     model = MODELS.build({**CASES[name], 'drop_path_rate': 0.1, **options})
     model = model.to(device).train()
     x = torch.randn(2, 3, 65, 97, device=device)
     with Waits() as waits:
         outs = model(x)
         sum(out.sum() for out in outs).backward()
+        with torch.no_grad():
+            model.eval()(x)
     return waits.names
 
 

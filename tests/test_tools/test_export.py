@@ -121,12 +121,6 @@ def test_a_file_that_differs(difference, inputs, capsys, monkeypatch):
     assert 'more than --tolerance 0.0001' in error_of(arguments, capsys, code=1)
 
 
-def test_random_landmarks(inputs, capsys):
-    paths = inputs('classifier', options=", sampler='random'")
-    error = error_of([*paths, '--format=torchscript'], capsys)
-    assert "sampler='random'" in error and not list(Path().glob('*.pt'))
-
-
 @pytest.mark.parametrize(
     'checkpoint, options, message',
     [

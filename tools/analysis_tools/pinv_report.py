@@ -56,11 +56,17 @@ def step_size(a, attention):
     return soft_alpha(a.sum(-1, keepdim=True), attention.ridge)
 
 
+def add_ridge(kernel, attention):
+    """A with the model's ridge."""
+    ridge = attention.ridge * (kernel.size(-1) if attention.relative_ridge else 1)
+    return kernel + ridge * torch.eye(kernel.size(-1)).to(kernel)
+
+
 def measure(call):
     """Convergence, eigenvalues and norms of one layer."""
     attention, kernel = call.module, landmark_kernel(call)
     alpha = step_size(kernel, attention)
-    a = kernel + attention.ridge * torch.eye(kernel.size(-1)).to(kernel)
+    a = add_ridge(kernel, attention)
     eigenvalues = torch.linalg.eigvalsh(a)
     steps = attention.num_iters
     cutoff = newton_cutoff(alpha.flatten(), steps)
@@ -83,9 +89,8 @@ def norms_by_count(kernel, attention):
     for size in norms['landmarks']:
         index = torch.linspace(0, num - 1, size).round().long()
         subset = kernel[:, index[:, None], index]
-        eye = torch.eye(size).to(kernel)
         inverse = newton_pinv(
-            subset + attention.ridge * eye,
+            add_ridge(subset, attention),
             attention.num_iters,
             alpha=step_size(subset, attention),
             solver='spectral',

@@ -14,7 +14,8 @@ operator, and a fourth another one:
   than 40 products.
 - 'polynomial' applies a polynomial next to g (:mod:`~.polynomial`), in five products
   of all matrices at once, which GPUs, compilers and exported files can do.
-- 'cholesky' is the inverse of A itself, which needs a ridge.
+- 'cholesky' is the inverse of A itself, which needs a ridge. Files have no
+  factorization: steps from another start converge to it.
 
 Legend: ... batch and heads, m landmarks, k columns of a right-hand side, T steps.
 """
@@ -28,17 +29,16 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from ..precision import add_product, at_least_float32, autocast_disabled, full_product
+from ..precision import at_least_float32, autocast_disabled, full_precision, rounded_to
 from ..tracing import apply, is_exported, is_traced
 from . import lanczos, polynomial
 
-NEWTON_SOLVERS = ('auto', 'newton', 'polynomial', 'spectral')
-SOLVERS = (*NEWTON_SOLVERS, 'cholesky')
+SOLVERS = ('auto', 'newton', 'polynomial', 'spectral', 'cholesky')
 # More steps change nothing: in float64, the cut-off of small eigenvalues, 2^(-T/2)
 # of the norm of A, is then below the rounding errors of large ones.
 MAX_ITERS = 100
-# Below this size, 40 products take less time than the other ways.
-_SMALL = 96
+# Below this number of landmarks, 40 products take less time than the other ways.
+FEW = 96
 # From this size on, the largest eigenpairs cost a CPU less than all.
 _DEFLATED_FROM = 640
 
@@ -82,7 +82,7 @@ def newton_pinv(
     Raises:
         ValueError: See :func:`check_solver`.
     """
-    check_solver(solver, num_iters, solvers=NEWTON_SOLVERS)
+    check_solver(solver, num_iters)
     if rhs is None:
         rhs = torch.eye(a.size(-1), device=a.device, dtype=a.dtype).expand_as(a)
     return _solve(a, rhs, _pick_solver(solver, num_iters, a), num_iters, alpha)
@@ -91,7 +91,8 @@ def newton_pinv(
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     """Solves A y = rhs, in float32 or more; :func:`newton_pinv` is another operator.
 
-    Add a ridge to A first, well above its rounding errors, 1e-7 m.
+    Add a ridge to A first, well above its rounding errors, 1e-7 m. A GPU does not check
+    that A is positive definite, because the check would wait for it.
 
     Args:
         a (Tensor): Symmetric positive definite matrices, (..., m, m).
@@ -101,7 +102,7 @@ def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
         Tensor: y, (..., m, k), in the dtype of ``a``. The gradient can be
         taken once, not twice.
     """
-    return _solve(a, rhs, 'cholesky')
+    return _solve(a, rhs, 'schulz' if is_exported() else 'cholesky', 20, None)
 
 
 def newton_alpha(a: Tensor) -> Tensor:
@@ -121,7 +122,8 @@ def newton_alpha(a: Tensor) -> Tensor:
     """
     row_sum = a.sum(-1, keepdim=True)
     # columns of A^2: their sums and their diagonal entries, (..., m)
-    square_sum = full_product(a, row_sum).squeeze(-1)
+    with full_precision(a):
+        square_sum = (a @ row_sum).squeeze(-1)
     square_diag = a.square().sum(-1)
     norm = row_sum.amax((-2, -1))
     exponents = torch.arange(11, device=a.device, dtype=a.dtype)
@@ -154,21 +156,22 @@ def newton_filter(eigenvalues: Tensor, alpha: Tensor, num_iters: int) -> Tensor:
 
 
 def check_solver(
-    solver: str,
-    num_iters: int = 20,
-    ridge: float = 0.0,
-    solvers: tuple[str, ...] = SOLVERS,
+    solver: str, num_iters: int = 20, ridge: float = 0.0, normalize: Any = True
 ) -> None:
-    """Checks the options of the inversion.
+    """Checks the options of the inversion, and the kind of normalization.
 
     Raises:
         ValueError: If ``solver`` is unknown, ``num_iters`` is no integer in
             1...100, ``ridge`` is negative or not finite, or 'cholesky' is asked
             for without a positive ``ridge``, or 'polynomial' for fewer than 18 or
-            more than 24 steps.
+            more than 24 steps; or if ``normalize`` is not True, False or 'rows'.
     """
-    if solver not in solvers:
-        raise ValueError(f'solver must be one of {solvers}, got {solver!r}')
+    if normalize not in (True, False, 'rows'):
+        raise ValueError(
+            f"normalization must be True, False or 'rows', got {normalize!r}"
+        )
+    if solver not in SOLVERS:
+        raise ValueError(f'solver must be one of {SOLVERS}, got {solver!r}')
     if not isinstance(num_iters, int) or not 1 <= num_iters <= MAX_ITERS:
         raise ValueError(
             f'num_iters must be an integer in 1...{MAX_ITERS}, got {num_iters!r}'
@@ -188,8 +191,11 @@ def _pick_solver(solver: str, num_iters: int, a: Tensor) -> str:
     """Resolves 'auto', and 'spectral' in a file, which has no eigenvalues."""
     if solver != 'auto' and not is_exported():
         return solver
-    if a.is_cpu and not is_traced():
-        return 'newton' if a.size(-1) < _SMALL else 'spectral'
+    if not is_exported():  # a file serves for all sizes
+        if a.size(-1) < FEW:
+            return 'newton'
+        if a.is_cpu and not is_traced():
+            return 'spectral'
     return 'polynomial' if _has_polynomial(num_iters) else 'newton'
 
 
@@ -197,17 +203,13 @@ def _has_polynomial(num_iters: int) -> bool:
     return polynomial.FEWEST_STEPS <= num_iters <= polynomial.MOST_STEPS
 
 
-def _solve(
-    a: Tensor,
-    rhs: Tensor,
-    solver: str,
-    num_iters: int = 0,
-    alpha: Optional[Tensor] = None,
-) -> Tensor:
+def _solve(a: Tensor, rhs: Tensor, *options: Any) -> Tensor:
     dtype = a.dtype
     with autocast_disabled(a):
         a, rhs = at_least_float32(a, rhs)
-        return apply(_Solve, a, rhs, solver, num_iters, alpha).to(dtype)
+        if rounded_to(a) and is_traced():  # a compiled graph changes no setting
+            a, rhs = a.double(), rhs.double()
+        return apply(_Solve, a, rhs, *options).to(dtype)
 
 
 class _Solve(Function):
@@ -223,10 +225,12 @@ class _Solve(Function):
         num_iters: int,
         alpha: Optional[Tensor],
     ) -> Tensor:
-        if alpha is None and solver != 'cholesky':
+        if alpha is None and solver not in ('cholesky', 'schulz'):
             alpha = newton_alpha(a)
-        prepared = _PREPARE[solver](a, alpha, num_iters)
-        y = _APPLY[solver](prepared, rhs, num_iters)
+        prepare, multiply = _WAYS[solver]
+        with full_precision(a):
+            prepared = prepare(a, alpha, num_iters)
+            y = multiply(prepared, rhs, num_iters)
         ctx.save_for_backward(y, *prepared)
         ctx.solver, ctx.num_iters = solver, num_iters
         return y
@@ -235,26 +239,37 @@ class _Solve(Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], ...]:
         y, *prepared = ctx.saved_tensors
-        with autocast_disabled(grad):
+        with autocast_disabled(grad), full_precision(grad):
             # the operator is symmetric
-            grad_rhs = _APPLY[ctx.solver](prepared, grad, ctx.num_iters)
+            grad_rhs = _WAYS[ctx.solver][1](prepared, grad, ctx.num_iters)
             grad_a = None
             if ctx.needs_input_grad[0]:
-                grad_a = full_product(-grad_rhs, y.mT)
+                grad_a = -grad_rhs @ y.mT
         return grad_a, grad_rhs, None, None, None
 
 
 def _newton(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
     """The iteration as printed, (..., m, m) to (..., m, m)."""
-    inverse, a = _one_axis(alpha * a), _one_axis(a)
+    return _steps(alpha * a, a, num_iters)
+
+
+def _schulz(a: Tensor, alpha: Optional[Tensor], num_iters: int) -> Prepared:
+    """The inverse of a matrix of condition up to 1e4, by steps from I / |A|_1. They
+    square the residual 1 - lambda / |A|_1 of an eigenvalue."""
+    norm = a.sum(-1, keepdim=True).amax(-2, keepdim=True)
+    eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+    return _steps(eye / norm, a, num_iters)
+
+
+def _steps(start: Tensor, a: Tensor, num_iters: int) -> Prepared:
+    inverse, a = _one_axis(start), _one_axis(a)
     for _ in range(num_iters):
-        product = full_product(inverse, a)
-        inverse = add_product(inverse, product, inverse, beta=2, alpha=-1)
+        inverse = torch.baddbmm(inverse, inverse @ a, inverse, beta=2, alpha=-1)
     return (inverse,)
 
 
 def _apply_newton(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
-    return full_product(prepared[0].view(*x.shape[:-1], -1), x)
+    return prepared[0].view(*x.shape[:-1], -1) @ x
 
 
 def _spectral(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
@@ -280,7 +295,7 @@ def _spectral(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
 def _apply_spectral(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
     if len(prepared) == 2:
         vectors, filtered = prepared
-        return full_product(vectors.mT, filtered * full_product(vectors, x))
+        return vectors.mT @ (filtered * (vectors @ x))
     y = torch.empty_like(x)
     each = zip(_one_axis(y), _one_axis(x), *(prepared[i::4] for i in range(4)))
     for y_i, x_i, vectors, filtered, rest, slope in each:
@@ -306,11 +321,14 @@ def _apply_polynomial(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
 
 
 def _cholesky(a: Tensor, alpha: None, num_iters: int) -> Prepared:
-    return (torch.linalg.cholesky(a),)
+    return (torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)[0],)
 
 
 def _apply_cholesky(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
-    return torch.cholesky_solve(x, prepared[0])
+    # `cholesky_solve` would loop over the matrices on a GPU
+    (lower,) = prepared
+    y = torch.linalg.solve_triangular(lower, x, upper=False)
+    return torch.linalg.solve_triangular(lower.mT, y, upper=True)
 
 
 def _one_axis(x: Tensor) -> Tensor:
@@ -318,18 +336,12 @@ def _one_axis(x: Tensor) -> Tensor:
     return x.unsqueeze(0).flatten(0, -3)
 
 
-# The work that depends on A only: takes matrices (..., m, m), the step size
-# (..., 1, 1) and T.
-_PREPARE: dict[str, Callable[..., Prepared]] = {
-    'newton': _newton,
-    'spectral': _spectral,
-    'polynomial': _polynomial,
-    'cholesky': _cholesky,
-}
-# The operator times (..., m, k), from the prepared tensors and T.
-_APPLY: dict[str, Callable[[Prepared, Tensor, int], Tensor]] = {
-    'newton': _apply_newton,
-    'spectral': _apply_spectral,
-    'polynomial': _apply_polynomial,
-    'cholesky': _apply_cholesky,
+# The work that depends on A only, of matrices (..., m, m), the step size (..., 1, 1)
+# and T; and the operator times (..., m, k), of the prepared tensors and T.
+_WAYS: dict[str, tuple[Callable[..., Prepared], Callable[..., Tensor]]] = {
+    'newton': (_newton, _apply_newton),
+    'spectral': (_spectral, _apply_spectral),
+    'polynomial': (_polynomial, _apply_polynomial),
+    'cholesky': (_cholesky, _apply_cholesky),
+    'schulz': (_schulz, _apply_newton),
 }

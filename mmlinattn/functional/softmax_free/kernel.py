@@ -19,7 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..maps import unflatten
-from ..precision import at_least_float32, autocast_disabled, is_half, rounded_to
+from ..precision import (
+    at_least_float32,
+    autocast_disabled,
+    full_precision,
+    is_half,
+    rounded_to,
+)
 from ..tracing import constant_when_compiled, is_exported
 
 Product = Callable[[Tensor], Tensor]
@@ -56,9 +62,13 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         Tensor: (..., M, N), values in [0, 1]. Half precision is computed and
         returned in float32: a squared norm overflows float16.
     """
-    is_own = k is None
+    return _kernel(q, q if k is None else k, k is None)
+
+
+def _kernel(q: Tensor, k: Tensor, is_own: bool) -> Tensor:
+    """The kernel; ``is_own`` if the keys begin with the queries."""
     with autocast_disabled(q):
-        q, k = at_least_float32(q, q if k is None else k)
+        q, k = at_least_float32(q, k)
         dtype = q.dtype
         if rounded_to(q):
             q, k = q.double(), k.double()
@@ -69,7 +79,7 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         with torch.no_grad():  # rounding of distances has no gradient
             exponents.clamp_(max=0)
             if is_own and is_exported():  # ONNX has no view of a diagonal
-                exponents.mul_(1 - torch.eye(q.size(-2)).to(q))
+                exponents.mul_(1 - torch.eye(*exponents.shape[-2:]).to(q))
             elif is_own:
                 exponents.diagonal(dim1=-2, dim2=-1).zero_()
         return exponents.exp_().to(dtype)
@@ -115,6 +125,21 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
             return lambda v: kernel @ v, lambda y: kernel.mT @ y
         multiply, (q, k) = _fused_product, _lifted(q, k)
     return lambda v: multiply(q, k, v), lambda y: multiply(k, q, y)
+
+
+def landmark_products(landmarks: Tensor, q: Tensor) -> tuple[Tensor, Product, Product]:
+    """A (B, h, m, m), and products with P and its transpose, of landmarks (B, h, m, d)
+    and queries (B, h, N, d): one kernel that stays in memory, in a third of the
+    launches of :func:`kernel_products`."""
+    m = landmarks.size(2)
+    kernel = _kernel(landmarks, torch.cat((landmarks, q), 2), True)
+    a, p = kernel[..., :m], kernel[..., m:]
+    return a, lambda v: _product(p, v), lambda y: _product(p.transpose(-2, -1), y)
+
+
+def _product(x: Tensor, y: Tensor) -> Tensor:
+    with full_precision(x):
+        return x @ y
 
 
 def product_dtype(*tensors: Tensor) -> torch.dtype:
@@ -196,7 +221,7 @@ def _minus_half_squares(x: Tensor, count: int) -> Tensor:
 
 
 def _minus_half_square(x: Tensor) -> Tensor:
-    return -x.square().sum(-1, keepdim=True) / 2
+    return x.square().sum(-1, keepdim=True) * -0.5
 
 
 def _centered(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:

@@ -38,14 +38,8 @@ def deflate(a: Tensor, slope: Tensor) -> Optional[Split]:
 
     A test makes sure that no large eigenvalue is missed: the norm of R is below the
     cut-off with probability 1 - 1e-16 (Halko, Martinsson and Tropp, *Finding Structure
-    with Randomness*, arXiv 0909.4061, lemma 4.1).
-
-    Args:
-        a (Tensor): Symmetric matrix in float32 or float64, (m, m), on a CPU.
-        slope (Tensor): c, a scalar.
-
-    Returns:
-        tuple | None: None if too many eigenvalues are large, about 90 of 1,050.
+    with Randomness*, arXiv 0909.4061, lemma 4.1). The matrix is symmetric, (m, m), on a
+    CPU, and the slope is c. None if too many eigenvalues are large, about 90 of 1,050.
     """
     scale = slope.item() ** 0.5
     if 1 / scale <= _CUT_OFF_OVER_MEAN * a.diagonal().mean():

@@ -16,7 +16,6 @@ from typing import Any, Callable, NamedTuple
 import torch
 from torch import Tensor
 
-from ..precision import add_product, full_product
 from ..tracing import constant_when_compiled, is_exported
 
 # Fewer steps don't end at the step size's bound; after more, rounding errors of
@@ -104,18 +103,8 @@ def _evaluate(coefficients: tuple[float, ...], w: float) -> float:
 def apply_polynomial(
     polynomial: Polynomial, scale: Tensor, powers: Sequence[Any], x: Tensor
 ) -> Tensor:
-    r"""Multiplies by g(A).
-
-    Args:
-        polynomial (Polynomial): From :func:`newton_polynomial`.
-        scale (Tensor): :math:`\sqrt{\alpha/2}`, (n, 1, 1).
-        powers (Sequence[Tensor | None]): :func:`polynomial_powers` of
-            ``scale * a``.
-        x (Tensor): (n, m, k).
-
-    Returns:
-        Tensor: (n, m, k).
-    """
+    r"""Multiplies x (n, m, k) by g(A), with :math:`\sqrt{\alpha/2}`, (n, 1, 1), as the
+    scale and the :func:`polynomial_powers` of ``scale * a``."""
     x = scale * x
     for k in range(len(polynomial.heights)):
         x = _factor(polynomial, powers, k, x)
@@ -124,8 +113,8 @@ def apply_polynomial(
     lowest, *others, highest = polynomial.coefficients
     b, following = highest * x, torch.zeros_like(x)
     for c in reversed(others):
-        b, following = full_product(shifted, b) - following + c * x, b
-    return 0.5 * full_product(shifted, b) - following + lowest * x
+        b, following = shifted @ b - following + c * x, b
+    return 0.5 * shifted @ b - following + lowest * x
 
 
 def _factor(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> Tensor:
@@ -138,26 +127,19 @@ def _times(polynomial: Polynomial, powers: Sequence[Any], k: int, x: Tensor) -> 
     """w_k x."""
     w = powers[k]
     if w is not None:
-        return full_product(w, x)
+        return w @ x
     return _times(polynomial, powers, k - 1, _factor(polynomial, powers, k - 1, x))
 
 
 def polynomial_powers(polynomial: Polynomial, w: Tensor) -> list[Any]:
-    """The matrices of w that :func:`apply_polynomial` multiplies by.
-
-    Args:
-        polynomial (Polynomial): From :func:`newton_polynomial`.
-        w (Tensor): Symmetric, of eigenvalues in [0, 1], (n, m, m).
-
-    Returns:
-        list[Tensor | None]: :math:`w_0` to :math:`w_{K-1}`, None for those that are
-        not kept, and :math:`4 w_K - 2`; (n, m, m) each.
-    """
+    """The matrices that :func:`apply_polynomial` multiplies by, (n, m, m) each, of a
+    symmetric w with eigenvalues in [0, 1]: :math:`w_0` to :math:`w_{K-1}`, None for
+    those that are not kept, and :math:`4 w_K - 2`."""
     powers: list[Any] = []
     kept = 1 if is_exported() else _KEPT
     for k, h in enumerate(polynomial.heights):
         powers.append(w if k % kept == 0 else None)
-        w = add_product(w, w, w, beta=4 * h, alpha=-4 * h**2)
+        w = torch.baddbmm(w, w, w, beta=4 * h, alpha=-4 * h**2)
     # ONNX has no view of a diagonal
     eye = torch.eye(w.size(-1), device=w.device, dtype=w.dtype)
     return [*powers, torch.sub(4 * w, eye, alpha=2)]

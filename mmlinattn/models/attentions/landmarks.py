@@ -2,7 +2,7 @@
 
 Legend: B batch, h heads, N = H * W tokens, m landmarks, d head dim. A ratio r
 gives m = floor(H / r) * floor(W / r) landmarks. A side shorter than r counts
-as one cell. A fixed number of landmarks, a square, does not grow with the map.
+as one cell. A fixed number of landmarks, s * s at most, does not grow with the map.
 """
 
 import math
@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 
 from mmlinattn import functional as F
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
-from mmlinattn.functional.tracing import is_exported, larger, smaller
+from mmlinattn.functional.tracing import larger, smaller
 
 from .base import check_count
 
@@ -30,10 +30,42 @@ def pool_map(x, hw_shape, side):
         Tensor: (B, h, cells, d).
     """
     maps = F.to_map(x.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
-    with autocast_disabled(x):
-        (maps,) = at_least_float32(maps)
-        pooled = F.adaptive_avg_pool2d(maps, side).to(x.dtype)
-    return F.unflatten(F.to_tokens(pooled), 0, x.shape[:2])
+    return F.unflatten(F.to_tokens(pool(maps, side)), 0, x.shape[:2])
+
+
+def pool(maps, side):
+    """Averages maps (B, C, H, W) over the cells of a grid, in float32 or more."""
+    with autocast_disabled(maps):
+        (wide,) = at_least_float32(maps)
+        return F.adaptive_avg_pool2d(wide, side).to(maps.dtype)
+
+
+def fixed_grid(side, hw_shape):
+    r"""A grid of at most s * s cells that are nearly squares, on a map of any shape.
+
+    The short side of the map gets :math:`s \sqrt{short / long}` of them, rounded, and
+    the long one as many as are left. So a map and its transpose have cells of the same
+    shape, and a square map has s * s.
+
+    Args:
+        side (int): s.
+        hw_shape (tuple[int]): (H, W).
+
+    Returns:
+        tuple[int]: Rows and columns of cells, at most H and W.
+    """
+    height, width = hw_shape
+    # one of the two is s, that of the longer side
+    rows, columns = _short(side, height, width), _short(side, width, height)
+    rows, columns = rows * (side**2 // columns), columns * (side**2 // rows)
+    return smaller(rows // side, height), smaller(columns // side, width)
+
+
+def _short(side, a, b):
+    """``side * sqrt(a / b)``, rounded, from 1 to ``side``. Sizes of an exporter can be
+    divided and compared, and have no root."""
+    squares = [(2 * k - 1) ** 2 * b for k in range(2, side + 1)]
+    return 1 + sum(smaller(4 * side**2 * a // square, 1) for square in squares)
 
 
 class LandmarkSampler(nn.Module):
@@ -42,7 +74,8 @@ class LandmarkSampler(nn.Module):
     Args:
         head_dims (int): Channels d of a head.
         ratio (int): Sampling ratio r.
-        fixed (int, optional): m, instead of the number that r gives; at most N.
+        fixed (int, optional): Landmarks of a square map, instead of the number that r
+            gives; those of other maps are :func:`fixed_grid`.
 
     Raises:
         ValueError: If ``ratio`` is not a positive integer, or ``fixed`` not a square
@@ -60,7 +93,11 @@ class LandmarkSampler(nn.Module):
     def grid(self, hw_shape):
         """Rows and columns of landmarks on a map of size (H, W)."""
         if self.fixed_side:
-            return tuple(smaller(self.fixed_side, side) for side in hw_shape)
+            return fixed_grid(self.fixed_side, hw_shape)
+        return self.cells(hw_shape)
+
+    def cells(self, hw_shape):
+        """Rows and columns of cells of the ratio."""
         return tuple(larger(side // self.ratio, 1) for side in hw_shape)
 
     def num_landmarks(self, hw_shape):
@@ -71,26 +108,27 @@ class LandmarkSampler(nn.Module):
 class ConvSampler(LandmarkSampler):
     """r x r convolution of stride r shared by all heads, LayerNorm, GELU.
 
-    Raises:
-        ValueError: If a number of landmarks is given: it follows from the stride.
+    With a fixed number of landmarks, cells of a grid are averages of the convolution's
+    outputs.
     """
 
     def __init__(self, head_dims, ratio, fixed=None):
-        if fixed is not None:
-            raise ValueError(
-                f'num_landmarks={fixed} needs a sampler without strides: '
-                "'pool', 'random' or 'biased', got 'conv'"
-            )
-        super().__init__(head_dims, ratio)
+        super().__init__(head_dims, ratio, fixed)
         self.conv = nn.Conv2d(head_dims, head_dims, ratio, stride=ratio, bias=False)
         self.norm = nn.LayerNorm(head_dims)
         self.act = nn.GELU()
 
+    def grid(self, hw_shape):
+        cells = self.cells(hw_shape)
+        return fixed_grid(self.fixed_side, cells) if self.fixed_side else cells
+
     def forward(self, q, hw_shape):
         maps = F.to_map(q.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
         missing = [larger(self.ratio - side, 0) for side in hw_shape]
-        maps = pad(maps, (0, missing[1], 0, missing[0]))
-        landmarks = F.to_tokens(self.conv(maps))
+        maps = self.conv(pad(maps, (0, missing[1], 0, missing[0])))
+        if self.fixed_side:
+            maps = pool(maps, self.grid(hw_shape))
+        landmarks = F.to_tokens(maps)
         return F.unflatten(self.act(self.norm(landmarks)), 0, q.shape[:2])
 
 
@@ -113,18 +151,22 @@ class RandomSampler(LandmarkSampler):
     """
 
     def forward(self, q, hw_shape):
-        if is_exported():
-            raise ValueError(
-                "sampler='random' draws landmarks for each map size, which no file can "
-                "hold: export with the sampler 'conv', 'pool' or 'biased'"
-            )
-        num = self.num_landmarks(hw_shape)
-        if self.training:  # drawn on the device: a copy would stall the step
-            index = torch.randperm(q.size(2), device=q.device)
+        num_tokens, num = q.size(2), self.num_landmarks(hw_shape)
+        # on the device: a copy would stall the step
+        if self.training:
+            index = torch.randperm(num_tokens, device=q.device)
         else:
-            generator = torch.Generator().manual_seed(0)
-            index = torch.randperm(q.size(2), generator=generator).to(q.device)
+            index = fixed_draw(torch.arange(num_tokens, device=q.device))
         return q[:, :, index[:num]]
+
+
+def fixed_draw(index):
+    r"""A fixed permutation of 0...N - 1 that looks random, (N,) to (N,), without a
+    generator: :math:`i \mapsto (10^9 + i)^5` modulo the prime :math:`2^{31} - 1` is
+    one to one."""
+    start, prime = index + 10**9, 2**31 - 1
+    square = start * start % prime
+    return (square * square % prime * start % prime).argsort()
 
 
 class BiasedSampler(LandmarkSampler):

@@ -1,5 +1,7 @@
 """Softmax-free attention as a module."""
 
+import math
+
 from torch import nn
 
 from mmlinattn import functional as F
@@ -26,20 +28,21 @@ class SoftmaxFreeAttention(BaseAttention):
         sampler (str): 'conv', 'pool', 'random' or 'biased'.
         kernel_size (int): Side of the local branch's filters, odd. 0 leaves out
             the branch.
-        num_landmarks (int, optional): A square number of landmarks for every map,
-            instead of the ratio. Not with 'conv'.
-        attn_norm (bool): SOFT++'s symmetric normalization. Without it, A gets
-            the ridge 0.01 of SOFT's official code.
+        num_landmarks (int, optional): A square number of landmarks for maps of any
+            size, instead of the ratio. See :class:`~.landmarks.LandmarkSampler`.
+        attn_norm (bool | str): SOFT++'s symmetric normalization, or 'rows', or none.
+            Without it, A gets the ridge 0.01 of SOFT's official code.
         num_iters (int): Newton-Raphson steps.
-        solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.
+        solver, relative_ridge: See
+            :func:`mmlinattn.functional.softmax_free_attention`.
         ridge (float, optional): Added to A's diagonal. Default: 0 with
             ``attn_norm``, 0.01 without.
         embed_dims, num_heads, **kwargs: See :class:`BaseAttention`.
 
     Raises:
         ValueError: If ``sampler`` or ``solver`` is unknown, ``kernel_size``
-            is even, ``num_landmarks`` is not a square number or does not go with the
-            sampler, or a number is out of range.
+            is even, ``num_landmarks`` is not a square number, or a number is out of
+            range.
     """
 
     bound_to_map = True
@@ -56,6 +59,7 @@ class SoftmaxFreeAttention(BaseAttention):
         num_iters=20,
         solver='auto',
         ridge=None,
+        relative_ridge=False,
         **kwargs,
     ):
         super().__init__(embed_dims, num_heads, **kwargs)
@@ -67,14 +71,16 @@ class SoftmaxFreeAttention(BaseAttention):
             raise ValueError(f'kernel_size must be odd or 0, got {kernel_size}')
         if ridge is None:
             ridge = 0.0 if attn_norm else 0.01
-        check_solver(solver, num_iters, ridge)
+        check_solver(solver, num_iters, ridge, attn_norm)
         self.attn_norm = attn_norm
         self.num_iters = num_iters
         self.solver = solver
         self.ridge = ridge
+        self.relative_ridge = relative_ridge
         self.q = nn.Linear(embed_dims, embed_dims)
         self.v = nn.Linear(embed_dims, embed_dims)
         self.sampler = SAMPLERS[sampler](self.head_dims, sampling_ratio, num_landmarks)
+        self.trained_size = None
         self.local_conv = None
         if kernel_size:
             self.local_conv = nn.Conv2d(
@@ -86,6 +92,11 @@ class SoftmaxFreeAttention(BaseAttention):
                 bias=False,
             )
         self.proj = nn.Linear(embed_dims, embed_dims)
+
+    def keep_scale(self, hw_shape):
+        """Keeps the norm of the output on other maps as on those of the training, of
+        size (H, W), by a factor."""
+        self.trained_size = math.prod(hw_shape), self.sampler.num_landmarks(hw_shape)
 
     def forward(self, x, hw_shape):
         self.check_map(x, hw_shape)
@@ -110,6 +121,8 @@ class SoftmaxFreeAttention(BaseAttention):
             num_iters=self.num_iters,
             ridge=self.ridge,
             solver=self.solver,
+            relative_ridge=self.relative_ridge,
+            trained_size=self.trained_size,
         )
         return self.merge_heads(self.scale(out, v))
 

@@ -25,6 +25,11 @@ class CaiT(IsotropicTransformer):
     """Class-attention in image Transformers (*Going deeper with Image
     Transformers*, arXiv 2103.17239).
 
+    Talking heads mix maps of N x N weights, which are in memory: a training step keeps
+    three of them for each head and layer. With 4,200 tokens, 800 x 1344 pixels, a map
+    has 71 MB in float32, and those of XXS24 41 GB for two images. With ``with_cp``,
+    maps of one layer at a time are in memory.
+
     The class layers exist with ``out_type`` 'cls_token' or 'raw' only, because no map
     depends on them.
 

@@ -6,6 +6,7 @@ attention, pre-norm, with a class token.
 
 from mmlinattn.registry import MODELS
 
+from ..attentions import SoftmaxFreeAttention
 from .base import check_config
 from .pyramid import PyramidTransformer, per_stage, resolve_pyramid_arch
 
@@ -34,14 +35,14 @@ class SOFT(PyramidTransformer):
         arch (str | dict): 'tiny', 'small', 'medium', 'large' or 'huge' as in
             the paper's Table 1, or a dict with ``embed_dims``, ``depths`` and
             ``num_heads``. A single stage makes the plain, non-pyramidal form.
-        attn_norm (bool): SOFT++'s normalized kernel in this pyramid.
+        attn_norm (bool | str): SOFT++'s normalized kernel in this pyramid, or 'rows'.
         sampler (str): Landmarks by 'conv', 'pool', 'random' or 'biased'.
         sampling_ratios (Sequence[int]): Side of the map cell that a landmark
             stands for, one entry per stage; 1 is standard attention with a
             class token, possible in the last stage.
         num_landmarks (int, optional): A square number of landmarks in every
             softmax-free stage, for maps of any size, instead of
-            ``sampling_ratios``. Not with the sampler 'conv'.
+            ``sampling_ratios``.
         kernel_sizes (Sequence[int]): Side of the local branch's filters, one
             entry per stage.
         patch_embed (str | dict): 'overlap', 3 x 3 convolutions; 'patch', one
@@ -56,6 +57,9 @@ class SOFT(PyramidTransformer):
         solver (str): See :func:`mmlinattn.functional.softmax_free_attention`.
         ridge (float, optional): Added to the diagonal of the landmarks'
             matrix. Default: 0 with ``attn_norm``, 0.01 without.
+        relative_ridge (bool): Multiplies the ridge by the number of landmarks.
+        keep_scale (bool): Keeps the norm of the attention as at ``img_size``, for
+            weights that were trained there and maps of other sizes.
         img_size (int): Image side that the position tables are made for.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`.
     """
@@ -82,6 +86,8 @@ class SOFT(PyramidTransformer):
         num_iters=20,
         solver='auto',
         ridge=None,
+        relative_ridge=False,
+        keep_scale=False,
         img_size=224,
         **kwargs,
     ):
@@ -117,6 +123,7 @@ class SOFT(PyramidTransformer):
                 num_iters=num_iters,
                 solver=solver,
                 ridge=ridge,
+                relative_ridge=relative_ridge,
             )
             for ratio, kernel in zip(ratios, kernels)
         ]
@@ -147,6 +154,11 @@ class SOFT(PyramidTransformer):
             with_cls_token=with_cls_token,
             **kwargs,
         )
+        if keep_scale:
+            for stage in self.stages:
+                for block in stage.blocks:
+                    if isinstance(block.attn, SoftmaxFreeAttention):
+                        block.attn.keep_scale(stage.pos_embed.hw_shape)
 
 
 @MODELS.register_module()
@@ -170,3 +182,41 @@ class SOFTPlusPlus(SOFT):
 
     def __init__(self, arch='tiny', attn_norm=True, **kwargs):
         super().__init__(arch, attn_norm=attn_norm, **kwargs)
+
+
+@MODELS.register_module()
+class LinearSOFTPlusPlus(SOFTPlusPlus):
+    r"""SOFT++ whose landmarks do not grow with the image, ours.
+
+    Its attention is :math:`\hat K V / \hat K 1`, the means of 49 cells are its
+    landmarks, and one factorization is its inverse. It is the same operator at all
+    sizes, as far as rounding and sampling permit: see docs/methods.md. The last stage
+    is SOFT++'s, softmax attention of one token for each 32 x 32 pixels.
+
+    Args:
+        arch (str | dict): See :class:`SOFTPlusPlus`.
+        attn_norm, sampler, num_landmarks, solver, ridge, relative_ridge, **kwargs: See
+            :class:`SOFT`.
+    """
+
+    def __init__(
+        self,
+        arch='tiny',
+        attn_norm='rows',
+        sampler='pool',
+        num_landmarks=49,
+        solver='cholesky',
+        ridge=0.001,
+        relative_ridge=True,
+        **kwargs,
+    ):
+        super().__init__(
+            arch,
+            attn_norm=attn_norm,
+            sampler=sampler,
+            num_landmarks=num_landmarks,
+            solver=solver,
+            ridge=ridge,
+            relative_ridge=relative_ridge,
+            **kwargs,
+        )

@@ -1,12 +1,14 @@
 """Legend: B batch, h heads, N tokens, m landmarks, d head dim."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from torch.autograd import gradcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mmlinattn.functional import newton_alpha, precision, softmax_free_attention
-from mmlinattn.functional.softmax_free import attention, kernel
+from mmlinattn.functional.softmax_free import attention, inverse, kernel
 
 pytestmark = pytest.mark.modern
 
@@ -19,6 +21,7 @@ SHAPES = (
     (2, 1, 257, 101, 3),
 )
 IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]
+ROWS = dict(normalize='rows', ridge=0.001, relative_ridge=True, solver='cholesky')
 OPTIONS = pytest.mark.parametrize(
     'options',
     (
@@ -27,8 +30,10 @@ OPTIONS = pytest.mark.parametrize(
         dict(solver='spectral'),
         dict(normalize=False, ridge=0.01),
         dict(solver='cholesky', ridge=0.01),
+        dict(ROWS, solver='newton'),
+        ROWS,
     ),
-    ids=('newton', 'polynomial', 'spectral', 'soft', 'cholesky'),
+    ids=('newton', 'polynomial', 'spectral', 'soft', 'cholesky', 'rows-newton', 'rows'),
 )
 
 
@@ -58,6 +63,17 @@ def paper_attention(q, landmarks, v, normalize, ridge=0.0):
     for _ in range(20):
         inverse = 2 * inverse - inverse @ a @ inverse
     return p.mT @ scale @ inverse @ scale @ p @ v
+
+
+def rows_attention(q, landmarks, v, ridge):
+    """K V / K 1 on dense matrices, and K 1 over its mean."""
+    p = paper_kernel(landmarks, q)
+    m = p.size(-2)
+    a = paper_kernel(landmarks, landmarks) + ridge * m * torch.eye(m, dtype=p.dtype)
+    kernel = p.mT @ torch.linalg.inv(a) @ p
+    sums = kernel.sum(-1, keepdim=True)
+    shares = sums / sums.mean(-2, keepdim=True)
+    return kernel @ v / sums.where(shares > 0.01, sums / shares / 100), shares
 
 
 def relative_error(result, expected):
@@ -134,6 +150,61 @@ def test_soft_converges_at_any_ridge(m, ridge):
     torch.testing.assert_close(result, expected)
 
 
+@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
+def test_rows(shape):
+    b, h, n, m, d = shape
+    q, landmarks, v = tokens(b, h, n, d), tokens(b, h, m, d), tokens(b, h, n, d)
+    result = softmax_free_attention(q, landmarks, v, **ROWS)
+    expected, _ = rows_attention(q, landmarks, v, 0.001)
+    assert relative_error(result, expected) < 1e-8
+    single = softmax_free_attention(q.float(), landmarks.float(), v.float(), **ROWS)
+    assert relative_error(single.double(), expected) < 1e-4
+    halves = [x.bfloat16() for x in (q, landmarks, v)]
+    expected, _ = rows_attention(*(x.double() for x in halves), 0.001)
+    half = softmax_free_attention(*halves, **ROWS)
+    assert half.dtype == torch.bfloat16
+    assert relative_error(half.double(), expected) < 4e-3  # its rounding
+
+
+def test_a_row_sum_that_is_not_positive():
+    """It is that of a token beyond one landmark, when all others are beyond the other:
+    its row fades out, and does not grow."""
+    q = torch.tensor([-1.5] + 200 * [2.0], dtype=torch.float64).view(1, 1, 201, 1)
+    landmarks = torch.tensor([-1.0, 1.0], dtype=torch.float64).view(1, 1, 2, 1)
+    expected, shares = rows_attention(q, landmarks, torch.ones_like(q), 0.001)
+    assert shares.amin() < -0.01
+    result = softmax_free_attention(q, landmarks, torch.ones_like(q), **ROWS)
+    torch.testing.assert_close(result, expected)
+    assert result.abs().amax() < 10
+    torch.testing.assert_close(result[:, :, 1:], torch.ones_like(q)[:, :, 1:])
+
+
+def test_a_relative_ridge_is_a_ridge():
+    q, landmarks = tokens(2, 1, 63, 5), tokens(2, 1, 9, 5)
+    relative, absolute = (
+        softmax_free_attention(q, landmarks, q, solver='cholesky', **options)
+        for options in (dict(ridge=0.01, relative_ridge=True), dict(ridge=0.09))
+    )
+    torch.testing.assert_close(relative, absolute)
+
+
+@pytest.mark.parametrize('normalize, factor', ((True, 7 / 63 * 9 / 4), (False, 7 / 63)))
+def test_size_factor(normalize, factor):
+    """(N_0 / N)(m / m_0) for SOFT++, N_0 / N for SOFT."""
+    inputs = tokens(2, 1, 63, 5), tokens(2, 1, 9, 5), tokens(2, 1, 63, 5)
+    printed, kept, same = (
+        softmax_free_attention(*inputs, normalize=normalize, trained_size=size)
+        for size in (None, (7, 4), (63, 9))
+    )
+    torch.testing.assert_close(kept, factor * printed)
+    torch.testing.assert_close(same, printed)
+
+
+def test_wrong_normalization():
+    with pytest.raises(ValueError, match="normalization.*'rows'.*'columns'"):
+        softmax_free_attention(*3 * [tokens(1, 1, 4, 2)], normalize='columns')
+
+
 @OPTIONS
 def test_gradcheck(options):
     q, v = 2 * tokens(1, 2, 7, 3), tokens(1, 2, 7, 3)
@@ -143,15 +214,16 @@ def test_gradcheck(options):
     assert gradcheck(lambda *args: softmax_free_attention(*args, **options), inputs)
 
 
+@pytest.mark.parametrize('normalize', (True, 'rows'))
 @pytest.mark.parametrize('solver', ('newton', 'spectral', 'cholesky'))
-def test_float32_inside_autocast(solver):
+def test_float32_inside_autocast(solver, normalize):
     inputs = [
         tokens(2, 2, n, 8, dtype=torch.float32).requires_grad_() for n in (63, 9, 63)
     ]
 
     def run(autocast):
         with torch.autocast('cpu', torch.bfloat16, enabled=autocast):
-            out = softmax_free_attention(*inputs, ridge=0.01, solver=solver)
+            out = softmax_free_attention(*inputs, normalize, ridge=0.01, solver=solver)
         return (out, *torch.autograd.grad(out.square().sum(), inputs))
 
     for result, expected in zip(run(True), run(False)):
@@ -182,10 +254,12 @@ def test_products_of_halves(size, dtype, monkeypatch):
 
 
 class TF32(TorchDispatchMode):
-    """Rounds the factors of float32's products like tensor cores."""
+    """Rounds the factors of float32's products like tensor cores, where it is
+    permitted."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.bmm):
+        products = torch.ops.aten.mm, torch.ops.aten.bmm, torch.ops.aten.baddbmm
+        if func.overloadpacket in products and precision.rounded_to(torch.ones(1)):
             args = [self.rounded(x) for x in args]
         return func(*args, **(kwargs or {}))
 
@@ -197,39 +271,50 @@ class TF32(TorchDispatchMode):
         return ((bits + 2**12) & -(2**13)).view(torch.float32)
 
 
-@pytest.mark.parametrize('solver', ('newton', 'polynomial'))
-def test_tf32_costs_no_digits(solver, monkeypatch):
-    """Neither forward nor backward, and no setting of the process is changed."""
+@pytest.fixture
+def rounding():
+    """PyTorch may round the factors of products, here on a CPU."""
+    torch.set_float32_matmul_precision('medium')
+    yield
+    torch.set_float32_matmul_precision('highest')
+
+
+@pytest.mark.parametrize(
+    'options',
+    (dict(solver='newton'), dict(solver='polynomial'), ROWS),
+    ids=('newton', 'polynomial', 'rows'),
+)
+def test_rounding_costs_no_digits(options, rounding, monkeypatch):
+    """The setting of the process stays as it was."""
     shapes = (130, 25, 130)
     inputs = [(0.4 * tokens(1, 2, n, 8)).requires_grad_() for n in shapes]
     grad = tokens(1, 2, 130, 8)
 
     def run(inputs):
-        out = softmax_free_attention(*inputs, solver=solver)
+        out = softmax_free_attention(*inputs, **options)
         return (out, *torch.autograd.grad(out, inputs, grad.to(out.dtype)))
+
+    def errors():
+        with TF32():
+            results = run(singles)
+        return [relative_error(x.double(), y) for x, y in zip(results, exact)]
 
     exact = run(inputs)
     singles = [x.detach().float().requires_grad_() for x in inputs]
-    errors = {}
-    for permitted in (None, 'tf32'):
-        monkeypatch.setattr(precision, '_permitted', {'cpu': permitted}.get)
-        with TF32():
-            errors[permitted] = max(
-                relative_error(x.double(), right)
-                for x, right in zip(run(singles), exact)
-            )
-    assert errors['tf32'] < 1e-4 < 1e-3 < errors[None]
+    found = errors()
+    assert found[0] < 1e-4
+    # the gradient of its products with P is one of matrices like all others
+    assert max(found) < (1e-2 if options is ROWS else 1e-4)
+    assert torch.get_float32_matmul_precision() == 'medium'
+    if options is not ROWS:  # its factorization is no product
+        monkeypatch.setattr(inverse, 'full_precision', lambda x: nullcontext())
+        assert max(errors()) > 1e-3
 
 
-def test_what_products_are_rounded_to():
+def test_what_products_are_rounded_to(rounding):
     x = torch.ones(1)
-    assert precision.rounded_to(x) is None
-    torch.set_float32_matmul_precision('medium')
-    try:
-        assert precision.rounded_to(x) == 'bf16'
-        assert precision.rounded_to(x.double()) is None
-        factors = torch.randn(7, 40, 50), torch.randn(7, 50, 3)
-        exact = factors[0].double() @ factors[1].double()
-        assert precision.full_product(*factors).equal(exact.float())
-    finally:
-        torch.set_float32_matmul_precision('highest')
+    assert precision.rounded_to(x) == 'bf16'
+    assert precision.rounded_to(x.double()) is None
+    with precision.full_precision(x):
+        assert precision.rounded_to(x) is None
+    assert precision.rounded_to(x) == 'bf16'

@@ -5,6 +5,7 @@ from torch import nn
 
 from mmlinattn.functional import softmax_free_attention
 from mmlinattn.models import GaussianAttention, SoftmaxFreeAttention
+from mmlinattn.models.attentions.landmarks import fixed_draw, fixed_grid
 
 pytestmark = pytest.mark.modern
 
@@ -94,20 +95,56 @@ def test_matches_the_paper_head_by_head(
     torch.testing.assert_close(module(x, hw_shape), expected)
 
 
-@pytest.mark.parametrize('sampler', ('pool', 'random', 'biased'))
+@pytest.mark.parametrize(
+    'hw_shape, grid',
+    (
+        ((56, 56), (7, 7)),
+        ((200, 336), (5, 9)),
+        ((334, 500), (6, 8)),
+        ((8, 8), (7, 7)),
+        ((3, 3), (3, 3)),
+        ((1, 1000), (1, 49)),
+        ((2, 9), (2, 9)),
+    ),
+)
+def test_a_grid_of_nearly_square_cells(hw_shape, grid):
+    """The grid of a transposed map is the transposed grid."""
+    assert fixed_grid(7, hw_shape) == grid
+    assert fixed_grid(7, hw_shape[::-1]) == grid[::-1]
+
+
+@pytest.mark.parametrize('sampler', SAMPLERS)
 @pytest.mark.parametrize('hw_shape', ((9, 11), (6, 6), (2, 7)))
 def test_a_fixed_number_of_landmarks(sampler, hw_shape):
     """It does not grow with the map; a map with fewer tokens has fewer."""
-    module = build(sampler=sampler, num_landmarks=9)
+    module = build(sampler=sampler, num_landmarks=9, sampling_ratio=2)
     q = torch.randn(2, 3, hw_shape[0] * hw_shape[1], 8)
     landmarks = module.sampler(q, hw_shape)
-    assert landmarks.shape == (2, 3, min(hw_shape[0], 3) * 3, 8)
+    num = {(9, 11): 9, (6, 6): 9, (2, 7): 3 if sampler == 'conv' else 8}[hw_shape]
+    assert landmarks.shape == (2, 3, num, 8)
+    assert module.sampler.num_landmarks(hw_shape) == num
+    if sampler == 'conv':
+        printed = build(sampling_ratio=2)
+        printed.load_state_dict(module.state_dict())
+        if hw_shape == (6, 6):  # as many as the convolution gives
+            assert landmarks.equal(printed.sampler(q, hw_shape))
     if sampler == 'biased':
         assert landmarks.equal(q[:, :, : landmarks.size(2)])
     if sampler == 'pool' and hw_shape == (6, 6):
         same = build(sampler='pool', sampling_ratio=2).sampler(q, hw_shape)
         torch.testing.assert_close(landmarks, same)
     assert module(torch.randn(1, q.size(2), 24), hw_shape).isfinite().all()
+
+
+@pytest.mark.parametrize('attn_norm', (True, False))
+def test_kept_scale(attn_norm):
+    """(N_0 / N)(m / m_0) or N_0 / N, of maps of 24 and 192 tokens."""
+    module = build(sampler='pool', sampling_ratio=2, attn_norm=attn_norm).double()
+    q, v = torch.randn(2, 1, 192, 24, dtype=torch.float64)
+    printed = module.attend(q, q, v, (8, 24))
+    module.keep_scale((2, 12))
+    factor = 24 / 192 * (48 / 6 if attn_norm else 1)
+    torch.testing.assert_close(module.attend(q, q, v, (8, 24)), factor * printed)
 
 
 NEEDS_FLOAT16 = pytest.mark.skipif(
@@ -153,6 +190,15 @@ def test_random_landmarks_are_drawn_anew_only_in_training():
     assert not module(x, (20, 12)).equal(module(x, (20, 12)))
 
 
+def test_the_fixed_draw_looks_random():
+    """A permutation, whose first tokens are spread over the map evenly."""
+    draw = fixed_draw(torch.arange(67200))
+    assert draw.sort().values.equal(torch.arange(67200))
+    counts = torch.bincount(draw[:6720] // 672, minlength=100).double()
+    chi_square = (counts - 67.2).square().sum() / 67.2
+    assert 60 < chi_square < 150
+
+
 def test_random_landmarks_are_tokens_of_the_map():
     module = build(sampler='random', sampling_ratio=2)
     q = torch.randn(2, 3, 35, 8)
@@ -168,6 +214,8 @@ def test_random_landmarks_are_tokens_of_the_map():
     'kwargs, message',
     (
         (dict(sampler='max'), "sampler.*conv.*'max'"),
+        (dict(attn_norm='columns'), "'rows'.*'columns'"),
+        (dict(num_landmarks=8), 'num_landmarks.*square.*8'),
         (dict(kernel_size=4), 'kernel_size.*4'),
         (dict(sampling_ratio=0), 'sampling_ratio.*0'),
         (dict(solver='lu'), "solver.*cholesky.*'lu'"),

@@ -305,6 +305,8 @@ def test_compiled_as_run(name):
     # every function with a backward pass of its own
     [
         ('SOFTPlusPlus', FEW_STEPS),
+        ('LinearSOFTPlusPlus', {}),
+        ('RAVLT', {}),
         ('CSWinTransformer', dict(attention='elfatt')),
         ('CaiT', {}),
     ],

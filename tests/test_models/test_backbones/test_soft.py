@@ -1,8 +1,11 @@
+from collections import Counter
+
 import pytest
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from mmlinattn.models import SOFT, SOFTPlusPlus
+from mmlinattn.models import SOFT, LinearSOFTPlusPlus, SOFTPlusPlus
 
 pytestmark = pytest.mark.modern
 
@@ -97,11 +100,51 @@ def test_options_of_the_inversion():
     learn(model)
 
 
+def test_kept_scale():
+    """At the size of the training nothing changes."""
+    kept = SOFT(ARCH, keep_scale=True, img_size=96).eval()
+    assert [a.trained_size for a in attentions(kept)[:3]] == [
+        (576, 9),
+        (144, 9),
+        (36, 9),
+    ]
+    model = SOFT(ARCH, img_size=96).eval()
+    kept.load_state_dict(model.state_dict())
+    for (height, width), same in (((96, 96), True), ((96, 160), False)):
+        x = images(height, width)
+        for a, b in zip(model(x), kept(x)):
+            assert torch.allclose(a, b, atol=1e-6) == same
+
+
+class Launches(TorchDispatchMode):
+    """Counts operators that compute, each a kernel of a GPU or a few."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__
+        if not func.is_view and name not in ('_unsafe_view', 'empty'):
+            self.names[name] += 1
+        return out
+
+
+@pytest.mark.parametrize('shape', ((224, 224), (96, 416)))
+def test_a_prediction_is_a_few_launches(shape):
+    model = LinearSOFTPlusPlus('tiny').eval()
+    with torch.no_grad(), Launches() as launches:
+        model(torch.randn(1, 3, *shape))
+    assert launches.names['linalg_cholesky_ex'] == 9
+    assert launches.names.total() <= 500, launches.names
+
+
 @pytest.mark.parametrize(
     'options, message',
     (
         (dict(sampler='max'), "sampler.*'max'"),
-        (dict(num_landmarks=36), "num_landmarks=36.*'pool'.*'conv'"),
+        (dict(num_landmarks=35), 'num_landmarks.*square.*35'),
         (dict(sampling_ratios=(8, 4, 2)), 'sampling_ratios.*4 stages.*3'),
         (dict(sampling_ratios=(8, 1, 2, 1)), r'sampling_ratios.*\(8, 1, 2, 1\)'),
         (dict(kernel_sizes=(9, 5)), 'kernel_sizes.*4 stages.*2'),

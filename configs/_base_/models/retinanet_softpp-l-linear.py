@@ -1,0 +1,2 @@
+_base_ = './retinanet_softpp-l.py'
+model = dict(backbone=dict(type='mmlinattn.LinearSOFTPlusPlus'))

@@ -1,0 +1,2 @@
+_base_ = './retinanet_softpp-s.py'
+model = dict(backbone=dict(type='mmlinattn.LinearSOFTPlusPlus'))

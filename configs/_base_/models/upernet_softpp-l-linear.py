@@ -1,0 +1,2 @@
+_base_ = './upernet_softpp-l.py'
+model = dict(backbone=dict(type='mmlinattn.LinearSOFTPlusPlus'))

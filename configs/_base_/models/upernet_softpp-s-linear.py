@@ -1,0 +1,2 @@
+_base_ = './upernet_softpp-s.py'
+model = dict(backbone=dict(type='mmlinattn.LinearSOFTPlusPlus'))

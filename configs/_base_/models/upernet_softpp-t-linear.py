@@ -1,0 +1,2 @@
+_base_ = './upernet_softpp-t.py'
+model = dict(backbone=dict(type='mmlinattn.LinearSOFTPlusPlus'))

@@ -1,0 +1,5 @@
+"""Mask R-CNN with linear SOFT++-Tiny on COCO, 1x (12 epochs).
+python tools/train.py configs/soft/mask-rcnn_softpp-t-linear_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/mask-rcnn_softpp-t-linear.py', '../_base_/settings/coco-instance_1x.py']

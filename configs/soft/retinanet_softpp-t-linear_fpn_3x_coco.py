@@ -1,0 +1,5 @@
+"""RetinaNet with linear SOFT++-Tiny on COCO, 3x (36 epochs, multi-scale).
+python tools/train.py configs/soft/retinanet_softpp-t-linear_fpn_3x_coco.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/retinanet_softpp-t-linear.py', '../_base_/settings/coco-detection_3x.py']

@@ -1,0 +1,6 @@
+"""UperNet with linear SOFT++-Medium on ADE20K, 1x (160k iterations).
+python tools/train.py configs/soft/upernet_softpp-m-linear_1x_ade20k-512x512.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/upernet_softpp-s-linear.py', '../_base_/settings/ade20k-512x512_soft-1x.py']
+model = dict(backbone=dict(arch='medium'))

@@ -1,0 +1,5 @@
+"""UperNet with linear SOFT++-Tiny on ADE20K, 1x (160k iterations).
+python tools/train.py configs/soft/upernet_softpp-t-linear_1x_ade20k-512x512.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/upernet_softpp-t-linear.py', '../_base_/settings/ade20k-512x512_soft-1x.py']
