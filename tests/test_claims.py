@@ -21,7 +21,7 @@ from mmlinattn.functional import (
     newton_pinv,
     softmax_free_attention,
 )
-from mmlinattn.models import SoftmaxFreeAttention
+from mmlinattn.models import SoftmaxAttention, SoftmaxFreeAttention
 from mmlinattn.registry import build_model
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -405,6 +405,22 @@ def test_controls_have_no_attention(load):
     assert not same[0, 0] and same.sum() == 63
 
 
+def test_rank_one_is_attention_of_tokens_that_are_alike(load):
+    models = load('models')
+    options = dict(embed_dims=8, num_heads=2, sampling_ratio=2, sampler='pool')
+    torch.manual_seed(0)
+    attention = SoftmaxFreeAttention(**options).double()
+    q, v = torch.rand(2, 1, 24, 8).double()
+    alike = q[:, :1].expand_as(q)
+    control = models.RankOneAttention(**options).attend(alike, alike, v, (4, 6))
+    found = attention.attend(alike, alike, v, (4, 6))
+    torch.testing.assert_close(found, control)
+    torch.testing.assert_close(control, 4 * v.mean(1, keepdim=True).expand_as(v))
+    control = models.MeanAttention(8, 2).attend(alike, alike, v, (4, 6))
+    found = SoftmaxAttention(8, 2).attend(alike, alike, v, (4, 6))
+    torch.testing.assert_close(found, control)
+
+
 @pytest.mark.parametrize('soft', [False, True])
 def test_inverses_are_those_of_the_model(load, soft):
     """Newton's steps by their filter are the steps themselves."""
@@ -555,6 +571,7 @@ def test_parts_are_of_models_that_are_trained(load, tmp_path):
     measured |= {f' tested with {x} landmarks' for x in looks.LANDMARKS}
     measured |= {f'{x}, {change}' for x in measured for change in ('scaled', 'off')}
     measured |= {f' tested with ridge {x:g}' for x in looks.RIDGES}
+    measured |= {' tested as rank one'}
     trained = {(run.data, run.name) for run in load('plan').Plan(tmp_path).runs(1)}
     known = {(data, name + x) for data, name in trained for x in measured}
     parts = [part for claim in load('trained').CLAIMS.values() for part in claim]
@@ -579,17 +596,33 @@ def test_many_parts_need_more(load):
 
 def test_the_page_follows_from_the_numbers(load):
     """Verdicts of the documentation are computed, never written by hand."""
-    command = load('command')
-    docs = ROOT / 'docs'
-    found = {name: command.numbers(docs, name) for name in command.FINDINGS}
-    assert all(found.values())
+    docs, report = ROOT / 'docs', load('report')
+    assert all(load('command').numbers(docs, name) for name in report.FINDINGS)
     runs = json.loads((docs / 'claims' / 'runs.json').read_text('utf-8'))
     page = (docs / 'claims.md').read_text('utf-8')
-    report = load('report')
-    assert report.page(page, found, report.judged(runs)) == page
-    assert page.count('\n') <= 250
-    for name in re.findall(r'\(claims/(\w+)\.png\)', page):
-        assert (docs / 'claims' / f'{name}.png').is_file(), name
+    verdicts = report.judged(runs)
+    assert report.page(page, verdicts) == page
+    assert page.count('\n') <= 80
+    assert f'over all {sum(map(len, verdicts.values()))} parts' in page
+    by_text = {x.part.text: x.verdict for of in verdicts.values() for x in of}
+    for part, control in report.SHOWN:
+        assert by_text[part] == 'supported'
+        assert by_text[control] != 'not tested'
+    figures = {*re.findall(r'\(claims/(\w+)\.png\)', page)}
+    assert figures and figures <= {x.stem for x in (docs / 'claims').glob('*.png')}
+
+
+def test_models_of_a_part_have_one_rate(load):
+    """Trained at different rates, models would not be compared, but rates."""
+    runs = json.loads((ROOT / 'docs/claims/runs.json').read_text('utf-8'))
+    parts = [part for claim in load('trained').CLAIMS.values() for part in claim]
+    for part in parts:
+        # a model, or a measure of it
+        models = [
+            max((x for x in runs[part.data] if name.startswith(x)), key=len)
+            for name in part.models
+        ]
+        assert len({runs[part.data][x]['lr'] for x in models}) == 1, part.text
 
 
 def test_maps_show_where_a_class_is_seen(load, folder, tmp_path):
@@ -632,35 +665,10 @@ def test_power_of_n_is_that_of_stages_with_landmarks(load):
 
 
 def test_figures_are_drawn(load, tmp_path):
-    """Of models that are trained, and of parts that are not tested."""
-    right = np.packbits(np.arange(80) % 3 > 0).tobytes().hex()
-    seeds = {
-        str(i): dict(score=0.7 + i / 100, right=right, photos=80) for i in range(3)
-    }
-    names = ('SOFT++ bare', 'SOFT++ bare ridge 0.1', 'Swin softmax')
-    models = {name: dict(seeds=seeds, looks={}) for name in names}
-    looked = {
-        name + way: dict(curve=[0.5, 0.4], score=0.4)
-        for name in load('looks').MEASURES
-        for way in load('looks').WAYS
-    }
-    vits = {'ViT-12': dict(seeds=seeds, looks={'0': looked})}
-    runs = dict(imagenette=models, cifar10=vits, bccd={}, camvid={})
-    times = {
-        'SOFT++ bare': {'112': 5.0, '448': 90.0},
-        'untrained': {'112': 1, '448': 2},
-    }
-    times = dict(about='machine', milliseconds=times)
+    found = {name: load('command').numbers(ROOT / 'docs', name) for name in ('norms',)}
     report = load('report')
-    verdicts = report.judged(runs)
-    equal = next(
-        x for x in verdicts['inverse'] if x.part.models[0] == 'SOFT++ bare ridge 0.1'
-    )
-    assert equal.verdict == 'supported' and equal.effect == 0
-    found = dict.fromkeys(report.FINDINGS)
-    report.draw(runs, verdicts, dict(found, times=times), tmp_path)
-    names = {*report.CLAIMS, 'depths', 'scores', 'times'}
-    assert {path.stem for path in tmp_path.glob('*.png')} == names
+    report.draw({**dict.fromkeys(report.FINDINGS), **found}, tmp_path)
+    assert [path.name for path in tmp_path.glob('*.png')] == ['norms.png']
 
 
 @pytest.mark.parametrize(
@@ -722,7 +730,7 @@ def test_from_folders_to_the_page(load, folder, tmp_path, monkeypatch):
     command += ['--data', f'imagenette={folder}', f'cifar10={folder}']
     load('command').main(command)
     page = (tmp_path / 'results' / 'claims.md').read_text('utf-8')
-    assert '| SOFT++ bare at 256 less SOFT++ bare at 112 | - |' in page
+    assert '| SOFT++ bare at 256 less SOFT++ bare at 112 | - | not tested |' in page
     runs = json.loads((tmp_path / 'results' / 'claims' / 'runs.json').read_text())
     done = [*plan.Plan(tmp_path).runs(1, ('imagenette', 'cifar10'))]
     assert len(done) > 40 and all(run.result(tmp_path) for run in done)

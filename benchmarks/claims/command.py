@@ -2,7 +2,6 @@
 
 what:
   exact   measures what follows from the equations, in a minute
-  times   measures what the models take for a photo, in some minutes
   train   trains what is not trained yet, for hours, the most telling first. It can be
           killed at any time: it goes on where it was, and keeps what is finished in
           --work-dir
@@ -39,7 +38,6 @@ from mmlinattn_tools.cli import threads as thread_count
 
 from .exact import FINDINGS
 from .export import export
-from .figures import measured_times
 from .looks import lacks_looks, look
 from .plan import Plan
 from .report import draw, judged, page
@@ -53,7 +51,7 @@ CACHE = Path.home() / '.cache' / 'mmlinattn' / 'evidence'
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
     add = parser.add_argument
-    kinds = ('exact', 'times', 'train', 'report', 'export')
+    kinds = ('exact', 'train', 'report', 'export')
     add('what', choices=kinds, help='see above')
     text = 'folders of photos, see above'
     add('--data', nargs='+', type=folder, default=[], metavar='NAME=DIR', help=text)
@@ -122,10 +120,8 @@ def export_all(plan, args):
 def write_page(plan, args):
     runs, folder = plan.record(args.seeds), args.out / 'claims'
     write_json(folder / 'runs.json', runs, depth=4)
-    verdicts = judged(runs)
-    found = {name: numbers(args.out, name) for name in (*FINDINGS, 'times')}
-    draw(runs, verdicts, found, folder)
-    text = page(PAGE.read_text('utf-8'), found, verdicts)
+    draw({name: numbers(args.out, name) for name in FINDINGS}, folder)
+    text = page(PAGE.read_text('utf-8'), judged(runs))
     (args.out / PAGE.name).write_text(text, 'utf-8')
     print(f'written: {args.out / PAGE.name}')
 
@@ -139,7 +135,6 @@ def main(argv=None):
             return export_all(plan, args)
         if args.what == 'train':
             train(plan, args)
-        kinds = dict(exact=FINDINGS, times=dict(times=[measured_times]))
-        for name, (measure, *_) in kinds.get(args.what, {}).items():
+        for name, (measure, _) in FINDINGS.items() if args.what == 'exact' else ():
             write_json(args.out / 'claims' / f'{name}.json', measure())
         write_page(plan, args)

@@ -13,7 +13,6 @@ import torch
 from side_by_side.models import LINEAR, SIDES, ZOO, TokenModel
 from side_by_side.plot import Panel
 from side_by_side.rates import machine
-from side_by_side.report import exponent
 
 from mmlinattn import analysis
 from mmlinattn import functional as F
@@ -39,17 +38,6 @@ def curves(rows, name, x, y):
         xs.append(row[x])
         ys.append(row[y])
     return found
-
-
-def growth(titles, panels):
-    """A table: of each panel's curves the ends, and the exponent at the last."""
-    rows = {}
-    for panel in panels:
-        for name, (xs, (ys,)) in panel.curves.items():
-            power = exponent([*zip(xs, ys)][-2:])
-            cells = f'{ys[0]:.3g}', f'{ys[-1]:.3g}', f'{power:.2f}'
-            rows.setdefault(name, [name]).extend(cells)
-    return titles, [*rows.values()]
 
 
 def made_up_tokens(side, spread, dims=32, seed=0):
@@ -119,23 +107,10 @@ def newton():
 
 
 def show_newton(numbers):
-    columns = {
-        'landmarks': '{tokens}',
-        'm': '{landmarks}',
-        '‖A A₂₀ A - A‖ / ‖A‖': '{residual:.1e}',
-        '‖A₂₀ - A†‖ / ‖A†‖': '{error:.3f}',
-        'cut-off λ_c': '{cutoff:.2g}',
-        'eigenvalues above it': '{kept:.0%}',
-        '‖A₂₀‖': '{newton:.2g}',
-        '‖A†‖': '{exact:.2g}',
-    }
-    told = [('alike', 784), ('spread', 49), ('spread', 784), ('noise', 784)]
-    rows = [x for x in numbers['rows'] if (x['tokens'], x['landmarks']) in told]
     filters = {name: (numbers['grid'], [ys]) for name, ys in numbers['filters'].items()}
     cutoffs = curves(numbers['rows'], '{tokens}', 'landmarks', 'cutoff')
     labels = r'$\lambda / \|A\|$', r'$\lambda\, g(\lambda)$'
-    cells = [[form.format(**row) for form in columns.values()] for row in rows]
-    return ([*columns], cells), [
+    return [
         Panel('what becomes of an eigenvalue', *labels, filters, 'log', level=0.5),
         log_panel('the cut-off', 'landmarks $m$', r'$\lambda_c$', cutoffs),
     ]
@@ -176,7 +151,7 @@ def show_norms(numbers):
         rows = [x for x in rows if ',' not in x['attention']]  # inverses hardly differ
         found = curves(rows, '{attention}, {tokens}', 'N', 'norm')
         panels.append(log_panel(name, 'tokens $N$', r'$\|\hat S\|_2$', found))
-    return None, panels
+    return panels
 
 
 # by name, for landmarks, features or agents in a number, and N tokens
@@ -224,13 +199,10 @@ def show_counts(numbers):
     told = 'SOFT++, m = 49, newton', 'SOFT++, ratio', 'softmax', 'efficient', 'ELFATT'
     rows = [row for row in numbers['rows'] if row['attention'].startswith(told)]
     counted, timed = (curves(rows, '{attention}', 'N', x) for x in ('millions', 'ms'))
-    panels = [
+    return [
         log_panel('', 'tokens $N$', 'multiplications, $10^6$', counted),
         log_panel(numbers['machine'], 'tokens $N$', 'CPU time, ms', timed),
     ]
-    ends = ['N = 12,544', 'power from 3,136 on']
-    titles = ['attention', 'N = 784, millions', *ends, 'N = 784, ms', *ends]
-    return growth(titles, panels), panels
 
 
 def matrices(seed=0):
@@ -322,8 +294,7 @@ def frequencies():
 
 
 def show_frequencies(numbers):
-    told = 'softmax', 'efficient', 'ELFATT', 'MLLA', 'SOFT', 'control'
-    rows, scaled, xs, normed, others = [], [], [*range(LAYERS + 1)], {}, {}
+    scaled, xs, normed, others = [], [*range(LAYERS + 1)], {}, {}
     for row in numbers['rows']:
         name, left, rate = row['attention'], row['left'], max(row['rates'])
         if ' = ' not in name:
@@ -331,26 +302,18 @@ def show_frequencies(numbers):
         if name.startswith(('softmax', 'Attn')):
             bound = (1 + len(scaled)) * numbers['logit_bound']
             scaled.append((rate, max(row['bounds']), bound))
-        if name.startswith(told) or ' = 1' in name:
-            sums = ' to '.join(f'{x:.3g}' for x in row['sums'])
-            share = max(x / y for x, y in zip(row['rates'], row['bounds']))
-            cells = f'{left[1]:.3g}', f'{left[-1]:.2g}', f'{rate:.3g}', f'{share:.2f}'
-            rows.append([name, sums, *cells])
-    titles = ['attention', 'sums of rows', 'left of ‖HC‖ / ‖DC‖ after 1', 'after 12']
-    titles += ['largest rate of ‖HC‖', 'of its bound']
     names = 'largest rate', 'its bound', 'bound by the logits'
     scales = {name: ([0, 1, 2], [ys]) for name, ys in zip(names, zip(*scaled))}
     left = 'applications', f'{HC_OVER_DC} left'
     rate = r'$\omega$ of AttnScale', r'rate of $\|\mathrm{HC}[X]\|$'
-    return (titles, rows), [
+    return [
         Panel('rows sum to 1', *left, normed, yscale='log'),
         Panel('blocks, or other sums', *left, others, yscale='log'),
         Panel('softmax', *rate, scales, yscale='log', level=1),
     ]
 
 
-# By name, what measures numbers that JSON can hold, and what makes of them a table,
-# (titles, rows) or None, and panels.
+# By name, a function that measures numbers for JSON, and one that draws panels of them.
 FINDINGS = dict(
     newton=(newton, show_newton),
     norms=(norms, show_norms),

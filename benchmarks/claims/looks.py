@@ -5,6 +5,7 @@ import contextlib
 import io
 from functools import partial
 from math import isqrt
+from types import MethodType
 
 import torch
 from side_by_side.report import write_json
@@ -14,12 +15,13 @@ from mmlinattn import analysis
 from mmlinattn.models import SoftmaxFreeAttention
 from mmlinattn.models.attentions.landmarks import PoolingSampler
 
-from .models import NO_INVERSE, SIDE
+from .models import NO_INVERSE, SIDE, RankOneAttention
 from .tasks import batches, normalized
 
 SIZES = (SIDE, 256)
 # At larger sizes: those that the claim is about, and the controls.
-SIZED = ('SOFT', 'SOFT++', 'SOFT bare', 'SOFT++ bare', 'SOFT++ bare no attention')
+SIZED = ('SOFT', 'SOFT++', 'SOFT bare', 'SOFT++ bare')
+SIZED += ('SOFT++ bare no attention', 'SOFT++ bare rank one')
 EXPLAINED = ('Swin softmax', 'Swin ELFATT', 'Swin no attention')
 PHOTOS = 1000  # whose scores are taken
 OF_TOKENS, OF_MAPS = 500, 32  # of ViTs' depths; of branches and of maps
@@ -82,6 +84,10 @@ def look(run, model, task, work_dir):
         for x in soft:
             x.solver, x.ridge = 'cholesky', ridge
         score(f'tested with ridge {ridge:g}')
+    for x in soft:
+        x.attend = MethodType(RankOneAttention.attend, x)
+    if soft:
+        score('tested as rank one')
     if run.name in EXPLAINED:
         found['maps'] = explained(model, task, run.recipe['side'])
     write_json(looks_file(run, work_dir), found)

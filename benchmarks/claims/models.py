@@ -29,6 +29,23 @@ class NoSoftmaxFreeAttention(NoAttention, SoftmaxFreeAttention):
 
 
 @MODELS.register_module()
+class RankOneAttention(SoftmaxFreeAttention):
+    """SOFT++ of tokens that are all alike, a control: N / m times the mean value."""
+
+    def attend(self, q, k, v, hw_shape):
+        num_landmarks = self.sampler(self.split_heads(q), hw_shape).size(2)
+        return (v.size(1) / num_landmarks) * v.mean(1, keepdim=True).expand_as(v)
+
+
+@MODELS.register_module()
+class MeanAttention(SoftmaxAttention):
+    """Softmax attention of keys that are all alike, a control: the mean value."""
+
+    def attend(self, q, k, v, hw_shape):
+        return v.mean(1, keepdim=True).expand_as(v)
+
+
+@MODELS.register_module()
 class NoSoftmaxAttention(NoAttention, SoftmaxAttention):
     """What is left of softmax attention."""
 
@@ -87,9 +104,9 @@ def flat(type='SoftmaxFreeAttention', **options):
     return dict(vit(6, block=dict(ffn_ratio=1), **options), type='PatchBag')
 
 
-def no_attention(kernels=(9, 5), sampler='conv'):
-    """SOFT++ without its attention."""
-    control = dict(type='NoSoftmaxFreeAttention', sampler=sampler)
+def control(kernels=(9, 5), sampler='conv', type='NoSoftmaxFreeAttention'):
+    """SOFT++ with a control in place of its attention."""
+    control = dict(type=type, sampler=sampler)
     cells = zip((4, 2), kernels)
     stages = [dict(control, sampling_ratio=r, kernel_size=k) for r, k in cells]
     return soft(attention=[*stages, None])
@@ -104,7 +121,7 @@ NONE = dict(type='NoSoftmaxAttention')
 BARE = dict(sampler='pool', kernel_sizes=[0, 0, 0])
 INVERSES = {
     'SOFT++ bare': soft(**BARE),
-    'SOFT++ bare no attention': no_attention((0, 0), 'pool'),
+    'SOFT++ bare no attention': control((0, 0), 'pool'),
     'SOFT++ bare ridge 0.1': soft(solver='cholesky', ridge=0.1, **BARE),
 }
 PYRAMIDS = {
@@ -114,16 +131,19 @@ PYRAMIDS = {
     'SOFT++': soft(),
 }
 CLASSIFIERS = {  # alone, neither for boxes nor for pixels
+    'SOFT++ bare rank one': control((0, 0), 'pool', 'RankOneAttention'),
     'SOFT++ bare ridge 0.001': soft(solver='cholesky', ridge=0.001, **BARE),
     'SOFT++ bare ridge 100': soft(solver='cholesky', ridge=NO_INVERSE, **BARE),
     'SOFT bare': soft('SOFT', **BARE),
     'Swin no attention': swin(NONE),
+    'Swin rank one': swin(dict(type='MeanAttention')),
     'Swin efficient': swin(EFFICIENT, SOFTMAX, EFFICIENT),
-    'SOFT++ no attention': no_attention(),
+    'SOFT++ no attention': control(),
 }
 FLAT_INVERSES = {
     'flat SOFT++': flat(),
     'flat no attention': flat(type='NoSoftmaxFreeAttention', **FREE),
+    'flat rank one': flat(type='RankOneAttention', **FREE),
     'flat SOFT++ ridge 0.001': flat(solver='cholesky', ridge=0.001),
     'flat SOFT++ ridge 1': flat(solver='cholesky', ridge=1.0),
     'flat SOFT++ ridge 100': flat(solver='cholesky', ridge=NO_INVERSE),
@@ -143,5 +163,7 @@ LIKE = {
     **{x: 'SOFT++ bare' for x in BACKBONES if x.startswith('SOFT++ bare ')},
     **{x: 'flat SOFT++' for x in BACKBONES if x.startswith('flat SOFT++ ')},
     'flat no attention': 'flat SOFT++',
+    'flat rank one': 'flat SOFT++',
     'Swin no attention': 'Swin softmax',
+    'Swin rank one': 'Swin softmax',
 }

@@ -1,7 +1,7 @@
-"""The numbers of the claims' page: figures, and a table above each."""
+"""The numbers of the claims' page: its table and its figures."""
 
 import re
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 from side_by_side.plot import plot_lines
@@ -9,30 +9,23 @@ from side_by_side.report import markdown
 
 from .claim import judge
 from .exact import FINDINGS
-from .figures import plot_depths, plot_parts, plot_scores, plot_times
 from .looks import SIZES
-from .trained import CLAIMS
+from .trained import CLAIMS, SHOWN
+
+TABLE = re.compile(r'^\| part \|(?:.*\n)(?:\|.*\n)*', re.M)
 
 
-def page(text, findings, verdicts):
-    """The page, Markdown, with tables of findings, numbers by name, and of what
-    :func:`judged` returned."""
-    for name, (_, show) in FINDINGS.items():
-        shown = findings[name] and show(findings[name])[0]
-        text = put(text, name, *shown) if shown else text
-    titles = ['part', 'effect', 'interval', 'margin', 'could be seen', 'seeds']
-    for name, of_claim in verdicts.items():
-        text = put(text, name, [*titles, 'verdict'], map(row, of_claim))
-    return text
-
-
-def put(text, name, titles, rows):
-    """Replaces the table above the figure of a name, ValueError if there is none."""
-    table = rf'(?:^\|.*\n)+(?=\n[^\n]*\(claims/{name}\.)'
-    lines = markdown(titles, rows)
-    text, count = re.subn(table, lambda _: f'{lines}\n', text, count=1, flags=re.M)
+def page(text, verdicts):
+    """The page, Markdown, with a table of what :func:`judged` returned."""
+    effects = {x.part.text: x for x in chain.from_iterable(verdicts.values())}
+    titles = ['part', 'effect', 'verdict', 'rank-one control', 'verdict']
+    rows = []
+    for part, control in SHOWN:
+        cells = [effect(effects[x]) + [effects[x].verdict] for x in (part, control)]
+        rows.append([part, *chain.from_iterable(cells)])
+    text, count = TABLE.subn(lambda _: markdown(titles, rows) + '\n', text, count=1)
     if not count:
-        raise ValueError(f'the page has no table above claims/{name}')
+        raise ValueError('the page has no table that begins with "| part |"')
     return text
 
 
@@ -44,27 +37,11 @@ def judged(runs):
     return {name: list(islice(verdicts, len(claim))) for name, claim in CLAIMS.items()}
 
 
-def draw(runs, verdicts, findings, folder):
-    """Draws figures of what :meth:`Plan.record` and :func:`judged` returned, and of
-    findings, numbers by name, those of ``times`` among them."""
-    scores = {
-        data: {
-            name: [seed['score'] for seed in model['seeds'].values()]
-            for name, model in models.items()
-        }
-        for data, models in runs.items()
-    }
-    for name, of_claim in verdicts.items():
-        plot_parts(of_claim, folder / f'{name}.png')
-    plot_scores(scores, folder / 'scores.png')
+def draw(findings, folder):
+    """Draws figures of findings, numbers by name."""
     for name, (_, show) in FINDINGS.items():
         if findings[name]:
-            plot_lines(show(findings[name])[1], folder / f'{name}.png')
-    looks = {name: [*x['looks'].values()] for name, x in runs['cifar10'].items()}
-    if any(looks.values()):
-        plot_depths(looks, folder / 'depths.png')
-    if findings['times']:
-        plot_times(scores['cifar10'], findings['times'], folder / 'times.png')
+            plot_lines(show(findings[name]), folder / f'{name}.png')
 
 
 def outcomes(runs):
@@ -112,16 +89,10 @@ def outcome(seed):
     return np.unpackbits(packed)[: seed['photos']].astype(bool)
 
 
-def row(found):
-    """A verdict as a row of the table."""
-    part = found.part
-    effect = interval = seen = '-'
-    if found.interval:
-        digits = 3 if np.abs(found.interval).max() > 0.01 else 4
-        effect, *ends = (f'{x:+.{digits}f}' for x in (found.effect, *found.interval))
-        interval = ' to '.join(ends)
-        seen = f'{found.seen:.{digits}f}' if found.seen < 1 else 'none'
-    margin = f'within {part.margin:g}' if part.equal else f'above {part.margin:g}'
-    verdict = f'**{found.verdict}**' + f': {found.reason}' * bool(found.reason)
-    seeds = ' / '.join(map(str, found.seeds))
-    return [part.text, effect, interval, margin, seen, seeds, verdict]
+def effect(found):
+    """The effect of a verdict and its interval, as a cell of the table."""
+    if not found.interval:
+        return ['-']
+    digits = 3 if np.abs(found.interval).max() > 0.01 else 4
+    mean, *ends = (f'{x:+.{digits}f}' for x in (found.effect, *found.interval))
+    return [f'{mean} ({" to ".join(ends)})']

@@ -22,8 +22,9 @@ def listed(parts, margin=0.0, paired=False, gated=False):
         yield Part(text, models, least, equal, paired, gate if gated else 0.0, data)
 
 
-# By the name of the claim's figure.
 CLAIMS = {
     name: list(chain.from_iterable(listed(**group) for group in groups))
     for name, groups in LISTED['claims'].items()
 }
+# Texts of the page's parts, and of the rank-one control of each.
+SHOWN = LISTED['shown']
