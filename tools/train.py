@@ -163,6 +163,10 @@ def prepare(args):
     if not cfg.get('resume'):
         named = 'pretrained' in (args.cfg_options or {})
         check_pretrained(cfg, None if named else runs.warn)  # a base may have one, too
+        path = cfg.get('pretrained')
+        checked = runs.is_first_process() and not args.no_preflight
+        if checked and isinstance(path, str) and osp.isfile(path):
+            read_checkpoint(path, 'pretrained')  # is said before faults of the data
     model = runs.preflight(cfg, args, 'train')
     if model is not None:
         if cfg.get('load_from') and not osp.isdir(cfg.load_from):

@@ -512,11 +512,13 @@ def new_config(tool, tmp_path, monkeypatch, capsys):
     """Runs the tool in an empty folder, and reads its config."""
     monkeypatch.chdir(tmp_path)
 
-    def run(kind, *options):
+    def run(kind, *options, task=None):
         make(Path('my'), kind)
-        argv = ['--data', 'my', '--task', TASKS[kind], '--out', 'mine.py', *options]
+        task = task or TASKS[kind]
+        argv = ['--data', 'my', '--task', task, '--out', 'mine.py', *options]
         tool.main([*argv, *['--ignore', '11'] * (kind == 'camvid')])
-        return load_config('mine.py', warn=pytest.fail), capsys.readouterr().out
+        path = tool.parse_args(argv).out
+        return load_config(str(path), warn=pytest.fail), capsys.readouterr().out
 
     return run
 
@@ -569,6 +571,26 @@ def test_what_it_chooses(new_config, tool, monkeypatch):
     shutil.rmtree('my')
     cfg, _ = new_config('classes', '--overwrite')
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
+
+
+def test_one_photo_for_training(new_config, capsys):
+    """A detector trains on it, and a batch of two is refused."""
+    photo(Path('my/train/0.jpg'))
+    photo(Path('my/val/0.jpg'))
+    for split in ('train', 'val'):
+        coco(Path(f'my/{split}/{split}.json'), ['red'], masks=False)
+    argv = ['--backbone', 'softpp-t', '--epochs', '1']
+    cfg, out = new_config('', *argv, '--out', 'my mine.py', task='det')
+    warmup, cosine = cfg.param_scheduler
+    assert warmup.end == cosine.begin < cosine.end
+    assert "train.py 'my mine.py'" in out and "work_dirs/'my mine'/best_*.pth" in out
+    shutil.rmtree('my')
+    for split in ('train', 'val'):
+        photo(Path(f'my/{split}/images/0.png'))
+        label_map(Path(f'my/{split}/labels/0.png'), (0, 1))
+    with pytest.raises(SystemExit, match='2'):
+        new_config('', *argv, task='seg')
+    assert 'fewer than a batch of 2' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

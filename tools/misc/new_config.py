@@ -77,7 +77,7 @@ test_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'test.{ending
 # length and learning rate: a warm-up, then a cosine
 batch = batch_size * {devices}
 epochs, val_interval = {epochs}, {val_interval}
-iterations = epochs * ({num} // batch)
+iterations = max(2, epochs * ({num} // batch))
 warmup = min(500, iterations // 10 + 1)
 # the rate for {base_batch} photos in a batch, times the root of the batches' ratio
 lr = {base_lr:g} * (batch / {base_batch}) ** 0.5{faster}
@@ -253,6 +253,8 @@ def write_config(args, data, lists, devices, memory):
     num = len(data.photos['train'])
     batch = int(min(room, most if memory else most / 4, num / devices / 8))
     batch = max(batch, 1 if task == 'det' else 2)  # BatchNorm needs two values
+    if num < batch * devices:
+        raise ValueError(f'{num} photos for training are fewer than a batch of {batch}')
     test_batch, per_epoch = batch if task == 'cls' else 1, num // (batch * devices) or 1
     epochs = args.epochs or min(max(ITERATIONS // per_epoch, EPOCHS[0]), EPOCHS[1])
     val_interval = max(1, epochs // 12)
