@@ -4,6 +4,8 @@ import os.path as osp
 
 import torch
 from mmengine.device import get_device
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from mmlinattn.engine import (
     check_pretrained,
@@ -141,6 +143,21 @@ def check_start(path, model):
         raise ValueError(f'pretrained={path!r} has NaN in {shortlist(broken)}')
 
 
+def check_batch(cfg, model):
+    """Raises an error for a batch of one image and a BatchNorm of one pixel, as in the
+    pyramids of UperNet and PSPNet."""
+    if cfg.train_dataloader.get('batch_size') != 1 or cfg.launcher != 'none':
+        return
+    for name, module in model.named_modules():
+        first = module[0] if isinstance(module, nn.Sequential) and len(module) else None
+        norms = any(isinstance(x, _BatchNorm) for x in module.modules())
+        if norms and getattr(first, 'output_size', None) in (1, (1, 1)):
+            raise ValueError(
+                f'train_dataloader.batch_size=1: BatchNorm of {name}, behind a pooling '
+                'to 1 x 1, needs two images or more'
+            )
+
+
 def prepare(args):
     """Prepares the config of the run, and checks its inputs."""
     cfg = runs.run_config(args)
@@ -163,8 +180,13 @@ def prepare(args):
     if not cfg.get('resume'):
         named = 'pretrained' in (args.cfg_options or {})
         check_pretrained(cfg, None if named else runs.warn)  # a base may have one, too
+        path = cfg.get('pretrained')
+        checked = runs.is_first_process() and not args.no_preflight
+        if checked and isinstance(path, str) and osp.isfile(path):
+            read_checkpoint(path, 'pretrained')  # is said before faults of the data
     model = runs.preflight(cfg, args, 'train')
     if model is not None:
+        check_batch(cfg, model)
         if cfg.get('load_from') and not osp.isdir(cfg.load_from):
             check_weights(cfg, model, args.allow_mismatch)
         elif cfg.get('pretrained') and not cfg.get('resume'):

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.functional import affine_grid, grid_sample
 
 from mmlinattn.utils.files import whole_file
-from mmlinattn_tools.own_data import OwnData, read_ids
+from mmlinattn_tools.own_data import OwnData
 
 HELD_BACK = 10  # of the training photos, every tenth tunes the rates
 
@@ -89,7 +89,7 @@ class Photos:
         if self.kind == 'cls':
             return self.classes.index(photo['names'][0])
         if self.kind == 'seg':
-            labels = Image.fromarray(self.source.table[read_ids(photo)])
+            labels = Image.fromarray(self.source.table[self.source.read_ids(photo)])
             return np.array(labels.resize(size, Image.NEAREST))
         zoom = np.tile(np.divide(size, photo['size']), 2)
         found = []

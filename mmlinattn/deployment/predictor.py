@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Optional, Union
 import numpy as np
 import onnxruntime
 
+RESULT = 'predictions.json'
 SUFFIXES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
 
 
@@ -130,11 +131,26 @@ def _weights(
 
 
 def read_image(path: Union[str, Path]) -> np.ndarray:
-    """An image file as (H, W, 3), RGB, uint8, turned according to its EXIF data."""
+    """An image file as (H, W, 3), RGB, uint8, the pixels that OpenCV reads.
+
+    It is turned according to its EXIF data, except a WebP file; of 16 bits, the upper
+    8 are taken.
+
+    Raises:
+        OSError: If it is damaged, or no image.
+        ValueError: If it has 32 bits, which OpenCV does not read.
+    """
     from PIL import Image, ImageOps
 
+    Image.MAX_IMAGE_PIXELS = None  # satellites' images are no attacks
     with Image.open(path) as image:
-        return np.array(ImageOps.exif_transpose(image).convert('RGB'))
+        turned = image if image.format == 'WEBP' else ImageOps.exif_transpose(image)
+        if turned.mode[0] not in 'FI':  # all but gray of 16 or 32 bits
+            return np.array(turned.convert('RGB'))
+        pixels = np.array(turned)
+        if pixels.dtype.kind == 'f' or pixels.min() < 0 or pixels.max() >= 2**16:
+            raise ValueError(f'{str(path)!r}: pixels of 32 bits are not read')
+        return np.repeat((pixels >> 8).astype(np.uint8)[..., None], 3, axis=2)
 
 
 def as_json(found: dict[str, np.ndarray], classes: list[str]) -> dict[str, Any]:
@@ -238,24 +254,34 @@ def main(argv: Optional[list[str]] = None) -> None:
         predictor = Predictor(args.file)
     except Exception as error:  # errors of ONNX Runtime have no common class
         fail(error)
-    told = {}
-    for i, path in enumerate(paths, 1):
-        try:
-            image = read_image(path)
-        except OSError as error:
-            fail(f'{path}: {error}')
-        found = predictor(image, args.threshold)
-        name = path.relative_to(args.images) if path != args.images else path.name
-        told[str(name)] = as_json(found, predictor.classes)
-        picture = args.out / f'{name}.png'
-        picture.parent.mkdir(parents=True, exist_ok=True)
-        draw(image, found, predictor.classes).save(picture)
-        if 'label_map' in found:
-            save_labels(found['label_map'], args.out / f'{name}.labels.png')
-        print(f'\r{i} of {len(paths)}', end='', file=sys.stderr, flush=True)
+    told: dict[str, Any] = {}
+    unread = 0
+    try:
+        for i, path in enumerate(paths, 1):
+            try:
+                image = read_image(path)
+            except (OSError, SyntaxError, ValueError) as error:
+                why = ' '.join(str(error).split())
+                print(f'\r{parser.prog}: not read: {path}: {why}', file=sys.stderr)
+                unread += 1
+                continue
+            found = predictor(image, args.threshold)
+            name = path.relative_to(args.images) if path != args.images else path.name
+            told[str(name)] = as_json(found, predictor.classes)
+            picture = args.out / f'{name}.png'
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            draw(image, found, predictor.classes).save(picture)
+            if 'label_map' in found:
+                save_labels(found['label_map'], args.out / f'{name}.labels.png')
+            print(f'\r{i} of {len(paths)}', end='', file=sys.stderr, flush=True)
+    finally:  # an interruption loses no predictions
+        if told:
+            (args.out / RESULT).write_text(json.dumps(told), encoding='utf-8')
     print(file=sys.stderr)
-    (args.out / 'predictions.json').write_text(json.dumps(told), encoding='utf-8')
-    print(f'{args.out}: predictions.json and {len(paths)} pictures')
+    if not told:
+        fail('none of the images can be read')
+    text = f', {unread} images could not be read' if unread else ''
+    print(f'{args.out}: {RESULT} and {len(told)} pictures{text}')
 
 
 if __name__ == '__main__':

@@ -14,6 +14,8 @@ OURS = 'mmlinattn'
 # official code and older timm; newer timm; mmpretrain's plain models
 HEADS = ('head', 'head.fc', 'head.layers.head')
 STATE_DICTS = ('state_dict', 'model')
+# of DataParallel and of torch.compile, in any order
+WRAPPERS = re.compile(r'^((module|_orig_mod)\.)+')
 AVERAGES = ('state_dict_ema', 'model_ema')
 
 
@@ -56,12 +58,17 @@ def shortlist(names: Iterable) -> str:
     return f'{len(names)} ({", ".join(shown)})' if names else '0'
 
 
+def without_wrappers(state_dict: StateDict) -> StateDict:
+    """A state dict without the prefixes of DataParallel and torch.compile."""
+    return {WRAPPERS.sub('', key): value for key, value in state_dict.items()}
+
+
 def find_state_dict(
     checkpoint: dict,
     ema: bool = False,
     places: Collection[str] = STATE_DICTS + AVERAGES,
 ) -> tuple[StateDict, bool]:
-    """The state dict in a checkpoint, without the prefix of a parallel wrapper.
+    """The state dict in a checkpoint, without the prefixes of wrappers.
 
     Args:
         checkpoint: A state dict, bare or under one of ``places``.
@@ -79,10 +86,11 @@ def find_state_dict(
     place = next((place for place in places if place in checkpoint), None)
     found = checkpoint.get(place, None if ema else checkpoint)
     tensors = {
-        key.removeprefix('module.'): value
+        key: value
         for key, value in (found.items() if isinstance(found, Mapping) else ())
         if isinstance(key, str) and isinstance(value, Tensor)
     }
+    tensors = without_wrappers(tensors)
     if not tensors:
         raise ValueError(
             f'there are no weights: no state dict {"" if ema else "bare or "}under '

@@ -18,12 +18,14 @@ from .conversion import (
     plan_conversion,
     recognize,
     shortlist,
+    without_wrappers,
 )
 from .families import FAMILIES, Family
 from .fitting import fit_weights
 from .options import compare_options
 from .rows import StateDict, inside
 from .start import (
+    BLOCK,
     Start,
     is_early_norm,
     is_scaling_vector,
@@ -31,6 +33,7 @@ from .start import (
     replaced_attentions,
 )
 
+LIGHTNING = 'model.'  # its prefix
 COMMAND = 'mim run mmlinattn convert_official'
 
 
@@ -47,12 +50,16 @@ def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
     """Find a backbone's weights in any checkpoint, and give them our names."""
     state_dict, _ = find_state_dict(checkpoint)
     rest = []
+    if not prefix and not recognize(state_dict) and inside(state_dict, LIGHTNING):
+        prefix = LIGHTNING
     if prefix:
         prefix = f'{prefix.rstrip(".")}.'
-        under = inside(state_dict, prefix)
+        under = without_wrappers(inside(state_dict, prefix))
         if under or recognize(state_dict) not in FAMILIES:
             rest = [key for key in state_dict if not key.startswith(prefix)]
-            state_dict = {f'{PREFIX}{key}': value for key, value in under.items()}
+            # an official classifier has a head beside its backbone
+            place = '' if recognize(under) in FAMILIES else PREFIX
+            state_dict = {f'{place}{key}': value for key, value in under.items()}
     origin = {key: key for key in state_dict}
     name = recognize(state_dict)
     if name in FAMILIES:
@@ -141,6 +148,12 @@ def load_pretrained(
     else:
         taken = {key: [key] for key in fitted.state_dict}
         start = Start(taken, fitted.missing, fitted.unexpected)
+        deeper = [key for key in fitted.extra if BLOCK.match(key)]
+        if deeper:
+            log(
+                f'{kind}: {checkpoint} is of a deeper model; not used: '
+                f'{shortlist(deeper)}'
+            )
     model.load_state_dict(start.apply(found.weights), strict=False)
     log_start(kind, start, found, checkpoint, bool(lacking or fitted.mismatched))
     if replaced:

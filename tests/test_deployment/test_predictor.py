@@ -141,6 +141,48 @@ def test_command_without_torch(outputs, told, tmp_path, photos, run_python):
     assert Image.open(tmp_path / 'out/more/b.jpg.png').size == (12, 20)
 
 
+def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
+    content = (photos / 'a.png').read_bytes()
+    (photos / 'a0.png').write_bytes(content[: len(content) // 2])
+    (photos / 'b0.jpg').write_text('<html>')
+    path = write_file(tmp_path / 'm.onnx', scores=np.float32([0.5]))
+    predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
+    told = capsys.readouterr()
+    assert all(f'not read: {photos / x}: ' in told.err for x in ('a0.png', 'b0.jpg'))
+    assert '2 pictures, 2 images could not be read' in told.out
+    found = json.loads((tmp_path / 'out/predictions.json').read_text())
+    assert list(found) == ['a.png', 'more/b.jpg']
+    (photos / 'a.png').write_text('')
+    with pytest.raises(SystemExit, match='2'):
+        predictor.main([path, str(photos / 'a.png'), '--out', str(tmp_path / 'no')])
+
+
+@pytest.mark.parametrize('mode', ['RGB', 'L', 'P', '1', 'LA', 'RGBA', 'CMYK', 'I;16'])
+@pytest.mark.parametrize('ending', ['jpg', 'png', 'webp', 'tif'])
+def test_pixels_are_those_of_opencv(mode, ending, tmp_path, monkeypatch):
+    """Of every mode and orientation that OpenCV reads."""
+    cv2 = pytest.importorskip('cv2')
+    monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 99)
+    rows, columns = np.mgrid[:24, :40]
+    image = Image.fromarray(np.uint16(rows * 1500 + columns * 700))
+    if mode != 'I;16':
+        gray = Image.fromarray(np.uint8(rows * 5 + columns * 3))
+        image = Image.merge('RGB', (gray, gray.rotate(180), gray)).convert(mode)
+    for orientation in (1, 3, 6):
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        try:
+            image.save(tmp_path / f'a.{ending}', exif=exif)
+        except OSError:
+            return  # the format has no such mode
+        wanted = cv2.imread(str(tmp_path / f'a.{ending}'))
+        if wanted is None:
+            continue
+        found = predictor.read_image(tmp_path / f'a.{ending}')
+        assert found.shape == wanted.shape
+        assert abs(found[..., ::-1].astype(int) - wanted).max() <= 3
+
+
 def test_the_file_alone_is_a_command(tmp_path, photos, run_python):
     copied = shutil.copy(predictor.__file__, tmp_path / 'copied.py')
     path = write_file(tmp_path / 'm.onnx', scores=np.float32([0.5]))

@@ -10,11 +10,14 @@ import gc
 import json
 import shutil
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import torch
+from mmengine.config import Config
 from mmengine.runner import Runner
+from torch import nn
 
 from mmlinattn.engine.preflight import Preflight, build_model
 from mmlinattn.utils import load_config
@@ -442,3 +445,19 @@ def test_options(fails, tool, options, words):
         Path(path).write_text('mine')
     args = [CLS] if tool == 'train' else WHOLE
     fails(tool, *args, *options.split(), words=words)
+
+
+@pytest.mark.parametrize(
+    'size, batch, right', [(1, 1, False), (2, 1, True), (1, 2, True)]
+)
+def test_batch_norm_of_one_value(load_tool, size, batch, right):
+    """As torch refuses it in the first step."""
+    pool = nn.AdaptiveAvgPool2d(size), nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)
+    model = nn.Sequential(nn.Sequential(*pool))
+    cfg = Config(dict(train_dataloader=dict(batch_size=batch), launcher='none'))
+    for check in (
+        lambda: load_tool('train.py').check_batch(cfg, model),
+        lambda: model(torch.rand(batch, 3, 4, 4)),
+    ):
+        with nullcontext() if right else pytest.raises(ValueError, match='more'):
+            check()

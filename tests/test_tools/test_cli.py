@@ -38,6 +38,15 @@ def test_wrong_arguments_end_in_one_line(parser, capsys, argv, message):
     assert 'Two\nlines.' in parser.format_help()
 
 
+def test_options_keep_their_blanks(parser):
+    """Those inside of words; MMEngine removes all."""
+    cli.add_cfg_options(parser, 'a=1')
+    words = ['a=my weights/b  c.pth', 'b=[traffic light, car]', 'c=1, 2', 'd=(1, a b)']
+    found = parser.parse_args(['--cfg-options', *words]).cfg_options
+    wanted = ['my weights/b  c.pth', ['traffic light', 'car'], [1, 2], (1, 'a b')]
+    assert list(found.values()) == wanted
+
+
 @pytest.mark.parametrize(
     'error, message',
     [

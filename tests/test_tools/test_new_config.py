@@ -2,8 +2,11 @@
 
 import json
 import re
+import shutil
 import sys
 from ast import literal_eval
+from collections import defaultdict
+from itertools import chain
 from pathlib import Path
 
 import cv2
@@ -168,6 +171,337 @@ def test_names_of_ids(tmp_path):
         assert found.table[11] == (255 if len(names) == 3 else 11)
 
 
+def objects_of(data, **options):
+    found = OwnData(data, 'det', **options)
+    return found, [x for photo in found.photos['train'] for x in photo['objects']]
+
+
+def change(path, **values):
+    """Changes all objects of a COCO file."""
+    content = json.loads(path.read_text())
+    for x in content['annotations']:
+        x.update(values)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    'values, outlines',
+    [
+        (dict(area=0, iscrowd=None, segmentation=None), False),
+        (dict(area='?', segmentation=[[]]), False),
+        (dict(area=None, segmentation=[[8, 9, 30, 31]]), False),
+        (dict(bbox=['8', '9', '22', '22'], segmentation=[8, 9, 8, 9, 8, 9]), False),
+        (dict(bbox=[], segmentation=SQUARE), True),
+        (dict(bbox=None, segmentation=[[[8, 9], [30, 9], [30, 31], [8, 31]]]), True),
+    ],
+)
+def test_objects_that_mmdetection_would_ignore(tmp_path, values, outlines):
+    """Areas, boxes and outlines as tools leave them out."""
+    change(make(tmp_path, 'boxes') / 'labels.json', **values)
+    found, objects = objects_of(tmp_path)
+    assert {(*x['bbox'], x['area'], x['iscrowd']) for x in objects} == {
+        (8, 9, 22, 22, 484, 0)
+    }
+    assert found.masks == outlines
+    assert len(objects) == 8
+
+
+@pytest.mark.parametrize('box', [None, [], [1, 2], [1, 2, 3, float('nan')], 'box'])
+def test_objects_without_a_box(tmp_path, box):
+    change(make(tmp_path, 'boxes') / 'labels.json', bbox=box)
+    with pytest.raises(ValueError, match='labels.json: annotation 0 has no box'):
+        OwnData(tmp_path, 'det')
+
+
+def test_all_crowds(tmp_path):
+    change(make(tmp_path, 'boxes') / 'labels.json', iscrowd=1)
+    with pytest.raises(ValueError, match='all objects are crowds'):
+        OwnData(tmp_path, 'det')
+
+
+@pytest.mark.parametrize('size, box', [((128, 96), [4, 4.5, 11, 11]), ((48, 64), 0)])
+def test_photos_of_another_size_than_labeled(tmp_path, size, box):
+    path = make(tmp_path, 'boxes') / 'labels.json'
+    content = json.loads(path.read_text())
+    for x in content['images']:
+        x.update(width=size[0], height=size[1])
+    path.write_text(json.dumps(content))
+    if not box:
+        with pytest.raises(ValueError, match='64 x 48 pixels.* says 48 x 64: '):
+            OwnData(tmp_path, 'det')
+        return
+    found, objects = objects_of(tmp_path)
+    assert {(*x['bbox'], x['area']) for x in objects} == {(*box, 121)}
+    assert any('10 photos have another size' in x for x in found.notes)
+
+
+def test_photos_are_those_that_opencv_reads(tmp_path, monkeypatch):
+    """Orientation as in OpenCV, no limit of pixels; other files are counted."""
+    for ending in ('jpg', 'webp', 'png'):
+        exif = Image.Exif()
+        exif[0x0112] = 6
+        for i in range(4):
+            path = photo(tmp_path / f'{NAMES[i % 2]}/{i}.{ending}')
+            Image.open(path).save(path, exif=exif)
+    (tmp_path / 'red/page.jpg').write_text('<html>')
+    monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 99)
+    found = OwnData(tmp_path, 'cls')
+    photos = [*chain(*found.photos.values())]
+    assert all(x['size'] == cv2.imread(f'{x["path"]}').shape[1::-1] for x in photos)
+    assert {x['size'] for x in photos} == {(64, 48), (48, 64)}
+    assert any('1 photos that OpenCV does not' in x for x in found.notes)
+
+
+def test_two_photos_of_one_name(tmp_path):
+    """By the longest common path, or refused."""
+    data = make(tmp_path, 'boxes')
+    shutil.copytree(data / 'images', data / 'more/images')
+    photos = OwnData(data, 'det').photos['train']
+    assert {x['path'].parent for x in photos} == {data / 'images'}
+    coco(data / 'labels.json', ['red', 'blue'] * 5)
+    with pytest.raises(ValueError, match='name of several photos, .*--images'):
+        OwnData(data, 'det')
+    assert OwnData(data, 'det', images='more').photos['train'][0]['names']
+    coco(data / 'labels.json', ['red', 'blue'] * 5, 'C:\\my\\more\\images\\')
+    photos = OwnData(data, 'det').photos['train']
+    assert {x['path'].parent for x in photos} == {data / 'more/images'}
+
+
+def test_other_pictures_of_the_photos_names(tmp_path):
+    data = make(tmp_path, 'black and white')
+    shutil.copytree(data / 'images', data / 'depth')
+    photos = OwnData(data, 'seg').photos['train']
+    assert {x['path'].parent for x in photos} == {data / 'images'}
+    (data / 'images').rename(data / 'left')
+    with pytest.raises(ValueError, match='several photos'):
+        OwnData(data, 'seg')
+    photos = OwnData(data, 'seg', images='left', masks='masks').photos['train']
+    assert {x['path'].parent for x in photos} == {data / 'left'}
+
+
+@pytest.mark.parametrize(
+    'name, split',
+    [
+        *[(x, 'train') for x in ('train', 'Training', 'train2017', 'trainannot')],
+        *[(x, 'val') for x in ('val', 'valid', 'validation_set', 'images_val')],
+        *[(x, 'test') for x in ('testing', 'test_images', 'instances_test', 'a_test')],
+        *[(x, None) for x in ('train_station', 'validated', 'test_project', 'trained')],
+    ],
+)
+def test_names_that_are_splits(tmp_path, name, split):
+    """Whole words, and beside other words only if there is a twin."""
+    photo(tmp_path / 'a_train/c/0.jpg')
+    for i in range(10):
+        photo(tmp_path / f'{name}/x/{i}.jpg')
+    data = OwnData.__new__(OwnData)
+    data.data, data.twins = tmp_path, {'a_*': {'train', 'test'}}
+    data.twins = defaultdict(set, data.twins)
+    assert data.split_of(tmp_path / name) == split
+
+
+@pytest.mark.parametrize('name', ['validated', 'test_project', 'test', 'train'])
+def test_a_split_of_all_photos_is_none(tmp_path, name):
+    data = make(tmp_path, 'boxes')
+    (data / 'labels.json').rename(data / f'{name}.json')
+    assert [len(x) for x in OwnData(data, 'det').photos.values()] == [8, 2, 2]
+
+
+@pytest.mark.parametrize(
+    'folder, classes',
+    [
+        ('{name}', ['blue', 'red']),
+        ('archive/set/{split}/{name}', ['blue', 'red']),
+        ('{split}/images/{name}/day', ['blue', 'red']),
+        ('{name}/day', ['blue', 'red']),
+        ('{train}/day', ['bus', 'train']),
+        ('one', None),
+    ],
+)
+def test_folders_of_classes_at_any_depth(tmp_path, folder, classes):
+    for i in range(20):
+        words = dict(name=NAMES[i % 2], split='val' if i > 11 else 'train')
+        words.update(train=('train', 'bus')[i % 2])
+        photo(tmp_path / folder.format(**words) / f'{i}.jpg')
+    if classes:
+        assert OwnData(tmp_path, 'cls').classes == classes
+    else:
+        with pytest.raises(FileNotFoundError, match='it has 20 photo files'):
+            OwnData(tmp_path, 'cls')
+
+
+@pytest.mark.parametrize(
+    'line, kind',
+    [
+        ('p {}', 'utf-8'),
+        ('p {}.jpg', 'utf-8-sig'),
+        ('p {}  1', 'utf-16'),
+        ('C:\\x\\images\\p {}.jpg', 'latin-1'),
+    ],
+)
+def test_lists_of_any_kind(tmp_path, line, kind):
+    """Names with blanks, marks at the begin, separators of Windows."""
+    coco(tmp_path / 'a.json', NAMES * 5, 'p ')
+    for i in range(10):
+        photo(tmp_path / f'images/p {i}.jpg')
+    for split, numbers in dict(train=range(7), val=range(7, 10)).items():
+        text = '\r\n'.join(map(line.format, numbers))
+        (tmp_path / f'{split}.txt').write_bytes(text.encode(kind))
+    photos = OwnData(tmp_path, 'det').photos
+    assert [int(x['path'].stem[2:]) for x in photos['val']] == [7, 8, 9]
+    assert len(photos['train']) == 7
+
+
+LABELME = """{{"shapes": [{{"label": "{name}", "points": [[8, 9], [30, 9], [30, 31],
+[8, 31]], "shape_type": "polygon"}}, {{"label": "{name}", "points": [[8, 9]],
+"shape_type": "point"}}], "imagePath": "..\\\\x\\\\old.jpg", "imageWidth": 64}}"""
+CVAT = """<annotations>{}</annotations>"""
+CVAT_IMAGE = """<image name="sub/{i}.jpg" width="64" height="48"><polyline label="a"
+points="1,2;3,4"/><polygon label="{name}" points="8,9;30,9;30,31;8,31"/></image>"""
+
+
+def label_file(data, kind, i, name):
+    """Labels of one photo in the form of a tool."""
+    here = data / 'images' / f'{i}.jpg'
+    corners = [x / (48 if j % 2 else 64) for j, x in enumerate(SQUARE)]
+    if kind == 'labelme':
+        here.with_suffix('.json').write_text(LABELME.format(name=name))
+    elif kind == 'cvat':
+        text = ''.join(CVAT_IMAGE.format(i=j, name=NAMES[j % 2]) for j in range(10))
+        (data / 'annotations.xml').write_text(CVAT.format(text))
+    elif kind == 'voc':
+        box = VOC.format(name=f'\n  {name} ').replace('<bndbox>', '\n<bndbox>')
+        box = box.replace('<xmax>30<', '<xmax> 30.0 <')
+        difficult = box.replace('<bndbox>', '<difficult>1</difficult><bndbox>')
+        extra = re.search('<object>.*</object>', difficult, re.S)[0]
+        here.with_suffix('.xml').write_text(box.replace('</ann', f'{extra}</ann'))
+    else:
+        path = data / 'labels' / f'{i}.txt'
+        path.parent.mkdir(exist_ok=True)
+        places = corners if kind == 'yolo' else [19 / 64, 20 / 48, 22 / 64, 22 / 48]
+        path.write_text(f'{NAMES.index(name)} {" ".join(map(str, places))}\n')
+        text = f'names: {[*NAMES]}' if kind == 'yolo' else 'names: {0: red, 1: blue}'
+        (data / 'data.yaml').write_text(f'train: ../train/images\n{text}')
+
+
+@pytest.mark.parametrize('kind', ['labelme', 'cvat', 'voc', 'yolo', 'yolo boxes'])
+def test_files_of_tools(tmp_path, kind):
+    for i in range(10):
+        photo(tmp_path / f'images/{i}.jpg', NAMES[i % 2])
+        label_file(tmp_path, kind, i, NAMES[i % 2])
+    found, objects = objects_of(tmp_path)
+    assert found.classes == ['blue', 'red']
+    assert found.masks == (kind in ('labelme', 'cvat', 'yolo'))
+    for x in objects:
+        assert x['bbox'] == pytest.approx([8, 9, 22, 22]) and x['area'] > 480
+    assert sum(x['iscrowd'] for x in objects) == 8 * (kind == 'voc')
+    for photos in found.photos.values():
+        for x in photos:
+            assert {*x['names']} == {NAMES[int(x['path'].stem) % 2]}
+    lost = dict(labelme='10 shapes: point', cvat='10 shapes: polyline')
+    assert kind not in lost or f'left out {lost[kind]}' in found.notes
+
+
+def colored(data, table=True):
+    """Label maps in colors."""
+    for i in range(10):
+        photo(data / f'images/{i}.png')
+        ids = np.zeros((48, 64, 3), np.uint8) + np.uint8([9, 0, 200])
+        ids[9:31, 8:30] = 128, 64, 0
+        (data / 'masks').mkdir(exist_ok=True)
+        Image.fromarray(ids).save(data / f'masks/{i}.png')
+    if table:
+        (data / 'class_dict.csv').write_text('name,r,g,b\nsky,9,0,200\nroad,128,64,0\n')
+    return data
+
+
+def labels_of(found, out):
+    found.write(out)
+    return np.array(Image.open(next((out / 'labels').rglob('*.png'))))
+
+
+def test_label_maps_in_colors(tmp_path):
+    data = colored(tmp_path / 'my')
+    found = OwnData(data, 'seg')
+    labels = labels_of(found, tmp_path / 'out')
+    assert found.classes == ['sky', 'road']
+    assert labels[20, 20] == 1 and labels[0, 0] == 0
+    (data / 'class_dict.csv').unlink()
+    with pytest.raises(ValueError, match=r'have colors, 9,0,200 \(84.2%\); 128,64,0'):
+        OwnData(data, 'seg')
+    found = OwnData(data, 'seg', colors=['a=128,64,0', 'b=9,0,200'])
+    assert labels_of(found, tmp_path / 'out')[20, 20] == 0
+
+
+@pytest.mark.parametrize('same', [True, False])
+def test_palettes(tmp_path, same):
+    """The indices are ids if all files have one palette; otherwise colors are."""
+    data = colored(tmp_path / 'my', False)
+    for i in range(10):
+        path = data / f'masks/{i}.png'
+        image = Image.fromarray(np.uint8(np.array(Image.open(path))[..., 2] == 0))
+        image = image.convert('L').point(lambda x, i=i: x if same or i else 1 - x)
+        colors = [9, 0, 200], [128, 64, 0]
+        first, second = colors if same or i else colors[::-1]
+        image.putpalette(first + second)
+        image.save(path)
+    if same:
+        assert OwnData(data, 'seg').classes == ['class 0', 'class 1']
+        return
+    with pytest.raises(ValueError, match='have colors, 9,0,200'):
+        OwnData(data, 'seg')
+    found = OwnData(data, 'seg', colors=['a=9,0,200', 'b=128,64,0'])
+    for path in data.glob('masks/*'):
+        labels = found.table[found.read_ids(dict(map=path, size=(64, 48)))]
+        assert labels[20, 20] == 1 and labels[0, 0] == 0
+
+
+def test_masks_with_blurred_borders(tmp_path):
+    """As JPEG leaves them; ids of other masks in JPEG are not exact."""
+    data = colored(tmp_path / 'my', False)
+    rows, columns = np.mgrid[:48, :64]
+    for i in range(10):
+        disk = (rows - 24) ** 2 + (columns - 32) ** 2 < (12 + i) ** 2
+        (data / f'masks/{i}.png').unlink()
+        Image.fromarray(np.uint8(disk * 255)).save(data / f'masks/{i}.jpg')
+    found = OwnData(data, 'seg')
+    assert found.classes == ['class 0', 'class 255']
+    assert any('grays, as of JPEG' in x for x in found.notes)
+    labels = labels_of(found, tmp_path / 'out')
+    assert labels[24, 32] == 1 and labels[0, 0] == 0
+    for path in data.glob('masks/*'):
+        Image.fromarray(np.uint8(np.array(Image.open(path)) > 9)).save(path)
+    with pytest.raises(ValueError, match='a label map in JPEG has no exact ids'):
+        OwnData(data, 'seg')
+
+
+def test_masks_of_another_size(tmp_path):
+    data = make(tmp_path / 'my', 'black and white')
+    for path in data.glob('masks/*'):
+        Image.open(path).resize((128, 96), Image.NEAREST).save(path)
+    found = OwnData(data, 'seg', resize_masks=True)
+    assert 'it resizes 10 label maps to their photos' in found.notes
+    labels = labels_of(found, tmp_path / 'out')
+    assert labels.shape == (48, 64) and labels[20, 20] == 1 and labels[40, 40] == 0
+
+
+def test_masks_of_one_id(tmp_path):
+    data = make(tmp_path / 'my', 'black and white')
+    for path in data.glob('masks/*'):
+        Image.fromarray(np.zeros((48, 64), np.uint8)).save(path)
+    with pytest.raises(ValueError, match='one class only, class 0'):
+        OwnData(data, 'seg')
+
+
+def test_photos_of_several_splits(tmp_path):
+    for i in range(8):  # the pixels depend on the length of a name
+        folder = f'{"val" if i > 5 else "train"}/{NAMES[i % 2]}'
+        photo(tmp_path / folder / f'{"x" * (i + 1)}.jpg')
+    shutil.copy(tmp_path / 'train/red/x.jpg', tmp_path / 'val/red/copied.jpg')
+    notes = OwnData(tmp_path, 'cls').notes
+    (found,) = (x for x in notes if 'are for training, too' in x)
+    assert found.startswith('1 photos') and found.endswith('copied.jpg')
+
+
 @pytest.fixture(scope='module')
 def tool(load_tool):
     return load_tool('misc/new_config.py')
@@ -178,11 +512,13 @@ def new_config(tool, tmp_path, monkeypatch, capsys):
     """Runs the tool in an empty folder, and reads its config."""
     monkeypatch.chdir(tmp_path)
 
-    def run(kind, *options):
+    def run(kind, *options, task=None):
         make(Path('my'), kind)
-        argv = ['--data', 'my', '--task', TASKS[kind], '--out', 'mine.py', *options]
+        task = task or TASKS[kind]
+        argv = ['--data', 'my', '--task', task, '--out', 'mine.py', *options]
         tool.main([*argv, *['--ignore', '11'] * (kind == 'camvid')])
-        return load_config('mine.py', warn=pytest.fail), capsys.readouterr().out
+        path = tool.parse_args(argv).out
+        return load_config(str(path), warn=pytest.fail), capsys.readouterr().out
 
     return run
 
@@ -232,8 +568,29 @@ def test_what_it_chooses(new_config, tool, monkeypatch):
     cfg, out = new_config('voc', '--overwrite')
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
     assert cfg.model.type == 'RetinaNet' and 'blue, red' in out
+    shutil.rmtree('my')
     cfg, _ = new_config('classes', '--overwrite')
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
+
+
+def test_one_photo_for_training(new_config, capsys):
+    """A detector trains on it, and a batch of two is refused."""
+    photo(Path('my/train/0.jpg'))
+    photo(Path('my/val/0.jpg'))
+    for split in ('train', 'val'):
+        coco(Path(f'my/{split}/{split}.json'), ['red'], masks=False)
+    argv = ['--backbone', 'softpp-t', '--epochs', '1']
+    cfg, out = new_config('', *argv, '--out', 'my mine.py', task='det')
+    warmup, cosine = cfg.param_scheduler
+    assert warmup.end == cosine.begin < cosine.end
+    assert "train.py 'my mine.py'" in out and "work_dirs/'my mine'/best_*.pth" in out
+    shutil.rmtree('my')
+    for split in ('train', 'val'):
+        photo(Path(f'my/{split}/images/0.png'))
+        label_map(Path(f'my/{split}/labels/0.png'), (0, 1))
+    with pytest.raises(SystemExit, match='2'):
+        new_config('', *argv, task='seg')
+    assert 'fewer than a batch of 2' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -348,9 +705,9 @@ def break_colors(data):
         ('boxes', lambda x: (x / 'labels.json').write_text('{'), 'labels.json: Expect'),
         ('voc', lambda x: (x / 'Annotations/a.xml').write_text('<'), 'a.xml: '),
         ('voc', lambda x: (x / 'JPEGImages/a.3.png').unlink(), '1 of 10 photos .* a.3'),
-        ('camvid', break_size, r'of shape \(40, 60\): .* of its photo, \(48, 64\)'),
+        ('camvid', break_size, r'0.png, \(40, 60\) instead of \(48, 64\): --resize-'),
         ('camvid', break_ids, r'have the ids 0 \(.*49 \(0.0%\), and --classes 0 names'),
-        ('camvid', break_colors, r'of shape \(48, 64, 3\): a label map has one'),
+        ('camvid', break_colors, r'have colors, 0,0,0 \(68.3%\); .*name them in'),
         ('camvid', lambda x: (x / 'val/9.png').unlink(), '1 of 10 photos with anno'),
     ],
 )

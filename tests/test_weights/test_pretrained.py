@@ -17,7 +17,7 @@ from mmlinattn.models import (
 )
 from mmlinattn.models.backbones.presets import agents
 from mmlinattn.models.backbones.swin import shifted_windows
-from mmlinattn.weights import fit, pretrained
+from mmlinattn.weights import convert_back, fit, load_pretrained, pretrained
 from mmlinattn.weights.families import FAMILIES
 
 pytestmark = pytest.mark.modern
@@ -158,6 +158,37 @@ def test_official_file_and_any_prefix(soft, tmp_path, said, prefix):
     assert model.is_init and model.init_cfg == init_cfg
     assert 'from SOFT in file:///' in said[0][1]
     assert 'a moving average of the weights too, under state_dict_ema' in said[1][1]
+
+
+@pytest.mark.parametrize(
+    'prefix',
+    ['_orig_mod.', '_orig_mod.module.', 'module._orig_mod.', 'model.', 'model.module.'],
+)
+@pytest.mark.parametrize('given', [None, 'model'])
+def test_prefixes_of_programs(tmp_path, prefix, given):
+    """Those of DataParallel, torch.compile and Lightning, around a classifier."""
+    options = dict(arch=SWIN, attention='local')
+    source = randomize(SwinTransformer(**options))
+    ours = {f'backbone.{k}': v for k, v in source.state_dict().items()}
+    ours = {k: v for k, v in ours.items() if k[9:14] not in ('norm0', 'norm1', 'norm2')}
+    head = {'head.fc.weight': torch.rand(5, 64), 'head.fc.bias': torch.rand(5)}
+    official, _ = convert_back({**ours, **head}, 'swin')
+    path = tmp_path / 'a.pth'
+    torch.save(dict(state_dict={prefix + k: v for k, v in official.items()}), path)
+    model = SwinTransformer(**options)
+    load_pretrained(model, str(path), given)
+    found = model.state_dict()
+    assert all(value.equal(found[key[9:]]) for key, value in ours.items())
+
+
+def test_file_of_a_deeper_model(tmp_path, said):
+    deeper = SwinTransformer(arch=dict(SWIN, depths=[2, 2, 4, 2]), attention='local')
+    torch.save(deeper.state_dict(), tmp_path / 'a.pth')
+    load_pretrained(
+        SwinTransformer(arch=SWIN, attention='local'), str(tmp_path / 'a.pth')
+    )
+    (text,) = (x for level, x in said if level == logging.WARNING)
+    assert 'a.pth is of a deeper model; not used: ' in text
 
 
 def test_every_key_is_in_the_log_file(soft, tmp_path, monkeypatch):

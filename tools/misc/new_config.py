@@ -3,18 +3,20 @@
     new_config.py --data my/coco --task det --backbone softpp-t --out mine.py
 
 --task  content of the folder --data
-det     COCO files (*.json) or VOC files (*.xml); with outlines, masks are learned, too
+det     COCO or labelme files (*.json), VOC or CVAT files (*.xml), or YOLO files (*.txt,
+        with names in a *.yaml or classes.txt); with outlines, masks are learned, too
 seg     photos, and label maps of the same names in folders with label, mask, annot, seg
-        or gt in their names: one channel, an id in each pixel, 255 where there is none
+        or gt in their names: an id in each pixel, 255 where there is none, or colors
 cls     photos in one folder for each class
 
-Folders or files with train, val or test in their names make the splits, or the lists
+Folders or files that are called train, val or test make the splits, or the lists
 train.txt, val.txt and test.txt; without any, every fifth photo is held back. The config
 inherits one of ours; its data lists are written to a folder beside it, with its name
 and _data. Your own files do not change.
 """
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from statistics import median
@@ -75,7 +77,7 @@ test_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'test.{ending
 # length and learning rate: a warm-up, then a cosine
 batch = batch_size * {devices}
 epochs, val_interval = {epochs}, {val_interval}
-iterations = epochs * ({num} // batch)
+iterations = max(2, epochs * ({num} // batch))
 warmup = min(500, iterations // 10 + 1)
 # the rate for {base_batch} photos in a batch, times the root of the batches' ratio
 lr = {base_lr:g} * (batch / {base_batch}) ** 0.5{faster}
@@ -167,6 +169,14 @@ def parse_args(argv=None):
     add('--classes', nargs='+', metavar='NAME', help=text)
     text = 'ids in label maps that are no label, besides 255'
     add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
+    add('--images', metavar='FOLDER', help='where in --data the photos are')
+    text = 'where in --data the annotations are, a folder or one file'
+    add('--labels', metavar='PATH', help=text)
+    add('--masks', metavar='FOLDER', help='where in --data the label maps are')
+    text = 'resize label maps of another size than their photos'
+    add('--resize-masks', action='store_true', help=text)
+    text = 'colors of classes in label maps, in the order of labels'
+    add('--colors', nargs='+', metavar='NAME=R,G,B', help=text)
     text = 'passes over the photos (default: depends on their number)'
     add('--epochs', type=cli.number(int, 1, 10**6), help=text)
     text = "weights of the backbone, or 'none' (default: public ones, if any)"
@@ -243,6 +253,8 @@ def write_config(args, data, lists, devices, memory):
     num = len(data.photos['train'])
     batch = int(min(room, most if memory else most / 4, num / devices / 8))
     batch = max(batch, 1 if task == 'det' else 2)  # BatchNorm needs two values
+    if num < batch * devices:
+        raise ValueError(f'{num} photos for training are fewer than a batch of {batch}')
     test_batch, per_epoch = batch if task == 'cls' else 1, num // (batch * devices) or 1
     epochs = args.epochs or min(max(ITERATIONS // per_epoch, EPOCHS[0]), EPOCHS[1])
     val_interval = max(1, epochs // 12)
@@ -279,7 +291,9 @@ def main(argv=None):
         if args.data.resolve() in out.resolve().parents:
             raise ValueError(f'--out {out} is in the folder --data: give another place')
         cli.protect(args, out)
-        data = OwnData(args.data, args.task, args.classes, args.ignore)
+        options = ('images', 'labels', 'masks', 'resize_masks', 'colors')
+        options = {name: getattr(args, name) for name in options}
+        data = OwnData(args.data, args.task, args.classes, args.ignore, **options)
         devices, memory = find_devices()
         text = write_config(args, data, lists, devices, memory)
         cli.claim_folder(lists, 'new_config.json')
@@ -288,12 +302,14 @@ def main(argv=None):
     for note in [*data.notes, text[3:].partition('\n')[0]]:
         print(f'new_config.py: {note}')
     print(f'new_config.py: {len(data.classes)} classes: {", ".join(data.classes)}')
-    tools, best = os.path.relpath(ROOT / 'tools'), f'work_dirs/{out.stem}/best_*.pth'
-    train = f'bash {tools}/dist_train.sh {out} {devices}'
-    print(train if devices > 1 else f'python {tools}/train.py {out}')
-    print(f'python {tools}/test.py {out} {best}')
+    tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
+    name, stem = shlex.quote(str(out)), shlex.quote(out.stem)
+    best = f'work_dirs/{stem}/best_*.pth'  # the shell fills in the star
+    train = f'bash {tools}/dist_train.sh {name} {devices}'
+    print(train if devices > 1 else f'python {tools}/train.py {name}')
+    print(f'python {tools}/test.py {name} {best}')
     look = f'{tools}/analysis_tools/compare_predictions.py'
-    print(f'python {look} {out} --checkpoint {best} --image PHOTOS')
+    print(f'python {look} {name} --checkpoint {best} --image PHOTOS')
 
 
 if __name__ == '__main__':

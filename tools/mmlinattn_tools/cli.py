@@ -3,6 +3,7 @@
 import argparse
 import os
 import os.path as osp
+import re
 import sys
 import traceback
 from argparse import ArgumentTypeError
@@ -151,13 +152,29 @@ def claim_folder(folder: Path, record: str) -> None:
     (folder / record).touch()
 
 
+class KeepBlanks(DictAction):
+    """MMEngine's action for options, without removing blanks inside of words."""
+
+    @staticmethod
+    def _parse_iterable(val: str) -> Any:
+        inner = r'(?<=[^\s,()\[\]]) +(?=[^\s,()\[\]])'
+        kept = re.sub(inner, lambda found: '\0' * len(found[0]), val)
+        return _with_blanks(DictAction._parse_iterable(kept))
+
+
+def _with_blanks(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_with_blanks, value))
+    return value.replace('\0', ' ') if isinstance(value, str) else value
+
+
 def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
     """Adds the option that overrides entries of a config, with an example of one."""
     parser.add_argument(
         '--cfg-options',
         nargs='+',
         type=key_value,
-        action=DictAction,
+        action=KeepBlanks,
         metavar='KEY=VALUE',
         help=f'options of the config to override, such as {example}; lists as '
         'key="[a,b]" or key=a,b, nested ones as key="[(a,b),(c,d)]", an entry '

@@ -5,6 +5,7 @@ classes in it, and its labels: `objects` in COCO's form (det), or `map`, the pat
 its label map (seg).
 """
 
+import hashlib
 import json
 import os
 import random
@@ -12,19 +13,29 @@ import re
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
-from xml.etree import ElementTree
 
+import cv2
 import numpy as np
 from PIL import Image
 
+from . import own_formats as formats
+
 IMAGES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
-SPLIT = re.compile(r'(?<![a-z])(train|val|test)')  # instances_train2017, validation
-MAPS = re.compile('annot|ann_|label|mask|seg|gt')  # in names of folders
+JPEG = ('.jpeg', '.jpg')
+# a split in the name of a folder or file, alone or beside words that mean no class
+WORD = re.compile(r'(?<![a-z])(train|val|test)(?:ing|id|idation)?(?![a-z])')
+OTHER = r"""(?:[\W\d_]|annotations?|annots?|anns?|coco|data|dir|files?|fine|gt|images?|
+imgs?|instances?|jpe?g|labels?|list|lvis|masks?|objects?|panoptic|photos?|pictures?|png|
+segmentation|set|split|stuff|v|voc|x|y|yolo)*""".replace('\n', '')
+SPLIT = re.compile(f'{OTHER}(train|val|test)(?:ing|id|idation)?{OTHER}')
+PHOTOS = re.compile('image|img|photo|picture|rgb|jpeg')  # in names of folders
+MAPS = re.compile('annot|ann_|label|mask|seg|gt')
+MAP = re.compile(r'[_.-](mask|masks|label|labels|seg|gt|annotation)s?$')  # of files
 OF_OBJECTS = re.compile('object|instance')  # VOC's numbers, not classes
-COCO = {'images', 'annotations', 'categories'}
-CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
+COLOR = re.compile(r'(\d{1,3})[\s,;]+(\d{1,3})[\s,;]+(\d{1,3})(?!\d)')
 HELD_BACK = 5  # without a validation set: every fifth photo
 UNLABELED = 255
+IDS = 2**24  # label maps have smaller numbers, or colors
 ENDING = dict(det='json', seg='txt', cls='txt')  # of the lists
 
 
@@ -33,141 +44,310 @@ class OwnData:
     ``masks``, True if all objects have outlines, and ``notes``, lines about the
     decisions.
 
+    ``options`` are those of new_config.py: ``images``, ``labels`` and ``masks``, paths
+    in the folder, which limit where each is looked for; ``resize_masks``; ``colors``.
+
     Raises:
         OSError: If photos or annotations are missing, or can't be read.
         ValueError: If annotations contradict each other, or ``names``.
     """
 
-    def __init__(self, data, task, names=None, ignore=()):
-        self.data, self.task, self.notes = data, task, []
+    def __init__(self, data, task, names=None, ignore=(), **options):
+        Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
+        self.data, self.task, self.notes, self.lost = data, task, [], Counter()
+        self.names, self.options = names, options
         walk = os.walk(data, followlinks=True)
         files = sorted(
             Path(folder, name) for folder, _, names in walk for name in names
         )
         self.files, self.stems = defaultdict(list), defaultdict(list)
+        self.twins = defaultdict(set)
         for path in files:
-            ending = path.suffix.lower()
-            if not any(x.startswith('.') for x in path.relative_to(data).parts):
-                self.files['photo' if ending in IMAGES else ending].append(path)
+            ending, parts = path.suffix.lower(), path.relative_to(data).parts
+            if any(x.startswith('.') or x == '__MACOSX' for x in parts):
+                continue
+            self.files['photo' if ending in IMAGES else ending].append(path)
+            for x in parts:
+                for found in WORD.finditer(x.lower()):
+                    self.twins[WORD.sub('*', x.lower())].add(found[1])
+        if task != 'seg':
+            self.files['photo'] = self.within(self.files['photo'], 'images')
+        # folders that all photos have in common say nothing about one of them
+        folders = [str(path.parent) for path in self.files['photo']]
+        self.base = Path(os.path.commonpath(folders)) if folders else data
         for path in self.files['photo']:
-            self.stems[path.stem].append(path)
+            self.stems[bare(path.name).lower()].append(path)
         photos = list(getattr(self, f'read_{task}')())
-        missing = [x['name'] for x in photos if x['path'] is None]
-        if missing or not photos:
-            text = f'--data {data}: it has no data for --task {task}, see --help'
-            if missing:
-                text = f'{len(missing)} of {len(photos)} photos with annotations are '
-                text += f'missing in {data}, such as {missing[0]}'
-            raise FileNotFoundError(text)
-        if len({(x['path'], x['split']) for x in photos}) < len(photos):
-            raise ValueError(f'--data {data}: several files annotate the same photos')
+        self.check_found(photos)
         used = {x['path'] for x in photos} | {x.get('map') for x in photos}
         unused = len({*self.files['photo']} - used)
         if unused:
             self.notes.append(f'left out {unused} photos without annotations')
+        photos = self.measure(photos)
         self.photos = self.split(photos)
-        lost = 0
-        for photo in chain(*self.photos.values()):
-            with Image.open(photo['path']) as image:
-                # cameras' orientation; PNG files would be read to their end
-                turned = 'exif' in image.info and image.getexif().get(0x0112, 1) > 4
-                photo['size'] = image.size[::-1] if turned else image.size
-            if task == 'det':  # the libraries drop such boxes silently
-                found = [x for x in photo['objects'] if is_inside(x, photo['size'])]
-                lost += len(photo['objects']) - len(found)
-                photo.update(objects=found, names=[x['name'] for x in found])
+        self.tell_twice()
+        self.classes = (self.find_ids if task == 'seg' else self.choose)(names, ignore)
+        if task != 'det' and len(self.classes) < 2:
+            raise ValueError(
+                f'--data {data}: one class only, {self.classes[0]}: there is nothing '
+                f'to tell apart; {self.content()}'
+            )
+        objects = [
+            *chain(*(x.get('objects', ()) for x in chain(*self.photos.values())))
+        ]
+        outlines = sum('segmentation' in x for x in objects)
+        self.masks = task == 'det' and outlines == len(objects)
+        if 0 < outlines < len(objects):
+            text = (
+                f'{len(objects) - outlines} of {len(objects)} objects have no outline'
+            )
+            self.notes.append(f'{text}: it takes the boxes of all')
+        self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
+
+    def within(self, paths, option):
+        """Paths in the folder that an option names, if it is given."""
+        folder = option and self.options.get(option)
+        if not folder:
+            return paths
+        folder = self.data / folder
+        if not folder.exists():
+            raise FileNotFoundError(f'--{option} {folder}: there is no such place')
+        return [x for x in paths if folder in (x, *x.parents)]
+
+    def content(self):
+        """The files of the folder, and options, for an error."""
+        kinds = {k: len(x) for k, x in self.files.items() if x}
+        kinds = ', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))
+        return (
+            f'it has {kinds or "no files"} files; --images, --labels and --masks name '
+            'the folders of each'
+        )
+
+    def check_found(self, photos):
+        """Raises an error if photos are missing, or annotated twice."""
+        missing = [x['name'] for x in photos if x['path'] is None]
+        if missing:
+            raise FileNotFoundError(
+                f'{len(missing)} of {len(photos)} photos with annotations are missing '
+                f'in {self.data}, such as {missing[0]}'
+            )
+        if not photos:
+            raise FileNotFoundError(
+                f'--data {self.data}: it has no data for --task {self.task}, see '
+                f'--help; {self.content()}'
+            )
+        if len({(x['path'], x['split']) for x in photos}) < len(photos):
+            raise ValueError(
+                f'--data {self.data}: several files annotate the same photos: --labels '
+                'or --masks names a folder or file'
+            )
+
+    def measure(self, photos):
+        """Photos that OpenCV reads, with their sizes, and objects that fit them."""
+        found, bad, resized, lost = [], [], [], 0
+        for photo in photos:
+            try:
+                size = photo['size'] = size_of(photo['path'])
+            except (OSError, SyntaxError, ValueError):
+                bad.append(photo['path'])
+                continue
+            found.append(photo)
+            stated = formats.numbers(photo.pop('stated', None) or ())
+            if stated and all(stated) and tuple(stated) != size:
+                factors = [a / b for a, b in zip(size, stated)]
+                if not 0.98 < factors[0] / factors[1] < 1.02:
+                    raise ValueError(
+                        f'{photo["path"]} has {size[0]} x {size[1]} pixels, and its '
+                        f'annotation says {stated[0]:g} x {stated[1]:g}: the photo was '
+                        'turned or cut after it was labelled'
+                    )
+                resized.append(f'{stated[0]:g} x {stated[1]:g}')
+                scaled = [formats.scaled(x, factors) for x in photo['objects']]
+                photo['objects'] = scaled
+            if self.task == 'det':  # the libraries drop such boxes silently
+                inside = [x for x in photo['objects'] if is_inside(x, size)]
+                lost += len(photo['objects']) - len(inside)
+                photo.update(objects=inside, names=[x['name'] for x in inside])
+        if bad:
+            text = f'left out {len(bad)} photos that OpenCV does not read'
+            self.notes.append(f'{text}, such as {bad[0]}')
+        if resized:
+            text = f'{len(resized)} photos have another size than in their annotations'
+            self.notes.append(f'{text}, such as {resized[0]}: it resizes the labels')
         if lost:
             self.notes.append(f'left out {lost} boxes outside their photo')
-        self.classes = (self.find_ids if task == 'seg' else self.choose)(names, ignore)
-        labels = chain(*(x.get('objects', ()) for x in chain(*self.photos.values())))
-        self.masks = task == 'det' and all(x.get('segmentation') for x in labels)
+        return found
 
     def split_of(self, path):
         """The split in a path below the folder, if any."""
-        found = SPLIT.findall(path.relative_to(self.data).as_posix().lower())
-        return found[-1] if found else None
+        for part in reversed(path.relative_to(self.data).parts):
+            name = bare(part.lower())
+            found = SPLIT.fullmatch(name) or WORD.search(name)
+            # beside other words only if there is the same name with another split
+            alone = (
+                SPLIT.fullmatch(name)
+                or len(self.twins[WORD.sub('*', part.lower())]) > 1
+            )
+            if found and alone:
+                return found[1]
+        return None
+
+    def find(self, name, near):
+        """The photo that a file names, by the longest common end of their paths; of
+        several, the one in the split of the file, or the one nearest to it."""
+        *folders, name = [x for x in slashes(name).split('/') if x] or ['']
+        root = near if near.is_dir() else near.parent
+        wanted = ['', *root.relative_to(self.data).parts, *folders, bare(name)]
+        wanted = [x.lower() for x in wanted[::-1]]
+        split = self.split_of(near)
+
+        def rank(path):
+            have = ['', *path.relative_to(self.data).parts[:-1], bare(path.name)]
+            same = [a == b.lower() for a, b in zip(wanted, have[::-1])]
+            return (
+                [*same, False].index(False),
+                path.name == name,
+                self.split_of(path.parent) == split,
+                bool(
+                    PHOTOS.search(path.parent.as_posix()[len(str(self.base)) :].lower())
+                ),
+                len(Path(os.path.commonpath([path, near])).parts),
+            )
+
+        paths = sorted(self.stems.get(wanted[0], ()), key=rank, reverse=True)
+        if len(paths) > 1 and rank(paths[0]) == rank(paths[1]):
+            raise ValueError(
+                f'{near}: {name} is the name of several photos, such as {paths[0]} and '
+                f'{paths[1]}: --images names the folder of the photos'
+            )
+        return paths[0] if paths else None
 
     def photo(self, name, near, **labels):
-        """A photo by its name; of several, the one in the split of its annotation, or
-        the one nearest to it."""
-        split = self.split_of(near)
-        path = max(
-            self.stems.get(Path(name).stem, ()),
-            key=lambda x: (
-                x.as_posix().endswith(f'/{name}'),
-                self.split_of(x.parent) == split,
-                len(os.path.commonpath([x, near])),
-            ),
-            default=None,
-        )
-        split = split or (path and self.split_of(path.parent))
-        names = [x['name'] for x in labels.get('objects', ())]
-        return dict(labels, path=path, name=name, split=split, names=names)
+        """A photo by its name in an annotation."""
+        path = self.find(name, near)
+        split = self.split_of(near) or (path and self.split_of(path.parent))
+        return dict(labels, path=path, name=str(name), split=split, names=[])
 
     def read_det(self):
-        """Photos and objects of COCO files and of VOC files."""
-        for path in self.files['.json']:
-            content = parsed(path, json.load)
+        """Photos and objects of the files of labelling tools."""
+        for path in self.within(self.files['.json'], 'labels'):
             # COCO has people's keypoints in further files
-            if 'keypoints' in path.name or not isinstance(content, dict):
+            if 'keypoints' not in path.name:
+                yield from self.read_file(path, formats.read_json)
+        for path in self.within(self.files['.xml'], 'labels'):
+            yield from self.read_file(path, formats.read_xml)
+        names, keypoints = formats.yolo_names(self.files)
+        names = names or dict(enumerate(self.names or ()))
+        for path in self.within(self.files['.txt'], 'labels'):
+            if bare(path.name).lower() not in self.stems:
                 continue
-            if content.keys() >= COCO:
-                yield from self.read_coco(path, content)
-        for path in self.files['.xml']:
-            objects = parsed(path, voc_objects)
-            if objects is not None:
-                yield self.photo(f'{path.stem}.jpg', path.parent, objects=objects)
+            photo = self.photo(path.name, path.parent)
+            try:
+                size = size_of(photo['path'])
+            except (OSError, SyntaxError, ValueError):
+                size = 0, 0  # it is left out
+            text = formats.read_text(path)
+            found = formats.read_yolo(text, size, names, keypoints)
+            if found is not None:
+                photo['objects'] = [formats.tidy(x, path) for x in found]
+                yield photo
 
-    def read_coco(self, path, content):
-        names = {x['id']: x['name'] for x in content['categories']}
-        objects = {x['id']: [] for x in content['images']}
-        for x in content['annotations']:
-            image, category = x.get('image_id'), x.get('category_id')
-            if category not in names or image not in objects or 'bbox' not in x:
-                raise ValueError(
-                    f'{path}: annotation {x.get("id")} has no box, or its image '
-                    f'({image}) or category ({category}) is not in the file'
-                )
-            objects[image].append(dict(x, name=names[category]))
-        for x in content['images']:
-            yield self.photo(x['file_name'], path, objects=objects[x['id']])
+    def read_file(self, path, read):
+        """Photos of one file."""
+        try:
+            photos = [*read(path, self.lost)]
+            stem, xml = bare(path.name).lower(), path.suffix.lower() == '.xml'
+            near = path.parent if xml or stem in self.stems else path
+            for name, stated, objects in photos:
+                objects = [formats.tidy(x, path) for x in objects]
+                there = bare(Path(slashes(name)).name).lower() in self.stems
+                # the file of one photo has its name; what it says may be older
+                if len(photos) == 1 and (stem in self.stems or (xml and not there)):
+                    name = name if bare(name).lower() == stem else path.name
+                yield self.photo(name, near, stated=stated, objects=objects)
+        except (AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:
+            kind = '' if isinstance(error, ValueError) else f'{type(error).__name__} '
+            text = str(error).removeprefix(f'{path}: ')
+            raise ValueError(f'{path}: {kind}{text}') from error
 
     def read_seg(self):
-        """Photos, and the label maps with their names in folders of label maps."""
-        folders = [x.parent.relative_to(self.data) for x in self.files['photo']]
-        named = [MAPS.search(x.as_posix().lower()) for x in folders]
-        maps = [x for x, found in zip(self.files['photo'], named) if found]
-        for path in maps:
-            self.stems[path.stem].remove(path)
+        """Photos, and the label maps with their names: in folders of label maps, or
+        beside the photos."""
+        files = self.files['photo']
+        if self.options.get('masks'):
+            maps = self.within(files, 'masks')
+        else:
+            folders = [
+                x.parent.as_posix()[len(str(self.base)) :].lower() for x in files
+            ]
+            maps = [x for x, folder in zip(files, folders) if MAPS.search(folder)]
+            maps = maps or [x for x in files if MAP.search(x.stem.lower())]
+        photos = {*self.within(files, 'images')} - {*maps}
+        for stem, paths in self.stems.items():
+            self.stems[stem] = [x for x in paths if x in photos]
         for path in maps:
             if OF_OBJECTS.search(path.parent.name.lower()):
                 continue
-            words = path.stem.split('_')  # a map may be called x_mask
-            stems = ('_'.join(words[:i]) for i in range(len(words), 0, -1))
-            stem = next(filter(self.stems.get, stems), path.stem)
-            yield self.photo(f'{stem}{path.suffix}', path.parent, map=path)
+            words = re.split('[_.-]', path.stem)  # a map may be called x_mask
+            ends = (len('_'.join(words[:i])) for i in range(len(words), 0, -1))
+            stems = (path.stem[:end] for end in ends)
+            found = (x for x in stems if self.stems.get(x.lower()))
+            yield self.photo(next(found, path.stem), path.parent, map=path)
 
     def read_cls(self):
-        """Photos in folders that are named after classes."""
-        for path in self.files['photo']:
-            folders = path.parent.relative_to(self.data).parts
-            split = self.split_of(self.data / folders[0]) if folders[1:] else None
+        """Photos in folders that are named after classes, or in a table."""
+        parts = {x: x.parent.relative_to(self.base).parts for x in self.files['photo']}
+        firsts = {folders[0] for folders in parts.values() if folders[1:]}
+        found = {x: SPLIT.fullmatch(x.lower()) for x in firsts}
+        splits = {x: match[1] for x, match in found.items() if match}
+        # "train" is a class beside other ones
+        if len({*splits.values()}) < 2 and len(splits) < len(firsts):
+            splits = {}
+        inner = [Path('.', *y[1:]) for y in parts.values() if y and y[0] in splits]
+        start = len(Path(os.path.commonpath(inner)).parts) if inner else 0
+        for path, folders in parts.items():
+            split = splits.get(folders[0]) if folders else None
+            if splits:
+                folders = folders[1 + start :] if split else ()
             if folders:
-                yield dict(path=path, split=split, names=[folders[split is not None]])
+                yield dict(path=path, split=split, names=[folders[0]])
+
+    def read_lists(self):
+        """The split of photos in lists such as train.txt, by their paths."""
+        kind = 'Segmentation' if self.task == 'seg' else 'Main'  # folder of VOC's lists
+        found = {}
+        for path in sorted(self.files['.txt'], key=lambda x: x.parent.name == kind):
+            split = SPLIT.fullmatch(path.stem.lower())
+            lines = formats.read_text(path).splitlines() if split else ()
+            absent = 0
+            for words in filter(None, (line.split() for line in lines)):
+                # a class may stand behind the name
+                names = (' '.join(words[:i]) for i in range(len(words), 0, -1))
+                names = (
+                    x
+                    for x in map(slashes, names)
+                    if bare(Path(x).name).lower() in self.stems
+                )
+                name = next(names, None)
+                absent += name is None
+                if name is not None:
+                    found[self.find(name, path.parent)] = split[1]
+            if absent:
+                self.notes.append(f'{path}: it has no photos of {absent} names')
+        return found
 
     def split(self, photos):
         """Photos by split: by names of folders and files, by lists, or drawn."""
-        parts, lists = dict(train=[], val=[], test=[]), {}
-        kind = 'Segmentation' if self.task == 'seg' else 'Main'  # folder of VOC's lists
-        for path in sorted(self.files['.txt'], key=lambda x: x.parent.name == kind):
-            lines = path.read_text('utf-8').splitlines() if path.stem in parts else ()
-            found = [Path(line.split()[0]).stem for line in lines if line.strip()]
-            lists.update(dict.fromkeys(found, path.stem))
-        drawn = []
+        parts, drawn = dict(train=[], val=[], test=[]), []
+        named = {photo['split'] for photo in photos}
+        if len(named) == 1 or named == {'train', None}:  # it tells nothing apart
+            for photo in photos:
+                photo['split'] = None
+        lists = self.read_lists()
         for photo in photos:
-            split = photo['split'] or lists.get(photo['path'].stem)
+            split = photo['split'] or lists.get(photo['path'])
             parts.get(split, drawn).append(photo)
-        if not any(parts.values()):
+        if not parts['train']:
             parts['train'], drawn = drawn, []
         if drawn:
             self.notes.append(f'left out {len(drawn)} photos in no split')
@@ -180,14 +360,33 @@ class OwnData:
             order.sort(key=lambda photo: photo['names'])
             parts['val'] = order[HELD_BACK - 1 :: HELD_BACK]
             parts['train'] = [x for i, x in enumerate(order, 1) if i % HELD_BACK]
-        parts['test'] = parts['test'] or parts['val']
+        if not parts['test']:
+            self.notes.append('no photos for testing: it uses those for validation')
+            parts['test'] = parts['val']
         if not all(parts.values()):
             found = ', '.join(f'{len(x)} for {split}' for split, x in parts.items())
             raise ValueError(f'--data {self.data}: too few photos, {found}')
         return parts
 
+    def tell_twice(self):
+        """Tells of photos that are for training and for validation or testing, too."""
+        sizes, seen = defaultdict(list), set()
+        for split, photos in self.photos.items():
+            for photo in photos:
+                path = photo['path']
+                sizes[path.stat().st_size].append((path, split == 'train'))
+        for files in sizes.values():
+            if len({for_training for _, for_training in files}) == 2:
+                digests = {x: hashlib.md5(x.read_bytes()).digest() for x, _ in files}
+                learned = {digests[x] for x, for_training in files if for_training}
+                seen |= {x for x, y in files if not y and digests[x] in learned}
+        if seen:
+            text = f'{len(seen)} photos for validation or testing are for training, too'
+            self.notes.append(f'{text}, such as {min(seen)}')
+
     def choose(self, names, _):
         """Classes: the given ones, or those of the training set."""
+        every = [*chain(*self.photos.values())]
         seen = Counter(chain(*(photo['names'] for photo in self.photos['train'])))
         classes = names or sorted(seen)
         lacking = [name for name in classes if not seen[name]]
@@ -196,7 +395,14 @@ class OwnData:
                 f'no photo for training has {", ".join(lacking) or "an object"}; '
                 f'their classes: {", ".join(sorted(seen)) or "none"}'
             )
-        every = chain(*self.photos.values())
+        objects = [
+            x for photo in self.photos['train'] for x in photo.get('objects', ())
+        ]
+        if objects and all(x['iscrowd'] for x in objects):
+            raise ValueError(
+                f'--data {self.data}: all objects are crowds or difficult, which are '
+                'not learned'
+            )
         left = {*chain(*(photo['names'] for photo in every))} - {*classes}
         if left:
             text = ', '.join(sorted(left))
@@ -206,30 +412,144 @@ class OwnData:
                 x['names'] = [name for name in x['names'] if name in classes]
             if self.task == 'cls':
                 photos[:] = [x for x in photos if x['names']]
+        what = 'photos' if self.task == 'cls' else 'objects'
+        told = ', '.join(f'{name} {seen[name]}' for name in classes[:50])
+        self.notes.append(f'{what} for training: {told}')
         return classes
 
     def find_ids(self, names, ignore):
         """Classes of label maps; sets `table`, the label of each id."""
-        photos = {x['map']: x for x in chain(*self.photos.values())}.values()
-        counts = np.zeros(2**16, int)
-        for photo in photos:
-            counts += np.bincount(read_ids(photo).ravel(), minlength=2**16)
+        self.colors, self.colored, self.palette = find_colors(self), False, {}
+        counts = self.count_ids()
+        if counts is None:  # colors, or palettes of different colors
+            self.colored = True
+            counts = self.count_ids()
         ids = {*counts.nonzero()[0].tolist()} - {*ignore}
+        total = counts.sum()
+        self.table = np.full(IDS, UNLABELED, np.uint8)
+        if self.colored:
+            return self.find_classes(counts, names)
+        # black and white, with borders that JPEG or a resizing has blurred
+        ends = (counts[:64].sum() + counts[192:256].sum()) / total
+        smooth = (counts[193:255] > 0).sum() > 10 and not counts[256:].any()
+        if smooth and ends > 0.9 and not names:
+            text = f'label maps have {len(ids)} grays, as of JPEG or of smoothed masks'
+            self.notes.append(f'{text}: up to 127 they are class 0, above class 255')
+            self.table[:128], self.table[128:256] = 0, 1
+            return ['class 0', 'class 255']
+        maps = {x['map'] for x in chain(*self.photos.values())}
+        lossy = [x for x in sorted(maps) if x.suffix.lower() in JPEG]
+        if lossy:
+            raise ValueError(f'{lossy[0]}: a label map in JPEG has no exact ids')
         if ids != {0, UNLABELED}:  # black and white, which are two classes
             ids -= {UNLABELED}
+        else:
+            self.notes.append(
+                'label maps have only 0 and 255, which are two classes; with --ignore '
+                '255, 255 has no label'
+            )
         if names and max(ids, default=0) < len(names):
             ids = range(len(names))
+        shares = [f'{i} ({counts[i] / total:.1%})' for i in sorted(ids)][:50]
         if not ids or len(ids) != len(names or ids) or len(ids) > UNLABELED:
-            shares = [f'{i} ({counts[i] / counts.sum():.1%})' for i in sorted(ids)]
             raise ValueError(
-                f'label maps have the ids {", ".join(shares[:50])}, and --classes '
+                f'label maps have the ids {", ".join(shares)}, and --classes '
                 f'{len(names or ())} names: --ignore takes ids that are no label'
             )
+        self.notes.append(f'label maps have the ids {", ".join(shares)}')
         if not names:
             self.notes.append('label maps have no names: give them with --classes')
-        self.table = np.full(2**16, UNLABELED, np.uint8)
         self.table[sorted(ids)] = range(len(ids))
         return names or [f'class {i}' for i in sorted(ids)]
+
+    def find_classes(self, counts, names):
+        """Classes of label maps in colors."""
+        found = counts.nonzero()[0]
+        found = found[np.argsort(-counts[found], kind='stable')].tolist()
+        shares = {code: f'{counts[code] / counts.sum():.1%}' for code in found}
+        if not self.colors:
+            told = [f'{color_of(x)} ({shares[x]})' for x in found[:30]]
+            raise ValueError(
+                f'label maps have colors, {"; ".join(told)}: name them in the order of '
+                'labels, --colors road=128,64,128 sky=70,130,180, or put a table with '
+                'such lines into the folder, colors.txt'
+            )
+        other = sum(counts[x] for x in found if x not in self.colors) / counts.sum()
+        if other > 0.5:
+            raise ValueError(f'{other:.1%} of label maps have colors of no class')
+        if other:
+            text = f'{other:.1%} of label maps have colors of no class, and no label'
+            self.notes.append(text)
+        classes = names or [*dict.fromkeys(self.colors.values())]
+        for code, name in self.colors.items():
+            if name in classes:
+                self.table[code] = classes.index(name)
+        told = (f'{name} {shares.get(x, "0.0%")}' for x, name in self.colors.items())
+        self.notes.append(f'label maps have {", ".join(told)}')
+        return classes
+
+    def count_ids(self):
+        """Pixels of each id or color; None if ids turn out to be colors."""
+        counts, bad, other = np.zeros(IDS, int), [], []
+        for photo in {x['map']: x for x in chain(*self.photos.values())}.values():
+            try:
+                ids = self.read_ids(photo)
+            except (OSError, SyntaxError):
+                bad.append(photo['map'])
+                continue
+            if ids is None:
+                return None
+            if ids.shape != photo['size'][::-1]:
+                other.append((photo, ids.shape))
+            numbers = np.bincount(ids.ravel())
+            counts[: len(numbers)] += numbers
+        if other and not self.options.get('resize_masks'):
+            photo, shape = other[0]
+            raise ValueError(
+                f'{len(other)} label maps have another size than their photo, such as '
+                f'{photo["map"]}, {shape} instead of {photo["size"][::-1]}: '
+                '--resize-masks takes the nearest pixels'
+            )
+        if other:
+            self.notes.append(f'it resizes {len(other)} label maps to their photos')
+        if bad:
+            text = f'left out {len(bad)} label maps that can not be read'
+            self.notes.append(f'{text}, such as {bad[0]}')
+            for photos in self.photos.values():
+                photos[:] = [x for x in photos if x['map'] not in bad]
+        return counts
+
+    def read_ids(self, photo, resize=False):
+        """The label map of a photo, (H, W); None if ids turn out to be colors."""
+        with Image.open(photo['map']) as image:
+            kind = image.mode
+            gray = kind in ('1', 'F', 'I', 'L', 'P') or kind.startswith('I;')
+            if kind == 'P':
+                palette = np.reshape(image.getpalette('RGB'), (-1, 3)).tolist()
+            pixels = np.array(
+                image if gray and not self.colored else image.convert('RGB')
+            )
+        ids = pixels.astype(int)
+        if self.colored:
+            ids = ids @ [2**16, 2**8, 1]
+        elif not gray:
+            if (pixels != pixels[..., :1]).any():
+                return None
+            ids = ids[..., 0]
+        elif kind == 'P':  # palettes that differ have colors for classes
+            for i in np.unique(ids).tolist():
+                if self.colors or self.palette.setdefault(i, palette[i]) != palette[i]:
+                    return None
+        ids[(ids < 0) | (ids == 2**16 - 1) & (not self.colored)] = UNLABELED
+        if ids.max(initial=0) >= IDS:
+            raise ValueError(f'{photo["map"]}: ids of {IDS} or more are no labels')
+        if resize and ids.shape != photo['size'][::-1]:
+            ids = cv2.resize(
+                ids.astype(np.int32),
+                photo['size'],
+                interpolation=cv2.INTER_NEAREST_EXACT,
+            )
+        return ids
 
     def write(self, out):
         """Writes the files of a config to a folder: a COCO file for each split, or a
@@ -245,31 +565,18 @@ class OwnData:
                 images.append(dict(id=i, file_name=name, width=width, height=height))
                 for x in photo.get('objects', ()):
                     if x['name'] in label:
-                        x = {'area': x['bbox'][2] * x['bbox'][3], 'iscrowd': 0, **x}
                         ids = dict(image_id=i, category_id=label[x['name']])
                         objects.append({**x, **ids, 'id': len(objects)})
                 if self.task == 'seg':
                     path = out / 'labels' / f'{name}.png'
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    Image.fromarray(self.table[read_ids(photo)]).save(path)
+                    Image.fromarray(self.table[self.read_ids(photo, resize=True)]).save(
+                        path
+                    )
                 lines.append(' '.join([name, *(str(label[x]) for x in photo['names'])]))
             coco = dict(images=images, annotations=objects, categories=categories)
             text = json.dumps(coco) if self.task == 'det' else '\n'.join(lines)
             (out / f'{split}.{ENDING[self.task]}').write_text(text, 'utf-8')
-
-
-def voc_objects(file):
-    """Objects of a VOC file in COCO's form, or None for another file."""
-    root = ElementTree.parse(file).getroot()
-    if root.tag != 'annotation':
-        return None
-    objects = []
-    for x in root.iter('object'):
-        x1, y1, x2, y2 = (float(x.findtext(f'bndbox/{key}', '')) for key in CORNERS)
-        objects.append(
-            dict(bbox=[x1, y1, x2 - x1, y2 - y1], name=x.findtext('name', ''))
-        )
-    return objects
 
 
 def is_inside(x, size):
@@ -278,22 +585,53 @@ def is_inside(x, size):
     return all(min(a + length, side) - max(a, 0) >= 1 for a, length, side in pairs)
 
 
-def parsed(path, parse):
-    """The content of a file."""
-    try:
-        with path.open('rb') as file:
-            return parse(file)
-    except (SyntaxError, ValueError) as error:
-        raise ValueError(f'{path}: {error}') from error
+def slashes(name):
+    """A path that may be of Windows."""
+    return str(name).replace('\\', '/')
 
 
-def read_ids(photo):
-    """The label map of a photo, (H, W)."""
-    with Image.open(photo['map']) as image:
-        ids = np.array(image).astype(int)
-    if ids.shape != photo['size'][::-1]:
-        raise ValueError(
-            f'{photo["map"]} is of shape {ids.shape}: a label map has one number for '
-            f'each pixel of its photo, {photo["size"][::-1]}'
-        )
-    return ids
+def bare(name):
+    """The name of a file without the ending of an image or of its labels."""
+    stem, dot, ending = name.rpartition('.')
+    known = f'.{ending.lower()}' in (*IMAGES, '.json', '.txt', '.xml')
+    return stem if dot and known else name
+
+
+def size_of(path):
+    """The size (W, H) of a photo as OpenCV reads it, with which models are trained."""
+    if not cv2.haveImageReader(str(path)):
+        raise OSError(f'{path} is no image')
+    with Image.open(path) as image:
+        # cameras' orientation; PNG files would be read to their end
+        turned = 'exif' in image.info and image.getexif().get(0x0112, 1) > 4
+        if not turned:
+            return image.size
+    pixels = cv2.imread(str(path))  # it turns some formats only
+    if pixels is None:
+        raise OSError(f'{path} can not be read')
+    return pixels.shape[1::-1]
+
+
+def find_colors(data):
+    """Names of classes by color, as of --colors, or of a table in the folder."""
+    given = data.options.get('colors') or ()
+    named = data.files['.txt'] + data.files['.csv']
+    named = [
+        x for x in named if re.search('colou?r|class|label|palette', x.name.lower())
+    ]
+    for lines in (given, *(formats.read_text(x).splitlines() for x in named)):
+        table = {}
+        for line in lines:
+            found = COLOR.search(line)
+            if found:
+                parts = line[: found.start()], line[found.end() :]
+                names = [x.strip(' \t\'",;:=#') for x in parts]
+                r, g, b = map(int, found.groups())
+                table[(r << 16) + (g << 8) + b] = names[0] or names[1]
+        if len(table) > 1 and all(table.values()):
+            return table
+    return {}
+
+
+def color_of(code):
+    return f'{code >> 16},{code >> 8 & 255},{code & 255}'

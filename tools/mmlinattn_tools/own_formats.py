@@ -1,0 +1,245 @@
+"""Reads files of labelling tools: COCO, VOC, CVAT, labelme and YOLO.
+
+A reader yields photos as (name, size or None, objects). An object is a dict in COCO's
+form, with its class under `name`; :func:`tidy` checks it. `lost` counts shapes that are
+neither a box nor an outline.
+"""
+
+import json
+import math
+import re
+from itertools import chain
+from xml.etree import ElementTree
+
+import yaml
+
+COCO = {'images', 'annotations', 'categories'}
+CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
+ENCODINGS = ((b'\xff\xfe', 'utf-16'), (b'\xfe\xff', 'utf-16'), (b'', 'utf-8-sig'))
+
+
+def read_text(path):
+    """The text of a file in UTF-8 or UTF-16, or what Latin-1 makes of it."""
+    content = path.read_bytes()
+    encoding = next(kind for mark, kind in ENCODINGS if content.startswith(mark))
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        return content.decode('latin-1')
+
+
+def read_json(path, lost):
+    """Photos of a COCO file, or of a labelme file; none of another one."""
+    content = json.loads(read_text(path))
+    if not isinstance(content, dict):
+        return
+    if 'shapes' in content and 'imagePath' in content:
+        size = content.get('imageWidth'), content.get('imageHeight')
+        yield content['imagePath'], size, labelme_objects(content['shapes'], lost)
+    elif content.keys() >= COCO:
+        yield from read_coco(content)
+
+
+def read_coco(content):
+    names = {str(x['id']): x['name'] for x in content['categories']}
+    objects = {str(x['id']): [] for x in content['images']}
+    for x in content['annotations']:
+        if 'segments_info' in x:  # a panoptic file, which lies beside another one
+            return
+        image, category = str(x.get('image_id')), str(x.get('category_id'))
+        if category not in names or image not in objects:
+            raise ValueError(
+                f'annotation {x.get("id")}: its image ({image}) or category '
+                f'({category}) is not in the file'
+            )
+        objects[image].append(dict(x, name=names[category]))
+    for x in content['images']:
+        name = x.get('file_name') or x['coco_url']  # of LVIS
+        yield name, (x.get('width'), x.get('height')), objects[str(x['id'])]
+
+
+def labelme_objects(shapes, lost):
+    found, groups = [], {}
+    for x in shapes:
+        kind, points = x.get('shape_type') or 'polygon', x['points']
+        group = x['label'], x.get('group_id')
+        if kind in ('rectangle', 'mask'):
+            found.append(dict(name=x['label'], bbox=box_around(chain(*points))))
+        elif kind == 'circle':
+            (a, b), edge = points
+            radius = math.dist((a, b), edge)
+            found.append(dict(name=x['label'], segmentation=[ellipse(a, b, radius)]))
+        elif kind not in ('polygon', 'rotation', 'oriented_rectangle'):
+            lost[kind] += 1
+        elif group[1] is not None and group in groups:  # a further part of an object
+            groups[group]['segmentation'].append([*chain(*points)])
+        else:
+            found.append(dict(name=x['label'], segmentation=[[*chain(*points)]]))
+            groups[group] = found[-1]
+    return found
+
+
+def read_xml(path, lost):
+    """Photos of a VOC file, or of a CVAT file; none of another one."""
+    root = ElementTree.parse(path).getroot()
+    if root.tag == 'annotation':
+        size = tuple(root.findtext(f'size/{x}') for x in ('width', 'height'))
+        yield (
+            root.findtext('filename', ''),
+            size,
+            [*map(voc_object, root.iter('object'))],
+        )
+    elif root.tag == 'annotations':
+        for x in root.iter('image'):
+            size = x.get('width'), x.get('height')
+            found = [cvat_object(shape, lost) for shape in x if shape.tag != 'tag']
+            yield x.get('name'), size, [*filter(None, found)]
+
+
+def voc_object(x):
+    corners = [x.findtext(f'bndbox/{key}') for key in CORNERS]
+    points = [
+        float(y.text) for y in x.findall('polygon/pt/*')
+    ]  # of LabelMe's old files
+    outline = dict(segmentation=[points]) if points else {}
+    difficult = x.findtext('difficult', '0').strip() == '1'
+    box = box_around(corners) if all(corners) else None
+    return dict(outline, name=x.findtext('name'), bbox=box, iscrowd=difficult)
+
+
+def cvat_object(x, lost):
+    name, places = x.get('label'), dict(x.items())
+    if x.tag == 'box':
+        box = box_around(places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
+    elif x.tag == 'mask':
+        box = [places[key] for key in ('left', 'top', 'width', 'height')]
+    elif x.tag == 'polygon':
+        points = re.split('[,;]', places['points'])
+        return dict(name=name, segmentation=[points])
+    elif x.tag == 'ellipse':
+        sides = (float(places[key]) for key in ('cx', 'cy', 'rx', 'ry'))
+        return dict(name=name, segmentation=[ellipse(*sides)])
+    else:
+        lost[x.tag] += 1
+        return None
+    return dict(name=name, bbox=box)
+
+
+def read_yolo(text, size, names, keypoints):
+    """Objects of a YOLO file, or None if the text is none.
+
+    A line has a class and, in parts of the photo's size, the center and sides of a box,
+    with a score or keypoints behind them; or the corners of an outline.
+    """
+    objects = []
+    for line in filter(None, map(str.split, text.splitlines())):
+        values = numbers(line)
+        if not values or len(line) < 5 or not line[0].isdigit():
+            return None
+        (width, height), (i, *places) = size, values
+        name = names.get(int(i), f'class {int(i)}')
+        if len(places) < 6 or keypoints:
+            x, y, w, h = places[:4]
+            box = [(x - w / 2) * width, (y - h / 2) * height, w * width, h * height]
+            objects.append(dict(name=name, bbox=box))
+        else:
+            points = [x * (height if i % 2 else width) for i, x in enumerate(places)]
+            objects.append(dict(name=name, segmentation=[points]))
+    return objects
+
+
+def yolo_names(files):
+    """Names by class, and whether objects have keypoints: of a yaml file, or of a list
+    such as classes.txt."""
+    for path in chain(files['.yaml'], files['.yml']):
+        content = yaml.safe_load(read_text(path))
+        names = content.get('names') if isinstance(content, dict) else None
+        if names:
+            names = names if isinstance(names, dict) else dict(enumerate(names))
+            return {int(i): str(x) for i, x in names.items()}, 'kpt_shape' in content
+    lists = [x for x in files['.txt'] if x.name in ('classes.txt', 'obj_names.txt')]
+    for path in chain(lists, files['.names']):
+        return dict(enumerate(map(str.strip, read_text(path).splitlines()))), False
+    return {}, False
+
+
+def tidy(x, where):
+    """An object with its name, box, area and iscrowd, and its outline if it has one.
+
+    MMDetection ignores an object without an outline of three corners, or with an area
+    of zero, in silence.
+    """
+    name = '' if x.get('name') is None else str(x['name'])  # a number may be 0
+    box, outline = numbers(x.get('bbox') or ()), x.get('segmentation') or ()
+    if isinstance(outline, dict):
+        outline = outline if outline.get('counts') and outline.get('size') else ()
+        area = 0
+    else:
+        outline = outline if all(map(is_list, outline)) else [outline]
+        if len(outline) > 2 and all(len(y) == 2 for y in outline):
+            outline = [outline]
+        outline = [[*chain(*y)] if all(map(is_list, y)) else y for y in outline]
+        outline = [y for y in map(numbers, outline) if y and surface(y) > 0]
+        area = sum(map(surface, outline))
+    if (not box or len(box) != 4) and isinstance(outline, list) and outline:
+        box = box_around(chain(*outline))
+    if not box or len(box) != 4 or not name.strip():
+        raise ValueError(
+            f'{where}: annotation {x.get("id", name)} has no box, or no name'
+        )
+    stated = (numbers([x.get('area')]) or [0])[0]
+    found = dict(name=' '.join(name.split()), bbox=box)
+    found['area'] = stated if stated > 0 else area or box[2] * box[3]
+    found['iscrowd'] = int(bool(x.get('iscrowd') or x.get('ignore')))
+    return dict(found, segmentation=outline) if outline else found
+
+
+def is_list(x):
+    return isinstance(x, (list, tuple))
+
+
+def scaled(x, factors):
+    """An object in a photo that was resized by factors (x, y)."""
+    if isinstance(x.get('segmentation'), dict):
+        raise ValueError('runs of another size')
+    area = x['area'] * factors[0] * factors[1]
+    found = dict(
+        x, bbox=[a * factors[i % 2] for i, a in enumerate(x['bbox'])], area=area
+    )
+    if 'segmentation' in x:
+        found['segmentation'] = [
+            [a * factors[i % 2] for i, a in enumerate(y)] for y in x['segmentation']
+        ]
+    return found
+
+
+def numbers(values):
+    """Finite numbers, which may be written as text; None for anything else."""
+    try:
+        found = [float(x) for x in values]
+    except (TypeError, ValueError):
+        return None
+    return found if all(map(math.isfinite, found)) else None
+
+
+def surface(outline):
+    """The surface of an outline [x, y, ...] in pixels; 0 if it is none."""
+    if len(outline) < 6 or len(outline) % 2:
+        return 0
+    x, y = outline[::2], outline[1::2]
+    turned = zip(x, y, x[1:] + x[:1], y[1:] + y[:1])
+    return abs(sum(a * d - b * c for a, b, c, d in turned)) / 2
+
+
+def box_around(places):
+    """The box (x, y, w, h) around points x, y, x, y, ..."""
+    places = [float(x) for x in places]
+    x, y = places[::2], places[1::2]
+    return [min(x), min(y), max(x) - min(x), max(y) - min(y)]
+
+
+def ellipse(x, y, a, b=None):
+    """The outline of an ellipse or a circle, with 32 corners."""
+    turns = [math.tau * i / 32 for i in range(32)]
+    corners = [(x + a * math.cos(t), y + (b or a) * math.sin(t)) for t in turns]
+    return [*chain(*corners)]
