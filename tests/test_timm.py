@@ -221,7 +221,8 @@ def test_pretrained(name, tmp_path):
     official, _ = convert_back(model.state_dict(), family)
     path = tmp_path / 'official.pth'
     torch.save(dict(model=official), path)
-    options = dict(pretrained=True, pretrained_cfg_overlay=dict(file=str(path)))
+    source = dict(file=str(path), custom_load=True)  # timm forgets it with the old file
+    options = dict(pretrained=True, pretrained_cfg_overlay=source)
     x = torch.randn(1, 3, 64, 64)
     with torch.no_grad():
         same = create(name, **options).eval()
