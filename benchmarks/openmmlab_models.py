@@ -36,10 +36,9 @@ from mmengine.model.utils import revert_sync_batchnorm
 from mmengine.registry import MODELS, init_default_scope
 from mmengine.structures import InstanceData, PixelData
 from mmengine.utils import import_modules_from_strings
-from side_by_side.report import markdown, write_page
+from side_by_side.report import markdown, write_json, write_page
 
 from mmlinattn import ops
-from mmlinattn.utils.files import whole_file
 from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     Parser,
@@ -389,8 +388,7 @@ def main(argv=None):
                 result = run_apart(args.limit, library, model, args.out.parent)
                 found['results'][name] = result
                 print(name, result.get('error', 'runs'), flush=True)
-                with whole_file(args.out) as file:
-                    file.write_text(json.dumps(report, indent=1))
+                write_json(args.out, report, depth=4)
     compiled = json.loads(Path(args.compiled).read_text()) if args.compiled else {}
     write_page(args.out.with_suffix('.md'), page(report, compiled))
 

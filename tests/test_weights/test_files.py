@@ -277,7 +277,7 @@ def test_no_dict_and_no_file(path):
 def test_write_is_whole_or_not_at_all(path):
     assert write_file(WEIGHTS, path) == path
     before = path.read_bytes()
-    with pytest.raises(Exception, match='pickle|local object'):
-        write_file(dict(broken=lambda: None), path)
+    with pytest.raises(Exception, match='pickle'):
+        write_file(dict(broken=(x for x in ())), path)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
