@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# The commands run from the source tree and beside an installed package.
-sys.path += [str(ROOT), str(ROOT / 'tools')]
+# The commands measure this source tree, whatever is installed.
+sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
 
 from mmlinattn_tools.cli import Parser, add_overwrite, output_file, protect
 

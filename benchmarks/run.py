@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# It runs from the source tree and beside an installed package.
-sys.path += [str(ROOT), str(ROOT / 'tools')]
+# It measures this source tree, whatever is installed.
+sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
 
 if __name__ == '__main__':
     if any(arg.split('=')[0] == '--plan' for arg in sys.argv[1:]):

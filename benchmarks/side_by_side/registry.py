@@ -164,13 +164,24 @@ def ridge_inverse_times(a, x):
     return cholesky_solve(a + ridge, x)
 
 
+def tiny_backbones(image_shape, **options) -> Case:
+    """SOFT++-T and ELFATT beside others of their size."""
+    models = {
+        **references(image_shape),
+        'SOFT++-T': backbone(type='SOFTPlusPlus', arch='tiny'),
+        'SOFT++-T, linear': backbone(type='LinearSOFTPlusPlus'),
+        'Swin-T-ELFATT': backbone(type='SwinTransformer', attention='elfatt'),
+    }
+    return Case('tiny backbones', models, (1, 3, *image_shape), **options)
+
+
 def backbones() -> list[Case]:
     """Backbones beside the official form, and beside others of their size."""
     cases = []
     for image_shape in (DETECTION, (512, 512), CLASSIFICATION):
         shape = (1, 3, *image_shape)
         soft = dict(type='SOFT', arch='tiny', attn_norm=True)
-        cases += [
+        cases.append(
             Case(
                 'SOFT-Norm-Tiny',
                 {
@@ -179,17 +190,10 @@ def backbones() -> list[Case]:
                 },
                 shape,
                 rounds={'explicit': 2} if image_shape == DETECTION else {},
-            ),
-            Case(
-                'tiny backbones',
-                {
-                    **references(image_shape),
-                    'SOFT++-T': backbone(type='SOFTPlusPlus', arch='tiny'),
-                    'SOFT++-T, linear': backbone(type='LinearSOFTPlusPlus'),
-                },
-                shape,
-            ),
-        ]
+            )
+        )
+        cases.append(tiny_backbones(image_shape))
+    cases.append(tiny_backbones((1333, 2000), steps=('forward',)))
     return cases
 
 

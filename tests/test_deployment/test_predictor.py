@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -83,6 +85,20 @@ def test_boxes_and_masks(tmp_path, photos):
     assert found['masks'].shape == (2, 12, 20) and found['masks'].dtype == bool
     assert model(np.zeros((9, 9, 3), np.uint8), 1.0)['masks'].shape == (0, 9, 9)
     assert model(photos / 'more/b.jpg')['masks'].shape == (3, 20, 12)
+
+
+def test_example(tmp_path, photos):
+    """It runs a file where torch can't be imported."""
+    script = Path(__file__).parents[2] / 'examples' / 'onnx_without_torch.py'
+    for outputs, line in (
+        (FOUND, 'owl'),
+        (dict(scores=np.float32([0.1, 0.7, 0.2])), 'dog: 0.70'),
+        (dict(label_map=np.eye(4, dtype=np.uint8)), 'dog: 25.0% of the pixels'),
+    ):
+        file = write_file(tmp_path / 'm.onnx', **outputs)
+        command = [sys.executable, script, file, photos / 'a.png', '--score', '0.1']
+        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert line in out and 'a.png' in out
 
 
 def test_masks_are_where_mmdet_puts_them():

@@ -1,0 +1,60 @@
+"""The examples run, and the files for GitHub name what is there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(name, *args):
+    command = [sys.executable, '-W', 'ignore', ROOT / 'examples' / f'{name}.py', *args]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.modern
+def test_plain_pytorch():
+    *_, last = run('plain_pytorch')
+    assert float(last.split('%')[0]) > 90, last
+
+
+@pytest.mark.modern
+def test_own_attention():
+    lines = run('own_attention')
+    assert lines[-1].startswith('RetinaNet: [(256,')
+
+
+def test_your_photos(tmp_path):
+    run('your_photos', '', tmp_path)
+    assert (tmp_path / 'found' / 'predictions.json').is_file()
+
+
+def test_workflows():
+    """Their targets of make are there."""
+    targets = {'lint', 'docs', 'test-openmmlab', 'test-modern'}
+    makefile = (ROOT / 'Makefile').read_text('utf-8')
+    assert all(re.search(rf'^[a-z -]*{x}\b.*:', makefile, re.M) for x in targets)
+    found = set()
+    for path in (ROOT / '.github').rglob('*.yml'):
+        content = yaml.safe_load(path.read_text('utf-8'))
+        for job in content.get('jobs', {}).values():
+            rows = job.get('strategy', {}).get('matrix', {}).get('include', [{}])
+            for step, row in ((x, y) for x in job['steps'] for y in rows):
+                command = step.get('run', '')
+                for key, value in row.items():
+                    command = command.replace(f'${{{{ matrix.{key} }}}}', value)
+                found.update(re.findall(r'^make (\S+)', command))
+    assert found == targets
+
+
+def test_citation():
+    citation = yaml.safe_load((ROOT / 'CITATION.cff').read_text('utf-8'))
+    version = (ROOT / 'mmlinattn' / 'version.py').read_text('utf-8')
+    assert f"'{citation['version']}'" in version
+    assert all(x['authors'] and x['url'] for x in citation['references'])
