@@ -40,14 +40,17 @@ def main(photos='', work=''):
         photos = work / 'photos'
         draw_shapes(photos)
     config, runs = work / 'mine.py', work / 'run'
-    # for a first look: from scratch, small, and short
-    fast = '--pretrained', 'none', '--scale', 64, '--epochs', 2
+    # for a first look: from scratch, and short
+    fast = '--pretrained', 'none', '--epochs', 2
     tools = ROOT / 'tools'
     new_config = tools / 'misc' / 'new_config.py'
     run(new_config, '--data', photos, '--task', 'cls', '--out', config, *fast)
     run(tools / 'train.py', config, '--work-dir', runs)
     (best,) = runs.glob('best_*.pth')
-    run('-m', 'mmlinattn', 'predict', config, best, photos, '--out', work / 'found')
+    show = tools / 'analysis_tools' / 'compare_predictions.py'
+    first, *_ = sorted(Path(photos).iterdir())  # photos of one class
+    found = '--image', first, '--out', work / 'found'
+    run(show, config, '--checkpoint', best, *found)
     print(f'Open {work / "found"}.')
 
 

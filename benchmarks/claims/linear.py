@@ -81,7 +81,7 @@ def look(model, task):
     return found
 
 
-def main(folder, work_dir, seeds, epochs=8):
+def main(folder, work_dir, seeds, epochs=4):
     torch.set_num_threads(1)
     work_dir = Path(work_dir)
     tasks = {'imagenette': Classes(Path(folder), work_dir)}
