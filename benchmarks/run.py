@@ -2,11 +2,8 @@
 ``--plan gpu --help``."""
 
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-# It measures this source tree, whatever is installed.
-sys.path[:0] = [str(ROOT), str(ROOT / 'tools')]
+import common  # noqa: F401
 
 if __name__ == '__main__':
     if any(arg.split('=')[0] == '--plan' for arg in sys.argv[1:]):

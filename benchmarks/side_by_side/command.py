@@ -4,9 +4,7 @@ Every case of a suite has variants, one of them the baseline of the ratios. Time
 measured in rounds that all variants take turns in, slow ones in a few of them only;
 peak memory before that, on a CPU in a process of its own for each variant and step.
 This also tells which variants can't run here: they are left out, and it says why.
-Results are written after every case, and --resume goes on from there. With --profile
-it is one step of each under PyTorch's profiler instead, with --against every variant
-beside itself in another version of this package.
+Results are written after every case.
 
 suites:
   ops               softmax-free attention and its products by themselves
@@ -22,37 +20,23 @@ suites:
 
 examples:
   python benchmarks/run.py --suite ops --out docs/benchmarks
-  python benchmarks/run.py --suite ops --out docs/benchmarks --redraw --format pdf
   python benchmarks/run.py --suite backbones --only 224 --rounds 5
   python benchmarks/run.py --suite attentions --device cuda --dtype bfloat16 --batch 16
-  python benchmarks/run.py --suite backbones --only 'tiny backbones, 1×3×800' --profile
-  python benchmarks/run.py --suite ops --only 'P V' --variants fused --against ../old
   python benchmarks/run.py --suite detectors --small --rounds 2   # does it work?
 """
 
 import argparse
-import json
 import time
-from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
 import torch
 from rich.progress import track
 
-from mmlinattn_tools.cli import (
-    Parser,
-    add_overwrite,
-    exit_with,
-    output_folder,
-    protect,
-    threads,
-)
+from mmlinattn_tools.cli import Parser, add_overwrite, output_folder, protect, threads
 
 from .cases import check_same_work
+from .machine import machine
 from .memory import peak_of_variant
-from .operators import as_records, profile_step, profile_table
-from .rates import machine, matmul_rate
 from .registry import SUITES
 from .report import (
     METHOD,
@@ -65,7 +49,6 @@ from .report import (
     write_page,
 )
 from .timing import build, make_inputs, measure, timed
-from .versions import OtherVersion
 
 # On a GPU, where nobody knows which variants are slow: of all rounds of a step.
 SECONDS = 6
@@ -113,21 +96,9 @@ def parse_args(argv=None):
         '--variants', nargs='+', metavar='NAME', help='only these variants'
     )
     parser.add_argument(
-        '--against',
-        type=package,
-        metavar='DIR',
-        help='measure each variant beside itself in another version of this package: '
-        'the folder that has its mmlinattn',
-    )
-    parser.add_argument(
         '--small',
         action='store_true',
         help='small inputs, to see that everything works; the figures mean nothing',
-    )
-    parser.add_argument(
-        '--profile',
-        action='store_true',
-        help='where the time goes, operator by operator, instead of how much it is',
     )
     parser.add_argument(
         '--out',
@@ -137,23 +108,7 @@ def parse_args(argv=None):
     )
     add_format(parser)
     add_overwrite(parser)
-    parser.add_argument(
-        '--resume',
-        action='store_true',
-        help='keep the cases that --out has, and measure the others',
-    )
-    parser.add_argument(
-        '--redraw',
-        action='store_true',
-        help='measure nothing, and draw what --out has, such as with --format pdf',
-    )
     args = parser.parse_args(argv)
-    if args.resume and (args.out is None or args.profile):
-        parser.error('--resume needs --out, and knows no --profile')
-    if args.redraw:
-        if args.out is None or not stem(args).with_suffix('.json').is_file():
-            parser.error('--redraw needs results of this suite in --out')
-        return args
     cases = SUITES[args.suite]()
     names = {name for case in cases for name in case.variants}
     if not names.issuperset(args.variants or ()):
@@ -161,7 +116,7 @@ def parse_args(argv=None):
     if not selected(args):
         titles = [case.title for case in cases]
         parser.error(f'--only={args.only!r} fits none of {titles}')
-    if args.out and not args.resume:
+    if args.out:
         endings = '.md', '.json', *(f'.{x}' for x in args.format)
         protect(args, *map(stem(args).with_suffix, endings))
     return args
@@ -172,14 +127,6 @@ def positive(text):
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'must be at least 1, got {text!r}')
     return int(text)
-
-
-def package(text):
-    """A folder that has another version of this package."""
-    folder = Path(text).resolve()
-    if not (folder / 'mmlinattn' / '__init__.py').is_file():
-        raise argparse.ArgumentTypeError(f'must be a folder with mmlinattn: {text!r}')
-    return folder
 
 
 def device(text):
@@ -225,18 +172,12 @@ def run_case(index, case, args):
     rows = []
     for step in case.steps:
         found = times.get(step, {})
-        rows += make_rows(case, step, pairs(case, args), found, peaks[step])
+        rows += make_rows(case, step, pairs(case), found, peaks[step])
     return rows
 
 
-def pairs(case, args):
+def pairs(case):
     """Compared pairs: variants and their baselines, the paper's comparisons last."""
-    if args.against:
-        return [
-            pair
-            for name in case.variants
-            for pair in ((before(name), before(name)), (name, before(name)))
-        ]
     first, *_ = case.variants
     return [(name, first) for name in case.variants] + [
         pair
@@ -245,21 +186,12 @@ def pairs(case, args):
     ]
 
 
-def before(name):
-    """A variant's name in the other version."""
-    return f'{name}, before'
-
-
 def measure_memory(index, case, args):
     """Peak memory by step and variant, or why it is not known."""
     peaks = {step: {} for step in case.steps}
     runs = [(step, name) for step in case.steps for name in case.variants]
     for step, name in track(runs, description=f'{case.title}, memory'):
         peaks[step][name] = peak_of_variant(index, name, step, args)
-        if args.against:
-            peaks[step][before(name)] = peak_of_variant(
-                index, name, step, args, args.against
-            )
     for step, found in peaks.items():
         for name, peak in found.items():
             if 'error' in peak:
@@ -289,78 +221,41 @@ def measure_times(index, case, args, peaks):
     on_gpu = args.device.type == 'cuda'
     limits = {} if on_gpu else case.rounds
     times = {}
-    with ExitStack() as stack:
-        if args.against:
-            others = [name for name in names if can_run(before(name))]
-            other = OtherVersion(args.against, index, others, args)
-            stack.enter_context(other)
-        for step in case.steps:
-            runs = {}
-            for name, module in modules.items():
-                if can_run(name, [step]):
-                    runs[name] = timed(module, inputs, step, args)
-                if args.against and can_run(before(name), [step]):
-                    runs[before(name)] = other.timed(step, name)
-            rounds = {}
-            for name, (run, clean_up) in runs.items():
-                rounds[name] = min(limits.get(name, args.rounds), args.rounds)
-                if name in limits:  # on the small input, as the step takes very long
-                    run, clean_up = timed(modules[name], warm_up, step, args)
-                for _ in range(1 + on_gpu):
-                    start = time.perf_counter()
-                    run()
-                    seconds = time.perf_counter() - start
-                    clean_up()
-                if on_gpu:
-                    most = int(SECONDS / len(runs) / seconds)
-                    rounds[name] = min(max(most, 1), rounds[name])
-            if runs:
-                progress = partial(track, description=f'{case.title}, {step}')
-                times[step] = measure(runs, rounds, progress)
+    for step in case.steps:
+        runs, rounds = {}, {}
+        for name in names:
+            if not can_run(name, [step]):
+                continue
+            runs[name] = run, clean_up = timed(modules[name], inputs, step, args)
+            rounds[name] = min(limits.get(name, args.rounds), args.rounds)
+            if name in limits:  # on the small input, as the step takes very long
+                run, clean_up = timed(modules[name], warm_up, step, args)
+            for _ in range(1 + on_gpu):
+                start = time.perf_counter()
+                run()
+                seconds = time.perf_counter() - start
+                clean_up()
+            if on_gpu:
+                most = int(SECONDS / len(case.variants) / seconds)
+                rounds[name] = min(max(most, 1), rounds[name])
+        if runs:
+            progress = partial(track, description=f'{case.title}, {step}')
+            times[step] = measure(runs, rounds, progress)
     return times
 
 
-def profile_case(case, args):
-    """Profiles of every variant and step of a case.
-
-    Returns:
-        list[dict]: 'case', 'shape', 'step', 'variant' and 'operators', see
-        :func:`operators.profile_step`.
-    """
-    inputs, warm_up = make_inputs(case, args)
-    modules = build(case, args, case.variants)
-    runs = [(step, name) for step in case.steps for name in modules]
-    found = []
-    for step, name in track(runs, description=f'{case.title}, profile'):
-        for of_run in (warm_up, inputs):
-            run, clean_up = timed(modules[name], of_run, step, args)
-            operators = profile_step(run, args.device)
-            clean_up()
-        what = dict(case=case.name, shape=case.shape, step=step, variant=name)
-        found.append(dict(what, operators=operators))
-    return found
-
-
-def describe(args, gemm, rows):
+def describe(args, rows):
     """Describes what was measured, on what and how, in Markdown."""
     rounds = (
         f', up to {args.rounds} rounds' if any('seconds' in row for row in rows) else ''
     )
     body = table(rows)
-    if args.suite == 'memory' and not args.against:
+    if args.suite == 'memory':
         body = growth_tables(growth(rows))
-    rate = f'Its large matrix product reaches {gemm / 1e9:.4g} GFLOP/s.'
-    return f'{heading(args, rounds)}{rate}\n\n{METHOD}\n\n{body}\n'
-
-
-def heading(args, rounds=''):
-    """The measurement and its machine, in two lines."""
     what = f'Suite `{args.suite}`, {args.dtype}{rounds}'
-    if args.against:
-        what += f', against {args.against}'
     if args.small:
         what += ', small inputs: figures mean nothing'
-    return f'{what}.\n{machine(args.device)}.\n'
+    return f'{what}.\n{machine(args.device)}.\n\n{METHOD}\n\n{body}\n'
 
 
 def stem(args):
@@ -371,120 +266,38 @@ def stem(args):
             args.device.type,
             *[args.dtype] * (args.dtype != 'float32'),
             *[f'batch{args.batch}'] * (args.batch != 1),
-            *['profile'] * args.profile,
-            *['against'] * bool(args.against),
         ]
     )
 
 
-def write_files(args, text, **results):
-    """Writes Markdown, and results with their machine as JSON."""
-    write_json(stem(args).with_suffix('.json'), dict(stands(args), **results))
-    write_page(stem(args).with_suffix('.md'), text)
-
-
-def stands(args):
-    """The entries that all results of a file share."""
-    found = dict(machine=machine(args.device), dtype=args.dtype)
-    return dict(found, small=True) if args.small else found
-
-
-def draw(args, found):
+def draw(args, rows):
     """Plots the results, if Matplotlib is there."""
     try:
-        from .plot import plot_growth, plot_profiles, plot_ratios
+        from .plot import plot_growth, plot_ratios
     except ImportError as error:
         print(f'no plot: {error}')
         return
     plot = plot_growth if args.suite == 'memory' else plot_ratios
-    if args.profile:
-        plot = plot_profiles
     for ending in args.format:
-        plot(found, stem(args).with_suffix(f'.{ending}'))
+        plot(rows, stem(args).with_suffix(f'.{ending}'))
 
 
 def main(argv=None):
     args = parse_args(argv)
     torch.set_num_threads(args.threads)
-    if args.redraw:
-        record = json.loads(stem(args).with_suffix('.json').read_text())
-        return draw(args, record.get('profiles') or rows_of(record))
-    try:
-        due(args)
-    except ValueError as error:
-        exit_with(error)
-    found, text = (profiles if args.profile else measurements)(args)
+    rows = []
+    found = dict(machine=machine(args.device), dtype=args.dtype, small=args.small)
+    for index, case in selected(args):
+        rows += run_case(index, case, args)
+        if args.out is not None:
+            write_json(stem(args).with_suffix('.json'), dict(found, rows=rows))
+    text = describe(args, rows)
     if args.out is not None:
-        draw(args, found)
+        draw(args, rows)
+        # the last one: a suite that has it is complete
+        write_page(stem(args).with_suffix('.md'), text)
         print(f'written: {stem(args)}.*')
     print(text)
-
-
-def profiles(args):
-    """Profiles of all cases, and their description."""
-    found = []
-    for _, case in selected(args):
-        found += profile_case(case, args)
-        text = f'{heading(args)}\n{profile_table(found)}\n'
-        if args.out is not None:
-            write_files(args, text, profiles=as_records(found))
-    return found, text
-
-
-def measurements(args):
-    """Rows of all cases, and their description."""
-    rows, tries, cases = due(args)
-    gemm = matmul_rate(args.device, getattr(torch, args.dtype), args.small)
-
-    def write():
-        if args.out is not None:
-            begun = dict(tries=tries) if tries else {}
-            write_files(args, describe(args, gemm, rows), rows=rows, **begun)
-
-    for index, case in cases:
-        # what ends the process leaves this behind
-        tries[case.title] = tries.get(case.title, 0) + 1
-        write()
-        rows += run_case(index, case, args)
-        del tries[case.title]
-        write()
-    return rows, describe(args, gemm, rows)
-
-
-def rows_of(record):
-    """The rows of what :func:`write_files` wrote."""
-    return [dict(row, shape=tuple(row['shape'])) for row in record['rows']]
-
-
-def due(args):
-    """The results that --resume keeps, and the cases that are left.
-
-    Returns:
-        tuple: Rows; how often other cases were begun, by title; and places and cases
-        that have no rows and were begun less than twice.
-
-    Raises:
-        ValueError: If the results are of another machine.
-    """
-    path = args.out and stem(args).with_suffix('.json')
-    if not args.resume or not path.exists():
-        return [], {}, selected(args)
-    record = json.loads(path.read_text())
-    given = stands(args)
-    for key in ('machine', 'small'):
-        if record.get(key) != given.get(key):
-            raise ValueError(
-                f'{path} has results with {key}={record.get(key)!r}, not '
-                f'{given.get(key)!r}; give another --out'
-            )
-    rows = rows_of(record)
-    tries, done = record.get('tries', {}), {(row['case'], row['shape']) for row in rows}
-    left = [
-        (i, case)
-        for i, case in selected(args)
-        if (case.name, case.shape) not in done and tries.get(case.title, 0) < 2
-    ]
-    return rows, tries, left
 
 
 if __name__ == '__main__':

@@ -9,9 +9,10 @@ before and not counted; the gradients of inputs and outputs are.
 """
 
 import gc
-import json
+import multiprocessing
 import re
-import subprocess
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import torch
@@ -19,13 +20,12 @@ import torch
 from mmlinattn.utils.memory import release_memory
 
 from .timing import build, drop_gradients, make_inputs, synchronize, timed
-from .versions import child_args, process_of
 
 # Of the memory that is free, what a step may take before it is called too large.
 _SHARE = 0.9
 
 
-def peak_of_variant(index, variant, step, args, package=None):
+def peak_of_variant(index, variant, step, args):
     """Measures one step of one variant, on a CPU in a process of its own.
 
     Args:
@@ -34,23 +34,26 @@ def peak_of_variant(index, variant, step, args, package=None):
         step (str): Name of the step.
         args (argparse.Namespace): ``suite``, ``device``, ``dtype``, ``batch`` and
             ``small`` of the command.
-        package (Path, optional): Folder of another version of this package.
 
     Returns:
         dict: 'bytes', None where they can't be measured, or 'error'.
     """
-    if package is None and (args.small or args.device.type == 'cuda'):
+    if args.small or args.device.type == 'cuda':
         # a process of its own would spend most of its time on starting
         return peak_or_error(index, variant, step, args)
-    command, options = process_of(
-        __spec__.name, args, package, index=index, variant=variant, step=step
-    )
-    done = subprocess.run(command, capture_output=True, **options)
-    if not done.returncode:
-        return json.loads(done.stdout.splitlines()[-1])
-    if done.returncode < 0:
-        return dict(error=f'ended by signal {-done.returncode}; out of memory?')
-    return dict(error=(done.stderr.strip().splitlines() or ['unknown error'])[-1])
+    spawn = multiprocessing.get_context('spawn')
+    with ProcessPoolExecutor(1, spawn, initializer=limit_memory) as pool:
+        threads = torch.get_num_threads()
+        found = pool.submit(peak_in_child, threads, index, variant, step, args)
+        try:
+            return found.result()
+        except BrokenProcessPool:
+            return dict(error='its process was ended; out of memory?')
+
+
+def peak_in_child(threads, *args):
+    torch.set_num_threads(threads)
+    return peak_or_error(*args)
 
 
 def peak_or_error(index, variant, step, args):
@@ -135,14 +138,3 @@ def limit_memory():
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     except (ImportError, OSError, TypeError):
         pass  # not Linux: the system's own limits remain
-
-
-def main():
-    args = child_args()
-    if args.device.type == 'cpu':
-        limit_memory()
-    print(json.dumps(peak_or_error(args.index, args.variant, args.step, args)))
-
-
-if __name__ == '__main__':
-    main()

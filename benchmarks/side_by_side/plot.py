@@ -12,7 +12,6 @@ from mmlinattn_tools import figures
 from mmlinattn_tools.figures import COLORS, layer_title, one_legend, plot_range, styles
 
 from .cases import size
-from .operators import OTHERS, shares, total_seconds
 from .report import growth
 
 BAR_OF = ('case', 'shape', 'step', 'variant')
@@ -147,37 +146,6 @@ def plot_ratios(rows, path):
         axis.set_ylim(place - 0.5, -1)
         axis.margins(x=0.2)
     bar_legend(figure, looks, min(len(looks), 4))
-    save(figure, path)
-
-
-@style.context(STYLE)
-def plot_profiles(profiles, path):
-    """Draws a bar for every step, divided among its operators.
-
-    Args:
-        profiles (list[dict]): See :func:`operators.shares`.
-        path (Path): Figure to write.
-    """
-    parts = shares(profiles)
-    looks = dict(bar_styles(parts[0]), **{OTHERS: dict(color='lightgray')})
-    height = 0.42 * len(profiles) + 0.22 * len(looks) + 1.2
-    figure, (axis,) = subplots(1, 9, height)
-    for place, (found, part) in enumerate(zip(profiles, parts)):
-        start = 0
-        for name, look in looks.items():
-            milliseconds = 1e3 * total_seconds(found) * part[name]
-            axis.barh(place, milliseconds, left=start, **look)
-            start += milliseconds
-    labels = [f'{x["variant"]}, {x["step"]}' for x in profiles]
-    axis.set_yticks(range(len(profiles)), labels)
-    axis.grid(visible=False, axis='y')
-    axis.invert_yaxis()
-    axis.set_xlabel('own time of the operators, ms')
-    titles = dict.fromkeys(f'{x["case"]}, {size(x["shape"])}' for x in profiles)
-    axis.set_title('; '.join(titles))
-    # of 'aten::copy_' the part that says what it does
-    names = {name.rpartition(':')[2].strip(' _'): look for name, look in looks.items()}
-    bar_legend(figure, names, 3)
     save(figure, path)
 
 

@@ -1,30 +1,9 @@
-"""Description of a machine, and the speed of its matrix products."""
+"""Description of a machine."""
 
 import platform
 import subprocess
 
 import torch
-from torch.utils.benchmark import Timer
-
-
-def matmul_rate(device, dtype, small=False):
-    """FLOP/s of a large matrix product, the best of several runs.
-
-    Args:
-        device (torch.device): Where.
-        dtype (torch.dtype): In what.
-        small (bool): A small product, to see that it works.
-    """
-    side = 256 if small else 8192 if device.type == 'cuda' else 2048
-    a, b = torch.randn(2, side, side, device=device).to(dtype)
-    timer = Timer(
-        'torch.mm(a, b, out=out)',
-        globals=dict(torch=torch, a=a, b=b, out=torch.empty_like(a)),
-        num_threads=torch.get_num_threads(),
-    )
-    timer.timeit(1)
-    found = timer.blocked_autorange(min_run_time=0.02 if small else 2)
-    return 2 * side**3 / min(found.times)
 
 
 def machine(device):
