@@ -2,9 +2,10 @@
 and predict once, on small made-up images.
 
 Detectors take few regions. Configs whose models differ only in where their weights are
-from count as one. Each runs in a process of its own, with a time limit. What is done is
-kept in FILE: the same command goes on where it stopped. A page beside it, .md, has
-tables of what runs, and of the errors of the rest.
+from, or in the depth of a ResNet, count as one. Each runs in a process of its own, with
+a time limit, those of every folder in turn. What is done is kept in FILE: the same
+command goes on where it stopped. A page beside it, .md, has tables of what runs, and of
+the errors of the rest.
 
 examples:
   python benchmarks/openmmlab_models.py mmdet --out work_dirs/mmdet.json
@@ -56,11 +57,14 @@ MEMORY = 16 << 30  # bytes of a process
 
 
 def without_weights(value):
-    """A config without what it would download."""
+    """A config without what it would download, its ResNet of 50 layers at most."""
     if isinstance(value, dict):
-        # num_cp: layers whose activations are computed again, by another library
         rest = {k: without_weights(x) for k, x in value.items() if k not in WEIGHTS}
-        return dict(rest, num_cp=0) if 'num_cp' in rest else rest
+        if 'num_cp' in rest:  # layers that another library computes again
+            rest['num_cp'] = 0
+        if 'Res' in str(rest.get('type')) and rest.get('depth', 0) in (101, 152):
+            rest['depth'] = 50  # of the same blocks
+        return rest
     if isinstance(value, (list, tuple)):
         return type(value)(without_weights(x) for x in value)
     return value
@@ -112,6 +116,17 @@ def read_configs(folder):
             names[text].append(name)
             models[names[text][0]] = model
     return models, {group[0]: group for group in names.values()}, errors
+
+
+def by_turns(models):
+    """Models, the first of every folder first, then the second ones."""
+    places = defaultdict(int)
+    order = []
+    for name, model in models.items():
+        folder = name.rpartition('/')[0]
+        order.append((places[folder], name, model))
+        places[folder] += 1
+    return [(name, model) for _, name, model in sorted(order, key=lambda x: x[:2])]
 
 
 def classes_of(model):
@@ -383,7 +398,7 @@ def main(argv=None):
         found = report.setdefault(library, dict(results={}))
         found.update(names=names, errors=errors, torch=torch.__version__)
         fine = ran_in(args.failed, library) if args.failed else ()
-        for name, model in models.items():
+        for name, model in by_turns(models):
             if args.only in name and name not in {*found['results'], *fine}:
                 result = run_apart(args.limit, library, model, args.out.parent)
                 found['results'][name] = result

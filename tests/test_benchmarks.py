@@ -254,7 +254,7 @@ def test_peak_in_a_process_of_its_own(load, monkeypatch):
     found = memory.peak_in_child(1, 0, 'ours', 'forward+backward', args)
     assert found['bytes'] is None or 0 <= found['bytes'] < 2**26
     args.small = False
-    monkeypatch.setattr(memory, 'peak_in_child', os.abort)
+    monkeypatch.setattr(memory, 'limit_memory', os.abort)
     assert 'was ended' in memory.peak_of_variant(0, 'ours', 'forward', args)['error']
 
 

@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation.
 
 The command below a picture in docs/methods.md makes it, from models in
-work_dirs/claims, where `benchmarks/claims/run.py export` writes them, and photographs
+work_dirs/claims, where the experiments of the tag v0.2.0 export them, and photographs
 of scikit-image. Pictures get fewer colors and pixels until they are small enough.
 `--only demo` takes the screenshot of docs/demo.md from the results of `make quickstart`
 in work_dirs/quickstart, and needs Chromium. requirements/demo.txt lists the packages.
