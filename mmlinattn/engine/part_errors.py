@@ -77,7 +77,12 @@ def reason(error: Exception, cfg: Any = None) -> str:
         text = text.partition('. Did you mean')[0]
         nodes = [found for node, _, found in built_from(cfg) if argument[1] in node]
         takers = [x for found in nodes for x in found if isclass(x)]
-        inits = [base.__init__ for x in takers for base in getmro(x)]
+        inits = [
+            vars(base)['__init__']
+            for x in takers
+            for base in getmro(x)
+            if '__init__' in vars(base)
+        ]
         names = {name for init in inits for name in signature(init).parameters}
         return text + did_you_mean(argument[1], names - {argument[1]})
     scope = registry.DefaultScope.get_current_instance()

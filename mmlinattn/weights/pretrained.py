@@ -45,6 +45,11 @@ class Found(NamedTuple):
     origin: dict[str, str]  # names in the checkpoint, by ours
     rest: list[str]  # names in the checkpoint that are no part of the backbone
 
+    @property
+    def title(self) -> str:
+        """The family's name."""
+        return self.family.title if self.family else 'mmlinattn'
+
 
 def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
     """Find a backbone's weights in any checkpoint, and give them our names."""
@@ -128,7 +133,7 @@ def load_pretrained(
             start = plan_start(model, found.weights)
         except ValueError as error:
             raise KeyError(
-                f'checkpoint={checkpoint!r}, weights of {found.family.title}, cannot '
+                f'checkpoint={checkpoint!r}, weights of {found.title}, cannot '
                 f'start this {kind}: {error}'
             ) from error
         if initialize is not None:
@@ -159,7 +164,7 @@ def load_pretrained(
     if replaced:
         kinds = sorted({type(model.get_submodule(name)).__name__ for name in replaced})
         log(
-            f'{kind}: weights of {found.family.title} were not trained with '
+            f'{kind}: weights of {found.title} were not trained with '
             f'{" and ".join(kinds)}, which {len(replaced)} blocks have here, such as '
             f'{replaced[0]}'
         )
@@ -208,7 +213,7 @@ def load_head(head: nn.Module, checkpoint: str, prefix: str = 'head.') -> None:
 def whose(found: Found) -> str:
     """The family of the weights that were found, for an error."""
     if found.family:
-        return f'weights of {found.family.title}'
+        return f'weights of {found.title}'
     if recognize(found.weights):
         return 'weights of another model of mmlinattn'
     return (
@@ -222,12 +227,14 @@ def log(text: str, level: int = logging.WARNING) -> None:
     print_log(text, 'current', level)
 
 
-def log_start(kind: str, start: Start, found: Found, checkpoint: str, partly: bool):
+def log_start(
+    kind: str, start: Start, found: Found, checkpoint: str, partly: bool
+) -> None:
     """Log a summary in one line, and the source of each parameter in log files.
 
     ``partly`` says that the weights are of a model with other attentions.
     """
-    source = f'{found.family.title} in {checkpoint}' if found.family else checkpoint
+    source = f'{found.title} in {checkpoint}' if found.family else checkpoint
     parts = Counter(name.partition('.')[0] for name in found.rest)
     left = [found.origin[name] for name in start.unused]
     left += [f'{part} ({number} entries)' for part, number in parts.items()]
@@ -259,7 +266,13 @@ def log_start(kind: str, start: Start, found: Found, checkpoint: str, partly: bo
 
 
 def take_official_names(
-    state_dict, prefix, metadata, strict, missing, unexpected, errors
+    state_dict: StateDict,
+    prefix: str,
+    metadata: dict,
+    strict: bool,
+    missing: list,
+    unexpected: list,
+    errors: list,
 ) -> None:
     """Give official weights our names when a whole model is loaded.
 

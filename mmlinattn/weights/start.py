@@ -89,7 +89,8 @@ def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
         halves = [name.replace('.lepe.', f'.lepe.{half}.') for half in (0, 1)]
         whole = HALF.sub('.lepe.', name)
         if whole in local and name not in local:
-            found[key] = [f'{whole}[{HALF.search(name)[1]}]']
+            (half,) = HALF.findall(name)
+            found[key] = [f'{whole}[{half}]']
             continue
         names = [name] if name in local else halves
         found[key] = [name for name in names if name in local]
@@ -144,7 +145,7 @@ def is_early_norm(key: str, num_stages: int) -> bool:
     A classifier, and so its checkpoint, has only the norm of the last map.
     """
     match = re.match(r'norm(\d+)\.', key)
-    return bool(match) and int(match[1]) < num_stages - 1
+    return match is not None and int(match[1]) < num_stages - 1
 
 
 def replaced_attentions(
@@ -156,7 +157,7 @@ def replaced_attentions(
     that the plain model lacks are skipped.
     """
 
-    def own(keys):
+    def own(keys: Keys) -> set[str]:
         return {key for key in keys if not is_scaling_vector(key)}
 
     replaced = []

@@ -1,3 +1,4 @@
+import inspect
 from collections import Counter
 
 import pytest
@@ -6,6 +7,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mmlinattn.models import SOFT, LinearSOFTPlusPlus, SOFTPlusPlus
+from mmlinattn.registry import MODELS as OURS
 
 pytestmark = pytest.mark.modern
 
@@ -176,3 +178,15 @@ def test_attention_replaces_the_softmax_free_one():
     assert attention_types(model) == [other] * 4
     model = SOFT(ARCH, attention=[None, cfg, None, None])
     assert attention_types(model) == [free, other, free, own]
+
+
+@pytest.mark.parametrize('kind', sorted(OURS.module_dict))
+def test_help_lists_all_options(kind):
+    """Each is taken by the constructor, and says its type and its default."""
+    parameters = inspect.signature(OURS.get(kind)).parameters
+    if kind == 'LinearSOFTPlusPlus':
+        assert parameters['solver'].default == 'cholesky'
+        assert parameters['num_landmarks'].default == 49
+        assert parameters['with_cp'].default is False
+    assert 'kwargs' not in parameters
+    assert all(x.annotation is not x.empty for x in parameters.values())
