@@ -71,7 +71,7 @@ class CrossShapedWindowAttention(ProjectedAttention):
         )
         outs = []
         for *qkv, stripe, omega in halves:
-            q, k, v = (self.split_heads(x, self.num_heads // 2) for x in qkv)
+            q, k, v = [self.split_heads(x, self.num_heads // 2) for x in qkv]
             out = local_attention(
                 q,
                 k,

@@ -62,7 +62,7 @@ class LinformerAttention(BaseAttention):
         return self.proj(self.attend(self.q(x), k, v, hw_shape))
 
     def key_shape(self, hw_shape: HW) -> HW:
-        height, width = (-(-length // self.sr_ratio) for length in hw_shape)
+        height, width = [-(-length // self.sr_ratio) for length in hw_shape]
         return height, width
 
     attend = SoftmaxAttention.attend
