@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from . import hub
-from .engine.part_errors import quiet
 from .functional import to_map
 from .models import ConvPoolingNeck, backbones
 from .registry import build_model
+from .utils.quiet import quiet
 from .weights import load_pretrained
 from .weights.pretrained import load_head
 

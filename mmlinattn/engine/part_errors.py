@@ -2,18 +2,16 @@
 
 import re
 import traceback
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from inspect import getmro, isclass, signature
 from typing import Any, Optional
 
 from mmengine import registry
-from mmengine.logging import MMLogger
 
 from mmlinattn.utils.config_keys import did_you_mean
+from mmlinattn.utils.quiet import quiet as quiet  # for those that import both here
 
 NO_SAMPLES = 'there are no samples: check annotations, classes and filter_cfg'
 # A library's message; its meaning, if unclear; and whether it also fails the run, None
@@ -36,20 +34,6 @@ LIBRARY_ERRORS = (
     *(AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError),
     *(RuntimeError, SyntaxError, TypeError, ValueError),
 )
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silences the libraries' logs and warnings."""
-    logger = MMLogger.get_current_instance()
-    level = logger.level
-    logger.setLevel('ERROR')
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            yield
-    finally:
-        logger.setLevel(level)
 
 
 def reason(error: Exception, cfg: Any = None) -> str:

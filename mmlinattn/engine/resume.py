@@ -15,9 +15,10 @@ from mmengine.optim import OptimWrapperDict, build_optim_wrapper
 from mmengine.registry import DefaultScope
 from torch import nn
 
+from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import read_file
 
-from .part_errors import has_own_code, is_sure, quiet, reason
+from .part_errors import has_own_code, is_sure, reason
 
 # MMEngine's default names of the checkpoints of a training
 NUMBER = r'\d+'
@@ -72,7 +73,7 @@ class _Found(NamedTuple):
     step: tuple[int, int]
     runs: tuple = ()
 
-    def is_kin(self, last: '_Found') -> bool:
+    def is_of_same_training(self, last: '_Found') -> bool:
         """True if the training of another checkpoint wrote this one, too."""
         if self.step <= last.step:
             return self.runs == last.runs[: len(self.runs)]
@@ -126,7 +127,7 @@ def find_checkpoint(
         except ValueError as error:
             torn[path] = str(error)
     last = _last(found, named)
-    kin = [x for x in found if last and x.is_kin(last)]
+    kin = [x for x in found if last and x.is_of_same_training(last)]
     for other in found:
         if last and other.step > last.step and other not in kin:
             skipped.append(f'{other.path}: not from the training of {last.path}')

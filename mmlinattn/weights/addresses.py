@@ -105,7 +105,7 @@ def fetch(address: str, name: str) -> None:
         download(address, name)
 
 
-def no_way(address: str, name: str, reason: str) -> ConnectionError:
+def download_error(address: str, name: str, reason: str) -> ConnectionError:
     """The error for a failed download, with the remedies."""
     scratch = ', or set pretrained=None to train from scratch'
     return ConnectionError(
@@ -134,7 +134,9 @@ def download(address: str, name: str) -> str:
                 address, str(path), digits and digits[1], progress=rank == 0
             )
     except (URLError, OSError, RuntimeError) as error:
-        raise no_way(address, name, str(getattr(error, 'reason', error))) from error
+        raise download_error(
+            address, name, str(getattr(error, 'reason', error))
+        ) from error
     finally:
         if is_distributed() and not rank:
             barrier()
@@ -153,7 +155,7 @@ def read_timm(address: str, name: str) -> dict:
     try:
         return timm.create_model(model, pretrained=True).state_dict()
     except Exception as error:  # from any of the libraries that timm downloads with
-        raise no_way(address, name, str(error).split('\n')[0]) from error
+        raise download_error(address, name, str(error).split('\n')[0]) from error
 
 
 def read_by_name(address: str, name: str, trust: bool, map_location: Any) -> dict:

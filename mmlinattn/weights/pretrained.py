@@ -26,7 +26,7 @@ from .options import compare_options
 from .rows import StateDict, inside
 from .start import (
     BLOCK,
-    Start,
+    StartPlan,
     is_early_norm,
     is_scaling_vector,
     plan_start,
@@ -37,7 +37,7 @@ LIGHTNING = 'model.'  # its prefix
 COMMAND = 'mim run mmlinattn convert_official'
 
 
-class Found(NamedTuple):
+class FoundBackbone(NamedTuple):
     """The backbone in a checkpoint."""
 
     weights: StateDict  # by our names
@@ -51,7 +51,7 @@ class Found(NamedTuple):
         return self.family.title if self.family else 'mmlinattn'
 
 
-def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
+def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> FoundBackbone:
     """Find a backbone's weights in any checkpoint, and give them our names."""
     state_dict, _ = find_state_dict(checkpoint)
     rest = []
@@ -78,7 +78,7 @@ def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
     if inside(state_dict, PREFIX):
         rest = [x for key, x in origin.items() if not key.startswith(PREFIX)] + rest
         state_dict, origin = inside(state_dict, PREFIX), inside(origin, PREFIX)
-    return Found(state_dict, FAMILIES.get(str(name)), origin, rest)
+    return FoundBackbone(state_dict, FAMILIES.get(str(name)), origin, rest)
 
 
 def load_pretrained(
@@ -142,7 +142,8 @@ def load_pretrained(
         raise KeyError(
             f'checkpoint={checkpoint!r} with prefix={prefix!r} lacks {len(lacking)} '
             f'parameters of this {kind}, such as {lacking[:3]}; it has '
-            f'{shortlist([*found.origin.values(), *found.rest])}, {whose(found)}'
+            f'{shortlist([*found.origin.values(), *found.rest])}, '
+            f'{describe_origin(found)}'
         )
     elif fitted.mismatched:
         name, shapes = next(iter(fitted.mismatched.items()))
@@ -152,7 +153,7 @@ def load_pretrained(
         )
     else:
         taken = {key: [key] for key in fitted.state_dict}
-        start = Start(taken, fitted.missing, fitted.unexpected)
+        start = StartPlan(taken, fitted.missing, fitted.unexpected)
         deeper = [key for key in fitted.extra if BLOCK.match(key)]
         if deeper:
             log(
@@ -210,7 +211,7 @@ def load_head(head: nn.Module, checkpoint: str, prefix: str = 'head.') -> None:
     log(f'{type(head).__name__}: loaded from {checkpoint}', logging.INFO)
 
 
-def whose(found: Found) -> str:
+def describe_origin(found: FoundBackbone) -> str:
     """The family of the weights that were found, for an error."""
     if found.family:
         return f'weights of {found.title}'
@@ -228,7 +229,7 @@ def log(text: str, level: int = logging.WARNING) -> None:
 
 
 def log_start(
-    kind: str, start: Start, found: Found, checkpoint: str, partly: bool
+    kind: str, start: StartPlan, found: FoundBackbone, checkpoint: str, partly: bool
 ) -> None:
     """Log a summary in one line, and the source of each parameter in log files.
 

@@ -259,7 +259,7 @@ class _Newton:
         return (inverse,)
 
     @staticmethod
-    def start(a: Tensor, alpha: Tensor) -> Tensor:
+    def start(a: Tensor, alpha: Any) -> Tensor:
         return alpha * a
 
     @staticmethod
@@ -273,7 +273,7 @@ class _Schulz(_Newton):
     square the residual 1 - lambda / |A|_1 of an eigenvalue."""
 
     @staticmethod
-    def start(a: Tensor, alpha: None) -> Tensor:
+    def start(a: Tensor, alpha: Any) -> Tensor:
         norm = a.sum(-1, keepdim=True).amax(-2, keepdim=True)
         return torch.eye(a.size(-1), device=a.device, dtype=a.dtype) / norm
 

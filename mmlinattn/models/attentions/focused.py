@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 from mmlinattn.functional import focused_linear_attention, unflatten
 from mmlinattn.registry import MODELS
 
-from ..layers import LePE, PositionTable
+from ..layers import DepthwiseConv, PositionTable
 from ..layers.types import HW
 from .base import LePEOptions, ProjectedAttention, check_count
 
@@ -61,7 +61,7 @@ class FocusedLinearAttention(ProjectedAttention):
         if not focusing_factor > 0:
             raise ValueError(f'focusing_factor must be positive, got {focusing_factor}')
         self.focusing_factor = focusing_factor
-        self.local_conv = LePE(self.head_dims, kernel_size)
+        self.local_conv = DepthwiseConv(self.head_dims, kernel_size)
         # softplus of it is the factor
         self.focus_scale = nn.Parameter(torch.zeros(embed_dims))
         self.pos_embed = None

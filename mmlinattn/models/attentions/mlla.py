@@ -11,7 +11,7 @@ from mmlinattn.functional import mlla_attention
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from ..layers import LePE
+from ..layers import DepthwiseConv, LePE
 from ..layers.types import HW
 from .base import AttentionOptions, BaseAttention
 
@@ -43,7 +43,7 @@ class MLLAAttention(BaseAttention):
                 f'embed_dims must be even for rotary positions, got {embed_dims}'
             )
         self.in_proj = nn.Linear(embed_dims, embed_dims)
-        self.conv = LePE(embed_dims)
+        self.conv = DepthwiseConv(embed_dims)
         self.qk = nn.Linear(embed_dims, 2 * embed_dims)
         self.lepe = LePE(embed_dims)
         self.gate = nn.Linear(embed_dims, embed_dims)

@@ -16,7 +16,7 @@ from mmlinattn.functional import feat_scale
 from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.registry import build_model
 
-from .lepe import LePE
+from .lepe import DepthwiseConv
 from .types import HW
 
 
@@ -99,14 +99,14 @@ class TransformerBlock(BaseModule):
         if position_convs not in (0, 1, 2):
             raise ValueError(f'position_convs must be in 0...2, got {position_convs!r}')
         self.pre_norm = norm_placement == 'pre'
-        self.cpe1 = LePE(embed_dims) if position_convs else None
+        self.cpe1 = DepthwiseConv(embed_dims) if position_convs else None
         self.norm1 = nn.LayerNorm(embed_dims, eps=norm_eps)
         self.attn = build_model(
             attention, embed_dims=embed_dims, num_heads=num_heads, attn_scale=attn_scale
         )
         self.drop = nn.Dropout(drop)
         self.feat_scale = FeatScale(embed_dims) if feat_scale else nn.Identity()
-        self.cpe2 = LePE(embed_dims) if position_convs == 2 else None
+        self.cpe2 = DepthwiseConv(embed_dims) if position_convs == 2 else None
         self.norm2 = nn.LayerNorm(embed_dims, eps=norm_eps)
         self.ffn = FFN(
             embed_dims,
@@ -115,7 +115,7 @@ class TransformerBlock(BaseModule):
             ffn_drop=drop,
             add_identity=False,
         )
-        self.ffn_conv = LePE(int(embed_dims * ffn_ratio)) if ffn_conv else None
+        self.ffn_conv = DepthwiseConv(int(embed_dims * ffn_ratio)) if ffn_conv else None
         scales = [nn.Identity(), nn.Identity()]
         if layer_scale is not None:
             scales = [LayerScale(embed_dims, scale=layer_scale) for _ in scales]
@@ -135,7 +135,9 @@ class TransformerBlock(BaseModule):
         x = self.encode_positions(self.cpe2, x, hw_shape)
         return self.norm2(x + self.feed_forward(x, hw_shape))
 
-    def encode_positions(self, conv: Optional[LePE], x: Tensor, hw_shape: HW) -> Tensor:
+    def encode_positions(
+        self, conv: Optional[DepthwiseConv], x: Tensor, hw_shape: HW
+    ) -> Tensor:
         """Adds a convolution of tokens to them, if there is one."""
         if conv is None:
             return x

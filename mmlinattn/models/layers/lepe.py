@@ -1,4 +1,4 @@
-"""Locally-enhanced positional encoding."""
+"""Depthwise convolution of tokens, and locally-enhanced positional encoding."""
 
 import math
 from typing import Optional
@@ -19,10 +19,8 @@ from mmlinattn.functional.tracing import is_exported
 from .types import HW
 
 
-class LePE(nn.Conv2d):
-    """Depthwise convolution of the value map, with bias, of *CSWin
-    Transformer: A General Vision Transformer Backbone with Cross-Shaped
-    Windows* (arXiv 2107.00652). It is added to the attention's output.
+class DepthwiseConv(nn.Conv2d):
+    """Depthwise convolution of the tokens of a map, with bias.
 
     Args:
         embed_dims (int): Channels C.
@@ -79,3 +77,10 @@ class LePE(nn.Conv2d):
         maps = depthwise_conv2d(to_map(v, hw_shape), self.weight)
         out = to_tokens(maps)
         return out + self.bias.to(out.dtype)  # type: ignore[union-attr]
+
+
+class LePE(DepthwiseConv):
+    """Depthwise convolution of the value map, of *CSWin Transformer: A General Vision
+    Transformer Backbone with Cross-Shaped Windows* (arXiv 2107.00652). It is added to
+    the attention's output.
+    """
