@@ -10,6 +10,7 @@ import sys
 from importlib import metadata
 from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 from .version import __version__, version_info
 
@@ -23,13 +24,13 @@ class OperatorFinder:
     """
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
         if name != 'mmcv._ext':
             return None
         return spec_from_file_location(name, Path(__file__).parent / 'ops' / '_ext.py')
 
 
-sys.meta_path.append(OperatorFinder)
+sys.meta_path.append(OperatorFinder)  # type: ignore[arg-type]
 
 
 def register() -> None:
@@ -39,7 +40,14 @@ def register() -> None:
     hub.register()
 
 
-def _check_version(module, distributions, minimum, below, pip_hint, required):
+def _check_version(
+    module: str,
+    distributions: tuple[str, ...],
+    minimum: str,
+    below: str,
+    pip_hint: str,
+    required: bool,
+) -> None:
     """Checks the version of a library without importing it.
 
     Args:
@@ -55,7 +63,7 @@ def _check_version(module, distributions, minimum, below, pip_hint, required):
             installed has a version that doesn't fit.
     """
 
-    def digits(text):
+    def digits(text: str) -> tuple[int, ...]:
         numbers = re.findall(r'\d+', text)[:3]
         return tuple(int(n) for n in numbers) + (0,) * (3 - len(numbers))
 

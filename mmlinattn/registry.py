@@ -4,8 +4,7 @@ MMEngine imports ``<scope>.registry`` by itself, so ``type='mmlinattn.X'`` is
 found from mmengine, mmdet, mmseg and mmpretrain without any import.
 """
 
-from importlib import import_module
-from pkgutil import iter_modules
+from typing import Any
 
 import mmlinattn
 
@@ -39,7 +38,7 @@ MODEL_WRAPPERS = roots.Registry(
 )
 
 
-def build_model(cfg, **kwargs):
+def build_model(cfg: dict, **kwargs: Any) -> Any:
     """Builds a part of one of our models in scope ``mmlinattn``.
 
     The default scope of a run is that of its task (mmdet, mmseg, ...), where
@@ -56,21 +55,3 @@ def build_model(cfg, **kwargs):
         KeyError: If no such ``type`` is registered.
     """
     return MODELS.build({**kwargs, **cfg, '_scope_': 'mmlinattn'})
-
-
-def register_modules(package):
-    """Imports all modules of a package, which register their classes.
-
-    Args:
-        package (str): Its name.
-
-    Returns:
-        dict[str, type]: The registered classes that the package has, by name.
-    """
-    for module in iter_modules(import_module(package).__path__):
-        import_module(f'{package}.{module.name}')
-    return {
-        name: value
-        for name, value in MODELS.module_dict.items()
-        if value.__module__.startswith(f'{package}.')
-    }

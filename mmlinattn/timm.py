@@ -1,7 +1,7 @@
 """Our classifiers and backbones in timm, by name, once this module is imported.
 
-Every classifier that has a config has a name: its class, its size, its attention or
-scaling, and the image's side if that is not 224. Ablations have none.
+A name consists of the class, the size, the attention or scaling, and the image's side
+if that is not 224.
 
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
@@ -21,14 +21,14 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from . import hub
-from .engine.part_errors import quiet
 from .functional import to_map
 from .models import ConvPoolingNeck, backbones
 from .registry import build_model
+from .utils.quiet import quiet
 from .weights import load_pretrained
 from .weights.pretrained import load_head
 
-# How configs of a class begin, its first convolution, and whether its classifiers read
+# How names of a class begin, its first convolution, and whether its classifiers read
 # a class token.
 FAMILIES = {
     'soft': ('SOFT', 'stages.0.embedding.0.0', True),
@@ -40,20 +40,6 @@ FAMILIES = {
     'deit': ('VisionTransformer', 'patch_embed.layer.0', True),
     'cait': ('CaiT', 'patch_embed.layer.0', True),
 }
-SIZES = dict(t='tiny', s='small', m='medium', b='base', l='large', h='huge')
-VARIANTS = {
-    'norm': dict(attn_norm=True),
-    'linear': dict(type='LinearSOFTPlusPlus'),
-    'attnscale': dict(attn_scale=True),
-    'featscale': dict(feat_scale=True),
-}
-# of ELFATT, where they are not the default
-BLOCK_SIZES = {
-    'cswin-t-elfatt_in1k': (49, 49, 196),
-    'swin-b-elfatt_finetune_in1k-384px': 576,
-    'cswin-b-elfatt_finetune_in1k-384px': 576,
-}
-CONFIG = re.compile(r'(\w+?)-(\w+?)(?:-(\w+?))?(_finetune)?_in1k(?:-(384)px)?')
 # of parameters with axes; vectors have no weight decay in timm
 NO_DECAY = re.compile(
     'pos_embed|cls_token|relative_position_bias_table|agent_bias|query_bias|focus_scale'
@@ -64,41 +50,155 @@ PREFIX = 'backbone.'
 Indices = Union[int, Sequence[int]]
 
 
-def read_name(config: str) -> Optional[tuple[str, dict[str, Any]]]:
-    """The name in timm of the classifier that a config trains, and its backbone.
+def row(
+    config: str,
+    arch: str,
+    attention: Optional[str] = None,
+    img_size: Optional[int] = None,
+    **options: Any,
+) -> tuple[str, dict[str, Any]]:
+    """A config, and its backbone without the settings of the training."""
+    given = dict(options, arch=arch, attention=attention, img_size=img_size)
+    return config, {key: x for key, x in given.items() if x is not None}
 
-    Args:
-        config: Name of the config, such as 'cswin-b-agent_finetune_in1k-384px'.
 
-    Returns:
-        'cswin_base_agent_384' and the backbone's config; None for an ablation, and for
-        one more training of a model.
-    """
-    found = CONFIG.fullmatch(config)
-    family, size, variant, finetune, side = found.groups() if found else [None] * 5
-    if family not in FAMILIES or (finetune and not side):
-        return None
-    kind = getattr(backbones, FAMILIES[family][0])
-    # CSWin's own sizes come before those of other attentions, which have configs
-    archs = [arch for arch in kind.arch_zoo if arch.startswith(size)]
-    cfg = dict(type=kind.__name__, arch=archs[-1] if archs else 'deit-small')
-    if family == 'deit':
-        cfg.update(num_layers=int(size[1:]))
-    if variant in VARIANTS:
-        cfg.update(VARIANTS[variant])
-    elif hasattr(kind, 'presets'):
-        variant = variant or 'local'
-        if variant not in kind.presets:
-            return None
-        cfg.update(attention=variant)
-    elif variant:
-        return None
-    if config in BLOCK_SIZES:
-        cfg.update(block_sizes=BLOCK_SIZES[config])
-    if side:
-        cfg = at_size(cfg, int(side))
-    parts = (family, SIZES.get(size, size), variant, side)
-    return '_'.join(filter(None, parts)), cfg
+# All classifiers that have configs. Ablations have none: see the test of this table.
+MODELS = {
+    'soft_huge': row('soft-h_in1k', 'huge'),
+    'soft_huge_norm': row('soft-h-norm_in1k', 'huge', attn_norm=True),
+    'soft_large': row('soft-l_in1k', 'large'),
+    'soft_large_norm': row('soft-l-norm_in1k', 'large', attn_norm=True),
+    'soft_medium': row('soft-m_in1k', 'medium'),
+    'soft_medium_norm': row('soft-m-norm_in1k', 'medium', attn_norm=True),
+    'soft_small': row('soft-s_in1k', 'small'),
+    'soft_small_norm': row('soft-s-norm_in1k', 'small', attn_norm=True),
+    'soft_tiny': row('soft-t_in1k', 'tiny'),
+    'soft_tiny_norm': row('soft-t-norm_in1k', 'tiny', attn_norm=True),
+    'softpp_large': row('softpp-l_in1k', 'large'),
+    'softpp_large_linear': row(
+        'softpp-l-linear_in1k', 'large', type='LinearSOFTPlusPlus'
+    ),
+    'softpp_medium': row('softpp-m_in1k', 'medium'),
+    'softpp_medium_linear': row(
+        'softpp-m-linear_in1k', 'medium', type='LinearSOFTPlusPlus'
+    ),
+    'softpp_small': row('softpp-s_in1k', 'small'),
+    'softpp_small_linear': row(
+        'softpp-s-linear_in1k', 'small', type='LinearSOFTPlusPlus'
+    ),
+    'softpp_tiny': row('softpp-t_in1k', 'tiny'),
+    'softpp_tiny_linear': row(
+        'softpp-t-linear_in1k', 'tiny', type='LinearSOFTPlusPlus'
+    ),
+    'swin_base_agent': row('swin-b-agent_in1k', 'base', 'agent'),
+    'swin_base_agent_384': row(
+        'swin-b-agent_finetune_in1k-384px', 'base', 'agent', 384
+    ),
+    'swin_base_efficient': row('swin-b-efficient_in1k', 'base', 'efficient'),
+    'swin_base_efficient_384': row(
+        'swin-b-efficient_finetune_in1k-384px', 'base', 'efficient'
+    ),
+    'swin_base_elfatt': row('swin-b-elfatt_in1k', 'base', 'elfatt'),
+    'swin_base_elfatt_384': row(
+        'swin-b-elfatt_finetune_in1k-384px', 'base', 'elfatt', block_sizes=576
+    ),
+    'swin_base_flatten': row('swin-b-flatten_in1k', 'base', 'flatten'),
+    'swin_base_flatten_384': row(
+        'swin-b-flatten_finetune_in1k-384px', 'base', 'flatten', 384
+    ),
+    'swin_base_global': row('swin-b-global_in1k', 'base', 'global'),
+    'swin_base_global_384': row('swin-b-global_finetune_in1k-384px', 'base', 'global'),
+    'swin_base_inline': row('swin-b-inline_in1k', 'base', 'inline'),
+    'swin_base_local': row('swin-b-local_in1k', 'base', 'local'),
+    'swin_base_local_384': row(
+        'swin-b-local_finetune_in1k-384px', 'base', 'local', 384
+    ),
+    'swin_base_polaformer': row('swin-b-polaformer_in1k', 'base', 'polaformer'),
+    'swin_small_attnscale': row('swin-s-attnscale_in1k', 'small', attn_scale=True),
+    'swin_small_featscale': row('swin-s-featscale_in1k', 'small', feat_scale=True),
+    'swin_small_inline': row('swin-s-inline_in1k', 'small', 'inline'),
+    'swin_small_local': row('swin-s_in1k', 'small', 'local'),
+    'swin_small_polaformer': row('swin-s-polaformer_in1k', 'small', 'polaformer'),
+    'swin_tiny_agent': row('swin-t-agent_in1k', 'tiny', 'agent'),
+    'swin_tiny_efficient': row('swin-t-efficient_in1k', 'tiny', 'efficient'),
+    'swin_tiny_elfatt': row('swin-t-elfatt_in1k', 'tiny', 'elfatt'),
+    'swin_tiny_flatten': row('swin-t-flatten_in1k', 'tiny', 'flatten'),
+    'swin_tiny_global': row('swin-t-global_in1k', 'tiny', 'global'),
+    'swin_tiny_inline': row('swin-t-inline_in1k', 'tiny', 'inline'),
+    'swin_tiny_local': row('swin-t-local_in1k', 'tiny', 'local'),
+    'swin_tiny_polaformer': row('swin-t-polaformer_in1k', 'tiny', 'polaformer'),
+    'cswin_base_agent': row('cswin-b-agent_in1k', 'b36292', 'agent'),
+    'cswin_base_agent_384': row(
+        'cswin-b-agent_finetune_in1k-384px', 'b36292', 'agent', 384
+    ),
+    'cswin_base_efficient': row('cswin-b-efficient_in1k', 'b36292', 'efficient'),
+    'cswin_base_efficient_384': row(
+        'cswin-b-efficient_finetune_in1k-384px', 'b36292', 'efficient'
+    ),
+    'cswin_base_elfatt': row('cswin-b-elfatt_in1k', 'b36292', 'elfatt'),
+    'cswin_base_elfatt_384': row(
+        'cswin-b-elfatt_finetune_in1k-384px', 'b36292', 'elfatt', block_sizes=576
+    ),
+    'cswin_base_flatten': row('cswin-b-flatten_in1k', 'b36292', 'flatten'),
+    'cswin_base_flatten_384': row(
+        'cswin-b-flatten_finetune_in1k-384px', 'b36292', 'flatten', 384
+    ),
+    'cswin_base_global': row('cswin-b-global_in1k', 'b36292', 'global'),
+    'cswin_base_global_384': row(
+        'cswin-b-global_finetune_in1k-384px', 'b36292', 'global'
+    ),
+    'cswin_base_inline': row('cswin-b-inline_in1k', 'b36292', 'inline'),
+    'cswin_base_inline_384': row(
+        'cswin-b-inline_finetune_in1k-384px', 'b36292', 'inline', 384
+    ),
+    'cswin_base_local': row('cswin-b-local_in1k', 'b36292', 'local'),
+    'cswin_base_local_384': row(
+        'cswin-b-local_finetune_in1k-384px', 'b36292', 'local', 384
+    ),
+    'cswin_small_inline': row('cswin-s-inline_in1k', 's36292', 'inline'),
+    'cswin_tiny_agent': row('cswin-t-agent_in1k', 't24181', 'agent'),
+    'cswin_tiny_efficient': row('cswin-t-efficient_in1k', 't24181', 'efficient'),
+    'cswin_tiny_elfatt': row(
+        'cswin-t-elfatt_in1k', 't24181', 'elfatt', block_sizes=(49, 49, 196)
+    ),
+    'cswin_tiny_flatten': row('cswin-t-flatten_in1k', 't24181', 'flatten'),
+    'cswin_tiny_global': row('cswin-t-global_in1k', 't24181', 'global'),
+    'cswin_tiny_inline': row('cswin-t-inline_in1k', 't24181', 'inline'),
+    'cswin_tiny_local': row('cswin-t-local_in1k', 't24181', 'local'),
+    'mlla_base': row('mlla-b_in1k', 'base'),
+    'mlla_small': row('mlla-s_in1k', 'small'),
+    'mlla_tiny': row('mlla-t_in1k', 'tiny'),
+    'ravlt_base': row('ravlt-b_in1k', 'base'),
+    'ravlt_large': row('ravlt-l_in1k', 'large'),
+    'ravlt_small': row('ravlt-s_in1k', 'small'),
+    'ravlt_tiny': row('ravlt-t_in1k', 'tiny'),
+    'deit_s12': row('deit-s12_in1k', 'deit-small', num_layers=12),
+    'deit_s12_attnscale': row(
+        'deit-s12-attnscale_in1k', 'deit-small', attn_scale=True, num_layers=12
+    ),
+    'deit_s12_featscale': row(
+        'deit-s12-featscale_in1k', 'deit-small', feat_scale=True, num_layers=12
+    ),
+    'deit_s24': row('deit-s24_in1k', 'deit-small', num_layers=24),
+    'deit_s24_attnscale': row(
+        'deit-s24-attnscale_in1k', 'deit-small', attn_scale=True, num_layers=24
+    ),
+    'deit_s24_featscale': row(
+        'deit-s24-featscale_in1k', 'deit-small', feat_scale=True, num_layers=24
+    ),
+    'cait_s24': row('cait-s24_in1k', 's24'),
+    'cait_s24_attnscale': row('cait-s24-attnscale_in1k', 's24', attn_scale=True),
+    'cait_s24_featscale': row('cait-s24-featscale_in1k', 's24', feat_scale=True),
+    'cait_xxs24': row('cait-xxs24_in1k', 'xxs24'),
+    'cait_xxs24_attnscale': row('cait-xxs24-attnscale_in1k', 'xxs24', attn_scale=True),
+    'cait_xxs24_featscale': row('cait-xxs24-featscale_in1k', 'xxs24', feat_scale=True),
+}
+
+
+def backbone_of(name: str) -> dict[str, Any]:
+    """Config of the backbone of a model."""
+    kind, _, _ = FAMILIES[name.partition('_')[0]]
+    return {'type': kind, **MODELS[name][1]}
 
 
 def at_size(cfg: dict[str, Any], side: int) -> dict[str, Any]:
@@ -109,6 +209,10 @@ def at_size(cfg: dict[str, Any], side: int) -> dict[str, Any]:
     else:
         depends = cfg['type'] not in ('MLLA', 'RAVLT')
     return dict(cfg, img_size=side) if depends else cfg
+
+
+def _listed(indices: Optional[Indices]) -> Union[int, list[int], None]:
+    return list(indices) if isinstance(indices, Sequence) else indices
 
 
 class TimmModel(nn.Module):
@@ -226,7 +330,7 @@ class TimmModel(nn.Module):
         """
         if output_fmt != 'NCHW':
             raise ValueError(f"output_fmt must be 'NCHW', got {output_fmt!r}")
-        taken, _ = feature_take_indices(len(self.feature_info), indices)
+        taken, _ = feature_take_indices(len(self.feature_info), _listed(indices))
         tokens = self.backbone(x)
         maps = [self.to_map(tokens[i], x, i) for i in taken]
         return maps if intermediates_only else (self.read_last(tokens[-1], x), maps)
@@ -236,7 +340,7 @@ class TimmModel(nn.Module):
     ) -> list[int]:
         """Remove the layers that these stages do not need; return their numbers."""
         num_stages = len(self.feature_info)
-        taken, last = feature_take_indices(num_stages, indices)
+        taken, last = feature_take_indices(num_stages, _listed(indices))
         if last + 1 < num_stages:
             del self.backbone.get_submodule(self.stages)[last + 1 :]
             setattr(self.backbone, f'norm{num_stages - 1}', None)
@@ -345,10 +449,16 @@ def weights_of(config: str) -> Optional[str]:
 
 
 _entries = hub.read_models(hub.find_folder())
-_found = {config: read_name(config) for config in _entries}
-MODELS = {config: found for config, found in _found.items() if found}
 default_cfgs = generate_default_cfgs(
-    {name: describe(name, weights_of(config)) for config, (name, _) in MODELS.items()}
+    {name: describe(name, weights_of(config)) for name, (config, _) in MODELS.items()}
 )
-for _name, _backbone in MODELS.values():
-    globals()[_name] = register_model(entry_point(_name, _backbone))
+ENTRY_POINTS = {
+    name: register_model(entry_point(name, backbone_of(name))) for name in MODELS
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The entry points are attributes of the module, too."""
+    if name in ENTRY_POINTS:
+        return ENTRY_POINTS[name]
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

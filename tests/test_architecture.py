@@ -148,3 +148,38 @@ def test_oblique_docstrings_are_seen():
     )
     assert oblique_docstrings(source) == ['Of a file.', 'Whether.\n\nx']
     assert not oblique_docstrings('"""Offsets."""\ndef f():\n    """Whatever."""')
+
+
+@pytest.mark.parametrize('folder', ['attentions', 'backbones', 'layers', 'necks'])
+def test_models_are_imported_by_name(folder):
+    """An editor knows them, and those that are registered are found."""
+    path = PACKAGE / 'models' / folder
+    found = ast.walk(ast.parse((path / '__init__.py').read_text('utf-8')))
+    imported = {
+        (node.module, alias.name)
+        for node in found
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    registered = {
+        (file.stem, node.name)
+        for file in path.glob('[!_]*.py')
+        for node in ast.parse(file.read_text('utf-8')).body
+        if isinstance(node, ast.ClassDef)
+        and 'register_module' in ''.join(map(ast.unparse, node.decorator_list))
+    }
+    assert registered and registered <= imported
+
+
+def test_mypy_checks_all_functions_of_the_package():
+    """``make lint`` runs it: a function without annotations is an error."""
+    text = (ROOT / 'pyproject.toml').read_text('utf-8').partition('[tool.mypy]')[2]
+    assert re.search(r'files = \[\s*"mmlinattn",', text)
+    assert 'disallow_untyped_defs = true' in text
+    bare = [
+        f'{module}: {node.name}'
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text('utf-8')))
+        if isinstance(node, ast.FunctionDef) and node.returns is None
+    ]
+    assert not [x for x in bare if '.configs.' not in x]

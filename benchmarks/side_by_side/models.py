@@ -82,7 +82,7 @@ def initialized(model):
     """A model with the weights that training starts from."""
     if next(model.parameters()).is_meta:
         return model  # it has sizes only
-    from mmlinattn.engine.part_errors import quiet
+    from mmlinattn.utils.quiet import quiet
 
     with quiet():  # MMEngine prints every parameter
         model.init_weights()

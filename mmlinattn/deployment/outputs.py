@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mmlinattn import functional as F
+from mmlinattn.functional import adaptive_avg_pool2d
 
 # lists that dense heads of mmdet return
 _DENSE_OUTPUTS = ('cls_scores', 'bbox_preds')
@@ -95,7 +95,7 @@ class ExportedModel(nn.Module):
 class _AdaptiveAvgPool2d(nn.AdaptiveAvgPool2d):
     def forward(self, x: Tensor) -> Tensor:
         size: Any = self.output_size
-        return F.adaptive_avg_pool2d(x, size)
+        return adaptive_avg_pool2d(x, size)
 
 
 def _numbered(name: str, outputs: Any) -> Iterator[tuple[str, Tensor]]:

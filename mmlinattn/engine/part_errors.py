@@ -2,18 +2,16 @@
 
 import re
 import traceback
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from inspect import getmro, isclass, signature
 from typing import Any, Optional
 
 from mmengine import registry
-from mmengine.logging import MMLogger
 
 from mmlinattn.utils.config_keys import did_you_mean
+from mmlinattn.utils.quiet import quiet as quiet  # for those that import both here
 
 NO_SAMPLES = 'there are no samples: check annotations, classes and filter_cfg'
 # A library's message; its meaning, if unclear; and whether it also fails the run, None
@@ -36,20 +34,6 @@ LIBRARY_ERRORS = (
     *(AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError),
     *(RuntimeError, SyntaxError, TypeError, ValueError),
 )
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silences the libraries' logs and warnings."""
-    logger = MMLogger.get_current_instance()
-    level = logger.level
-    logger.setLevel('ERROR')
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            yield
-    finally:
-        logger.setLevel(level)
 
 
 def reason(error: Exception, cfg: Any = None) -> str:
@@ -77,7 +61,12 @@ def reason(error: Exception, cfg: Any = None) -> str:
         text = text.partition('. Did you mean')[0]
         nodes = [found for node, _, found in built_from(cfg) if argument[1] in node]
         takers = [x for found in nodes for x in found if isclass(x)]
-        inits = [base.__init__ for x in takers for base in getmro(x)]
+        inits = [
+            vars(base)['__init__']
+            for x in takers
+            for base in getmro(x)
+            if '__init__' in vars(base)
+        ]
         names = {name for init in inits for name in signature(init).parameters}
         return text + did_you_mean(argument[1], names - {argument[1]})
     scope = registry.DefaultScope.get_current_instance()

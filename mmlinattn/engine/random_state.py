@@ -14,6 +14,7 @@ def get_random_state() -> dict[str, Any]:
     """
     version, numbers, gauss = random.getstate()
     # mm's transforms draw from this generator
+    keys: Any
     name, keys, *rest = np.random.get_state()  # noqa: NPY002
     state: dict[str, Any] = dict(
         python=[version, list(numbers), gauss],

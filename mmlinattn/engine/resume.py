@@ -15,16 +15,17 @@ from mmengine.optim import OptimWrapperDict, build_optim_wrapper
 from mmengine.registry import DefaultScope
 from torch import nn
 
+from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import read_file
 
-from .part_errors import has_own_code, is_sure, quiet, reason
+from .part_errors import has_own_code, is_sure, reason
 
 # MMEngine's default names of the checkpoints of a training
 NUMBER = r'\d+'
 NUMBERED = r'(?:epoch|iter)_\d+\.pth'
 
 
-def checkpoint_fault(path):
+def checkpoint_fault(path: Union[str, Path]) -> Optional[str]:
     """The reason why a checkpoint can't be read, or None if it can.
 
     The function compares the file with its own checksums, which files of PyTorch before
@@ -72,7 +73,7 @@ class _Found(NamedTuple):
     step: tuple[int, int]
     runs: tuple = ()
 
-    def is_kin(self, last: '_Found') -> bool:
+    def is_of_same_training(self, last: '_Found') -> bool:
         """True if the training of another checkpoint wrote this one, too."""
         if self.step <= last.step:
             return self.runs == last.runs[: len(self.runs)]
@@ -126,9 +127,9 @@ def find_checkpoint(
         except ValueError as error:
             torn[path] = str(error)
     last = _last(found, named)
-    kin = [x for x in found if x.is_kin(last)]
+    kin = [x for x in found if last and x.is_of_same_training(last)]
     for other in found:
-        if other.step > last.step and other not in kin:
+        if last and other.step > last.step and other not in kin:
             skipped.append(f'{other.path}: not from the training of {last.path}')
     for chosen in sorted(kin, key=lambda x: x.step, reverse=True):
         fault = checkpoint_fault(chosen.path)
@@ -187,7 +188,10 @@ def _last(found: list[_Found], named: Optional[Path]) -> Optional[_Found]:
     if not found:
         return None
     # the one before, if the named one can't be read
-    for test in (lambda x: x.path == named, lambda x: x.step[1] <= _number(named)):
+    for test in (
+        lambda x: x.path == named,
+        lambda x: x.step[1] <= _number(named or x.path),
+    ):
         known = [x for x in found if named and test(x)]
         if known:
             return max(known, key=lambda x: x.step)

@@ -8,7 +8,7 @@ import os
 import re
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 from urllib.error import URLError
 from urllib.parse import unquote, urlparse
 
@@ -53,7 +53,10 @@ def as_path(address: str) -> Optional[str]:
 
 
 def read_checkpoint(
-    address: str, name: str = 'checkpoint', trust: bool = False, map_location='cpu'
+    address: str,
+    name: str = 'checkpoint',
+    trust: bool = False,
+    map_location: Any = 'cpu',
 ) -> dict:
     """Read weights from a path or an address.
 
@@ -102,7 +105,7 @@ def fetch(address: str, name: str) -> None:
         download(address, name)
 
 
-def no_way(address: str, name: str, reason: str) -> ConnectionError:
+def download_error(address: str, name: str, reason: str) -> ConnectionError:
     """The error for a failed download, with the remedies."""
     scratch = ', or set pretrained=None to train from scratch'
     return ConnectionError(
@@ -131,7 +134,9 @@ def download(address: str, name: str) -> str:
                 address, str(path), digits and digits[1], progress=rank == 0
             )
     except (URLError, OSError, RuntimeError) as error:
-        raise no_way(address, name, getattr(error, 'reason', error)) from error
+        raise download_error(
+            address, name, str(getattr(error, 'reason', error))
+        ) from error
     finally:
         if is_distributed() and not rank:
             barrier()
@@ -150,10 +155,10 @@ def read_timm(address: str, name: str) -> dict:
     try:
         return timm.create_model(model, pretrained=True).state_dict()
     except Exception as error:  # from any of the libraries that timm downloads with
-        raise no_way(address, name, str(error).split('\n')[0]) from error
+        raise download_error(address, name, str(error).split('\n')[0]) from error
 
 
-def read_by_name(address: str, name: str, trust: bool, map_location) -> dict:
+def read_by_name(address: str, name: str, trust: bool, map_location: Any) -> dict:
     """Weights that MMEngine knows by name; from mmcls, a classifier's backbone."""
     scheme, separator, model = address.partition('://')
     known = TABLES[scheme + separator]()
@@ -166,7 +171,7 @@ def read_by_name(address: str, name: str, trust: bool, map_location) -> dict:
     return dict(state_dict=inside(loaded.get('state_dict', loaded), 'backbone.'))
 
 
-def load_from_file(address: str, map_location=None) -> dict:
+def load_from_file(address: str, map_location: Any = None) -> dict:
     """MMEngine's loaders with :func:`read_checkpoint`; official classifiers are
     converted."""
     return as_whole_classifier(read_checkpoint(address, map_location=map_location))

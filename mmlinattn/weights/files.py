@@ -11,7 +11,7 @@ import pickle
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Union
+from typing import Any, Union
 
 import torch
 
@@ -37,7 +37,7 @@ def read_file(
     path: Union[str, Path],
     name: str = 'checkpoint',
     trust: bool = False,
-    map_location='cpu',
+    map_location: Any = 'cpu',
     mmap: bool = False,
 ) -> dict:
     """Read a file of weights.
@@ -115,7 +115,7 @@ def check_format(path: Path, head: bytes, name: str) -> None:
         )
 
 
-def read_safetensors(path: Path, name: str, map_location) -> dict:
+def read_safetensors(path: Path, name: str, map_location: Any) -> dict:
     """Read a .safetensors file, which holds only tensors."""
     try:
         from safetensors import SafetensorError

@@ -4,17 +4,14 @@ MMEngine loads the entries that fit and only logs the others. A test of a checkp
 another model then reports the accuracy of random weights.
 """
 
-import re
-from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from torch import nn
+from torch import Tensor, nn
 
 from .conversion import as_whole_classifier, find_state_dict, shortlist
 from .rows import StateDict
 
-MISMATCH = re.compile(r'size mismatch for (\S+): .*?\[(.*?)\].*?\[(.*?)\]')
-# torch adds this counter of batches if a checkpoint lacks it; alone it is no weight
+# torch adds this counter of batches if a checkpoint lacks it
 COUNTER = 'num_batches_tracked'
 
 
@@ -76,54 +73,49 @@ def fit(model: nn.Module, checkpoint: dict) -> Fit:
     return fit_weights(model, find_state_dict(checkpoint, places=('state_dict',))[0])
 
 
+def adapt_state_dict(model: nn.Module, weights: StateDict) -> StateDict:
+    """A state dict as a model takes it: its modules' hooks give official weights the
+    model's names, and resize tables."""
+    adapted = dict(weights)
+    parts = {name for name, _ in (*model.named_children(), *model.named_parameters())}
+    elsewhere = [key for key in weights if key.partition('.')[0] not in parts]
+    for name, module in model.named_modules():
+        for hook in module._load_state_dict_pre_hooks.values():
+            hook(adapted, name and f'{name}.', {}, False, [], elsewhere, [])
+    return adapted
+
+
 def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
     """:func:`fit` with a state dict."""
-    # a copy without memory for parameters, which receives the tensors
-    empty: dict[int, Any] = {
-        id(x): nn.Parameter(x.detach().to('meta'), x.requires_grad)
-        for x in model.parameters()
+    theirs = adapt_state_dict(model, weights)
+    ours = {k: x for k, x in model.state_dict().items() if isinstance(x, Tensor)}
+    parts = {key.partition('.')[0] for key in ours}
+    parameters = {name for name, _ in model.named_parameters()}
+    shapes = {
+        key: [', '.join(map(str, x.shape)) for x in (theirs[key], ours[key])]
+        for key in ours.keys() & theirs.keys()
     }
-    copy = deepcopy(model, empty)
-    missing, unexpected = [], []
-
-    def keep(module: nn.Module, keys: Any) -> None:
-        missing.extend(keys.missing_keys)
-        unexpected.extend(keys.unexpected_keys)
-
-    copy.register_load_state_dict_post_hook(keep)
-    mismatched = {}
-    try:
-        copy.load_state_dict(weights, strict=False, assign=True)
-    except RuntimeError as error:
-        for key, theirs, ours in MISMATCH.findall(str(error)):
-            mismatched[key] = f'({theirs}) there, ({ours}) here'
-        if not mismatched:
-            raise
-    loaded = {
-        key: value
-        for key, value in copy.state_dict().items()
-        if key not in mismatched and key not in missing
+    mismatched = {
+        key: f'({shapes[key][0]}) there, ({shapes[key][1]}) here'
+        for key in ours
+        if key in shapes and shapes[key][0] != shapes[key][1]
     }
-    if all(key.endswith(COUNTER) for key in loaded):
-        loaded = {}
-    parameters = dict(model.named_parameters())
-    parts = {key.partition('.')[0] for key in model.state_dict()}
+    loaded = {k: theirs[k] for k in ours if k in theirs and k not in mismatched}
+    unexpected = [key for key in theirs if key not in ours]
     return Fit(
         loaded,
-        missing,
+        [key for key in ours if not (key in theirs or key.endswith(COUNTER))],
         mismatched,
         unexpected,
         [
             key
             for key in unexpected
-            if key.partition('.')[0] in parts
-            and (key not in weights or weights[key].is_floating_point())
+            if key.partition('.')[0] in parts and theirs[key].is_floating_point()
         ],
         [
             key
             for key, x in loaded.items()
             if x.is_floating_point()
-            and not x.is_meta
             and (x.isnan().any() or (key in parameters and x.isinf().any()))
         ],
     )

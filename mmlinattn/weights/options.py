@@ -35,7 +35,7 @@ class Literals(ast.NodeTransformer):
         self.generic_visit(node)
         if ast.unparse(node.func) != 'dict' or node.args:
             return node
-        keys = [ast.Constant(entry.arg) for entry in node.keywords]
+        keys: list[Any] = [ast.Constant(entry.arg) for entry in node.keywords]
         return ast.Dict(keys, [entry.value for entry in node.keywords])
 
 
@@ -85,7 +85,7 @@ def options_of(module: nn.Module) -> dict[str, Any]:
         and isinstance(value, (bool, int, float, str, tuple))
     }
     if 'solver' in options:
-        options['solver'] = SOLVERS.get(options['solver'], options['solver'])
+        options['solver'] = SOLVERS.get(str(options['solver']), options['solver'])
     return options
 
 

@@ -26,7 +26,7 @@ from .options import compare_options
 from .rows import StateDict, inside
 from .start import (
     BLOCK,
-    Start,
+    StartPlan,
     is_early_norm,
     is_scaling_vector,
     plan_start,
@@ -37,7 +37,7 @@ LIGHTNING = 'model.'  # its prefix
 COMMAND = 'mim run mmlinattn convert_official'
 
 
-class Found(NamedTuple):
+class FoundBackbone(NamedTuple):
     """The backbone in a checkpoint."""
 
     weights: StateDict  # by our names
@@ -45,8 +45,13 @@ class Found(NamedTuple):
     origin: dict[str, str]  # names in the checkpoint, by ours
     rest: list[str]  # names in the checkpoint that are no part of the backbone
 
+    @property
+    def title(self) -> str:
+        """The family's name."""
+        return self.family.title if self.family else 'mmlinattn'
 
-def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
+
+def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> FoundBackbone:
     """Find a backbone's weights in any checkpoint, and give them our names."""
     state_dict, _ = find_state_dict(checkpoint)
     rest = []
@@ -73,7 +78,7 @@ def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> Found:
     if inside(state_dict, PREFIX):
         rest = [x for key, x in origin.items() if not key.startswith(PREFIX)] + rest
         state_dict, origin = inside(state_dict, PREFIX), inside(origin, PREFIX)
-    return Found(state_dict, FAMILIES.get(str(name)), origin, rest)
+    return FoundBackbone(state_dict, FAMILIES.get(str(name)), origin, rest)
 
 
 def load_pretrained(
@@ -128,7 +133,7 @@ def load_pretrained(
             start = plan_start(model, found.weights)
         except ValueError as error:
             raise KeyError(
-                f'checkpoint={checkpoint!r}, weights of {found.family.title}, cannot '
+                f'checkpoint={checkpoint!r}, weights of {found.title}, cannot '
                 f'start this {kind}: {error}'
             ) from error
         if initialize is not None:
@@ -137,7 +142,8 @@ def load_pretrained(
         raise KeyError(
             f'checkpoint={checkpoint!r} with prefix={prefix!r} lacks {len(lacking)} '
             f'parameters of this {kind}, such as {lacking[:3]}; it has '
-            f'{shortlist([*found.origin.values(), *found.rest])}, {whose(found)}'
+            f'{shortlist([*found.origin.values(), *found.rest])}, '
+            f'{describe_origin(found)}'
         )
     elif fitted.mismatched:
         name, shapes = next(iter(fitted.mismatched.items()))
@@ -147,7 +153,7 @@ def load_pretrained(
         )
     else:
         taken = {key: [key] for key in fitted.state_dict}
-        start = Start(taken, fitted.missing, fitted.unexpected)
+        start = StartPlan(taken, fitted.missing, fitted.unexpected)
         deeper = [key for key in fitted.extra if BLOCK.match(key)]
         if deeper:
             log(
@@ -159,7 +165,7 @@ def load_pretrained(
     if replaced:
         kinds = sorted({type(model.get_submodule(name)).__name__ for name in replaced})
         log(
-            f'{kind}: weights of {found.family.title} were not trained with '
+            f'{kind}: weights of {found.title} were not trained with '
             f'{" and ".join(kinds)}, which {len(replaced)} blocks have here, such as '
             f'{replaced[0]}'
         )
@@ -205,10 +211,10 @@ def load_head(head: nn.Module, checkpoint: str, prefix: str = 'head.') -> None:
     log(f'{type(head).__name__}: loaded from {checkpoint}', logging.INFO)
 
 
-def whose(found: Found) -> str:
+def describe_origin(found: FoundBackbone) -> str:
     """The family of the weights that were found, for an error."""
     if found.family:
-        return f'weights of {found.family.title}'
+        return f'weights of {found.title}'
     if recognize(found.weights):
         return 'weights of another model of mmlinattn'
     return (
@@ -222,12 +228,14 @@ def log(text: str, level: int = logging.WARNING) -> None:
     print_log(text, 'current', level)
 
 
-def log_start(kind: str, start: Start, found: Found, checkpoint: str, partly: bool):
+def log_start(
+    kind: str, start: StartPlan, found: FoundBackbone, checkpoint: str, partly: bool
+) -> None:
     """Log a summary in one line, and the source of each parameter in log files.
 
     ``partly`` says that the weights are of a model with other attentions.
     """
-    source = f'{found.family.title} in {checkpoint}' if found.family else checkpoint
+    source = f'{found.title} in {checkpoint}' if found.family else checkpoint
     parts = Counter(name.partition('.')[0] for name in found.rest)
     left = [found.origin[name] for name in start.unused]
     left += [f'{part} ({number} entries)' for part, number in parts.items()]
@@ -259,7 +267,13 @@ def log_start(kind: str, start: Start, found: Found, checkpoint: str, partly: bo
 
 
 def take_official_names(
-    state_dict, prefix, metadata, strict, missing, unexpected, errors
+    state_dict: StateDict,
+    prefix: str,
+    metadata: dict,
+    strict: bool,
+    missing: list,
+    unexpected: list,
+    errors: list,
 ) -> None:
     """Give official weights our names when a whole model is loaded.
 

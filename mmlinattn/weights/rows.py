@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
+T = TypeVar('T')
 StateDict = dict[str, Tensor]
 Keys = Collection[str]
 
@@ -26,7 +27,7 @@ def stacked(tensors: Sequence[Tensor]) -> Tensor:
     return torch.cat(tuple(tensors)) if len(tensors) > 1 else tensors[0]
 
 
-def inside(state_dict: StateDict, prefix: str) -> StateDict:
+def inside(state_dict: Mapping[str, T], prefix: str) -> dict[str, T]:
     """The entries under a prefix, with the prefix removed."""
     return {
         key[len(prefix) :]: value

@@ -37,7 +37,7 @@ HALF = re.compile(r'\.lepe\.([01])\.')
 SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
 
 
-class Start(NamedTuple):
+class StartPlan(NamedTuple):
     """The source of each parameter of a model."""
 
     # by our name: tensors, or halves of them, to join along their first axis
@@ -56,7 +56,7 @@ class Start(NamedTuple):
     def describe(self, origin: Mapping[str, str]) -> list[str]:
         """Lines with each parameter's source; ``origin`` maps our names to theirs."""
         lines = [
-            f'{key} <- {" + ".join(said_of(origin, name) for name in names)}'
+            f'{key} <- {" + ".join(origin_of(origin, name) for name in names)}'
             for key, names in self.taken.items()
         ]
         lines += [f'{key} keeps its initial value' for key in self.initial]
@@ -74,7 +74,7 @@ def tensor_of(weights: StateDict, name: str) -> torch.Tensor:
     return weights[name].chunk(2)[int(half[0])] if half else weights[name]
 
 
-def said_of(origin: Mapping[str, str], name: str) -> str:
+def origin_of(origin: Mapping[str, str], name: str) -> str:
     """The source of a tensor, or of the half of one."""
     name, bracket, half = name.partition('[')
     return f'{origin[name]}{bracket}{half}'
@@ -89,14 +89,15 @@ def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
         halves = [name.replace('.lepe.', f'.lepe.{half}.') for half in (0, 1)]
         whole = HALF.sub('.lepe.', name)
         if whole in local and name not in local:
-            found[key] = [f'{whole}[{HALF.search(name)[1]}]']
+            (half,) = HALF.findall(name)
+            found[key] = [f'{whole}[{half}]']
             continue
         names = [name] if name in local else halves
         found[key] = [name for name in names if name in local]
     return found
 
 
-def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
+def plan_start(model: torch.nn.Module, local: StateDict) -> StartPlan:
     """Plan how a plain model's backbone, by our names, starts another model.
 
     A module is taken whole or not at all.
@@ -107,7 +108,7 @@ def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
     """
     names = list(model.state_dict())
     sources = {key: x for key, x in find_sources(names, local).items() if x}
-    fitted = fit_weights(model, Start(sources, [], []).apply(local))
+    fitted = fit_weights(model, StartPlan(sources, [], []).apply(local))
     wrong = [
         f'{key}: {shapes}'
         for key, shapes in fitted.mismatched.items()
@@ -126,7 +127,7 @@ def plan_start(model: torch.nn.Module, local: StateDict) -> Start:
     if not any(BLOCK.match(key) for key in taken):
         raise ValueError('the two models have no block in common')
     used = {name.partition('[')[0] for found in taken.values() for name in found}
-    return Start(
+    return StartPlan(
         taken,
         [key for key in names if key not in taken],
         [name for name in local if name not in used],
@@ -144,7 +145,7 @@ def is_early_norm(key: str, num_stages: int) -> bool:
     A classifier, and so its checkpoint, has only the norm of the last map.
     """
     match = re.match(r'norm(\d+)\.', key)
-    return bool(match) and int(match[1]) < num_stages - 1
+    return match is not None and int(match[1]) < num_stages - 1
 
 
 def replaced_attentions(
@@ -156,7 +157,7 @@ def replaced_attentions(
     that the plain model lacks are skipped.
     """
 
-    def own(keys):
+    def own(keys: Keys) -> set[str]:
         return {key for key in keys if not is_scaling_vector(key)}
 
     replaced = []

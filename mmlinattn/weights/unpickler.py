@@ -7,6 +7,7 @@ classes that only build data.
 """
 
 import pickle
+from typing import Any
 
 import torch
 
@@ -65,7 +66,7 @@ class ForbiddenClass(pickle.UnpicklingError):
         name: Its full name.
     """
 
-    def __init__(self, name: str):
+    def __init__(self, name: str) -> None:
         super().__init__(f'it holds a {name}')
         self.name = name
 
@@ -79,7 +80,7 @@ def is_allowed(module: str, name: str) -> bool:
     return f'{module}.{name}' in ALLOWED
 
 
-def get_statistic(owner: type, name: str):
+def get_statistic(owner: type, name: str) -> Any:
     """Replaces ``getattr``: returns methods of a HistoryBuffer only."""
     full_name = (
         f'{getattr(owner, "__module__", "")}.{getattr(owner, "__name__", owner)}'
@@ -89,16 +90,19 @@ def get_statistic(owner: type, name: str):
     return getattr(owner, name)
 
 
-class Unpickler(pickle._Unpickler):
+_Unpickler: Any = pickle._Unpickler  # its methods have no types
+
+
+class Unpickler(_Unpickler):
     """An unpickler of the names in ALLOWED, of storages and of types of tensors.
 
     Attributes are set only on objects that the file makes, never on those that it finds
     by name. Only the unpickler in Python can check that.
     """
 
-    dispatch = dict(pickle._Unpickler.dispatch)
+    dispatch = dict(_Unpickler.dispatch)
 
-    def find_class(self, module: str, name: str):
+    def find_class(self, module: str, name: str) -> Any:
         if f'{module}.{name}' in GETATTR:
             return get_statistic
         if f'{module}.{name}' in STAND_INS:
@@ -107,7 +111,7 @@ class Unpickler(pickle._Unpickler):
             raise ForbiddenClass(f'{module}.{name}')
         return super().find_class(module, name)
 
-    def load_build(self):
+    def load_build(self) -> None:
         if callable(self.stack[-2]):
             raise ForbiddenClass(f'change of {self.stack[-2]!r}')
         super().load_build()
@@ -115,6 +119,6 @@ class Unpickler(pickle._Unpickler):
     dispatch[pickle.BUILD[0]] = load_build
 
 
-def load(file, **options):
+def load(file: Any, **options: Any) -> Any:
     """:func:`pickle.load` with :class:`Unpickler`."""
     return Unpickler(file, **options).load()

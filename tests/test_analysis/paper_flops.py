@@ -15,9 +15,9 @@ from pathlib import Path
 import torch
 import yaml
 
-from mmlinattn.engine.part_errors import quiet
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
+from mmlinattn.utils.quiet import quiet
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / 'docs/flops.md'

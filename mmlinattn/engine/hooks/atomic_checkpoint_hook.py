@@ -2,7 +2,7 @@
 
 import inspect
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import uuid4
 
 from mmengine.dist import all_gather_object, get_rank, is_main_process
@@ -17,7 +17,7 @@ from mmlinattn.utils.files import DRAFTS, whole_file
 try:
     import fcntl
 except ImportError:  # not on Windows
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
 BACKEND = 'mmlinattn_whole_file'
 KEY = 'random_states'
@@ -33,7 +33,7 @@ class WholeFileBackend(LocalBackend):
 
     outdated: ClassVar[set] = set()
 
-    def put(self, obj, filepath):
+    def put(self, obj: Any, filepath: str) -> None:
         """Writes bytes to a file, and removes outdated files."""
         with whole_file(filepath) as draft:
             draft.write_bytes(obj)
@@ -41,7 +41,7 @@ class WholeFileBackend(LocalBackend):
             Path(path).unlink(missing_ok=True)
         self.outdated.clear()
 
-    def remove(self, filepath):
+    def remove(self, filepath: str) -> None:
         """Marks a file as outdated."""
         self.outdated.add(str(filepath))
 
@@ -53,17 +53,17 @@ class _ThenRestore:
     it draws them again or, in newer MMEngine, calls ``skip_iter``.
     """
 
-    def __init__(self, iterator, count, state):
+    def __init__(self, iterator: Any, count: int, state: Any) -> None:
         self.iterator, self.count, self.state = iterator, count, state
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return self
 
-    def skip_iter(self, count):
+    def skip_iter(self, count: int) -> None:
         self.iterator.skip_iter(count)
         self.count -= count
 
-    def __next__(self):
+    def __next__(self) -> Any:
         if self.count == 0:
             # creating the iterator draws a number
             getattr(self.iterator, '_ensure_iterator', bool)()
@@ -101,29 +101,29 @@ class AtomicCheckpointHook(CheckpointHook):
         TypeError: If an argument is unknown.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         known = inspect.signature(CheckpointHook.__init__).parameters
         for name in kwargs.keys() - known.keys():
             likely = did_you_mean(name, known)
             raise TypeError(f'{type(self).__name__} has no argument {name!r}{likely}')
         super().__init__(**kwargs)
-        self._lock_file = None
+        self._lock_file: Any = None
         self._runs = [uuid4().hex]
-        self._saved = None  # random states of all processes, to be saved
-        self._loaded = None  # random state of this process, to be restored
-        self._before_val = None
+        self._saved: Any = None  # random states of all processes, to be saved
+        self._loaded: Any = None  # random state of this process, to be restored
+        self._before_val: Any = None
 
-    def before_train(self, runner):
+    def before_train(self, runner: Any) -> None:
         """Selects the backend that writes files."""
         super().before_train(runner)
         if self.file_client_args is None and type(self.file_backend) is LocalBackend:
             self.backend_args = dict(backend=BACKEND)
-            self.file_backend = WholeFileBackend()
+            self.file_backend: Any = WholeFileBackend()
             self.file_backend.outdated.clear()
             if fcntl and is_main_process():
                 self._lock(runner)
 
-    def _lock(self, runner):
+    def _lock(self, runner: Any) -> None:
         """Warns of another training in the same folder; a killed one has no lock."""
         folder = Path(self.out_dir)
         folder.mkdir(parents=True, exist_ok=True)
@@ -141,13 +141,13 @@ class AtomicCheckpointHook(CheckpointHook):
         for draft in folder.glob(DRAFTS):  # left by a killed training
             draft.unlink()
 
-    def after_train(self, runner):
+    def after_train(self, runner: Any) -> None:
         """Releases the folder."""
         super().after_train(runner)
         if self._lock_file is not None:
             self._lock_file.close()
 
-    def after_load_checkpoint(self, runner, checkpoint):
+    def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
         """Keeps the random state of a checkpoint to resume from."""
         if not runner._resume:
             return
@@ -162,7 +162,7 @@ class AtomicCheckpointHook(CheckpointHook):
             f'{runner.world_size}: new random numbers are drawn'
         )
 
-    def before_train_epoch(self, runner):
+    def before_train_epoch(self, runner: Any) -> None:
         """Restores the random state."""
         if self._loaded is None:
             return
@@ -175,30 +175,30 @@ class AtomicCheckpointHook(CheckpointHook):
             set_random_state(self._loaded)
         self._loaded = None
 
-    def before_val(self, runner):
+    def before_val(self, runner: Any) -> None:
         """Stores the random state."""
         self._before_val = get_random_state()
 
-    def after_val(self, runner):
+    def after_val(self, runner: Any) -> None:
         """Restores the random state from before the validation."""
         set_random_state(self._before_val)
 
-    def after_val_epoch(self, runner, metrics):
+    def after_val_epoch(self, runner: Any, metrics: Any) -> None:
         """Saves the best checkpoint, with the random state before the validation."""
         if self._before_val is not None:
             set_random_state(self._before_val)
         super().after_val_epoch(runner, metrics)
 
-    def before_save_checkpoint(self, runner, checkpoint):
+    def before_save_checkpoint(self, runner: Any, checkpoint: dict) -> None:
         """Adds the random states and the run to a checkpoint."""
         checkpoint[KEY] = self._saved
         checkpoint['runs'] = self._runs
 
-    def _save_best_checkpoint(self, runner, metrics):
+    def _save_best_checkpoint(self, runner: Any, metrics: Any) -> None:
         if self.save_best:
             self._saved = all_gather_object(get_random_state())
         super()._save_best_checkpoint(runner, metrics)
 
-    def _save_checkpoint_with_step(self, runner, step, meta):
+    def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
         self._saved = all_gather_object(get_random_state())
         super()._save_checkpoint_with_step(runner, step, meta)

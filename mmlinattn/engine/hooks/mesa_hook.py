@@ -1,9 +1,12 @@
 """MESA: a classifier learns from the moving average of its own weights."""
 
+from typing import Any
+
 import torch
 from mmengine.hooks import EMAHook, Hook
 from mmengine.registry import MODELS
 from mmengine.runner import IterBasedTrainLoop
+from torch import nn
 from torch.nn.functional import cross_entropy
 
 from mmlinattn.functional.precision import at_least_float32
@@ -40,7 +43,7 @@ class MESAHook(Hook):
             mmpretrain or a subclass); in a step if the head returns no such scores.
     """
 
-    def __init__(self, factor=1.0, begin=0.25):
+    def __init__(self, factor: float = 1.0, begin: float = 0.25) -> None:
         if not factor > 0:
             raise ValueError(f'factor must be positive, got {factor!r}')
         if not 0 <= begin < 1:
@@ -48,10 +51,11 @@ class MESAHook(Hook):
         self.factor = factor
         self.begin = begin
         self.active = False
-        self.scores = self.teacher = None
-        self.handles = ()
+        self.scores: Any = None
+        self.teacher: Any = None
+        self.handles: tuple = ()
 
-    def before_train(self, runner):
+    def before_train(self, runner: Any) -> None:
         """Finds the averaged model, and watches the model and its head."""
         ema = next((x for x in runner.hooks if isinstance(x, EMAHook)), None)
         if ema is None:
@@ -62,7 +66,7 @@ class MESAHook(Hook):
         model, self.teacher = ema.src_model, ema.ema_model.module.eval()
         if ema.ema_model.steps == 0:  # it was copied before weights were initialized
             self.teacher.load_state_dict(model.state_dict())
-        head = getattr(model, 'head', None)
+        head: Any = getattr(model, 'head', None)
         if not isinstance(head, MODELS.get('mmpretrain.ClsHead') or ()):
             raise ValueError(
                 'MESAHook needs a classifier whose head is a ClsHead of mmpretrain; '
@@ -74,7 +78,9 @@ class MESAHook(Hook):
             model.register_forward_hook(self.add_loss, with_kwargs=True),
         )
 
-    def before_train_iter(self, runner, batch_idx, data_batch=None):
+    def before_train_iter(
+        self, runner: Any, batch_idx: int, data_batch: Any = None
+    ) -> None:
         """Switches the loss on or off for the step."""
         loop = runner.train_loop
         if isinstance(loop, IterBasedTrainLoop):
@@ -82,21 +88,23 @@ class MESAHook(Hook):
         else:
             self.active = loop.epoch >= int(self.begin * loop.max_epochs)
 
-    def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
+    def after_train_iter(
+        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None
+    ) -> None:
         """Switches the loss off for validation."""
         self.active = False
 
-    def after_train(self, runner):
+    def after_train(self, runner: Any) -> None:
         """Removes the hooks from the model."""
         for handle in self.handles:
             handle.remove()
 
-    def keep_scores(self, head, args, scores):
+    def keep_scores(self, head: Any, args: Any, scores: Any) -> None:
         """Forward hook of the head."""
         if self.active:
             self.scores = scores
 
-    def add_loss(self, model, args, kwargs, losses):
+    def add_loss(self, model: nn.Module, args: Any, kwargs: Any, losses: dict) -> None:
         """Forward hook of the model."""
         if not self.active or kwargs.get('mode') != 'loss':
             return

@@ -1,10 +1,12 @@
 """Measures the smoothness of a backbone's tokens while it trains."""
 
 import math
+from typing import Any
 
 import torch
 from mmengine.hooks import Hook
 from mmengine.model import is_model_wrapper
+from torch import nn
 
 from mmlinattn.analysis import attentions_of, hc_proportion, token_similarity, watch
 from mmlinattn.registry import HOOKS
@@ -42,7 +44,9 @@ class OversmoothingHook(Hook):
 
     priority = 'BELOW_NORMAL'
 
-    def __init__(self, interval=100, num_images=1, num_tokens=256):
+    def __init__(
+        self, interval: int = 100, num_images: int = 1, num_tokens: int = 256
+    ) -> None:
         least = dict(interval=1, num_images=1, num_tokens=2)
         values = dict(interval=interval, num_images=num_images, num_tokens=num_tokens)
         for name, value in values.items():
@@ -53,20 +57,24 @@ class OversmoothingHook(Hook):
         self.interval = interval
         self.num_images = num_images
         self.num_tokens = num_tokens
-        self.watching = None
-        self.scalars = {}
+        self.watching: Any = None
+        self.scalars: dict[str, torch.Tensor] = {}
 
-    def before_train(self, runner):
+    def before_train(self, runner: Any) -> None:
         """Raises an error for models without blocks to measure."""
         attentions_of(unwrapped(runner.model))
 
-    def before_train_iter(self, runner, batch_idx, data_batch=None):
+    def before_train_iter(
+        self, runner: Any, batch_idx: int, data_batch: Any = None
+    ) -> None:
         """Begins a measurement, every ``interval`` iterations."""
         if runner.rank == 0 and self.every_n_train_iters(runner, self.interval):
             self.watching = watch(unwrapped(runner.model), on_block=self.look)
             self.watching.__enter__()
 
-    def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
+    def after_train_iter(
+        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None
+    ) -> None:
         """Ends the measurement, and logs it."""
         if self.watching is None:
             return
@@ -86,7 +94,7 @@ class OversmoothingHook(Hook):
         runner.visualizer.add_scalars(logged, step=runner.iter + 1)
 
     @torch.no_grad()
-    def look(self, block):
+    def look(self, block: Any) -> None:
         """Measures the output of a block; the last one, if it is computed again."""
         tokens = block.tokens[: self.num_images].detach().float()
         num = min(tokens.size(1), self.num_tokens)
@@ -98,6 +106,6 @@ class OversmoothingHook(Hook):
             self.scalars[f'token_similarity/{block.name}'] = similarity
 
 
-def unwrapped(model):
+def unwrapped(model: nn.Module) -> nn.Module:
     """The model inside a wrapper for parallel training."""
     return model.module if is_model_wrapper(model) else model

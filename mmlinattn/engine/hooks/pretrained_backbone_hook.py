@@ -1,9 +1,12 @@
 """The ``pretrained`` variable of our configs."""
 
+from typing import Any, Optional
+
 from mmengine.hooks import Hook
 from mmengine.model import PretrainedInit, is_model_wrapper
 from mmengine.optim import OptimWrapper
 from mmengine.runner import find_latest_checkpoint
+from torch import nn
 
 from mmlinattn.registry import HOOKS
 from mmlinattn.utils import check_file
@@ -32,11 +35,11 @@ class PretrainedBackboneHook(Hook):
             weights, as in fine-tuning. Default: False.
     """
 
-    def __init__(self, warn=True, head=False):
+    def __init__(self, warn: Any = True, head: Any = False) -> None:
         self.warn = warn
         self.head = head
 
-    def before_run(self, runner):
+    def before_run(self, runner: Any) -> None:
         """Sets ``init_cfg`` of the backbone, before weights are initialized.
 
         Raises:
@@ -73,7 +76,7 @@ class PretrainedBackboneHook(Hook):
             )
 
 
-def other_start(model, load_from):
+def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
     """The setting that overrides `pretrained` with other weights, or None."""
     if load_from:
         return 'load_from'
@@ -82,7 +85,7 @@ def other_start(model, load_from):
     return 'model.init_cfg' if loads_weights(model) else None
 
 
-def loads_weights(module):
+def loads_weights(module: nn.Module) -> bool:
     """True if a module's own initialization loads a checkpoint."""
     init_cfgs = getattr(module, 'init_cfg', None) or []
     if isinstance(init_cfgs, dict):
@@ -94,11 +97,11 @@ class PretrainedHead(PretrainedInit):
     """Initializes the head of a classifier, or a neck with weights, from the
     classifier's checkpoint."""
 
-    def __call__(self, module):
+    def __call__(self, module: nn.Module) -> None:
         load_head(module, self.checkpoint, self.prefix)
 
 
-def check_pretrained(cfg, warn=None):
+def check_pretrained(cfg: Any, warn: Any = None) -> Any:
     """Raises an error for a variable ``pretrained`` that nothing reads.
 
     Other projects' configs also have a variable of this name. It is in use if its value

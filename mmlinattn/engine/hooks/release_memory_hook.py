@@ -1,5 +1,7 @@
 """Releases the memory of evaluations."""
 
+from typing import Any
+
 from mmengine.hooks import Hook
 
 from mmlinattn.registry import HOOKS
@@ -19,6 +21,6 @@ class ReleaseMemoryHook(Hook):
 
     priority = 'LOWEST'
 
-    def after_val(self, runner):
+    def after_val(self, runner: Any) -> None:
         """Returns the memory."""
         release_memory()

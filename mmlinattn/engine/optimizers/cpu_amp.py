@@ -1,10 +1,12 @@
 """Mixed precision on a CPU."""
 
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from mmengine.logging import print_log
 from mmengine.optim import OptimWrapper
+from torch import nn
 
 from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.registry import OPTIM_WRAPPERS
@@ -22,7 +24,7 @@ class CPUAmpOptimWrapper(OptimWrapper):
         **kwargs: See ``mmengine.optim.OptimWrapper``.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         print_log(
             'mixed precision on a CPU: matrix products in bfloat16, convolutions in '
@@ -31,7 +33,7 @@ class CPUAmpOptimWrapper(OptimWrapper):
         )
 
     @contextmanager
-    def optim_context(self, model):
+    def optim_context(self, model: nn.Module) -> Any:
         """The context of the forward pass.
 
         Args:

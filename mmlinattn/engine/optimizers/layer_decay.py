@@ -1,9 +1,11 @@
 """Layer-wise learning rate decay for classifiers, detectors and segmentors."""
 
 from collections import defaultdict
+from typing import Any
 
 from mmengine.logging import print_log
 from mmengine.optim import DefaultOptimWrapperConstructor
+from torch import nn
 
 from mmlinattn.registry import OPTIM_WRAPPER_CONSTRUCTORS
 
@@ -39,7 +41,7 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         ... )
     """
 
-    def _validate_cfg(self):
+    def _validate_cfg(self) -> None:
         super()._validate_cfg()
         rate = self.paramwise_cfg.get(OPTION)
         if type(rate) not in (int, float) or not 0 < rate <= 1:
@@ -52,14 +54,16 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
                 f'optimizer={self.optimizer_cfg} has none'
             )
 
-    def add_params(self, params, module, prefix='', **kwargs):
+    def add_params(
+        self, params: list, module: nn.Module, prefix: str = '', **kwargs: Any
+    ) -> None:
         """Adds a group for every trained parameter, like MMEngine's method."""
         super().add_params(params, module, prefix=prefix, **kwargs)
         # MMEngine calls this for every child, and for the model itself last
         if not prefix:
             self.decay(params, module)
 
-    def decay(self, params, model):
+    def decay(self, params: list, model: nn.Module) -> None:
         """Multiplies the groups' learning rates, and logs it."""
         backbones = find_backbones(model)
         rate = self.paramwise_cfg[OPTION]
@@ -84,10 +88,10 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
             )
 
 
-def find_backbones(model):
+def find_backbones(model: nn.Module) -> dict[str, Any]:
     """``get_layer_depth`` of the outermost parts of a model that have it, by the prefix
     of their parameters' names."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, module in model.named_modules():
         # a classifier has the method too, but asks its backbone
         inside = not name or name.startswith(tuple(found))

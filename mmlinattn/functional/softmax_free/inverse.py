@@ -22,7 +22,7 @@ Legend: ... batch and heads, m landmarks, k columns of a right-hand side, T step
 
 import math
 from collections.abc import Sequence
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
@@ -31,7 +31,7 @@ from torch.autograd.function import once_differentiable
 
 from ..precision import at_least_float32, autocast_disabled, full_precision, rounded_to
 from ..tracing import apply, is_exported, is_traced
-from . import lanczos, polynomial
+from . import polynomial
 
 SOLVERS = ('auto', 'newton', 'polynomial', 'spectral', 'cholesky')
 # More steps change nothing: in float64, the cut-off of small eigenvalues, 2^(-T/2)
@@ -39,8 +39,6 @@ SOLVERS = ('auto', 'newton', 'polynomial', 'spectral', 'cholesky')
 MAX_ITERS = 100
 # Below this number of landmarks, 40 products take less time than the other ways.
 FEW = 96
-# From this size on, the largest eigenpairs cost a CPU less than all.
-_DEFLATED_FROM = 640
 
 Prepared = Sequence[Any]
 
@@ -227,10 +225,10 @@ class _Solve(Function):
     ) -> Tensor:
         if alpha is None and solver not in ('cholesky', 'schulz'):
             alpha = newton_alpha(a)
-        prepare, multiply = _WAYS[solver]
+        way = _WAYS[solver]
         with full_precision(a):
-            prepared = prepare(a, alpha, num_iters)
-            y = multiply(prepared, rhs, num_iters)
+            prepared = way.prepare(a, alpha, num_iters)
+            y = way.multiply(prepared, rhs, num_iters)
         ctx.save_for_backward(y, *prepared)
         ctx.solver, ctx.num_iters = solver, num_iters
         return y
@@ -241,94 +239,89 @@ class _Solve(Function):
         y, *prepared = ctx.saved_tensors
         with autocast_disabled(grad), full_precision(grad):
             # the operator is symmetric
-            grad_rhs = _WAYS[ctx.solver][1](prepared, grad, ctx.num_iters)
+            grad_rhs = _WAYS[ctx.solver].multiply(prepared, grad, ctx.num_iters)
             grad_a = None
             if ctx.needs_input_grad[0]:
                 grad_a = -grad_rhs @ y.mT
         return grad_a, grad_rhs, None, None, None
 
 
-def _newton(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
-    """The iteration as printed, (..., m, m) to (..., m, m)."""
-    return _steps(alpha * a, a, num_iters)
+class _Newton:
+    """The iteration as printed; the inverse (n, m, m) is prepared."""
+
+    @classmethod
+    def prepare(cls, a: Tensor, alpha: Any, num_iters: int) -> Prepared:
+        """Tensors for :meth:`multiply`, of matrices (..., m, m), the step size
+        (..., 1, 1) and T."""
+        inverse, a = _one_axis(cls.start(a, alpha)), _one_axis(a)
+        for _ in range(num_iters):
+            inverse = torch.baddbmm(inverse, inverse @ a, inverse, beta=2, alpha=-1)
+        return (inverse,)
+
+    @staticmethod
+    def start(a: Tensor, alpha: Any) -> Tensor:
+        return alpha * a
+
+    @staticmethod
+    def multiply(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
+        """The operator times x, (..., m, k)."""
+        return prepared[0].view(*x.shape[:-1], -1) @ x
 
 
-def _schulz(a: Tensor, alpha: Optional[Tensor], num_iters: int) -> Prepared:
+class _Schulz(_Newton):
     """The inverse of a matrix of condition up to 1e4, by steps from I / |A|_1. They
     square the residual 1 - lambda / |A|_1 of an eigenvalue."""
-    norm = a.sum(-1, keepdim=True).amax(-2, keepdim=True)
-    eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-    return _steps(eye / norm, a, num_iters)
+
+    @staticmethod
+    def start(a: Tensor, alpha: Any) -> Tensor:
+        norm = a.sum(-1, keepdim=True).amax(-2, keepdim=True)
+        return torch.eye(a.size(-1), device=a.device, dtype=a.dtype) / norm
 
 
-def _steps(start: Tensor, a: Tensor, num_iters: int) -> Prepared:
-    inverse, a = _one_axis(start), _one_axis(a)
-    for _ in range(num_iters):
-        inverse = torch.baddbmm(inverse, inverse @ a, inverse, beta=2, alpha=-1)
-    return (inverse,)
+class _Spectral(_Newton):
+    """Eigenvectors (..., m, m), and g of their eigenvalues (..., m, 1)."""
 
-
-def _apply_newton(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
-    return prepared[0].view(*x.shape[:-1], -1) @ x
-
-
-def _spectral(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
-    """Eigenvectors (r, m) and g of their eigenvalues (r, 1) for each matrix; where only
-    the large ones are computed, also the rest of A (m, m) and g's slope at 0."""
-    if a.size(-1) < _DEFLATED_FROM:
+    @classmethod
+    def prepare(cls, a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
         eigenvalues, vectors = torch.linalg.eigh(a)
-        filtered = newton_filter(eigenvalues.unsqueeze(-1), alpha, num_iters)
-        return vectors.mT, filtered
-    prepared: list[Any] = []
-    alphas = _one_axis(alpha.expand(*a.shape[:-2], 1, 1))
-    for matrix, step in zip(_one_axis(a), alphas):
-        slope = 2.0**num_iters * step.double()
-        found = lanczos.deflate(matrix, slope)
-        if found is None:  # too many are large
-            eigenvalues, columns = torch.linalg.eigh(matrix)
-            found = eigenvalues.unsqueeze(-1), columns.mT, None
-        filtered = newton_filter(found[0], step, num_iters)
-        prepared += found[1], filtered, found[2], slope
-    return prepared
+        return vectors, newton_filter(eigenvalues.unsqueeze(-1), alpha, num_iters)
 
-
-def _apply_spectral(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
-    if len(prepared) == 2:
+    @staticmethod
+    def multiply(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
         vectors, filtered = prepared
-        return vectors.mT @ (filtered * (vectors @ x))
-    y = torch.empty_like(x)
-    each = zip(_one_axis(y), _one_axis(x), *(prepared[i::4] for i in range(4)))
-    for y_i, x_i, vectors, filtered, rest, slope in each:
-        leading = vectors @ x_i
-        torch.mm(vectors.mT, filtered * leading, out=y_i)
-        if rest is not None:
-            x_i = torch.addmm(x_i, vectors.mT, leading, alpha=-1)
-            y_i += lanczos.apply_rest(rest, slope, x_i, num_iters)
-    return y
+        return vectors @ (filtered * (vectors.mT @ x))
 
 
-def _polynomial(a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
-    scale = _one_axis((alpha / 2).sqrt().expand(*a.shape[:-2], 1, 1))
-    found = polynomial.newton_polynomial(num_iters, a.dtype)
-    return scale, *polynomial.polynomial_powers(found, scale * _one_axis(a))
+class _Polynomial(_Newton):
+    """The scale (n, 1, 1), and the matrices that the polynomial needs."""
+
+    @classmethod
+    def prepare(cls, a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
+        scale = _one_axis((alpha / 2).sqrt().expand(*a.shape[:-2], 1, 1))
+        found = polynomial.newton_polynomial(num_iters, a.dtype)
+        return scale, *polynomial.polynomial_powers(found, scale * _one_axis(a))
+
+    @staticmethod
+    def multiply(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
+        scale, *powers = prepared
+        found = polynomial.newton_polynomial(num_iters, x.dtype)
+        y = polynomial.apply_polynomial(found, scale, powers, _one_axis(x))
+        return y.view(x.shape)
 
 
-def _apply_polynomial(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
-    scale, *powers = prepared
-    found = polynomial.newton_polynomial(num_iters, x.dtype)
-    y = polynomial.apply_polynomial(found, scale, powers, _one_axis(x))
-    return y.view(x.shape)
+class _Cholesky(_Newton):
+    """The lower factor (..., m, m)."""
 
+    @classmethod
+    def prepare(cls, a: Tensor, alpha: None, num_iters: int) -> Prepared:
+        return (torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)[0],)
 
-def _cholesky(a: Tensor, alpha: None, num_iters: int) -> Prepared:
-    return (torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)[0],)
-
-
-def _apply_cholesky(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
-    # `cholesky_solve` would loop over the matrices on a GPU
-    (lower,) = prepared
-    y = torch.linalg.solve_triangular(lower, x, upper=False)
-    return torch.linalg.solve_triangular(lower.mT, y, upper=True)
+    @staticmethod
+    def multiply(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
+        # `cholesky_solve` would loop over the matrices on a GPU
+        (lower,) = prepared
+        y = torch.linalg.solve_triangular(lower, x, upper=False)
+        return torch.linalg.solve_triangular(lower.mT, y, upper=True)
 
 
 def _one_axis(x: Tensor) -> Tensor:
@@ -336,12 +329,10 @@ def _one_axis(x: Tensor) -> Tensor:
     return x.unsqueeze(0).flatten(0, -3)
 
 
-# The work that depends on A only, of matrices (..., m, m), the step size (..., 1, 1)
-# and T; and the operator times (..., m, k), of the prepared tensors and T.
-_WAYS: dict[str, tuple[Callable[..., Prepared], Callable[..., Tensor]]] = {
-    'newton': (_newton, _apply_newton),
-    'spectral': (_spectral, _apply_spectral),
-    'polynomial': (_polynomial, _apply_polynomial),
-    'cholesky': (_cholesky, _apply_cholesky),
-    'schulz': (_schulz, _apply_newton),
+_WAYS: dict[str, type[_Newton]] = {
+    'newton': _Newton,
+    'spectral': _Spectral,
+    'polynomial': _Polynomial,
+    'cholesky': _Cholesky,
+    'schulz': _Schulz,
 }

@@ -1,10 +1,49 @@
-"""Attentions. The package imports every module of this folder and exports the classes
-that they register."""
+"""Attentions. An import here registers a class."""
 
-from mmlinattn.registry import register_modules
+from .agent import AgentAttention
+from .base import BaseAttention, ProjectedAttention
+from .cross_shaped import CrossShapedWindowAttention
+from .efficient import EfficientAttention
+from .elfatt import ELFATT
+from .focused import FocusedLinearAttention
+from .gaussian import GaussianAttention
+from .inline import InLineAttention
+from .landmarks import BiasedSampler, ConvSampler, PoolingSampler, RandomSampler
+from .linformer import LinformerAttention
+from .mlla import MLLAAttention
+from .nystrom import NystromAttention
+from .performer import PerformerAttention
+from .polaformer import PolaFormerAttention
+from .rank_augmented import RankAugmentedAttention, RotarySoftmaxAttention
+from .softmax import SoftmaxAttention
+from .softmax_free import SoftmaxFreeAttention
+from .talking_heads import ClassAttention, TalkingHeadsAttention
+from .window import WindowAttention
 
-from .base import BaseAttention, ProjectedAttention  # noqa: F401
-from .landmarks import BiasedSampler, ConvSampler, PoolingSampler, RandomSampler  # noqa: F401
-
-globals().update(register_modules(__name__))
-__all__ = [name for name in globals() if name[0].isupper()]
+__all__ = [
+    'ELFATT',
+    'AgentAttention',
+    'BaseAttention',
+    'BiasedSampler',
+    'ClassAttention',
+    'ConvSampler',
+    'CrossShapedWindowAttention',
+    'EfficientAttention',
+    'FocusedLinearAttention',
+    'GaussianAttention',
+    'InLineAttention',
+    'LinformerAttention',
+    'MLLAAttention',
+    'NystromAttention',
+    'PerformerAttention',
+    'PolaFormerAttention',
+    'PoolingSampler',
+    'ProjectedAttention',
+    'RandomSampler',
+    'RankAugmentedAttention',
+    'RotarySoftmaxAttention',
+    'SoftmaxAttention',
+    'SoftmaxFreeAttention',
+    'TalkingHeadsAttention',
+    'WindowAttention',
+]

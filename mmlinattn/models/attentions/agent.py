@@ -1,21 +1,25 @@
 """Agent attention as a module."""
 
-import torch
-from torch import nn
-from torch.nn.functional import interpolate
+from typing import Any, Optional
 
-from mmlinattn import functional as F
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+from typing_extensions import Unpack
+
+from mmlinattn.functional import agent_attention, square_side, unflatten
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention, check_count
+from ..layers.types import HW
+from .base import ProjectedAttention, ProjectionOptions, check_count
 from .landmarks import pool_map
 
 # side of the coarse table of a bias
 _TABLE_SIDE = 7
 
 
-def _resize(maps, hw_shape):
+def _resize(maps: Tensor, hw_shape: HW) -> Tensor:
     """Maps (B, C, H', W') to (B, C, H, W), bilinearly."""
     if not is_exported() and tuple(maps.shape[2:]) == tuple(hw_shape):
         return maps
@@ -30,9 +34,11 @@ class AgentBias(nn.Module):
     is resized over the grid of agents too.
     """
 
-    def __init__(self, num_heads, num_agents, map_side, used_side):
+    def __init__(
+        self, num_heads: int, num_agents: int, map_side: int, used_side: int
+    ) -> None:
         super().__init__()
-        self.stored_side = F.square_side(num_agents, 'num_agents')
+        self.stored_side = square_side(num_agents, 'num_agents')
         self.used_side = used_side
         shapes = ((_TABLE_SIDE, _TABLE_SIDE), (map_side, 1), (1, map_side))
         self.table, self.rows, self.columns = (
@@ -45,21 +51,23 @@ class AgentBias(nn.Module):
         )
         self._register_load_state_dict_pre_hook(self._fit_stored_map)
 
-    def forward(self, hw_shape):
+    def forward(self, hw_shape: HW) -> Tensor:
         """Biases for a map (H, W): (1, h, n, N)."""
         bias = _resize(self.table, hw_shape) + _resize(
             self.rows + self.columns, hw_shape
         )
         bias = bias.flatten(2)  # (h, stored agents, N)
         if self.used_side != self.stored_side:
-            grids = F.unflatten(
+            grids = unflatten(
                 bias.transpose(1, 2), -1, (self.stored_side, self.stored_side)
             )
             bias = _resize(grids, (self.used_side, self.used_side))
             bias = bias.flatten(2).transpose(1, 2)
         return bias.unsqueeze(0)
 
-    def _fit_stored_map(self, state_dict, prefix, *args):
+    def _fit_stored_map(
+        self, state_dict: dict[str, Tensor], prefix: str, *args: Any
+    ) -> None:
         """Resizes a checkpoint's rows and columns to the number of ours."""
         for name in ('rows', 'columns'):
             stored, own = state_dict.get(f'{prefix}{name}'), getattr(self, name)
@@ -92,26 +100,26 @@ class AgentAttention(ProjectedAttention):
 
     def __init__(
         self,
-        embed_dims,
-        num_heads,
-        num_agents=49,
-        map_side=14,
-        used_agents=None,
-        **kwargs,
-    ):
+        embed_dims: int,
+        num_heads: int,
+        num_agents: int = 49,
+        map_side: int = 14,
+        used_agents: Optional[int] = None,
+        **kwargs: Unpack[ProjectionOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, lepe=True, **kwargs)
         check_count(map_side, 'map_side')
-        self.agent_side = F.square_side(num_agents, 'num_agents')
+        self.agent_side = square_side(num_agents, 'num_agents')
         if used_agents is not None:
-            self.agent_side = F.square_side(used_agents, 'used_agents')
+            self.agent_side = square_side(used_agents, 'used_agents')
         self.agent_bias, self.query_bias = (
             AgentBias(num_heads, num_agents, map_side, self.agent_side)
             for _ in range(2)
         )
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = F.agent_attention(
+        out = agent_attention(
             q,
             k,
             v,

@@ -1,23 +1,33 @@
 """Base classes of all attentions."""
 
+from typing import Any, Optional, TypedDict
+
 import torch
 from mmengine.model import BaseModule
-from torch import nn
+from torch import Tensor, nn
 
-from mmlinattn import functional as F
+from mmlinattn.functional import attn_scale, unflatten
 from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import is_exported
 
 from ..layers import LePE
+from ..layers.types import HW, OptionsShown
 
 
-def check_count(value, name):
+def check_count(value: Any, name: str) -> None:
     """Raises an error with the argument's name unless it is a positive integer."""
     if not isinstance(value, int) or value < 1:
         raise ValueError(f'{name} must be a positive integer, got {value!r}')
 
 
-class BaseAttention(BaseModule):
+class AttentionOptions(TypedDict, total=False):
+    """Options that most attentions pass to :class:`BaseAttention`."""
+
+    attn_scale: bool
+    init_cfg: Optional[dict]
+
+
+class BaseAttention(OptionsShown, BaseModule):
     """Heads, AttnScale, and the contract of all attentions.
 
     ``forward(x, hw_shape)`` takes x (B, N, C) and the map's (H, W) with
@@ -42,7 +52,13 @@ class BaseAttention(BaseModule):
     # dropout rate on attention weights, where there are weights
     attn_drop = 0.0
 
-    def __init__(self, embed_dims, num_heads, attn_scale=False, init_cfg=None):
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        attn_scale: bool = False,
+        init_cfg: Optional[dict] = None,
+    ) -> None:
         super().__init__(init_cfg)
         if num_heads < 1 or embed_dims % num_heads:
             raise ValueError(
@@ -55,20 +71,20 @@ class BaseAttention(BaseModule):
         self.omega = nn.Parameter(torch.zeros(num_heads)) if attn_scale else None
 
     @property
-    def dims_of_heads(self):
+    def dims_of_heads(self) -> tuple[int, ...]:
         """Channels of each head, in the order of the channels."""
         return (self.head_dims,) * self.num_heads
 
     @property
-    def dropout_p(self):
+    def dropout_p(self) -> float:
         """Dropout rate on attention weights; 0 in eval mode."""
         return self.attn_drop if self.training else 0.0
 
-    def key_shape(self, hw_shape):
+    def key_shape(self, hw_shape: HW) -> HW:
         """Size of the map of keys for a map of (H, W) queries."""
-        return tuple(hw_shape)
+        return hw_shape[0], hw_shape[1]
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         """Output of the attention for queries, keys and values: linear in the values.
 
         Args:
@@ -82,20 +98,20 @@ class BaseAttention(BaseModule):
         """
         raise NotImplementedError
 
-    def split_heads(self, x, num_heads=None):
+    def split_heads(self, x: Tensor, num_heads: Optional[int] = None) -> Tensor:
         """(B, N, C) as (B, h, N, d)."""
-        return F.unflatten(x, -1, (num_heads or self.num_heads, -1)).transpose(1, 2)
+        return unflatten(x, -1, (num_heads or self.num_heads, -1)).transpose(1, 2)
 
     @staticmethod
-    def merge_heads(x):
+    def merge_heads(x: Tensor) -> Tensor:
         """(B, h, N, d) as (B, N, C)."""
         return x.transpose(1, 2).flatten(2)
 
-    def scale(self, out, v):
+    def scale(self, out: Tensor, v: Tensor) -> Tensor:
         """Applies AttnScale to the attention product, if it is switched on."""
-        return out if self.omega is None else F.attn_scale(out, v, self.omega)
+        return out if self.omega is None else attn_scale(out, v, self.omega)
 
-    def project_in_float32(self, out):
+    def project_in_float32(self, out: Tensor) -> Tensor:
         """Applies ``proj`` to sums that half precision can't hold."""
         # a quantized layer has a method of this name, and wants float32
         weight = self.proj.weight
@@ -103,7 +119,7 @@ class BaseAttention(BaseModule):
         with autocast_disabled(out):
             return self.proj(out.to(dtype))
 
-    def check_map(self, x, hw_shape):
+    def check_map(self, x: Tensor, hw_shape: HW) -> None:
         """Refuses empty maps and extra tokens.
 
         Raises:
@@ -117,6 +133,19 @@ class BaseAttention(BaseModule):
                 f'{type(self).__name__} is bound to the map: it needs N = H * W > 0 '
                 f'tokens, got N={x.size(1)} for hw_shape={(height, width)}'
             )
+
+
+class ProjectionOptions(AttentionOptions, total=False):
+    """Options that most attentions pass to :class:`ProjectedAttention`."""
+
+    qkv_bias: bool
+    shared_qk: bool
+
+
+class LePEOptions(ProjectionOptions, total=False):
+    """Those of attentions that have LePE on demand."""
+
+    lepe: bool
 
 
 class ProjectedAttention(BaseAttention):
@@ -142,22 +171,22 @@ class ProjectedAttention(BaseAttention):
 
     def __init__(
         self,
-        embed_dims,
-        num_heads,
-        qkv_bias=True,
-        lepe=False,
-        attn_scale=False,
-        init_cfg=None,
-        shared_qk=False,
-    ):
+        embed_dims: int,
+        num_heads: int,
+        qkv_bias: bool = True,
+        lepe: bool = False,
+        attn_scale: bool = False,
+        init_cfg: Optional[dict] = None,
+        shared_qk: bool = False,
+    ) -> None:
         super().__init__(embed_dims, num_heads, attn_scale, init_cfg)
         num_projections = (2 if shared_qk else 3) + self.gated
         self.qkv = nn.Linear(embed_dims, num_projections * embed_dims, bias=qkv_bias)
         self.with_lepe = lepe
-        self.lepe = LePE(embed_dims) if lepe else None
+        self.lepe: Any = LePE(embed_dims) if lepe else None
         self.proj = nn.Linear(embed_dims, embed_dims)
 
-    def forward(self, x, hw_shape):
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         if self.bound_to_map:
             self.check_map(x, hw_shape)
         q, k, v, *gate = self.project(x)
@@ -166,16 +195,16 @@ class ProjectedAttention(BaseAttention):
             out = out + self.encode_positions(v, hw_shape)
         return self.project_back(out * gate[0] if gate else out)
 
-    def project_back(self, out):
+    def project_back(self, out: Tensor) -> Tensor:
         """The last projection, (B, N, C) to (B, N, C)."""
         return self.proj(out)
 
-    def project(self, x):
+    def project(self, x: Tensor) -> tuple[Tensor, ...]:
         """Queries, keys and values, and a gate if there is one, (B, N, C) each."""
         parts = self.qkv(x).split(self.embed_dims, -1)
         # one projection may serve queries and keys
         return parts if len(parts) == 3 + self.gated else (parts[0], *parts)
 
-    def encode_positions(self, v, hw_shape):
+    def encode_positions(self, v: Tensor, hw_shape: HW) -> Tensor:
         """LePE of the values, (B, N, C) to (B, N, C)."""
         return self.lepe(v, hw_shape)

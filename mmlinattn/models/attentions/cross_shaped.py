@@ -1,13 +1,15 @@
 """Cross-shaped windows of CSWin."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from typing_extensions import Unpack
 
-from mmlinattn import functional as F
+from mmlinattn.functional import local_attention
 from mmlinattn.registry import MODELS
 
 from ..layers import LePE
-from .base import ProjectedAttention, check_count
+from ..layers.types import HW
+from .base import ProjectedAttention, ProjectionOptions, check_count
 
 
 @MODELS.register_module()
@@ -36,8 +38,14 @@ class CrossShapedWindowAttention(ProjectedAttention):
     bound_to_map = True
 
     def __init__(
-        self, embed_dims, num_heads, stripe_width=7, attn_drop=0.0, lepe=True, **kwargs
-    ):
+        self,
+        embed_dims: int,
+        num_heads: int,
+        stripe_width: int = 7,
+        attn_drop: float = 0.0,
+        lepe: bool = True,
+        **kwargs: Unpack[ProjectionOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         if num_heads % 2:
             raise ValueError(
@@ -51,30 +59,33 @@ class CrossShapedWindowAttention(ProjectedAttention):
         if lepe:
             self.lepe = nn.ModuleList(LePE(embed_dims // 2) for _ in range(2))
 
-    def stripes(self, hw_shape):
+    def stripes(self, hw_shape: HW) -> tuple[HW, HW]:
         """Sides of the vertical and of the horizontal stripes on a map (H, W)."""
         height, width = hw_shape
         return (height, self.stripe_width), (self.stripe_width, width)
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         omegas = (None, None) if self.omega is None else self.omega.chunk(2)
         halves = zip(
             *(x.chunk(2, dim=-1) for x in (q, k, v)), self.stripes(hw_shape), omegas
         )
-        outs = [
-            F.local_attention(
-                *(self.split_heads(x, self.num_heads // 2) for x in qkv),
+        outs = []
+        for *qkv, stripe, omega in halves:
+            q, k, v = [self.split_heads(x, self.num_heads // 2) for x in qkv]
+            out = local_attention(
+                q,
+                k,
+                v,
                 hw_shape,
                 stripe,
                 omega=omega,
                 dropout_p=self.dropout_p,
                 centered=True,
             )
-            for *qkv, stripe, omega in halves
-        ]
-        return torch.cat(list(map(self.merge_heads, outs)), dim=-1)
+            outs.append(self.merge_heads(out))
+        return torch.cat(outs, dim=-1)
 
-    def encode_positions(self, v, hw_shape):
+    def encode_positions(self, v: Tensor, hw_shape: HW) -> Tensor:
         halves = zip(self.lepe, v.chunk(2, dim=-1), self.stripes(hw_shape))
         return torch.cat(
             [lepe(x, hw_shape, stripe, centered=True) for lepe, x, stripe in halves],

@@ -1,8 +1,11 @@
 """Efficient attention as a module."""
 
-from mmlinattn import functional as F
+from torch import Tensor
+
+from mmlinattn.functional import efficient_attention
 from mmlinattn.registry import MODELS
 
+from ..layers.types import HW
 from .base import ProjectedAttention
 
 
@@ -15,7 +18,7 @@ class EfficientAttention(ProjectedAttention):
     Its arguments are those of :class:`ProjectedAttention`.
     """
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = F.efficient_attention(q, k, v)
+        out = efficient_attention(q, k, v)
         return self.merge_heads(self.scale(out, v))

@@ -1,13 +1,15 @@
 """ELFATT."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from typing_extensions import Unpack
 
-from mmlinattn import functional as F
+from mmlinattn.functional import elfatt_attention, square_side
 from mmlinattn.registry import MODELS
 
 from ..layers import LePE
-from .base import ProjectedAttention
+from ..layers.types import HW
+from .base import ProjectedAttention, ProjectionOptions
 
 
 @MODELS.register_module()
@@ -44,16 +46,16 @@ class ELFATT(ProjectedAttention):
 
     def __init__(
         self,
-        embed_dims,
-        num_heads,
-        block_size=196,
-        split_ratio=0.5,
-        lepe=True,
-        mask_padding=False,
-        **kwargs,
-    ):
+        embed_dims: int,
+        num_heads: int,
+        block_size: int = 196,
+        split_ratio: float = 0.5,
+        lepe: bool = True,
+        mask_padding: bool = False,
+        **kwargs: Unpack[ProjectionOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
-        side = F.square_side(block_size, 'block_size')
+        side = square_side(block_size, 'block_size')
         self.block_size = block_size
         self.block_shape = (side, side)
         self.mask_padding = mask_padding
@@ -65,14 +67,14 @@ class ELFATT(ProjectedAttention):
             LePE(dims) if lepe and dims else None for dims in self.half_dims
         )
 
-    def divide(self, split_ratio):
+    def divide(self, split_ratio: float) -> tuple[HW, HW]:
         """Channels and heads of the global and the local half."""
         if not 0 <= split_ratio <= 1:
             raise ValueError(f'split_ratio must be in [0, 1], got {split_ratio}')
         global_dims = round(split_ratio * self.embed_dims)
         dims = (global_dims, self.embed_dims - global_dims)
         if 0 in dims:
-            heads = tuple(self.num_heads if half else 0 for half in dims)
+            heads = (0, self.num_heads) if not global_dims else (self.num_heads, 0)
         else:
             heads = (max(self.num_heads // 2, 1),) * 2
         whole = abs(split_ratio * self.embed_dims - global_dims) < 1e-6
@@ -86,20 +88,20 @@ class ELFATT(ProjectedAttention):
         return dims, heads
 
     @property
-    def dims_of_heads(self):
+    def dims_of_heads(self) -> tuple[int, ...]:
         return tuple(
             dims // heads
             for dims, heads in zip(self.half_dims, self.half_heads)
             for _ in range(heads)
         )
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         halves = self.half_dims, self.half_heads
-        return F.elfatt_attention(
+        return elfatt_attention(
             q, k, v, hw_shape, self.block_size, *halves, self.mask_padding, self.omega
         )
 
-    def encode_positions(self, v, hw_shape):
+    def encode_positions(self, v: Tensor, hw_shape: HW) -> Tensor:
         halves = v.split(self.half_dims, -1)
         layers = ((self.global_lepe, None), (self.local_lepe, self.block_shape))
         return torch.cat(

@@ -1,14 +1,25 @@
 """Focused linear attention as a module."""
 
-import torch
-from torch import nn
-from torch.nn.functional import pad, softplus
+from typing import Optional
 
-from mmlinattn import functional as F
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad, softplus
+from typing_extensions import Unpack
+
+from mmlinattn.functional import focused_linear_attention, unflatten
 from mmlinattn.registry import MODELS
 
-from ..layers import LePE, PositionTable
-from .base import ProjectedAttention, check_count
+from ..layers import DepthwiseConv, PositionTable
+from ..layers.types import HW
+from .base import LePEOptions, ProjectedAttention, check_count
+
+
+class FocusedOptions(LePEOptions, total=False):
+    """Options of focused linear attention, besides its power."""
+
+    kernel_size: int
+    map_side: Optional[int]
 
 
 @MODELS.register_module()
@@ -39,18 +50,18 @@ class FocusedLinearAttention(ProjectedAttention):
 
     def __init__(
         self,
-        embed_dims,
-        num_heads,
-        focusing_factor=3,
-        kernel_size=5,
-        map_side=None,
-        **kwargs,
-    ):
+        embed_dims: int,
+        num_heads: int,
+        focusing_factor: float = 3,
+        kernel_size: int = 5,
+        map_side: Optional[int] = None,
+        **kwargs: Unpack[LePEOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         if not focusing_factor > 0:
             raise ValueError(f'focusing_factor must be positive, got {focusing_factor}')
         self.focusing_factor = focusing_factor
-        self.local_conv = LePE(self.head_dims, kernel_size)
+        self.local_conv = DepthwiseConv(self.head_dims, kernel_size)
         # softplus of it is the factor
         self.focus_scale = nn.Parameter(torch.zeros(embed_dims))
         self.pos_embed = None
@@ -60,7 +71,7 @@ class FocusedLinearAttention(ProjectedAttention):
                 embed_dims, (map_side, map_side), mode='bicubic'
             )
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         if self.pos_embed is not None:
             positions = self.pos_embed(hw_shape)
             num_extra = k.size(1) - positions.size(1)
@@ -68,9 +79,9 @@ class FocusedLinearAttention(ProjectedAttention):
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         local = self.local_conv(v.flatten(0, 1), hw_shape)  # (B * h, N, d)
         out = self.scale(self.product(q, k, v), v)
-        return self.merge_heads(out + F.unflatten(local, 0, v.shape[:2]))
+        return self.merge_heads(out + unflatten(local, 0, v.shape[:2]))
 
-    def product(self, q, k, v):
+    def product(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """The attention of heads (B, h, N, d), without the convolution."""
         scale = softplus(self.focus_scale).view(self.num_heads, 1, -1)
-        return F.focused_linear_attention(q, k, v, self.focusing_factor, scale)
+        return focused_linear_attention(q, k, v, self.focusing_factor, scale)

@@ -1,10 +1,14 @@
 """Exact Gaussian attention as a module."""
 
-from mmlinattn import functional as F
+from torch import Tensor
+from typing_extensions import Unpack
+
+from mmlinattn.functional import gaussian_attention
 from mmlinattn.functional.precision import at_least_float32
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention
+from ..layers.types import HW
+from .base import LePEOptions, ProjectedAttention
 
 
 @MODELS.register_module()
@@ -19,18 +23,27 @@ class GaussianAttention(ProjectedAttention):
         embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
     """
 
-    def __init__(self, embed_dims, num_heads, softmax=False, shared_qk=True, **kwargs):
-        super().__init__(embed_dims, num_heads, shared_qk=shared_qk, **kwargs)
+    own_defaults = dict(shared_qk=True)
+
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        softmax: bool = False,
+        **kwargs: Unpack[LePEOptions],
+    ) -> None:
+        kwargs.setdefault('shared_qk', True)
+        super().__init__(embed_dims, num_heads, **kwargs)
         self.softmax = softmax
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         if not self.softmax:
             # its sums grow to N times the values, beyond float16
             (v,) = at_least_float32(v)
         scale = self.head_dims**-0.25
-        out = F.gaussian_attention(scale * q, scale * k, v, self.softmax)
+        out = gaussian_attention(scale * q, scale * k, v, self.softmax)
         return self.merge_heads(self.scale(out, v))
 
-    def project_back(self, out):
+    def project_back(self, out: Tensor) -> Tensor:
         return self.proj(out) if self.softmax else self.project_in_float32(out)

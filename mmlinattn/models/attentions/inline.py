@@ -1,12 +1,16 @@
 """InLine attention as a module."""
 
-from torch import nn
-from torch.nn.functional import pad
+from typing import Optional
 
-from mmlinattn import functional as F
+from torch import Tensor, nn
+from torch.nn.functional import pad
+from typing_extensions import Unpack
+
+from mmlinattn.functional import dynamic_conv2d, inline_attention, to_map, to_tokens
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention
+from ..layers.types import HW
+from .base import LePEOptions, ProjectedAttention
 
 _SIDE = 3  # of the filters
 
@@ -27,7 +31,13 @@ class InLineAttention(ProjectedAttention):
             InLine-CSWin has LePE too.
     """
 
-    def __init__(self, embed_dims, num_heads, reads_shortcut=False, **kwargs):
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        reads_shortcut: bool = False,
+        **kwargs: Unpack[LePEOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         self.reads_shortcut = reads_shortcut
         filter_dims = _SIDE**2 * embed_dims
@@ -37,7 +47,9 @@ class InLineAttention(ProjectedAttention):
             nn.Conv1d(embed_dims, filter_dims, 1, groups=num_heads),
         )
 
-    def forward(self, x, hw_shape, shortcut=None):
+    def forward(
+        self, x: Tensor, hw_shape: HW, shortcut: Optional[Tensor] = None
+    ) -> Tensor:
         """See :class:`BaseAttention`; ``shortcut`` is the block's input, (B, N, C)."""
         q, k, v = self.project(x)
         out = self.attend(q, k, v, hw_shape)
@@ -46,15 +58,15 @@ class InLineAttention(ProjectedAttention):
             out = out + self.encode_positions(v, hw_shape)
         return self.proj(out)
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        return self.merge_heads(self.scale(F.inline_attention(q, k, v), v))
+        return self.merge_heads(self.scale(inline_attention(q, k, v), v))
 
-    def convolve(self, v, hw_shape, tokens):
+    def convolve(self, v: Tensor, hw_shape: HW, tokens: Tensor) -> Tensor:
         """Convolves values (B, N, C), each image with the filters of its own tokens."""
         height, width = hw_shape
         num_extra = v.size(1) - height * width
         filters = self.filters(tokens.mean(1).unsqueeze(-1))  # (B, 9C, 1)
         filters = filters.view(-1, self.embed_dims, _SIDE, _SIDE)
-        maps = F.dynamic_conv2d(F.to_map(v[:, num_extra:], hw_shape), filters)
-        return pad(F.to_tokens(maps), (0, 0, num_extra, 0))
+        maps = dynamic_conv2d(to_map(v[:, num_extra:], hw_shape), filters)
+        return pad(to_tokens(maps), (0, 0, num_extra, 0))

@@ -6,19 +6,30 @@ as one cell. A fixed number of landmarks, s * s at most, does not grow with the 
 """
 
 import math
+from typing import Optional, Union
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from mmlinattn import functional as F
+from mmlinattn.functional import (
+    adaptive_avg_pool2d,
+    crop_map,
+    square_side,
+    to_map,
+    to_tokens,
+    unflatten,
+)
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
 from mmlinattn.functional.tracing import larger, smaller
 
+from ..layers.types import HW
 from .base import check_count
 
+Sides = Union[int, HW]
 
-def pool_map(x, hw_shape, side):
+
+def pool_map(x: Tensor, hw_shape: HW, side: Sides) -> Tensor:
     """Averages over a grid of cells, for maps of any size.
 
     Args:
@@ -29,18 +40,18 @@ def pool_map(x, hw_shape, side):
     Returns:
         Tensor: (B, h, cells, d).
     """
-    maps = F.to_map(x.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
-    return F.unflatten(F.to_tokens(pool(maps, side)), 0, x.shape[:2])
+    maps = to_map(x.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
+    return unflatten(to_tokens(pool(maps, side)), 0, x.shape[:2])
 
 
-def pool(maps, side):
+def pool(maps: Tensor, side: Sides) -> Tensor:
     """Averages maps (B, C, H, W) over the cells of a grid, in float32 or more."""
     with autocast_disabled(maps):
         (wide,) = at_least_float32(maps)
-        return F.adaptive_avg_pool2d(wide, side).to(maps.dtype)
+        return adaptive_avg_pool2d(wide, side).to(maps.dtype)
 
 
-def fixed_grid(side, hw_shape):
+def fixed_grid(side: int, hw_shape: HW) -> HW:
     r"""A grid of at most s * s cells that are nearly squares, on a map of any shape.
 
     The short side of the map gets :math:`s \sqrt{short / long}` of them, rounded, and
@@ -61,7 +72,7 @@ def fixed_grid(side, hw_shape):
     return smaller(rows // side, height), smaller(columns // side, width)
 
 
-def _short(side, a, b):
+def _short(side: int, a: int, b: int) -> int:
     """``side * sqrt(a / b)``, rounded, from 1 to ``side``. Sizes of an exporter can be
     divided and compared, and have no root."""
     squares = [(2 * k - 1) ** 2 * b for k in range(2, side + 1)]
@@ -82,25 +93,25 @@ class LandmarkSampler(nn.Module):
             number.
     """
 
-    def __init__(self, head_dims, ratio, fixed=None):
+    def __init__(self, head_dims: int, ratio: int, fixed: Optional[int] = None) -> None:
         super().__init__()
         check_count(ratio, 'sampling_ratio')
         self.ratio = ratio
         self.fixed_side = None
         if fixed is not None:
-            self.fixed_side = F.square_side(fixed, 'num_landmarks')
+            self.fixed_side = square_side(fixed, 'num_landmarks')
 
-    def grid(self, hw_shape):
+    def grid(self, hw_shape: HW) -> HW:
         """Rows and columns of landmarks on a map of size (H, W)."""
         if self.fixed_side:
             return fixed_grid(self.fixed_side, hw_shape)
         return self.cells(hw_shape)
 
-    def cells(self, hw_shape):
+    def cells(self, hw_shape: HW) -> HW:
         """Rows and columns of cells of the ratio."""
         return tuple(larger(side // self.ratio, 1) for side in hw_shape)
 
-    def num_landmarks(self, hw_shape):
+    def num_landmarks(self, hw_shape: HW) -> int:
         """m on a map of size (H, W)."""
         return math.prod(self.grid(hw_shape))
 
@@ -112,34 +123,34 @@ class ConvSampler(LandmarkSampler):
     outputs.
     """
 
-    def __init__(self, head_dims, ratio, fixed=None):
+    def __init__(self, head_dims: int, ratio: int, fixed: Optional[int] = None) -> None:
         super().__init__(head_dims, ratio, fixed)
         self.conv = nn.Conv2d(head_dims, head_dims, ratio, stride=ratio, bias=False)
         self.norm = nn.LayerNorm(head_dims)
         self.act = nn.GELU()
 
-    def grid(self, hw_shape):
+    def grid(self, hw_shape: HW) -> HW:
         cells = self.cells(hw_shape)
         return fixed_grid(self.fixed_side, cells) if self.fixed_side else cells
 
-    def forward(self, q, hw_shape):
-        maps = F.to_map(q.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
+    def forward(self, q: Tensor, hw_shape: HW) -> Tensor:
+        maps = to_map(q.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
         missing = [larger(self.ratio - side, 0) for side in hw_shape]
         maps = self.conv(pad(maps, (0, missing[1], 0, missing[0])))
         if self.fixed_side:
             maps = pool(maps, self.grid(hw_shape))
-        landmarks = F.to_tokens(maps)
-        return F.unflatten(self.act(self.norm(landmarks)), 0, q.shape[:2])
+        landmarks = to_tokens(maps)
+        return unflatten(self.act(self.norm(landmarks)), 0, q.shape[:2])
 
 
 class PoolingSampler(LandmarkSampler):
     """The average of each r x r cell, or of each cell of a grid."""
 
-    def forward(self, q, hw_shape):
+    def forward(self, q: Tensor, hw_shape: HW) -> Tensor:
         grid = self.grid(hw_shape)
         if not self.fixed_side:  # drops incomplete cells at the right and bottom
-            whole = [smaller(n * self.ratio, side) for n, side in zip(grid, hw_shape)]
-            q, hw_shape = F.crop_map(q, hw_shape, whole), whole
+            rows, columns = [smaller(n * self.ratio, x) for n, x in zip(grid, hw_shape)]
+            q, hw_shape = crop_map(q, hw_shape, (rows, columns)), (rows, columns)
         return pool_map(q, hw_shape, grid)
 
 
@@ -150,7 +161,7 @@ class RandomSampler(LandmarkSampler):
     size, so that an image's result is reproducible.
     """
 
-    def forward(self, q, hw_shape):
+    def forward(self, q: Tensor, hw_shape: HW) -> Tensor:
         num_tokens, num = q.size(2), self.num_landmarks(hw_shape)
         # on the device: a copy would stall the step
         if self.training:
@@ -160,7 +171,7 @@ class RandomSampler(LandmarkSampler):
         return q[:, :, index[:num]]
 
 
-def fixed_draw(index):
+def fixed_draw(index: Tensor) -> Tensor:
     r"""A fixed permutation of 0...N - 1 that looks random, (N,) to (N,), without a
     generator: :math:`i \mapsto (10^9 + i)^5` modulo the prime :math:`2^{31} - 1` is
     one to one."""
@@ -172,7 +183,7 @@ def fixed_draw(index):
 class BiasedSampler(LandmarkSampler):
     """The first m tokens in raster order."""
 
-    def forward(self, q, hw_shape):
+    def forward(self, q: Tensor, hw_shape: HW) -> Tensor:
         return q[:, :, : self.num_landmarks(hw_shape)]
 
 

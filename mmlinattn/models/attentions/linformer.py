@@ -1,11 +1,13 @@
 """Linformer attention on maps."""
 
-from torch import nn
+from torch import Tensor, nn
+from typing_extensions import Unpack
 
-from mmlinattn import functional as F
+from mmlinattn.functional import pad_map, to_map, to_tokens
 from mmlinattn.registry import MODELS
 
-from .base import BaseAttention, check_count
+from ..layers.types import HW
+from .base import AttentionOptions, BaseAttention, check_count
 from .softmax import SoftmaxAttention
 
 
@@ -33,11 +35,18 @@ class LinformerAttention(BaseAttention):
     """
 
     def __init__(
-        self, embed_dims, num_heads, sr_ratio=8, qkv_bias=True, attn_drop=0.0, **kwargs
-    ):
+        self,
+        embed_dims: int,
+        num_heads: int,
+        sr_ratio: int = 8,
+        qkv_bias: bool = True,
+        attn_drop: float = 0.0,
+        **kwargs: Unpack[AttentionOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         check_count(sr_ratio, 'sr_ratio')
         self.sr_ratio = sr_ratio
+        self.bound_to_map = sr_ratio > 1
         self.q = nn.Linear(embed_dims, embed_dims, bias=qkv_bias)
         self.kv = nn.Linear(embed_dims, 2 * embed_dims, bias=qkv_bias)
         if sr_ratio > 1:
@@ -48,24 +57,21 @@ class LinformerAttention(BaseAttention):
         self.attn_drop = attn_drop
         self.proj = nn.Linear(embed_dims, embed_dims)
 
-    @property
-    def bound_to_map(self):
-        return self.sr_ratio > 1
-
-    def forward(self, x, hw_shape):
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         k, v = self.kv(self.reduce(x, hw_shape)).chunk(2, dim=-1)
         return self.proj(self.attend(self.q(x), k, v, hw_shape))
 
-    def key_shape(self, hw_shape):
-        return tuple(-(-length // self.sr_ratio) for length in hw_shape)
+    def key_shape(self, hw_shape: HW) -> HW:
+        height, width = [-(-length // self.sr_ratio) for length in hw_shape]
+        return height, width
 
     attend = SoftmaxAttention.attend
 
-    def reduce(self, x, hw_shape):
+    def reduce(self, x: Tensor, hw_shape: HW) -> Tensor:
         """Tokens (B, N, C) to tokens (B, M, C), one for each r x r cell."""
         if self.sr_ratio == 1:
             return x
         self.check_map(x, hw_shape)
-        x, padded_shape = F.pad_map(x, hw_shape, self.sr_ratio)
-        x = self.reduction(F.to_map(x, padded_shape))
-        return self.norm(F.to_tokens(x))
+        x, padded_shape = pad_map(x, hw_shape, self.sr_ratio)
+        x = self.reduction(to_map(x, padded_shape))
+        return self.norm(to_tokens(x))

@@ -3,15 +3,17 @@
 import math
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.functional import silu
+from typing_extensions import Unpack
 
-from mmlinattn import functional as F
+from mmlinattn.functional import mlla_attention
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from ..layers import LePE
-from .base import BaseAttention
+from ..layers import DepthwiseConv, LePE
+from ..layers.types import HW
+from .base import AttentionOptions, BaseAttention
 
 
 @MODELS.register_module()
@@ -32,26 +34,28 @@ class MLLAAttention(BaseAttention):
         ValueError: If ``embed_dims`` is odd.
     """
 
-    def __init__(self, embed_dims, num_heads, **kwargs):
+    def __init__(
+        self, embed_dims: int, num_heads: int, **kwargs: Unpack[AttentionOptions]
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         if embed_dims % 2:
             raise ValueError(
                 f'embed_dims must be even for rotary positions, got {embed_dims}'
             )
         self.in_proj = nn.Linear(embed_dims, embed_dims)
-        self.conv = LePE(embed_dims)
+        self.conv = DepthwiseConv(embed_dims)
         self.qk = nn.Linear(embed_dims, 2 * embed_dims)
         self.lepe = LePE(embed_dims)
         self.gate = nn.Linear(embed_dims, embed_dims)
         self.proj = nn.Linear(embed_dims, embed_dims)
 
-    def forward(self, x, hw_shape):
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         v = silu(self.convolve(self.in_proj(x), hw_shape))
         q, k = self.qk(v).chunk(2, -1)
         out = self.attend(q, k, v, hw_shape) + self.lepe(v, hw_shape)
         return self.proj(out * silu(self.gate(x)))
 
-    def convolve(self, x, hw_shape):
+    def convolve(self, x: Tensor, hw_shape: HW) -> Tensor:
         """Convolves the map's tokens, (B, N, C) to (B, N, C)."""
         out = self.conv(x, hw_shape)
         num_extra = x.size(1) - math.prod(hw_shape)
@@ -59,6 +63,6 @@ class MLLAAttention(BaseAttention):
             out = torch.cat((x[:, :num_extra], out[:, num_extra:]), 1)
         return out
 
-    def attend(self, q, k, v, hw_shape):
-        out = F.mlla_attention(q, k, v, hw_shape, self.num_heads)
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        out = mlla_attention(q, k, v, hw_shape, self.num_heads)
         return self.merge_heads(self.scale(out, self.split_heads(v)))

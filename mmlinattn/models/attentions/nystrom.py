@@ -1,10 +1,14 @@
 """Nystroemformer attention on maps."""
 
-from mmlinattn import functional as F
+from torch import Tensor
+from typing_extensions import Unpack
+
+from mmlinattn.functional import nystrom_attention, square_side
 from mmlinattn.functional.tracing import smaller
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention, check_count
+from ..layers.types import HW
+from .base import ProjectedAttention, ProjectionOptions, check_count
 from .landmarks import pool_map
 
 
@@ -31,16 +35,22 @@ class NystromAttention(ProjectedAttention):
     bound_to_map = True
 
     def __init__(
-        self, embed_dims, num_heads, num_landmarks=49, num_iters=6, lepe=True, **kwargs
-    ):
+        self,
+        embed_dims: int,
+        num_heads: int,
+        num_landmarks: int = 49,
+        num_iters: int = 6,
+        lepe: bool = True,
+        **kwargs: Unpack[ProjectionOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, lepe=lepe, **kwargs)
         check_count(num_iters, 'num_iters')
-        self.landmark_side = F.square_side(num_landmarks, 'num_landmarks')
+        self.landmark_side = square_side(num_landmarks, 'num_landmarks')
         self.num_iters = num_iters
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         grid = tuple(smaller(self.landmark_side, length) for length in hw_shape)
         q_landmarks, k_landmarks = [pool_map(x, hw_shape, grid) for x in (q, k)]
-        out = F.nystrom_attention(q, k, v, q_landmarks, k_landmarks, self.num_iters)
+        out = nystrom_attention(q, k, v, q_landmarks, k_landmarks, self.num_iters)
         return self.merge_heads(self.scale(out, v))

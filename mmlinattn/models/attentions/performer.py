@@ -1,11 +1,16 @@
 """Performer attention as a module."""
 
 import math
+from typing import Optional
 
-from mmlinattn import functional as F
+from torch import Tensor
+from typing_extensions import Unpack
+
+from mmlinattn.functional import orthogonal_features, performer_attention
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention, check_count
+from ..layers.types import HW
+from .base import LePEOptions, ProjectedAttention, check_count
 
 
 @MODELS.register_module()
@@ -25,16 +30,22 @@ class PerformerAttention(ProjectedAttention):
         ValueError: If ``num_features`` is not a positive integer.
     """
 
-    def __init__(self, embed_dims, num_heads, num_features=None, **kwargs):
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        num_features: Optional[int] = None,
+        **kwargs: Unpack[LePEOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         if num_features is None:
             num_features = int(self.head_dims * max(math.log(self.head_dims), 1))
         check_count(num_features, 'num_features')
         self.register_buffer(
-            'features', F.orthogonal_features(num_features, self.head_dims)
+            'features', orthogonal_features(num_features, self.head_dims)
         )
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = F.performer_attention(q, k, v, self.features)
+        out = performer_attention(q, k, v, self.features)
         return self.merge_heads(self.scale(out, v))

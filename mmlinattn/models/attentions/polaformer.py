@@ -1,13 +1,14 @@
 """Polarity-aware linear attention as a module."""
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.functional import softplus
+from typing_extensions import Unpack
 
-from mmlinattn import functional as F
+from mmlinattn.functional import polarity_aware_attention
 from mmlinattn.registry import MODELS
 
-from .focused import FocusedLinearAttention
+from .focused import FocusedLinearAttention, FocusedOptions
 
 
 @MODELS.register_module()
@@ -32,7 +33,13 @@ class PolaFormerAttention(FocusedLinearAttention):
 
     gated = True
 
-    def __init__(self, embed_dims, num_heads, alpha=4, **kwargs):
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        alpha: float = 4,
+        **kwargs: Unpack[FocusedOptions],
+    ) -> None:
         if not alpha > 0:
             raise ValueError(f'alpha must be positive, got {alpha}')
         # powers start in the middle of the range
@@ -46,7 +53,7 @@ class PolaFormerAttention(FocusedLinearAttention):
         # sigmoid of it is the place in the range
         self.focus_power = nn.Parameter(torch.zeros(num_heads, 1, self.head_dims))
 
-    def product(self, q, k, v):
+    def product(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         power = 1 + self.alpha * self.focus_power.sigmoid()
         scale = softplus(self.focus_scale).view(self.num_heads, 1, -1)
-        return F.polarity_aware_attention(q, k, v, power, scale)
+        return polarity_aware_attention(q, k, v, power, scale)

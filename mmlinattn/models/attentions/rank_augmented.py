@@ -1,12 +1,15 @@
 """The two attentions of RAVLT as modules."""
 
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
+from typing_extensions import Unpack
 
-from mmlinattn import functional as F
+from mmlinattn.functional import rank_augmented_attention, rotate
 from mmlinattn.registry import MODELS
 
 from ..layers import LePE
-from .base import ProjectedAttention
+from ..layers.types import HW
+from .base import ProjectedAttention, ProjectionOptions
 
 
 class GatedRotaryAttention(ProjectedAttention):
@@ -19,7 +22,9 @@ class GatedRotaryAttention(ProjectedAttention):
 
     gated = True
 
-    def __init__(self, embed_dims, num_heads, **kwargs):
+    def __init__(
+        self, embed_dims: int, num_heads: int, **kwargs: Unpack[ProjectionOptions]
+    ) -> None:
         super().__init__(embed_dims, num_heads, lepe=True, **kwargs)
         if self.head_dims % 2:
             raise ValueError(
@@ -47,9 +52,9 @@ class RankAugmentedAttention(GatedRotaryAttention):
         ValueError: If C / h is odd.
     """
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = F.rank_augmented_attention(q, k, v, hw_shape, self.steps)
+        out = rank_augmented_attention(q, k, v, hw_shape, self.steps)
         return self.merge_heads(self.scale(out, v))
 
 
@@ -63,12 +68,18 @@ class RotarySoftmaxAttention(GatedRotaryAttention):
         embed_dims, num_heads, **kwargs: See :class:`RankAugmentedAttention`.
     """
 
-    def __init__(self, embed_dims, num_heads, attn_drop=0.0, **kwargs):
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        attn_drop: float = 0.0,
+        **kwargs: Unpack[ProjectionOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         self.attn_drop = attn_drop
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        q, k = [F.rotate(x, hw_shape, self.steps).to(v.dtype) for x in (q, k)]
+        q, k = [rotate(x, hw_shape, self.steps).to(v.dtype) for x in (q, k)]
         out = scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)
         return self.merge_heads(self.scale(out, v))

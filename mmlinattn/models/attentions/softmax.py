@@ -1,10 +1,13 @@
 """Standard attention."""
 
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
+from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention
+from ..layers.types import HW
+from .base import LePEOptions, ProjectedAttention
 
 
 @MODELS.register_module()
@@ -19,11 +22,17 @@ class SoftmaxAttention(ProjectedAttention):
         embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
     """
 
-    def __init__(self, embed_dims, num_heads, attn_drop=0.0, **kwargs):
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        attn_drop: float = 0.0,
+        **kwargs: Unpack[LePEOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         self.attn_drop = attn_drop
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         out = scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)
         return self.merge_heads(self.scale(out, v))

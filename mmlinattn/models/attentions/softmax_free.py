@@ -1,15 +1,23 @@
 """Softmax-free attention as a module."""
 
 import math
+from typing import Any, Optional, Union
 
-from torch import nn
+from torch import Tensor, nn
+from typing_extensions import Unpack
 
-from mmlinattn import functional as F
+from mmlinattn.functional import (
+    depthwise_conv2d,
+    softmax_free_attention,
+    to_map,
+    to_tokens,
+)
 from mmlinattn.functional.precision import at_least_float32
 from mmlinattn.functional.softmax_free.inverse import check_solver
 from mmlinattn.registry import MODELS
 
-from .base import BaseAttention
+from ..layers.types import HW
+from .base import AttentionOptions, BaseAttention
 from .landmarks import SAMPLERS
 
 
@@ -49,19 +57,19 @@ class SoftmaxFreeAttention(BaseAttention):
 
     def __init__(
         self,
-        embed_dims,
-        num_heads,
-        sampling_ratio=8,
-        sampler='conv',
-        kernel_size=9,
-        num_landmarks=None,
-        attn_norm=True,
-        num_iters=20,
-        solver='auto',
-        ridge=None,
-        relative_ridge=False,
-        **kwargs,
-    ):
+        embed_dims: int,
+        num_heads: int,
+        sampling_ratio: int = 8,
+        sampler: str = 'conv',
+        kernel_size: int = 9,
+        num_landmarks: Optional[int] = None,
+        attn_norm: Union[bool, str] = True,
+        num_iters: int = 20,
+        solver: str = 'auto',
+        ridge: Optional[float] = None,
+        relative_ridge: bool = False,
+        **kwargs: Unpack[AttentionOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         if sampler not in SAMPLERS:
             raise ValueError(
@@ -80,8 +88,8 @@ class SoftmaxFreeAttention(BaseAttention):
         self.q = nn.Linear(embed_dims, embed_dims)
         self.v = nn.Linear(embed_dims, embed_dims)
         self.sampler = SAMPLERS[sampler](self.head_dims, sampling_ratio, num_landmarks)
-        self.trained_size = None
-        self.local_conv = None
+        self.trained_size: Optional[tuple[int, int]] = None
+        self.local_conv: Any = None
         if kernel_size:
             self.local_conv = nn.Conv2d(
                 num_heads,
@@ -93,12 +101,12 @@ class SoftmaxFreeAttention(BaseAttention):
             )
         self.proj = nn.Linear(embed_dims, embed_dims)
 
-    def keep_scale(self, hw_shape):
+    def keep_scale(self, hw_shape: HW) -> None:
         """Keeps the norm of the output on other maps as on those of the training, of
         size (H, W), by a factor."""
         self.trained_size = math.prod(hw_shape), self.sampler.num_landmarks(hw_shape)
 
-    def forward(self, x, hw_shape):
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         self.check_map(x, hw_shape)
         q, v = self.q(x), self.v(x)
         out = self.attend(q, q, v, hw_shape)
@@ -106,14 +114,14 @@ class SoftmaxFreeAttention(BaseAttention):
             out = out + self.local_branch(v, hw_shape)
         return self.proj(out) if self.attn_norm else self.project_in_float32(out)
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         """See :meth:`BaseAttention.attend`; the queries are the keys too, so k is q."""
         q = self.split_heads(q) / self.head_dims**0.25
         v = self.split_heads(v)
         if not self.attn_norm:
             # its sums grow to N times the values, beyond float16
             (v,) = at_least_float32(v)
-        out = F.softmax_free_attention(
+        out = softmax_free_attention(
             q,
             self.sampler(q, hw_shape),
             v,
@@ -126,9 +134,9 @@ class SoftmaxFreeAttention(BaseAttention):
         )
         return self.merge_heads(self.scale(out, v))
 
-    def local_branch(self, values, hw_shape):
+    def local_branch(self, values: Tensor, hw_shape: HW) -> Tensor:
         """Depthwise convolution of the value map, (B, N, C) to (B, N, C)."""
         # the d channels of a head share its filter
         weight = self.local_conv.weight.repeat_interleave(self.head_dims, 0)
-        maps = F.to_map(values, hw_shape)
-        return F.to_tokens(F.depthwise_conv2d(maps, weight))
+        maps = to_map(values, hw_shape)
+        return to_tokens(depthwise_conv2d(maps, weight))

@@ -1,11 +1,15 @@
 """The two attentions of CaiT."""
 
+from typing import Optional
+
 import torch
-from torch import nn
+from torch import Tensor, nn
+from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
-from .base import BaseAttention, ProjectedAttention
+from ..layers.types import HW
+from .base import BaseAttention, LePEOptions, ProjectedAttention
 from .softmax import SoftmaxAttention
 
 
@@ -24,13 +28,19 @@ class TalkingHeadsAttention(ProjectedAttention):
 
     product_kind = 'softmax_attention'  # for `analysis.count_flops`
 
-    def __init__(self, embed_dims, num_heads, attn_drop=0.0, **kwargs):
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        attn_drop: float = 0.0,
+        **kwargs: Unpack[LePEOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
         self.mix_logits = nn.Linear(num_heads, num_heads)
         self.mix_weights = nn.Linear(num_heads, num_heads)
         self.attn_drop = attn_drop
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         weights = (q * self.head_dims**-0.5) @ k.transpose(-2, -1)  # (B, h, N, N)
         weights = _mix_heads(self.mix_logits, weights).softmax(-1)
@@ -39,7 +49,7 @@ class TalkingHeadsAttention(ProjectedAttention):
         return self.merge_heads(self.scale(weights @ v, v))
 
 
-def _mix_heads(linear, x):
+def _mix_heads(linear: nn.Linear, x: Tensor) -> Tensor:
     """Applies a linear layer along the heads of x, (B, h, N, M)."""
     return linear(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
@@ -63,13 +73,13 @@ class ClassAttention(BaseAttention):
 
     def __init__(
         self,
-        embed_dims,
-        num_heads,
-        qkv_bias=True,
-        attn_drop=0.0,
-        attn_scale=False,
-        init_cfg=None,
-    ):
+        embed_dims: int,
+        num_heads: int,
+        qkv_bias: bool = True,
+        attn_drop: float = 0.0,
+        attn_scale: bool = False,
+        init_cfg: Optional[dict] = None,
+    ) -> None:
         if attn_scale:
             raise ValueError(
                 'attn_scale must be False for ClassAttention, whose single '
@@ -81,7 +91,7 @@ class ClassAttention(BaseAttention):
         self.attn_drop = attn_drop
         self.proj = nn.Linear(embed_dims, embed_dims)
 
-    def forward(self, x, hw_shape):
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         q, (k, v) = self.q(x[:, :1]), self.kv(x).chunk(2, dim=-1)
         token = self.proj(self.attend(q, k, v, hw_shape))
         return torch.cat((token, x[:, 1:]), dim=1)

@@ -1,16 +1,22 @@
 """Attention inside shifted windows."""
 
-import torch
-from torch import nn
+from typing import Any
 
-from mmlinattn import functional as F
+import torch
+from torch import Tensor, nn
+from typing_extensions import Unpack
+
+from mmlinattn.functional import blockify, crop_map, pad_map, unblockify, unflatten
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from .base import ProjectedAttention
+from ..layers.types import HW
+from .base import ProjectedAttention, ProjectionOptions
 
 
-def _shift_mask(hw_shape, window_size, shift_size, device):
+def _shift_mask(
+    hw_shape: HW, window_size: int, shift_size: int, device: torch.device
+) -> Tensor:
     """Additive mask between tokens that only a cyclic shift made neighbors: 0 or -100,
     (n windows, s * s, s * s), for a padded map."""
     rows, columns = [
@@ -19,7 +25,7 @@ def _shift_mask(hw_shape, window_size, shift_size, device):
         for index in [torch.arange(length, device=device)]
     ]
     labels = 3 * rows[:, None] + columns
-    labels = F.blockify(labels.flatten()[:, None], hw_shape, window_size)
+    labels = blockify(labels.flatten()[:, None], hw_shape, window_size)
     return (labels != labels.transpose(-2, -1)) * -100.0
 
 
@@ -48,13 +54,13 @@ class WindowAttention(ProjectedAttention):
 
     def __init__(
         self,
-        embed_dims,
-        num_heads,
-        window_size=7,
-        shift_size=0,
-        attn_drop=0.0,
-        **kwargs,
-    ):
+        embed_dims: int,
+        num_heads: int,
+        window_size: int = 7,
+        shift_size: int = 0,
+        attn_drop: float = 0.0,
+        **kwargs: Unpack[ProjectionOptions],
+    ) -> None:
         super().__init__(embed_dims, num_heads, lepe=False, **kwargs)
         if not 0 <= shift_size < window_size:
             raise ValueError(
@@ -75,7 +81,9 @@ class WindowAttention(ProjectedAttention):
         self.register_buffer('relative_position_index', index, persistent=False)
         self._register_load_state_dict_pre_hook(self._fit_stored_table)
 
-    def _fit_stored_table(self, state_dict, prefix, *args):
+    def _fit_stored_table(
+        self, state_dict: dict[str, Tensor], prefix: str, *args: Any
+    ) -> None:
         """Resizes a checkpoint's table of another window to ours, as Swin does."""
         key = f'{prefix}relative_position_bias_table'
         stored, own = state_dict.get(key), self.relative_position_bias_table
@@ -90,19 +98,20 @@ class WindowAttention(ProjectedAttention):
             )
             state_dict[key] = maps.view(heads, -1).T
 
-    def forward(self, x, hw_shape):
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         self.check_map(x, hw_shape)
-        x, padded_shape = F.pad_map(x, hw_shape, self.window_size)
-        out = self.attend(*self.project(x), padded_shape)
-        return self.proj(F.crop_map(out, padded_shape, hw_shape))
+        x, padded_shape = pad_map(x, hw_shape, self.window_size)
+        q, k, v = self.project(x)
+        out = self.attend(q, k, v, padded_shape)
+        return self.proj(crop_map(out, padded_shape, hw_shape))
 
-    def attend(self, q, k, v, hw_shape):
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         """See :meth:`BaseAttention.attend`, on a map of whole windows."""
         shift = self.shift_size
         for length in hw_shape:  # no branch: 1 // n is 0 for several windows
             shift = shift * (1 - 1 // (length // self.window_size))
         q, k, v = [
-            F.blockify(
+            blockify(
                 self.split_heads(self.roll(x, hw_shape, -shift)),
                 hw_shape,
                 self.window_size,
@@ -118,24 +127,26 @@ class WindowAttention(ProjectedAttention):
         else:
             bias, joined = bias.repeat(q.size(0), 1, 1, 1), (0, 1)
         out = nn.functional.scaled_dot_product_attention(
-            *(x.flatten(*joined) for x in (q, k, v)),
+            q.flatten(*joined),
+            k.flatten(*joined),
+            v.flatten(*joined),
             attn_mask=bias.to(q.dtype),
             dropout_p=self.dropout_p,
         )
         out = self.scale(out.view_as(q), v)
-        out = F.unblockify(out, hw_shape, self.window_size)
+        out = unblockify(out, hw_shape, self.window_size)
         return self.roll(self.merge_heads(out), hw_shape, shift)
 
     @staticmethod
-    def roll(x, hw_shape, shift):
+    def roll(x: Tensor, hw_shape: HW, shift: int) -> Tensor:
         """Shifts a token map (B, N, C) cyclically along both sides."""
         if is_exported():
             rows, columns = (
                 (torch.arange(length, device=x.device) - shift) % length
                 for length in hw_shape
             )
-            maps = F.unflatten(x, 1, hw_shape)
+            maps = unflatten(x, 1, hw_shape)
             return maps.index_select(1, rows).index_select(2, columns).flatten(1, 2)
         if not shift:
             return x
-        return F.unflatten(x, 1, hw_shape).roll((shift, shift), (1, 2)).flatten(1, 2)
+        return unflatten(x, 1, hw_shape).roll((shift, shift), (1, 2)).flatten(1, 2)

@@ -1,10 +1,27 @@
-"""Backbones. The package imports every module of this folder and exports the classes
-that they register."""
+"""Backbones. An import here registers a class."""
 
-from mmlinattn.registry import register_modules
+from .base import BaseBackbone
+from .cait import CaiT
+from .cswin import CSWinTransformer
+from .isotropic import IsotropicTransformer
+from .mlla import MLLA
+from .pyramid import PyramidTransformer
+from .ravlt import RAVLT
+from .soft import SOFT, LinearSOFTPlusPlus, SOFTPlusPlus
+from .swin import SwinTransformer
+from .vit import VisionTransformer
 
-from .base import BaseBackbone  # noqa: F401
-from .isotropic import IsotropicTransformer  # noqa: F401
-
-globals().update(register_modules(__name__))
-__all__ = [name for name in globals() if name[0].isupper()]
+__all__ = [
+    'MLLA',
+    'RAVLT',
+    'SOFT',
+    'BaseBackbone',
+    'CSWinTransformer',
+    'CaiT',
+    'IsotropicTransformer',
+    'LinearSOFTPlusPlus',
+    'PyramidTransformer',
+    'SOFTPlusPlus',
+    'SwinTransformer',
+    'VisionTransformer',
+]

@@ -2,18 +2,22 @@
 
 import math
 import os
+from collections.abc import Sequence
+from typing import Any, Optional, TypedDict, Union
 
 import torch
 from mmengine.model import BaseModule, PretrainedInit
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from mmlinattn import functional as F
+from mmlinattn.functional import to_map
 from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.functional.tracing import is_exported, is_traced
 from mmlinattn.registry import build_model
 from mmlinattn.weights.pretrained import load_pretrained, take_official_names
+
+from ..layers.types import HW, Indices, OptionsShown
 
 MIN_SIDE = 32
 
@@ -23,7 +27,9 @@ DEFAULT_INIT = [
 ]
 
 
-def resolve_arch(arch, arch_zoo, keys):
+def resolve_arch(
+    arch: Union[str, dict], arch_zoo: dict[str, dict], keys: Sequence[str]
+) -> dict:
     """An architecture: a key of ``arch_zoo``, or a dict with exactly these keys.
 
     Raises:
@@ -45,13 +51,13 @@ def resolve_arch(arch, arch_zoo, keys):
     return dict(arch)
 
 
-def check_config(cfg, name):
+def check_config(cfg: Any, name: str) -> None:
     """Raises a ValueError unless an argument is a config, a dict with a 'type'."""
     if not isinstance(cfg, dict) or 'type' not in cfg:
         raise ValueError(f"{name} must be a config, a dict with a 'type', got {cfg!r}")
 
 
-def resolve_indices(out_indices, num_stages):
+def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
     """The argument ``out_indices`` as a tuple of increasing numbers from 0.
 
     Raises:
@@ -71,7 +77,18 @@ def resolve_indices(out_indices, num_stages):
     return indices
 
 
-class BaseBackbone(BaseModule):
+class BackboneOptions(TypedDict, total=False):
+    """Options that all backbones pass to :class:`BaseBackbone`."""
+
+    out_indices: Optional[Indices]
+    out_type: str
+    frozen_stages: int
+    norm_eval: bool
+    with_cp: bool
+    init_cfg: Union[dict, list, None]
+
+
+class BaseBackbone(OptionsShown, BaseModule):
     """Options and methods that all backbones have.
 
     A subclass builds ``stages``, lists their ``stage_channels`` and
@@ -101,19 +118,20 @@ class BaseBackbone(BaseModule):
         feature_strides (tuple[int]): Their strides: a side becomes ceil(side / stride).
     """
 
+    init_cfg: Any
     out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
 
     def __init__(
         self,
-        in_channels,
-        num_stages,
-        out_indices=None,
-        out_type='featmap',
-        frozen_stages=-1,
-        norm_eval=False,
-        with_cp=False,
-        init_cfg=None,
-    ):
+        in_channels: int,
+        num_stages: int,
+        out_indices: Optional[Indices] = None,
+        out_type: str = 'featmap',
+        frozen_stages: int = -1,
+        norm_eval: bool = False,
+        with_cp: bool = False,
+        init_cfg: Union[dict, list, None] = None,
+    ) -> None:
         super().__init__(init_cfg or DEFAULT_INIT)
         if out_type not in self.out_types:
             raise ValueError(
@@ -142,24 +160,26 @@ class BaseBackbone(BaseModule):
         self._register_load_state_dict_pre_hook(take_official_names)
 
     @property
-    def feature_channels(self):
+    def feature_channels(self) -> tuple[int, ...]:
         return tuple(self.stage_channels[i] for i in self.out_indices)
 
     @property
-    def feature_strides(self):
+    def feature_strides(self) -> tuple[int, ...]:
         return tuple(self.stage_strides[i] for i in self.out_indices)
 
-    def stage_of(self, param_name):
+    def stage_of(self, param_name: str) -> int:
         """The stage a parameter belongs to; -1 before the first block,
         ``num_stages`` after the last one."""
         raise NotImplementedError
 
-    def layer_of(self, param_name):
+    def layer_of(self, param_name: str) -> tuple[int, int]:
         """(layer, number of layers): layer 0 is the embedding, the last one all
         that follows the last block."""
         raise NotImplementedError
 
-    def get_layer_depth(self, param_name, prefix='backbone.'):
+    def get_layer_depth(
+        self, param_name: str, prefix: str = 'backbone.'
+    ) -> tuple[int, int]:
         """Depth of a parameter, for layer-wise learning rate decay.
 
         Args:
@@ -174,7 +194,7 @@ class BaseBackbone(BaseModule):
         inside = param_name.startswith(prefix)
         return self.layer_of(param_name[len(prefix) :] if inside else '')
 
-    def freeze(self):
+    def freeze(self) -> None:
         """Freezes parameters: those of frozen stages, and those of stages after
         the last returned one, which never get a gradient."""
         for name, param in self.named_parameters():
@@ -183,7 +203,7 @@ class BaseBackbone(BaseModule):
             if unused or stage < self.frozen_stages:
                 param.requires_grad = False
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> 'BaseBackbone':
         super().train(mode)
         self.freeze()  # the constructor of a subclass may have added parameters
         for name, module in self.named_modules():
@@ -195,18 +215,18 @@ class BaseBackbone(BaseModule):
                 module.training = False
         return self
 
-    def run_block(self, block, x, hw_shape):
+    def run_block(self, block: nn.Module, x: Tensor, hw_shape: HW) -> Tensor:
         """Runs a block; with ``with_cp``, the backward pass computes it again."""
         if self.with_cp and torch.is_grad_enabled():
             options = Float32Convolutions.checkpoint_options()
             return checkpoint(block, x, hw_shape, use_reentrant=False, **options)
         return block(x, hw_shape)
 
-    def add_norm(self, index, dims, eps):
+    def add_norm(self, index: int, dims: int, eps: float) -> None:
         """Adds the LayerNorm of a returned map, under the name that mm gives it."""
         self.add_module(f'norm{index}', nn.LayerNorm(dims, eps=eps))
 
-    def returned(self):
+    def returned(self) -> list[tuple[bool, Optional[nn.Module]]]:
         """A pair for each stage up to the last returned one: True if it is
         returned, and the norm of its map or None."""
         # in one loop: a compiler may take a separate stage number for a variable
@@ -215,7 +235,9 @@ class BaseBackbone(BaseModule):
             for i in range(max(self.out_indices) + 1)
         ]
 
-    def readout(self, x, hw_shape, norm=None):
+    def readout(
+        self, x: Tensor, hw_shape: HW, norm: Optional[nn.Module] = None
+    ) -> Tensor:
         """Tokens (B, N, C) of a returned stage to the output of ``out_type``."""
         if norm is not None:
             x = norm(x)
@@ -226,9 +248,9 @@ class BaseBackbone(BaseModule):
         x = x[:, x.size(1) - math.prod(hw_shape) :]  # without extra tokens
         if self.out_type == 'avg_featmap':
             return x.mean(1)
-        return F.to_map(x, hw_shape).contiguous()
+        return to_map(x, hw_shape).contiguous()
 
-    def check_image(self, x):
+    def check_image(self, x: Tensor) -> None:
         """Raises an error for batches that no stage can process.
 
         Values are checked on a CPU only, because on a GPU the check would stall every
@@ -261,7 +283,7 @@ class BaseBackbone(BaseModule):
                 'infinite values'
             )
 
-    def init_weights(self):
+    def init_weights(self) -> None:
         cfgs = self.init_cfg
         if isinstance(cfgs, dict):
             cfgs = [cfgs]
@@ -272,7 +294,7 @@ class BaseBackbone(BaseModule):
             super().init_weights()
             return
 
-        def initialize():
+        def initialize() -> None:
             # other entries initialize the parameters that the checkpoint lacks
             others = [cfg for cfg in cfgs if cfg not in pretrained]
             self.init_cfg = others or DEFAULT_INIT
@@ -285,7 +307,7 @@ class BaseBackbone(BaseModule):
         self._is_init = True
 
     @staticmethod
-    def build_empty(cfg):
+    def build_empty(cfg: dict) -> nn.Module:
         """Builds a backbone without memory for its weights, to look at its options.
 
         Args:

@@ -1,19 +1,24 @@
 """CaiT."""
 
+from typing import Optional, Union
+
 import torch
 from mmengine.model import BaseModule, ModuleList
+from torch import Tensor, nn
+from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
 from ..layers import TransformerBlock, learned_tokens
+from ..layers.types import HW
 from .base import resolve_arch
-from .isotropic import ARCH_KEYS, IsotropicTransformer
+from .isotropic import ARCH_KEYS, IsotropicOptions, IsotropicTransformer
 
 
 class ClassBlock(TransformerBlock):
     """Updates only the class token: (B, 1 + N, C) to (B, 1 + N, C)."""
 
-    def forward(self, x, hw_shape):
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         token, rest = x[:, :1], x[:, 1:]
         token = token + self.attention(self.norm1(x), hw_shape)[:, :1]
         token = token + self.feed_forward(self.norm2(token))
@@ -38,7 +43,6 @@ class CaiT(IsotropicTransformer):
             ``num_layers``, ``num_heads`` and ``num_class_layers``.
         attention (dict): Config of the attention.
         layer_scale (float): Start of the LayerScale factors.
-        out_type (str): See :class:`~.base.BaseBackbone`.
         **kwargs: See :class:`~.isotropic.IsotropicTransformer`.
     """
 
@@ -49,12 +53,11 @@ class CaiT(IsotropicTransformer):
 
     def __init__(
         self,
-        arch='xxs24',
-        attention=dict(type='TalkingHeadsAttention'),
-        layer_scale=1e-5,
-        out_type='featmap',
-        **kwargs,
-    ):
+        arch: Union[str, dict] = 'xxs24',
+        attention: dict = dict(type='TalkingHeadsAttention'),
+        layer_scale: float = 1e-5,
+        **kwargs: Unpack[IsotropicOptions],
+    ) -> None:
         arch = resolve_arch(arch, self.arch_zoo, (*ARCH_KEYS, 'num_class_layers'))
         super().__init__(
             arch,
@@ -62,11 +65,10 @@ class CaiT(IsotropicTransformer):
             with_cls_token=False,
             block=dict(layer_scale=layer_scale),
             constant_drop_path=True,
-            out_type=out_type,
             **kwargs,
         )
         self.class_layers = None
-        if out_type in ('cls_token', 'raw'):
+        if self.out_type in ('cls_token', 'raw'):
             self.class_layers = ClassLayers(
                 arch['embed_dims'],
                 arch['num_heads'],
@@ -74,7 +76,9 @@ class CaiT(IsotropicTransformer):
                 layer_scale,
             )
 
-    def readout(self, x, hw_shape, norm=None):
+    def readout(
+        self, x: Tensor, hw_shape: HW, norm: Optional[nn.Module] = None
+    ) -> Tensor:
         # with 'raw', a returned layer may have no norm and no class token
         if self.class_layers is not None and norm is not None:
             x = self.class_layers(x, hw_shape)
@@ -84,7 +88,9 @@ class CaiT(IsotropicTransformer):
 class ClassLayers(BaseModule):
     """Adds a class token to (B, N, C). The class token attends to all tokens."""
 
-    def __init__(self, embed_dims, num_heads, num_layers, layer_scale):
+    def __init__(
+        self, embed_dims: int, num_heads: int, num_layers: int, layer_scale: float
+    ) -> None:
         super().__init__()
         self.cls_token = learned_tokens(1, embed_dims)
         self.blocks = ModuleList(
@@ -97,7 +103,7 @@ class ClassLayers(BaseModule):
             for _ in range(num_layers)
         )
 
-    def forward(self, x, hw_shape):
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         x = torch.cat((self.cls_token.expand(x.size(0), -1, -1), x), dim=1)
         for block in self.blocks:
             x = block(x, hw_shape)

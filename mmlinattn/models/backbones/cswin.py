@@ -1,8 +1,12 @@
 """CSWin Transformer."""
 
+from typing import Optional
+
 from mmlinattn.registry import MODELS
 
 from .presets import (
+    ELFATT_OPTIONS,
+    SIZED,
     SOFTMAX,
     Preset,
     PresetTransformer,
@@ -16,7 +20,7 @@ from .presets import (
 )
 
 
-def stripes(img_size=224):
+def stripes(img_size: int = 224) -> list:
     """Attentions of the first three stages: stripes widen as the map shrinks."""
     return [
         dict(type='CrossShapedWindowAttention', stripe_width=width)
@@ -24,25 +28,25 @@ def stripes(img_size=224):
     ]
 
 
-def local(arch, depths, img_size=224):
+def local(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
     """Attentions of CSWin itself; the last stage sees the whole map."""
     return repeat_last([*stripes(img_size), SOFTMAX], len(depths))
 
 
-def flatten(arch, depths, img_size=224):
+def flatten(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
     """Attentions of FLatten-CSWin (arXiv 2308.00442): focused in the first two
     stages."""
     first = focused(len(depths), img_size, lepe=True)
     return repeat_last([*first, stripes(img_size)[2], SOFTMAX], len(depths))
 
 
-def agent(arch, depths, img_size=224):
+def agent(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
     """Attentions of Agent-CSWin (arXiv 2312.08874): agents in the first two stages."""
     first = agents(2, img_size)
     return repeat_last([*first, stripes(img_size)[2], SOFTMAX], len(depths))
 
 
-def inline(arch, depths, img_size=224):
+def inline(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
     """Attentions of InLine-CSWin (arXiv 2412.06590): linear in the first two stages."""
     first = dict(type='InLineAttention', lepe=True, reads_shortcut=True)
     attentions = [first, first, stripes(img_size)[2], SOFTMAX]
@@ -78,11 +82,11 @@ class CSWinTransformer(PresetTransformer):
         'b36292': dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local': Preset(local),
+        'local': Preset(local, options=SIZED),
         'global': Preset(softmax),
-        'elfatt': Preset(elfatt),
+        'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
         'efficient': Preset(efficient),
-        'agent': Preset(agent),
-        'flatten': Preset(flatten),
-        'inline': Preset(inline),
+        'agent': Preset(agent, options=SIZED),
+        'flatten': Preset(flatten, options=SIZED),
+        'inline': Preset(inline, options=SIZED),
     }

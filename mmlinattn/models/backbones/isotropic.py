@@ -4,7 +4,8 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
 from mmengine.model import ModuleList
-from torch import nn
+from torch import Tensor, nn
+from typing_extensions import Unpack
 
 from ..layers import (
     ConvEmbedding,
@@ -14,9 +15,22 @@ from ..layers import (
     embed_tokens,
     learned_tokens,
 )
-from .base import BaseBackbone
+from .base import BackboneOptions, BaseBackbone
 
 ARCH_KEYS = ('embed_dims', 'num_layers', 'num_heads')
+
+
+class IsotropicOptions(BackboneOptions, total=False):
+    """Options that named models pass to :class:`IsotropicTransformer`."""
+
+    img_size: int
+    patch_size: int
+    in_channels: int
+    norm_eps: float
+    drop_rate: float
+    drop_path_rate: float
+    attn_scale: bool
+    feat_scale: bool
 
 
 class IsotropicTransformer(BaseBackbone):
@@ -42,29 +56,27 @@ class IsotropicTransformer(BaseBackbone):
             one that grows linearly from 0.
         attn_scale (bool): AttnScale in every attention.
         feat_scale (bool): FeatScale in every block.
-        out_indices (Sequence[int], optional): Layers whose maps are returned.
-            Default: the last one.
-        **kwargs: See :class:`~.base.BaseBackbone`.
+        **kwargs: See :class:`~.base.BaseBackbone`. ``out_indices`` counts layers; the
+            default is the last one.
     """
 
     def __init__(
         self,
-        arch,
-        attention,
-        img_size=224,
-        patch_size=16,
-        in_channels=3,
-        with_cls_token=True,
-        block=dict(),
-        norm_eps=1e-6,
-        drop_rate=0.0,
-        drop_path_rate=0.0,
-        constant_drop_path=False,
-        attn_scale=False,
-        feat_scale=False,
-        out_indices=None,
-        **kwargs,
-    ):
+        arch: dict,
+        attention: dict,
+        img_size: int = 224,
+        patch_size: int = 16,
+        in_channels: int = 3,
+        with_cls_token: bool = True,
+        block: dict = dict(),
+        norm_eps: float = 1e-6,
+        drop_rate: float = 0.0,
+        drop_path_rate: float = 0.0,
+        constant_drop_path: bool = False,
+        attn_scale: bool = False,
+        feat_scale: bool = False,
+        **kwargs: Unpack[BackboneOptions],
+    ) -> None:
         for key, size in arch.items():
             if not isinstance(size, int) or size < 1:
                 raise ValueError(
@@ -77,9 +89,9 @@ class IsotropicTransformer(BaseBackbone):
                 'patch_size must be positive and divide img_size, got '
                 f'patch_size={patch_size} and img_size={img_size}'
             )
-        if out_indices is None:
-            out_indices = (num_layers - 1,)
-        super().__init__(in_channels, num_layers, out_indices, **kwargs)
+        if kwargs.get('out_indices') is None:
+            kwargs['out_indices'] = (num_layers - 1,)
+        super().__init__(in_channels, num_layers, **kwargs)
         self.embed_dims = dims
         self.stage_channels = (dims,) * num_layers
         self.stage_strides = (patch_size,) * num_layers
@@ -119,7 +131,7 @@ class IsotropicTransformer(BaseBackbone):
             self.add_norm(i, dims, norm_eps)
         self.freeze()
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Runs the layers.
 
         Args:
@@ -139,7 +151,7 @@ class IsotropicTransformer(BaseBackbone):
                 outs.append(self.readout(x, hw_shape, norm))
         return tuple(outs)
 
-    def stage_of(self, param_name):
+    def stage_of(self, param_name: str) -> int:
         parts = param_name.split('.')
         if parts[0] in ('patch_embed', 'pos_embed', 'cls_token'):
             return -1
@@ -147,5 +159,5 @@ class IsotropicTransformer(BaseBackbone):
             return int(parts[1])
         return self.num_stages
 
-    def layer_of(self, param_name):
+    def layer_of(self, param_name: str) -> tuple[int, int]:
         return self.stage_of(param_name) + 1, self.num_stages + 2

@@ -1,8 +1,12 @@
 """MLLA."""
 
+from typing import Union
+
+from typing_extensions import Unpack
+
 from mmlinattn.registry import MODELS
 
-from .pyramid import PyramidTransformer, resolve_pyramid_arch
+from .pyramid import PyramidOptions, PyramidTransformer, resolve_pyramid_arch
 
 
 @MODELS.register_module()
@@ -30,7 +34,12 @@ class MLLA(PyramidTransformer):
         )
     }
 
-    def __init__(self, arch='tiny', attention=dict(type='MLLAAttention'), **kwargs):
+    def __init__(
+        self,
+        arch: Union[str, dict] = 'tiny',
+        attention: Union[dict, list] = dict(type='MLLAAttention'),
+        **kwargs: Unpack[PyramidOptions],
+    ) -> None:
         super().__init__(
             resolve_pyramid_arch(arch, self.arch_zoo),
             stem=dict(type='ResidualStem'),

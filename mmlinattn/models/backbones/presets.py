@@ -3,12 +3,20 @@
 Swin and CSWin share this code.
 """
 
-import inspect
 import math
-from typing import Callable, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Union
+
+from typing_extensions import Unpack
 
 from .base import resolve_arch
-from .pyramid import ARCH_KEYS, PyramidTransformer, per_stage, resolve_pyramid_arch
+from .pyramid import (
+    ARCH_KEYS,
+    PyramidOptions,
+    PyramidTransformer,
+    per_stage,
+    resolve_pyramid_arch,
+)
 
 LAYER_NORM = dict(type='LN', eps=1e-5)
 # embeddings of CSWin, and of ELFATT's Swin
@@ -32,34 +40,30 @@ class Preset(NamedTuple):
 
     Attributes:
         attention (callable): Takes the name of the architecture or None, its
-            depths, and options, which are arguments of the backbone. Returns the
-            attention of each stage.
+            depths, and the options. Returns the attention of each stage.
         patch_embed (dict): Config of the first embedding.
         merging (dict): Config of the embeddings between stages.
+        options (tuple[str]): Arguments of the backbone that ``attention`` takes.
     """
 
     attention: Callable
     patch_embed: dict = OVERLAPPING_STEM
     merging: dict = OVERLAPPING_MERGING
-
-    @property
-    def options(self):
-        """Names of the options that ``attention`` takes."""
-        return [*inspect.signature(self.attention).parameters][2:]
+    options: tuple[str, ...] = ()
 
 
-def repeat_last(attentions, num_stages):
+def repeat_last(attentions: list, num_stages: int) -> list:
     """Attentions of the first stages; all later stages have the last one."""
     last = len(attentions) - 1
     return [attentions[min(i, last)] for i in range(num_stages)]
 
 
-def softmax(arch, depths):
+def softmax(arch: Optional[str], depths: list[int]) -> list:
     """Softmax attention in all stages, of the GLOBAL models."""
     return [SOFTMAX] * len(depths)
 
 
-def window_side(img_size):
+def window_side(img_size: int) -> int:
     """Side of Swin's windows and width of CSWin's third stripes: the last stage's map.
 
     Raises:
@@ -72,19 +76,25 @@ def window_side(img_size):
     return img_size // 32
 
 
-def map_sides(img_size, num_stages):
+def map_sides(img_size: int, num_stages: int) -> list[int]:
     """Sides of the maps of an image's stages."""
     return [math.ceil(img_size / (4 * 2**i)) for i in range(num_stages)]
 
 
-def mixed(linear, softmax=SOFTMAX):
+def mixed(linear: list, softmax: dict = SOFTMAX) -> list:
     """ELFATT's arrangement: a linear attention; in the last stage but one
     softmax attention alternates with it and comes first; in the last stage
     there is softmax attention alone."""
     return [*linear[:-1], *([softmax, x] for x in linear[-1:]), softmax]
 
 
-def elfatt(arch, depths, block_sizes=196, split_ratio=0.5, lepe=True):
+def elfatt(
+    arch: Optional[str],
+    depths: list[int],
+    block_sizes: Union[int, Sequence[int]] = 196,
+    split_ratio: float = 0.5,
+    lepe: bool = True,
+) -> list:
     """Attentions of the ELFATT models.
 
     Args:
@@ -107,7 +117,7 @@ def elfatt(arch, depths, block_sizes=196, split_ratio=0.5, lepe=True):
     )
 
 
-def efficient(arch, depths):
+def efficient(arch: Optional[str], depths: list[int]) -> list:
     """Attentions of the EFFATT models."""
     linear = dict(type='EfficientAttention', lepe=True)
     return mixed([linear] * (len(depths) - 1))
@@ -119,7 +129,9 @@ NUM_AGENTS = (9, 16, 49)
 DENSE_AGENTS = (81, 144, 196)
 
 
-def agents(num_stages, img_size=224, dense_agents=False):
+def agents(
+    num_stages: int, img_size: int = 224, dense_agents: bool = False
+) -> list[dict]:
     """Agent attentions of the first stages, three at most."""
     num_stages = min(num_stages, 3)
     used = DENSE_AGENTS if dense_agents else (None,) * 3
@@ -129,12 +141,17 @@ def agents(num_stages, img_size=224, dense_agents=False):
     ]
 
 
-def focused(num_stages, img_size=224, **options):
+def focused(num_stages: int, img_size: int = 224, **options: Any) -> list[dict]:
     """Focused linear attentions of the first stages, two at most."""
     return [
         {'type': 'FocusedLinearAttention', 'map_side': side, **options}
         for side in map_sides(img_size, min(num_stages, 2))
     ]
+
+
+# options of these models
+SIZED = ('img_size',)
+ELFATT_OPTIONS = ('block_sizes', 'split_ratio', 'lepe')
 
 
 class PresetTransformer(PyramidTransformer):
@@ -153,62 +170,80 @@ class PresetTransformer(PyramidTransformer):
         patch_embed (dict, optional): Config of the first embedding. Default: that
             of the preset.
         merging (dict, optional): Config of the embeddings between stages, likewise.
-        **kwargs: Options of the preset, which are the arguments of its function:
-            ``block_sizes``, ``split_ratio`` and ``lepe`` of :func:`elfatt`;
-            ``img_size`` of all but 'global', 'elfatt' and 'efficient', the side of the
-            images that windows and stripes, stored biases and positions are made for
-            (stored ones are resized for other images); ``dense_agents`` of Swin's
-            'agent'. All others are those of :class:`~.pyramid.PyramidTransformer`.
+        img_size (int, optional): Side of the images that windows and stripes, stored
+            biases and positions are made for (stored ones are resized for other
+            images), of all presets but 'global', 'elfatt' and 'efficient'.
+        block_sizes, split_ratio, lepe (optional): See :func:`elfatt`.
+        dense_agents (bool, optional): As many agents as in the paper's detectors, in
+            Swin's 'agent'.
+        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
 
     Raises:
         ValueError: If ``arch`` or ``attention`` is unknown, or the attention lacks a
             given option.
     """
 
-    arch_zoo = {}
-    presets = {}
+    arch_zoo: dict[str, dict] = {}
+    presets: dict[str, Preset] = {}
 
     def __init__(
-        self, arch='tiny', attention='local', patch_embed=None, merging=None, **kwargs
-    ):
+        self,
+        arch: Union[str, dict] = 'tiny',
+        attention: Union[str, dict, list] = 'local',
+        patch_embed: Optional[dict] = None,
+        merging: Optional[dict] = None,
+        img_size: Optional[int] = None,
+        block_sizes: Union[int, Sequence[int], None] = None,
+        split_ratio: Optional[float] = None,
+        lepe: Optional[bool] = None,
+        dense_agents: Optional[bool] = None,
+        **kwargs: Unpack[PyramidOptions],
+    ) -> None:
         name = arch if isinstance(arch, str) else None
         arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
         dims, depths = arch['embed_dims'], arch['depths']
         if isinstance(dims, int) and isinstance(depths, (list, tuple)):
             arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
         arch = resolve_pyramid_arch(arch, {})
-        preset, options = self.resolve_preset(attention, kwargs)
-        if isinstance(attention, str):
-            attention = preset.attention(name, arch['depths'], **options)
+        given = dict(
+            img_size=img_size,
+            block_sizes=block_sizes,
+            split_ratio=split_ratio,
+            lepe=lepe,
+            dense_agents=dense_agents,
+        )
+        options = {key: x for key, x in given.items() if x is not None}
+        preset = self.find_preset(attention, options)
         super().__init__(
             arch,
             stem=patch_embed or preset.patch_embed,
             merging=merging or preset.merging,
-            attention=attention,
+            attention=preset.attention(name, arch['depths'], **options)
+            if isinstance(attention, str)
+            else attention,
             block=dict(norm_eps=1e-5),
             norm_eps=1e-5,
             out_norm='all',
             **kwargs,
         )
 
-    def resolve_preset(self, attention, kwargs):
-        """The preset of an attention, and its options, removed from the arguments."""
-        is_name = isinstance(attention, str)
-        if is_name and attention not in self.presets:
+    def find_preset(
+        self, attention: Union[str, dict, list], options: Collection[str]
+    ) -> Preset:
+        """The preset of an attention, which must take the given options."""
+        own = self.presets['local']
+        preset = self.presets.get(attention) if isinstance(attention, str) else own
+        if preset is None:
             raise ValueError(
                 f'attention must be one of {sorted(self.presets)}, a config or a list '
                 f'of configs, got {attention!r}'
             )
-        taken = {name: preset.options for name, preset in self.presets.items()}
-        known = set().union(*taken.values())
-        options = {key: kwargs.pop(key) for key in known & kwargs.keys()}
-        options = {key: x for key, x in options.items() if x is not None}
         for key in options:
-            if not is_name or key not in taken[attention]:
-                names = [name for name in taken if key in taken[name]]
+            if not isinstance(attention, str) or key not in preset.options:
+                names = [name for name, x in self.presets.items() if key in x.options]
                 raise ValueError(
                     f'{key} can only be given with attention in {names}; the configs '
                     'of attentions have options of their own; got '
                     f'attention={attention!r}'
                 )
-        return self.presets[attention if is_name else 'local'], options
+        return preset

@@ -4,13 +4,16 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import chain
+from typing import Any, Optional, Union
 
 import torch
 from mmengine.model import BaseModule, ModuleList
-from torch.nn import Dropout
+from torch import Tensor, nn
+from typing_extensions import Unpack
 
-from mmlinattn import functional as F
+from mmlinattn.functional import to_map
 from mmlinattn.functional.precision import is_autocast_to_float16
 from mmlinattn.registry import MODELS, build_model
 
@@ -21,7 +24,8 @@ from ..layers import (
     embed_tokens,
     learned_tokens,
 )
-from .base import BaseBackbone, check_config, resolve_arch
+from ..layers.types import HW
+from .base import BackboneOptions, BaseBackbone, check_config, resolve_arch
 
 ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
 # Largest input of a projection to float16; with trained weights, larger tokens leave
@@ -29,7 +33,7 @@ ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
 _LARGEST = 2.0**13
 
 
-def resolve_pyramid_arch(arch, arch_zoo):
+def resolve_pyramid_arch(arch: Union[str, dict], arch_zoo: dict[str, dict]) -> dict:
     """Calls :func:`resolve_arch`, and checks that its lists have one length.
 
     Raises:
@@ -51,7 +55,7 @@ def resolve_pyramid_arch(arch, arch_zoo):
     return arch
 
 
-def per_stage(value, num_stages, name):
+def per_stage(value: Any, num_stages: int, name: str) -> list:
     """One entry for every stage: a list is kept, another value is repeated.
 
     Raises:
@@ -72,13 +76,13 @@ class PyramidStage(BaseModule):
 
     def __init__(
         self,
-        embedding,
-        embed_dims,
-        blocks,
-        map_side=None,
-        with_cls_token=False,
-        drop=0.0,
-    ):
+        embedding: nn.Module,
+        embed_dims: int,
+        blocks: Sequence[nn.Module],
+        map_side: Optional[int] = None,
+        with_cls_token: bool = False,
+        drop: float = 0.0,
+    ) -> None:
         super().__init__()
         self.embedding = embedding
         self.pos_embed = None
@@ -89,20 +93,31 @@ class PyramidStage(BaseModule):
         self.cls_token = None
         if with_cls_token:
             self.cls_token = learned_tokens(1, embed_dims)
-        self.drop = Dropout(drop)
+        self.drop = nn.Dropout(drop)
         self.blocks = ModuleList(blocks)
         # there is no norm between the embedding and the first projection
         self.reads_embedding = not all(
             getattr(block, 'pre_norm', True) for block in self.blocks[:1]
         )
 
-    def embed(self, x):
+    def embed(self, x: Tensor) -> tuple[Tensor, HW]:
         """Turns a map (B, C', H', W') into tokens, extra ones first, and (H, W)."""
         x = self.embedding(x)
         if self.reads_embedding and is_autocast_to_float16(x):
             x = x.clamp(-_LARGEST, _LARGEST)
         x, hw_shape = embed_tokens(x, self.pos_embed, self.cls_token)
         return self.drop(x), hw_shape
+
+
+class PyramidOptions(BackboneOptions, total=False):
+    """Options that named models pass to :class:`PyramidTransformer`."""
+
+    in_channels: int
+    drop_rate: float
+    drop_path_rate: float
+    norm_cfg: Optional[dict]
+    attn_scale: bool
+    feat_scale: bool
 
 
 @MODELS.register_module()
@@ -145,23 +160,23 @@ class PyramidTransformer(BaseBackbone):
 
     def __init__(
         self,
-        arch,
-        in_channels=3,
-        stem=dict(type='ConvStem'),
-        merging=dict(type='ConvEmbedding'),
-        attention=dict(type='SoftmaxAttention'),
-        block=dict(),
-        img_size=None,
-        with_cls_token=False,
-        out_norm='last',
-        norm_eps=1e-6,
-        drop_rate=0.0,
-        drop_path_rate=0.0,
-        norm_cfg=None,
-        attn_scale=False,
-        feat_scale=False,
-        **kwargs,
-    ):
+        arch: dict,
+        in_channels: int = 3,
+        stem: dict = dict(type='ConvStem'),
+        merging: dict = dict(type='ConvEmbedding'),
+        attention: Union[dict, list] = dict(type='SoftmaxAttention'),
+        block: Union[dict, list[dict]] = dict(),
+        img_size: Optional[int] = None,
+        with_cls_token: bool = False,
+        out_norm: Optional[str] = 'last',
+        norm_eps: float = 1e-6,
+        drop_rate: float = 0.0,
+        drop_path_rate: float = 0.0,
+        norm_cfg: Optional[dict] = None,
+        attn_scale: bool = False,
+        feat_scale: bool = False,
+        **kwargs: Unpack[BackboneOptions],
+    ) -> None:
         if img_size is not None and img_size < 1:
             raise ValueError(f'img_size must be positive, got {img_size}')
         arch = resolve_pyramid_arch(arch, {})
@@ -190,11 +205,12 @@ class PyramidTransformer(BaseBackbone):
             )
         block = per_stage(block, num_stages, 'block')
         rates = iter(drop_path_rates(drop_path_rate, sum(depths)))
-        self.stage_channels, self.stage_strides = dims, ()
+        self.stage_channels = dims
+        self.stage_strides: tuple[int, ...] = ()
         self.with_cls_token = with_cls_token
 
         self.stages = ModuleList()
-        side = img_size
+        side, stride = img_size, 1
         for i in range(num_stages):
             embedding = build_model(
                 merging if i else stem,
@@ -202,7 +218,7 @@ class PyramidTransformer(BaseBackbone):
                 embed_dims=dims[i],
                 norm_cfg=norm_cfg or dict(type='BN'),
             )
-            stride = embedding.stride * (self.stage_strides[-1] if i else 1)
+            stride *= embedding.stride
             self.stage_strides += (stride,)
             if img_size is not None:
                 side = math.ceil(side / embedding.stride)
@@ -239,7 +255,7 @@ class PyramidTransformer(BaseBackbone):
                 self.add_norm(i, dims[i], norm_eps)
         self.freeze()
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Runs the pyramid.
 
         Args:
@@ -261,17 +277,17 @@ class PyramidTransformer(BaseBackbone):
                 outs.append(self.readout(x, hw_shape, norm))
             # only the last stage has extra tokens
             if stage is not self.stages[-1]:
-                x = F.to_map(x, hw_shape)
+                x = to_map(x, hw_shape)
         return tuple(outs)
 
-    def stage_of(self, param_name):
+    def stage_of(self, param_name: str) -> int:
         parts = param_name.split('.')
         if parts[0] != 'stages' or not parts[1]:
             return self.num_stages
         stage = int(parts[1])
         return stage if stage or parts[2:3] == ['blocks'] else -1
 
-    def layer_of(self, param_name):
+    def layer_of(self, param_name: str) -> tuple[int, int]:
         num_layers = sum(self.depths) + 2
         stage = self.stage_of(param_name)
         if stage == -1:

@@ -1,9 +1,13 @@
 """RAVLT."""
 
+from typing import Any, Optional, Union
+
+from typing_extensions import Unpack
+
 from mmlinattn.registry import MODELS
 
 from .base import DEFAULT_INIT
-from .pyramid import PyramidTransformer, per_stage, resolve_pyramid_arch
+from .pyramid import PyramidOptions, PyramidTransformer, per_stage, resolve_pyramid_arch
 
 ATTENTIONS = [
     dict(type='RankAugmentedAttention'),
@@ -31,7 +35,6 @@ class RAVLT(PyramidTransformer):
         out_norm (str, optional): See :class:`~.pyramid.PyramidTransformer`; 'all' is
             for detectors and segmentors, None for the paper's classifiers, whose norm
             is part of :class:`~..necks.ConvPoolingNeck`.
-        init_cfg (dict | list[dict], optional): Initialization of MMEngine.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`.
     """
 
@@ -51,23 +54,26 @@ class RAVLT(PyramidTransformer):
             num_heads=[1, 2, 7, 10],
         ),
     }
-    layer_scales = {'base': [1.0, 1.0, 1e-6, 1e-6], 'large': 1e-6}
+    layer_scales: dict[Optional[str], Any] = {
+        'base': [1.0, 1.0, 1e-6, 1e-6],
+        'large': 1e-6,
+    }
 
     def __init__(
         self,
-        arch='tiny',
-        attention=None,
-        layer_scale=None,
-        out_norm='all',
-        init_cfg=None,
-        **kwargs,
-    ):
+        arch: Union[str, dict] = 'tiny',
+        attention: Union[dict, list, None] = None,
+        layer_scale: Union[float, list[float], None] = None,
+        out_norm: Optional[str] = 'all',
+        **kwargs: Unpack[PyramidOptions],
+    ) -> None:
         if layer_scale is None:
             name = arch if isinstance(arch, str) else None
             layer_scale = self.layer_scales.get(name, 1.0)
         arch = resolve_pyramid_arch(arch, self.arch_zoo)
         dims = arch['embed_dims']
         layer_scale = per_stage(layer_scale, len(dims), 'layer_scale')
+        kwargs['init_cfg'] = kwargs.get('init_cfg') or INIT
         super().__init__(
             arch,
             stem=dict(
@@ -84,6 +90,5 @@ class RAVLT(PyramidTransformer):
                 for scale in layer_scale
             ],
             out_norm=out_norm,
-            init_cfg=init_cfg or INIT,
             **kwargs,
         )

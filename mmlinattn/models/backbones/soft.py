@@ -4,14 +4,19 @@ Three stages of softmax-free attention, post-norm, and one of standard
 attention, pre-norm, with a class token.
 """
 
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+from typing_extensions import Unpack
+
 from mmlinattn.registry import MODELS
 
 from ..attentions import SoftmaxFreeAttention
 from .base import check_config
-from .pyramid import PyramidTransformer, per_stage, resolve_pyramid_arch
+from .pyramid import PyramidOptions, PyramidTransformer, per_stage, resolve_pyramid_arch
 
 # Stem and merging by name.
-PATCH_EMBEDS = {
+PATCH_EMBEDS: dict[str, tuple[dict, dict]] = {
     'overlap': (dict(type='ConvStem'), dict(type='ConvEmbedding')),
     'patch': (
         dict(type='ConvEmbedding', kernel_size=4, stride=4),
@@ -20,7 +25,7 @@ PATCH_EMBEDS = {
 }
 
 
-def _arch(embed_dims, depths):
+def _arch(embed_dims: list[int], depths: list[int]) -> dict:
     """An architecture whose heads have 32 channels."""
     num_heads = [dims // 32 for dims in embed_dims]
     return dict(embed_dims=embed_dims, depths=depths, num_heads=num_heads)
@@ -74,23 +79,23 @@ class SOFT(PyramidTransformer):
 
     def __init__(
         self,
-        arch='tiny',
-        attn_norm=False,
-        sampler='conv',
-        sampling_ratios=(8, 4, 2, 1),
-        num_landmarks=None,
-        kernel_sizes=(9, 5, 3, 3),
-        patch_embed='overlap',
-        merging=None,
-        attention=None,
-        num_iters=20,
-        solver='auto',
-        ridge=None,
-        relative_ridge=False,
-        keep_scale=False,
-        img_size=224,
-        **kwargs,
-    ):
+        arch: Union[str, dict] = 'tiny',
+        attn_norm: Union[bool, str] = False,
+        sampler: str = 'conv',
+        sampling_ratios: Sequence[int] = (8, 4, 2, 1),
+        num_landmarks: Optional[int] = None,
+        kernel_sizes: Sequence[int] = (9, 5, 3, 3),
+        patch_embed: Union[str, dict] = 'overlap',
+        merging: Optional[dict] = None,
+        attention: Union[dict, list, None] = None,
+        num_iters: int = 20,
+        solver: str = 'auto',
+        ridge: Optional[float] = None,
+        relative_ridge: bool = False,
+        keep_scale: bool = False,
+        img_size: int = 224,
+        **kwargs: Unpack[PyramidOptions],
+    ) -> None:
         arch = resolve_pyramid_arch(arch, self.arch_zoo)
         num_stages = len(arch['embed_dims'])
         ratios = per_stage(sampling_ratios, num_stages, 'sampling_ratios')
@@ -106,10 +111,10 @@ class SOFT(PyramidTransformer):
                     f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or a config, '
                     f'got {patch_embed!r}'
                 )
-            patch_embed, own_merging = PATCH_EMBEDS[patch_embed]
+            stem, own_merging = PATCH_EMBEDS[patch_embed]
         else:
             check_config(patch_embed, 'patch_embed')
-            own_merging = PATCH_EMBEDS['overlap'][1]
+            stem, own_merging = patch_embed, PATCH_EMBEDS['overlap'][1]
         with_cls_token = ratios[-1] == 1
 
         attentions = [
@@ -146,7 +151,7 @@ class SOFT(PyramidTransformer):
             ]
         super().__init__(
             arch,
-            stem=patch_embed,
+            stem=stem,
             merging=merging or own_merging,
             attention=attentions,
             block=blocks,
@@ -159,6 +164,24 @@ class SOFT(PyramidTransformer):
                 for block in stage.blocks:
                     if isinstance(block.attn, SoftmaxFreeAttention):
                         block.attn.keep_scale(stage.pos_embed.hw_shape)
+
+
+class SOFTOptions(PyramidOptions, total=False):
+    """Options that its heirs pass to :class:`SOFT`."""
+
+    sampler: str
+    sampling_ratios: Sequence[int]
+    num_landmarks: Optional[int]
+    kernel_sizes: Sequence[int]
+    patch_embed: Union[str, dict]
+    merging: Optional[dict]
+    attention: Union[dict, list, None]
+    num_iters: int
+    solver: str
+    ridge: Optional[float]
+    relative_ridge: bool
+    keep_scale: bool
+    img_size: int
 
 
 @MODELS.register_module()
@@ -180,7 +203,12 @@ class SOFTPlusPlus(SOFT):
         'large': _arch([128, 256, 512, 1024], [2, 2, 18, 2]),
     }
 
-    def __init__(self, arch='tiny', attn_norm=True, **kwargs):
+    def __init__(
+        self,
+        arch: Union[str, dict] = 'tiny',
+        attn_norm: Union[bool, str] = True,
+        **kwargs: Unpack[SOFTOptions],
+    ) -> None:
         super().__init__(arch, attn_norm=attn_norm, **kwargs)
 
 
@@ -195,28 +223,23 @@ class LinearSOFTPlusPlus(SOFTPlusPlus):
 
     Args:
         arch (str | dict): See :class:`SOFTPlusPlus`.
-        attn_norm, sampler, num_landmarks, solver, ridge, relative_ridge, **kwargs: See
-            :class:`SOFT`.
+        attn_norm (bool | str): See :class:`SOFT`.
+        **kwargs: See :class:`SOFT`; ``own_defaults`` differ.
     """
 
-    def __init__(
-        self,
-        arch='tiny',
-        attn_norm='rows',
+    own_defaults = dict(
         sampler='pool',
         num_landmarks=49,
         solver='cholesky',
         ridge=0.001,
         relative_ridge=True,
-        **kwargs,
-    ):
-        super().__init__(
-            arch,
-            attn_norm=attn_norm,
-            sampler=sampler,
-            num_landmarks=num_landmarks,
-            solver=solver,
-            ridge=ridge,
-            relative_ridge=relative_ridge,
-            **kwargs,
-        )
+    )
+
+    def __init__(
+        self,
+        arch: Union[str, dict] = 'tiny',
+        attn_norm: Union[bool, str] = 'rows',
+        **kwargs: Unpack[SOFTOptions],
+    ) -> None:
+        options: dict[str, Any] = {**self.own_defaults, **kwargs}
+        super().__init__(arch, attn_norm, **options)

@@ -1,9 +1,13 @@
 """Swin Transformer."""
 
+from typing import Optional
+
 from mmlinattn.registry import MODELS
 
 from .presets import (
+    ELFATT_OPTIONS,
     LAYER_NORM,
+    SIZED,
     Preset,
     PresetTransformer,
     agents,
@@ -21,7 +25,7 @@ PATCH_EMBED = dict(
 PATCH_MERGING = dict(type='PatchMerging', norm_cfg=LAYER_NORM)
 
 
-def shifted_windows(img_size=224):
+def shifted_windows(img_size: int = 224) -> list:
     """Attentions of two blocks: the second one's windows are shifted by half of one."""
     side = window_side(img_size)
     return [
@@ -30,25 +34,27 @@ def shifted_windows(img_size=224):
     ]
 
 
-def local(arch, depths, img_size=224):
+def local(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
     """Attentions of Swin itself."""
     return [shifted_windows(img_size)] * len(depths)
 
 
-def flatten(arch, depths, img_size=224):
+def flatten(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
     """Attentions of FLatten-Swin (arXiv 2308.00442): focused in the first two
     stages."""
     attentions = [*focused(len(depths), img_size), shifted_windows(img_size)]
     return repeat_last(attentions, len(depths))
 
 
-def polaformer(arch, depths, img_size=224):
+def polaformer(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
     """Attentions of Pola-Swin (arXiv 2501.15061), arranged as those of FLatten-Swin."""
     first = focused(len(depths), img_size, type='PolaFormerAttention')
     return repeat_last([*first, shifted_windows(img_size)], len(depths))
 
 
-def linear_first(arch, depths, attentions, img_size):
+def linear_first(
+    arch: Optional[str], depths: list[int], attentions: list, img_size: int
+) -> list:
     """Attentions of Agent-Swin and InLine-Swin.
 
     The first two stages have linear attentions, from the three given ones. The third
@@ -63,13 +69,18 @@ def linear_first(arch, depths, attentions, img_size):
     return repeat_last([*attentions, windows], len(depths))
 
 
-def agent(arch, depths, img_size=224, dense_agents=False):
+def agent(
+    arch: Optional[str],
+    depths: list[int],
+    img_size: int = 224,
+    dense_agents: bool = False,
+) -> list:
     """Attentions of Agent-Swin (arXiv 2312.08874). With ``dense_agents``, there are
     as many agents as in the paper's detectors and segmentors."""
     return linear_first(arch, depths, agents(3, img_size, dense_agents), img_size)
 
 
-def inline(arch, depths, img_size=224):
+def inline(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
     """Attentions of InLine-Swin (arXiv 2412.06590)."""
     return linear_first(arch, depths, [dict(type='InLineAttention')] * 3, img_size)
 
@@ -96,12 +107,12 @@ class SwinTransformer(PresetTransformer):
         'base': dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local': Preset(local, PATCH_EMBED, PATCH_MERGING),
+        'local': Preset(local, PATCH_EMBED, PATCH_MERGING, SIZED),
         'global': Preset(softmax, PATCH_EMBED, PATCH_MERGING),
-        'elfatt': Preset(elfatt),
+        'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
         'efficient': Preset(efficient, PATCH_EMBED, PATCH_MERGING),
-        'agent': Preset(agent, PATCH_EMBED, PATCH_MERGING),
-        'flatten': Preset(flatten, PATCH_EMBED, PATCH_MERGING),
-        'inline': Preset(inline, PATCH_EMBED, PATCH_MERGING),
-        'polaformer': Preset(polaformer, PATCH_EMBED, PATCH_MERGING),
+        'agent': Preset(agent, PATCH_EMBED, PATCH_MERGING, (*SIZED, 'dense_agents')),
+        'flatten': Preset(flatten, PATCH_EMBED, PATCH_MERGING, SIZED),
+        'inline': Preset(inline, PATCH_EMBED, PATCH_MERGING, SIZED),
+        'polaformer': Preset(polaformer, PATCH_EMBED, PATCH_MERGING, SIZED),
     }

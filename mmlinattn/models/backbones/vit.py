@@ -1,9 +1,13 @@
 """Vision Transformer."""
 
+from typing import Optional, Union
+
+from typing_extensions import Unpack
+
 from mmlinattn.registry import MODELS
 
 from .base import resolve_arch
-from .isotropic import ARCH_KEYS, IsotropicTransformer
+from .isotropic import ARCH_KEYS, IsotropicOptions, IsotropicTransformer
 
 
 @MODELS.register_module()
@@ -26,11 +30,11 @@ class VisionTransformer(IsotropicTransformer):
 
     def __init__(
         self,
-        arch='deit-small',
-        num_layers=None,
-        attention=dict(type='SoftmaxAttention'),
-        **kwargs,
-    ):
+        arch: Union[str, dict] = 'deit-small',
+        num_layers: Optional[int] = None,
+        attention: dict = dict(type='SoftmaxAttention'),
+        **kwargs: Unpack[IsotropicOptions],
+    ) -> None:
         arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
         if num_layers is not None:
             arch['num_layers'] = num_layers

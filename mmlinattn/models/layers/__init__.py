@@ -9,12 +9,13 @@ from .embeddings import (
     PatchMerging,
     ResidualStem,
 )
-from .lepe import LePE
+from .lepe import DepthwiseConv, LePE
 from .positions import PositionTable, embed_tokens, learned_tokens
 
 __all__ = [
     'ConvEmbedding',
     'ConvStem',
+    'DepthwiseConv',
     'FeatScale',
     'InvertedMerging',
     'LayerNorm2d',

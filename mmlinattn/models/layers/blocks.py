@@ -3,21 +3,24 @@
 Legend: B batch, N tokens, C channels.
 """
 
+from typing import Any, Optional
+
 import torch
 from mmcv.cnn.bricks import DropPath
 from mmcv.cnn.bricks.scale import LayerScale
 from mmcv.cnn.bricks.transformer import FFN
 from mmengine.model import BaseModule
-from torch import nn
+from torch import Tensor, nn
 
-from mmlinattn import functional as F
+from mmlinattn.functional import feat_scale
 from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.registry import build_model
 
-from .lepe import LePE
+from .lepe import DepthwiseConv
+from .types import HW
 
 
-def drop_path_rates(largest, num_blocks):
+def drop_path_rates(largest: float, num_blocks: int) -> list[float]:
     """Rates of stochastic depth, growing linearly from 0 over the blocks.
 
     Raises:
@@ -35,13 +38,13 @@ class FeatScale(nn.Module):
         embed_dims (int): Channels C.
     """
 
-    def __init__(self, embed_dims):
+    def __init__(self, embed_dims: int) -> None:
         super().__init__()
         self.dc_scale = nn.Parameter(torch.zeros(embed_dims))
         self.hc_scale = nn.Parameter(torch.zeros(embed_dims))
 
-    def forward(self, x):
-        return F.feat_scale(x, self.dc_scale, self.hc_scale)
+    def forward(self, x: Tensor) -> Tensor:
+        return feat_scale(x, self.dc_scale, self.hc_scale)
 
 
 class TransformerBlock(BaseModule):
@@ -73,21 +76,21 @@ class TransformerBlock(BaseModule):
 
     def __init__(
         self,
-        embed_dims,
-        num_heads,
-        attention,
-        norm_placement='pre',
-        norm_eps=1e-6,
-        ffn_ratio=4.0,
-        act_cfg=dict(type='GELU'),
-        ffn_conv=False,
-        position_convs=0,
-        drop=0.0,
-        drop_path=0.0,
-        layer_scale=None,
-        attn_scale=False,
-        feat_scale=False,
-    ):
+        embed_dims: int,
+        num_heads: int,
+        attention: dict,
+        norm_placement: str = 'pre',
+        norm_eps: float = 1e-6,
+        ffn_ratio: float = 4.0,
+        act_cfg: dict = dict(type='GELU'),
+        ffn_conv: bool = False,
+        position_convs: int = 0,
+        drop: float = 0.0,
+        drop_path: float = 0.0,
+        layer_scale: Optional[float] = None,
+        attn_scale: bool = False,
+        feat_scale: bool = False,
+    ) -> None:
         super().__init__()
         if norm_placement not in ('pre', 'post'):
             raise ValueError(
@@ -96,14 +99,14 @@ class TransformerBlock(BaseModule):
         if position_convs not in (0, 1, 2):
             raise ValueError(f'position_convs must be in 0...2, got {position_convs!r}')
         self.pre_norm = norm_placement == 'pre'
-        self.cpe1 = LePE(embed_dims) if position_convs else None
+        self.cpe1 = DepthwiseConv(embed_dims) if position_convs else None
         self.norm1 = nn.LayerNorm(embed_dims, eps=norm_eps)
         self.attn = build_model(
             attention, embed_dims=embed_dims, num_heads=num_heads, attn_scale=attn_scale
         )
         self.drop = nn.Dropout(drop)
         self.feat_scale = FeatScale(embed_dims) if feat_scale else nn.Identity()
-        self.cpe2 = LePE(embed_dims) if position_convs == 2 else None
+        self.cpe2 = DepthwiseConv(embed_dims) if position_convs == 2 else None
         self.norm2 = nn.LayerNorm(embed_dims, eps=norm_eps)
         self.ffn = FFN(
             embed_dims,
@@ -112,14 +115,14 @@ class TransformerBlock(BaseModule):
             ffn_drop=drop,
             add_identity=False,
         )
-        self.ffn_conv = LePE(int(embed_dims * ffn_ratio)) if ffn_conv else None
+        self.ffn_conv = DepthwiseConv(int(embed_dims * ffn_ratio)) if ffn_conv else None
         scales = [nn.Identity(), nn.Identity()]
         if layer_scale is not None:
             scales = [LayerScale(embed_dims, scale=layer_scale) for _ in scales]
         self.scale1, self.scale2 = scales
         self.drop_path = DropPath(drop_path) if drop_path else nn.Identity()
 
-    def forward(self, x, hw_shape):
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         x = self.encode_positions(self.cpe1, x, hw_shape)
         if self.pre_norm:
             # some attentions read the input before the norm
@@ -132,7 +135,9 @@ class TransformerBlock(BaseModule):
         x = self.encode_positions(self.cpe2, x, hw_shape)
         return self.norm2(x + self.feed_forward(x, hw_shape))
 
-    def encode_positions(self, conv, x, hw_shape):
+    def encode_positions(
+        self, conv: Optional[DepthwiseConv], x: Tensor, hw_shape: HW
+    ) -> Tensor:
         """Adds a convolution of tokens to them, if there is one."""
         if conv is None:
             return x
@@ -141,12 +146,12 @@ class TransformerBlock(BaseModule):
             x = x.to(conv.weight.dtype)
             return x + conv(x, hw_shape)
 
-    def attention(self, x, hw_shape, **options):
+    def attention(self, x: Tensor, hw_shape: HW, **options: Any) -> Tensor:
         """Applies attention, dropout, FeatScale, LayerScale and stochastic depth."""
         x = self.feat_scale(self.drop(self.attn(x, hw_shape, **options)))
         return self.drop_path(self.scale1(x))
 
-    def feed_forward(self, x, hw_shape=None):
+    def feed_forward(self, x: Tensor, hw_shape: Optional[HW] = None) -> Tensor:
         """Applies FFN, LayerScale and stochastic depth."""
         # not FFN's own forward: its decorators stop torch.compile in torch 2.1
         layers = self.ffn.layers

@@ -5,9 +5,12 @@ An embedding has an attribute ``stride``: a side becomes ceil(side / stride).
 Legend: B batch, C channels, (H, W) map.
 """
 
+from collections.abc import Callable
+from typing import Any, Optional
+
 import torch
 from mmcv.cnn import build_activation_layer, build_norm_layer
-from torch import nn
+from torch import Tensor, nn
 
 from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import is_exported
@@ -17,11 +20,11 @@ from mmlinattn.registry import MODELS
 class LayerNorm2d(nn.LayerNorm):
     """LayerNorm over the channels of a map (B, C, H, W)."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
-def build_norm(norm_cfg, channels):
+def build_norm(norm_cfg: Optional[dict], channels: int) -> nn.Module:
     """A norm layer for maps; ``type='LN'`` normalizes each position's channels."""
     if norm_cfg is None:
         return nn.Identity()
@@ -30,7 +33,13 @@ def build_norm(norm_cfg, channels):
     return build_norm_layer(norm_cfg, channels)[1]
 
 
-def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
+def conv_norm_act(
+    in_channels: int,
+    out_channels: int,
+    norm_cfg: Optional[dict],
+    act_cfg: Optional[dict],
+    **conv: Any,
+) -> nn.Sequential:
     """A convolution with bias, a norm layer and an activation.
 
     The official weights have the bias, of which mmcv's ConvModule would warn each
@@ -43,7 +52,9 @@ def conv_norm_act(in_channels, out_channels, norm_cfg, act_cfg, **conv):
     )
 
 
-def in_own_dtype(layer, x, weight):
+def in_own_dtype(
+    layer: Callable[[Tensor], Tensor], x: Tensor, weight: Tensor
+) -> Tensor:
     """Runs an embedding in the dtype of its weights, autocast or not.
 
     Its input has no norm: it is an image, or a sum over all blocks so far, beyond
@@ -55,7 +66,7 @@ def in_own_dtype(layer, x, weight):
         return layer(x.to(weight.dtype))
 
 
-def pad_to_strides(x, stride):
+def pad_to_strides(x: Tensor, stride: int) -> Tensor:
     """Zero-pads the right and the bottom of a map to whole strides."""
     pad_h, pad_w = [-side % stride for side in x.shape[2:]]
     if is_exported() or pad_h or pad_w:
@@ -85,14 +96,14 @@ class ConvStem(nn.Sequential):
 
     def __init__(
         self,
-        in_channels,
-        embed_dims,
-        mid_channels=32,
-        norm_cfg=dict(type='BN'),
-        act_cfg=dict(type='ReLU'),
-        num_convs=3,
-        last_act=True,
-    ):
+        in_channels: int,
+        embed_dims: int,
+        mid_channels: int = 32,
+        norm_cfg: Optional[dict] = dict(type='BN'),
+        act_cfg: Optional[dict] = dict(type='ReLU'),
+        num_convs: int = 3,
+        last_act: bool = True,
+    ) -> None:
         channels = (in_channels, *[mid_channels] * (num_convs - 1), embed_dims)
         acts = [act_cfg] * (num_convs - 1) + [act_cfg if last_act else None]
         super().__init__(
@@ -110,7 +121,7 @@ class ConvStem(nn.Sequential):
             )
         )
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return in_own_dtype(super().forward, x, self[0][0].weight)
 
 
@@ -134,14 +145,20 @@ class ResidualStem(nn.Module):
 
     def __init__(
         self,
-        in_channels,
-        embed_dims,
-        norm_cfg=dict(type='BN'),
-        act_cfg=dict(type='ReLU'),
-    ):
+        in_channels: int,
+        embed_dims: int,
+        norm_cfg: Optional[dict] = dict(type='BN'),
+        act_cfg: Optional[dict] = dict(type='ReLU'),
+    ) -> None:
         super().__init__()
 
-        def conv(in_channels, out_channels, act_cfg=act_cfg, kernel_size=3, stride=1):
+        def conv(
+            in_channels: int,
+            out_channels: int,
+            act_cfg: Optional[dict] = act_cfg,
+            kernel_size: int = 3,
+            stride: int = 1,
+        ) -> nn.Sequential:
             return conv_norm_act(
                 in_channels,
                 out_channels,
@@ -160,11 +177,11 @@ class ResidualStem(nn.Module):
             conv(half, more, stride=2), conv(more, embed_dims, None, kernel_size=1)
         )
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = pad_to_strides(x, self.stride)
         return in_own_dtype(self.embed, x, self.first[0].weight)
 
-    def embed(self, x):
+    def embed(self, x: Tensor) -> Tensor:
         """Image of whole patches to map."""
         x = self.first(x)
         return self.last(x + self.block(x))
@@ -195,14 +212,14 @@ class ConvEmbedding(nn.Module):
 
     def __init__(
         self,
-        in_channels,
-        embed_dims,
-        kernel_size=3,
-        stride=2,
-        norm_cfg=dict(type='BN'),
-        act_cfg=dict(type='ReLU'),
-        padding=None,
-    ):
+        in_channels: int,
+        embed_dims: int,
+        kernel_size: int = 3,
+        stride: int = 2,
+        norm_cfg: Optional[dict] = dict(type='BN'),
+        act_cfg: Optional[dict] = dict(type='ReLU'),
+        padding: Optional[int] = None,
+    ) -> None:
         super().__init__()
         if padding is None:
             padding = (kernel_size - 1) // 2 if kernel_size > stride else 0
@@ -223,7 +240,7 @@ class ConvEmbedding(nn.Module):
             padding=padding,
         )
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = pad_to_strides(x, self.stride)
         return in_own_dtype(self.layer, x, self.layer[0].weight)
 
@@ -247,11 +264,11 @@ class InvertedMerging(nn.Sequential):
 
     def __init__(
         self,
-        in_channels,
-        embed_dims,
-        norm_cfg=dict(type='BN'),
-        act_cfg=dict(type='ReLU'),
-    ):
+        in_channels: int,
+        embed_dims: int,
+        norm_cfg: Optional[dict] = dict(type='BN'),
+        act_cfg: Optional[dict] = dict(type='ReLU'),
+    ) -> None:
         more = 4 * embed_dims
         depthwise = dict(kernel_size=3, stride=2, padding=1, groups=more)
         super().__init__(
@@ -260,7 +277,7 @@ class InvertedMerging(nn.Sequential):
             conv_norm_act(more, embed_dims, norm_cfg, None, kernel_size=1),
         )
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = pad_to_strides(x, self.stride)
         return in_own_dtype(super().forward, x, self[0][0].weight)
 
@@ -278,12 +295,17 @@ class PatchMerging(nn.Module):
 
     stride = 2
 
-    def __init__(self, in_channels, embed_dims, norm_cfg=dict(type='LN', eps=1e-5)):
+    def __init__(
+        self,
+        in_channels: int,
+        embed_dims: int,
+        norm_cfg: dict = dict(type='LN', eps=1e-5),
+    ) -> None:
         super().__init__()
         self.norm = build_norm(norm_cfg, 4 * in_channels)
         self.reduction = nn.Linear(4 * in_channels, embed_dims, bias=False)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = pad_to_strides(x, self.stride)
         # the official order of the four positions: rows change first
         neighbors = [x[:, :, i::2, j::2] for j in (0, 1) for i in (0, 1)]

@@ -1,18 +1,26 @@
-"""Locally-enhanced positional encoding."""
+"""Depthwise convolution of tokens, and locally-enhanced positional encoding."""
 
 import math
+from typing import Optional
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from mmlinattn import functional as F
+from mmlinattn.functional import (
+    blockify,
+    depthwise_conv2d,
+    to_map,
+    to_tokens,
+    unblockify,
+    unflatten,
+)
 from mmlinattn.functional.tracing import is_exported
 
+from .types import HW
 
-class LePE(nn.Conv2d):
-    """Depthwise convolution of the value map, with bias, of *CSWin
-    Transformer: A General Vision Transformer Backbone with Cross-Shaped
-    Windows* (arXiv 2107.00652). It is added to the attention's output.
+
+class DepthwiseConv(nn.Conv2d):
+    """Depthwise convolution of the tokens of a map, with bias.
 
     Args:
         embed_dims (int): Channels C.
@@ -22,7 +30,7 @@ class LePE(nn.Conv2d):
         ValueError: If ``kernel_size`` is even.
     """
 
-    def __init__(self, embed_dims, kernel_size=3):
+    def __init__(self, embed_dims: int, kernel_size: int = 3) -> None:
         if kernel_size < 1 or kernel_size % 2 == 0:
             raise ValueError(f'kernel_size must be odd, got {kernel_size}')
         super().__init__(
@@ -33,7 +41,13 @@ class LePE(nn.Conv2d):
             groups=embed_dims,
         )
 
-    def forward(self, v, hw_shape, block_shape=None, centered=False):
+    def forward(  # type: ignore[override]
+        self,
+        v: Tensor,
+        hw_shape: HW,
+        block_shape: Optional[HW] = None,
+        centered: bool = False,
+    ) -> Tensor:
         """Convolves a map of values, or each of its blocks separately.
 
         Args:
@@ -49,17 +63,24 @@ class LePE(nn.Conv2d):
         """
         num_extra = v.size(1) - math.prod(hw_shape)
         if block_shape is not None:
-            blocks = F.blockify(v, hw_shape, block_shape, centered)
+            blocks = blockify(v, hw_shape, block_shape, centered)
             out = self.convolve(blocks.flatten(0, 1), block_shape)
-            out = F.unflatten(out, 0, blocks.shape[:2])
-            return F.unblockify(out, hw_shape, block_shape, centered)
+            out = unflatten(out, 0, blocks.shape[:2])
+            return unblockify(out, hw_shape, block_shape, centered)
         out = self.convolve(v[:, num_extra:], hw_shape)
         if is_exported() or num_extra:
             out = pad(out, (0, 0, num_extra, 0))
         return out
 
-    def convolve(self, v, hw_shape):
+    def convolve(self, v: Tensor, hw_shape: HW) -> Tensor:
         """Values (B, H * W, C) to values (B, H * W, C)."""
-        maps = F.depthwise_conv2d(F.to_map(v, hw_shape), self.weight)
-        out = F.to_tokens(maps)
-        return out + self.bias.to(out.dtype)
+        maps = depthwise_conv2d(to_map(v, hw_shape), self.weight)
+        out = to_tokens(maps)
+        return out + self.bias.to(out.dtype)  # type: ignore[union-attr]
+
+
+class LePE(DepthwiseConv):
+    """Depthwise convolution of the value map, of *CSWin Transformer: A General Vision
+    Transformer Backbone with Cross-Shaped Windows* (arXiv 2107.00652). It is added to
+    the attention's output.
+    """

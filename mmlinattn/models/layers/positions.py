@@ -3,14 +3,22 @@
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
-import torch
-from torch import nn
+from typing import Any, Optional
 
-from mmlinattn import functional as F
+import torch
+from torch import Tensor, nn
+
+from mmlinattn.functional import to_map, to_tokens
 from mmlinattn.functional.tracing import is_exported
 
+from .types import HW
 
-def embed_tokens(x, pos_embed=None, cls_token=None):
+
+def embed_tokens(
+    x: Tensor,
+    pos_embed: Optional['PositionTable'] = None,
+    cls_token: Optional[Tensor] = None,
+) -> tuple[Tensor, HW]:
     """Turns a map into tokens with positions.
 
     Args:
@@ -21,8 +29,8 @@ def embed_tokens(x, pos_embed=None, cls_token=None):
     Returns:
         tuple[Tensor, tuple[int]]: Tokens, (B, N, C) or (B, 1 + N, C), and (H, W).
     """
-    hw_shape = tuple(x.shape[2:])
-    x = F.to_tokens(x)
+    hw_shape = (x.size(2), x.size(3))
+    x = to_tokens(x)
     if cls_token is not None:
         x = torch.cat((cls_token.expand(x.size(0), -1, -1), x), dim=1)
     if pos_embed is not None:
@@ -30,7 +38,7 @@ def embed_tokens(x, pos_embed=None, cls_token=None):
     return x, hw_shape
 
 
-def learned_tokens(num_tokens, embed_dims):
+def learned_tokens(num_tokens: int, embed_dims: int) -> nn.Parameter:
     """A parameter (1, num_tokens, embed_dims), initialized."""
     tokens = torch.zeros(1, num_tokens, embed_dims)
     return nn.Parameter(nn.init.trunc_normal_(tokens, std=0.02))
@@ -46,16 +54,18 @@ class PositionTable(nn.Module):
         mode (str): Interpolation of :func:`torch.nn.functional.interpolate`.
     """
 
-    def __init__(self, embed_dims, hw_shape, num_extra=0, mode='bilinear'):
+    def __init__(
+        self, embed_dims: int, hw_shape: HW, num_extra: int = 0, mode: str = 'bilinear'
+    ) -> None:
         super().__init__()
-        self.hw_shape = tuple(hw_shape)
+        height, width = hw_shape
+        self.hw_shape = (height, width)
         self.num_extra = num_extra
         self.mode = mode
-        height, width = self.hw_shape
         self.table = learned_tokens(num_extra + height * width, embed_dims)
         self._register_load_state_dict_pre_hook(self._fit_stored_table)
 
-    def resize(self, table, stored, wanted):
+    def resize(self, table: Tensor, stored: HW, wanted: HW) -> Tensor:
         """Resizes a table for a map of size ``stored`` to size ``wanted``."""
         if not is_exported() and tuple(stored) == tuple(wanted):
             return table
@@ -63,15 +73,17 @@ class PositionTable(nn.Module):
             [self.num_extra, table.size(1) - self.num_extra], dim=1
         )
         maps = nn.functional.interpolate(
-            F.to_map(maps, stored), size=wanted, mode=self.mode, align_corners=False
+            to_map(maps, stored), size=wanted, mode=self.mode, align_corners=False
         )
-        return torch.cat((extra, F.to_tokens(maps)), dim=1)
+        return torch.cat((extra, to_tokens(maps)), dim=1)
 
-    def forward(self, hw_shape):
+    def forward(self, hw_shape: HW) -> Tensor:
         """Positions for a map (H, W): (1, num_extra + N, C)."""
         return self.resize(self.table, self.hw_shape, hw_shape)
 
-    def _fit_stored_table(self, state_dict, prefix, *args):
+    def _fit_stored_table(
+        self, state_dict: dict[str, Tensor], prefix: str, *args: Any
+    ) -> None:
         """Resizes a checkpoint's square table to the size of ours."""
         table = state_dict.get(f'{prefix}table')
         if table is None or table.shape == self.table.shape:

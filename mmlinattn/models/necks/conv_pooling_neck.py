@@ -1,6 +1,10 @@
 """The neck of RAVLT's classifiers."""
 
+from collections.abc import Sequence
+from typing import Optional, Union
+
 from mmengine.model import BaseModule
+from torch import Tensor
 
 from mmlinattn.registry import MODELS
 
@@ -21,17 +25,19 @@ class ConvPoolingNeck(BaseModule):
 
     def __init__(
         self,
-        in_channels,
-        out_channels=1024,
-        norm_cfg=dict(type='BN'),
-        act_cfg=dict(type='SiLU'),
-        init_cfg=dict(type='TruncNormal', layer='Conv2d', std=0.02, bias=0.0),
-    ):
+        in_channels: int,
+        out_channels: int = 1024,
+        norm_cfg: Optional[dict] = dict(type='BN'),
+        act_cfg: Optional[dict] = dict(type='SiLU'),
+        init_cfg: Union[dict, list, None] = dict(
+            type='TruncNormal', layer='Conv2d', std=0.02, bias=0.0
+        ),
+    ) -> None:
         super().__init__(init_cfg)
         self.layer = conv_norm_act(
             in_channels, out_channels, norm_cfg, act_cfg, kernel_size=1
         )
 
-    def forward(self, x):
+    def forward(self, x: Sequence[Tensor]) -> tuple[Tensor]:
         """Maps of a backbone, the last one (B, C, H, W), to (B, C') in a tuple."""
         return (self.layer(x[-1]).mean((2, 3)),)

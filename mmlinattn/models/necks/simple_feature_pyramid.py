@@ -1,7 +1,10 @@
 """Makes a pyramid from one map."""
 
+from collections.abc import Sequence
+from typing import Optional, Union
+
 from mmengine.model import BaseModule, ModuleList
-from torch import nn
+from torch import Tensor, nn
 
 from mmlinattn.registry import MODELS
 
@@ -34,14 +37,14 @@ class SimpleFeaturePyramid(BaseModule):
 
     def __init__(
         self,
-        in_channels,
-        out_channels=256,
-        scales=(4, 2, 1, 0.5),
-        num_outs=None,
-        init_cfg=dict(
+        in_channels: int,
+        out_channels: int = 256,
+        scales: Sequence[float] = (4, 2, 1, 0.5),
+        num_outs: Optional[int] = None,
+        init_cfg: Union[dict, list, None] = dict(
             type='Xavier', layer=['Conv2d', 'ConvTranspose2d'], distribution='uniform'
         ),
-    ):
+    ) -> None:
         super().__init__(init_cfg)
         num_outs = len(scales) if num_outs is None else num_outs
         if num_outs < len(scales):
@@ -56,7 +59,7 @@ class SimpleFeaturePyramid(BaseModule):
         )
 
     @staticmethod
-    def level(channels, out_channels, scale):
+    def level(channels: int, out_channels: int, scale: float) -> nn.Sequential:
         """The layers from the map to one level."""
         half, quarter = channels // 2, channels // 4
         if scale == 4:
@@ -85,7 +88,7 @@ class SimpleFeaturePyramid(BaseModule):
             LayerNorm2d(out_channels, eps=1e-6),
         )
 
-    def forward(self, inputs):
+    def forward(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """Builds the pyramid.
 
         Args:
