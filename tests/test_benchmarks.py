@@ -174,6 +174,12 @@ def test_growth_of_memory(load, tmp_path):
     assert '| large | 1.0 | - | - | - |' in text
     load('plot').plot_growth(rows, tmp_path / 'growth.png')
     assert (tmp_path / 'growth.png').read_bytes()[1:4] == b'PNG'
+    path = tmp_path / 'times.png'
+    timed = [dict(x, step='forward', seconds=1.0) for x in rows[1:]]
+    load('plot').plot_times(timed[:2], path)
+    assert not path.exists()
+    load('plot').plot_times(timed, path)
+    assert path.read_bytes()[1:4] == b'PNG'
 
 
 # ------------------------------------------------------------------------- the command

@@ -273,13 +273,15 @@ def stem(args):
 def draw(args, rows):
     """Plots the results, if Matplotlib is there."""
     try:
-        from .plot import plot_growth, plot_ratios
+        from .plot import plot_growth, plot_ratios, plot_times
     except ImportError as error:
         print(f'no plot: {error}')
         return
     plot = plot_growth if args.suite == 'memory' else plot_ratios
     for ending in args.format:
-        plot(rows, stem(args).with_suffix(f'.{ending}'))
+        path = stem(args).with_suffix(f'.{ending}')
+        plot(rows, path)
+        plot_times(rows, path.with_stem(f'{path.stem}_sizes'))
 
 
 def main(argv=None):

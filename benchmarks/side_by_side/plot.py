@@ -1,6 +1,7 @@
 """Plots of what was measured."""
 
 import re
+from math import prod
 from typing import NamedTuple, Optional
 
 from matplotlib import style
@@ -101,6 +102,31 @@ def plot_growth(rows, path):
         for title, of in curves.items()
     ]
     plot_lines(panels, path, legend='Growth of each, panels from left to right')
+
+
+def plot_times(rows, path):
+    """Draws time against the number of pixels, of the case with most sizes, forward;
+    nothing below three sizes.
+
+    Args:
+        rows (list[dict]): Rows of the report.
+        path (Path): Figure to write.
+    """
+    curves = {}
+    for row in rows:
+        if row['step'] == 'forward' and 'seconds' in row:
+            of_case = curves.setdefault(row['case'], {})
+            point = prod(row['shape'][2:]), row['seconds']
+            of_case.setdefault(row['variant'], set()).add(point)
+    case = max(curves, key=lambda x: min(map(len, curves[x].values())), default=None)
+    if case is None or min(map(len, curves[case].values())) < 3:
+        return
+    found = {}
+    for name, points in curves[case].items():
+        xs, ys = zip(*sorted(points))
+        found[name] = xs, [ys]
+    panel = Panel(f'{case}, forward', 'pixels', 'seconds', found, 'log', 'log')
+    plot_lines([panel], path)
 
 
 @style.context(STYLE)
