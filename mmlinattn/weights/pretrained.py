@@ -26,6 +26,7 @@ from .options import compare_options
 from .rows import StateDict, inside
 from .start import (
     BLOCK,
+    Source,
     StartPlan,
     is_early_norm,
     is_scaling_vector,
@@ -152,7 +153,7 @@ def load_pretrained(
             f'{len(fitted.mismatched)} shapes differ, such as {name} {shapes}'
         )
     else:
-        taken = {key: [key] for key in fitted.state_dict}
+        taken = {key: [Source(key)] for key in fitted.state_dict}
         start = StartPlan(taken, fitted.missing, fitted.unexpected)
         deeper = [key for key in fitted.extra if BLOCK.match(key)]
         if deeper:

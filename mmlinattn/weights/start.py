@@ -24,7 +24,7 @@ stage 3 with both. In the opposite direction, a LePE of all channels is cut in h
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import torch
 
@@ -37,11 +37,27 @@ HALF = re.compile(r'\.lepe\.([01])\.')
 SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
 
 
+class Source(NamedTuple):
+    """A tensor of the plain model by its name, or the first or last half of it."""
+
+    name: str
+    half: Optional[int] = None
+
+    def tensor(self, weights: StateDict) -> torch.Tensor:
+        """The tensor itself."""
+        whole = weights[self.name]
+        return whole if self.half is None else whole.chunk(2)[self.half]
+
+    def describe(self, origin: Mapping[str, str]) -> str:
+        """Its name in the checkpoint."""
+        return origin[self.name] + ('' if self.half is None else f'[{self.half}]')
+
+
 class StartPlan(NamedTuple):
     """The source of each parameter of a model."""
 
     # by our name: tensors, or halves of them, to join along their first axis
-    taken: dict[str, list[str]]
+    taken: dict[str, list[Source]]
     # our parameters that keep their initial values, and tensors that are not used
     initial: list[str]
     unused: list[str]
@@ -49,15 +65,15 @@ class StartPlan(NamedTuple):
     def apply(self, weights: StateDict) -> StateDict:
         """The state dict to load, from the tensors that :func:`plan_start` saw."""
         return {
-            key: stacked([tensor_of(weights, name) for name in names])
-            for key, names in self.taken.items()
+            key: stacked([source.tensor(weights) for source in sources])
+            for key, sources in self.taken.items()
         }
 
     def describe(self, origin: Mapping[str, str]) -> list[str]:
         """Lines with each parameter's source; ``origin`` maps our names to theirs."""
         lines = [
-            f'{key} <- {" + ".join(origin_of(origin, name) for name in names)}'
-            for key, names in self.taken.items()
+            f'{key} <- {" + ".join(source.describe(origin) for source in sources)}'
+            for key, sources in self.taken.items()
         ]
         lines += [f'{key} keeps its initial value' for key in self.initial]
         return lines + [f'{origin[name]} is not used' for name in self.unused]
@@ -65,24 +81,12 @@ class StartPlan(NamedTuple):
     @property
     def recut(self) -> list[str]:
         """Parameters that are split differently from the plain model's."""
-        return [key for key, names in self.taken.items() if names != [key]]
+        return [key for key, x in self.taken.items() if x != [Source(key)]]
 
 
-def tensor_of(weights: StateDict, name: str) -> torch.Tensor:
-    """A tensor by its name, or the half of one, NAME[0] or NAME[1]."""
-    name, _, half = name.partition('[')
-    return weights[name].chunk(2)[int(half[0])] if half else weights[name]
-
-
-def origin_of(origin: Mapping[str, str], name: str) -> str:
-    """The source of a tensor, or of the half of one."""
-    name, bracket, half = name.partition('[')
-    return f'{origin[name]}{bracket}{half}'
-
-
-def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
+def find_sources(keys: Keys, local: Keys) -> dict[str, list[Source]]:
     """The plain model's parameters that each parameter of another model starts from."""
-    found = {}
+    found: dict[str, list[Source]] = {}
     for key in keys:
         name = key.replace('.global_lepe.', '.lepe.0.')
         name = name.replace('.local_lepe.', '.lepe.1.')
@@ -90,10 +94,10 @@ def find_sources(keys: Keys, local: Keys) -> dict[str, list[str]]:
         whole = HALF.sub('.lepe.', name)
         if whole in local and name not in local:
             (half,) = HALF.findall(name)
-            found[key] = [f'{whole}[{half}]']
+            found[key] = [Source(whole, int(half))]
             continue
         names = [name] if name in local else halves
-        found[key] = [name for name in names if name in local]
+        found[key] = [Source(name) for name in names if name in local]
     return found
 
 
@@ -126,7 +130,7 @@ def plan_start(model: torch.nn.Module, local: StateDict) -> StartPlan:
     }
     if not any(BLOCK.match(key) for key in taken):
         raise ValueError('the two models have no block in common')
-    used = {name.partition('[')[0] for found in taken.values() for name in found}
+    used = {source.name for found in taken.values() for source in found}
     return StartPlan(
         taken,
         [key for key in names if key not in taken],

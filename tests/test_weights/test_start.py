@@ -8,7 +8,7 @@ import torch
 from mmlinattn.models import CSWinTransformer, SwinTransformer
 from mmlinattn.weights.conversion import convert, plan_conversion
 from mmlinattn.weights.rows import inside
-from mmlinattn.weights.start import plan_start
+from mmlinattn.weights.start import Source, plan_start
 
 pytestmark = pytest.mark.modern
 
@@ -24,8 +24,8 @@ def start(official, arch):
     found = plan_start(CSWinTransformer(arch, 'elfatt'), backbone)
     origin = inside(plan.sources(), PREFIX)
     sources = {
-        key: [x for name in names for x in origin[name]]
-        for key, names in found.taken.items()
+        key: [x for source in taken for x in origin[source.name]]
+        for key, taken in found.taken.items()
     }
     return found, found.apply(backbone), sources
 
@@ -62,7 +62,8 @@ def test_cswin_starts_from_agents(leaplab, tmp_path):
     model = CSWinTransformer(leaplab.ARCHS['cswin'])
     found = plan_start(model, inside(convert(weights, 'agent'), PREFIX))
     assert len(found.recut) == 3 * 4 and all('lepe' in key for key in found.recut)
-    assert 'stages.1.blocks.1.attn.lepe.weight[1]' in found.taken[found.recut[-2]]
+    half = Source('stages.1.blocks.1.attn.lepe.weight', 1)
+    assert half in found.taken[found.recut[-2]]
 
 
 @KINDS

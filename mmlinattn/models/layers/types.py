@@ -1,7 +1,7 @@
 """Types of signatures, and signatures that list the options behind ``**kwargs``."""
 
 from collections.abc import Sequence
-from inspect import Signature, signature
+from inspect import Parameter, Signature, isfunction, signature
 from typing import Any, Union
 
 HW = tuple[int, int]  # height and width of a map
@@ -24,10 +24,13 @@ class OptionsShown:
         packed = getattr(cls.__init__, '__annotations__', {}).get('kwargs')
         known: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
-            known.update(signature(base.__init__).parameters)  # type: ignore[misc]
+            init = vars(base).get('__init__')
+            known.update(signature(init).parameters if isfunction(init) else {})
         for options in getattr(packed, '__args__', ()):
             del own['kwargs']
             for name in options.__annotations__:
                 default = cls.own_defaults.get(name, known[name].default)
-                own[name] = known[name].replace(kind=3, default=default)
+                own[name] = known[name].replace(
+                    kind=Parameter.KEYWORD_ONLY, default=default
+                )
         cls.__signature__ = Signature(list(own.values())[1:])
