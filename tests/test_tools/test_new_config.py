@@ -157,7 +157,7 @@ def test_boxes_outside_of_photos(tmp_path):
     for box in ('[64, 9, 22, 22]', '[8, 9, 0, 22]'):
         path.write_text(path.read_text().replace('[8, 9, 22, 22]', box, 1))
     found = OwnData(tmp_path, 'det')
-    assert 'left out 2 boxes outside their photo' in found.notes
+    assert 'left out 2 boxes of less than a pixel in their photo' in found.notes
     photos = found.photos['train'] + found.photos['val']
     assert sum(len(photo['objects']) for photo in photos) == 8
 
@@ -399,6 +399,68 @@ def test_files_of_tools(tmp_path, kind):
             assert {*x['names']} == {NAMES[int(x['path'].stem) % 2]}
     lost = dict(labelme='10 shapes: point', cvat='10 shapes: polyline')
     assert kind not in lost or f'left out {lost[kind]}' in found.notes
+
+
+@pytest.mark.parametrize(
+    'line, names, message',
+    [
+        ('7 .3 .4 .3 .4', '[red, blue]', 'class 7 has no name'),
+        ('0 30 20 20 20', '[red, blue]', '30 is no part of the side'),
+        ('0 .3 .4 .3', '[red, blue]', '9.txt: a line has no class and box'),
+        ('0 .3 .4 .3 .4', '[red, blue]\n : x', 'data.yaml: while parsing'),
+    ],
+)
+def test_faults_of_yolo_files(tmp_path, line, names, message):
+    for i in range(10):
+        photo(tmp_path / f'images/{i}.jpg')
+        label_file(tmp_path, 'yolo', i, 'red')
+    (tmp_path / 'labels/9.txt').write_text(line)
+    (tmp_path / 'data.yaml').write_text(f'names: {names}')
+    with pytest.raises(ValueError, match=message):
+        OwnData(tmp_path, 'det')
+
+
+@pytest.mark.parametrize('part', ['images', 'categories'])
+def test_two_of_one_id(tmp_path, part):
+    path = make(tmp_path, 'boxes') / 'labels.json'
+    content = json.loads(path.read_text())
+    content[part][1]['id'] = content[part][0]['id']
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=f'two of its {part} have the id'):
+        OwnData(tmp_path, 'det')
+
+
+@pytest.mark.parametrize(
+    'name', ['a%20\u00e4{}.jpg', 'http://x.org/y/a \u00e4{}.jpg?z=1']
+)
+def test_names_as_of_other_machines(tmp_path, name):
+    """Addresses, and letters that macOS takes apart; links in a circle."""
+    path = make(tmp_path, 'boxes') / 'labels.json'
+    content = json.loads(path.read_text())
+    for i, x in enumerate(content['images']):
+        (tmp_path / x['file_name']).rename(tmp_path / f'images/a a\u0308{i}.jpg')
+        x['file_name'] = name.format(i)
+    path.write_text(json.dumps(content))
+    (tmp_path / 'images/again').symlink_to(tmp_path)
+    assert len(objects_of(tmp_path)[1]) == 8
+
+
+def test_masks_in_runs_have_boxes(tmp_path):
+    counts = [8 * 48 + 9, *[22, 26] * 21, 22, 34 * 48 + 17]
+    change(make(tmp_path, 'boxes') / 'labels.json', bbox=None, segmentation={})
+    runs = dict(size=[48, 64], counts=counts)
+    change(tmp_path / 'labels.json', segmentation=runs)
+    found, objects = objects_of(tmp_path)
+    assert found.masks and objects[0]['bbox'] == [8, 9, 22, 22]
+
+
+def test_photos_that_are_told(tmp_path):
+    make(tmp_path, 'classes', 20)
+    paths = sorted(tmp_path.rglob('*.jpg'))
+    paths[0].write_bytes(paths[0].read_bytes()[:-300])
+    paths[1].rename(paths[1].with_suffix('.HEIC'))
+    notes = ' '.join(OwnData(tmp_path, 'cls').notes)
+    assert '1 photos end early' in notes and 'left out 1 .heic files' in notes
 
 
 def colored(data, table=True):

@@ -10,9 +10,11 @@ import json
 import os
 import random
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
+from urllib.parse import unquote
 
 import cv2
 import numpy as np
@@ -20,8 +22,9 @@ from PIL import Image
 
 from . import own_formats as formats
 
-IMAGES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
-JPEG = ('.jpeg', '.jpg')
+JPEG = ('.jfif', '.jpe', '.jpeg', '.jpg')
+IMAGES = ('.bmp', *JPEG, '.png', '.tif', '.tiff', '.webp')
+UNREAD = ('.avif', '.cr2', '.dng', '.gif', '.heic', '.heif', '.jp2', '.nef', '.svg')
 # a split in the name of a folder or file, alone or beside words that mean no class
 WORD = re.compile(r'(?<![a-z])(train|val|test)(?:ing|id|idation)?(?![a-z])')
 OTHER = r"""(?:[\W\d_]|annotations?|annots?|anns?|coco|data|dir|files?|fine|gt|images?|
@@ -56,10 +59,7 @@ class OwnData:
         Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
         self.data, self.task, self.notes, self.lost = data, task, [], Counter()
         self.names, self.options = names, options
-        walk = os.walk(data, followlinks=True)
-        files = sorted(
-            Path(folder, name) for folder, _, names in walk for name in names
-        )
+        files = sorted(walk(data))
         self.files, self.stems = defaultdict(list), defaultdict(list)
         self.twins = defaultdict(set)
         for path in files:
@@ -76,10 +76,15 @@ class OwnData:
         folders = [str(path.parent) for path in self.files['photo']]
         self.base = Path(os.path.commonpath(folders)) if folders else data
         for path in self.files['photo']:
-            self.stems[bare(path.name).lower()].append(path)
+            stem = unicodedata.normalize('NFC', bare(path.name).lower())
+            self.stems[stem].append(path)
         photos = list(getattr(self, f'read_{task}')())
         self.check_found(photos)
         used = {x['path'] for x in photos} | {x.get('map') for x in photos}
+        for ending in UNREAD:
+            if self.files[ending]:
+                text = f'left out {len(self.files[ending])} {ending} files'
+                self.notes.append(f'{text}: convert them to JPEG or PNG')
         unused = len({*self.files['photo']} - used)
         if unused:
             self.notes.append(f'left out {unused} photos without annotations')
@@ -144,7 +149,8 @@ class OwnData:
 
     def measure(self, photos):
         """Photos that OpenCV reads, with their sizes, and objects that fit them."""
-        found, bad, resized, lost = [], [], [], 0
+        found, bad, resized, lost, over = [], [], [], 0, 0
+        early, turned = [], []
         for photo in photos:
             try:
                 size = photo['size'] = size_of(photo['path'])
@@ -152,6 +158,10 @@ class OwnData:
                 bad.append(photo['path'])
                 continue
             found.append(photo)
+            if ends_early(photo['path']):
+                early.append(photo['path'])
+            if self.task == 'det' and orientation(photo['path']) > 1:
+                turned.append(photo['path'])
             stated = formats.numbers(photo.pop('stated', None) or ())
             if stated and all(stated) and tuple(stated) != size:
                 factors = [a / b for a, b in zip(size, stated)]
@@ -167,6 +177,7 @@ class OwnData:
             if self.task == 'det':  # the libraries drop such boxes silently
                 inside = [x for x in photo['objects'] if is_inside(x, size)]
                 lost += len(photo['objects']) - len(inside)
+                over += sum(is_over(x, size) for x in inside)
                 photo.update(objects=inside, names=[x['name'] for x in inside])
         if bad:
             text = f'left out {len(bad)} photos that OpenCV does not read'
@@ -174,8 +185,26 @@ class OwnData:
         if resized:
             text = f'{len(resized)} photos have another size than in their annotations'
             self.notes.append(f'{text}, such as {resized[0]}: it resizes the labels')
+        if early:
+            text = f'{len(early)} photos end early, their last rows are gray'
+            self.notes.append(f'{text}, such as {early[0]}')
+        if turned:
+            text = f'{len(turned)} photos are turned by their orientation in EXIF'
+            self.notes.append(f'{text}, such as {turned[0]}: so must be their labels')
+        if over:
+            self.notes.append(
+                f'{over} boxes reach far over the edge of their photo: are they '
+                'corners instead of sides?'
+            )
         if lost:
-            self.notes.append(f'left out {lost} boxes outside their photo')
+            self.notes.append(
+                f'left out {lost} boxes of less than a pixel in their photo'
+            )
+            if lost == sum(len(x['names']) for x in photos) + lost:
+                raise ValueError(
+                    f'--data {self.data}: all {lost} boxes have less than a pixel in '
+                    'their photo: are they in pixels, as (x, y, width, height)?'
+                )
         return found
 
     def split_of(self, path):
@@ -195,7 +224,10 @@ class OwnData:
     def find(self, name, near):
         """The photo that a file names, by the longest common end of their paths; of
         several, the one in the split of the file, or the one nearest to it."""
-        *folders, name = [x for x in slashes(name).split('/') if x] or ['']
+        name = unicodedata.normalize('NFC', slashes(name))
+        if bare(Path(name).name).lower() not in self.stems:
+            name = unquote(name)  # "a%20b.jpg"
+        *folders, name = [x for x in name.split('/') if x] or ['']
         root = near if near.is_dir() else near.parent
         wanted = ['', *root.relative_to(self.data).parts, *folders, bare(name)]
         wanted = [x.lower() for x in wanted[::-1]]
@@ -203,7 +235,8 @@ class OwnData:
 
         def rank(path):
             have = ['', *path.relative_to(self.data).parts[:-1], bare(path.name)]
-            same = [a == b.lower() for a, b in zip(wanted, have[::-1])]
+            have = [unicodedata.normalize('NFC', x.lower()) for x in have]
+            same = [a == b for a, b in zip(wanted, have[::-1])]
             return (
                 [*same, False].index(False),
                 path.name == name,
@@ -238,6 +271,7 @@ class OwnData:
             yield from self.read_file(path, formats.read_xml)
         names, keypoints = formats.yolo_names(self.files)
         names = names or dict(enumerate(self.names or ()))
+        read, other = 0, []
         for path in self.within(self.files['.txt'], 'labels'):
             if bare(path.name).lower() not in self.stems:
                 continue
@@ -247,10 +281,18 @@ class OwnData:
             except (OSError, SyntaxError, ValueError):
                 size = 0, 0  # it is left out
             text = formats.read_text(path)
-            found = formats.read_yolo(text, size, names, keypoints)
-            if found is not None:
+            try:
+                found = formats.read_yolo(text, size, names, keypoints)
+            except ValueError as error:
+                raise ValueError(f'{path}: {error}') from error
+            if found is None:
+                other.append(path)
+            else:
+                read += 1
                 photo['objects'] = [formats.tidy(x, path) for x in found]
                 yield photo
+        if read and other:
+            raise ValueError(f'{other[0]}: a line has no class and box of YOLO')
 
     def read_file(self, path, read):
         """Photos of one file."""
@@ -466,7 +508,8 @@ class OwnData:
         """Classes of label maps in colors."""
         found = counts.nonzero()[0]
         found = found[np.argsort(-counts[found], kind='stable')].tolist()
-        shares = {code: f'{counts[code] / counts.sum():.1%}' for code in found}
+        total = counts.sum()
+        shares = {code: f'{counts[code] / total:.1%}' for code in found}
         if not self.colors:
             told = [f'{color_of(x)} ({shares[x]})' for x in found[:30]]
             raise ValueError(
@@ -474,7 +517,7 @@ class OwnData:
                 'labels, --colors road=128,64,128 sky=70,130,180, or put a table with '
                 'such lines into the folder, colors.txt'
             )
-        other = sum(counts[x] for x in found if x not in self.colors) / counts.sum()
+        other = sum(counts[x] for x in found if x not in self.colors) / total
         if other > 0.5:
             raise ValueError(f'{other:.1%} of label maps have colors of no class')
         if other:
@@ -585,6 +628,39 @@ def is_inside(x, size):
     return all(min(a + length, side) - max(a, 0) >= 1 for a, length, side in pairs)
 
 
+def is_over(x, size):
+    """True if a box reaches over the edge of its photo by a tenth of it."""
+    box = x['bbox']
+    return any(a + b > 1.1 * side for a, b, side in zip(box, box[2:], size))
+
+
+def walk(data):
+    """Files of a folder; links to folders that hold them are left out."""
+    for folder, below, names in os.walk(data, followlinks=True):
+        here = os.path.realpath(folder)
+        inside = (os.path.realpath(os.path.join(folder, x)) for x in below)
+        below[:] = [
+            x for x, y in zip(below, inside) if os.path.commonpath([y, here]) != y
+        ]
+        yield from (Path(folder, name) for name in names)
+
+
+def ends_early(path):
+    """True if the mark at the end of a JPEG file is missing."""
+    if path.suffix.lower() not in JPEG:
+        return False
+    with path.open('rb') as file:
+        start = file.read(2)
+        file.seek(max(0, path.stat().st_size - 4096))
+        return start == b'\xff\xd8' and b'\xff\xd9' not in file.read()
+
+
+def orientation(path):
+    """That of a camera; PNG files would be read to their end."""
+    with Image.open(path) as image:
+        return image.getexif().get(0x0112, 1) if 'exif' in image.info else 1
+
+
 def slashes(name):
     """A path that may be of Windows."""
     return str(name).replace('\\', '/')
@@ -602,9 +678,7 @@ def size_of(path):
     if not cv2.haveImageReader(str(path)):
         raise OSError(f'{path} is no image')
     with Image.open(path) as image:
-        # cameras' orientation; PNG files would be read to their end
-        turned = 'exif' in image.info and image.getexif().get(0x0112, 1) > 4
-        if not turned:
+        if orientation(path) < 5:
             return image.size
     pixels = cv2.imread(str(path))  # it turns some formats only
     if pixels is None:

@@ -9,9 +9,12 @@ import json
 import math
 import re
 from itertools import chain
+from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
+import numpy as np
 import yaml
+from pycocotools import mask as runs
 
 COCO = {'images', 'annotations', 'categories'}
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
@@ -41,9 +44,13 @@ def read_json(path, lost):
 
 
 def read_coco(content):
-    names = {str(x['id']): x['name'] for x in content['categories']}
-    objects = {str(x['id']): [] for x in content['images']}
-    for x in content['annotations']:
+    names, objects = {}, {}
+    for part, found in (('categories', names), ('images', objects)):
+        for x in content[part]:
+            if str(x['id']) in found:
+                raise ValueError(f'two of its {part} have the id {x["id"]}')
+            found[str(x['id'])] = x['name'] if part == 'categories' else []
+    for x in content['annotations'] or ():
         if 'segments_info' in x:  # a panoptic file, which lies beside another one
             return
         image, category = str(x.get('image_id')), str(x.get('category_id'))
@@ -55,6 +62,8 @@ def read_coco(content):
         objects[image].append(dict(x, name=names[category]))
     for x in content['images']:
         name = x.get('file_name') or x['coco_url']  # of LVIS
+        if '://' in name:
+            name = urlsplit(name).path
         yield name, (x.get('width'), x.get('height')), objects[str(x['id'])]
 
 
@@ -134,9 +143,15 @@ def read_yolo(text, size, names, keypoints):
     objects = []
     for line in filter(None, map(str.split, text.splitlines())):
         values = numbers(line)
-        if not values or len(line) < 5 or not line[0].isdigit():
+        if not values or len(line) < 5 or values[0] % 1:
             return None
         (width, height), (i, *places) = size, values
+        if names and i not in names:
+            raise ValueError(f'class {int(i)} has no name, there are {len(names)}')
+        if max(places) > 2:  # a box at the edge may reach beyond it
+            raise ValueError(
+                f'{max(places):g} is no part of the side of a photo, from 0 to 1'
+            )
         name = names.get(int(i), f'class {int(i)}')
         if len(places) < 6 or keypoints:
             x, y, w, h = places[:4]
@@ -151,12 +166,21 @@ def read_yolo(text, size, names, keypoints):
 def yolo_names(files):
     """Names by class, and whether objects have keypoints: of a yaml file, or of a list
     such as classes.txt."""
+    found = {}
     for path in chain(files['.yaml'], files['.yml']):
-        content = yaml.safe_load(read_text(path))
+        try:
+            content = yaml.safe_load(read_text(path))
+        except yaml.YAMLError as error:
+            raise ValueError(f'{path}: {error}') from error
         names = content.get('names') if isinstance(content, dict) else None
         if names:
             names = names if isinstance(names, dict) else dict(enumerate(names))
-            return {int(i): str(x) for i, x in names.items()}, 'kpt_shape' in content
+            told = {int(i): str(x) for i, x in names.items()}
+            if found and found[0] != told:
+                raise ValueError(f'{path}: its names are not those of another yaml')
+            found = told, 'kpt_shape' in content
+    if found:
+        return found
     lists = [x for x in files['.txt'] if x.name in ('classes.txt', 'obj_names.txt')]
     for path in chain(lists, files['.names']):
         return dict(enumerate(map(str.strip, read_text(path).splitlines()))), False
@@ -174,6 +198,10 @@ def tidy(x, where):
     if isinstance(outline, dict):
         outline = outline if outline.get('counts') and outline.get('size') else ()
         area = 0
+        if outline and (not box or len(box) != 4):
+            box = box_of_runs(outline)
+    elif isinstance(outline, str):
+        raise ValueError(f'{where}: an outline is text, not a list: {outline[:40]}')
     else:
         outline = outline if all(map(is_list, outline)) else [outline]
         if len(outline) > 2 and all(len(y) == 2 for y in outline):
@@ -192,6 +220,15 @@ def tidy(x, where):
     found['area'] = stated if stated > 0 else area or box[2] * box[3]
     found['iscrowd'] = int(bool(x.get('iscrowd') or x.get('ignore')))
     return dict(found, segmentation=outline) if outline else found
+
+
+def box_of_runs(x):
+    """The box (x, y, w, h) of a mask in COCO's run lengths."""
+    if is_list(x['counts']):
+        x = runs.frPyObjects(x, *x['size'])
+    elif isinstance(x['counts'], str):
+        x = dict(x, counts=x['counts'].encode())
+    return np.asarray(runs.toBbox(x)).tolist()
 
 
 def is_list(x):
