@@ -1,13 +1,15 @@
-"""Reads files of labelling tools: COCO, VOC, CVAT, labelme and YOLO.
+"""Reads files of labelling tools: COCO, VOC, CVAT, labelme, YOLO, and tables.
 
 A reader yields photos as (name, size or None, objects). An object is a dict in COCO's
 form, with its class under `name`; :func:`tidy` checks it. `lost` counts shapes that are
 neither a box nor an outline.
 """
 
+import csv
 import json
 import math
 import re
+from collections import Counter
 from itertools import chain
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
@@ -18,6 +20,7 @@ from pycocotools import mask as runs
 
 COCO = {'images', 'annotations', 'categories'}
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
+CLASS = ('class', 'label', 'category', 'classname', 'labelname', 'species', 'target')
 ENCODINGS = ((b'\xff\xfe', 'utf-16'), (b'\xfe\xff', 'utf-16'), (b'', 'utf-8-sig'))
 
 
@@ -31,15 +34,17 @@ def read_text(path):
         return content.decode('latin-1')
 
 
-def read_json(path, lost):
+def read_json(path, lost, only=None):
     """Photos of a COCO file, or of a labelme file; none of another one."""
     content = json.loads(read_text(path))
     if not isinstance(content, dict):
         return
     if 'shapes' in content and 'imagePath' in content:
+        if only == 'coco':
+            return
         size = content.get('imageWidth'), content.get('imageHeight')
         yield content['imagePath'], size, labelme_objects(content['shapes'], lost)
-    elif content.keys() >= COCO:
+    elif content.keys() >= COCO and only != 'labelme':
         yield from read_coco(content)
 
 
@@ -88,17 +93,17 @@ def labelme_objects(shapes, lost):
     return found
 
 
-def read_xml(path, lost):
+def read_xml(path, lost, only=None):
     """Photos of a VOC file, or of a CVAT file; none of another one."""
     root = ElementTree.parse(path).getroot()
-    if root.tag == 'annotation':
+    if root.tag == 'annotation' and only != 'cvat':
         size = tuple(root.findtext(f'size/{x}') for x in ('width', 'height'))
         yield (
             root.findtext('filename', ''),
             size,
             [*map(voc_object, root.iter('object'))],
         )
-    elif root.tag == 'annotations':
+    elif root.tag == 'annotations' and only != 'voc':
         for x in root.iter('image'):
             size = x.get('width'), x.get('height')
             found = [cvat_object(shape, lost) for shape in x if shape.tag != 'tag']
@@ -185,6 +190,72 @@ def yolo_names(files):
     for path in chain(lists, files['.names']):
         return dict(enumerate(map(str.strip, read_text(path).splitlines()))), False
     return {}, False
+
+
+def read_table(path, is_photo):
+    """Rows of a table by names of columns, with the photo under ``photo``; a column
+    without a name has its number. No rows if it names no photos."""
+    lines = [x for x in read_text(path).splitlines() if x.strip()]
+    marks = [x for x in '\t;|, ' if all(x in line for line in lines)]
+    rows = [*csv.reader(lines, delimiter=marks[0])] if lines and marks else []
+    rows = [[x.strip() for x in row] for row in rows]
+    named = Counter(i for row in rows for i, x in enumerate(row) if is_photo(x))
+    if not named:
+        return []
+    ((photo, _),) = named.most_common(1)
+    header = [str(i) for i in range(1, len(rows[0]) + 1)]
+    if not is_photo(rows[0][photo]):
+        header, *rows = rows
+        header = [re.sub('[ _]', '', x.lower()) for x in header]
+    elif len(header) == 6 and all(map(numbers, zip(*(x[1:5] for x in rows)))):
+        header[1:] = [*CORNERS, 'class']
+    header[photo] = 'photo'
+    if len({*header}) < len(header) or any(len(x) != len(header) for x in rows):
+        raise ValueError(f'{path}: rows or columns do not fit its header')
+    return [dict(zip(header, row)) for row in rows]
+
+
+def class_column(rows, path, column=None):
+    """The column of a table that has the classes."""
+    others = [x for x in rows[0] if x not in ('photo', 'split', 'subset')]
+    if column:
+        found = [re.sub('[ _]', '', column.lower())]
+    else:
+        found = [x for x in others if x in CLASS] or others
+    if len(found) != 1 or found[0] not in others:
+        raise ValueError(
+            f'{path}: which column has the class? --column names one of '
+            f'{", ".join(others)}'
+        )
+    return found[0]
+
+
+def read_boxes(rows, path, column):
+    """Photos of a table with a box in each row."""
+    keys = next(
+        (x for x in (CORNERS, ('x1', 'y1', 'x2', 'y2')) if {*x} <= {*rows[0]}), None
+    )
+    if keys is None:
+        return
+    kind, photos = class_column(rows, path, column), {}
+    for row in rows:
+        size = row.get('width'), row.get('height')
+        objects = photos.setdefault(row['photo'], (row['photo'], size, []))[2]
+        corners = [row[key] for key in keys]
+        if any(corners):
+            objects.append(dict(name=row[kind], bbox=box_around(corners)))
+    yield from photos.values()
+
+
+def mask_of(x, size):
+    """The pixels of an object in a photo of a size (W, H), as (H, W) of bool."""
+    outline = x['segmentation']
+    if isinstance(outline, dict) and isinstance(outline['counts'], str):
+        outline = dict(outline, counts=outline['counts'].encode())
+    if isinstance(outline, list) or is_list(outline['counts']):
+        outline = runs.frPyObjects(outline, *size[::-1])
+    found = runs.decode(outline)
+    return found.any(2) if found.ndim == 3 else found > 0
 
 
 def tidy(x, where):
