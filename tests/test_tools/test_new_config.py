@@ -763,7 +763,7 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     cfg, out = new_config(kind, *options)
     for line in out.splitlines()[-3:]:
         program, script, *_ = line.split()
-        assert program == 'python' and Path(script).is_file()
+        assert program == sys.executable and Path(script).is_file()
     check_run(cfg, 'mine.py', 'train', pytest.fail)
     cfg.work_dir, cfg.launcher = 'work_dirs/mine', 'none'
     for name in ('train', 'val'):

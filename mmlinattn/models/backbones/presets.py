@@ -149,7 +149,9 @@ class PresetTransformer(PyramidTransformer):
             ``num_heads``.
         attention (str | dict | list): One of ``presets``. Or the config of an
             attention, or a list with one per stage, whose entries may be lists,
-            patterns over the stage's blocks, in place of that of 'local'.
+            patterns over the stage's blocks, in place of that of 'local'. An entry
+            of a list may be one of ``presets``, for its attention of that stage, the
+            name of an attention, or None, for 'local'.
         patch_embed (dict, optional): Config of the first embedding. Default: that
             of the preset.
         merging (dict, optional): Config of the embeddings between stages, likewise.
@@ -180,6 +182,10 @@ class PresetTransformer(PyramidTransformer):
         preset, options = self.resolve_preset(attention, kwargs)
         if isinstance(attention, str):
             attention = preset.attention(name, arch['depths'], **options)
+        elif isinstance(attention, (list, tuple)):
+            attention = [
+                self.entry(x, name, arch['depths'], i) for i, x in enumerate(attention)
+            ]
         super().__init__(
             arch,
             stem=patch_embed or preset.patch_embed,
@@ -190,6 +196,17 @@ class PresetTransformer(PyramidTransformer):
             out_norm='all',
             **kwargs,
         )
+
+    def entry(self, x, name, depths, stage, block=None):
+        """An entry of a list of attentions, by the word that stands for it."""
+        if isinstance(x, (list, tuple)):
+            return [self.entry(y, name, depths, stage, i) for i, y in enumerate(x)]
+        x = 'local' if x is None else x
+        if not isinstance(x, str) or x not in self.presets or stage >= len(depths):
+            return x
+        found = self.presets[x].attention(name, depths)[stage]
+        inside = block is not None and isinstance(found, (list, tuple))
+        return found[block % len(found)] if inside else found
 
     def resolve_preset(self, attention, kwargs):
         """The preset of an attention, and its options, removed from the arguments."""
