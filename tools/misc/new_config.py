@@ -24,13 +24,15 @@ from itertools import chain
 from pathlib import Path
 from statistics import median
 
-import cv2
-import numpy as np
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
 
-from mmlinattn_tools import cli
+from mmlinattn_tools import cli  # first: a line tells that libraries are missing
+
+# isort: split
+import cv2
+import numpy as np
+
 from mmlinattn_tools import own_formats as formats
 from mmlinattn_tools.own_data import ENDING, FORMATS, OwnData
 
