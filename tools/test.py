@@ -1,6 +1,7 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
 from copy import deepcopy
+from itertools import zip_longest
 from pathlib import Path
 
 from mmengine.config import ConfigDict
@@ -114,15 +115,38 @@ def augment_test(cfg, args):
     cfg.test_dataloader.dataset.pipeline = cfg.tta_pipeline
 
 
-def check_weights(path, model, allow_mismatch):
-    """Raises an error for a checkpoint that doesn't cover the model."""
+def check_weights(path, model, allow_mismatch, cfg):
+    """Raises an error for a checkpoint that doesn't cover the model, or has its classes
+    in another order."""
     # a model for augmented tests wraps the checkpoint's model
-    _, found = runs.compare('checkpoint', path, getattr(model, 'module', model))
+    checkpoint, found = runs.compare(
+        'checkpoint', path, getattr(model, 'module', model)
+    )
     if not found.whole:
         text = f'checkpoint={path!r} does not fit this model: {found.describe()}'
         if not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         runs.note(text)
+    learned = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+    learned, classes = [*learned.get('classes', ())], test_classes(cfg)
+    if learned and classes and learned != classes:
+        pairs = [(a, b) for a, b in zip_longest(learned, classes) if a != b]
+        text = (
+            f'checkpoint={path!r} learned other classes than the test data have, such '
+            'as {!r} in place of {!r}'.format(*pairs[0])
+        )
+        if sorted(learned) == sorted(classes) and not allow_mismatch:
+            raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
+        runs.warn(text)
+
+
+def test_classes(cfg):
+    """Names of the classes of a config's test data, [] if only a run finds them."""
+    data, scope = runs.test_data(cfg), cfg.get('default_scope') or 'mmengine'
+    if 'type' not in data:
+        return []
+    found = data.get('classes') or runs.dataset_meta(data, scope, {}).get('classes')
+    return [*found] if isinstance(found, (list, tuple)) else []
 
 
 def prepare(args):
@@ -139,7 +163,7 @@ def prepare(args):
         augment_test(cfg, args)
     model = runs.preflight(cfg, args, 'test')
     if model is not None:
-        check_weights(args.checkpoint, model, args.allow_mismatch)
+        check_weights(args.checkpoint, model, args.allow_mismatch, cfg)
     runs.begin_run(cfg)
     return cfg
 

@@ -30,6 +30,7 @@ from mmlinattn.engine.part_errors import (
 from mmlinattn.engine.preflight_data import (
     annotations,
     build_loader,
+    channel_conflict,
     first_sample,
     problems,
 )
@@ -143,6 +144,9 @@ class Preflight(Runner):
         self.model = self.build(
             'model', lambda _: build_model(cfg), cfg.get('model'), own=False
         )
+        conflict = '' if self.model is None else channel_conflict(self.model)
+        if conflict and self.known and not has_own_code(cfg.get('model')):
+            raise Refusal(conflict)
         self.check_data(self.task)
         if trains and cfg.get('val_dataloader') is not None:
             self.check_data('val')

@@ -1,4 +1,4 @@
-"""Data loaders before a run begins: their first samples, labels and classes."""
+"""Data loaders and heads before a run begins: first samples, labels, channels."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -76,6 +76,46 @@ def problems(
         fails = loss is None or 'CrossEntropyLoss' in repr(loss)
         text = f'its labels go up to {max(labels)}, {has}, labels 0 to {outputs - 1}'
         yield text, trains and fails
+
+
+def channel_conflict(model: nn.Module) -> str:
+    """The key of a neck or head with other channels than the backbone's maps, and
+    both; '' if all fit, or for backbones that do not tell them."""
+    has = getattr(getattr(model, 'backbone', None), 'feature_channels', None)
+    if not has:
+        return ''
+    neck = getattr(model, 'neck', None)
+    wanted = getattr(neck, 'in_channels', None)
+    if isinstance(wanted, (list, tuple)):
+        fits, key = tuple(wanted) == tuple(has), 'model.neck'
+        return '' if fits else _conflict(key, wanted, has)
+    if neck is not None:
+        return ''
+    for name in ('decode_head', 'auxiliary_head'):
+        heads = getattr(model, name, None)
+        several = isinstance(heads, nn.ModuleList)
+        for i, head in enumerate(heads if several else [heads]):
+            wanted, places = (
+                getattr(head, x, None) for x in ('in_channels', 'in_index')
+            )
+            chosen = places if isinstance(places, (list, tuple)) else [places]
+            if not all(isinstance(x, int) for x in chosen):
+                continue
+            near = [has[x] if -len(has) <= x < len(has) else None for x in chosen]
+            # maps that a head joins have the sum of their channels
+            given = [wanted] if isinstance(wanted, int) else [*(wanted or near)]
+            joined = None not in near and given == [sum(near)]
+            if given != near and not joined:
+                key = f'model.{name}.{i}' if several else f'model.{name}'
+                return _conflict(key, wanted, has, f' and in_index={places}')
+    return ''
+
+
+def _conflict(key: str, wanted: Any, has: Any, more: str = '') -> str:
+    return (
+        f'{key} has in_channels={wanted}{more}, but the maps of the backbone have '
+        f'{list(has)} channels'
+    )
 
 
 def labels_of(dataset: Any, sample: Any) -> set[int]:

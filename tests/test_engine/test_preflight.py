@@ -16,7 +16,12 @@ from torch import nn
 from mmlinattn.engine import preflight
 from mmlinattn.engine.part_errors import has_own_code, quiet, reason
 from mmlinattn.engine.preflight import Preflight, Refusal
-from mmlinattn.engine.preflight_data import annotations, find_head, problems
+from mmlinattn.engine.preflight_data import (
+    annotations,
+    channel_conflict,
+    find_head,
+    problems,
+)
 
 pytestmark = pytest.mark.modern
 
@@ -97,6 +102,31 @@ def test_number_of_classes():
     heads = nn.ModuleDict(dict(bbox_head=nn.ModuleList([nn.Identity(), head])))
     assert find_head(nn.ModuleDict(dict(roi_head=heads))) is head
     assert find_head(nn.Identity()) is None
+
+
+@pytest.mark.parametrize(
+    'name, head, text',
+    [
+        ('neck', dict(in_channels=[8, 16]), ''),
+        ('neck', dict(in_channels=[8, 32]), 'model.neck has in_channels=[8, 32]'),
+        (
+            'neck',
+            dict(in_channels=[8, 16, 32]),
+            'model.neck has in_channels=[8, 16, 32]',
+        ),
+        ('decode_head', dict(in_channels=16, in_index=-1), ''),
+        ('decode_head', dict(in_channels=24, in_index=[0, 1]), ''),
+        ('decode_head', dict(in_channels=[8, 16], in_index=[0, 1]), ''),
+        ('decode_head', dict(in_channels=[8, 16], in_index=[1, 2]), 'in_index=[1, 2]'),
+        ('auxiliary_head', dict(in_channels=8, in_index=1), 'model.auxiliary_head has'),
+    ],
+)
+def test_channels_of_necks_and_heads(name, head, text):
+    model = nn.ModuleDict({'backbone': nn.Module(), name: nn.Module()})
+    vars(model.backbone).update(feature_channels=(8, 16))
+    vars(model[name]).update(head)
+    found = channel_conflict(model)
+    assert text in found and bool(text) == bool(found)
 
 
 def test_annotation_file_of_a_wrapped_dataset():

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import subprocess
 import sys
 from ast import literal_eval
 from collections import defaultdict
@@ -157,7 +158,7 @@ def test_boxes_outside_of_photos(tmp_path):
     for box in ('[64, 9, 22, 22]', '[8, 9, 0, 22]'):
         path.write_text(path.read_text().replace('[8, 9, 22, 22]', box, 1))
     found = OwnData(tmp_path, 'det')
-    assert 'left out 2 boxes outside their photo' in found.notes
+    assert 'left out 2 boxes of less than a pixel in their photo' in found.notes
     photos = found.photos['train'] + found.photos['val']
     assert sum(len(photo['objects']) for photo in photos) == 8
 
@@ -401,6 +402,157 @@ def test_files_of_tools(tmp_path, kind):
     assert kind not in lost or f'left out {lost[kind]}' in found.notes
 
 
+@pytest.mark.parametrize(
+    'line, names, message',
+    [
+        ('7 .3 .4 .3 .4', '[red, blue]', 'class 7 has no name'),
+        ('0 30 20 20 20', '[red, blue]', '30 is no part of the side'),
+        ('0 .3 .4 .3', '[red, blue]', '9.txt: a line has no class and box'),
+        ('0 .3 .4 .3 .4', '[red, blue]\n : x', 'data.yaml: while parsing'),
+    ],
+)
+def test_faults_of_yolo_files(tmp_path, line, names, message):
+    for i in range(10):
+        photo(tmp_path / f'images/{i}.jpg')
+        label_file(tmp_path, 'yolo', i, 'red')
+    (tmp_path / 'labels/9.txt').write_text(line)
+    (tmp_path / 'data.yaml').write_text(f'names: {names}')
+    with pytest.raises(ValueError, match=message):
+        OwnData(tmp_path, 'det')
+
+
+@pytest.mark.parametrize('part', ['images', 'categories'])
+def test_two_of_one_id(tmp_path, part):
+    path = make(tmp_path, 'boxes') / 'labels.json'
+    content = json.loads(path.read_text())
+    content[part][1]['id'] = content[part][0]['id']
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=f'two of its {part} have the id'):
+        OwnData(tmp_path, 'det')
+
+
+@pytest.mark.parametrize(
+    'name', ['a%20\u00e4{}.jpg', 'http://x.org/y/a \u00e4{}.jpg?z=1']
+)
+def test_names_as_of_other_machines(tmp_path, name):
+    """Addresses, and letters that macOS takes apart; links in a circle."""
+    path = make(tmp_path, 'boxes') / 'labels.json'
+    content = json.loads(path.read_text())
+    for i, x in enumerate(content['images']):
+        (tmp_path / x['file_name']).rename(tmp_path / f'images/a a\u0308{i}.jpg')
+        x['file_name'] = name.format(i)
+    path.write_text(json.dumps(content))
+    (tmp_path / 'images/again').symlink_to(tmp_path)
+    assert len(objects_of(tmp_path)[1]) == 8
+
+
+def test_masks_in_runs_have_boxes(tmp_path):
+    counts = [8 * 48 + 9, *[22, 26] * 21, 22, 34 * 48 + 17]
+    change(make(tmp_path, 'boxes') / 'labels.json', bbox=None, segmentation={})
+    runs = dict(size=[48, 64], counts=counts)
+    change(tmp_path / 'labels.json', segmentation=runs)
+    found, objects = objects_of(tmp_path)
+    assert found.masks and objects[0]['bbox'] == [8, 9, 22, 22]
+
+
+def test_photos_that_are_told(tmp_path):
+    make(tmp_path, 'classes', 20)
+    paths = sorted(tmp_path.rglob('*.jpg'))
+    paths[0].write_bytes(paths[0].read_bytes()[:-300])
+    paths[1].rename(paths[1].with_suffix('.HEIC'))
+    notes = ' '.join(OwnData(tmp_path, 'cls').notes)
+    assert '1 photos end early' in notes and 'left out 1 .heic files' in notes
+
+
+@pytest.mark.parametrize(
+    'header, row, options, message',
+    [
+        ('Image Name,Label', '{i}.jpg,{name}', {}, ''),
+        ('', '{i}\t{name}', {}, ''),
+        ('id;who;label', 'x\\{i}.JPG;bob;{name}', {}, ''),
+        ('id;who;what', '{i};bob;{name}', dict(column='what'), ''),
+        ('id;who;what', '{i};bob;{name}', {}, '--column names one of who, what'),
+        ('id;what', '{i};{name};x', {}, 'do not fit its header'),
+    ],
+)
+def test_tables_of_classes(tmp_path, header, row, options, message):
+    rows = [row.format(i=i, name=NAMES[i % 2]) for i in range(10)]
+    for i in range(10):
+        photo(tmp_path / f'images/{i}.jpg', NAMES[i % 2])
+    (tmp_path / 'sample_submission.csv').write_text('id,label\n0,red\n')
+    text = '\n'.join([header] * bool(header) + rows)
+    (tmp_path / 'table.csv').write_text(text, 'utf-16')
+    if message:
+        with pytest.raises(ValueError, match=message):
+            OwnData(tmp_path, 'cls', **options)
+        return
+    found = OwnData(tmp_path, 'cls', **options)
+    for x in chain(*found.photos.values()):
+        assert x['names'] == [NAMES[int(x['path'].stem) % 2]]
+
+
+@pytest.mark.parametrize('header', ['filename,class,xmin,ymin,xmax,ymax', ''])
+def test_tables_of_boxes(tmp_path, header):
+    row = '{},red,8,9,30,31' if header else '/a/{}.jpg,8,9,30,31,red'
+    for i in range(10):
+        photo(tmp_path / f'{i}.jpg')
+    rows = [row.format(i) for i in range(10)]
+    (tmp_path / 'boxes.csv').write_text('\n'.join([header, *rows]))
+    assert objects_of(tmp_path)[1][0]['bbox'] == [8, 9, 22, 22]
+
+
+def test_format_chooses_among_labels(tmp_path):
+    make(tmp_path, 'voc')
+    for i in range(10):
+        (tmp_path / f'a.{i}.txt').write_text('0 .5 .5 .25 .25')
+    with pytest.raises(ValueError, match='several files annotate.*--format'):
+        OwnData(tmp_path, 'det')
+    assert OwnData(tmp_path, 'det', format='voc').classes == ['blue', 'red']
+    assert OwnData(tmp_path, 'det', format='yolo').classes == ['class 0']
+
+
+@pytest.mark.parametrize('kind', ['labelme', 'cvat', 'yolo', 'voc'])
+def test_label_maps_from_outlines(tmp_path, kind):
+    for i in range(10):
+        photo(tmp_path / f'images/{i}.jpg', NAMES[i % 2])
+        label_file(tmp_path, kind, i, NAMES[i % 2])
+    if kind == 'voc':
+        with pytest.raises(ValueError, match='boxes without outlines'):
+            OwnData(tmp_path, 'seg')
+        return
+    found = OwnData(tmp_path, 'seg')
+    assert found.classes == ['background', 'blue', 'red']
+    labels = labels_of(found, tmp_path / 'out')
+    (path,) = [*(tmp_path / 'out/labels').rglob('1.jpg.png')]
+    assert np.array(Image.open(path))[20, 20] == 1  # blue
+    assert labels[0, 0] == 0 and 480 <= (labels > 0).sum() <= 530
+
+
+@pytest.mark.parametrize(
+    'image, mask',
+    [
+        ('images/{}.jpg', 'masks/mask_{}.png'),
+        ('images/image_{}.jpg', 'masks/mask_{}.png'),
+        ('x{}.jpg', 'mask_x{}.png'),
+        ('x{}.jpg', 'x{}_seg.png'),
+        ('x{}.JPG', 'x{}.png'),
+    ],
+)
+def test_names_of_label_maps(tmp_path, image, mask):
+    for i in range(10):
+        photo(tmp_path / image.format(i))
+        label_map(tmp_path / mask.format(i), (0, 1))
+    found = OwnData(tmp_path, 'seg')
+    for x in chain(*found.photos.values()):
+        assert x['path'].stem[-1] in x['map'].stem and x['map'].suffix == '.png'
+
+
+def test_photos_without_labels(tmp_path):
+    photo(tmp_path / '0.jpg')
+    with pytest.raises(FileNotFoundError, match='1 photo files: compare_predictions'):
+        OwnData(tmp_path, 'det')
+
+
 def colored(data, table=True):
     """Label maps in colors."""
     for i in range(10):
@@ -526,6 +678,20 @@ def new_config(tool, tmp_path, monkeypatch, capsys):
 KINDS = dict(det=80, seg=150, cls=1000)
 
 
+@pytest.mark.parametrize('kind', ['coco', 'camvid', 'classes'])
+def test_show(new_config, kind):
+    new_config(kind, '--show', 'seen.png')
+    pixels = np.asarray(Image.open('seen.png').convert('RGB'))
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 1000
+
+
+def test_another_python():
+    command = [sys.executable, '-S', str(ROOT / 'tools/misc/new_config.py')]
+    found = subprocess.run(command, capture_output=True, text=True, cwd='/', env={})
+    assert found.returncode == 2 and found.stderr.count('\n') == 1
+    assert 'lacks the libraries' in found.stderr
+
+
 def methods():
     """Methods and their backbones, one of each."""
     configs = ROOT / 'configs'
@@ -605,7 +771,7 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     cfg, out = new_config(kind, *options)
     for line in out.splitlines()[-3:]:
         program, script, *_ = line.split()
-        assert program == 'python' and Path(script).is_file()
+        assert program == sys.executable and Path(script).is_file()
     check_run(cfg, 'mine.py', 'train', pytest.fail)
     cfg.work_dir, cfg.launcher = 'work_dirs/mine', 'none'
     for name in ('train', 'val'):
@@ -645,7 +811,7 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
         ('voc', '--out mine.txt', 'the name of a config must end in .py'),
         ('voc', '--out my/mine.py', '--out my/mine.py is in the folder --data: give'),
         ('voc', '--out ../my.py', 'my_data is not an empty folder and was not written'),
-        ('voc', '--task seg', 'it has no data for --task seg'),
+        ('voc', '--task seg', '10 objects have boxes without outlines'),
         ('classes', '--task det', 'it has no data for --task det'),
         ('voc', '--detector mask-rcnn', 'mask-rcnn needs outlines, found only boxes'),
         ('voc', '--detector yolo', 'no config has --detector yolo and'),

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from argparse import Namespace
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -261,3 +262,21 @@ def test_launchers_want_files_and_a_number(script, args, message):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == ''
     assert done.stderr == f'{script}: error: {message}\n'
+
+
+@pytest.mark.parametrize(
+    'learned, message',
+    [(['cat', 'dog'], ''), (['dog', 'cat'], "'dog' in place of 'cat")],
+)
+def test_classes_of_a_checkpoint(load_tool, monkeypatch, learned, message):
+    tool, warned = load_tool('test.py'), []
+    content = dict(meta=dict(dataset_meta=dict(classes=learned)))
+    found = Namespace(whole=True)
+    monkeypatch.setattr(tool.runs, 'compare', lambda *_: (content, found))
+    monkeypatch.setattr(tool.runs, 'warn', warned.append)
+    data = dict(type='BaseDataset', metainfo=dict(classes=('cat', 'dog')), pipeline=[])
+    cfg = Config(dict(test_dataloader=dict(dataset=data)))
+    with pytest.raises(ValueError, match=message) if message else nullcontext():
+        tool.check_weights('x.pth', None, False, cfg)
+    tool.check_weights('x.pth', None, True, cfg)
+    assert len(warned) == bool(message)

@@ -4,10 +4,12 @@
 
 --task  content of the folder --data
 det     COCO or labelme files (*.json), VOC or CVAT files (*.xml), or YOLO files (*.txt,
-        with names in a *.yaml or classes.txt); with outlines, masks are learned, too
+        with names in a *.yaml or classes.txt), or a table of boxes (*.csv); with
+        outlines, masks are learned, too
 seg     photos, and label maps of the same names in folders with label, mask, annot, seg
-        or gt in their names: an id in each pixel, 255 where there is none, or colors
-cls     photos in one folder for each class
+        or gt in their names: an id in each pixel, 255 where there is none, or colors;
+        or outlines, in a form of det
+cls     photos in one folder for each class, or a table (*.csv) of photos and classes
 
 Folders or files that are called train, val or test make the splits, or the lists
 train.txt, val.txt and test.txt; without any, every fifth photo is held back. The config
@@ -18,14 +20,21 @@ and _data. Your own files do not change.
 import os
 import shlex
 import sys
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
 
-from mmlinattn_tools import cli
-from mmlinattn_tools.own_data import ENDING, OwnData
+from mmlinattn_tools import cli  # first: a line tells that libraries are missing
+
+# isort: split
+import cv2
+import numpy as np
+
+from mmlinattn_tools import own_formats as formats
+from mmlinattn_tools.own_data import ENDING, FORMATS, OwnData
 
 # end of the names of our configs, their number of classes, the default method
 BASES = dict(
@@ -37,6 +46,8 @@ BASES = dict(
 SIDES, SHORTEST = dict(det=(1333, 800), seg=(2048, 512), cls=(10**5, 224)), 128
 # megapixels in a batch on a CPU and for each GB of a GPU, and the largest batch
 BATCHES = dict(det=(0.7, 0.2, 16), seg=(0.7, 0.2, 16), cls=(1.6, 0.5, 128))
+# those of OwnData
+OPTIONS = ('images', 'labels', 'masks', 'format', 'column', 'resize_masks', 'colors')
 ITERATIONS, EPOCHS = 4000, (12, 100)
 
 CONFIG = '''"""{method} with {backbone}; photos: {counts}.
@@ -173,6 +184,11 @@ def parse_args(argv=None):
     text = 'where in --data the annotations are, a folder or one file'
     add('--labels', metavar='PATH', help=text)
     add('--masks', metavar='FOLDER', help='where in --data the label maps are')
+    text = 'what the labels are (default: whatever is found)'
+    add('--format', choices=FORMATS, help=text)
+    add('--column', metavar='NAME', help='column of a table that has the class')
+    text = 'a picture to write, of 16 photos with their labels'
+    add('--show', type=cli.output_file, metavar='NAME.png', help=text)
     text = 'resize label maps of another size than their photos'
     add('--resize-masks', action='store_true', help=text)
     text = 'colors of classes in label maps, in the order of labels'
@@ -280,6 +296,36 @@ def find_devices():
     return torch.cuda.device_count(), memory / 2**30
 
 
+def show(data, path):
+    """Draws 16 photos with their labels."""
+    from mmlinattn.deployment.predictor import draw, read_image
+    from mmlinattn_tools.figures import picture_grid, save
+
+    photos = {x['path']: x for x in chain(*data.photos.values())}
+    photos = [*photos.values()]
+    figure, axes = picture_grid(4, 4, photos[0]['size'][::-1], 3.0)
+    for photo, ax in zip(photos[:: max(1, len(photos) // 16)], axes.flat):
+        zoom, found = 300 / max(photo['size']), {}
+        pixels = cv2.resize(read_image(photo['path']), None, fx=zoom, fy=zoom)
+        size = pixels.shape[1::-1]
+        if data.task == 'det':
+            objects = [x for x in photo['objects'] if x['name'] in data.classes]
+            box = np.reshape([x['bbox'] for x in objects], (-1, 4)) * zoom
+            labels = [data.classes.index(x['name']) for x in objects]
+            found.update(boxes=np.hstack([box[:, :2], box[:, :2] + box[:, 2:]]))
+            found.update(labels=np.array(labels, int), scores=np.ones(len(box)))
+            if data.masks:
+                masks = [formats.mask_of(x, photo['size']) for x in objects]
+                masks = [cv2.resize(x.astype(np.uint8), size) > 0 for x in masks]
+                found['masks'] = masks
+        elif data.task == 'seg':
+            labels = data.table[data.read_ids(photo, resize=True)]
+            found['label_map'] = cv2.resize(labels, size, interpolation=0)  # nearest
+        ax.imshow(draw(pixels, found, data.classes) if found else pixels)
+        ax.set_title(' '.join([photo['path'].name, *dict.fromkeys(photo['names'])]))
+    save(figure, path)
+
+
 def main(argv=None):
     args = parse_args(argv)
     out, lists = args.out, args.out.with_name(f'{args.out.stem}_data')
@@ -290,26 +336,28 @@ def main(argv=None):
             raise ValueError(f'--out {out}: the name of a config must end in .py')
         if args.data.resolve() in out.resolve().parents:
             raise ValueError(f'--out {out} is in the folder --data: give another place')
-        cli.protect(args, out)
-        options = ('images', 'labels', 'masks', 'resize_masks', 'colors')
-        options = {name: getattr(args, name) for name in options}
+        cli.protect(args, out, *filter(None, [args.show]))
+        options = {name: getattr(args, name) for name in OPTIONS}
         data = OwnData(args.data, args.task, args.classes, args.ignore, **options)
         devices, memory = find_devices()
         text = write_config(args, data, lists, devices, memory)
         cli.claim_folder(lists, 'new_config.json')
         data.write(lists)
         out.write_text(text, 'utf-8')
+        if args.show:
+            show(data, args.show)
     for note in [*data.notes, text[3:].partition('\n')[0]]:
         print(f'new_config.py: {note}')
     print(f'new_config.py: {len(data.classes)} classes: {", ".join(data.classes)}')
     tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
+    python = shlex.quote(sys.executable)  # the one that has the libraries
     name, stem = shlex.quote(str(out)), shlex.quote(out.stem)
     best = f'work_dirs/{stem}/best_*.pth'  # the shell fills in the star
     train = f'bash {tools}/dist_train.sh {name} {devices}'
-    print(train if devices > 1 else f'python {tools}/train.py {name}')
-    print(f'python {tools}/test.py {name} {best}')
+    print(train if devices > 1 else f'{python} {tools}/train.py {name}')
+    print(f'{python} {tools}/test.py {name} {best}')
     look = f'{tools}/analysis_tools/compare_predictions.py'
-    print(f'python {look} {name} --checkpoint {best} --image PHOTOS')
+    print(f'{python} {look} {name} --checkpoint {best} --image PHOTOS')
 
 
 if __name__ == '__main__':

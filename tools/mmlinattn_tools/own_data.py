@@ -10,9 +10,11 @@ import json
 import os
 import random
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from itertools import chain
 from pathlib import Path
+from urllib.parse import unquote
 
 import cv2
 import numpy as np
@@ -20,8 +22,10 @@ from PIL import Image
 
 from . import own_formats as formats
 
-IMAGES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
-JPEG = ('.jpeg', '.jpg')
+JPEG = ('.jfif', '.jpe', '.jpeg', '.jpg')
+IMAGES = ('.bmp', *JPEG, '.png', '.tif', '.tiff', '.webp')
+UNREAD = ('.avif', '.cr2', '.dng', '.gif', '.heic', '.heif', '.jp2', '.nef', '.svg')
+LABELS, TABLES = ('.json', '.txt', '.xml'), ('.csv', '.tsv')
 # a split in the name of a folder or file, alone or beside words that mean no class
 WORD = re.compile(r'(?<![a-z])(train|val|test)(?:ing|id|idation)?(?![a-z])')
 OTHER = r"""(?:[\W\d_]|annotations?|annots?|anns?|coco|data|dir|files?|fine|gt|images?|
@@ -30,7 +34,9 @@ segmentation|set|split|stuff|v|voc|x|y|yolo)*""".replace('\n', '')
 SPLIT = re.compile(f'{OTHER}(train|val|test)(?:ing|id|idation)?{OTHER}')
 PHOTOS = re.compile('image|img|photo|picture|rgb|jpeg')  # in names of folders
 MAPS = re.compile('annot|ann_|label|mask|seg|gt')
-MAP = re.compile(r'[_.-](mask|masks|label|labels|seg|gt|annotation)s?$')  # of files
+KINDS = '(?:mask|label|seg|gt|annotation)s?'  # of files
+MAP = re.compile(f'^{KINDS}[_.-]|[_.-]{KINDS}$')
+FORMATS = ('coco', 'labelme', 'voc', 'cvat', 'yolo', 'csv', 'folders', 'masks')
 OF_OBJECTS = re.compile('object|instance')  # VOC's numbers, not classes
 COLOR = re.compile(r'(\d{1,3})[\s,;]+(\d{1,3})[\s,;]+(\d{1,3})(?!\d)')
 HELD_BACK = 5  # without a validation set: every fifth photo
@@ -45,7 +51,8 @@ class OwnData:
     decisions.
 
     ``options`` are those of new_config.py: ``images``, ``labels`` and ``masks``, paths
-    in the folder, which limit where each is looked for; ``resize_masks``; ``colors``.
+    in the folder, which limit where each is looked for; ``format``, one of ``FORMATS``;
+    ``column`` of the class in a table; ``resize_masks``; ``colors``.
 
     Raises:
         OSError: If photos or annotations are missing, or can't be read.
@@ -55,11 +62,8 @@ class OwnData:
     def __init__(self, data, task, names=None, ignore=(), **options):
         Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
         self.data, self.task, self.notes, self.lost = data, task, [], Counter()
-        self.names, self.options = names, options
-        walk = os.walk(data, followlinks=True)
-        files = sorted(
-            Path(folder, name) for folder, _, names in walk for name in names
-        )
+        self.names, self.options, self.drawn = names, options, []
+        files = sorted(walk(data))
         self.files, self.stems = defaultdict(list), defaultdict(list)
         self.twins = defaultdict(set)
         for path in files:
@@ -76,10 +80,15 @@ class OwnData:
         folders = [str(path.parent) for path in self.files['photo']]
         self.base = Path(os.path.commonpath(folders)) if folders else data
         for path in self.files['photo']:
-            self.stems[bare(path.name).lower()].append(path)
+            stem = unicodedata.normalize('NFC', bare(path.name).lower())
+            self.stems[stem].append(path)
         photos = list(getattr(self, f'read_{task}')())
         self.check_found(photos)
         used = {x['path'] for x in photos} | {x.get('map') for x in photos}
+        for ending in UNREAD:
+            if self.files[ending]:
+                text = f'left out {len(self.files[ending])} {ending} files'
+                self.notes.append(f'{text}: convert them to JPEG or PNG')
         unused = len({*self.files['photo']} - used)
         if unused:
             self.notes.append(f'left out {unused} photos without annotations')
@@ -117,11 +126,19 @@ class OwnData:
     def content(self):
         """The files of the folder, and options, for an error."""
         kinds = {k: len(x) for k, x in self.files.items() if x}
-        kinds = ', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))
+        told = ', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))
+        if kinds.keys() == {'photo'}:
+            told += ' files: compare_predictions.py predicts photos without labels'
+        else:
+            told = f'{told or "no"} files'
         return (
-            f'it has {kinds or "no files"} files; --images, --labels and --masks name '
-            'the folders of each'
+            f'it has {told}; --images, --labels and --masks name the folders of each, '
+            '--format what the labels are'
         )
+
+    def wants(self, *kinds):
+        """True if labels of this format are read."""
+        return (self.options.get('format') or kinds[0]) in kinds
 
     def check_found(self, photos):
         """Raises an error if photos are missing, or annotated twice."""
@@ -139,12 +156,13 @@ class OwnData:
         if len({(x['path'], x['split']) for x in photos}) < len(photos):
             raise ValueError(
                 f'--data {self.data}: several files annotate the same photos: --labels '
-                'or --masks names a folder or file'
+                'or --masks names a folder or file, or --format the format'
             )
 
     def measure(self, photos):
         """Photos that OpenCV reads, with their sizes, and objects that fit them."""
-        found, bad, resized, lost = [], [], [], 0
+        found, bad, resized, lost, over = [], [], [], 0, 0
+        early, turned = [], []
         for photo in photos:
             try:
                 size = photo['size'] = size_of(photo['path'])
@@ -152,6 +170,10 @@ class OwnData:
                 bad.append(photo['path'])
                 continue
             found.append(photo)
+            if ends_early(photo['path']):
+                early.append(photo['path'])
+            if self.task == 'det' and orientation(photo['path']) > 1:
+                turned.append(photo['path'])
             stated = formats.numbers(photo.pop('stated', None) or ())
             if stated and all(stated) and tuple(stated) != size:
                 factors = [a / b for a, b in zip(size, stated)]
@@ -167,6 +189,7 @@ class OwnData:
             if self.task == 'det':  # the libraries drop such boxes silently
                 inside = [x for x in photo['objects'] if is_inside(x, size)]
                 lost += len(photo['objects']) - len(inside)
+                over += sum(is_over(x, size) for x in inside)
                 photo.update(objects=inside, names=[x['name'] for x in inside])
         if bad:
             text = f'left out {len(bad)} photos that OpenCV does not read'
@@ -174,8 +197,26 @@ class OwnData:
         if resized:
             text = f'{len(resized)} photos have another size than in their annotations'
             self.notes.append(f'{text}, such as {resized[0]}: it resizes the labels')
+        if early:
+            text = f'{len(early)} photos end early, their last rows are gray'
+            self.notes.append(f'{text}, such as {early[0]}')
+        if turned:
+            text = f'{len(turned)} photos are turned by their orientation in EXIF'
+            self.notes.append(f'{text}, such as {turned[0]}: so must be their labels')
+        if over:
+            self.notes.append(
+                f'{over} boxes reach far over the edge of their photo: are they '
+                'corners instead of sides?'
+            )
         if lost:
-            self.notes.append(f'left out {lost} boxes outside their photo')
+            self.notes.append(
+                f'left out {lost} boxes of less than a pixel in their photo'
+            )
+            if lost == sum(len(x['names']) for x in photos) + lost:
+                raise ValueError(
+                    f'--data {self.data}: all {lost} boxes have less than a pixel in '
+                    'their photo: are they in pixels, as (x, y, width, height)?'
+                )
         return found
 
     def split_of(self, path):
@@ -195,7 +236,10 @@ class OwnData:
     def find(self, name, near):
         """The photo that a file names, by the longest common end of their paths; of
         several, the one in the split of the file, or the one nearest to it."""
-        *folders, name = [x for x in slashes(name).split('/') if x] or ['']
+        name = unicodedata.normalize('NFC', slashes(name))
+        if bare(Path(name).name).lower() not in self.stems:
+            name = unquote(name)  # "a%20b.jpg"
+        *folders, name = [x for x in name.split('/') if x] or ['']
         root = near if near.is_dir() else near.parent
         wanted = ['', *root.relative_to(self.data).parts, *folders, bare(name)]
         wanted = [x.lower() for x in wanted[::-1]]
@@ -203,7 +247,8 @@ class OwnData:
 
         def rank(path):
             have = ['', *path.relative_to(self.data).parts[:-1], bare(path.name)]
-            same = [a == b.lower() for a, b in zip(wanted, have[::-1])]
+            have = [unicodedata.normalize('NFC', x.lower()) for x in have]
+            same = [a == b for a, b in zip(wanted, have[::-1])]
             return (
                 [*same, False].index(False),
                 path.name == name,
@@ -230,15 +275,24 @@ class OwnData:
 
     def read_det(self):
         """Photos and objects of the files of labelling tools."""
-        for path in self.within(self.files['.json'], 'labels'):
+        files = {x: self.within(self.files[x], 'labels') for x in LABELS}
+        for path in files['.json'] if self.wants('coco', 'labelme') else ():
             # COCO has people's keypoints in further files
             if 'keypoints' not in path.name:
                 yield from self.read_file(path, formats.read_json)
-        for path in self.within(self.files['.xml'], 'labels'):
+        for path in files['.xml'] if self.wants('voc', 'cvat') else ():
             yield from self.read_file(path, formats.read_xml)
+        for path, rows in self.tables():
+            yield from self.read_file(
+                path,
+                lambda path, *_, rows=rows: formats.read_boxes(
+                    rows, path, self.options.get('column')
+                ),
+            )
         names, keypoints = formats.yolo_names(self.files)
         names = names or dict(enumerate(self.names or ()))
-        for path in self.within(self.files['.txt'], 'labels'):
+        read, other = 0, []
+        for path in files['.txt'] if self.wants('yolo') else ():
             if bare(path.name).lower() not in self.stems:
                 continue
             photo = self.photo(path.name, path.parent)
@@ -247,15 +301,23 @@ class OwnData:
             except (OSError, SyntaxError, ValueError):
                 size = 0, 0  # it is left out
             text = formats.read_text(path)
-            found = formats.read_yolo(text, size, names, keypoints)
-            if found is not None:
+            try:
+                found = formats.read_yolo(text, size, names, keypoints)
+            except ValueError as error:
+                raise ValueError(f'{path}: {error}') from error
+            if found is None:
+                other.append(path)
+            else:
+                read += 1
                 photo['objects'] = [formats.tidy(x, path) for x in found]
                 yield photo
+        if read and other:
+            raise ValueError(f'{other[0]}: a line has no class and box of YOLO')
 
     def read_file(self, path, read):
         """Photos of one file."""
         try:
-            photos = [*read(path, self.lost)]
+            photos = [*read(path, self.lost, self.options.get('format'))]
             stem, xml = bare(path.name).lower(), path.suffix.lower() == '.xml'
             near = path.parent if xml or stem in self.stems else path
             for name, stated, objects in photos:
@@ -282,6 +344,16 @@ class OwnData:
             ]
             maps = [x for x, folder in zip(files, folders) if MAPS.search(folder)]
             maps = maps or [x for x in files if MAP.search(x.stem.lower())]
+            jpeg = {x.stem for x in files if x.suffix.lower() in JPEG}
+            if not maps:  # photos in JPEG, and label maps beside them
+                png = [x for x in files if x.suffix.lower() == '.png']
+                maps = [x for x in png if x.stem in jpeg]
+                if maps:
+                    text = f'takes {len(maps)} PNG files for label maps, JPEG files of'
+                    self.notes.append(f'it {text} their names for photos')
+        if not self.wants('masks') or not maps:
+            yield from self.draw_maps()
+            return
         photos = {*self.within(files, 'images')} - {*maps}
         for stem, paths in self.stems.items():
             self.stems[stem] = [x for x in paths if x in photos]
@@ -290,12 +362,87 @@ class OwnData:
                 continue
             words = re.split('[_.-]', path.stem)  # a map may be called x_mask
             ends = (len('_'.join(words[:i])) for i in range(len(words), 0, -1))
-            stems = (path.stem[:end] for end in ends)
+            stems = [path.stem[:end] for end in ends]
+            if MAP.match(path.stem.lower()):
+                rest = path.stem[len(words[0]) + 1 :]
+                stems += [rest, *(f'{x}_{rest}' for x in ('image', 'img', 'photo'))]
             found = (x for x in stems if self.stems.get(x.lower()))
             yield self.photo(next(found, path.stem), path.parent, map=path)
 
+    def draw_maps(self):
+        """Photos with the outlines of objects, from which label maps are drawn."""
+        photos = [*self.read_det()] if self.options.get('format') != 'masks' else []
+        objects = [*chain(*(x['objects'] for x in photos))]
+        lacking = sum('segmentation' not in x for x in objects)
+        if lacking:
+            raise ValueError(
+                f'--data {self.data}: {lacking} of {len(objects)} objects have boxes '
+                'without outlines: they are for --task det'
+            )
+        found = {x['name'] for x in objects} - {'background', '_background_'}
+        given = [x for x in self.names or () if x != 'background']
+        if {*given} - found:
+            raise ValueError(f'no object is {", ".join({*given} - found)}')
+        if objects:
+            self.drawn = ['background', *(given or sorted(found))]
+            self.notes.append('label maps are drawn from outlines, the rest is class 0')
+            left = ', '.join(sorted(found - {*self.drawn}))
+            if left:
+                self.notes.append(f'objects of other classes are background: {left}')
+        for photo in photos:
+            yield dict(photo, map=photo['path'])
+
+    def fill(self, photo):
+        """A label map, small objects above large ones."""
+        ids = np.zeros(photo['size'][::-1], int)
+        for x in sorted(photo['objects'], key=lambda x: -x['area']):
+            name = x['name'] if x['name'] in self.drawn else 'background'
+            label = UNLABELED if x['iscrowd'] else self.drawn.index(name)
+            ids[formats.mask_of(x, photo['size'])] = label
+        return ids
+
+    def tables(self):
+        """Tables of photos, each with its rows."""
+        paths = [x for kind in TABLES for x in self.within(self.files[kind], 'labels')]
+        for path in paths if self.wants('csv') else ():
+            if 'submission' in path.name.lower():  # its classes are to be filled in
+                continue
+            rows = formats.read_table(
+                path, lambda x: bare(Path(slashes(x)).name).lower() in self.stems
+            )
+            if rows and len(rows[0]) > 1:
+                yield path, rows
+
     def read_cls(self):
         """Photos in folders that are named after classes, or in a table."""
+        folders = [*self.read_folders()] if self.wants('folders') else []
+        told, tables = {x['path']: x['names'] for x in folders}, []
+        enough = len({*map(tuple, told.values())}) > 1
+        for path, rows in self.tables():
+            try:
+                kind = formats.class_column(rows, path, self.options.get('column'))
+            except ValueError:
+                if enough:  # it may be of anything
+                    continue
+                raise
+            for row in rows:
+                photo = self.photo(row['photo'], path)
+                split = row.get('split') or row.get('subset')
+                split = SPLIT.fullmatch((split or '').lower())
+                photo.update(split=split[1] if split else photo['split'])
+                if row[kind]:
+                    tables.append(dict(photo, names=[' '.join(row[kind].split())]))
+        if not enough:
+            return tables or folders
+        if any(told.get(x['path'], x['names']) != x['names'] for x in tables):
+            raise ValueError(
+                f'--data {self.data}: folders and a table tell other classes: --format '
+                'csv or --format folders'
+            )
+        return folders
+
+    def read_folders(self):
+        """Photos in folders that are named after classes."""
         parts = {x: x.parent.relative_to(self.base).parts for x in self.files['photo']}
         firsts = {folders[0] for folders in parts.values() if folders[1:]}
         found = {x: SPLIT.fullmatch(x.lower()) for x in firsts}
@@ -421,6 +568,7 @@ class OwnData:
         """Classes of label maps; sets `table`, the label of each id."""
         self.colors, self.colored, self.palette = find_colors(self), False, {}
         counts = self.count_ids()
+        names = self.drawn or names
         if counts is None:  # colors, or palettes of different colors
             self.colored = True
             counts = self.count_ids()
@@ -439,7 +587,7 @@ class OwnData:
             return ['class 0', 'class 255']
         maps = {x['map'] for x in chain(*self.photos.values())}
         lossy = [x for x in sorted(maps) if x.suffix.lower() in JPEG]
-        if lossy:
+        if lossy and not self.drawn:
             raise ValueError(f'{lossy[0]}: a label map in JPEG has no exact ids')
         if ids != {0, UNLABELED}:  # black and white, which are two classes
             ids -= {UNLABELED}
@@ -466,7 +614,8 @@ class OwnData:
         """Classes of label maps in colors."""
         found = counts.nonzero()[0]
         found = found[np.argsort(-counts[found], kind='stable')].tolist()
-        shares = {code: f'{counts[code] / counts.sum():.1%}' for code in found}
+        total = counts.sum()
+        shares = {code: f'{counts[code] / total:.1%}' for code in found}
         if not self.colors:
             told = [f'{color_of(x)} ({shares[x]})' for x in found[:30]]
             raise ValueError(
@@ -474,7 +623,7 @@ class OwnData:
                 'labels, --colors road=128,64,128 sky=70,130,180, or put a table with '
                 'such lines into the folder, colors.txt'
             )
-        other = sum(counts[x] for x in found if x not in self.colors) / counts.sum()
+        other = sum(counts[x] for x in found if x not in self.colors) / total
         if other > 0.5:
             raise ValueError(f'{other:.1%} of label maps have colors of no class')
         if other:
@@ -521,6 +670,8 @@ class OwnData:
 
     def read_ids(self, photo, resize=False):
         """The label map of a photo, (H, W); None if ids turn out to be colors."""
+        if 'objects' in photo:
+            return self.fill(photo)
         with Image.open(photo['map']) as image:
             kind = image.mode
             gray = kind in ('1', 'F', 'I', 'L', 'P') or kind.startswith('I;')
@@ -585,6 +736,39 @@ def is_inside(x, size):
     return all(min(a + length, side) - max(a, 0) >= 1 for a, length, side in pairs)
 
 
+def is_over(x, size):
+    """True if a box reaches over the edge of its photo by a tenth of it."""
+    box = x['bbox']
+    return any(a + b > 1.1 * side for a, b, side in zip(box, box[2:], size))
+
+
+def walk(data):
+    """Files of a folder; links to folders that hold them are left out."""
+    for folder, below, names in os.walk(data, followlinks=True):
+        here = os.path.realpath(folder)
+        inside = (os.path.realpath(os.path.join(folder, x)) for x in below)
+        below[:] = [
+            x for x, y in zip(below, inside) if os.path.commonpath([y, here]) != y
+        ]
+        yield from (Path(folder, name) for name in names)
+
+
+def ends_early(path):
+    """True if the mark at the end of a JPEG file is missing."""
+    if path.suffix.lower() not in JPEG:
+        return False
+    with path.open('rb') as file:
+        start = file.read(2)
+        file.seek(max(0, path.stat().st_size - 4096))
+        return start == b'\xff\xd8' and b'\xff\xd9' not in file.read()
+
+
+def orientation(path):
+    """That of a camera; PNG files would be read to their end."""
+    with Image.open(path) as image:
+        return image.getexif().get(0x0112, 1) if 'exif' in image.info else 1
+
+
 def slashes(name):
     """A path that may be of Windows."""
     return str(name).replace('\\', '/')
@@ -593,7 +777,7 @@ def slashes(name):
 def bare(name):
     """The name of a file without the ending of an image or of its labels."""
     stem, dot, ending = name.rpartition('.')
-    known = f'.{ending.lower()}' in (*IMAGES, '.json', '.txt', '.xml')
+    known = f'.{ending.lower()}' in (*IMAGES, *LABELS, *TABLES)
     return stem if dot and known else name
 
 
@@ -602,9 +786,7 @@ def size_of(path):
     if not cv2.haveImageReader(str(path)):
         raise OSError(f'{path} is no image')
     with Image.open(path) as image:
-        # cameras' orientation; PNG files would be read to their end
-        turned = 'exif' in image.info and image.getexif().get(0x0112, 1) > 4
-        if not turned:
+        if orientation(path) < 5:
             return image.size
     pixels = cv2.imread(str(path))  # it turns some formats only
     if pixels is None:

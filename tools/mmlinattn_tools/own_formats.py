@@ -1,20 +1,26 @@
-"""Reads files of labelling tools: COCO, VOC, CVAT, labelme and YOLO.
+"""Reads files of labelling tools: COCO, VOC, CVAT, labelme, YOLO, and tables.
 
 A reader yields photos as (name, size or None, objects). An object is a dict in COCO's
 form, with its class under `name`; :func:`tidy` checks it. `lost` counts shapes that are
 neither a box nor an outline.
 """
 
+import csv
 import json
 import math
 import re
+from collections import Counter
 from itertools import chain
+from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
+import numpy as np
 import yaml
+from pycocotools import mask as runs
 
 COCO = {'images', 'annotations', 'categories'}
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
+CLASS = ('class', 'label', 'category', 'classname', 'labelname', 'species', 'target')
 ENCODINGS = ((b'\xff\xfe', 'utf-16'), (b'\xfe\xff', 'utf-16'), (b'', 'utf-8-sig'))
 
 
@@ -28,22 +34,28 @@ def read_text(path):
         return content.decode('latin-1')
 
 
-def read_json(path, lost):
+def read_json(path, lost, only=None):
     """Photos of a COCO file, or of a labelme file; none of another one."""
     content = json.loads(read_text(path))
     if not isinstance(content, dict):
         return
     if 'shapes' in content and 'imagePath' in content:
+        if only == 'coco':
+            return
         size = content.get('imageWidth'), content.get('imageHeight')
         yield content['imagePath'], size, labelme_objects(content['shapes'], lost)
-    elif content.keys() >= COCO:
+    elif content.keys() >= COCO and only != 'labelme':
         yield from read_coco(content)
 
 
 def read_coco(content):
-    names = {str(x['id']): x['name'] for x in content['categories']}
-    objects = {str(x['id']): [] for x in content['images']}
-    for x in content['annotations']:
+    names, objects = {}, {}
+    for part, found in (('categories', names), ('images', objects)):
+        for x in content[part]:
+            if str(x['id']) in found:
+                raise ValueError(f'two of its {part} have the id {x["id"]}')
+            found[str(x['id'])] = x['name'] if part == 'categories' else []
+    for x in content['annotations'] or ():
         if 'segments_info' in x:  # a panoptic file, which lies beside another one
             return
         image, category = str(x.get('image_id')), str(x.get('category_id'))
@@ -55,6 +67,8 @@ def read_coco(content):
         objects[image].append(dict(x, name=names[category]))
     for x in content['images']:
         name = x.get('file_name') or x['coco_url']  # of LVIS
+        if '://' in name:
+            name = urlsplit(name).path
         yield name, (x.get('width'), x.get('height')), objects[str(x['id'])]
 
 
@@ -79,17 +93,17 @@ def labelme_objects(shapes, lost):
     return found
 
 
-def read_xml(path, lost):
+def read_xml(path, lost, only=None):
     """Photos of a VOC file, or of a CVAT file; none of another one."""
     root = ElementTree.parse(path).getroot()
-    if root.tag == 'annotation':
+    if root.tag == 'annotation' and only != 'cvat':
         size = tuple(root.findtext(f'size/{x}') for x in ('width', 'height'))
         yield (
             root.findtext('filename', ''),
             size,
             [*map(voc_object, root.iter('object'))],
         )
-    elif root.tag == 'annotations':
+    elif root.tag == 'annotations' and only != 'voc':
         for x in root.iter('image'):
             size = x.get('width'), x.get('height')
             found = [cvat_object(shape, lost) for shape in x if shape.tag != 'tag']
@@ -134,9 +148,15 @@ def read_yolo(text, size, names, keypoints):
     objects = []
     for line in filter(None, map(str.split, text.splitlines())):
         values = numbers(line)
-        if not values or len(line) < 5 or not line[0].isdigit():
+        if not values or len(line) < 5 or values[0] % 1:
             return None
         (width, height), (i, *places) = size, values
+        if names and i not in names:
+            raise ValueError(f'class {int(i)} has no name, there are {len(names)}')
+        if max(places) > 2:  # a box at the edge may reach beyond it
+            raise ValueError(
+                f'{max(places):g} is no part of the side of a photo, from 0 to 1'
+            )
         name = names.get(int(i), f'class {int(i)}')
         if len(places) < 6 or keypoints:
             x, y, w, h = places[:4]
@@ -151,16 +171,91 @@ def read_yolo(text, size, names, keypoints):
 def yolo_names(files):
     """Names by class, and whether objects have keypoints: of a yaml file, or of a list
     such as classes.txt."""
+    found = {}
     for path in chain(files['.yaml'], files['.yml']):
-        content = yaml.safe_load(read_text(path))
+        try:
+            content = yaml.safe_load(read_text(path))
+        except yaml.YAMLError as error:
+            raise ValueError(f'{path}: {error}') from error
         names = content.get('names') if isinstance(content, dict) else None
         if names:
             names = names if isinstance(names, dict) else dict(enumerate(names))
-            return {int(i): str(x) for i, x in names.items()}, 'kpt_shape' in content
+            told = {int(i): str(x) for i, x in names.items()}
+            if found and found[0] != told:
+                raise ValueError(f'{path}: its names are not those of another yaml')
+            found = told, 'kpt_shape' in content
+    if found:
+        return found
     lists = [x for x in files['.txt'] if x.name in ('classes.txt', 'obj_names.txt')]
     for path in chain(lists, files['.names']):
         return dict(enumerate(map(str.strip, read_text(path).splitlines()))), False
     return {}, False
+
+
+def read_table(path, is_photo):
+    """Rows of a table by names of columns, with the photo under ``photo``; a column
+    without a name has its number. No rows if it names no photos."""
+    lines = [x for x in read_text(path).splitlines() if x.strip()]
+    marks = [x for x in '\t;|, ' if all(x in line for line in lines)]
+    rows = [*csv.reader(lines, delimiter=marks[0])] if lines and marks else []
+    rows = [[x.strip() for x in row] for row in rows]
+    named = Counter(i for row in rows for i, x in enumerate(row) if is_photo(x))
+    if not named:
+        return []
+    ((photo, _),) = named.most_common(1)
+    header = [str(i) for i in range(1, len(rows[0]) + 1)]
+    if not is_photo(rows[0][photo]):
+        header, *rows = rows
+        header = [re.sub('[ _]', '', x.lower()) for x in header]
+    elif len(header) == 6 and all(map(numbers, zip(*(x[1:5] for x in rows)))):
+        header[1:] = [*CORNERS, 'class']
+    header[photo] = 'photo'
+    if len({*header}) < len(header) or any(len(x) != len(header) for x in rows):
+        raise ValueError(f'{path}: rows or columns do not fit its header')
+    return [dict(zip(header, row)) for row in rows]
+
+
+def class_column(rows, path, column=None):
+    """The column of a table that has the classes."""
+    others = [x for x in rows[0] if x not in ('photo', 'split', 'subset')]
+    if column:
+        found = [re.sub('[ _]', '', column.lower())]
+    else:
+        found = [x for x in others if x in CLASS] or others
+    if len(found) != 1 or found[0] not in others:
+        raise ValueError(
+            f'{path}: which column has the class? --column names one of '
+            f'{", ".join(others)}'
+        )
+    return found[0]
+
+
+def read_boxes(rows, path, column):
+    """Photos of a table with a box in each row."""
+    keys = next(
+        (x for x in (CORNERS, ('x1', 'y1', 'x2', 'y2')) if {*x} <= {*rows[0]}), None
+    )
+    if keys is None:
+        return
+    kind, photos = class_column(rows, path, column), {}
+    for row in rows:
+        size = row.get('width'), row.get('height')
+        objects = photos.setdefault(row['photo'], (row['photo'], size, []))[2]
+        corners = [row[key] for key in keys]
+        if any(corners):
+            objects.append(dict(name=row[kind], bbox=box_around(corners)))
+    yield from photos.values()
+
+
+def mask_of(x, size):
+    """The pixels of an object in a photo of a size (W, H), as (H, W) of bool."""
+    outline = x['segmentation']
+    if isinstance(outline, dict) and isinstance(outline['counts'], str):
+        outline = dict(outline, counts=outline['counts'].encode())
+    if isinstance(outline, list) or is_list(outline['counts']):
+        outline = runs.frPyObjects(outline, *size[::-1])
+    found = runs.decode(outline)
+    return found.any(2) if found.ndim == 3 else found > 0
 
 
 def tidy(x, where):
@@ -174,6 +269,10 @@ def tidy(x, where):
     if isinstance(outline, dict):
         outline = outline if outline.get('counts') and outline.get('size') else ()
         area = 0
+        if outline and (not box or len(box) != 4):
+            box = box_of_runs(outline)
+    elif isinstance(outline, str):
+        raise ValueError(f'{where}: an outline is text, not a list: {outline[:40]}')
     else:
         outline = outline if all(map(is_list, outline)) else [outline]
         if len(outline) > 2 and all(len(y) == 2 for y in outline):
@@ -192,6 +291,15 @@ def tidy(x, where):
     found['area'] = stated if stated > 0 else area or box[2] * box[3]
     found['iscrowd'] = int(bool(x.get('iscrowd') or x.get('ignore')))
     return dict(found, segmentation=outline) if outline else found
+
+
+def box_of_runs(x):
+    """The box (x, y, w, h) of a mask in COCO's run lengths."""
+    if is_list(x['counts']):
+        x = runs.frPyObjects(x, *x['size'])
+    elif isinstance(x['counts'], str):
+        x = dict(x, counts=x['counts'].encode())
+    return np.asarray(runs.toBbox(x)).tolist()
 
 
 def is_list(x):

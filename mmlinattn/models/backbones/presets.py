@@ -166,7 +166,9 @@ class PresetTransformer(PyramidTransformer):
             ``num_heads``.
         attention (str | dict | list): One of ``presets``. Or the config of an
             attention, or a list with one per stage, whose entries may be lists,
-            patterns over the stage's blocks, in place of that of 'local'.
+            patterns over the stage's blocks, in place of that of 'local'. An entry
+            of a list may be one of ``presets``, for its attention of that stage, the
+            name of an attention, or None, for 'local'.
         patch_embed (dict, optional): Config of the first embedding. Default: that
             of the preset.
         merging (dict, optional): Config of the embeddings between stages, likewise.
@@ -214,18 +216,40 @@ class PresetTransformer(PyramidTransformer):
         )
         options = {key: x for key, x in given.items() if x is not None}
         preset = self.find_preset(attention, options)
+        if isinstance(attention, str):
+            attention = preset.attention(name, arch['depths'], **options)
+        elif isinstance(attention, (list, tuple)):
+            attention = [
+                self.entry(x, name, arch['depths'], i) for i, x in enumerate(attention)
+            ]
         super().__init__(
             arch,
             stem=patch_embed or preset.patch_embed,
             merging=merging or preset.merging,
-            attention=preset.attention(name, arch['depths'], **options)
-            if isinstance(attention, str)
-            else attention,
+            attention=attention,
             block=dict(norm_eps=1e-5),
             norm_eps=1e-5,
             out_norm='all',
             **kwargs,
         )
+
+    def entry(
+        self,
+        x: Union[str, dict, Sequence, None],
+        name: Optional[str],
+        depths: Sequence[int],
+        stage: int,
+        block: Optional[int] = None,
+    ) -> Union[str, dict, list]:
+        """An entry of a list of attentions, by the word that stands for it."""
+        if isinstance(x, (list, tuple)):
+            return [self.entry(y, name, depths, stage, i) for i, y in enumerate(x)]
+        x = 'local' if x is None else x
+        if not isinstance(x, str) or x not in self.presets or stage >= len(depths):
+            return x
+        found = self.presets[x].attention(name, depths)[stage]
+        inside = block is not None and isinstance(found, (list, tuple))
+        return found[block % len(found)] if inside else found
 
     def find_preset(
         self, attention: Union[str, dict, list], options: Collection[str]

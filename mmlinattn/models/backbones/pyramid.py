@@ -193,6 +193,13 @@ class PyramidTransformer(BaseBackbone):
             pattern if isinstance(pattern, (list, tuple)) else [pattern]
             for pattern in per_stage(attention, num_stages, 'attention')
         ]
+        attention = [
+            [
+                dict(type=x) if isinstance(x, str) and MODELS.get(x) else x
+                for x in pattern
+            ]
+            for pattern in attention
+        ]
         check_config(stem, 'stem')
         check_config(merging, 'merging')
         for cfg in chain(*attention):

@@ -246,6 +246,17 @@ def test_soft_pyramid_takes_any_attention(attention):
     assert [out.shape for out in outs] == [(1, 8, 9, 12), (1, 32, 2, 2)]
 
 
+@BOTH
+def test_words_in_lists_of_attentions(family):
+    own, elfatt = types(family(ARCH)), types(family(ARCH, attention='elfatt'))
+    assert types(family(ARCH, attention=[None] * 4)) == own
+    words = [None, 'elfatt', [None], 'SoftmaxAttention']
+    found = types(family(ARCH, attention=words))
+    assert found[:2] == [own[0], elfatt[1]] and found[3] == 'SoftmaxAttention'
+    with pytest.raises(ValueError, match="must be.*'elfat'"):
+        family(ARCH, attention=[None, 'elfat', None, None])
+
+
 @pytest.mark.parametrize(
     'options, message',
     (

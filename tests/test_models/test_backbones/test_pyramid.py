@@ -75,7 +75,7 @@ def test_linear_and_norm_layers_start_as_in_the_papers():
             r'out_indices.*\(0, 1\)',
         ),
         (dict(arch='tiny'), "arch must be a dict, got 'tiny'"),
-        (dict(attention='ELFATT'), "attention must be a config.*'ELFATT'"),
+        (dict(attention='ELFAT'), "attention must be a config.*'ELFAT'"),
         (dict(attention=[SOFT_CFG, [SOFT_CFG, 'x']]), "attention must be.*'x'"),
         (dict(stem='overlap'), "stem must be a config.*'overlap'"),
         (dict(merging=['x']), r"merging must be a config.*\['x'\]"),
