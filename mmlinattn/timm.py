@@ -37,6 +37,9 @@ FAMILIES = {
     'cswin': ('CSWinTransformer', 'stages.0.embedding.layer.0', False),
     'mlla': ('MLLA', 'stages.0.embedding.first.0', False),
     'ravlt': ('RAVLT', 'stages.0.embedding.0.0', False),
+    'mavit': ('MAViT', 'stages.0.embedding.0.0', False),
+    'hvittt': ('HViTTT', 'stages.0.embedding.first.0', False),
+    'vittt': ('ViTTT', 'patch_embed.layer.0', False),
     'deit': ('VisionTransformer', 'patch_embed.layer.0', True),
     'cait': ('CaiT', 'patch_embed.layer.0', True),
 }
@@ -61,6 +64,8 @@ NO_DECAY = re.compile(
 # the crops of CSWin's recipe, 0.9 and the whole
 CROPPED_LESS = re.compile('c?swin_(tiny|base)_(?!inline|polaformer)')
 PREFIX = 'backbone.'
+# without tables of positions
+ANY_SIZE = ('MLLA', 'RAVLT', 'MAViT', 'HViTTT', 'ViTTT')
 Indices = Union[int, Sequence[int]]
 
 
@@ -107,7 +112,7 @@ def at_size(cfg: dict[str, Any], side: int) -> dict[str, Any]:
     if presets:
         depends = 'img_size' in presets[cfg.get('attention', 'local')].options
     else:
-        depends = cfg['type'] not in ('MLLA', 'RAVLT')
+        depends = cfg['type'] not in ANY_SIZE
     return dict(cfg, img_size=side) if depends else cfg
 
 
@@ -146,8 +151,8 @@ class TimmModel(nn.Module):
             side = img_size if isinstance(img_size, int) else max(img_size)
             backbone = at_size(backbone, side)
         options.update(in_channels=in_chans, out_type='raw')
-        self.neck = None
-        if backbone['type'] == 'RAVLT':
+        with_neck = backbone['type'] in ('RAVLT', 'MAViT', 'HViTTT')
+        if with_neck:
             options.update(out_norm=None)
         self.backbone = model = build_model({**backbone, **options})
         # only the last stage's map has a norm, as in a classifier
@@ -160,9 +165,9 @@ class TimmModel(nn.Module):
             )
         ]
         self.num_features = self.head_hidden_size = model.feature_channels[-1]
-        if backbone['type'] == 'RAVLT':
-            self.neck = ConvPoolingNeck(self.num_features)
-            self.head_hidden_size = 1024
+        self.neck = build_neck(backbone, self.num_features) if with_neck else None
+        if with_neck:
+            self.head_hidden_size = self.neck.out_channels
         names = [name for name, _ in model.named_parameters()]
         self.has_token = any(name.endswith('cls_token') for name in names)
         self.global_pool = 'token' if self.has_token else 'avg'
@@ -306,6 +311,15 @@ class TimmModel(nn.Module):
             load_head(self.neck, address, 'neck.')
         if self.num_classes == self.pretrained_cfg['num_classes']:
             load_head(self.head, address)
+
+
+def build_neck(backbone: dict[str, Any], dims: int) -> ConvPoolingNeck:
+    """The neck of a classifier whose last norm is a BatchNorm."""
+    if backbone['type'] == 'HViTTT':
+        return ConvPoolingNeck(dims, None)
+    if backbone['type'] == 'RAVLT':
+        return ConvPoolingNeck(dims)
+    return ConvPoolingNeck(dims, 2560 if backbone.get('arch') == 'large' else 2048)
 
 
 def entry_point(name: str, backbone: dict[str, Any]) -> Callable[..., nn.Module]:

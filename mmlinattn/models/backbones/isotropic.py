@@ -29,6 +29,7 @@ class IsotropicTransformer(BaseBackbone):
         arch (dict): ``embed_dims``, ``num_layers`` and ``num_heads``, integers.
         attention (dict): Config of the attention.
         img_size (int): Side of the images that the position table is made for.
+        with_pos_embed (bool): Adds a table of learned positions.
         patch_size (int): Side of a patch; images are zero-padded to whole
             patches.
         in_channels (int): Channels of the input image.
@@ -54,6 +55,7 @@ class IsotropicTransformer(BaseBackbone):
         img_size=224,
         patch_size=16,
         in_channels=3,
+        with_pos_embed=True,
         with_cls_token=True,
         block=dict(),
         norm_eps=1e-6,
@@ -91,13 +93,14 @@ class IsotropicTransformer(BaseBackbone):
             norm_cfg=None,
             act_cfg=None,
         )
-        self.cls_token = None
+        self.cls_token = self.pos_embed = None
         if with_cls_token:
             self.cls_token = learned_tokens(1, dims)
         side = img_size // patch_size
-        self.pos_embed = PositionTable(
-            dims, (side, side), num_extra=int(with_cls_token), mode='bicubic'
-        )
+        if with_pos_embed:
+            self.pos_embed = PositionTable(
+                dims, (side, side), num_extra=int(with_cls_token), mode='bicubic'
+            )
         self.drop = nn.Dropout(drop_rate)
         rates = drop_path_rates(drop_path_rate, num_layers)
         if constant_drop_path:

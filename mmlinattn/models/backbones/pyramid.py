@@ -21,7 +21,7 @@ from ..layers import (
     embed_tokens,
     learned_tokens,
 )
-from .base import BaseBackbone, check_config, resolve_arch
+from .base import BaseBackbone, check_cls_token, check_config, resolve_arch
 
 ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
 # Largest input of a projection to float16; with trained weights, larger tokens leave
@@ -166,11 +166,7 @@ class PyramidTransformer(BaseBackbone):
             raise ValueError(f'img_size must be positive, got {img_size}')
         arch = resolve_pyramid_arch(arch, {})
         dims, depths, heads = (tuple(arch[key]) for key in ARCH_KEYS)
-        if not with_cls_token and kwargs.get('out_type') == 'cls_token':
-            raise ValueError(
-                "out_type='cls_token' needs a backbone with a class token; "
-                "without one, 'avg_featmap' serves a classification head"
-            )
+        check_cls_token(with_cls_token, kwargs)
         num_stages = len(dims)
         super().__init__(in_channels, num_stages, **kwargs)
         self.depths = depths

@@ -5,12 +5,6 @@ from mmlinattn.registry import MODELS
 from .base import DEFAULT_INIT
 from .pyramid import PyramidTransformer, per_stage, resolve_pyramid_arch
 
-ATTENTIONS = [
-    dict(type='RankAugmentedAttention'),
-    dict(type='RankAugmentedAttention'),
-    dict(type='RotarySoftmaxAttention'),
-    dict(type='RotarySoftmaxAttention'),
-]
 INIT = [dict(DEFAULT_INIT[0], layer=['Linear', 'Conv2d']), DEFAULT_INIT[1]]
 
 
@@ -51,6 +45,7 @@ class RAVLT(PyramidTransformer):
             num_heads=[1, 2, 7, 10],
         ),
     }
+    linear_attention = dict(type='RankAugmentedAttention')
     layer_scales = {'base': [1.0, 1.0, 1e-6, 1e-6], 'large': 1e-6}
 
     def __init__(
@@ -68,6 +63,8 @@ class RAVLT(PyramidTransformer):
         arch = resolve_pyramid_arch(arch, self.arch_zoo)
         dims = arch['embed_dims']
         layer_scale = per_stage(layer_scale, len(dims), 'layer_scale')
+        softmax = dict(type='RotarySoftmaxAttention')
+        attentions = [self.linear_attention] * 2 + [softmax] * 2
         super().__init__(
             arch,
             stem=dict(
@@ -78,7 +75,7 @@ class RAVLT(PyramidTransformer):
                 last_act=False,
             ),
             merging=dict(type='ConvEmbedding', act_cfg=None),
-            attention=attention or ATTENTIONS[: len(dims)],
+            attention=attention or attentions[: len(dims)],
             block=[
                 dict(position_convs=1, ffn_ratio=3.5, ffn_conv=True, layer_scale=scale)
                 for scale in layer_scale

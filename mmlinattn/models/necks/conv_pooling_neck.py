@@ -1,6 +1,7 @@
-"""The neck of RAVLT's classifiers."""
+"""The neck of classifiers whose last norm is a BatchNorm."""
 
 from mmengine.model import BaseModule
+from torch import nn
 
 from mmlinattn.registry import MODELS
 
@@ -9,11 +10,13 @@ from ..layers.embeddings import conv_norm_act
 
 @MODELS.register_module()
 class ConvPoolingNeck(BaseModule):
-    """A 1 x 1 convolution, BatchNorm and SiLU of the last map, and the mean of it.
+    """A 1 x 1 convolution, BatchNorm and SiLU of the last map, and the mean of it, as
+    in RAVLT and MAViT.
 
     Args:
         in_channels (int): Channels of the map.
-        out_channels (int): Channels of the mean.
+        out_channels (int, optional): Channels of the mean; None leaves out convolution
+            and activation, as in H-ViT^3.
         norm_cfg (dict): Norm layer.
         act_cfg (dict): Activation layer.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
@@ -28,9 +31,12 @@ class ConvPoolingNeck(BaseModule):
         init_cfg=dict(type='TruncNormal', layer='Conv2d', std=0.02, bias=0.0),
     ):
         super().__init__(init_cfg)
+        self.out_channels = out_channels or in_channels
         self.layer = conv_norm_act(
-            in_channels, out_channels, norm_cfg, act_cfg, kernel_size=1
+            in_channels, self.out_channels, norm_cfg, act_cfg, kernel_size=1
         )
+        if out_channels is None:
+            self.layer[0] = self.layer[2] = nn.Identity()
 
     def forward(self, x):
         """Maps of a backbone, the last one (B, C, H, W), to (B, C') in a tuple."""
