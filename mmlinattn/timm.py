@@ -338,13 +338,14 @@ def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
     """timm's entry of a model: address of its weights, preparation of images."""
     family = name.partition('_')[0]
     _, first_conv, has_token = FAMILIES[family]
+    stride = 16 if family == 'vittt' else 32
     side, crop_pct = (384, 1.0) if name.endswith('_384') else (224, 0.9)
     crop_pct = crop_pct if CROPPED_LESS.match(name) else 0.875
     return dict(
         file=weights,  # as a url, timm would download it itself
         custom_load=True,
         input_size=(3, side, side),
-        pool_size=None if has_token else (side // 32, side // 32),
+        pool_size=None if has_token else (side // stride, side // stride),
         crop_pct=crop_pct,
         first_conv=PREFIX + first_conv,
         classifier='head.fc',

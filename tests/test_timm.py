@@ -141,8 +141,9 @@ def test_forward_and_head(name):
             model.reset_classifier(5, 'avg')
             assert model(x).shape == (1, 5)
         else:
-            assert features.shape == (1, model.num_features, 3, 3)
-            assert model(x).shape == (1, model.head_hidden_size, 3, 3)
+            side = 96 // (224 // cfg['pool_size'][0])
+            assert features.shape == (1, model.num_features, side, side)
+            assert model(x).shape == (1, model.head_hidden_size, side, side)
     with pytest.raises(ValueError, match="global_pool must be one of .*'max'"):
         model.reset_classifier(5, 'max')
 
