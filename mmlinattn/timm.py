@@ -37,6 +37,9 @@ FAMILIES = {
     'cswin': ('CSWinTransformer', 'stages.0.embedding.layer.0', False),
     'mlla': ('MLLA', 'stages.0.embedding.first.0', False),
     'ravlt': ('RAVLT', 'stages.0.embedding.0.0', False),
+    'mavit': ('MAViT', 'stages.0.embedding.0.0', False),
+    'hvittt': ('HViTTT', 'stages.0.embedding.first.0', False),
+    'vittt': ('ViTTT', 'patch_embed.layer.0', False),
     'deit': ('VisionTransformer', 'patch_embed.layer.0', True),
     'cait': ('CaiT', 'patch_embed.layer.0', True),
 }
@@ -47,6 +50,8 @@ NO_DECAY = re.compile(
 # the crops of CSWin's recipe, 0.9 and the whole
 CROPPED_LESS = re.compile('c?swin_(tiny|base)_(?!inline|polaformer)')
 PREFIX = 'backbone.'
+# without tables of positions
+ANY_SIZE = ('MLLA', 'RAVLT', 'MAViT', 'HViTTT', 'ViTTT')
 Indices = Union[int, Sequence[int]]
 
 
@@ -172,6 +177,16 @@ MODELS = {
     'ravlt_large': row('ravlt-l_in1k', 'large'),
     'ravlt_small': row('ravlt-s_in1k', 'small'),
     'ravlt_tiny': row('ravlt-t_in1k', 'tiny'),
+    'mavit_base': row('mavit-b_in1k', 'base'),
+    'mavit_large': row('mavit-l_in1k', 'large'),
+    'mavit_small': row('mavit-s_in1k', 'small'),
+    'mavit_tiny': row('mavit-t_in1k', 'tiny'),
+    'hvittt_base': row('hvittt-b_in1k', 'base'),
+    'hvittt_small': row('hvittt-s_in1k', 'small'),
+    'hvittt_tiny': row('hvittt-t_in1k', 'tiny'),
+    'vittt_base': row('vittt-b_in1k', 'base'),
+    'vittt_small': row('vittt-s_in1k', 'small'),
+    'vittt_tiny': row('vittt-t_in1k', 'tiny'),
     'deit_s12': row('deit-s12_in1k', 'deit-small', num_layers=12),
     'deit_s12_attnscale': row(
         'deit-s12-attnscale_in1k', 'deit-small', attn_scale=True, num_layers=12
@@ -207,7 +222,7 @@ def at_size(cfg: dict[str, Any], side: int) -> dict[str, Any]:
     if presets:
         depends = 'img_size' in presets[cfg.get('attention', 'local')].options
     else:
-        depends = cfg['type'] not in ('MLLA', 'RAVLT')
+        depends = cfg['type'] not in ANY_SIZE
     return dict(cfg, img_size=side) if depends else cfg
 
 
@@ -250,8 +265,8 @@ class TimmModel(nn.Module):
             side = img_size if isinstance(img_size, int) else max(img_size)
             backbone = at_size(backbone, side)
         options.update(in_channels=in_chans, out_type='raw')
-        self.neck = None
-        if backbone['type'] == 'RAVLT':
+        with_neck = backbone['type'] in ('RAVLT', 'MAViT', 'HViTTT')
+        if with_neck:
             options.update(out_norm=None)
         self.backbone = model = build_model({**backbone, **options})
         # only the last stage's map has a norm, as in a classifier
@@ -264,9 +279,10 @@ class TimmModel(nn.Module):
             )
         ]
         self.num_features = self.head_hidden_size = model.feature_channels[-1]
-        if backbone['type'] == 'RAVLT':
-            self.neck = ConvPoolingNeck(self.num_features)
-            self.head_hidden_size = 1024
+        self.neck = None
+        if with_neck:
+            self.neck = build_neck(backbone, self.num_features)
+            self.head_hidden_size = self.neck.out_channels
         names = [name for name, _ in model.named_parameters()]
         self.has_token = any(name.endswith('cls_token') for name in names)
         self.global_pool = 'token' if self.has_token else 'avg'
@@ -412,6 +428,15 @@ class TimmModel(nn.Module):
             load_head(self.head, address)
 
 
+def build_neck(backbone: dict[str, Any], dims: int) -> ConvPoolingNeck:
+    """The neck of a classifier whose last norm is a BatchNorm."""
+    if backbone['type'] == 'HViTTT':
+        return ConvPoolingNeck(dims, None)
+    if backbone['type'] == 'RAVLT':
+        return ConvPoolingNeck(dims)
+    return ConvPoolingNeck(dims, 2560 if backbone.get('arch') == 'large' else 2048)
+
+
 def entry_point(name: str, backbone: dict[str, Any]) -> Callable[..., nn.Module]:
     """The function that timm calls to build a model."""
 
@@ -428,13 +453,14 @@ def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
     """timm's entry of a model: address of its weights, preparation of images."""
     family = name.partition('_')[0]
     _, first_conv, has_token = FAMILIES[family]
+    stride = 16 if family == 'vittt' else 32
     side, crop_pct = (384, 1.0) if name.endswith('_384') else (224, 0.9)
     crop_pct = crop_pct if CROPPED_LESS.match(name) else 0.875
     return dict(
         file=weights,  # as a url, timm would download it itself
         custom_load=True,
         input_size=(3, side, side),
-        pool_size=None if has_token else (side // 32, side // 32),
+        pool_size=None if has_token else (side // stride, side // stride),
         crop_pct=crop_pct,
         first_conv=PREFIX + first_conv,
         classifier='head.fc',

@@ -130,7 +130,9 @@ THEIRS = {
 
 
 # larger sizes and longer training
-SELDOM = re.compile(r'(mlla-[sb]|ravlt-[bl]|swin-[sb]-inline)_|(mlla|ravlt).*-3x_')
+SELDOM = re.compile(
+    r'((mlla|h?vittt)-[sb]|ravlt-[bl]|swin-[sb]-(inline|agent))_|(mlla|ravlt|vittt).*-3x_'
+)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +151,7 @@ def test_weights_fit(name, tmp_path):
         theirs = build(THEIRS[name], 'cpu').state_dict()
         state_dict = {key: x.to('meta') for key, x in theirs.items()}
     else:
-        families = r'agent|cait|deit|flatten|inline|mlla|ravlt|swin'
+        families = r'agent|cait|deit|flatten|h?vittt|inline|mlla|ravlt|swin'
         family = re.findall(families, name)[-1]
         state_dict, _ = convert_back(ours.state_dict(), family)
         assert recognize(state_dict) == family

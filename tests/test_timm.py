@@ -25,14 +25,18 @@ SMALL = [
     *('soft_tiny_norm', 'softpp_tiny', 'swin_tiny_elfatt', 'swin_tiny_agent'),
     'softpp_tiny_linear',
     *('cswin_tiny_local', 'mlla_tiny', 'ravlt_tiny', 'deit_s12_featscale'),
-    'cait_xxs24',
+    *('cait_xxs24', 'mavit_tiny', 'hvittt_tiny', 'vittt_tiny'),
 ]
 NAMES = pytest.mark.parametrize('name', SMALL)
 PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])
 PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
 PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)
 ARCHS = dict(
-    swin=PRESET, cswin=PRESET, deit=PLAIN, cait=dict(PLAIN, num_class_layers=1)
+    swin=PRESET,
+    cswin=PRESET,
+    deit=PLAIN,
+    cait=dict(PLAIN, num_class_layers=1),
+    vittt=PLAIN,
 )
 
 
@@ -141,8 +145,9 @@ def test_forward_and_head(name):
             model.reset_classifier(5, 'avg')
             assert model(x).shape == (1, 5)
         else:
-            assert features.shape == (1, model.num_features, 3, 3)
-            assert model(x).shape == (1, model.head_hidden_size, 3, 3)
+            side = 96 // (224 // cfg['pool_size'][0])
+            assert features.shape == (1, model.num_features, side, side)
+            assert model(x).shape == (1, model.head_hidden_size, side, side)
     with pytest.raises(ValueError, match="global_pool must be one of .*'max'"):
         model.reset_classifier(5, 'max')
 

@@ -293,6 +293,8 @@ ZOO = {
     ),
     'MLLA': dict(attention=dict(type='MLLAAttention')),
     'RALA': dict(attention=dict(type='RankAugmentedAttention')),
+    'MALA': dict(attention=dict(type='MagnitudeAwareAttention')),
+    'ViT^3': dict(attention=dict(type='TTTAttention')),
     'Linformer': dict(
         attention=[dict(type='LinformerAttention', sr_ratio=r) for r in (8, 4, 2, 1)]
     ),

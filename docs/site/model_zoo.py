@@ -39,6 +39,7 @@ LICENCES = {
     'fbaipublicfiles.com/deit/': 'Apache-2.0',
     'peihaowang/': 'MIT',
     'mlla_': 'MIT',
+    'vittt_': 'MIT',
     'aldjalkdf/RAVLT/': 'none',  # github.com/qhfan/RALA has none either
     'agent_': 'none',
     'flatten_': 'none',
@@ -62,7 +63,8 @@ Recipes, lengths of trainings and what the papers say of sizes are in the pages 
 [SOFT and SOFT++](../configs/soft/README.md), [ELFATT](../configs/elfatt/README.md),
 [AttnScale and FeatScale](../configs/antioversmoothing/README.md),
 [other attentions](../configs/attention_zoo/README.md),
-[MLLA](../configs/mlla/README.md) and [RAVLT](../configs/ravlt/README.md).
+[MLLA](../configs/mlla/README.md), [RAVLT](../configs/ravlt/README.md),
+[MAViT](../configs/mavit/README.md) and [ViT^3](../configs/vittt/README.md).
 
 <!-- sortable -->
 {}

@@ -34,6 +34,11 @@ class AttentionProbe:
                 'attention must be in eval mode: dropout would hide weights; call '
                 'eval()'
             )
+        if not attention.linear_in_values:
+            raise ValueError(
+                f'{type(attention).__name__} has no attention matrix: its output is '
+                'not linear in the values'
+            )
         self._attention = attention
         with torch.enable_grad():
             self._v = v.detach().requires_grad_()
@@ -99,6 +104,6 @@ def attention_rows(
 
     Raises:
         ValueError: If an index is out of range, or the attention is in training
-            mode.
+            mode or not linear in its values.
     """
     return AttentionProbe(attention, q, k, v, hw_shape).rows(queries)

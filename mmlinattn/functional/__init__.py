@@ -8,6 +8,7 @@ from .elfatt import elfatt_attention
 from .focused import focus, focused_linear_attention
 from .inline import inline_attention
 from .local import local_attention
+from .magnitude_aware import magnitude_aware_attention
 from .maps import to_map, to_tokens, unflatten
 from .mlla import mlla_attention
 from .nystrom import iterative_pinv, nystrom_attention
@@ -21,6 +22,7 @@ from .softmax_free.attention import divide_by_row_sums, softmax_free_attention
 from .softmax_free.exact import gaussian_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
 from .softmax_free.kernel import gaussian_kernel, gaussian_product, kernel_products
+from .ttt import trained_conv, trained_swiglu
 
 __all__ = [
     'adaptive_avg_pool2d',
@@ -45,6 +47,7 @@ __all__ = [
     'iterative_pinv',
     'kernel_products',
     'local_attention',
+    'magnitude_aware_attention',
     'mlla_attention',
     'newton_alpha',
     'newton_pinv',
@@ -60,6 +63,8 @@ __all__ = [
     'square_side',
     'to_map',
     'to_tokens',
+    'trained_conv',
+    'trained_swiglu',
     'unblockify',
     'unflatten',
 ]

@@ -37,14 +37,14 @@ def rank_augmented_attention(
     dtype = v.dtype
     with autocast_disabled(q):
         q, k, v = at_least_float32(q, k, v)
-        q, k = _features(q), _features(k)
+        q, k = elu_features(q), elu_features(k)
         logits = k @ q.mean(-2, keepdim=True).transpose(-2, -1) * q.size(-1) ** -0.5
         k = k * (logits.softmax(-2) * k.size(-2))
         turned = rotate(q, hw_shape, steps), rotate(k, hw_shape, steps)
         return rotary_linear_attention(q, k, v, *turned).to(dtype)
 
 
-def _features(x: Tensor) -> Tensor:
+def elu_features(x: Tensor) -> Tensor:
     """ELU + 1."""
     if is_traced() and not is_exported():
         # compilers take wrong strides of the gradient of an ELU (torch 2.15)

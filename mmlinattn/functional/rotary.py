@@ -15,7 +15,7 @@ from .precision import at_least_float32, autocast_disabled
 from .tracing import is_exported
 
 # added to the normalizer, as in the official code
-_EPS = 1e-6
+ROTARY_EPS = 1e-6
 
 
 def rotate(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
@@ -77,6 +77,6 @@ def rotary_linear_attention(
     Returns:
         Tensor: (B, h, N, d).
     """
-    normalizer = q @ k.mean(-2, keepdim=True).transpose(-2, -1) + _EPS  # (B, h, N, 1)
+    sums = q @ k.mean(-2, keepdim=True).transpose(-2, -1)  # (B, h, N, 1)
     context = (turned_k / k.size(-2)).transpose(-2, -1) @ v
-    return turned_q @ context / normalizer
+    return turned_q @ context / (sums + ROTARY_EPS)

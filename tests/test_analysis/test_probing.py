@@ -14,7 +14,9 @@ from mmlinattn.registry import MODELS
 
 pytestmark = pytest.mark.modern
 ATTENTIONS = [
-    name for name, x in MODELS.module_dict.items() if issubclass(x, BaseAttention)
+    name
+    for name, x in MODELS.module_dict.items()
+    if issubclass(x, BaseAttention) and x.linear_in_values
 ]
 
 
@@ -88,6 +90,8 @@ def test_queries_and_mode():
     assert attention_rows(*arguments, []).shape == (2, 4, 0, 6)
     with pytest.raises(ValueError, match=r'queries must be in 0\.\.\.5, got \[6, -1\]'):
         attention_rows(*arguments, [0, 6, -1])
+    with pytest.raises(ValueError, match='TTTAttention has no attention matrix'):
+        attention_rows(build('TTTAttention'), *arguments[1:], [0])
     module.train()
     with pytest.raises(ValueError, match=r'eval mode.*eval\(\)'):
         attention_rows(*arguments, [0])

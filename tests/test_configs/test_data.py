@@ -19,6 +19,8 @@ RECIPES = {
     r'.*_cityscapes': (8, 8),
     # RALA: maskrcnn_l_3x has one image on a GPU
     r'mask-rcnn_ravlt-l_fpn_ms-crop-3x_coco': (8, 8),
+    # ViT^3
+    r'mask-rcnn_hvittt': (32, 8),
     # SOFT++, VMamba, Swin, MLLA, RALA, and MMDetection's and Mask2Former's own
     r'.*_(coco|ade20k-512x512)': (16, 8),
     # ELFATT as CSWin, which has 256 images on each GPU in T, 128 in B

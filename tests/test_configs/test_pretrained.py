@@ -12,6 +12,7 @@ from mmlinattn.models import (
     RAVLT,
     CaiT,
     CSWinTransformer,
+    HViTTT,
     SwinTransformer,
     VisionTransformer,
 )
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.modern
 
 # each model once, and each family of attentions
 QUICK = (
-    r'^(mask-rcnn_(swin-s-featscale|deit-s12(-\w+)?|mlla-t|ravlt-t)_|'
+    r'^(mask-rcnn_(swin-s-featscale|deit-s12(-\w+)?|mlla-t|ravlt-t|hvittt-t)_|'
     r'(mask-rcnn|retinanet|upernet)_c?swin-[tb]-elfatt|'
     r'mask-rcnn_c?swin-t-\w+_fpn_1x|cait-\w+-featscale_).*(1x_coco|1x_ade20k.*|in1k)$'
 )
@@ -44,7 +45,7 @@ OTHERS = {
     f'/{family}_{kind}_{arch[0]}.pth': (family, partial(model, arch, attention=family))
     for family in ('flatten', 'agent', 'inline')
     for kind, model, archs in (
-        ('swin', SwinTransformer, ('tiny', 'base')),
+        ('swin', SwinTransformer, ('tiny', 'small', 'base')),
         ('cswin', CSWinTransformer, ('t24181', 'b36292')),
     )
     for arch in archs
@@ -56,12 +57,16 @@ OTHERS |= {
     f'/RAVLT_{arch[0].upper()}.pth': ('ravlt', partial(RAVLT, arch, out_norm=None))
     for arch in RAVLT.arch_zoo
 }
+OTHERS |= {
+    f'/h_vittt_{arch[0]}.pth': ('hvittt', partial(HViTTT, arch, out_norm=None))
+    for arch in HViTTT.arch_zoo
+}
 SCALED = {
     f'{technique}scale_small_12.pth': {f'{technique}_scale': True}
     for technique in ('attn', 'feat')
 }
 OWN = re.compile(
-    'elfatt|global|efficient|agent|flatten|inline|polaformer|mlla|ravlt|local'
+    'elfatt|global|efficient|agent|flatten|inline|polaformer|mlla|ravlt|hvittt|local'
 )
 
 

@@ -19,7 +19,7 @@ SIDE = 64
 def kind_of(name):
     """Method, data set, True if there is a pyramid to make, and the recent linear
     attention, if any."""
-    linear = ''.join(re.findall('mlla|ravlt|inline|polaformer', name))
+    linear = ''.join(re.findall('mlla|ravlt|mavit|h?vittt|inline|polaformer', name))
     if '_in1k' in name:
         return 'in1k', '-384px' in name, 'deit' in name, linear
     data = name.rpartition('_')[2]

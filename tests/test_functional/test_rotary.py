@@ -7,7 +7,12 @@ import pytest
 import torch
 from torch.nn.functional import elu, pad
 
-from mmlinattn.functional import mlla_attention, rank_augmented_attention, rotate
+from mmlinattn.functional import (
+    magnitude_aware_attention,
+    mlla_attention,
+    rank_augmented_attention,
+    rotate,
+)
 
 pytestmark = pytest.mark.modern
 
@@ -74,3 +79,27 @@ def test_rank_augmented(hw_shape, num_extra):
     k = k * weights.mT * k.size(-2)
     turns = [turned(x, hw_shape, 1) for x in (q, k)]
     torch.testing.assert_close(out, linear(q, k, v, *turns))
+
+
+@CASES
+def test_magnitude_aware(hw_shape, num_extra):
+    q, k, v = tokens(3, 2, 4, num_extra + hw_shape[0] * hw_shape[1], 8)
+    out = magnitude_aware_attention(q, k, v, hw_shape, steps=1)
+    q, k = elu(q) + 1, elu(k) + 1
+    turned_q, turned_k = [turned(x, hw_shape, 1) for x in (q, k)]
+    num_tokens = k.size(-2)
+    products, plain = [
+        a @ b.mT / (num_tokens * 8**0.5) for a, b in ((turned_q, turned_k), (q, k))
+    ]
+    sums = plain.sum(-1, keepdim=True)
+    weights = (1 + 1 / (sums + 1e-6)) * products - sums / num_tokens
+    torch.testing.assert_close(out, weights @ v)
+
+
+def test_weights_of_magnitude_aware_attention():
+    """Without positions, on a map of one token, they sum to 1; and a longer query has
+    sharper ones."""
+    q, k = tokens(2, 1, 1, 1, 8)
+    v = torch.ones_like(k)
+    out = magnitude_aware_attention(q, k, v, (1, 1), steps=1)
+    torch.testing.assert_close(out, v, rtol=1e-4, atol=1e-4)

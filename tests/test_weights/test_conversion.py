@@ -37,7 +37,8 @@ VARIANTS = ['flatten_swin', 'flatten_cswin', 'agent_swin', 'agent_cswin']
 VARIANTS += ['inline_swin', 'inline_cswin', 'polaformer_swin']
 NAMES = [*OF_VITA, 'cswin_classifier', 'cswin_backbone', 'soft']
 NAMES += [*VARIANTS, 'agent_detector', 'mlla_classifier', 'mlla_backbone']
-NAMES += ['ravlt_classifier', 'ravlt_backbone']
+NAMES += ['ravlt_classifier', 'ravlt_backbone', 'hvittt_classifier']
+NAMES += ['hvittt_backbone', 'vittt_classifier']
 MM_DEIT = dict(embed_dims=64, num_layers=3, num_heads=2, feedforward_channels=256)
 MM_SWIN = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
 
@@ -323,6 +324,9 @@ def test_parts_of_a_detector_stay(official):
         ('mlla_backbone', 'norm1.bias'),
         ('ravlt_classifier', 'norm.running_var'),
         ('ravlt_backbone', 'extra_norms.3.norm.bias'),
+        ('hvittt_classifier', 'norm.running_var'),
+        ('hvittt_backbone', 'norm1.bias'),
+        ('vittt_classifier', 'blocks.1.attn.w3'),
         ('flatten_swin', 'layers.1.blocks.1.attn.scale'),
         ('flatten_swin', 'layers.0.blocks.0.mlp.fc1.bias'),
         ('flatten_cswin', 'stage2.1.attns.0.get_v.weight'),

@@ -12,7 +12,9 @@ agent      LeapLabTHU/Agent-Attention                            attention=FAMIL
 inline     LeapLabTHU/InLine                                     the same
 polaformer ZacharyMeng/PolaFormer                                SwinTransformer
 mlla       LeapLabTHU/MLLA                                       MLLA
-ravlt      qhfan/RALA                                            RAVLT
+ravlt      qhfan/RALA, qhfan/MALA                                RAVLT, MAViT
+hvittt     LeapLabTHU/ViTTT, H-ViT^3                             HViTTT
+vittt      LeapLabTHU/ViTTT, ViT^3                               ViTTT
 auto       any of these, recognized by the keys
 
 A config needs no conversion: pretrained=SRC takes the same files. This command writes

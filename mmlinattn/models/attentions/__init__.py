@@ -10,7 +10,9 @@ from .gaussian import GaussianAttention
 from .inline import InLineAttention
 from .landmarks import BiasedSampler, ConvSampler, PoolingSampler, RandomSampler
 from .linformer import LinformerAttention
+from .magnitude_aware import MagnitudeAwareAttention
 from .mlla import MLLAAttention
+from .multihead import MultiheadSelfAttention
 from .nystrom import NystromAttention
 from .performer import PerformerAttention
 from .polaformer import PolaFormerAttention
@@ -18,6 +20,7 @@ from .rank_augmented import RankAugmentedAttention, RotarySoftmaxAttention
 from .softmax import SoftmaxAttention
 from .softmax_free import SoftmaxFreeAttention
 from .talking_heads import ClassAttention, TalkingHeadsAttention
+from .ttt import TTTAttention
 from .window import WindowAttention
 
 __all__ = [
@@ -34,6 +37,8 @@ __all__ = [
     'InLineAttention',
     'LinformerAttention',
     'MLLAAttention',
+    'MagnitudeAwareAttention',
+    'MultiheadSelfAttention',
     'NystromAttention',
     'PerformerAttention',
     'PolaFormerAttention',
@@ -44,6 +49,7 @@ __all__ = [
     'RotarySoftmaxAttention',
     'SoftmaxAttention',
     'SoftmaxFreeAttention',
+    'TTTAttention',
     'TalkingHeadsAttention',
     'WindowAttention',
 ]

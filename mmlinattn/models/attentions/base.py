@@ -47,6 +47,8 @@ class BaseAttention(OptionsShown, BaseModule):
 
     # True if forward() refuses tokens besides the map's
     bound_to_map = False
+    # False if the output is no product of an attention matrix and the values
+    linear_in_values = True
     # True if all channels of a head have one attention matrix
     one_matrix_per_head = True
     # dropout rate on attention weights, where there are weights
@@ -85,7 +87,8 @@ class BaseAttention(OptionsShown, BaseModule):
         return hw_shape[0], hw_shape[1]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        """Output of the attention for queries, keys and values: linear in the values.
+        """Output of the attention for queries, keys and values: linear in the values
+        unless ``linear_in_values`` is False.
 
         Args:
             q (Tensor): (B, N, C).

@@ -4,12 +4,14 @@ from .base import BaseBackbone
 from .cait import CaiT
 from .cswin import CSWinTransformer
 from .isotropic import IsotropicTransformer
+from .mavit import MAViT
 from .mlla import MLLA
 from .pyramid import PyramidTransformer
 from .ravlt import RAVLT
 from .soft import SOFT, LinearSOFTPlusPlus, SOFTPlusPlus
 from .swin import SwinTransformer
 from .vit import VisionTransformer
+from .vittt import HViTTT, ViTTT
 
 __all__ = [
     'MLLA',
@@ -18,10 +20,13 @@ __all__ = [
     'BaseBackbone',
     'CSWinTransformer',
     'CaiT',
+    'HViTTT',
     'IsotropicTransformer',
     'LinearSOFTPlusPlus',
+    'MAViT',
     'PyramidTransformer',
     'SOFTPlusPlus',
     'SwinTransformer',
+    'ViTTT',
     'VisionTransformer',
 ]

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional, TypedDict, Union
 
 import torch
@@ -55,6 +55,15 @@ def check_config(cfg: Any, name: str) -> None:
     """Raises a ValueError unless an argument is a config, a dict with a 'type'."""
     if not isinstance(cfg, dict) or 'type' not in cfg:
         raise ValueError(f"{name} must be a config, a dict with a 'type', got {cfg!r}")
+
+
+def check_cls_token(with_cls_token: bool, options: Mapping[str, Any]) -> None:
+    """Raises a ValueError if options ask for a class token that is not there."""
+    if not with_cls_token and options.get('out_type') == 'cls_token':
+        raise ValueError(
+            "out_type='cls_token' needs a backbone with a class token; "
+            "without one, 'avg_featmap' serves a classification head"
+        )
 
 
 def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:

@@ -43,6 +43,7 @@ class IsotropicTransformer(BaseBackbone):
         arch (dict): ``embed_dims``, ``num_layers`` and ``num_heads``, integers.
         attention (dict): Config of the attention.
         img_size (int): Side of the images that the position table is made for.
+        with_pos_embed (bool): Adds a table of learned positions.
         patch_size (int): Side of a patch; images are zero-padded to whole
             patches.
         in_channels (int): Channels of the input image.
@@ -67,6 +68,7 @@ class IsotropicTransformer(BaseBackbone):
         img_size: int = 224,
         patch_size: int = 16,
         in_channels: int = 3,
+        with_pos_embed: bool = True,
         with_cls_token: bool = True,
         block: dict = dict(),
         norm_eps: float = 1e-6,
@@ -103,13 +105,14 @@ class IsotropicTransformer(BaseBackbone):
             norm_cfg=None,
             act_cfg=None,
         )
-        self.cls_token = None
+        self.cls_token = self.pos_embed = None
         if with_cls_token:
             self.cls_token = learned_tokens(1, dims)
         side = img_size // patch_size
-        self.pos_embed = PositionTable(
-            dims, (side, side), num_extra=int(with_cls_token), mode='bicubic'
-        )
+        if with_pos_embed:
+            self.pos_embed = PositionTable(
+                dims, (side, side), num_extra=int(with_cls_token), mode='bicubic'
+            )
         self.drop = nn.Dropout(drop_rate)
         rates = drop_path_rates(drop_path_rate, num_layers)
         if constant_drop_path:

@@ -240,7 +240,7 @@ class PresetTransformer(PyramidTransformer):
         depths: Sequence[int],
         stage: int,
         block: Optional[int] = None,
-    ) -> Union[str, dict, list]:
+    ) -> Union[str, dict, Sequence]:
         """An entry of a list of attentions, by the word that stands for it."""
         if isinstance(x, (list, tuple)):
             return [self.entry(y, name, depths, stage, i) for i, y in enumerate(x)]
@@ -248,8 +248,9 @@ class PresetTransformer(PyramidTransformer):
         if not isinstance(x, str) or x not in self.presets or stage >= len(depths):
             return x
         found = self.presets[x].attention(name, depths)[stage]
-        inside = block is not None and isinstance(found, (list, tuple))
-        return found[block % len(found)] if inside else found
+        if block is None or not isinstance(found, (list, tuple)):
+            return found
+        return found[block % len(found)]
 
     def find_preset(
         self, attention: Union[str, dict, list], options: Collection[str]

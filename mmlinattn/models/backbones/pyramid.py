@@ -25,7 +25,13 @@ from ..layers import (
     learned_tokens,
 )
 from ..layers.types import HW
-from .base import BackboneOptions, BaseBackbone, check_config, resolve_arch
+from .base import (
+    BackboneOptions,
+    BaseBackbone,
+    check_cls_token,
+    check_config,
+    resolve_arch,
+)
 
 ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
 # Largest input of a projection to float16; with trained weights, larger tokens leave
@@ -164,7 +170,7 @@ class PyramidTransformer(BaseBackbone):
         in_channels: int = 3,
         stem: dict = dict(type='ConvStem'),
         merging: dict = dict(type='ConvEmbedding'),
-        attention: Union[dict, list] = dict(type='SoftmaxAttention'),
+        attention: Union[str, dict, Sequence] = dict(type='SoftmaxAttention'),
         block: Union[dict, list[dict]] = dict(),
         img_size: Optional[int] = None,
         with_cls_token: bool = False,
@@ -181,11 +187,7 @@ class PyramidTransformer(BaseBackbone):
             raise ValueError(f'img_size must be positive, got {img_size}')
         arch = resolve_pyramid_arch(arch, {})
         dims, depths, heads = (tuple(arch[key]) for key in ARCH_KEYS)
-        if not with_cls_token and kwargs.get('out_type') == 'cls_token':
-            raise ValueError(
-                "out_type='cls_token' needs a backbone with a class token; "
-                "without one, 'avg_featmap' serves a classification head"
-            )
+        check_cls_token(with_cls_token, kwargs)
         num_stages = len(dims)
         super().__init__(in_channels, num_stages, **kwargs)
         self.depths = depths

@@ -9,12 +9,6 @@ from mmlinattn.registry import MODELS
 from .base import DEFAULT_INIT
 from .pyramid import PyramidOptions, PyramidTransformer, per_stage, resolve_pyramid_arch
 
-ATTENTIONS = [
-    dict(type='RankAugmentedAttention'),
-    dict(type='RankAugmentedAttention'),
-    dict(type='RotarySoftmaxAttention'),
-    dict(type='RotarySoftmaxAttention'),
-]
 INIT = [dict(DEFAULT_INIT[0], layer=['Linear', 'Conv2d']), DEFAULT_INIT[1]]
 
 
@@ -54,6 +48,7 @@ class RAVLT(PyramidTransformer):
             num_heads=[1, 2, 7, 10],
         ),
     }
+    linear_attention = dict(type='RankAugmentedAttention')
     layer_scales: dict[Optional[str], Any] = {
         'base': [1.0, 1.0, 1e-6, 1e-6],
         'large': 1e-6,
@@ -74,6 +69,8 @@ class RAVLT(PyramidTransformer):
         dims = arch['embed_dims']
         layer_scale = per_stage(layer_scale, len(dims), 'layer_scale')
         kwargs['init_cfg'] = kwargs.get('init_cfg') or INIT
+        softmax = dict(type='RotarySoftmaxAttention')
+        attentions = [self.linear_attention] * 2 + [softmax] * 2
         super().__init__(
             arch,
             stem=dict(
@@ -84,7 +81,7 @@ class RAVLT(PyramidTransformer):
                 last_act=False,
             ),
             merging=dict(type='ConvEmbedding', act_cfg=None),
-            attention=attention or ATTENTIONS[: len(dims)],
+            attention=attention or attentions[: len(dims)],
             block=[
                 dict(position_convs=1, ffn_ratio=3.5, ffn_conv=True, layer_scale=scale)
                 for scale in layer_scale

@@ -6,6 +6,7 @@ Legend: B batch, N tokens, C channels.
 from typing import Any, Optional
 
 import torch
+from mmcv.cnn import build_activation_layer
 from mmcv.cnn.bricks import DropPath
 from mmcv.cnn.bricks.scale import LayerScale
 from mmcv.cnn.bricks.transformer import FFN
@@ -60,6 +61,7 @@ class TransformerBlock(BaseModule):
         act_cfg (dict): Activation of the FFN.
         ffn_conv (bool): Adds a 3 x 3 depthwise convolution of the FFN's hidden channels
             to them.
+        ffn_conv_act (bool): Repeats the activation after it.
         position_convs (int): Conditional positional encodings, 3 x 3 depthwise
             convolutions that are added to the tokens outside of stochastic depth
             (arXiv 2102.10882): 1 before the attention, 2 before the FFN too.
@@ -84,6 +86,7 @@ class TransformerBlock(BaseModule):
         ffn_ratio: float = 4.0,
         act_cfg: dict = dict(type='GELU'),
         ffn_conv: bool = False,
+        ffn_conv_act: bool = False,
         position_convs: int = 0,
         drop: float = 0.0,
         drop_path: float = 0.0,
@@ -116,6 +119,9 @@ class TransformerBlock(BaseModule):
             add_identity=False,
         )
         self.ffn_conv = DepthwiseConv(int(embed_dims * ffn_ratio)) if ffn_conv else None
+        self.ffn_conv_act = nn.Identity()
+        if ffn_conv_act:
+            self.ffn_conv_act = build_activation_layer(act_cfg)
         scales = [nn.Identity(), nn.Identity()]
         if layer_scale is not None:
             scales = [LayerScale(embed_dims, scale=layer_scale) for _ in scales]
@@ -157,5 +163,5 @@ class TransformerBlock(BaseModule):
         layers = self.ffn.layers
         x = layers[0](x)
         if self.ffn_conv is not None:
-            x = x + self.ffn_conv(x, hw_shape)
+            x = self.ffn_conv_act(x + self.ffn_conv(x, hw_shape))
         return self.drop_path(self.scale2(layers[2](layers[1](x))))

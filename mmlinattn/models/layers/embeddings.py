@@ -139,6 +139,8 @@ class ResidualStem(nn.Module):
         embed_dims (int): Channels of the map; the residual block has half of them.
         norm_cfg (dict): Norm layer.
         act_cfg (dict): Activation layer.
+        residual (bool): False, as in H-ViT^3, leaves out the block's shortcut, and
+            gives its second convolution an activation.
     """
 
     stride = 4
@@ -149,8 +151,10 @@ class ResidualStem(nn.Module):
         embed_dims: int,
         norm_cfg: Optional[dict] = dict(type='BN'),
         act_cfg: Optional[dict] = dict(type='ReLU'),
+        residual: bool = True,
     ) -> None:
         super().__init__()
+        self.residual = residual
 
         def conv(
             in_channels: int,
@@ -172,7 +176,8 @@ class ResidualStem(nn.Module):
 
         half, more = embed_dims // 2, 4 * embed_dims
         self.first = conv(in_channels, half, stride=2)
-        self.block = nn.Sequential(conv(half, half), conv(half, half, None))
+        act = None if residual else act_cfg
+        self.block = nn.Sequential(conv(half, half), conv(half, half, act))
         self.last = nn.Sequential(
             conv(half, more, stride=2), conv(more, embed_dims, None, kernel_size=1)
         )
@@ -184,7 +189,7 @@ class ResidualStem(nn.Module):
     def embed(self, x: Tensor) -> Tensor:
         """Image of whole patches to map."""
         x = self.first(x)
-        return self.last(x + self.block(x))
+        return self.last(x + self.block(x) if self.residual else self.block(x))
 
 
 @MODELS.register_module()

@@ -1,10 +1,10 @@
-"""The neck of RAVLT's classifiers."""
+"""The neck of classifiers whose last norm is a BatchNorm."""
 
 from collections.abc import Sequence
 from typing import Optional, Union
 
 from mmengine.model import BaseModule
-from torch import Tensor
+from torch import Tensor, nn
 
 from mmlinattn.registry import MODELS
 
@@ -13,11 +13,13 @@ from ..layers.embeddings import conv_norm_act
 
 @MODELS.register_module()
 class ConvPoolingNeck(BaseModule):
-    """A 1 x 1 convolution, BatchNorm and SiLU of the last map, and the mean of it.
+    """A 1 x 1 convolution, BatchNorm and SiLU of the last map, and the mean of it, as
+    in RAVLT and MAViT.
 
     Args:
         in_channels (int): Channels of the map.
-        out_channels (int): Channels of the mean.
+        out_channels (int, optional): Channels of the mean; None leaves out convolution
+            and activation, as in H-ViT^3.
         norm_cfg (dict): Norm layer.
         act_cfg (dict): Activation layer.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
@@ -26,7 +28,7 @@ class ConvPoolingNeck(BaseModule):
     def __init__(
         self,
         in_channels: int,
-        out_channels: int = 1024,
+        out_channels: Optional[int] = 1024,
         norm_cfg: Optional[dict] = dict(type='BN'),
         act_cfg: Optional[dict] = dict(type='SiLU'),
         init_cfg: Union[dict, list, None] = dict(
@@ -34,9 +36,12 @@ class ConvPoolingNeck(BaseModule):
         ),
     ) -> None:
         super().__init__(init_cfg)
+        self.out_channels = out_channels or in_channels
         self.layer = conv_norm_act(
-            in_channels, out_channels, norm_cfg, act_cfg, kernel_size=1
+            in_channels, self.out_channels, norm_cfg, act_cfg, kernel_size=1
         )
+        if out_channels is None:
+            self.layer[0] = self.layer[2] = nn.Identity()
 
     def forward(self, x: Sequence[Tensor]) -> tuple[Tensor]:
         """Maps of a backbone, the last one (B, C, H, W), to (B, C') in a tuple."""

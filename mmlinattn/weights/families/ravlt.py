@@ -1,4 +1,4 @@
-"""RAVLT: classifiers, and the backbone of detectors and segmentors."""
+"""RAVLT and MAViT: classifiers, and the backbone of detectors and segmentors."""
 
 from torch import Tensor
 
@@ -93,12 +93,13 @@ def ravlt_rows(layout: Layout) -> list[Row]:
 
 FAMILY = Family(
     'ravlt',
-    'RAVLT',
-    'qhfan/RALA',
+    'RAVLT or MAViT',
+    'qhfan/RALA or qhfan/MALA',
     (r'layers\.0\.blocks\.0\.attn\.qkvo\.',),
     read_ravlt,
     ravlt_rows,
-    ('RankAugmentedAttention', 'RotarySoftmaxAttention'),
+    # the two models have the same keys
+    ('RankAugmentedAttention', 'MagnitudeAwareAttention', 'RotarySoftmaxAttention'),
     back=our_ravlt_layout,
     buffers=('angle',),
     head=(

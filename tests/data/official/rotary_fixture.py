@@ -1,4 +1,5 @@
-"""Weights, images and recorded outputs of the official MLLA and RALA code, narrow.
+"""Weights, images and recorded outputs of the official MLLA, RALA, MALA and ViT^3 code,
+narrow.
 
 ``rotary_keys.json`` has names and shapes of official state dicts, without buffers: of
 classifiers and of the detectors' backbones. ``rotary_outputs.npz`` has the models'
@@ -6,13 +7,14 @@ outputs with :func:`weights` and :func:`image`: a classifier's logits, every 7th
 of a backbone's four maps and of the changes that the first blocks of stages 2 and 3
 make to their tokens; and the number of parameters of the papers' classifiers
 (``parameters/``). They were recorded on a CPU, torch 2.1.2, einops 0.8.2, by running
-this file on checkouts of github.com/LeapLabTHU/MLLA at 66b6d29 and
-github.com/qhfan/RALA at a86314f:
+this file on checkouts of github.com/LeapLabTHU/MLLA at 66b6d29, github.com/qhfan/RALA
+at a86314f, github.com/qhfan/MALA at 7114e63 and github.com/LeapLabTHU/ViTTT at e347758:
 
-    python rotary_fixture.py MLLA RALA
+    python rotary_fixture.py mlla=MLLA ravlt=RALA mavit=MALA hvittt=ViTTT vittt=ViTTT
 
 The official code runs unchanged, with stand-ins for its imports of timm, fvcore and
-the detection library that it was written for.
+the detection library that it was written for. The first pass of H-ViT^3's detectors has
+another scale of the loss than all others, so their second one is recorded.
 """
 
 import sys
@@ -35,15 +37,25 @@ ARCHS = dict(
     ravlt=dict(
         embed_dims=[16, 32, 48, 64], depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4]
     ),
+    # its detectors have heads of 32 channels
+    hvittt=dict(
+        embed_dims=[32, 32, 64, 64], depths=[1, 1, 2, 1], num_heads=[1, 1, 2, 2]
+    ),
+    vittt=dict(embed_dims=32, num_layers=2, num_heads=4),
 )
-NAMES = ('mlla_classifier', 'mlla_backbone', 'ravlt_classifier', 'ravlt_backbone')
-# MLLA's classifier takes images of one size alone
-IMAGE_SHAPES = dict(
-    mlla_classifier=(64, 64),
-    mlla_backbone=(98, 139),
-    ravlt_classifier=(64, 96),
-    ravlt_backbone=(98, 139),
+ARCHS['mavit'] = ARCHS['ravlt']
+PYRAMIDS = ('mlla', 'ravlt', 'mavit', 'hvittt')
+NAMES = (
+    *(f'{family}_{kind}' for family in PYRAMIDS for kind in ('classifier', 'backbone')),
+    'vittt_classifier',
 )
+# some classifiers take square images alone
+IMAGE_SHAPES = {
+    name: (98, 139)
+    if name.endswith('backbone')
+    else (64, 96 if name[:2] in ('ra', 'ma') else 64)
+    for name in NAMES
+}
 BUFFERS = ('rotations', 'angle')
 STRIDE = 7
 BLOCKS = (1, 2)  # stages
@@ -83,9 +95,20 @@ def thin(x):
     return x.flatten()[::STRIDE]
 
 
-def official_modules(mlla, rala):
-    """The official files by the name of a recording."""
+def official_modules(mlla='', ravlt='', mavit='', hvittt='', vittt=''):
+    """The official files of checkouts, by the name of a recording."""
+    from timm.layers import Mlp, PatchEmbed
+
     recording.stub_timm()
+    vars(sys.modules['timm.models.layers']).update(
+        Mlp=Mlp, PatchEmbed=PatchEmbed, lecun_normal_=None
+    )
+    vars(sys.modules['timm.data']).update(
+        IMAGENET_INCEPTION_MEAN=None, IMAGENET_INCEPTION_STD=None
+    )
+    vars(sys.modules['timm.models.helpers']).update(
+        build_model_with_cfg=None, named_apply=None, adapt_input_conv=None
+    )
     recording.stub('fvcore')
     recording.stub('fvcore.nn', FlopCountAnalysis=None, flop_count_table=None)
     registry = SimpleNamespace(register_module=lambda: lambda cls: cls)
@@ -97,17 +120,28 @@ def official_modules(mlla, rala):
     recording.stub('mmcv_custom', load_checkpoint=None)
     recording.stub('mmdet')
     recording.stub('mmdet.utils', get_root_logger=None)
+    recording.stub('mmdet.registry', MODELS=registry)
     backbones, package = 'mmdet/models/backbones', 'official.models.backbones.'
-    return dict(
-        mlla_classifier=recording.import_file(Path(mlla, 'models/mlla.py')),
-        mlla_backbone=recording.import_file(
-            Path(mlla, 'downstream/detection', backbones, 'mlla.py'), package
-        ),
-        ravlt_classifier=recording.import_file(Path(rala, 'classfication/RALA.py')),
-        ravlt_backbone=recording.import_file(
-            Path(rala, 'detection', backbones, 'RALA.py'), package
-        ),
+    files = dict(
+        mlla_classifier=Path(mlla, 'models/mlla.py'),
+        mlla_backbone=Path(mlla, 'downstream/detection', backbones, 'mlla.py'),
+        ravlt_classifier=Path(ravlt, 'classfication/RALA.py'),
+        ravlt_backbone=Path(ravlt, 'detection', backbones, 'RALA.py'),
+        mavit_classifier=Path(mavit, 'classfication_release/model.py'),
+        mavit_backbone=Path(mavit, 'detect', backbones, 'MALA.py'),
+        hvittt_classifier=Path(hvittt, 'vittt/models/h_vittt.py'),
+        hvittt_backbone=Path(hvittt, 'detection', backbones, 'vittt.py'),
+        vittt_classifier=Path(vittt, 'vittt/models/vittt.py'),
     )
+    # the blocks of ViT^3 are in a file beside the models'
+    block = Path(hvittt or vittt, 'vittt/models/ttt_block.py')
+    if block.exists():
+        sys.modules[f'{package}ttt_block'] = recording.import_file(block, package)
+    return {
+        name: recording.import_file(path, package)
+        for name, path in files.items()
+        if path.exists()
+    }
 
 
 def official_models(modules):
@@ -124,34 +158,68 @@ def official_models(modules):
         layerscales=[True] * 4,
         projection=PROJECTION,
     )
-    side = IMAGE_SHAPES['mlla_classifier'][0]
-    return dict(
-        mlla_classifier=modules['mlla_classifier'].MLLA(
-            img_size=side, num_classes=NUM_CLASSES, **mlla
-        ),
-        mlla_backbone=modules['mlla_backbone'].MLLA(**mlla),
-        ravlt_classifier=modules['ravlt_classifier'].RAVLT(
-            num_classes=NUM_CLASSES, **ravlt
-        ),
-        ravlt_backbone=modules['ravlt_backbone'].GLTA(**ravlt),
+    arch = ARCHS['hvittt']
+    hvittt = dict(dim=arch['embed_dims'], depths=arch['depths'])
+    arch = ARCHS['vittt']
+    vittt = dict(
+        embed_dim=arch['embed_dims'],
+        depth=arch['num_layers'],
+        num_heads=arch['num_heads'],
     )
+    square = dict(num_classes=NUM_CLASSES, img_size=64)
+    options = dict(
+        mlla_classifier=('MLLA', mlla, square),
+        mlla_backbone=('MLLA', mlla),
+        ravlt_classifier=('RAVLT', ravlt, dict(num_classes=NUM_CLASSES)),
+        ravlt_backbone=('GLTA', ravlt),
+        mavit_classifier=('MALA', ravlt, dict(num_classes=NUM_CLASSES)),
+        mavit_backbone=('MALA', ravlt),
+        hvittt_classifier=(
+            'ViTTT',
+            hvittt,
+            dict(square, num_heads=ARCHS['hvittt']['num_heads']),
+        ),
+        hvittt_backbone=('ViTTT', hvittt),
+        vittt_classifier=('VisionTransformer', vittt, square),
+    )
+    return {
+        name: getattr(module, options[name][0])(
+            **{key: x for part in options[name][1:] for key, x in part.items()}
+        )
+        for name, module in modules.items()
+    }
 
 
 def paper_models(modules):
     """Functions that build the papers' classifiers, by name."""
-    mlla, ravlt = modules['mlla_classifier'].MLLA, modules['ravlt_classifier']
-    large = dict(depths=[3, 6, 21, 6])
-    return dict(
-        mlla_tiny=lambda: mlla(
-            embed_dim=64, depths=[2, 4, 8, 4], num_heads=[2, 4, 8, 16]
-        ),
-        mlla_small=lambda: mlla(embed_dim=64, num_heads=[2, 4, 8, 16], **large),
-        mlla_base=lambda: mlla(embed_dim=96, num_heads=[3, 6, 12, 24], **large),
-        ravlt_tiny=ravlt.RAVLT_T,
-        ravlt_small=ravlt.RAVLT_S,
-        ravlt_base=ravlt.RAVLT_B,
-        ravlt_large=ravlt.RAVLT_L,
+    sizes = dict(
+        ravlt='RAVLT_T RAVLT_S RAVLT_B RAVLT_L',
+        mavit='MALA_T MALA_S MALA_B MALA_L',
+        hvittt='h_vittt_tiny h_vittt_small h_vittt_base',
     )
+    found = {
+        f'{family}_{size}': getattr(modules[f'{family}_classifier'], name)
+        for family, names in sizes.items()
+        if f'{family}_classifier' in modules
+        for size, name in zip(('tiny', 'small', 'base', 'large'), names.split())
+    }
+    if 'mlla_classifier' in modules:
+        mlla, large = modules['mlla_classifier'].MLLA, dict(depths=[3, 6, 21, 6])
+        found |= dict(
+            mlla_tiny=lambda: mlla(
+                embed_dim=64, depths=[2, 4, 8, 4], num_heads=[2, 4, 8, 16]
+            ),
+            mlla_small=lambda: mlla(embed_dim=64, num_heads=[2, 4, 8, 16], **large),
+            mlla_base=lambda: mlla(embed_dim=96, num_heads=[3, 6, 12, 24], **large),
+        )
+    if 'vittt_classifier' in modules:
+        plain = modules['vittt_classifier'].VisionTransformer
+        found |= dict(
+            vittt_tiny=lambda: plain(embed_dim=192, num_heads=6, qkv_bias=True),
+            vittt_small=lambda: plain(embed_dim=384, num_heads=6, qkv_bias=True),
+            vittt_base=lambda: plain(embed_dim=768, num_heads=12, qkv_bias=True),
+        )
+    return found
 
 
 def record_block(outs, key):
@@ -172,14 +240,15 @@ def run(model, x):
     if hasattr(model, 'head'):
         return dict(logits=model(x))
     outs = {}
+    model(x)
     for i in BLOCKS:
         model.layers[i].blocks[0].register_forward_hook(record_block(outs, f'block{i}'))
     outs.update({f'map{i}': thin(x) for i, x in enumerate(model(x))})
     return outs
 
 
-def main(mlla, rala):
-    modules = official_modules(mlla, rala)
+def main(*repositories):
+    modules = official_modules(**dict(x.split('=') for x in repositories))
     models = official_models(modules)
     recording.write_shapes(NAME, models, BUFFERS)
     for name, model in models.items():

@@ -75,6 +75,9 @@ CASES = {
     'mlla': dict(type='MLLAAttention'),
     'rank-augmented': dict(type='RankAugmentedAttention'),
     'softmax-rotary': dict(type='RotarySoftmaxAttention'),
+    'magnitude-aware': dict(type='MagnitudeAwareAttention'),
+    'ttt': dict(type='TTTAttention'),
+    'ttt-plain': dict(type='TTTAttention', rotary=False),
 }
 REGISTERED = {
     name: kind
@@ -109,6 +112,8 @@ TESTED_ELSEWHERE = (
     'MLLAAttention',
     'RankAugmentedAttention',
     'RotarySoftmaxAttention',
+    'MagnitudeAwareAttention',
+    'TTTAttention',
 )
 OLD_TORCH = torch.__version__.startswith('2.1.')
 
@@ -491,6 +496,7 @@ def test_performer_keeps_its_features():
         ('class', dict(attn_scale=True), 'attn_scale must be False'),
         ('mlla', dict(embed_dims=9, num_heads=3), 'embed_dims.*even.*9'),
         ('rank-augmented', dict(num_heads=8), 'must be even.*24 / 8'),
+        ('ttt', dict(embed_dims=9, num_heads=3), 'embed_dims.*even.*9'),
     ),
 )
 def test_wrong_options(name, options, message):

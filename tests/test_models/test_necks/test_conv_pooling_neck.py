@@ -19,3 +19,13 @@ def test_matches_the_layers():
     tokens = tokens / (1 + norm.eps) ** 0.5 * norm.weight + norm.bias
     (out,) = neck(maps)
     torch.testing.assert_close(out, silu(tokens).mean(1))
+
+
+def test_without_a_convolution():
+    """The BatchNorm and the mean alone."""
+    neck = ConvPoolingNeck(8, None).train()
+    x = torch.randn(2, 8, 5, 3)
+    (out,) = neck((x,))
+    assert [*neck.state_dict()][:2] == ['layer.1.weight', 'layer.1.bias']
+    assert neck.out_channels == 8 and out.shape == (2, 8)
+    torch.testing.assert_close(out.mean(0), torch.zeros(8), rtol=0, atol=1e-6)

@@ -1,57 +1,75 @@
-"""MLLA and RAVLT beside the official code, and models that start from their weights."""
+"""MLLA, RAVLT, MAViT, H-ViT^3 and ViT^3 beside the official code, and models that start
+from their weights."""
 
 import pytest
 import torch
 from mmengine.model import BaseModel
 from torch import nn
 
-from mmlinattn.models import MLLA, RAVLT, ConvPoolingNeck
+from mmlinattn.models import MLLA, RAVLT, ConvPoolingNeck, HViTTT, MAViT, ViTTT
 from mmlinattn.weights import convert
 from mmlinattn.weights.fitting import fit
 from mmlinattn.weights.rows import inside
 
 pytestmark = pytest.mark.modern
 
-KINDS = dict(mlla=MLLA, ravlt=RAVLT)
+KINDS = dict(mlla=MLLA, ravlt=RAVLT, mavit=MAViT, hvittt=HViTTT)
+PLAIN = dict(vittt=ViTTT)
 # computed by our models
 BUFFERS = dict(
-    mlla='layers.0.blocks.0.attn.rope.rotations', ravlt='layers.0.RoPE.angle'
+    mlla='layers.0.blocks.0.attn.rope.rotations',
+    ravlt='layers.0.RoPE.angle',
+    mavit='layers.0.RoPE.angle',
+    hvittt='layers.0.blocks.0.rope.rotations',
 )
+# classifiers with a norm behind their backbone
+NECKS = ('ravlt', 'mavit', 'hvittt')
+# MAViT's keys are RAVLT's
+CONVERTERS = dict(mavit='ravlt')
 FAMILIES = pytest.mark.parametrize('family', KINDS)
+EVERY = pytest.mark.parametrize('family', KINDS | PLAIN)
 
 
 class Classifier(BaseModel):
     """A classifier in the form of mmpretrain's."""
-
-    def __init__(self, family, rotary):
-        super().__init__()
-        options = dict(arch=rotary.ARCHS[family], out_indices=(3,))
-        self.neck = None
-        if family == 'ravlt':
-            self.backbone = RAVLT(out_norm=None, **options)
-            self.neck = ConvPoolingNeck(64, rotary.PROJECTION)
-        else:
-            self.backbone = MLLA(out_type='avg_featmap', **options)
-        self.head = nn.Module()
-        dims = rotary.PROJECTION if self.neck else 64
-        self.head.fc = nn.Linear(dims, rotary.NUM_CLASSES)
 
     def forward(self, x):
         outs = self.backbone(x)
         return self.head.fc((self.neck(outs) if self.neck else outs)[0])
 
 
-@FAMILIES
+def build_classifier(family, arch, num_classes, projection=None):
+    """A classifier of one of the families."""
+    options = dict(out_type='avg_featmap')
+    if family in NECKS:
+        options = dict(out_norm=None)
+    if family in KINDS:
+        options.update(out_indices=(3,))
+    model = Classifier()
+    model.backbone = (KINDS | PLAIN)[family](arch, **options)
+    (dims,) = model.backbone.feature_channels
+    model.neck = None
+    if family in NECKS:
+        model.neck = ConvPoolingNeck(dims, None if family == 'hvittt' else projection)
+        dims = model.neck.out_channels
+    model.head = nn.Module()
+    model.head.fc = nn.Linear(dims, num_classes)
+    return model
+
+
+@EVERY
 @torch.no_grad()
 def test_outputs_of_the_classifier(rotary, relative_error, family):
     """A whole model takes the official file unchanged."""
-    name = f'{family}_classifier'
-    model = Classifier(family, rotary)
-    weights = {**rotary.weights(name), BUFFERS[family]: torch.ones(2)}
+    name, arch = f'{family}_classifier', rotary.ARCHS[family]
+    model = build_classifier(family, arch, rotary.NUM_CLASSES, rotary.PROJECTION).eval()
+    weights = rotary.weights(name)
+    if family in BUFFERS:
+        weights[BUFFERS[family]] = torch.ones(2)
     found = fit(model, dict(model=weights, epoch=299))
     assert not (found.missing or found.unexpected or found.mismatched)
     model.load_state_dict(found.state_dict)
-    out = model.eval()(rotary.image(name))
+    out = model(rotary.image(name))
     assert relative_error(out, rotary.outputs(name)['logits']) < 1e-5
 
 
@@ -77,31 +95,23 @@ def test_outputs_of_the_backbone(rotary, relative_error, family):
     assert max(errors.values()) < 1e-5, errors
 
 
-@FAMILIES
+@EVERY
 def test_parameters(rotary, family):
     """They equal those of the papers' classifiers."""
-    for name in KINDS[family].arch_zoo:
+    for size in (KINDS | PLAIN)[family].arch_zoo:
+        width = 1024 if family == 'ravlt' else 2560 if size == 'large' else 2048
         with torch.device('meta'):
-            norm = dict(out_norm=None) if family == 'ravlt' else {}
-            model = KINDS[family](name, out_indices=(3,), **norm)
-            dims = model.feature_channels[0]
-            number = sum(x.numel() for x in model.parameters())
-            if family == 'ravlt':
-                neck = ConvPoolingNeck(dims)
-                number += sum(x.numel() for x in neck.parameters())
-                dims = 1024
-        assert (
-            number + 1000 * (dims + 1)
-            == rotary.outputs('parameters')[f'{family}_{name}']
-        )
+            model = build_classifier(family, size, 1000, width)
+        number = sum(x.numel() for x in model.parameters())
+        assert number == rotary.outputs('parameters')[f'{family}_{size}']
 
 
 @FAMILIES
 @pytest.mark.parametrize('converted', (False, True))
 def test_start_of_a_detector(rotary, said, tmp_path, family, converted):
-    """It starts from a classifier: RAVLT's norms no map, MLLA's the last one."""
+    """It starts from a classifier: MLLA's norms the last map, the others' none."""
     official = rotary.weights(f'{family}_classifier')
-    ours = convert(official, family)
+    ours = convert(official, CONVERTERS.get(family, family))
     path = tmp_path / 'classifier.pth'
     torch.save(dict(model=ours if converted else official), path)
     model = KINDS[family](
@@ -113,7 +123,7 @@ def test_start_of_a_detector(rotary, said, tmp_path, family, converted):
     assert all(state_dict[key].equal(x) for key, x in expected.items())
     fresh = state_dict.keys() - expected.keys()
     assert {key.partition('.')[0] for key in fresh} == {
-        f'norm{i}' for i in range(4 if family == 'ravlt' else 3)
+        f'norm{i}' for i in range(4 if family in NECKS else 3)
     }
     assert all((state_dict[k] == k.endswith('weight')).all() for k in fresh)
 

@@ -1,0 +1,8 @@
+"""Cascade Mask R-CNN with MAViT-B on COCO, 3x (36 epochs, multi-scale with crops, mixed precision).
+The paper: box AP 55.5, mask AP 48.0.
+    python tools/train.py configs/mavit/cascade-mask-rcnn_mavit-b_fpn_ms-crop-3x_coco.py \
+        --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/cascade-mask-rcnn_mavit-s.py', '../_base_/settings/coco-instance_ravlt-ms-crop-3x.py']
+model = dict(backbone=dict(arch='base', drop_path_rate=0.4), neck=dict(in_channels=[96, 192, 384, 512]))

@@ -1,0 +1,6 @@
+"""RetinaNet with MAViT-B on COCO, 1x (12 epochs, mixed precision).
+python tools/train.py configs/mavit/retinanet_mavit-b_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/retinanet_mavit-t.py', '../_base_/settings/coco-detection_ravlt-1x.py']
+model = dict(backbone=dict(arch='base', drop_path_rate=0.4), neck=dict(in_channels=[192, 384, 512]))

@@ -1,0 +1,5 @@
+"""RetinaNet with MAViT-T on COCO, 1x (12 epochs, mixed precision).
+python tools/train.py configs/mavit/retinanet_mavit-t_fpn_1x_coco.py --cfg-options pretrained=WEIGHTS
+"""
+
+_base_ = ['../_base_/models/retinanet_mavit-t.py', '../_base_/settings/coco-detection_ravlt-1x.py']

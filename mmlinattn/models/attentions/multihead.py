@@ -1,0 +1,104 @@
+"""A drop-in for PyTorch's attention.
+
+Legend: B batch, (H, W) map, N tokens, C channels.
+"""
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor, nn
+
+from mmlinattn.registry import build_model
+
+
+class MultiheadSelfAttention(nn.Module):
+    """Any of our attentions with the interface of :class:`torch.nn.MultiheadAttention`,
+    for self-attention.
+
+    There are no weights to return: the second output is None.
+
+    Args:
+        embed_dim (int): Channels C.
+        num_heads (int): Heads.
+        attention (dict): Config of the attention.
+        batch_first (bool): Tokens are (B, N, C), not (N, B, C).
+        hw_shape (tuple[int], optional): (H, W) of the map that the tokens are.
+            Default: they are a sequence, a map of one row.
+    """
+
+    # what PyTorch's TransformerEncoderLayer asks before it takes a way of its own
+    in_proj_bias = None
+    _qkv_same_embed_dim = False
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        attention: dict[str, Any] = dict(type='EfficientAttention'),
+        batch_first: bool = False,
+        hw_shape: Optional[tuple[int, int]] = None,
+    ) -> None:
+        super().__init__()
+        self.attn = build_model(attention, embed_dims=embed_dim, num_heads=num_heads)
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.batch_first, self.hw_shape = batch_first, hw_shape
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Optional[Tensor] = None,
+        value: Optional[Tensor] = None,
+        key_padding_mask: Optional[Tensor] = None,
+        need_weights: bool = False,
+        attn_mask: Optional[Tensor] = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, None]:
+        """Self-attention of the query.
+
+        Args:
+            query (Tensor): (N, B, C), or (B, N, C) with ``batch_first``.
+            key, value (Tensor, optional): The query.
+            key_padding_mask (Tensor, optional): (B, N); tokens that are True, or -inf,
+                are left out: the result is that of each sequence alone, and 0 for
+                them. Images with the same number of tokens are computed together.
+            need_weights, average_attn_weights: Without effect.
+            attn_mask, is_causal: Refused.
+
+        Raises:
+            ValueError: If keys or values are not the query, if there is a mask of pairs
+                of tokens, or one of the tokens of a map.
+        """
+        if any(x is not None and x is not query for x in (key, value)):
+            raise ValueError(
+                'key and value must be the query: these attentions have no '
+                'cross-attention'
+            )
+        if attn_mask is not None or is_causal:
+            raise ValueError(
+                'attn_mask must be None and is_causal False: an attention without '
+                'N x N weights cannot mask pairs of tokens'
+            )
+        x = query if self.batch_first else query.transpose(0, 1)
+        if key_padding_mask is None:
+            out = self.attn(x, self.hw_shape or (1, x.size(1)))
+        else:
+            out = self.attend_to_sequences(x, key_padding_mask)
+        return out if self.batch_first else out.transpose(0, 1), None
+
+    def attend_to_sequences(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Sequences (B, N, C), each without its padding, to (B, N, C)."""
+        if self.hw_shape is not None:
+            raise ValueError(
+                f'key_padding_mask needs sequences, not the tokens of a map of '
+                f'hw_shape={self.hw_shape}'
+            )
+        kept = ~mask if mask.dtype == torch.bool else mask != -torch.inf
+        lengths, out = kept.sum(1), torch.zeros_like(x)
+        for length in lengths.unique().tolist():
+            if length:
+                places = kept & (lengths == length)[:, None]
+                tokens = x[places].view(-1, length, x.size(2))
+                tokens = self.attn(tokens, (1, length))
+                out[places] = tokens.flatten(0, 1).to(out.dtype)
+        return out

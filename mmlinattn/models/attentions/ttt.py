@@ -1,0 +1,84 @@
+"""The block of ViT^3 as a module."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+from typing_extensions import Unpack
+
+from mmlinattn.functional import rotate, to_map, to_tokens, trained_conv, trained_swiglu
+from mmlinattn.functional.tracing import is_exported
+from mmlinattn.registry import MODELS
+
+from .base import AttentionOptions, BaseAttention
+
+
+@MODELS.register_module()
+class TTTAttention(BaseAttention):
+    """Test-time training of *ViT^3: Unlocking Test-Time Training in Vision* (arXiv
+    2512.01643): in each forward pass, two small networks learn the values of the keys
+    in one step, and read the queries.
+
+    One is a gated network for each head. The other is a 3 x 3 depthwise convolution of
+    one more head, with projections of its own, whose output joins that of the heads.
+    Extra tokens are not convolved. There is no attention matrix: the output is not
+    linear in the values, and AttnScale subtracts its own mean.
+
+    Args:
+        embed_dims (int): Channels C.
+        num_heads (int): Heads h.
+        rotary (bool): Rotary positions of all C channels, an even number, for the gated
+            network. H-ViT^3 has them, ViT^3 does not.
+        **kwargs: See :class:`BaseAttention`.
+
+    Raises:
+        ValueError: If ``embed_dims`` is odd, with ``rotary``.
+    """
+
+    linear_in_values = False
+
+    def __init__(
+        self,
+        embed_dims: int,
+        num_heads: int,
+        rotary: bool = True,
+        **kwargs: Unpack[AttentionOptions],
+    ) -> None:
+        super().__init__(embed_dims, num_heads, **kwargs)
+        if rotary and embed_dims % 2:
+            raise ValueError(
+                f'embed_dims must be even for rotary positions, got {embed_dims}'
+            )
+        self.rotary = rotary
+        dims = self.head_dims
+        self.qkv = nn.Linear(embed_dims, 3 * (embed_dims + dims))
+        self.w1, self.w2, self.w3 = [
+            nn.Parameter(nn.init.trunc_normal_(torch.zeros(shape), std=0.02))
+            for shape in (*[(1, num_heads, dims, dims)] * 2, (dims, 1, 3, 3))
+        ]
+        self.proj = nn.Linear(embed_dims + dims, embed_dims)
+
+    def forward(self, x: Tensor, hw_shape: tuple[int, int]) -> Tensor:
+        sizes = [self.embed_dims] * 3 + [self.head_dims] * 3
+        q, k, v, *others = self.qkv(x).split(sizes, -1)
+        out = self.attend(q, k, v, hw_shape), self.convolve(others, hw_shape)
+        return self.proj(torch.cat(out, -1))
+
+    def attend(
+        self, q: Tensor, k: Tensor, v: Tensor, hw_shape: tuple[int, int]
+    ) -> Tensor:
+        if self.rotary:
+            q, k = [rotate(x, hw_shape, self.embed_dims // 4) for x in (q, k)]
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+        out = trained_swiglu(q, k, v, self.w1, self.w2)
+        return self.merge_heads(self.scale(out, out))
+
+    def convolve(self, qkv: list[Tensor], hw_shape: tuple[int, int]) -> Tensor:
+        """Queries, keys and values (B, N, d) of the convolution to its output."""
+        num_extra = qkv[0].size(1) - math.prod(hw_shape)
+        q, k, v = [to_map(x[:, num_extra:], hw_shape) for x in qkv]
+        out = to_tokens(trained_conv(q, k, v, self.w3))
+        if is_exported() or num_extra:
+            out = pad(out, (0, 0, num_extra, 0))
+        return out
