@@ -116,6 +116,7 @@ def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
             key
             for key, x in loaded.items()
             if x.is_floating_point()
+            and not x.is_meta  # which has no values
             and (x.isnan().any() or (key in parameters and x.isinf().any()))
         ],
     )
