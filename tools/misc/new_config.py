@@ -320,7 +320,8 @@ def show(data, path):
                 found['masks'] = masks
         elif data.task == 'seg':
             labels = data.table[data.read_ids(photo, resize=True)]
-            found['label_map'] = cv2.resize(labels, size, interpolation=0)  # nearest
+            nearest = cv2.resize(labels, size, interpolation=cv2.INTER_NEAREST)
+            found['label_map'] = nearest.astype(int)
         ax.imshow(draw(pixels, found, data.classes) if found else pixels)
         ax.set_title(' '.join([photo['path'].name, *dict.fromkeys(photo['names'])]))
     save(figure, path)
