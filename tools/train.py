@@ -14,9 +14,9 @@ from mmlinattn.engine import (
     find_checkpoint,
 )
 from mmlinattn.engine.hooks.pretrained_backbone_hook import other_start
-from mmlinattn.engine.part_errors import quiet
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.utils import check_file
+from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_pretrained, read_checkpoint
 from mmlinattn.weights.conversion import shortlist
 from mmlinattn_tools import runs

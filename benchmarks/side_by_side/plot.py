@@ -2,7 +2,7 @@
 
 import re
 from math import prod
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from matplotlib import style
 from matplotlib.figure import Figure
@@ -33,8 +33,6 @@ class Panel(NamedTuple):
         curves (dict): By name (xs, one list of ys per seed).
         xscale (str): 'linear' or 'log'.
         yscale (str): 'linear' or 'log'.
-        level (float, optional): A dashed horizontal line.
-        bottom (float, optional): Where the vertical axis begins.
     """
 
     title: str
@@ -43,8 +41,6 @@ class Panel(NamedTuple):
     curves: dict
     xscale: str = 'linear'
     yscale: str = 'linear'
-    level: Optional[float] = None
-    bottom: Optional[float] = None
 
 
 @style.context(STYLE)
@@ -70,10 +66,6 @@ def plot_lines(panels, path, legend=None):
         places = sorted({x for xs, _ in panel.curves.values() for x in xs})
         if panel.xscale == 'log' and len(places) <= FEW:
             mark_points(axis, places)
-        if panel.level is not None:
-            axis.axhline(panel.level, color='black', linewidth=0.8, linestyle='--')
-        if panel.bottom is not None:
-            axis.set_ylim(panel.bottom)
     one_legend(figure, 2 * len(panels), title=legend)
     save(figure, path)
 

@@ -11,7 +11,6 @@ from typing import Any, Optional
 from mmengine import registry
 
 from mmlinattn.utils.config_keys import did_you_mean
-from mmlinattn.utils.quiet import quiet as quiet  # for those that import both here
 
 NO_SAMPLES = 'there are no samples: check annotations, classes and filter_cfg'
 # A library's message; its meaning, if unclear; and whether it also fails the run, None

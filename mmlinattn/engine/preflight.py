@@ -20,13 +20,7 @@ from mmengine.runner import Runner
 from mmengine.visualization import Visualizer
 from torch import nn
 
-from mmlinattn.engine.part_errors import (
-    built_from,
-    has_own_code,
-    is_sure,
-    quiet,
-    reason,
-)
+from mmlinattn.engine.part_errors import built_from, has_own_code, is_sure, reason
 from mmlinattn.engine.preflight_data import (
     annotations,
     build_loader,
@@ -36,6 +30,7 @@ from mmlinattn.engine.preflight_data import (
 )
 from mmlinattn.engine.random_state import get_random_state, set_random_state
 from mmlinattn.utils.config_keys import did_you_mean
+from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import read_checkpoint
 
 # Keys that a runner takes together or not at all.

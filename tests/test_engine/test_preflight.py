@@ -14,7 +14,7 @@ from mmengine.registry import HOOKS, DefaultScope
 from torch import nn
 
 from mmlinattn.engine import preflight
-from mmlinattn.engine.part_errors import has_own_code, quiet, reason
+from mmlinattn.engine.part_errors import has_own_code, reason
 from mmlinattn.engine.preflight import Preflight, Refusal
 from mmlinattn.engine.preflight_data import (
     annotations,
@@ -22,6 +22,7 @@ from mmlinattn.engine.preflight_data import (
     find_head,
     problems,
 )
+from mmlinattn.utils.quiet import quiet
 
 pytestmark = pytest.mark.modern
 

@@ -35,8 +35,8 @@ from mmlinattn.deployment import (
     parity,
     quantize,
 )
-from mmlinattn.engine.part_errors import quiet
 from mmlinattn.models.backbones.base import MIN_SIDE
+from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import fit, read_checkpoint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

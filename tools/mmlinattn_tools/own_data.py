@@ -165,14 +165,15 @@ class OwnData:
         early, turned = [], []
         for photo in photos:
             try:
-                size = photo['size'] = size_of(photo['path'])
+                size, turn = header_of(photo['path'])
             except (OSError, SyntaxError, ValueError):
                 bad.append(photo['path'])
                 continue
+            photo['size'] = size
             found.append(photo)
             if ends_early(photo['path']):
                 early.append(photo['path'])
-            if self.task == 'det' and orientation(photo['path']) > 1:
+            if self.task == 'det' and turn > 1:
                 turned.append(photo['path'])
             stated = formats.numbers(photo.pop('stated', None) or ())
             if stated and all(stated) and tuple(stated) != size:
@@ -191,18 +192,20 @@ class OwnData:
                 lost += len(photo['objects']) - len(inside)
                 over += sum(is_over(x, size) for x in inside)
                 photo.update(objects=inside, names=[x['name'] for x in inside])
-        if bad:
-            text = f'left out {len(bad)} photos that OpenCV does not read'
-            self.notes.append(f'{text}, such as {bad[0]}')
-        if resized:
-            text = f'{len(resized)} photos have another size than in their annotations'
-            self.notes.append(f'{text}, such as {resized[0]}: it resizes the labels')
-        if early:
-            text = f'{len(early)} photos end early, their last rows are gray'
-            self.notes.append(f'{text}, such as {early[0]}')
-        if turned:
-            text = f'{len(turned)} photos are turned by their orientation in EXIF'
-            self.notes.append(f'{text}, such as {turned[0]}: so must be their labels')
+        sizes = 'photos have another size than in their annotations'
+        for some, text, more in (
+            (bad, 'left out {} photos that OpenCV does not read', ''),
+            (resized, '{} ' + sizes, ': it resizes the labels'),
+            (early, '{} photos end early, their last rows are gray', ''),
+            (
+                turned,
+                '{} photos are turned by their orientation in EXIF',
+                ': so must be their labels',
+            ),
+        ):
+            if some:
+                text = text.format(len(some))
+                self.notes.append(f'{text}, such as {some[0]}{more}')
         if over:
             self.notes.append(
                 f'{over} boxes reach far over the edge of their photo: are they '
@@ -297,7 +300,7 @@ class OwnData:
                 continue
             photo = self.photo(path.name, path.parent)
             try:
-                size = size_of(photo['path'])
+                size, _ = header_of(photo['path'])
             except (OSError, SyntaxError, ValueError):
                 size = 0, 0  # it is left out
             text = formats.read_text(path)
@@ -763,12 +766,6 @@ def ends_early(path):
         return start == b'\xff\xd8' and b'\xff\xd9' not in file.read()
 
 
-def orientation(path):
-    """That of a camera; PNG files would be read to their end."""
-    with Image.open(path) as image:
-        return image.getexif().get(0x0112, 1) if 'exif' in image.info else 1
-
-
 def slashes(name):
     """A path that may be of Windows."""
     return str(name).replace('\\', '/')
@@ -781,17 +778,20 @@ def bare(name):
     return stem if dot and known else name
 
 
-def size_of(path):
-    """The size (W, H) of a photo as OpenCV reads it, with which models are trained."""
+def header_of(path):
+    """The size (W, H) of a photo as OpenCV reads it, with which models are trained, and
+    its orientation in EXIF."""
     if not cv2.haveImageReader(str(path)):
         raise OSError(f'{path} is no image')
     with Image.open(path) as image:
-        if orientation(path) < 5:
-            return image.size
+        # PNG files without it would be read to their end
+        turn = image.getexif().get(0x0112, 1) if 'exif' in image.info else 1
+        if turn < 5:
+            return image.size, turn
     pixels = cv2.imread(str(path))  # it turns some formats only
     if pixels is None:
         raise OSError(f'{path} can not be read')
-    return pixels.shape[1::-1]
+    return pixels.shape[1::-1], turn
 
 
 def find_colors(data):

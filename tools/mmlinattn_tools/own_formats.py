@@ -249,13 +249,18 @@ def read_boxes(rows, path, column):
 
 def mask_of(x, size):
     """The pixels of an object in a photo of a size (W, H), as (H, W) of bool."""
-    outline = x['segmentation']
-    if isinstance(outline, dict) and isinstance(outline['counts'], str):
-        outline = dict(outline, counts=outline['counts'].encode())
-    if isinstance(outline, list) or is_list(outline['counts']):
-        outline = runs.frPyObjects(outline, *size[::-1])
-    found = runs.decode(outline)
+    found = runs.decode(packed(x['segmentation'], size[::-1]))
     return found.any(2) if found.ndim == 3 else found > 0
+
+
+def packed(outline, shape):
+    """An outline, or a mask in COCO's run lengths, as pycocotools has them; in a photo
+    of a shape (H, W)."""
+    if is_list(outline) or is_list(outline['counts']):
+        return runs.frPyObjects(outline, *shape)
+    if isinstance(outline['counts'], str):
+        return dict(outline, counts=outline['counts'].encode())
+    return outline
 
 
 def tidy(x, where):
@@ -295,11 +300,7 @@ def tidy(x, where):
 
 def box_of_runs(x):
     """The box (x, y, w, h) of a mask in COCO's run lengths."""
-    if is_list(x['counts']):
-        x = runs.frPyObjects(x, *x['size'])
-    elif isinstance(x['counts'], str):
-        x = dict(x, counts=x['counts'].encode())
-    return np.asarray(runs.toBbox(x)).tolist()
+    return np.asarray(runs.toBbox(packed(x, x['size']))).tolist()
 
 
 def is_list(x):

@@ -1,10 +1,11 @@
 """Families of official models, and functions that their files share."""
 
+from collections.abc import Iterable
 from typing import Callable, NamedTuple
 
 from torch import Tensor
 
-from ..rows import LINEAR, Keys, Row, count_blocks, unchanged
+from ..rows import LINEAR, Keys, Row, count_blocks, nested, unchanged
 
 # our option, our last names, official last names
 SCALES = {
@@ -70,6 +71,12 @@ def find_norms(keys: Keys, stages: int, first: int = 0) -> tuple[str, tuple[int,
     return last, tuple(i for i in found if i < stages - 1)
 
 
+def read_depths(keys: Keys) -> tuple[int, ...]:
+    """Blocks of each stage of an official pyramid."""
+    stages = range(count_blocks(keys, 'layers.'))
+    return tuple(count_blocks(keys, f'layers.{i}.blocks.') for i in stages)
+
+
 def is_mm(keys: Keys) -> bool:
     """True if a backbone's modules have OpenMMLab's names."""
     return any(key.startswith('patch_embed.projection.') for key in keys)
@@ -92,6 +99,14 @@ def our_layout(keys: Keys, first_norm: int = 0) -> Layout:
     last_norm = f'norm{stages - 1 + first_norm}' if norms else 'norm'
     scales = find_scales(keys, official=False)
     return Layout('official', tuple(depths), last_norm, norms, scales)
+
+
+def our_layout_of_maps(keys: Keys) -> Layout:
+    """:func:`our_layout` of a model that norms all maps, or none as a classifier."""
+    found = our_layout(keys)
+    stages = range(len(found.depths))
+    norms = tuple(i for i in stages if f'norm{i}.weight' in keys)
+    return found._replace(last_norm='', norms=norms)
 
 
 class Family(NamedTuple):
@@ -144,4 +159,23 @@ def scaling_rows(
             Row('feat_scale.dc_scale', 'lamb1', change=change, undo=undo),
             Row('feat_scale.hc_scale', 'lamb2', change=change, undo=undo),
         )
+    return rows
+
+
+def stage_rows(
+    depths: tuple[int, ...],
+    downsample: str,
+    merging: Iterable[Row],
+    block: Iterable[Row],
+) -> list[Row]:
+    """Rows of the blocks of a pyramid, and of the embeddings between its stages, whose
+    official names follow ``downsample``."""
+    rows = []
+    for i, depth in enumerate(depths):
+        if i:
+            official = f'layers.{i - 1}.{downsample}'
+            rows += nested(f'stages.{i}.embedding.', official, merging)
+        for j in range(depth):
+            inner = f'{i}.blocks.{j}.'
+            rows += nested(f'stages.{inner}', f'layers.{inner}', block)
     return rows

@@ -1,7 +1,7 @@
 """MLLA: classifiers, and the backbone of detectors and segmentors."""
 
-from ..rows import BATCH_NORM, NORM, WEIGHT, Keys, Row, count_blocks, modules, nested
-from .layout import Family, Layout, find_norms
+from ..rows import BATCH_NORM, NORM, WEIGHT, Keys, Row, modules, nested
+from .layout import Family, Layout, find_norms, read_depths, stage_rows
 
 
 def conv_and_norm(ours: str, official: str) -> tuple[Row, Row]:
@@ -12,13 +12,12 @@ def conv_and_norm(ours: str, official: str) -> tuple[Row, Row]:
     )
 
 
-MLLA_STEM = (
-    *conv_and_norm('first', 'conv1'),
-    *conv_and_norm('block.0', 'conv2.0'),
-    *conv_and_norm('block.1', 'conv2.1'),
-    *conv_and_norm('last.0', 'conv3.0'),
-    *conv_and_norm('last.1', 'conv3.1'),
-)
+STEM_NAMES = ('first', 'block.0', 'block.1', 'last.0', 'last.1')
+MLLA_STEM = [
+    row
+    for name, official in zip(STEM_NAMES, ('1', '2.0', '2.1', '3.0', '3.1'))
+    for row in conv_and_norm(name, f'conv{official}')
+]
 MLLA_MERGING = (
     *modules({f'{i}.0': f'{i}.conv' for i in range(3)}),
     Row('2.1', '2.norm', BATCH_NORM),
@@ -46,9 +45,8 @@ def read_mlla(keys: Keys) -> Layout:
 
     Detectors and segmentors norm every map, norm0 to norm3; classifiers the last one.
     """
-    number = count_blocks(keys, 'layers.')
-    depths = tuple(count_blocks(keys, f'layers.{i}.blocks.') for i in range(number))
-    return Layout('official', depths, *find_norms(keys, number))
+    depths = read_depths(keys)
+    return Layout('official', depths, *find_norms(keys, len(depths)))
 
 
 def mlla_rows(layout: Layout) -> list[Row]:
@@ -57,14 +55,9 @@ def mlla_rows(layout: Layout) -> list[Row]:
     rows = nested('stages.0.embedding.', 'patch_embed.', MLLA_STEM)
     rows += [Row(f'norm{i}', f'norm{i}', NORM) for i in layout.norms]
     rows.append(Row(f'norm{last}', layout.last_norm, NORM))
-    for i, depth in enumerate(layout.depths):
-        if i:
-            merging = f'layers.{i - 1}.downsample.conv.'
-            rows += nested(f'stages.{i}.embedding.', merging, MLLA_MERGING)
-        for j in range(depth):
-            inner = f'{i}.blocks.{j}.'
-            rows += nested(f'stages.{inner}', f'layers.{inner}', MLLA_BLOCK)
-    return rows
+    return rows + stage_rows(
+        layout.depths, 'downsample.conv.', MLLA_MERGING, MLLA_BLOCK
+    )
 
 
 FAMILY = Family(

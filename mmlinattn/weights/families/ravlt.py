@@ -2,8 +2,8 @@
 
 from torch import Tensor
 
-from ..rows import BATCH_NORM, LINEAR, NORM, Keys, Row, count_blocks, modules, nested
-from .layout import HEAD, Family, Layout, our_layout
+from ..rows import BATCH_NORM, LINEAR, NORM, Keys, Row, modules, nested
+from .layout import HEAD, Family, Layout, our_layout_of_maps, read_depths, stage_rows
 
 
 def from_conv(tensor: Tensor) -> Tensor:
@@ -64,31 +64,16 @@ def read_ravlt(keys: Keys) -> Layout:
 
     Detectors and segmentors norm every map, classifiers none.
     """
-    number = count_blocks(keys, 'layers.')
-    depths = tuple(count_blocks(keys, f'layers.{i}.blocks.') for i in range(number))
-    norms = [i for i in range(number) if f'extra_norms.{i}.norm.weight' in keys]
+    depths = read_depths(keys)
+    norms = [i for i in range(len(depths)) if f'extra_norms.{i}.norm.weight' in keys]
     return Layout('official', depths, '', tuple(norms))
-
-
-def our_ravlt_layout(keys: Keys) -> Layout:
-    """Layout of our RAVLT in the official repository."""
-    found = our_layout(keys)
-    norms = [i for i in range(len(found.depths)) if f'norm{i}.weight' in keys]
-    return found._replace(last_norm='', norms=tuple(norms))
 
 
 def ravlt_rows(layout: Layout) -> list[Row]:
     """Rows of RAVLT."""
     rows = nested('stages.0.embedding.', 'patch_embed.proj.', RAVLT_STEM)
     rows += [Row(f'norm{i}', f'extra_norms.{i}.norm', NORM) for i in layout.norms]
-    for i, depth in enumerate(layout.depths):
-        if i:
-            merging = f'layers.{i - 1}.downsample.'
-            rows += nested(f'stages.{i}.embedding.', merging, RAVLT_MERGING)
-        for j in range(depth):
-            inner = f'{i}.blocks.{j}.'
-            rows += nested(f'stages.{inner}', f'layers.{inner}', RAVLT_BLOCK)
-    return rows
+    return rows + stage_rows(layout.depths, 'downsample.', RAVLT_MERGING, RAVLT_BLOCK)
 
 
 FAMILY = Family(
@@ -100,7 +85,7 @@ FAMILY = Family(
     ravlt_rows,
     # the two models have the same keys
     ('RankAugmentedAttention', 'MagnitudeAwareAttention', 'RotarySoftmaxAttention'),
-    back=our_ravlt_layout,
+    back=our_layout_of_maps,
     buffers=('angle',),
     head=(
         Row('neck.layer.0', 'proj', LINEAR),
