@@ -120,7 +120,7 @@ def check_weights(cfg, model, allow_mismatch):
         )
     if cfg.get('resume'):
         try:
-            check_resume(checkpoint, model, cfg)
+            check_resume(checkpoint, cfg)
         except ValueError as error:
             raise ValueError(f'load_from={path!r}: {error}') from error
 
@@ -180,10 +180,6 @@ def prepare(args):
     if not cfg.get('resume'):
         named = 'pretrained' in (args.cfg_options or {})
         check_pretrained(cfg, None if named else runs.warn)  # a base may have one, too
-        path = cfg.get('pretrained')
-        checked = runs.is_first_process() and not args.no_preflight
-        if checked and isinstance(path, str) and osp.isfile(path):
-            read_checkpoint(path, 'pretrained')  # is said before faults of the data
     model = runs.preflight(cfg, args, 'train')
     if model is not None:
         check_batch(cfg, model)

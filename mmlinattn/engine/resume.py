@@ -1,24 +1,16 @@
 """Finds the checkpoint that a training continues from, and checks it."""
 
-import copy
 import os
 import re
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Optional, Union
+from typing import NamedTuple, Optional, Union
 
-import torch
 from mmengine.config import Config
-from mmengine.optim import OptimWrapperDict, build_optim_wrapper
-from mmengine.registry import DefaultScope
-from torch import nn
 
-from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import read_file
-
-from .part_errors import has_own_code, is_sure, reason
 
 # MMEngine's default names of the checkpoints of a training
 NUMBER = r'\d+'
@@ -205,17 +197,16 @@ def _last(found: list[_Found], named: Optional[Path]) -> Optional[_Found]:
     return last
 
 
-def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
+def check_resume(checkpoint: Mapping, cfg: Config) -> None:
     """Raises an error for a checkpoint that a training can't resume from.
 
     Args:
         checkpoint (dict): The content of the file.
-        model (nn.Module): The model of the run.
         cfg (Config): The config of the run.
 
     Raises:
-        ValueError: If there is no training state, its optimizer is another one, or the
-            run is already over at its iteration.
+        ValueError: If there is no training state, or the run is already over at its
+            iteration.
     """
     if 'optimizer' not in checkpoint:
         raise ValueError(
@@ -233,24 +224,3 @@ def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
                 f'it is at {key} {place}, and the training ends at '
                 f'train_cfg.max_{key}s={end}'
             )
-    if 'runner_type' in cfg or not isinstance(cfg.optim_wrapper, dict):
-        return
-    scope = DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine')
-    try:
-        with quiet(), scope:
-            try_step(model, cfg.optim_wrapper, checkpoint['optimizer'])
-    except Exception as error:  # a file can hold anything
-        text = f'its optimizer differs from the one in the config: {reason(error)}'
-        if is_sure(text, has_own_code(cfg.optim_wrapper)):
-            raise ValueError(text) from error
-
-
-def try_step(model: nn.Module, cfg: dict, state: dict) -> None:
-    """Takes a step from an optimizer's state; the model changes."""
-    optim_wrapper: Any = build_optim_wrapper(model, copy.deepcopy(cfg))
-    optim_wrapper.load_state_dict(copy.copy(state))
-    for parameter in model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    several = isinstance(optim_wrapper, OptimWrapperDict)
-    for wrapper in optim_wrapper.values() if several else [optim_wrapper]:
-        wrapper.optimizer.step(lambda: 0.0)

@@ -22,7 +22,6 @@ from .conversion import (
 )
 from .families import FAMILIES, Family
 from .fitting import fit_weights
-from .options import compare_options
 from .rows import StateDict, inside
 from .start import (
     BLOCK,
@@ -170,12 +169,6 @@ def load_pretrained(
             f'{" and ".join(kinds)}, which {len(replaced)} blocks have here, such as '
             f'{replaced[0]}'
         )
-    else:
-        for line in compare_options(model, loaded.get('meta')):
-            log(
-                f'{kind}: an option differs from the one that {checkpoint} was '
-                f'trained with: {line}'
-            )
     averages = [place for place in AVERAGES if place in loaded]
     if averages and not loaded.keys().isdisjoint(STATE_DICTS):
         log(

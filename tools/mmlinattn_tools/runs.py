@@ -8,13 +8,12 @@ import tempfile
 from typing import Any, Optional
 
 from mmengine.config import Config
-from mmengine.registry import DATASETS, RUNNERS, DefaultScope
+from mmengine.registry import DATASETS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
 from mmlinattn.engine import check_run
-from mmlinattn.engine.part_errors import LIBRARY_ERRORS, reason
-from mmlinattn.engine.preflight import build_model
+from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.distributed import run_on_cpus
 from mmlinattn.weights import fit, load_safely, read_checkpoint
@@ -41,7 +40,7 @@ def run_parser(description: str) -> Parser:
     )
     add('--trust', action='store_true', help=text)
     text = (
-        'begin at once, without building the parts of the run, reading the first '
+        'begin at once, without building the model, reading the first '
         'samples and comparing checkpoints with the model beforehand'
     )
     add('--no-preflight', action='store_true', help=text)
@@ -107,12 +106,8 @@ def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     cfg = load_config(args.config, args.cfg_options)
     if 'model' not in cfg:
         raise ValueError(f'config={args.config!r} has no model')
-    try:
+    with error_in(f'config={args.config!r}, model'):
         return cfg, build_model(cfg)
-    except LIBRARY_ERRORS as error:
-        with DefaultScope.overwrite_default_scope(cfg.get('default_scope')):
-            text = f'config={args.config!r}, model: {reason(error, cfg.model)}'
-            raise ValueError(text) from error
 
 
 def make_runner(cfg: Config) -> Runner:

@@ -314,13 +314,3 @@ class BaseBackbone(OptionsShown, BaseModule):
             options = {key: x for key, x in cfg.items() if key != 'type'}
             load_pretrained(self, initialize=initialize, **options)
         self._is_init = True
-
-    @staticmethod
-    def build_empty(cfg: dict) -> nn.Module:
-        """Builds a backbone without memory for its weights, to look at its options.
-
-        Args:
-            cfg (dict): Config of any of our backbones.
-        """
-        with torch.device('meta'):
-            return build_model(cfg)
