@@ -14,7 +14,6 @@ from torch.utils.checkpoint import checkpoint
 from mmlinattn.functional import to_map
 from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.functional.tracing import is_exported, is_traced
-from mmlinattn.registry import build_model
 from mmlinattn.weights.pretrained import load_pretrained, take_official_names
 
 from ..layers.types import HW, Indices, OptionsShown
