@@ -2,7 +2,6 @@
 
 import os.path as osp
 
-import torch
 from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -29,9 +28,7 @@ def parse_args():
         'mmlinattn; the config may inherit from mmlinattn::.'
     )
     parser.add_argument(
-        '--amp',
-        action='store_true',
-        help='automatic mixed precision; on a CPU in bfloat16',
+        '--amp', action='store_true', help='automatic mixed precision, on a GPU'
     )
     parser.add_argument(
         '--resume',
@@ -76,25 +73,19 @@ def resume(cfg, checkpoint):
 
 
 def choose_precision(cfg, amp):
-    """Sets the dtype of mixed precision: on a CPU bfloat16."""
+    """Sets mixed precision, which needs a GPU: oneDNN's convolutions in bfloat16 have
+    wrong gradients."""
     wrapper = cfg.get('optim_wrapper')
     if not isinstance(wrapper, dict):
         return
     if amp:
         wrapper.type = 'AmpOptimWrapper'
         wrapper.setdefault('loss_scale', 'dynamic')
-    if wrapper.get('type') != 'AmpOptimWrapper' or get_device() != 'cpu':
-        return
-    dtype = wrapper.get('dtype')
-    if dtype not in (None, 'bfloat16', torch.bfloat16):
+    if wrapper.get('type') == 'AmpOptimWrapper' and get_device() == 'cpu':
         raise ValueError(
-            f'mixed precision in optim_wrapper.dtype={dtype!r} needs a GPU, and there '
-            'is none; --cfg-options optim_wrapper.dtype=bfloat16 runs on a CPU'
+            'mixed precision needs a GPU, and there is none: train without --amp, or '
+            "with optim_wrapper.type='OptimWrapper'"
         )
-    # these options belong to float16
-    for option in ('dtype', 'loss_scale', 'use_fsdp'):
-        wrapper.pop(option, None)
-    wrapper.type = 'mmlinattn.CPUAmpOptimWrapper'
 
 
 def check_weights(cfg, model, allow_mismatch):

@@ -15,7 +15,6 @@ from torch import nn
 from mmlinattn.engine import check_run
 from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils.config import load_config
-from mmlinattn.utils.distributed import run_on_cpus
 from mmlinattn.weights import fit, load_safely, read_checkpoint
 
 from .cli import Parser, add_cfg_options, one_line
@@ -116,8 +115,7 @@ def make_runner(cfg: Config) -> Runner:
 
 
 def begin_run(cfg: Config) -> None:
-    """Makes the folder of a run; processes without GPUs join on CPUs."""
-    run_on_cpus(cfg)
+    """Makes the folder of a run."""
     try:
         os.makedirs(cfg.work_dir, exist_ok=True)
         tempfile.TemporaryFile(dir=cfg.work_dir).close()

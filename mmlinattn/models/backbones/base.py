@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from mmlinattn.functional import to_map
-from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.functional.tracing import is_exported, is_traced
 from mmlinattn.weights.pretrained import load_pretrained, take_official_names
 
@@ -226,8 +225,7 @@ class BaseBackbone(OptionsShown, BaseModule):
     def run_block(self, block: nn.Module, x: Tensor, hw_shape: HW) -> Tensor:
         """Runs a block; with ``with_cp``, the backward pass computes it again."""
         if self.with_cp and torch.is_grad_enabled():
-            options = Float32Convolutions.checkpoint_options()
-            return checkpoint(block, x, hw_shape, use_reentrant=False, **options)
+            return checkpoint(block, x, hw_shape, use_reentrant=False)
         return block(x, hw_shape)
 
     def add_norm(self, index: int, dims: int, eps: float) -> None:
