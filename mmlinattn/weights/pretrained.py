@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from typing import Callable, NamedTuple, Optional
 
-from mmengine.logging import MMLogger, print_log
+from mmengine.logging import print_log
 from torch import nn
 
 from .addresses import read_checkpoint
@@ -225,10 +225,7 @@ def log(text: str, level: int = logging.WARNING) -> None:
 def log_start(
     kind: str, start: StartPlan, found: FoundBackbone, checkpoint: str, partly: bool
 ) -> None:
-    """Log a summary in one line, and the source of each parameter in log files.
-
-    ``partly`` says that the weights are of a model with other attentions.
-    """
+    """Log a summary in one line; ``partly``: of a model with other attentions."""
     source = f'{found.title} in {checkpoint}' if found.family else checkpoint
     parts = Counter(name.partition('.')[0] for name in found.rest)
     left = [found.origin[name] for name in start.unused]
@@ -249,15 +246,6 @@ def log_start(
             f'norms: {shortlist(norms)}',
             logging.INFO,
         )
-    lines = start.describe(found.origin)
-    lines += [f'{name} is not used' for name in found.rest]
-    logger = MMLogger.get_current_instance()
-    record = logger.makeRecord(
-        logger.name, logging.INFO, __file__, 0, '\n'.join(lines), (), None
-    )
-    for handler in logger.handlers:
-        if isinstance(handler, logging.FileHandler):
-            handler.handle(record)
 
 
 def take_official_names(

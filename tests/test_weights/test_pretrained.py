@@ -17,7 +17,7 @@ from mmlinattn.models import (
 )
 from mmlinattn.models.backbones.presets import agents
 from mmlinattn.models.backbones.swin import shifted_windows
-from mmlinattn.weights import convert_back, fit, load_pretrained, pretrained
+from mmlinattn.weights import convert_back, fit, load_pretrained
 from mmlinattn.weights.families import FAMILIES
 
 pytestmark = pytest.mark.modern
@@ -189,21 +189,6 @@ def test_file_of_a_deeper_model(tmp_path, said):
     )
     (text,) = (x for level, x in said if level == logging.WARNING)
     assert 'a.pth is of a deeper model; not used: ' in text
-
-
-def test_every_key_is_in_the_log_file(soft, tmp_path, monkeypatch):
-    logger = logging.getLogger('account')
-    logger.addHandler(logging.FileHandler(tmp_path / 'run.log'))
-    monkeypatch.setattr(
-        pretrained.MMLogger, 'get_current_instance', classmethod(lambda cls: logger)
-    )
-    torch.save(soft.weights(), tmp_path / 'soft.pth')
-    model = load(SOFT, tmp_path / 'soft.pth', arch=soft.ARCH)
-    lines = (tmp_path / 'run.log').read_text().splitlines()
-    taken = [line.split(' <- ')[0] for line in lines if ' <- ' in line]
-    assert taken == list(model.state_dict())
-    assert 'stages.0.blocks.0.attn.q.bias <- block1.0.att.mha.W_q.bias' in lines
-    assert lines[len(taken) :] == ['head.weight is not used', 'head.bias is not used']
 
 
 @pytest.mark.parametrize(
