@@ -6,11 +6,9 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Optional, Union
+from typing import Optional, Union
 
 from mmengine.config import Config
-
-from mmlinattn.weights import read_file
 
 # MMEngine's default names of the checkpoints of a training
 NUMBER = r'\d+'
@@ -52,26 +50,6 @@ def checkpoint_fault(path: Union[str, Path]) -> Optional[str]:
     return None
 
 
-class _Found(NamedTuple):
-    """A checkpoint of a folder.
-
-    Attributes:
-        path: Its path.
-        step: Its iterations, -1 if unknown, and the number in its name.
-        runs: Ids of the starts of its training, as AtomicCheckpointHook saves them.
-    """
-
-    path: Path
-    step: tuple[int, int]
-    runs: tuple = ()
-
-    def is_of_same_training(self, last: '_Found') -> bool:
-        """True if the training of another checkpoint wrote this one, too."""
-        if self.step <= last.step:
-            return self.runs == last.runs[: len(self.runs)]
-        return bool(last.runs) and self.runs[: len(last.runs)] == last.runs
-
-
 def find_checkpoint(
     work_dir: Union[str, Path],
     out_dir: Optional[str] = None,
@@ -80,8 +58,9 @@ def find_checkpoint(
     """Finds the newest whole checkpoint of a training.
 
     MMEngine trusts the file ``last_checkpoint``, which may be lost, or name a file that
-    moved or was cut off. Here it only selects the training. The runs and the iterations
-    in the checkpoints themselves decide which one is the last; times of files do not.
+    moved or was cut off. Here, it is the first choice, and checkpoints of lower numbers
+    follow; those of higher ones may be of another training. Without it, all follow by
+    their numbers.
 
     Args:
         work_dir (str | Path): Folder of the training.
@@ -96,8 +75,7 @@ def find_checkpoint(
 
     Raises:
         ValueError: If there are checkpoints, or ``last_checkpoint`` names one, but
-            none of them is whole; or if they come from several trainings and nothing
-            selects one.
+            none of them is whole.
     """
     work_dir = Path(os.path.abspath(work_dir))
     home = Path(os.path.abspath(out_dir), work_dir.name) if out_dir else work_dir
@@ -112,24 +90,15 @@ def find_checkpoint(
         for path in folder.iterdir()
         if path == named or wanted.fullmatch(path.name)
     }
-    found, torn = [], {}
-    for path in sorted(paths, key=_number, reverse=True):
-        try:
-            found.append(_read(path))
-        except ValueError as error:
-            torn[path] = str(error)
-    last = _last(found, named)
-    kin = [x for x in found if last and x.is_of_same_training(last)]
-    for other in found:
-        if last and other.step > last.step and other not in kin:
-            skipped.append(f'{other.path}: not from the training of {last.path}')
-    for chosen in sorted(kin, key=lambda x: x.step, reverse=True):
-        fault = checkpoint_fault(chosen.path)
+    later = {path for path in paths if named and _number(path) > _number(named)}
+    for path in sorted(later):
+        skipped.append(f'{path}: last_checkpoint names an earlier one, {named}')
+    paths -= later
+    for path in sorted(paths, key=lambda x: (x == named, _number(x)), reverse=True):
+        fault = checkpoint_fault(path)
         if fault is None:
-            later = [path for path in torn if _number(path) > chosen.step[1]]
-            return str(chosen.path), skipped + [f'{x}: {torn[x]}' for x in later]
-        torn[chosen.path] = fault
-    skipped += [f'{path}: {fault}' for path, fault in torn.items()]
+            return str(path), skipped
+        skipped.append(f'{path}: {fault}')
     if skipped:
         raise ValueError(
             f'work_dir={str(work_dir)!r} has no whole checkpoint to resume from: '
@@ -157,44 +126,6 @@ def _named_checkpoint(work_dir: Path, home: Path) -> tuple[Optional[Path], list[
 def _number(path: Path) -> int:
     numbers = re.findall(r'\d+', path.stem)
     return int(numbers[-1]) if numbers else -1
-
-
-def _read(path: Path) -> _Found:
-    """A checkpoint's step and runs; its tensors stay on the disk."""
-    content: Mapping = {}
-    if path.is_file():  # DeepSpeed's are folders
-        try:
-            content = read_file(path, mmap=True)
-        except ValueError:
-            fault = checkpoint_fault(path)
-            if fault:  # otherwise it holds more than plain data
-                raise ValueError(fault) from None
-    meta = content.get('meta')
-    step = meta.get('iter') if isinstance(meta, Mapping) else None
-    step = step if type(step) is int else -1
-    return _Found(path, (step, _number(path)), tuple(content.get('runs') or ()))
-
-
-def _last(found: list[_Found], named: Optional[Path]) -> Optional[_Found]:
-    """The last checkpoint that is known to be from the selected training."""
-    if not found:
-        return None
-    # the one before, if the named one can't be read
-    for test in (
-        lambda x: x.path == named,
-        lambda x: x.step[1] <= _number(named or x.path),
-    ):
-        known = [x for x in found if named and test(x)]
-        if known:
-            return max(known, key=lambda x: x.step)
-    last = max(found, key=lambda x: (len(x.runs), x.step))
-    others = [x for x in found if x.runs != last.runs[: len(x.runs)]]
-    if others:
-        raise ValueError(
-            f'{last.path} and {others[0].path} are of different trainings, and no file '
-            'last_checkpoint names one of them: name it with --resume CHECKPOINT'
-        )
-    return last
 
 
 def check_resume(checkpoint: Mapping, cfg: Config) -> None:
