@@ -253,16 +253,6 @@ def test_same_keys_but_another_attention(antioversmoothing, tmp_path, said):
 
 
 # ------------------------------------------------------------ load_from of mm
-def test_load_from_an_official_file(antioversmoothing, tmp_path):
-    official = antioversmoothing.weights('swin_timm')
-    torch.save(official, tmp_path / 'swin.pth')
-    model = classifier('mmlinattn', arch=antioversmoothing.ARCHS['swin'])
-    message = (
-        'Swin weights with keys of .*pretrained=CHECKPOINT.*'
-        'mim run mmlinattn convert_official swin SRC DST'
-    )
-    with pytest.raises(ValueError, match=message):
-        load_checkpoint(model, str(tmp_path / 'swin.pth'))
 
 
 def test_load_from_an_official_classifier(antioversmoothing, leaplab, tmp_path):
@@ -317,10 +307,3 @@ def test_load_from_anything_else_is_left_to_mm():
         model.load_state_dict({'conv1.weight': torch.ones(1)})
     model.load_state_dict(model.state_dict())
     SwinTransformer(SWIN, out_indices=(3,)).load_state_dict(model.backbone.state_dict())
-
-
-def test_backbone_takes_official_names(antioversmoothing):
-    official = antioversmoothing.weights('swin_timm')
-    model = SwinTransformer(antioversmoothing.ARCHS['swin'], out_indices=(1,))
-    model.load_state_dict({k: x for k, x in official.items() if 'head' not in k})
-    assert model.norm1.bias.equal(official['norm.bias'])
