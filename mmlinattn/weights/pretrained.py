@@ -9,9 +9,7 @@ from torch import nn
 
 from .addresses import read_checkpoint
 from .conversion import (
-    AVERAGES,
     PREFIX,
-    STATE_DICTS,
     convert,
     find_state_dict,
     known_models,
@@ -168,13 +166,6 @@ def load_pretrained(
             f'{kind}: weights of {found.title} were not trained with '
             f'{" and ".join(kinds)}, which {len(replaced)} blocks have here, such as '
             f'{replaced[0]}'
-        )
-    averages = [place for place in AVERAGES if place in loaded]
-    if averages and not loaded.keys().isdisjoint(STATE_DICTS):
-        log(
-            f'{checkpoint} holds a moving average of the weights too, under '
-            f'{averages[0]}; to take that: {COMMAND} FAMILY SRC DST --ema',
-            logging.INFO,
         )
 
 
