@@ -73,8 +73,8 @@ def resume(cfg, checkpoint):
 
 
 def choose_precision(cfg, amp):
-    """Sets mixed precision, which needs a GPU: oneDNN's convolutions in bfloat16 have
-    wrong gradients."""
+    """Sets mixed precision on a GPU, and none on a CPU, where oneDNN's convolutions in
+    bfloat16 have wrong gradients."""
     wrapper = cfg.get('optim_wrapper')
     if not isinstance(wrapper, dict):
         return
@@ -82,10 +82,10 @@ def choose_precision(cfg, amp):
         wrapper.type = 'AmpOptimWrapper'
         wrapper.setdefault('loss_scale', 'dynamic')
     if wrapper.get('type') == 'AmpOptimWrapper' and get_device() == 'cpu':
-        raise ValueError(
-            'mixed precision needs a GPU, and there is none: train without --amp, or '
-            "with optim_wrapper.type='OptimWrapper'"
-        )
+        runs.warn('mixed precision needs a GPU, and there is none: float32 is used')
+        wrapper.type = 'OptimWrapper'
+        for option in ('dtype', 'loss_scale', 'use_fsdp'):
+            wrapper.pop(option, None)
 
 
 def check_weights(cfg, model, allow_mismatch):

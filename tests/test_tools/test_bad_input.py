@@ -273,6 +273,11 @@ def test_option_that_may_be_meant(warns):
     warns('train', CLS, '--cfg-options', 'something=1', words='neither the config nor')
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason='there is a GPU')
+def test_mixed_precision_without_a_gpu(warns):
+    warns('train', CLS, '--amp', words='mixed precision needs a GPU')
+
+
 def test_head_of_another_checkpoint(fails, inherit):
     inherit('model = dict(head=dict(num_classes=3))')
     fails('test', 'mine.py', WHOLE[1], words='does not fit this model')
@@ -395,7 +400,6 @@ def test_resume_from_what_is_there(fails, world):
             '--cfg-options default_hooks.pretrained=None pretrained=x.pth',
             "pretrained='x.pth' would have no effect",
         ),
-        ('train', '--amp', 'mixed precision needs a GPU'),
         ('train', '--auto-scale-lr', 'base_batch_size'),
         ('train', '--work-dir mine.txt', "work_dir='mine.txt' can not be written"),
         ('test', '--out x.json', '.pkl'),

@@ -92,6 +92,8 @@ def test_mixed_precision(run, config, by_config):
     args = ['--cfg-options', amp] if by_config else ['--amp', '--cfg-options']
     wrapper = run('train', config, *args, 'model.width=3', device='cuda').optim_wrapper
     assert wrapper.type in amp
+    more = 'model.width=3', 'optim_wrapper.dtype=bfloat16'
+    assert run('train', config, *args, *more).optim_wrapper.type == 'OptimWrapper'
 
 
 @pytest.mark.parametrize('args', [['--resume'], ['--cfg-options', 'resume=True']])
