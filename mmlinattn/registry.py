@@ -18,23 +18,11 @@ MODELS = roots.Registry(
 HOOKS = roots.Registry(
     'hook', parent=roots.HOOKS, scope='mmlinattn', locations=['mmlinattn.engine']
 )
-OPTIM_WRAPPERS = roots.Registry(
-    'optimizer wrapper',
-    parent=roots.OPTIM_WRAPPERS,
-    scope='mmlinattn',
-    locations=['mmlinattn.engine'],
-)
 OPTIM_WRAPPER_CONSTRUCTORS = roots.Registry(
     'optimizer wrapper constructor',
     parent=roots.OPTIM_WRAPPER_CONSTRUCTORS,
     scope='mmlinattn',
     locations=['mmlinattn.engine'],
-)
-MODEL_WRAPPERS = roots.Registry(
-    'model_wrapper',
-    parent=roots.MODEL_WRAPPERS,
-    scope='mmlinattn',
-    locations=['mmlinattn.utils.distributed'],
 )
 
 

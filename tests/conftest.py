@@ -15,8 +15,8 @@ from mmengine.visualization import Visualizer
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
-# the modules that the tools share are next to them
-sys.path.insert(0, str(ROOT / 'tools'))
+# the modules that tools or tests share are next to them
+sys.path[:0] = [str(ROOT / 'tools'), str(ROOT / 'tests')]
 FOLDERS = itertools.count()
 # files whose tests share a training, or other work of seconds
 SHARE_WORK = {

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from bases import bases_read_once
 from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn import hub
 from mmlinattn.deployment import ExportedModel, export, parity
-from mmlinattn.utils import bases_read_once, load_config
+from mmlinattn.utils import load_config
 from mmlinattn.weights import convert_back
 
 timm = pytest.importorskip('timm')

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Tests on several GPUs of one or more machines, by torch's launcher; without a GPU,
-# on as many processes of the CPU.
+# Tests on several GPUs of one or more machines, by torch's launcher.
 # Usage: [NNODES=1 NODE_RANK=0 MASTER_ADDR=127.0.0.1 PORT=29500] \
 #            dist_test.sh CONFIG CHECKPOINT GPUS [options of test.py]
 set -euo pipefail

@@ -2,7 +2,6 @@
 
 import os.path as osp
 
-import torch
 from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -29,9 +28,7 @@ def parse_args():
         'mmlinattn; the config may inherit from mmlinattn::.'
     )
     parser.add_argument(
-        '--amp',
-        action='store_true',
-        help='automatic mixed precision; on a CPU in bfloat16',
+        '--amp', action='store_true', help='automatic mixed precision, on a GPU'
     )
     parser.add_argument(
         '--resume',
@@ -76,25 +73,19 @@ def resume(cfg, checkpoint):
 
 
 def choose_precision(cfg, amp):
-    """Sets the dtype of mixed precision: on a CPU bfloat16."""
+    """Sets mixed precision on a GPU, and none on a CPU, where oneDNN's convolutions in
+    bfloat16 have wrong gradients."""
     wrapper = cfg.get('optim_wrapper')
     if not isinstance(wrapper, dict):
         return
     if amp:
         wrapper.type = 'AmpOptimWrapper'
         wrapper.setdefault('loss_scale', 'dynamic')
-    if wrapper.get('type') != 'AmpOptimWrapper' or get_device() != 'cpu':
-        return
-    dtype = wrapper.get('dtype')
-    if dtype not in (None, 'bfloat16', torch.bfloat16):
-        raise ValueError(
-            f'mixed precision in optim_wrapper.dtype={dtype!r} needs a GPU, and there '
-            'is none; --cfg-options optim_wrapper.dtype=bfloat16 runs on a CPU'
-        )
-    # these options belong to float16
-    for option in ('dtype', 'loss_scale', 'use_fsdp'):
-        wrapper.pop(option, None)
-    wrapper.type = 'mmlinattn.CPUAmpOptimWrapper'
+    if wrapper.get('type') == 'AmpOptimWrapper' and get_device() == 'cpu':
+        runs.warn('mixed precision needs a GPU, and there is none: float32 is used')
+        wrapper.type = 'OptimWrapper'
+        for option in ('dtype', 'loss_scale', 'use_fsdp'):
+            wrapper.pop(option, None)
 
 
 def check_weights(cfg, model, allow_mismatch):
@@ -120,7 +111,7 @@ def check_weights(cfg, model, allow_mismatch):
         )
     if cfg.get('resume'):
         try:
-            check_resume(checkpoint, model, cfg)
+            check_resume(checkpoint, cfg)
         except ValueError as error:
             raise ValueError(f'load_from={path!r}: {error}') from error
 
@@ -180,10 +171,6 @@ def prepare(args):
     if not cfg.get('resume'):
         named = 'pretrained' in (args.cfg_options or {})
         check_pretrained(cfg, None if named else runs.warn)  # a base may have one, too
-        path = cfg.get('pretrained')
-        checked = runs.is_first_process() and not args.no_preflight
-        if checked and isinstance(path, str) and osp.isfile(path):
-            read_checkpoint(path, 'pretrained')  # is said before faults of the data
     model = runs.preflight(cfg, args, 'train')
     if model is not None:
         check_batch(cfg, model)

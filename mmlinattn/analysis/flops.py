@@ -19,6 +19,7 @@ depends on the values, the device or the torch version, so a model on the meta
 device can be counted at any size without computing anything.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -40,8 +41,6 @@ from mmlinattn.functional import (
     newton_pinv,
     softmax_free_attention,
 )
-
-from .substitution import substituted
 
 KINDS = {
     'conv': 'convolutions',
@@ -128,8 +127,12 @@ def count_flops(
             else:
                 stack.callback(own.pop, 'forward')
             own['forward'] = tally.watch(module.forward, _product_kind(module), name)
-        for function, (counted, kind) in _OUR_PRODUCTS.items():
-            stack.enter_context(substituted(function, tally.watch(counted, kind)))
+        for module in filter(None, map(sys.modules.get, _CALLERS)):
+            for function, (counted, kind) in _OUR_PRODUCTS.items():
+                name = function.__name__
+                if name in vars(module):
+                    stack.callback(setattr, module, name, function)
+                    setattr(module, name, tally.watch(counted, kind))
         model.eval()
         stack.enter_context(torch.no_grad())
         stack.enter_context(_FunctionMode(tally))
@@ -158,6 +161,16 @@ def _newton_steps(*args: Any, pinv: Any = newton_pinv, **kwargs: Any) -> Tensor:
     return pinv(*args, **{**kwargs, 'solver': 'newton'})
 
 
+# The modules that call them.
+_CALLERS = tuple(
+    f'mmlinattn.{name}'
+    for name in (
+        'functional',
+        'functional.softmax_free.attention',
+        'models.attentions.gaussian',
+        'models.attentions.softmax_free',
+    )
+)
 # Our functions, each with the one that is counted in its place, and its products' kind.
 _OUR_PRODUCTS: dict[Callable[..., Any], tuple[Callable[..., Any], str]] = {
     softmax_free_attention: (softmax_free_attention, 'gaussian_kernel'),

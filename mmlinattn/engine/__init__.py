@@ -6,13 +6,12 @@ from .hooks import (
     ReleaseMemoryHook,
     check_pretrained,
 )
-from .optimizers import CPUAmpOptimWrapper, LayerDecayOptimWrapperConstructor
+from .optimizers import LayerDecayOptimWrapperConstructor
 from .preflight import check_run
 from .resume import check_resume, checkpoint_fault, find_checkpoint
 
 __all__ = [
     'AtomicCheckpointHook',
-    'CPUAmpOptimWrapper',
     'LayerDecayOptimWrapperConstructor',
     'MESAHook',
     'OversmoothingHook',

@@ -1,24 +1,14 @@
 """Finds the checkpoint that a training continues from, and checks it."""
 
-import copy
 import os
 import re
 import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Optional, Union
+from typing import Optional, Union
 
-import torch
 from mmengine.config import Config
-from mmengine.optim import OptimWrapperDict, build_optim_wrapper
-from mmengine.registry import DefaultScope
-from torch import nn
-
-from mmlinattn.utils.quiet import quiet
-from mmlinattn.weights import read_file
-
-from .part_errors import has_own_code, is_sure, reason
 
 # MMEngine's default names of the checkpoints of a training
 NUMBER = r'\d+'
@@ -60,26 +50,6 @@ def checkpoint_fault(path: Union[str, Path]) -> Optional[str]:
     return None
 
 
-class _Found(NamedTuple):
-    """A checkpoint of a folder.
-
-    Attributes:
-        path: Its path.
-        step: Its iterations, -1 if unknown, and the number in its name.
-        runs: Ids of the starts of its training, as AtomicCheckpointHook saves them.
-    """
-
-    path: Path
-    step: tuple[int, int]
-    runs: tuple = ()
-
-    def is_of_same_training(self, last: '_Found') -> bool:
-        """True if the training of another checkpoint wrote this one, too."""
-        if self.step <= last.step:
-            return self.runs == last.runs[: len(self.runs)]
-        return bool(last.runs) and self.runs[: len(last.runs)] == last.runs
-
-
 def find_checkpoint(
     work_dir: Union[str, Path],
     out_dir: Optional[str] = None,
@@ -88,8 +58,9 @@ def find_checkpoint(
     """Finds the newest whole checkpoint of a training.
 
     MMEngine trusts the file ``last_checkpoint``, which may be lost, or name a file that
-    moved or was cut off. Here it only selects the training. The runs and the iterations
-    in the checkpoints themselves decide which one is the last; times of files do not.
+    moved or was cut off. Here, it is the first choice, and checkpoints of lower numbers
+    follow; those of higher ones may be of another training. Without it, all follow by
+    their numbers.
 
     Args:
         work_dir (str | Path): Folder of the training.
@@ -104,8 +75,7 @@ def find_checkpoint(
 
     Raises:
         ValueError: If there are checkpoints, or ``last_checkpoint`` names one, but
-            none of them is whole; or if they come from several trainings and nothing
-            selects one.
+            none of them is whole.
     """
     work_dir = Path(os.path.abspath(work_dir))
     home = Path(os.path.abspath(out_dir), work_dir.name) if out_dir else work_dir
@@ -120,24 +90,15 @@ def find_checkpoint(
         for path in folder.iterdir()
         if path == named or wanted.fullmatch(path.name)
     }
-    found, torn = [], {}
-    for path in sorted(paths, key=_number, reverse=True):
-        try:
-            found.append(_read(path))
-        except ValueError as error:
-            torn[path] = str(error)
-    last = _last(found, named)
-    kin = [x for x in found if last and x.is_of_same_training(last)]
-    for other in found:
-        if last and other.step > last.step and other not in kin:
-            skipped.append(f'{other.path}: not from the training of {last.path}')
-    for chosen in sorted(kin, key=lambda x: x.step, reverse=True):
-        fault = checkpoint_fault(chosen.path)
+    later = {path for path in paths if named and _number(path) > _number(named)}
+    for path in sorted(later):
+        skipped.append(f'{path}: last_checkpoint names an earlier one, {named}')
+    paths -= later
+    for path in sorted(paths, key=lambda x: (x == named, _number(x)), reverse=True):
+        fault = checkpoint_fault(path)
         if fault is None:
-            later = [path for path in torn if _number(path) > chosen.step[1]]
-            return str(chosen.path), skipped + [f'{x}: {torn[x]}' for x in later]
-        torn[chosen.path] = fault
-    skipped += [f'{path}: {fault}' for path, fault in torn.items()]
+            return str(path), skipped
+        skipped.append(f'{path}: {fault}')
     if skipped:
         raise ValueError(
             f'work_dir={str(work_dir)!r} has no whole checkpoint to resume from: '
@@ -167,55 +128,16 @@ def _number(path: Path) -> int:
     return int(numbers[-1]) if numbers else -1
 
 
-def _read(path: Path) -> _Found:
-    """A checkpoint's step and runs; its tensors stay on the disk."""
-    content: Mapping = {}
-    if path.is_file():  # DeepSpeed's are folders
-        try:
-            content = read_file(path, mmap=True)
-        except ValueError:
-            fault = checkpoint_fault(path)
-            if fault:  # otherwise it holds more than plain data
-                raise ValueError(fault) from None
-    meta = content.get('meta')
-    step = meta.get('iter') if isinstance(meta, Mapping) else None
-    step = step if type(step) is int else -1
-    return _Found(path, (step, _number(path)), tuple(content.get('runs') or ()))
-
-
-def _last(found: list[_Found], named: Optional[Path]) -> Optional[_Found]:
-    """The last checkpoint that is known to be from the selected training."""
-    if not found:
-        return None
-    # the one before, if the named one can't be read
-    for test in (
-        lambda x: x.path == named,
-        lambda x: x.step[1] <= _number(named or x.path),
-    ):
-        known = [x for x in found if named and test(x)]
-        if known:
-            return max(known, key=lambda x: x.step)
-    last = max(found, key=lambda x: (len(x.runs), x.step))
-    others = [x for x in found if x.runs != last.runs[: len(x.runs)]]
-    if others:
-        raise ValueError(
-            f'{last.path} and {others[0].path} are of different trainings, and no file '
-            'last_checkpoint names one of them: name it with --resume CHECKPOINT'
-        )
-    return last
-
-
-def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
+def check_resume(checkpoint: Mapping, cfg: Config) -> None:
     """Raises an error for a checkpoint that a training can't resume from.
 
     Args:
         checkpoint (dict): The content of the file.
-        model (nn.Module): The model of the run.
         cfg (Config): The config of the run.
 
     Raises:
-        ValueError: If there is no training state, its optimizer is another one, or the
-            run is already over at its iteration.
+        ValueError: If there is no training state, or the run is already over at its
+            iteration.
     """
     if 'optimizer' not in checkpoint:
         raise ValueError(
@@ -233,24 +155,3 @@ def check_resume(checkpoint: Mapping, model: nn.Module, cfg: Config) -> None:
                 f'it is at {key} {place}, and the training ends at '
                 f'train_cfg.max_{key}s={end}'
             )
-    if 'runner_type' in cfg or not isinstance(cfg.optim_wrapper, dict):
-        return
-    scope = DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine')
-    try:
-        with quiet(), scope:
-            try_step(model, cfg.optim_wrapper, checkpoint['optimizer'])
-    except Exception as error:  # a file can hold anything
-        text = f'its optimizer differs from the one in the config: {reason(error)}'
-        if is_sure(text, has_own_code(cfg.optim_wrapper)):
-            raise ValueError(text) from error
-
-
-def try_step(model: nn.Module, cfg: dict, state: dict) -> None:
-    """Takes a step from an optimizer's state; the model changes."""
-    optim_wrapper: Any = build_optim_wrapper(model, copy.deepcopy(cfg))
-    optim_wrapper.load_state_dict(copy.copy(state))
-    for parameter in model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    several = isinstance(optim_wrapper, OptimWrapperDict)
-    for wrapper in optim_wrapper.values() if several else [optim_wrapper]:
-        wrapper.optimizer.step(lambda: 0.0)

@@ -6,8 +6,6 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_map_only
 
 from .tracing import constant_when_compiled, is_traced
 
@@ -49,70 +47,6 @@ else:
         if device_type == 'cpu' and torch.is_autocast_cpu_enabled():
             return torch.get_autocast_cpu_dtype()
         return None
-
-
-class Float32Convolutions(TorchFunctionMode):
-    """Context in which no convolution on a CPU is autocast: its half-precision
-    operands become float32, and so does its result.
-
-    oneDNN's bfloat16 convolutions write outside their memory or abort on CPUs with AMX
-    (torch 2.1, small maps), and have wrong results where channels are few and strides
-    long (torch 2.12, pytorch/pytorch issue 169688). Matrix products are not affected.
-    Checkpoints that repeat the forward pass need :meth:`checkpoint_options`.
-
-    Args:
-        round_to (torch.dtype, optional): Half precision to round the operands and the
-            result to, where autocast would act: a GPU rounds both and sums in float32.
-            It is for measurements of precision.
-    """
-
-    def __init__(self, round_to: Optional[torch.dtype] = None) -> None:
-        super().__init__()
-        self.round_to = round_to
-
-    def __enter__(self) -> 'Float32Convolutions':
-        _active.append(self)
-        return super().__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        _active.pop()
-        super().__exit__(*error)
-
-    @staticmethod
-    def checkpoint_options() -> dict[str, Any]:
-        """Options that give a checkpoint's second pass the context of its first. A
-        backward pass does not inherit the context of the forward pass.
-        """
-        if not _active:
-            return {}
-        again = Float32Convolutions(_active[-1].round_to)
-        return dict(context_fn=lambda: (nullcontext(), again))
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        operands = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
-        on_cpu = all(x.device.type == 'cpu' for x in operands)
-        if func not in _CONVOLUTIONS or not on_cpu:
-            return func(*args, **kwargs)
-        rounded = None
-        if _autocast_dtype('cpu') or any(x.dtype == self.round_to for x in operands):
-            rounded = self.round_to
-
-        def widened(x: Tensor) -> Tensor:
-            return at_least_float32(x if rounded is None else x.to(rounded))[0]
-
-        args, kwargs = tree_map_only(Tensor, widened, (args, kwargs))
-        with torch.autocast('cpu', enabled=False):
-            out = func(*args, **kwargs)
-        return out if rounded is None else out.to(rounded)
-
-
-_active: list[Float32Convolutions] = []
-_CONVOLUTIONS = {
-    getattr(torch, f'conv{kind}{n}d') for kind in ('', '_transpose') for n in (1, 2, 3)
-}
 
 
 @constant_when_compiled

@@ -1,11 +1,8 @@
 """Reads configs of mmdet, mmseg and mmpretrain, and our own."""
 
-import copy
 import os.path as osp
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Optional
 
@@ -104,35 +101,6 @@ def _read(path: str) -> Config:
 
 def _reason(error: Exception) -> str:
     return str(error.args[0] if len(error.args) == 1 else error)
-
-
-@contextmanager
-def bases_read_once() -> Iterator[None]:
-    """Makes loading many configs quick while no file changes.
-
-    MMEngine reads all bases of every config again, and for a base of another package
-    all its metafiles. Inside this context it reads a file once.
-    """
-    read, find = Config._file2dict, Config._get_cfg_path
-    read_once, find_once = lru_cache(maxsize=None)(read), lru_cache(maxsize=None)(find)
-
-    def read_copy(filename: str, *args: Any, **kwargs: Any) -> Any:
-        path = osp.abspath(osp.expanduser(filename))
-        return copy.deepcopy(read_once(path, *args, **kwargs))
-
-    def find_path(cfg_path: str, filename: str) -> Any:
-        # a path of another package does not depend on the file that asks
-        if '::' in cfg_path:
-            return find_once(cfg_path, None)
-        return find(cfg_path, filename)
-
-    Config._file2dict = staticmethod(read_copy)
-    Config._get_cfg_path = staticmethod(find_path)
-    try:
-        yield
-    finally:
-        Config._file2dict = staticmethod(read)
-        Config._get_cfg_path = staticmethod(find)
 
 
 def _drop_scope(node: Any) -> None:

@@ -6,9 +6,8 @@ backbones import it.
 
 Modules: `files` and `addresses` read and write; `unpickler` reads without running code;
 `families` describe official models in `rows`; `conversion` takes a state dict to ours
-and back; `start` starts another attention from a plain model's weights; `options`
-compares options that keys don't show; `pretrained` loads; `fitting` compares a
-checkpoint with a model.
+and back; `start` starts another attention from a plain model's weights; `pretrained`
+loads; `fitting` compares a checkpoint with a model.
 """
 
 from .addresses import add_file_scheme, fetch, load_safely, read_checkpoint

@@ -38,7 +38,6 @@ def read_file(
     name: str = 'checkpoint',
     trust: bool = False,
     map_location: Any = 'cpu',
-    mmap: bool = False,
 ) -> dict:
     """Read a file of weights.
 
@@ -48,8 +47,6 @@ def read_file(
         trust: Unpickle everything in it, which can run any code. MMLINATTN_TRUST=1 in
             the environment does the same.
         map_location: Device for the tensors, as :func:`torch.load` takes it.
-        mmap: Leave the tensors on the disk until they are used, where the format
-            allows it; the file must not change until then.
 
     Returns:
         The content of the file.
@@ -74,11 +71,10 @@ def read_file(
             # torch 2.1 warns of its own code
             warnings.filterwarnings('ignore', 'TypedStorage is deprecated')
             loaded = torch.load(
-                str(path),  # `mmap` takes no Path
+                str(path),
                 map_location=map_location,
                 pickle_module=module,
                 weights_only=False,  # `unpickler` is stricter, in every version
-                mmap=mmap and head.startswith(ZIP),
             )
     except unpickler.ForbiddenClass as error:
         raise ValueError(

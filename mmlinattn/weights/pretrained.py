@@ -4,14 +4,12 @@ import logging
 from collections import Counter
 from typing import Callable, NamedTuple, Optional
 
-from mmengine.logging import MMLogger, print_log
+from mmengine.logging import print_log
 from torch import nn
 
 from .addresses import read_checkpoint
 from .conversion import (
-    AVERAGES,
     PREFIX,
-    STATE_DICTS,
     convert,
     find_state_dict,
     known_models,
@@ -22,7 +20,6 @@ from .conversion import (
 )
 from .families import FAMILIES, Family
 from .fitting import fit_weights
-from .options import compare_options
 from .rows import StateDict, inside
 from .start import (
     BLOCK,
@@ -170,19 +167,6 @@ def load_pretrained(
             f'{" and ".join(kinds)}, which {len(replaced)} blocks have here, such as '
             f'{replaced[0]}'
         )
-    else:
-        for line in compare_options(model, loaded.get('meta')):
-            log(
-                f'{kind}: an option differs from the one that {checkpoint} was '
-                f'trained with: {line}'
-            )
-    averages = [place for place in AVERAGES if place in loaded]
-    if averages and not loaded.keys().isdisjoint(STATE_DICTS):
-        log(
-            f'{checkpoint} holds a moving average of the weights too, under '
-            f'{averages[0]}; to take that: {COMMAND} FAMILY SRC DST --ema',
-            logging.INFO,
-        )
 
 
 def load_head(head: nn.Module, checkpoint: str, prefix: str = 'head.') -> None:
@@ -232,10 +216,7 @@ def log(text: str, level: int = logging.WARNING) -> None:
 def log_start(
     kind: str, start: StartPlan, found: FoundBackbone, checkpoint: str, partly: bool
 ) -> None:
-    """Log a summary in one line, and the source of each parameter in log files.
-
-    ``partly`` says that the weights are of a model with other attentions.
-    """
+    """Log a summary in one line; ``partly``: of a model with other attentions."""
     source = f'{found.title} in {checkpoint}' if found.family else checkpoint
     parts = Counter(name.partition('.')[0] for name in found.rest)
     left = [found.origin[name] for name in start.unused]
@@ -256,15 +237,6 @@ def log_start(
             f'norms: {shortlist(norms)}',
             logging.INFO,
         )
-    lines = start.describe(found.origin)
-    lines += [f'{name} is not used' for name in found.rest]
-    logger = MMLogger.get_current_instance()
-    record = logger.makeRecord(
-        logger.name, logging.INFO, __file__, 0, '\n'.join(lines), (), None
-    )
-    for handler in logger.handlers:
-        if isinstance(handler, logging.FileHandler):
-            handler.handle(record)
 
 
 def take_official_names(

@@ -23,7 +23,6 @@ stage 3 with both. In the opposite direction, a LePE of all channels is cut in h
 """
 
 import re
-from collections.abc import Mapping
 from typing import NamedTuple, Optional
 
 import torch
@@ -48,10 +47,6 @@ class Source(NamedTuple):
         whole = weights[self.name]
         return whole if self.half is None else whole.chunk(2)[self.half]
 
-    def describe(self, origin: Mapping[str, str]) -> str:
-        """Its name in the checkpoint."""
-        return origin[self.name] + ('' if self.half is None else f'[{self.half}]')
-
 
 class StartPlan(NamedTuple):
     """The source of each parameter of a model."""
@@ -68,15 +63,6 @@ class StartPlan(NamedTuple):
             key: stacked([source.tensor(weights) for source in sources])
             for key, sources in self.taken.items()
         }
-
-    def describe(self, origin: Mapping[str, str]) -> list[str]:
-        """Lines with each parameter's source; ``origin`` maps our names to theirs."""
-        lines = [
-            f'{key} <- {" + ".join(source.describe(origin) for source in sources)}'
-            for key, sources in self.taken.items()
-        ]
-        lines += [f'{key} keeps its initial value' for key in self.initial]
-        return lines + [f'{origin[name]} is not used' for name in self.unused]
 
     @property
     def recut(self) -> list[str]:

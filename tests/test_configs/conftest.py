@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from bases import bases_read_once
 from mmengine.registry import MODELS, DefaultScope
 
-from mmlinattn.utils import bases_read_once, load_config
+from mmlinattn.utils import load_config
 
 ROOT = Path(__file__).parents[2]
 NAMES = {path.stem: path for path in sorted(ROOT.glob('configs/[!_]*/*.py'))}

@@ -1,46 +1,33 @@
 """Checks before a run, in parts; test_bad_input.py has whole tools, and
 test_right_configs.py valid configs."""
 
-import sys
+import re
 import warnings
 from argparse import Namespace
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import torch
 from mmengine.config import Config
 from mmengine.logging import MMLogger
-from mmengine.registry import HOOKS, DefaultScope
+from mmengine.runner import Runner
 from torch import nn
 
-from mmlinattn.engine import preflight
-from mmlinattn.engine.part_errors import has_own_code, reason
-from mmlinattn.engine.preflight import Preflight, Refusal
-from mmlinattn.engine.preflight_data import (
-    annotations,
-    channel_conflict,
-    find_head,
-    problems,
-)
+from mmlinattn.engine.preflight import check_channels, check_data, check_run, find_head
 from mmlinattn.utils.quiet import quiet
 
 pytestmark = pytest.mark.modern
 
 
-class Labels:
-    """A dataset of a classifier."""
+class Data(list):
+    """A dataset of some samples, or of a classifier with labels."""
 
-    def __init__(self, *labels):
-        self.labels = labels
-
-    def __len__(self):
-        return len(self.labels)
-
-    def get_data_info(self, index):
-        return {} if self.labels[index] is None else dict(gt_label=self.labels[index])
-
-    def get_gt_labels(self):
-        raise AssertionError('it takes long')
+    def __init__(self, samples=(None,), labels=(), **attributes):
+        super().__init__(samples)
+        vars(self).update(attributes, labels=labels)
+        if labels:
+            self.get_gt_labels = self.get_data_info = lambda i: dict(gt_label=labels[i])
 
 
 def model_of(name='head', **attributes):
@@ -67,35 +54,41 @@ def label_map(*labels):
 
 
 def of_classes(num, **more):
-    return Namespace(metainfo=dict(classes=('a',) * num), **more)
+    return Data(metainfo=dict(classes=('a',) * num), **more)
 
 
 @pytest.mark.parametrize(
-    'dataset, sample, model, expected',
+    'dataset, model, expected',
     [
-        (Labels(0, 2), None, model_of(), []),
-        (Labels([0, 9], [1]), None, model_of(), []),  # several labels of an image
-        (Labels(None), None, model_of(), []),  # a test set
-        (Labels(*[0] * 5000, np.int64(3)), None, model_of(), [True]),
-        (of_classes(3), None, model_of(), []),
-        (of_classes(4), None, model_of(), [False]),
-        (of_classes(4, cat_ids=[1]), None, nn.Identity(), [False]),
-        (of_classes(4, cat_ids=[]), None, nn.Identity(), [True]),
+        (Data([1, 2], (0, 2)), model_of(), ''),
+        (Data([1, 2], ([0, 9], [1])), model_of(), ''),  # several labels of an image
+        (Data([1], (None,)), model_of(), ''),  # a test set
+        (Data([1, 2], (0, np.int64(3))), model_of(), 'refused'),
+        (of_classes(3), model_of(), ''),
+        (of_classes(4), model_of(), 'doubted'),
+        (of_classes(4, cat_ids=[]), nn.Identity(), 'refused'),
         # class-agnostic heads, such as that of mmdet's RPN, take all labels for one
-        (Namespace(), objects(7), model_of('bbox_head', num_classes=1), []),
-        (Namespace(), objects(7), model_of('bbox_head'), [True]),
-        (Namespace(), label_map(0, 255), segmentor(), []),
-        (Namespace(), label_map(0, 3), segmentor(), [True]),
-        (Namespace(), label_map(0, 3), segmentor('DiceLoss'), [False]),
-        (Namespace(), label_map(0, 3), segmentor(ignore_index=3), []),
-        (Namespace(), label_map(0, 1), segmentor(num_classes=2, out_channels=1), []),
-        (Namespace(), dict(data_samples=[]), segmentor(), []),
+        (Data([objects(7)]), model_of('bbox_head', num_classes=1), ''),
+        (Data([objects(7)]), model_of('bbox_head'), 'refused'),
+        (Data([label_map(0, 255)]), segmentor(), ''),
+        (Data([label_map(0, 3)]), segmentor(), 'refused'),
+        (Data([label_map(0, 3)]), segmentor('DiceLoss'), 'doubted'),
+        (Data([label_map(0, 3)]), segmentor(ignore_index=3), ''),
+        (Data([label_map(0, 1)]), segmentor(num_classes=2, out_channels=1), ''),
+        (Data([dict(data_samples=[])]), segmentor(), ''),
+        (Data([]), segmentor(), 'refused'),
     ],
 )
-def test_labels_and_classes(dataset, sample, model, expected):
-    assert [x for _, x in problems(dataset, sample, model, True)] == expected
-    if sample is not None:  # a test counts such labels as errors
-        assert not any(x for _, x in problems(dataset, sample, model, False))
+def test_labels_and_classes(dataset, model, expected, monkeypatch):
+    loader = Namespace(dataset=dataset, batch_sampler=[[0]], sampler=None)
+    monkeypatch.setattr(Runner, 'build_dataloader', lambda cfg, seed: loader)
+    cfg, doubts = Config(dict(train_dataloader={}, val_dataloader={})), []
+    refusal = pytest.raises(ValueError, match='train_dataloader: ')
+    with refusal if expected == 'refused' else nullcontext():
+        check_data(cfg, 'train', model, doubts.append)
+    assert bool(doubts) == (expected == 'doubted')
+    if len(dataset) and not hasattr(dataset, 'cat_ids'):
+        check_data(cfg, 'val', model, doubts.append)  # they count as errors
 
 
 def test_number_of_classes():
@@ -126,86 +119,9 @@ def test_channels_of_necks_and_heads(name, head, text):
     model = nn.ModuleDict({'backbone': nn.Module(), name: nn.Module()})
     vars(model.backbone).update(feature_channels=(8, 16))
     vars(model[name]).update(head)
-    found = channel_conflict(model)
-    assert text in found and bool(text) == bool(found)
-
-
-def test_annotation_file_of_a_wrapped_dataset():
-    dataset = dict(type='Repeat', dataset=dict(type='Coco', ann_file='x.json'))
-    assert annotations(dict(dataset=dataset)) == ", ann_file='x.json'"
-    assert annotations(dict(dataset=dict(type='ImageNet'))) == ''
-
-
-def error_of(call, *args):
-    with pytest.raises(Exception) as caught:  # noqa: PT011
-        call(*args)
-    return caught.value
-
-
-def test_reason_names_what_was_meant():
-    cfg = [dict(type='LoggerHook', intervl=1), dict(intervl=2)]
-    error = error_of(HOOKS.build, cfg[0])
-    assert reason(error, cfg).endswith("'intervl'; did you mean 'interval'?")
-    assert reason(error).endswith("'intervl'")
-    cfg = dict(type='mmengine.LogerHook')
-    text = reason(error_of(HOOKS.build, cfg), cfg)
-    assert text.endswith("no hook is 'LogerHook'; did you mean 'LoggerHook'?")
-
-
-@pytest.mark.parametrize('scope', ['mmdet', 'mmnothing'])
-def test_reason_names_a_library_that_is_missing(scope, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'mmdet.registry', None)
-    with DefaultScope.overwrite_default_scope(scope):
-        text = reason(error_of(HOOKS.build, dict(type='NoHook')))
-    assert text.startswith(f'{scope} can not be imported: ') and scope in text[30:]
-
-
-def test_reason_of_an_error_without_words():
-    assert reason(error_of(lambda: {}['images'])) == "it has no 'images'"
-    assert reason(ValueError('x')) == 'x'
-    text = reason(error_of(np.concatenate, []))
-    assert text.startswith('there are no samples')
-
-    def stop():
-        raise AssertionError
-
-    assert reason(error_of(stop)) == "AssertionError in 'raise AssertionError'"
-
-
-def test_own_code():
-    kinds = 'LoggerHook', HOOKS.get('LoggerHook'), 'DefaultOptimWrapperConstructor'
-    assert not any(has_own_code(dict(x=[dict(type=kind)])) for kind in kinds)
-    assert has_own_code([dict(x=dict(type=Labels))])
-    assert has_own_code(dict(constructor=Labels))
-    assert not has_own_code([None, dict(type='random'), dict(type='gone')])
-
-
-@pytest.mark.parametrize(
-    'text, cfg, known, sure',
-    [
-        ('wrong', {}, {}, True),
-        ('wrong', dict(type=Labels), {}, False),
-        ("got an unexpected keyword argument 'x'", dict(type=Labels), {}, True),
-        ('wrong', {}, dict(runner_type='Mine'), False),
-        ('wrong', {}, dict(runner_type='FlexibleRunner'), True),
-        # a run has devices, and a group of processes, that the checks have not
-        ('fused needs CUDA', {}, {}, False),
-        ('Default process group has not been initialized', {}, {}, False),
-    ],
-)
-def test_what_is_sure_to_fail(text, cfg, known, sure):
-    doubts = []
-    flight = Preflight(Config(known), 'train', doubts.append)
-
-    def fail(cfg):
-        raise RuntimeError(text)
-
-    if sure:
-        with pytest.raises(Refusal, match=f'part: {text}'):
-            flight.build('part', fail, cfg)
-    else:
-        assert flight.build('part', fail, cfg) is None
-        assert doubts == [f'part: {text}']
+    refusal = pytest.raises(ValueError, match=re.escape(text or 'none'))
+    with refusal if text else nullcontext():
+        check_channels(model)
 
 
 def test_quiet():
@@ -219,11 +135,12 @@ def test_quiet():
     assert not seen and logger.level == level
 
 
-def test_random_numbers_go_on(monkeypatch):
+def test_random_numbers_go_on():
     """The checks change no run, with a seed or without."""
-    monkeypatch.setattr(Preflight, 'check', lambda self: torch.rand(3))
     torch.manual_seed(1)
     first = torch.rand(2)
     torch.manual_seed(1)
-    preflight.check_run(Config(), 'x.py', 'train', print)
+    doubts = []
+    check_run(Config(dict(runner_type='Mine', model=3)), 'x.py', 'train', doubts.append)
     assert torch.rand(2).equal(first)
+    assert len(doubts) == 1 and "config='x.py', model: TypeError" in doubts[0]

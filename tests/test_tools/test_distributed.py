@@ -66,7 +66,8 @@ default_hooks = dict(
 log_processor = dict(by_epoch=False)
 env_cfg = dict(dist_cfg=dict(backend='nccl'))
 randomness = dict(seed=0)
-custom_imports = dict(imports=['mean_loss'])
+custom_imports = dict(imports=['mean_loss', 'on_cpus'])
+model_wrapper_cfg = dict(type='DataParallelOnCPU', broadcast_buffers=False)
 custom_hooks = [dict(type='MeanLoss')]
 """
 # MMEngine logs the loss of the first process's share of the batch
@@ -143,8 +144,7 @@ def assert_equal(one, other):
 def test_processes_without_gpus(run, tmp_path):
     run(sys.executable, TOOLS / 'train.py', 'one.py')
     for name, count in (('two', 2), ('four', 4)):
-        out = run(TOOLS / 'dist_train.sh', f'{name}.py', count)
-        assert f'No GPU: {count} processes run on CPUs, over gloo' in out
+        run(TOOLS / 'dist_train.sh', f'{name}.py', count)
         assert_equal(tmp_path / 'work_dirs/one', tmp_path / 'work_dirs' / name)
 
     checkpoint = 'work_dirs/two/iter_2.pth'
@@ -210,7 +210,6 @@ def test_two_nodes(run, tmp_path, rendezvous):
     ]
     outputs = [launcher.communicate()[0] for launcher in launchers]
     assert [launcher.returncode for launcher in launchers] == [0, 0], outputs
-    assert 'No GPU: 2 processes run on CPUs, over gloo' in ''.join(outputs)
     assert_equal(tmp_path / 'work_dirs/one', tmp_path / 'nodes')
 
 
@@ -221,18 +220,17 @@ runner_type = 'FlexibleRunner'
 strategy = dict(
     type='FSDPStrategy',
     state_dict_cfg='full',
-    model_wrapper=dict(use_orig_params=True),
+    model_wrapper=dict(type='FullyShardedOnCPU', use_orig_params=True),
 )
 """
 
 
+@pytest.mark.skipif(
+    torch.__version__.startswith('2.1.'), reason="its gloo can't gather shards"
+)
 def test_sharded_parameters(run, tmp_path):
-    """MMEngine's FlexibleRunner with FSDP; torch 2.1's gloo has no operation for it."""
+    """MMEngine's FlexibleRunner with FSDP."""
     (tmp_path / 'sharded.py').write_text(SHARDED)
-    if torch.__version__.startswith('2.1.'):
-        error = run(TOOLS / 'dist_train.sh', 'sharded.py', 2, fails=True)
-        assert "strategy.type='FSDPStrategy' needs a GPU for each process" in error
-        return
     run(sys.executable, TOOLS / 'train.py', 'one.py')
     run(TOOLS / 'dist_train.sh', 'sharded.py', 2)
     assert_equal(tmp_path / 'work_dirs/one', tmp_path / 'work_dirs/sharded')

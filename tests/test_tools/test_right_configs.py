@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bases import bases_read_once
 from mmengine.visualization import Visualizer
 from PIL import Image
 
-from mmlinattn.utils import bases_read_once, load_config
+from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.modern
 

@@ -4,12 +4,7 @@ import pytest
 from mmengine.config import Config
 from mmengine.config.utils import MODULE2PACKAGE
 
-from mmlinattn.utils import (
-    bases_read_once,
-    check_file,
-    load_config,
-    register_config_scopes,
-)
+from mmlinattn.utils import check_file, load_config, register_config_scopes
 
 pytestmark = pytest.mark.modern
 
@@ -41,26 +36,6 @@ def test_load_config_that_inherits_itself(tmp_path):
             load_config(str(path))
     finally:
         sys.setrecursionlimit(limit)
-
-
-def test_bases_read_once(tmp_path):
-    (tmp_path / 'base.py').write_text('model = dict(depths=[1, 2])\n')
-    paths = [tmp_path / f'{name}.py' for name in 'ab']
-    for path in paths:
-        path.write_text(
-            "_base_ = ['./base.py', 'mmdet::_base_/default_runtime.py']\n"
-            f"model = dict(name='{path.stem}')\n"
-        )
-    expected = [load_config(str(path)).to_dict() for path in paths]
-    with bases_read_once():
-        loaded = [load_config(str(path)) for path in paths]
-        assert [cfg.to_dict() for cfg in loaded] == expected
-        # a config's changes of its bases do not affect others
-        loaded[0].model.depths.append(3)
-        (tmp_path / 'base.py').unlink()
-        assert [load_config(str(path)).to_dict() for path in paths] == expected
-    with pytest.raises(FileNotFoundError):
-        load_config(str(paths[0]))
 
 
 def test_register_config_scopes(tmp_path):

@@ -25,7 +25,7 @@ from rich.table import Table
 from torch import nn
 
 from mmlinattn.analysis import count_flops
-from mmlinattn.engine.part_errors import LIBRARY_ERRORS
+from mmlinattn.engine.preflight import LIBRARY_ERRORS
 from mmlinattn.utils.quiet import quiet
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

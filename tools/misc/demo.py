@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT / 'tools'))
 from analysis_tools.attention_heatmap import attention_rows, draw_attention
 from analysis_tools.compare_predictions import add_score, predict, read_pixels, summary
 from analysis_tools.frequency_report import draw_frequencies, measure_frequencies
-from mmlinattn.engine.part_errors import LIBRARY_ERRORS
+from mmlinattn.engine.preflight import LIBRARY_ERRORS
 from mmlinattn.utils import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn_tools.cli import Parser, errors_in_one_line, number

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.progress import track
 
-from mmlinattn.utils import bases_read_once, load_config
+from mmlinattn.utils import load_config
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -40,7 +40,7 @@ def main(argv=None):
     if args.out.is_dir() and any(args.out.iterdir()):
         parser.error(f'{args.out} is not empty')
     paths = [x for x in sorted(CONFIGS.rglob('*.py')) if '_base_' not in x.parts]
-    with errors_in_one_line(OSError, ValueError), bases_read_once():
+    with errors_in_one_line(OSError, ValueError):
         for path in track(paths, 'configs'):
             lines = lines_of(load_config(str(path)).to_dict())
             file = args.out / path.relative_to(CONFIGS).with_suffix('.txt')

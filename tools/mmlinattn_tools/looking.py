@@ -17,8 +17,7 @@ from mmengine.dataset import Compose
 from mmengine.registry import DefaultScope
 from torch import Tensor, nn
 
-from mmlinattn.engine.part_errors import LIBRARY_ERRORS
-from mmlinattn.engine.preflight import build_model
+from mmlinattn.engine.preflight import LIBRARY_ERRORS, build_model
 from mmlinattn.utils import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import (

@@ -8,15 +8,13 @@ import tempfile
 from typing import Any, Optional
 
 from mmengine.config import Config
-from mmengine.registry import DATASETS, RUNNERS, DefaultScope
+from mmengine.registry import DATASETS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
 from mmlinattn.engine import check_run
-from mmlinattn.engine.part_errors import LIBRARY_ERRORS, reason
-from mmlinattn.engine.preflight import build_model
+from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils.config import load_config
-from mmlinattn.utils.distributed import run_on_cpus
 from mmlinattn.weights import fit, load_safely, read_checkpoint
 
 from .cli import Parser, add_cfg_options, one_line
@@ -41,7 +39,7 @@ def run_parser(description: str) -> Parser:
     )
     add('--trust', action='store_true', help=text)
     text = (
-        'begin at once, without building the parts of the run, reading the first '
+        'begin at once, without building the model, reading the first '
         'samples and comparing checkpoints with the model beforehand'
     )
     add('--no-preflight', action='store_true', help=text)
@@ -107,12 +105,8 @@ def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     cfg = load_config(args.config, args.cfg_options)
     if 'model' not in cfg:
         raise ValueError(f'config={args.config!r} has no model')
-    try:
+    with error_in(f'config={args.config!r}, model'):
         return cfg, build_model(cfg)
-    except LIBRARY_ERRORS as error:
-        with DefaultScope.overwrite_default_scope(cfg.get('default_scope')):
-            text = f'config={args.config!r}, model: {reason(error, cfg.model)}'
-            raise ValueError(text) from error
 
 
 def make_runner(cfg: Config) -> Runner:
@@ -121,8 +115,7 @@ def make_runner(cfg: Config) -> Runner:
 
 
 def begin_run(cfg: Config) -> None:
-    """Makes the folder of a run; processes without GPUs join on CPUs."""
-    run_on_cpus(cfg)
+    """Makes the folder of a run."""
     try:
         os.makedirs(cfg.work_dir, exist_ok=True)
         tempfile.TemporaryFile(dir=cfg.work_dir).close()

@@ -3,7 +3,6 @@
 import inspect
 from pathlib import Path
 from typing import Any, ClassVar
-from uuid import uuid4
 
 from mmengine.dist import all_gather_object, get_rank, is_main_process
 from mmengine.fileio import LocalBackend, register_backend
@@ -79,9 +78,6 @@ class AtomicCheckpointHook(CheckpointHook):
     - A checkpoint is written whole or not at all.
     - An outdated checkpoint, the best one included, is removed after the new one is on
       the disk.
-    - A checkpoint has an id for each start of its training under ``runs``, from the
-      first one to the last. They show ``--resume`` which checkpoints of a folder
-      belong to another training.
     - The state of the random generators of all processes is saved and restored, so
       that a resumed training has the same results as an uninterrupted one.
     - Validation restores the random state, because it is not repeated when a training
@@ -108,7 +104,6 @@ class AtomicCheckpointHook(CheckpointHook):
             raise TypeError(f'{type(self).__name__} has no argument {name!r}{likely}')
         super().__init__(**kwargs)
         self._lock_file: Any = None
-        self._runs = [uuid4().hex]
         self._saved: Any = None  # random states of all processes, to be saved
         self._loaded: Any = None  # random state of this process, to be restored
         self._before_val: Any = None
@@ -151,7 +146,6 @@ class AtomicCheckpointHook(CheckpointHook):
         """Keeps the random state of a checkpoint to resume from."""
         if not runner._resume:
             return
-        self._runs = [*checkpoint.get('runs', ()), self._runs[-1]]
         states = checkpoint.get(KEY)
         if states and len(states) == runner.world_size:
             self._loaded = states[get_rank()]
@@ -190,9 +184,8 @@ class AtomicCheckpointHook(CheckpointHook):
         super().after_val_epoch(runner, metrics)
 
     def before_save_checkpoint(self, runner: Any, checkpoint: dict) -> None:
-        """Adds the random states and the run to a checkpoint."""
+        """Adds the random states to a checkpoint."""
         checkpoint[KEY] = self._saved
-        checkpoint['runs'] = self._runs
 
     def _save_best_checkpoint(self, runner: Any, metrics: Any) -> None:
         if self.save_best:

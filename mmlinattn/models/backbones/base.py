@@ -12,9 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from mmlinattn.functional import to_map
-from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.functional.tracing import is_exported, is_traced
-from mmlinattn.registry import build_model
 from mmlinattn.weights.pretrained import load_pretrained, take_official_names
 
 from ..layers.types import HW, Indices, OptionsShown
@@ -227,8 +225,7 @@ class BaseBackbone(OptionsShown, BaseModule):
     def run_block(self, block: nn.Module, x: Tensor, hw_shape: HW) -> Tensor:
         """Runs a block; with ``with_cp``, the backward pass computes it again."""
         if self.with_cp and torch.is_grad_enabled():
-            options = Float32Convolutions.checkpoint_options()
-            return checkpoint(block, x, hw_shape, use_reentrant=False, **options)
+            return checkpoint(block, x, hw_shape, use_reentrant=False)
         return block(x, hw_shape)
 
     def add_norm(self, index: int, dims: int, eps: float) -> None:
@@ -314,13 +311,3 @@ class BaseBackbone(OptionsShown, BaseModule):
             options = {key: x for key, x in cfg.items() if key != 'type'}
             load_pretrained(self, initialize=initialize, **options)
         self._is_init = True
-
-    @staticmethod
-    def build_empty(cfg: dict) -> nn.Module:
-        """Builds a backbone without memory for its weights, to look at its options.
-
-        Args:
-            cfg (dict): Config of any of our backbones.
-        """
-        with torch.device('meta'):
-            return build_model(cfg)

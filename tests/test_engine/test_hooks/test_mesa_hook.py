@@ -218,25 +218,6 @@ def test_accumulated_gradients(tmp_path):
         torch.testing.assert_close(two, one, rtol=1e-4, atol=1e-7)
 
 
-def test_mixed_precision(tmp_path):
-    losses = []
-    for kind in ('OptimWrapper', 'mmlinattn.CPUAmpOptimWrapper'):
-        wrapper = dict(WRAPPER, type=kind)
-        _, steps = train(tmp_path, [EMA, mesa(begin=0)], optim_wrapper=wrapper)
-        losses.append([x['loss_mesa'] for x in steps])
-    single, half = losses
-    assert half != single and half == pytest.approx(single, rel=0.02)
-
-
-def test_compiled(tmp_path):
-    losses = []
-    for compiled in (False, dict(backend='eager')):
-        cfg = dict(compile=compiled)
-        _, steps = train(tmp_path, [EMA, mesa()], cfg=cfg, optim_wrapper=WRAPPER)
-        losses.append([x.get('loss_mesa', 0) for x in steps])
-    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
-
-
 @pytest.mark.parametrize(
     'options, message',
     (

@@ -212,9 +212,3 @@ def test_pretrained_without_effect():
     check_pretrained(cfg, texts.append)
     assert 'would have no effect' in texts[0]
     check_pretrained(Config(dict(pretrained=None)))
-
-
-def test_pretrained_is_no_path():
-    cfg = Config(dict(pretrained=True, default_hooks=dict(pretrained=OUR_HOOK)))
-    with pytest.raises(ValueError, match='path or address of a checkpoint, got True'):
-        check_pretrained(cfg)

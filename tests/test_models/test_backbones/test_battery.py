@@ -6,10 +6,10 @@ import pytest
 import torch
 from mmengine.model import PretrainedInit
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
+from rounded_convolutions import RoundedConvolutions
 from torch import nn
 
 from mmlinattn.deployment import ExportedModel, export, parity
-from mmlinattn.functional.precision import Float32Convolutions
 from mmlinattn.models import BaseBackbone, IsotropicTransformer, TransformerBlock
 from mmlinattn.models.backbones.presets import PresetTransformer
 from mmlinattn.registry import MODELS
@@ -389,7 +389,7 @@ def extreme_images(height=64, width=96):
 def run_half(model, x, dtype):
     """Outputs and gradients under autocast, convolutions as on a GPU."""
     model.zero_grad()
-    with Float32Convolutions(round_to=dtype):
+    with RoundedConvolutions(dtype):
         with torch.autocast('cpu', dtype):
             outs = model(x)
         random_loss(outs).backward()
