@@ -1,4 +1,4 @@
-"""Pooling of regions. Regions are rows of image index, x1, y1, x2, y2.
+"""Pooling of regions and borders. Regions are rows of image index, x1, y1, x2, y2.
 
 Options: ``aligned_height`` or ``pooled_height``, ph, and ``_width``, pw;
 ``spatial_scale``, the size of the map over that of the image; ``sampling_ratio``, the
@@ -226,3 +226,50 @@ def _slopes(
     by_x = (bottom_right - bottom_left) * down + (top_right - top_left) * up
     by_y = (bottom_right - top_right) * right + (bottom_left - top_left) * left
     return torch.stack([by_x, by_y], -2)
+
+
+def border_align_forward(*tensors: Tensor, pool_size: int) -> None:
+    """Fill the output with the maximum of points along each border of boxes.
+
+    Source: Qiu et al., BorderDet, ECCV 2020, equation 3.
+
+    Args:
+        tensors: Maps (N, 4·C, H, W) for top, left, bottom and right; boxes (N, K, 4)
+            in pixels of the map; the output (N, C, K, 4); an int output, its point.
+        pool_size (int): Steps from one end of a border to the other.
+    """
+    input, boxes, output, argmax = tensors
+    image = torch.arange(len(input), device=input.device)[:, None] * input[0, 0].numel()
+    for border, maps in enumerate(wide(input).chunk(4, 1)):
+        table, values = maps.permute(0, 2, 3, 1).flatten(0, 2), []
+        point, step = _border(wide(boxes), border, pool_size)
+        for _ in range(pool_size + 1):
+            corners = Corners(point[..., 1], point[..., 0], maps)
+            values.append(sample(table, image, corners))
+            point = point + step
+        best, index = torch.stack(values).max(0)
+        output[..., border] = best.transpose(1, 2).to(output.dtype)
+        argmax[..., border] = index.transpose(1, 2).to(argmax.dtype)
+
+
+def border_align_backward(*tensors: Tensor, pool_size: int) -> None:
+    """Add the gradient of :func:`border_align_forward` to the last tensor."""
+    grad_output, boxes, argmax, grad_input = tensors
+    grad, (images, channels) = wide(grad_output), grad_output.shape[:2]
+    start = torch.arange(images * channels, device=boxes.device)
+    start = start.view(images, channels, 1) * grad_input[0, 0].numel()
+    for border, maps in enumerate(grad_input.chunk(4, 1)):
+        point, step = _border(wide(boxes)[:, None], border, pool_size)
+        point = point + step * argmax[..., border, None]
+        flat = grad.new_zeros(maps.numel(), 1)
+        corners = Corners(point[..., 1], point[..., 0], maps)
+        add_samples(flat, start, corners, grad[..., border, None])
+        maps += flat.view(maps.shape)
+
+
+def _border(boxes: Tensor, border: int, pool_size: int) -> tuple[Tensor, Tensor]:
+    """A border's first point and the step to the next, as x and y."""
+    start, end = boxes[..., :2], boxes[..., 2:]
+    along = torch.tensor([border % 2 == 0, border % 2 == 1], device=boxes.device)
+    step = (end - start) / pool_size * along
+    return (start, step) if border < 2 else (end, -step)

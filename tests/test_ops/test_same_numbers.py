@@ -44,11 +44,7 @@ def assert_same(outputs, expected):
         torch.testing.assert_close(output, right, rtol=0, atol=atol, equal_nan=True)
 
 
-# recorded operators that no config of the three libraries calls
-UNUSED = ('border_align', 'softmax_focal_loss')
-
-
-@pytest.mark.parametrize('name', [x for x in fixture.CASES if not x.startswith(UNUSED)])
+@pytest.mark.parametrize('name', fixture.CASES)
 def test_as_compiled(name):
     assert_same(fixture.CASES[name](mmcv.ops), fixture.outputs(name))
 
@@ -61,10 +57,12 @@ def maps_like(dtype):
     small = fixture.noise(2, 4, 7, 6).to(dtype)
     one = fixture.noise(1, 4, 2, 3).to(dtype)
     masks = fixture.noise(1, 9, 4, 6).softmax(1).to(dtype)
+    borders = torch.stack([fixture.boxes(5)] * 2) / 2
     return dict(
         roi_align=(maps, boxes, (3, 2), 0.5),
         roi_pool=(maps, boxes, (3, 2), 0.5),
         deform_roi_pool=(maps, boxes, None, (3, 2), 0.5),
+        border_align=(fixture.noise(2, 8, 15, 19).to(dtype), borders, 3),
         deform_conv2d=(small, offset, weight.to(dtype), 1, 1),
         modulated_deform_conv2d=(small, offset, mask, weight.to(dtype), None, 1, 1),
         carafe=(one, masks, 3, 1, 2),
