@@ -1,4 +1,4 @@
-"""Faster R-CNN, Mask R-CNN, RetinaNet and FCOS of torchvision with a backbone of ours."""
+"""Four detectors of torchvision with a backbone of ours."""
 
 import timm
 import torch
