@@ -145,13 +145,13 @@ def test_configs_have_the_recipes_of_ours(page, tmp_path):
 
 def test_scripts_run(run_python):
     """They print what their comments promise. Those that need a trained model run in
-    test_new_config.py; detrex is not to be had by pip."""
+    test_new_config.py; ultralytics is under the AGPL."""
     scripts = {
         name: script
         for name, script in BLOCKS.items()
         if name not in CONFIGS
         and 'use/predict.md' not in name
-        and 'from detrex' not in script
+        and 'from ultralytics' not in script
     }
     promised = []
     for name, script in scripts.items():

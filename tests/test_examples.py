@@ -30,6 +30,28 @@ def test_own_attention():
     assert lines[-1].startswith('RetinaNet: [(256,')
 
 
+@pytest.mark.modern
+def test_torchvision_detectors():
+    lines = run('torchvision_detectors')
+    assert [x.split()[0] for x in lines] == [
+        *('FasterRCNN', 'MaskRCNN', 'RetinaNet', 'FCOS')
+    ]
+    assert all('loss_' in x or 'classification' in x for x in lines)
+
+
+@pytest.mark.modern
+def test_detect_with_transformers(tmp_path):
+    pytest.importorskip('accelerate')
+    data = tmp_path / 'data'
+    command = [ROOT / 'tools/dataset_converters/make_shapes.py', '--out', data]
+    command += ['--layout', 'shapes', '--num-train', '4', '--num-val', '1']
+    subprocess.run([sys.executable, *command], check=True)
+    files = [data / 'annotations/instances_train2017.json', data / 'train2017']
+    options = ['--backbone', 'mlla_tiny', '--size', '160', '--layers', '2']
+    lines = run('detect_with_transformers', *files, tmp_path, *options, '--epochs', '1')
+    assert re.match(r'(circle|square|triangle) [01]\.', lines[-1])
+
+
 @pytest.mark.full
 def test_your_photos(tmp_path):
     run('your_photos', '', tmp_path)

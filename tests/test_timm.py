@@ -52,6 +52,15 @@ def create(name, **options):
     return timm.create_model(name, **small(name), **options)
 
 
+@NAMES
+def test_initializers_without_result(name, monkeypatch):
+    """transformers replaces them by functions that return None."""
+    shapes = {k: v.shape for k, v in create(name).state_dict().items()}
+    for init in [x for x in dir(torch.nn.init) if x.endswith('_') and x[0] != '_']:
+        monkeypatch.setattr(torch.nn.init, init, lambda *args, **kwargs: None)
+    assert {k: v.shape for k, v in create(name).state_dict().items()} == shapes
+
+
 def test_names_and_configs():
     """Every classifier's config has a row, unless it is an ablation; the row has the
     config's backbone, without settings of the training."""

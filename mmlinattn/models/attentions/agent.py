@@ -2,7 +2,6 @@
 
 from typing import Any, Optional
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 from typing_extensions import Unpack
@@ -11,6 +10,7 @@ from mmlinattn.functional import agent_attention, square_side, unflatten
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
+from ..layers import learned_table
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions, check_count
 from .landmarks import pool_map
@@ -42,12 +42,7 @@ class AgentBias(nn.Module):
         self.used_side = used_side
         shapes = ((_TABLE_SIDE, _TABLE_SIDE), (map_side, 1), (1, map_side))
         self.table, self.rows, self.columns = (
-            nn.Parameter(
-                nn.init.trunc_normal_(
-                    torch.zeros(num_heads, num_agents, *shape), std=0.02
-                )
-            )
-            for shape in shapes
+            learned_table(num_heads, num_agents, *shape) for shape in shapes
         )
         self._register_load_state_dict_pre_hook(self._fit_stored_map)
 

@@ -11,6 +11,7 @@ from mmlinattn.functional import rotate, to_map, to_tokens, trained_conv, traine
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
+from ..layers import learned_table
 from .base import AttentionOptions, BaseAttention
 
 
@@ -54,7 +55,7 @@ class TTTAttention(BaseAttention):
         dims = self.head_dims
         self.qkv = nn.Linear(embed_dims, 3 * (embed_dims + dims))
         self.w1, self.w2, self.w3 = [
-            nn.Parameter(nn.init.trunc_normal_(torch.zeros(shape), std=0.02))
+            learned_table(*shape)
             for shape in (*[(1, num_heads, dims, dims)] * 2, (dims, 1, 3, 3))
         ]
         self.proj = nn.Linear(embed_dims + dims, embed_dims)

@@ -10,6 +10,7 @@ from mmlinattn.functional import blockify, crop_map, pad_map, unblockify, unflat
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
+from ..layers import learned_table
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions
 
@@ -70,10 +71,8 @@ class WindowAttention(ProjectedAttention):
         self.window_size = window_size
         self.shift_size = shift_size
         self.attn_drop = attn_drop
-        table = torch.zeros((2 * window_size - 1) ** 2, num_heads)
-        self.relative_position_bias_table = nn.Parameter(
-            nn.init.trunc_normal_(table, std=0.02)
-        )
+        rows = (2 * window_size - 1) ** 2
+        self.relative_position_bias_table = learned_table(rows, num_heads)
         side, span = torch.arange(window_size), 2 * window_size - 1
         positions = torch.cartesian_prod(side, side)  # (s * s, 2)
         rows, columns = (positions[:, None] - positions + window_size - 1).unbind(-1)

@@ -9,7 +9,7 @@ from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
-from ..layers import TransformerBlock, learned_tokens
+from ..layers import TransformerBlock, learned_table
 from ..layers.types import HW
 from .base import resolve_arch
 from .isotropic import ARCH_KEYS, IsotropicOptions, IsotropicTransformer
@@ -92,7 +92,7 @@ class ClassLayers(BaseModule):
         self, embed_dims: int, num_heads: int, num_layers: int, layer_scale: float
     ) -> None:
         super().__init__()
-        self.cls_token = learned_tokens(1, embed_dims)
+        self.cls_token = learned_table(1, 1, embed_dims)
         self.blocks = ModuleList(
             ClassBlock(
                 embed_dims,

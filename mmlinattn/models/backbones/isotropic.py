@@ -13,7 +13,7 @@ from ..layers import (
     TransformerBlock,
     drop_path_rates,
     embed_tokens,
-    learned_tokens,
+    learned_table,
 )
 from .base import BackboneOptions, BaseBackbone
 
@@ -107,7 +107,7 @@ class IsotropicTransformer(BaseBackbone):
         )
         self.cls_token = self.pos_embed = None
         if with_cls_token:
-            self.cls_token = learned_tokens(1, dims)
+            self.cls_token = learned_table(1, 1, dims)
         side = img_size // patch_size
         if with_pos_embed:
             self.pos_embed = PositionTable(

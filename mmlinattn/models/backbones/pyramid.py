@@ -22,7 +22,7 @@ from ..layers import (
     TransformerBlock,
     drop_path_rates,
     embed_tokens,
-    learned_tokens,
+    learned_table,
 )
 from ..layers.types import HW
 from .base import (
@@ -98,7 +98,7 @@ class PyramidStage(BaseModule):
             )
         self.cls_token = None
         if with_cls_token:
-            self.cls_token = learned_tokens(1, embed_dims)
+            self.cls_token = learned_table(1, 1, embed_dims)
         self.drop = nn.Dropout(drop)
         self.blocks = ModuleList(blocks)
         # there is no norm between the embedding and the first projection

@@ -10,7 +10,7 @@ from .embeddings import (
     ResidualStem,
 )
 from .lepe import DepthwiseConv, LePE
-from .positions import PositionTable, embed_tokens, learned_tokens
+from .positions import PositionTable, embed_tokens, learned_table
 
 __all__ = [
     'ConvEmbedding',
@@ -26,5 +26,5 @@ __all__ = [
     'TransformerBlock',
     'drop_path_rates',
     'embed_tokens',
-    'learned_tokens',
+    'learned_table',
 ]

@@ -38,10 +38,12 @@ def embed_tokens(
     return x, hw_shape
 
 
-def learned_tokens(num_tokens: int, embed_dims: int) -> nn.Parameter:
-    """A parameter (1, num_tokens, embed_dims), initialized."""
-    tokens = torch.zeros(1, num_tokens, embed_dims)
-    return nn.Parameter(nn.init.trunc_normal_(tokens, std=0.02))
+def learned_table(*shape: int) -> nn.Parameter:
+    """A parameter with truncated normal values, std 0.02."""
+    table = torch.zeros(shape)
+    # not its result: transformers replaces it by a function without one
+    nn.init.trunc_normal_(table, std=0.02)
+    return nn.Parameter(table)
 
 
 class PositionTable(nn.Module):
@@ -62,7 +64,7 @@ class PositionTable(nn.Module):
         self.hw_shape = (height, width)
         self.num_extra = num_extra
         self.mode = mode
-        self.table = learned_tokens(num_extra + height * width, embed_dims)
+        self.table = learned_table(1, num_extra + height * width, embed_dims)
         self._register_load_state_dict_pre_hook(self._fit_stored_table)
 
     def resize(self, table: Tensor, stored: HW, wanted: HW) -> Tensor:
