@@ -51,6 +51,13 @@ def create(name, **options):
     return timm.create_model(name, **small(name), **options)
 
 
+def test_output_stride():
+    """DeepLabV3Plus of segmentation_models_pytorch asks for 16."""
+    create('softpp_tiny', output_stride=32, features_only=True)
+    with pytest.raises(ValueError, match='output_stride=16 is not possible'):
+        create('softpp_tiny', output_stride=16, features_only=True)
+
+
 def test_names_and_configs():
     """Every classifier's config has a row, unless it is an ablation; the row has the
     config's backbone, without settings of the training."""
