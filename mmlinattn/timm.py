@@ -440,7 +440,14 @@ def build_neck(backbone: dict[str, Any], dims: int) -> ConvPoolingNeck:
 def entry_point(name: str, backbone: dict[str, Any]) -> Callable[..., nn.Module]:
     """The function that timm calls to build a model."""
 
-    def create(pretrained: bool = False, **kwargs: Any) -> nn.Module:
+    def create(
+        pretrained: bool = False, output_stride: int = 32, **kwargs: Any
+    ) -> nn.Module:
+        if output_stride != 32:
+            raise ValueError(
+                f'output_stride={output_stride} is not possible: {name} has no dilated '
+                'maps; its strides are in feature_info'
+            )
         feature_cfg = dict(out_indices=4, feature_cls='getter')
         kwargs = dict(backbone=backbone, feature_cfg=feature_cfg, **kwargs)
         return build_model_with_cfg(TimmModel, name, pretrained, **kwargs)

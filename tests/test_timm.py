@@ -61,6 +61,13 @@ def test_initializers_without_result(name, monkeypatch):
     assert {k: v.shape for k, v in create(name).state_dict().items()} == shapes
 
 
+def test_output_stride():
+    """DeepLabV3Plus of segmentation_models_pytorch asks for 16."""
+    create('softpp_tiny', output_stride=32, features_only=True)
+    with pytest.raises(ValueError, match='output_stride=16 is not possible'):
+        create('softpp_tiny', output_stride=16, features_only=True)
+
+
 def test_names_and_configs():
     """Every classifier's config has a row, unless it is an ablation; the row has the
     config's backbone, without settings of the training."""

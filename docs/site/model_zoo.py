@@ -201,8 +201,9 @@ def zoo_row(entry, printed):
 
 
 def zoo_page(metafiles, printed):
-    """docs/model_zoo.md."""
+    """docs/model_zoo.md; models with weights, their own or a start, come first."""
     entries = [entry for part in metafiles.values() for entry in part]
+    entries.sort(key=lambda x: ('Weights' not in x, not start_of(ROOT / x['Config'])))
     titles = ['model', 'task', 'data', 'backbone', 'weights', 'AP, mIoU or top-1']
     lines = [[*titles, 'parameters, M', 'GFLOPs'], ['---'] * 8]
     lines += [zoo_row(entry, printed) for entry in entries]

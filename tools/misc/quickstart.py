@@ -28,13 +28,23 @@ ROOT = Path(__file__).resolve().parents[2]
 SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'ERROR', 'Saving checkpoint')
 # files to replace; make_shapes.py replaces the data, in coco/
 RESULTS = ('train', 'test', 'predictions')
+# the width of the pyramid, and of what reads it
+WIDTHS = (
+    *('neck.out_channels', 'rpn_head.in_channels', 'rpn_head.feat_channels'),
+    *('roi_head.bbox_roi_extractor.out_channels', 'roi_head.bbox_head.in_channels'),
+    *('roi_head.mask_roi_extractor.out_channels', 'roi_head.mask_head.in_channels'),
+    'roi_head.mask_head.conv_out_channels',
+)
 # regions of interest dominate on a CPU: take fewer of them
 FEWER = (
     *('model.train_cfg.rpn_proposal.nms_pre=200', 'model.test_cfg.rpn.nms_pre=200'),
     'model.train_cfg.rpn_proposal.max_per_img=100',
     *('model.train_cfg.rcnn.sampler.num=32', 'model.test_cfg.rpn.max_per_img=100'),
+    # heads of half the width
+    *(f'model.{part}=128' for part in WIDTHS),
+    'model.roi_head.bbox_head.fc_out_channels=512',
     # from scratch, on simple pictures
-    *('optim_wrapper.optimizer.lr=6e-4', 'randomness.seed=0'),
+    *('optim_wrapper.optimizer.lr=1e-3', 'randomness.seed=0'),
 )
 
 
@@ -47,7 +57,7 @@ def parse_args(argv=None):
     count = number(int, 1, 10**6)
     add('--num-train', type=count, default=200, help='training images (200)')
     add('--num-val', type=count, default=48, help='held-back images (48)')
-    add('--epochs', type=count, default=5, help='passes over the images (5)')
+    add('--epochs', type=count, default=6, help='passes over the images (6)')
     text = 'other settings of the config, such as model.backbone.attn_scale=True'
     kind = dict(type=key_value, metavar='KEY=VALUE')
     add('--cfg-options', nargs='+', default=[], help=text, **kind)
@@ -85,7 +95,8 @@ def main(argv=None):
 
     command = ['tools/dataset_converters/make_shapes.py', '--overwrite', '--out', data]
     command += ['--num-train', args.num_train, '--num-val', args.num_val]
-    run('Data', *command, '--layout', 'shapes', log=out / 'data.log')
+    command += ['--layout', 'shapes', '--size', 128, 128]
+    run('Data', *command, log=out / 'data.log')
 
     config = out / 'shapes.py'
     command = ['tools/misc/new_config.py', '--overwrite', '--out', config]

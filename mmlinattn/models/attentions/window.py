@@ -71,9 +71,8 @@ class WindowAttention(ProjectedAttention):
         self.window_size = window_size
         self.shift_size = shift_size
         self.attn_drop = attn_drop
-        rows = (2 * window_size - 1) ** 2
-        self.relative_position_bias_table = learned_table(rows, num_heads)
         side, span = torch.arange(window_size), 2 * window_size - 1
+        self.relative_position_bias_table = learned_table(span**2, num_heads)
         positions = torch.cartesian_prod(side, side)  # (s * s, 2)
         rows, columns = (positions[:, None] - positions + window_size - 1).unbind(-1)
         index = rows * span + columns
