@@ -80,6 +80,7 @@ def test_printed_figures(entries, config_path_of):
     assert {x for x in entries if 'Results' in entries[x]} == set(PRINTED)
 
 
+@pytest.mark.modern_full
 def test_start_of_the_zoo(loaded, config_path_of):
     """The zoo names the weights that the config starts from."""
     for name, cfg, _ in loaded:
