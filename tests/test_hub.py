@@ -101,6 +101,7 @@ SELDOM = re.compile(
 )
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize(
     'name',
     [

@@ -127,6 +127,7 @@ def test_constraints_keep_the_stack(stack):
     assert pin in (folder / f'{stack}.txt').read_text().splitlines()
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize('links', [True, False], ids=['links', 'copies'])
 def test_editable_install(tmp_path, links):
     tree = copy_tree(tmp_path / 'tree')

@@ -77,6 +77,7 @@ def test_pages_for_users_are_short():
     assert words <= 10_000
 
 
+@pytest.mark.modern_full
 @pytest.mark.skipif(not PYTHON.exists(), reason='make docs makes the environment')
 def test_the_site_loads_nothing_from_other_servers(tmp_path):
     command = [PYTHON, '-m', 'mkdocs', 'build', '--quiet', '--strict', '-d', tmp_path]

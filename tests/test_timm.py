@@ -41,6 +41,12 @@ ARCHS = dict(
 )
 
 
+@pytest.fixture(scope='module', autouse=True)
+def fast_bases():
+    with bases_read_once():
+        yield
+
+
 def small(name):
     """Options of the backbone for a miniature."""
     family = name.partition('_')[0]
@@ -81,24 +87,23 @@ def test_names_and_configs():
     known = rf'{known}|nystrom|performer|softmax|nolepe|elfatt-.*)|cait-.*_finetune'
     known = rf'({known}|vit-s)_in1k'  # timm has a ViT-S
     assert [x for x in ablations if not re.fullmatch(known, x)] == []
-    with bases_read_once():
-        for name, config in CONFIGS.items():
-            backbone = ours.backbone_of(name)
-            cfg = load_config(str(ROOT / ENTRIES[config]['Config']))
-            options = cfg.model.backbone.items()
-            expected = {key: x for key, x in options if x is not False}
-            for key in ('out_type', 'out_norm', 'drop_rate', 'drop_path_rate'):
-                expected.pop(key, None)
-            expected['type'] = expected['type'].replace('mmlinattn.', '')
-            if 'presets' in dir(getattr(ours.backbones, expected['type'])):
-                expected.setdefault('attention', 'local')
-                backbone = dict(dict(attention='local'), **backbone)
-            assert backbone == expected, name
-            known = timm.get_pretrained_cfg(name)
-            assert known.file == ours.weights_of(config)
-            resize, crop = cfg.test_dataloader.dataset.pipeline[1:3]
-            assert known.input_size == (3, crop.crop_size, crop.crop_size)
-            assert abs(known.crop_pct - crop.crop_size / resize.scale) < 0.005, name
+    for name, config in CONFIGS.items():
+        backbone = ours.backbone_of(name)
+        cfg = load_config(str(ROOT / ENTRIES[config]['Config']))
+        options = cfg.model.backbone.items()
+        expected = {key: x for key, x in options if x is not False}
+        for key in ('out_type', 'out_norm', 'drop_rate', 'drop_path_rate'):
+            expected.pop(key, None)
+        expected['type'] = expected['type'].replace('mmlinattn.', '')
+        if 'presets' in dir(getattr(ours.backbones, expected['type'])):
+            expected.setdefault('attention', 'local')
+            backbone = dict(dict(attention='local'), **backbone)
+        assert backbone == expected, name
+        known = timm.get_pretrained_cfg(name)
+        assert known.file == ours.weights_of(config)
+        resize, crop = cfg.test_dataloader.dataset.pipeline[1:3]
+        assert known.input_size == (3, crop.crop_size, crop.crop_size)
+        assert abs(known.crop_pct - crop.crop_size / resize.scale) < 0.005, name
 
 
 @pytest.mark.parametrize(
@@ -118,6 +123,7 @@ def test_addresses_of_weights(name, file):
     assert (known or '').rpartition('/')[2] == file
 
 
+@pytest.mark.modern_full
 @NAMES
 def test_same_as_the_classifier_of_the_config(name):
     pytest.importorskip('mmpretrain')
@@ -220,6 +226,7 @@ def test_features_use_every_parameter(name):
         assert [key for key, x in model.named_parameters() if x.grad is None] == []
 
 
+@pytest.mark.modern_full
 @NAMES
 def test_groups_of_parameters(name):
     from timm.optim import param_groups_layer_decay
@@ -266,6 +273,7 @@ def test_pretrained(name, tmp_path):
             torch.testing.assert_close(y, expected)
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize(
     'name', ['deit_s12_featscale', pytest.param('mlla_tiny', marks=pytest.mark.full)]
 )

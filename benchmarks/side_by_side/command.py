@@ -16,7 +16,6 @@ suites:
   memory            memory of every attention against the number of tokens
   large             memory of the smaller models on an image of 1333×2000 pixels
   antioversmoothing AttnScale and FeatScale beside the plain models
-  mmcv_ops          mmcv's compiled operators beside ours, alone and in detectors
 
 examples:
   python benchmarks/run.py --suite ops --out docs/benchmarks
@@ -32,7 +31,14 @@ from functools import partial
 import torch
 from rich.progress import track
 
-from mmlinattn_tools.cli import Parser, add_overwrite, output_folder, protect, threads
+from mmlinattn_tools.cli import (
+    Parser,
+    add_overwrite,
+    number,
+    output_folder,
+    protect,
+    threads,
+)
 
 from .cases import check_same_work
 from .machine import machine
@@ -78,12 +84,15 @@ def parse_args(argv=None):
     )
     parser.add_argument(
         '--rounds',
-        type=positive,
+        type=number(int, 1, 10**6),
         default=20,
         help='times each variant is measured; slow ones less often (default: 20)',
     )
     parser.add_argument(
-        '--batch', type=positive, default=1, help='images at a time (default: 1)'
+        '--batch',
+        type=number(int, 1, 10**6),
+        default=1,
+        help='images at a time (default: 1)',
     )
     parser.add_argument(
         '--only',
@@ -120,13 +129,6 @@ def parse_args(argv=None):
         endings = '.md', '.json', *(f'.{x}' for x in args.format)
         protect(args, *map(stem(args).with_suffix, endings))
     return args
-
-
-def positive(text):
-    """A whole number from 1 on."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'must be at least 1, got {text!r}')
-    return int(text)
 
 
 def device(text):

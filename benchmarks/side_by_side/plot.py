@@ -2,7 +2,6 @@
 
 import re
 from math import prod
-from typing import NamedTuple
 
 from matplotlib import style
 from matplotlib.figure import Figure
@@ -10,62 +9,38 @@ from matplotlib.patches import Patch
 from PIL import Image
 
 from mmlinattn_tools import figures
-from mmlinattn_tools.figures import COLORS, layer_title, one_legend, plot_range, styles
+from mmlinattn_tools.figures import COLORS, one_legend, styles
 
 from .cases import size
 from .report import growth
 
 BAR_OF = ('case', 'shape', 'step', 'variant')
 BAR = 0.16  # inches
-FEW = 12  # points that all have a tick
 SHADES = 128  # of a PNG
 STYLE = [*figures.STYLE, {'savefig.dpi': 90}]
 HATCHES = ('', '////', '....', 'xxxx')
 
 
-class Panel(NamedTuple):
-    """One set of axes.
-
-    Attributes:
-        title (str): Above it.
-        xlabel (str): Below it.
-        ylabel (str): Beside it.
-        curves (dict): By name (xs, one list of ys per seed).
-        xscale (str): 'linear' or 'log'.
-        yscale (str): 'linear' or 'log'.
-    """
-
-    title: str
-    xlabel: str
-    ylabel: str
-    curves: dict
-    xscale: str = 'linear'
-    yscale: str = 'linear'
-
-
 @style.context(STYLE)
-def plot_lines(panels, path, legend=None):
-    """Draws curves: the mean over seeds as a line, least to greatest as a band.
+def plot_lines(panels, path, xlabel, ylabel, legend=None):
+    """Draws curves on logarithmic axes.
 
     Args:
-        panels (list[Panel]): From left to right; a name looks the same in all, and
-            layers have colors by depth.
+        panels (dict): By title, from left to right, points (x, y) of curves by name; a
+            name looks the same in all.
         path (Path): Figure to write.
+        xlabel (str): Below each panel.
+        ylabel (str): Beside it.
         legend (str, optional): Title of the legend.
     """
-    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
-    looks = styles(names, ordered=all(layer_title(name) != name for name in names))
+    looks = styles(name for curves in panels.values() for name in curves)
     rows = -(-len(looks) // len(panels) // 2)
     figure, axes = subplots(len(panels), 4.4 * len(panels), 3.6 + 0.2 * rows)
-    for axis, panel in zip(axes, panels):
-        for name, (xs, seeds) in panel.curves.items():
-            look = dict(looks[name], markevery=max(len(xs) // 10, 1))
-            plot_range(axis, xs, list(zip(*seeds)), layer_title(name), **look)
-        axis.set(xscale=panel.xscale, yscale=panel.yscale, title=panel.title)
-        axis.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
-        places = sorted({x for xs, _ in panel.curves.values() for x in xs})
-        if panel.xscale == 'log' and len(places) <= FEW:
-            mark_points(axis, places)
+    for axis, (title, curves) in zip(axes, panels.items()):
+        for name, points in curves.items():
+            axis.plot(*zip(*points), label=name, **looks[name])
+        axis.set(xscale='log', yscale='log', title=title, xlabel=xlabel, ylabel=ylabel)
+        mark_points(axis, sorted({x for points in curves.values() for x, _ in points}))
     one_legend(figure, 2 * len(panels), title=legend)
     save(figure, path)
 
@@ -77,23 +52,20 @@ def plot_growth(rows, path):
         rows (list[dict]): Rows of the report.
         path (Path): Figure to write.
     """
-    curves, exponents = {}, {}
+    panels, exponents = {}, {}
     for curve in growth(rows):
         title, name = f'{curve["case"]}, {curve["step"]}', curve['variant']
         if curve['exponent'] is not None:
-            mebibytes = [count / 2**20 for count in curve['bytes']]
-            curves.setdefault(title, {})[name] = curve['tokens'], [mebibytes]
+            points = [(n, x / 2**20) for n, x in zip(curve['tokens'], curve['bytes'])]
+            panels.setdefault(title, {})[name] = points
             exponents.setdefault(name, {})[title] = f'$N^{{{curve["exponent"]:.2f}}}$'
     labels = {
-        name: f'{name}: ' + ', '.join(found.get(title, '–') for title in curves)
+        name: f'{name}: ' + ', '.join(found.get(title, '–') for title in panels)
         for name, found in exponents.items()
     }
-    what = 'tokens $N$', 'peak memory of a step, MiB'
-    panels = [
-        Panel(title, *what, {labels[x]: of[x] for x in of}, 'log', 'log')
-        for title, of in curves.items()
-    ]
-    plot_lines(panels, path, legend='Growth of each, panels from left to right')
+    panels = {title: {labels[x]: of[x] for x in of} for title, of in panels.items()}
+    legend = 'Growth of each, panels from left to right'
+    plot_lines(panels, path, 'tokens $N$', 'peak memory of a step, MiB', legend)
 
 
 def plot_times(rows, path):
@@ -113,12 +85,8 @@ def plot_times(rows, path):
     case = max(curves, key=lambda x: min(map(len, curves[x].values())), default=None)
     if case is None or min(map(len, curves[case].values())) < 3:
         return
-    found = {}
-    for name, points in curves[case].items():
-        xs, ys = zip(*sorted(points))
-        found[name] = xs, [ys]
-    panel = Panel(f'{case}, forward', 'pixels', 'seconds', found, 'log', 'log')
-    plot_lines([panel], path)
+    found = {name: sorted(points) for name, points in curves[case].items()}
+    plot_lines({f'{case}, forward': found}, path, 'pixels', 'seconds')
 
 
 @style.context(STYLE)

@@ -26,7 +26,6 @@ from .cases import (
     solver_inputs,
     unfused,
 )
-from .mmcv_ops import mmcv_ops
 from .models import (
     LINEAR,
     PVT_V2_B1,
@@ -375,6 +374,5 @@ SUITES = {
         memory,
         large,
         antioversmoothing,
-        mmcv_ops,
     )
 }

@@ -20,18 +20,6 @@ def test_proportion_by_hand():
     assert hc_proportion(x, over_dc=True).item() == pytest.approx(2 / math.sqrt(8))
 
 
-@pytest.mark.parametrize('num', (2, 5, 16))
-def test_proportion_of_a_wave(num):
-    """A cosine of amplitude a on a constant c: a / (sqrt(2) c), by Parseval."""
-    time = torch.arange(num, dtype=torch.float64)
-    wave = 3 * torch.cos(2 * math.pi * time / num)
-    expected = 3 / (math.sqrt(2) * 4) if num > 2 else 3 / 4
-    x = (wave + 4)[:, None]
-    assert hc_proportion(x, over_dc=True).item() == pytest.approx(expected)
-    share = expected / math.sqrt(1 + expected**2)
-    assert hc_proportion(x).item() == pytest.approx(share)
-
-
 def test_proportion_in_the_fourier_domain():
     x = tokens(2, 3, 7, 5)
     power = torch.fft.fft(x, dim=-2, norm='ortho').abs().square().sum(-1)

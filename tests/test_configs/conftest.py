@@ -1,4 +1,5 @@
 import copy
+import importlib.util
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -44,6 +45,23 @@ ENTRIES = {model['Name']: model for meta in METAFILES for model in meta['Models'
 def metafiles():
     """Contents of the metafiles that the index imports."""
     return METAFILES
+
+
+@pytest.fixture
+def loaded(folder):
+    """Configs of the folder by their names, not to be changed, and their entries."""
+    names = [name for name, path in NAMES.items() if path.parent.name == folder]
+    return [(name, load(name), ENTRIES[name]) for name in names]
+
+
+@pytest.fixture(scope='session')
+def zoo():
+    """The script that writes the tables of the model zoo."""
+    path = ROOT / 'docs/site/model_zoo.py'
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
@@ -100,22 +118,44 @@ def meta_model():
     return get
 
 
+def representatives():
+    """Names of the smallest config of each setting, of each method in a folder, and of
+    each backbone in all its sizes."""
+    found, seen = set(), set()
+    for name in sorted(NAMES, key=lambda x: ENTRIES[x]['Metadata']['Parameters']):
+        setting = re.search(r'_base_/settings/([\w.-]+)', NAMES[name].read_text())[1]
+        method, *rest = ['in1k', name] if '_in1k' in name else name.split('_')
+        backbone = re.sub(r'-([a-z]|x\w+|s\d+)(?=[-_]|$)', '', rest[0])
+        traits = {setting, (NAMES[name].parent.name, method), backbone}
+        if traits - seen:
+            found.add(name)
+        seen |= traits
+    return found
+
+
 def pytest_generate_tests(metafunc):
-    """Tests with a `name` run for all configs; a module's QUICK says for which ones in
-    the normal test run, too. Those with a `smallest` run for the smallest config of
-    each kind, which its module's `kind_of` tells by the name; `is_quick` says of which
-    kinds in the normal test run."""
+    """Tests with a `folder` look at all configs in it. Tests with a `name` run for all
+    configs, in the normal run for a module's QUICK or for representatives. Those with a
+    `smallest` run for the smallest config of each kind, which its module's `kind_of`
+    tells by the name; `is_quick` says of which kinds in the normal run."""
+    if 'folder' in metafunc.fixturenames:
+        metafunc.parametrize('folder', sorted({x.parent.name for x in NAMES.values()}))
     if 'name' in metafunc.fixturenames:
-        quick = getattr(metafunc.module, 'QUICK', '')
-        marks = {x: () if re.search(quick, x) else pytest.mark.full for x in NAMES}
-        params = [pytest.param(x, marks=mark) for x, mark in marks.items()]
-        metafunc.parametrize('name', params)
+        quick = getattr(metafunc.module, 'QUICK', None)
+        chosen = {x for x in NAMES if re.search(quick, x)} if quick else QUICK
+        parametrize(metafunc, 'name', {x: x in chosen for x in NAMES})
     if 'smallest' in metafunc.fixturenames:
         by_size = sorted(ENTRIES, key=lambda x: -ENTRIES[x]['Metadata']['Parameters'])
         kinds = {metafunc.module.kind_of(name): name for name in by_size}
-        quick = metafunc.module.is_quick
-        marks = {
-            x: () if quick(kind) else pytest.mark.full for kind, x in kinds.items()
-        }
-        params = [pytest.param(x, marks=mark) for x, mark in marks.items()]
-        metafunc.parametrize('smallest', params)
+        is_quick = metafunc.module.is_quick
+        parametrize(metafunc, 'smallest', {x: is_quick(y) for y, x in kinds.items()})
+
+
+def parametrize(metafunc, argument, values):
+    """Values of an argument, those that are not quick marked `full`."""
+    marks = {x: () if quick else pytest.mark.full for x, quick in values.items()}
+    params = [pytest.param(x, marks=mark) for x, mark in marks.items()]
+    metafunc.parametrize(argument, params)
+
+
+QUICK = representatives()

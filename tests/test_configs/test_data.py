@@ -6,7 +6,7 @@ import re
 import pytest
 from mmengine.registry import DATASETS
 
-pytestmark = pytest.mark.modern
+pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 # Images in a step, GPUs, and who says so, by how names begin; the first that fits. GPUs
 # are those of the recipe where it names a number.
@@ -50,34 +50,35 @@ def values_of(node, keys):
         yield from values_of(child, keys)
 
 
-def test_classes(name, config):
+def test_classes(loaded):
     """Heads have as many classes as the data set."""
-    cfg = config(name)
-    with DATASETS.switch_scope_and_registry(cfg.default_scope) as registry:
-        dataset = registry.get(innermost(cfg.train_dataloader.dataset).type)
-    classes = len(dataset.METAINFO['classes'])
-    assert {*values_of(cfg.model, ('num_classes', 'num_things_classes'))} == {classes}
+    for name, cfg, _ in loaded:
+        with DATASETS.switch_scope_and_registry(cfg.default_scope) as registry:
+            dataset = registry.get(innermost(cfg.train_dataloader.dataset).type)
+        classes = {len(dataset.METAINFO['classes'])}
+        assert {*values_of(cfg.model, ('num_classes', 'num_things_classes'))} == (
+            classes
+        ), name
 
 
-def test_batches(name, config):
+def test_batches(loaded):
     """All GPUs of the recipe load its batch, which the learning rate is for."""
-    batch, gpus = next(x for pattern, x in RECIPES.items() if re.match(pattern, name))
-    cfg = config(name)
-    assert cfg.auto_scale_lr.base_batch_size == batch
-    assert cfg.train_dataloader.batch_size * gpus == batch
-    steps = cfg.optim_wrapper.get('accumulative_counts', 1)
-    assert steps == 1
+    for name, cfg, _ in loaded:
+        batch, gpus = next(x for y, x in RECIPES.items() if re.match(y, name))
+        assert cfg.auto_scale_lr.base_batch_size == batch, name
+        assert cfg.train_dataloader.batch_size * gpus == batch, name
+        assert cfg.optim_wrapper.get('accumulative_counts', 1) == 1, name
 
 
-def test_crops(name, config):
+def test_crops(loaded):
     """Training images have the side of the name and the model."""
-    cfg = config(name)
-    if cfg.default_scope == 'mmdet':
-        return
-    side = 384 if '-384px' in name else 224
-    if cfg.default_scope == 'mmseg':
-        side = int(name.rpartition('x')[2])
-        assert cfg.model.data_preprocessor.size == (side, side)
     kinds = ('RandomCrop', 'RandomResizedCrop')
-    (crop,) = [x for x in cfg.train_dataloader.dataset.pipeline if x.type in kinds]
-    assert (crop.get('scale') or crop.crop_size) in (side, (side, side))
+    for name, cfg, _ in loaded:
+        if cfg.default_scope == 'mmdet':
+            continue
+        side = 384 if '-384px' in name else 224
+        if cfg.default_scope == 'mmseg':
+            side = int(name.rpartition('x')[2])
+            assert cfg.model.data_preprocessor.size == (side, side), name
+        (crop,) = [x for x in cfg.train_dataloader.dataset.pipeline if x.type in kinds]
+        assert (crop.get('scale') or crop.crop_size) in (side, (side, side)), name

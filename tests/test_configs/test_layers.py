@@ -21,14 +21,14 @@ def bases_of(path):
     return []
 
 
-def test_leaf(name, config_path_of):
+def test_leaves(names, config_path_of):
     """A leaf is a docstring, a model, a setting, and its row's own entries."""
-    path = config_path_of(name)
-    model, setting = bases_of(path)
-    assert model.startswith('../_base_/models/')
-    assert setting.startswith('../_base_/settings/')
-    docstring = ast.get_docstring(ast.parse(path.read_text()))
-    assert f'tools/train.py configs/{path.parent.name}/{name}.py' in docstring
+    for path in map(config_path_of, names):
+        model, setting = bases_of(path)
+        assert model.startswith('../_base_/models/'), path
+        assert setting.startswith('../_base_/settings/'), path
+        docstring = ast.get_docstring(ast.parse(path.read_text()))
+        assert f'tools/train.py configs/{path.parent.name}/{path.name}' in docstring
 
 
 def test_bases_are_all_in_use(names, config_path_of):

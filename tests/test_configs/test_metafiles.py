@@ -35,29 +35,27 @@ def test_metafiles_list_all_configs(names, metafiles):
             assert model['In Collection'] in collections
 
 
-def test_metafile_tells_the_schedule(name, entry, config):
-    cfg, meta = config(name), entry['Metadata']
-    assert cfg.train_cfg.get('max_epochs') == meta.get('Epochs')
-    assert cfg.train_cfg.get('max_iters') == meta.get('Iterations')
-    assert cfg.auto_scale_lr.base_batch_size == meta['Batch Size']
-
-
-def test_schedule_ends_with_training(name, config):
-    cfg = config(name)
-    *warmup, decay = cfg.param_scheduler
-    total = cfg.train_cfg.get('max_iters') or cfg.train_cfg.max_epochs
-    # CSWin's fine-tuning goes on at the smallest learning rate
-    assert decay.end == total - (10 if name.endswith('-384px') else 0)
-    assert all(step < total for step in decay.get('milestones', []))
-    if decay.type in ('PolyLR', 'CosineAnnealingLR'):
-        expected = [(0, decay.begin)] if decay.begin else []
-        assert [(step.begin, step.end) for step in warmup] == expected
-    if 'dynamic_intervals' in cfg.train_cfg:
-        assert cfg.train_cfg.dynamic_intervals[-1][1] == total
-    else:
-        assert total % cfg.train_cfg.val_interval == 0
-    if cfg.default_scope == 'mmseg':  # the best one is always on the disk
-        assert cfg.default_hooks.checkpoint.interval == cfg.train_cfg.val_interval
+def test_schedules(loaded):
+    """The metafile tells the schedule, and it ends with the training."""
+    for name, cfg, entry in loaded:
+        train, meta = cfg.train_cfg, entry['Metadata']
+        assert train.get('max_epochs') == meta.get('Epochs'), name
+        assert train.get('max_iters') == meta.get('Iterations'), name
+        assert cfg.auto_scale_lr.base_batch_size == meta['Batch Size'], name
+        *warmup, decay = cfg.param_scheduler
+        total = train.get('max_iters') or train.max_epochs
+        # CSWin's fine-tuning goes on at the smallest learning rate
+        assert decay.end == total - (10 if name.endswith('-384px') else 0), name
+        assert all(step < total for step in decay.get('milestones', [])), name
+        if decay.type in ('PolyLR', 'CosineAnnealingLR'):
+            expected = [(0, decay.begin)] if decay.begin else []
+            assert [(step.begin, step.end) for step in warmup] == expected, name
+        if 'dynamic_intervals' in train:
+            assert train.dynamic_intervals[-1][1] == total, name
+        else:
+            assert total % train.val_interval == 0, name
+        if cfg.default_scope == 'mmseg':  # the best one is always on the disk
+            assert cfg.default_hooks.checkpoint.interval == train.val_interval, name
 
 
 def test_mim_reads_the_index(names):

@@ -7,9 +7,6 @@ import torch
 
 pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
-# those for Cityscapes differ from others in the number of classes
-QUICK = r'^(?!.*cityscapes)'
-
 
 def test_parameters(name, entry, meta_model):
     """The metafiles have our counts, which are compared with the papers'."""
@@ -28,14 +25,15 @@ def test_channels(name, meta_model):
         assert tuple(channels) == model.backbone.feature_channels
 
 
-def test_start(name, downstream, config):
+def test_start(loaded):
     """Backbones start from `pretrained`, and from nothing else."""
-    cfg = config(name)
-    assert cfg.load_from is None and cfg.model.get('pretrained') is None
-    hook = cfg.default_hooks.pretrained
-    assert hook.type == 'mmlinattn.PretrainedBackboneHook'
-    # recipes of ImageNet train from scratch
-    assert hook.get('warn', True) == (downstream or '_finetune_' in name)
+    for name, cfg, _ in loaded:
+        assert cfg.load_from is None and cfg.model.get('pretrained') is None, name
+        hook = cfg.default_hooks.pretrained
+        assert hook.type == 'mmlinattn.PretrainedBackboneHook', name
+        # recipes of ImageNet train from scratch
+        scratch = '_in1k' in name and '_finetune_' not in name
+        assert hook.get('warn', True) != scratch, name
 
 
 def test_techniques(name, meta_model):

@@ -77,8 +77,8 @@ def starts():
     return {timm.get_pretrained_cfg(name).url: start for name, *start in TIMM}
 
 
-def test_addresses(names, config, starts):
-    found = {config(name).pretrained for name in names} - {None}
+def test_addresses(names, zoo, config_path_of, starts):
+    found = {zoo.start_of(config_path_of(name)) for name in names} - {None}
     scaled = {x for x in found if x.rpartition('/')[2] in SCALED}
     assert len(scaled) == len(SCALED)
     assert {x for x in found if not urlparse(x).fragment} == {*starts, *scaled}

@@ -12,10 +12,6 @@ from torch import nn
 pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 
-# others differ in the number of classes, or in the length
-QUICK = r'^(?!.*(cityscapes|_3x_))'
-
-
 @lru_cache(None)
 def groups_of(model, optim_wrapper):
     """An optimizer's settings of every parameter, by name."""

@@ -94,12 +94,3 @@ def test_magnitude_aware(hw_shape, num_extra):
     sums = plain.sum(-1, keepdim=True)
     weights = (1 + 1 / (sums + 1e-6)) * products - sums / num_tokens
     torch.testing.assert_close(out, weights @ v)
-
-
-def test_weights_of_magnitude_aware_attention():
-    """Without positions, on a map of one token, they sum to 1; and a longer query has
-    sharper ones."""
-    q, k = tokens(2, 1, 1, 1, 8)
-    v = torch.ones_like(k)
-    out = magnitude_aware_attention(q, k, v, (1, 1), steps=1)
-    torch.testing.assert_close(out, v, rtol=1e-4, atol=1e-4)

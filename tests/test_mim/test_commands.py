@@ -4,9 +4,6 @@ import re
 import sys
 
 import pytest
-from PIL import Image
-
-from mmlinattn.utils import load_config
 
 
 @pytest.fixture(autouse=True)
@@ -41,16 +38,6 @@ def test_run(user, configs):
     config = configs / 'soft/softpp-t_in1k.py'
     command = 'run', 'mmlinattn', 'get_flops', config, '--shape', 64
     assert re.search(r' all +\S+ +13\.04 ', user.mim(*command))
-
-
-def test_config_for_own_photos(user):
-    for i in range(10):
-        path = user.folder / 'my' / 'ab'[i % 2] / f'{i}.png'
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.new('RGB', (40, 40)).save(path)
-    options = '--data', 'my', '--task', 'cls', '--out', 'mine.py'
-    user.mim('run', 'mmlinattn', 'new_config', *options)
-    assert load_config(str(user.folder / 'mine.py')).model.head.num_classes == 2
 
 
 def test_train_finds_config_by_name(user):

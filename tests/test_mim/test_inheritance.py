@@ -29,6 +29,7 @@ def assert_changed(training, config):
     assert training.metrics
 
 
+@pytest.mark.full
 def test_scope_in_mim_train_mmlinattn(user, project, quick):
     config = project(
         'project/mine.py', f"_base_ = 'mmlinattn::soft/softpp-t_in1k.py'\n{CHANGE}"
@@ -53,6 +54,7 @@ def test_paths_in_mim_train_mmdet(user, project, configs, quick):
     assert_changed(user.train('mmdet', config, options), config)
 
 
+@pytest.mark.full
 @pytest.mark.modern
 def test_foreign_project_names_our_backbone(user, project, quick):
     config = project(

@@ -17,7 +17,6 @@ The official code runs unchanged.
 
 import importlib
 import sys
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -51,21 +50,13 @@ def scale(key, shape, value):
     return value * (0.1 if last == 'bias' else 0.5)  # tokens, positions and scales
 
 
-def weights(name):
-    """Official state dict of a recorded model; buffers are zero."""
-    return recording.seeded_weights(
-        recording.read_shapes(NAME)[name], zlib.crc32(name.encode()), scale
-    )
+RECORDING = recording.Recording(NAME, scale)
+weights, outputs = RECORDING.weights, RECORDING.outputs
 
 
 def image(family):
     """One normalized image of noise, (1, 3, H, W)."""
     return recording.noise(1, 3, IMG_SIZES[family], IMG_SIZES[family])
-
-
-def outputs(name):
-    """Recorded tensors of a model."""
-    return recording.read_outputs(NAME, f'{name}/')
 
 
 def plain_options(family):

@@ -14,12 +14,10 @@ segmentation library that it was written for.
 """
 
 import sys
-import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -38,11 +36,8 @@ def scale(key, shape, value):
     return key.endswith('weight') + 0.1 * value  # norms and biases
 
 
-def weights(name):
-    """Official state dict of a recorded model."""
-    return recording.seeded_weights(
-        recording.read_shapes(NAME)[name], zlib.crc32(name.encode()), scale
-    )
+RECORDING = recording.Recording(NAME, scale)
+weights, outputs = RECORDING.weights, RECORDING.outputs
 
 
 def image(name):
@@ -50,21 +45,12 @@ def image(name):
     return recording.noise(1, 3, *IMAGE_SHAPES[name])
 
 
-def outputs(name):
-    """Recorded tensors of a model, by name."""
-    return recording.read_outputs(NAME, f'{name}/')
-
-
-@torch.no_grad()
 def run(model, x):
     """The recorded outputs of an official model."""
-    tokens = []
-    if hasattr(model, 'norm'):
-        model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))
-    out = model(x)
-    if tokens:
-        return dict(logits=out, tokens=tokens[0])
-    return {f'map{i}': x for i, x in enumerate(out)}
+    outs = recording.logits_and_tokens(model, x)
+    return (
+        outs if isinstance(outs, dict) else {f'map{i}': x for i, x in enumerate(outs)}
+    )
 
 
 def main(checkout):
@@ -91,15 +77,9 @@ def main(checkout):
         classifier=classification.CSWinTransformer(num_classes=NUM_CLASSES, **options),
         backbone=segmentation.CSWin(**options),
     )
-    recording.write_shapes(
-        NAME, dict(tiny=classification.CSWin_64_12211_tiny_224(), **models)
-    )
-    for name, model in models.items():
-        model.load_state_dict(weights(name))
-        recorded = run(model.eval(), image(name))
-        recording.write_outputs(
-            NAME, {f'{name}/{key}': x for key, x in recorded.items()}
-        )
+    tiny = classification.CSWin_64_12211_tiny_224()
+    recording.write_shapes(NAME, dict(tiny=tiny))
+    RECORDING.write(models, run, image)
 
 
 if __name__ == '__main__':

@@ -14,11 +14,9 @@ The official code runs unchanged, with stand-ins for its imports of timm.
 """
 
 import sys
-import zlib
 from pathlib import Path
 
 import numpy as np
-import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -42,11 +40,8 @@ def scale(key, shape, value):
     return value / np.sqrt(np.prod(shape[1:])) if len(shape) > 1 else 0.1 * value
 
 
-def weights(name):
-    """Official state dict of a recorded model, without buffers."""
-    return recording.seeded_weights(
-        recording.read_shapes(NAME)[name], zlib.crc32(name.encode()), scale
-    )
+RECORDING = recording.Recording(NAME, scale)
+weights, outputs = RECORDING.weights, RECORDING.outputs
 
 
 def image(name):
@@ -54,11 +49,6 @@ def image(name):
     if name == 'inline_deit':
         return recording.noise(2, 1 + SIDE**2, DIMS)
     return recording.noise(1, 3, 224, 224)
-
-
-def outputs(name):
-    """Recorded tensors of a model, by name."""
-    return recording.read_outputs(NAME, f'{name}/')
 
 
 def official_models(inline, polaformer):
@@ -99,27 +89,14 @@ def official_models(inline, polaformer):
     return modules, build
 
 
-@torch.no_grad()
 def run(model, x):
     """The recorded outputs of an official model."""
-    tokens = []
-    if hasattr(model, 'norm'):
-        model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))
-    out = model(x)
-    return dict(logits=out, tokens=tokens[0]) if tokens else dict(tokens=out)
+    outs = recording.logits_and_tokens(model, x)
+    return outs if isinstance(outs, dict) else dict(tokens=outs)
 
 
-# depths and heads of Swin and CSWin, and their names of attentions
-SWINS = dict(
-    tiny=dict(embed_dims=96, depths=[2, 2, 6, 2], num_heads=[3, 6, 12, 24]),
-    small=dict(embed_dims=96, depths=[2, 2, 18, 2], num_heads=[3, 6, 12, 24]),
-    base=dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
-)
-CSWINS = dict(
-    tiny=dict(embed_dims=64, depths=[2, 4, 18, 1], num_heads=[2, 4, 8, 16]),
-    small=dict(embed_dims=64, depths=[3, 6, 29, 2], num_heads=[2, 4, 8, 16]),
-    base=dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
-)
+SWINS, CSWINS = recording.SWINS, recording.CSWINS
+# their names of attentions
 TYPES = dict(
     inline_swin=dict(tiny='IIIS', small='IISS', base='IIMS2'),
     inline_cswin=dict.fromkeys(CSWINS, 'IISS'),
@@ -134,18 +111,14 @@ def main(inline, polaformer):
     for name in NAMES:
         arch = ARCHS[name.partition('_')[2]]
         recorded[name] = build(name, arch, TYPES[name]['tiny'], NUM_CLASSES)
-    recording.write_shapes(NAME, recorded, ('attn_mask', 'relative_position_index'))
-    for name, model in recorded.items():
-        model.load_state_dict(weights(name), strict=False)
-        model.train(False)
-        found = run(model, image(name))
-        recording.write_outputs(NAME, {f'{name}/{key}': x for key, x in found.items()})
-    for name, types in TYPES.items():
-        archs = CSWINS if 'cswin' in name else SWINS
-        for size, attn_type in types.items():
-            model = build(name, archs[size], attn_type, 1000)
-            number = torch.tensor(sum(x.numel() for x in model.parameters()))
-            recording.write_outputs(NAME, {f'parameters/{name}_{size}': number})
+    buffers = 'attn_mask', 'relative_position_index'
+    RECORDING.write(recorded, run, image, buffers)
+    RECORDING.write_sizes(
+        (f'{name}_{size}', build(name, archs[size], attn_type, 1000))
+        for name, types in TYPES.items()
+        for archs in [CSWINS if 'cswin' in name else SWINS]
+        for size, attn_type in types.items()
+    )
 
 
 if __name__ == '__main__':

@@ -15,12 +15,9 @@ detection library that it was written for.
 """
 
 import sys
-import zlib
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
-import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -46,21 +43,13 @@ def scale(key, shape, value):
     return value / np.sqrt(np.prod(shape[1:])) if len(shape) > 1 else 0.1 * value
 
 
-def weights(name):
-    """Official state dict of a recorded model, without buffers."""
-    return recording.seeded_weights(
-        recording.read_shapes(NAME)[name], zlib.crc32(name.encode()), scale
-    )
+RECORDING = recording.Recording(NAME, scale)
+weights, outputs = RECORDING.weights, RECORDING.outputs
 
 
 def image(name):
     """One normalized image of noise, (1, 3, H, W)."""
     return recording.noise(1, 3, *IMAGE_SHAPES.get(name, (224, 224)))
-
-
-def outputs(name):
-    """Recorded tensors of a model, by name."""
-    return recording.read_outputs(NAME, f'{name}/')
 
 
 def thin(maps):
@@ -70,12 +59,7 @@ def thin(maps):
 
 def official_models(flatten, agent):
     """Functions that build the recorded models, and the papers', by name."""
-    registry = SimpleNamespace(register_module=lambda cls: cls)
-    for name in ('official', 'official.models', 'official.models.backbones', 'mmcv'):
-        recording.stub(name)
-    recording.stub('official.utils', get_root_logger=None)
-    recording.stub('official.models.builder', BACKBONES=registry)
-    recording.stub('mmcv.runner', _load_checkpoint=None)
+    recording.stub_backbones(lambda cls: cls)
     files = dict(
         flatten_swin=Path(flatten, 'models/flatten_swin.py'),
         flatten_cswin=Path(flatten, 'models/flatten_cswin.py'),
@@ -134,45 +118,23 @@ def official_models(flatten, agent):
     return recorded, classifiers
 
 
-@torch.no_grad()
 def run(model, x):
     """The recorded outputs of an official model."""
-    tokens = []
-    if hasattr(model, 'norm'):
-        model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))
-    out = model(x)
-    return dict(logits=out, tokens=tokens[0]) if tokens else thin(out)
+    outs = recording.logits_and_tokens(model, x)
+    return outs if isinstance(outs, dict) else thin(outs)
 
 
-PAPERS = dict(
-    tiny=dict(
-        swin=dict(embed_dims=96, depths=[2, 2, 6, 2], num_heads=[3, 6, 12, 24]),
-        cswin=dict(embed_dims=64, depths=[2, 4, 18, 1], num_heads=[2, 4, 8, 16]),
-    ),
-    small=dict(
-        swin=dict(embed_dims=96, depths=[2, 2, 18, 2], num_heads=[3, 6, 12, 24]),
-        cswin=dict(embed_dims=64, depths=[3, 6, 29, 2], num_heads=[2, 4, 8, 16]),
-    ),
-    base=dict(
-        swin=dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
-        cswin=dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
-    ),
-)
 AGENT_SWINS = dict(tiny='AAAB', small='AABB', base='AAMB2')
 
 
 def main(flatten, agent):
     recording.stub_timm()
     recorded, classifiers = official_models(flatten, agent)
-    recording.write_shapes(NAME, recorded, BUFFERS)
-    for name, model in recorded.items():
-        model.load_state_dict(weights(name), strict=False)
-        found = run(model.eval(), image(name))
-        recording.write_outputs(NAME, {f'{name}/{key}': x for key, x in found.items()})
-    for size, archs in PAPERS.items():
-        for name, model in classifiers(archs, AGENT_SWINS[size]).items():
-            number = torch.tensor(sum(x.numel() for x in model.parameters()))
-            recording.write_outputs(NAME, {f'parameters/{name}_{size}': number})
+    RECORDING.write(recorded, run, image, BUFFERS)
+    for size, base in AGENT_SWINS.items():
+        archs = dict(swin=recording.SWINS[size], cswin=recording.CSWINS[size])
+        models = classifiers(archs, base).items()
+        RECORDING.write_sizes((f'{name}_{size}', model) for name, model in models)
 
 
 if __name__ == '__main__':

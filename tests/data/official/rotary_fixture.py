@@ -18,9 +18,7 @@ another scale of the loss than all others, so their second one is recorded.
 """
 
 import sys
-import zlib
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -73,21 +71,13 @@ def scale(key, shape, value):
     return key.endswith('weight') + 0.1 * value  # norms and biases
 
 
-def weights(name):
-    """Official state dict of a recorded model, without buffers."""
-    return recording.seeded_weights(
-        recording.read_shapes(NAME)[name], zlib.crc32(name.encode()), scale
-    )
+RECORDING = recording.Recording(NAME, scale)
+weights, outputs = RECORDING.weights, RECORDING.outputs
 
 
 def image(name):
     """One normalized image of noise, (1, 3, H, W)."""
     return recording.noise(1, 3, *IMAGE_SHAPES[name])
-
-
-def outputs(name):
-    """Recorded tensors of a model, by name."""
-    return recording.read_outputs(NAME, f'{name}/')
 
 
 def thin(x):
@@ -111,12 +101,7 @@ def official_modules(mlla='', ravlt='', mavit='', hvittt='', vittt=''):
     )
     recording.stub('fvcore')
     recording.stub('fvcore.nn', FlopCountAnalysis=None, flop_count_table=None)
-    registry = SimpleNamespace(register_module=lambda: lambda cls: cls)
-    for name in ('official', 'official.models', 'official.models.backbones', 'mmcv'):
-        recording.stub(name)
-    recording.stub('official.utils', get_root_logger=None)
-    recording.stub('official.models.builder', BACKBONES=registry)
-    recording.stub('mmcv.runner', _load_checkpoint=None)
+    registry = recording.stub_backbones(lambda: lambda cls: cls)
     recording.stub('mmcv_custom', load_checkpoint=None)
     recording.stub('mmdet')
     recording.stub('mmdet.utils', get_root_logger=None)
@@ -249,16 +234,9 @@ def run(model, x):
 
 def main(*repositories):
     modules = official_modules(**dict(x.split('=') for x in repositories))
-    models = official_models(modules)
-    recording.write_shapes(NAME, models, BUFFERS)
-    for name, model in models.items():
-        model.load_state_dict(weights(name), strict=False)
-        model.eval()
-        found = run(model, image(name))
-        recording.write_outputs(NAME, {f'{name}/{key}': x for key, x in found.items()})
-    for name, make in paper_models(modules).items():
-        number = torch.tensor(sum(x.numel() for x in make().parameters()))
-        recording.write_outputs(NAME, {f'parameters/{name}': number})
+    RECORDING.write(official_models(modules), run, image, BUFFERS)
+    makers = paper_models(modules).items()
+    RECORDING.write_sizes((name, make()) for name, make in makers)
 
 
 if __name__ == '__main__':

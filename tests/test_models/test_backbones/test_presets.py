@@ -6,9 +6,7 @@ from mmengine.registry import MODELS
 from torch import nn
 
 from mmlinattn.models import (
-    SOFT,
     AgentAttention,
-    BaseAttention,
     ConvEmbedding,
     CrossShapedWindowAttention,
     CSWinTransformer,
@@ -18,7 +16,6 @@ from mmlinattn.models import (
     SwinTransformer,
     WindowAttention,
 )
-from mmlinattn.registry import MODELS as OURS
 
 pytestmark = pytest.mark.modern
 
@@ -100,11 +97,11 @@ def test_presets(family, name):
     assert len(family(arch, attention=name)(torch.randn(1, 3, 64, 64))) == 2
 
 
-@pytest.mark.parametrize('img_size, side', ((224, 7), (96, 3)))
 @SIZED
-def test_img_size(family, attention, img_size, side):
+def test_img_size(family, attention):
     """Windows are the last stage's map, stripes of the third stage as wide; biases and
     positions are stored for the maps."""
+    img_size, side = 96, 3
     model = from_config(family, attention=attention, img_size=img_size)
     for i, stage in enumerate(attentions(model)):
         map_side = img_size // 2 ** (i + 2)
@@ -149,17 +146,6 @@ def test_resized_table_of_windows():
     table = dict(relative_position_bias_table=torch.zeros(9, 3))
     with pytest.raises(RuntimeError, match='relative_position_bias_table'):
         large.load_state_dict({**small.state_dict(), **table})
-
-
-def test_more_agents_in_dense_models():
-    options = dict(attention='agent', arch=ARCH)
-    model = SwinTransformer(dense_agents=True, **options).eval()
-    plain = SwinTransformer(**options).eval()
-    model.load_state_dict(plain.state_dict())
-    sides = [attn.agent_side for attn, *_ in attentions(model)[:3]]
-    assert sides == [9, 12, 14]
-    images = torch.randn(1, 3, 64, 96)
-    assert not model(images)[0].equal(plain(images)[0])
 
 
 @pytest.mark.parametrize('attention', ('agent', 'inline'))
@@ -224,26 +210,6 @@ def test_patch_embed_and_merging_override():
     model = CSWinTransformer(ARCH, merging=merging)
     assert isinstance(model.stages[1].embedding, PatchMerging)
     assert isinstance(model.stages[0].embedding, ConvEmbedding)
-
-
-@pytest.mark.parametrize(
-    'attention',
-    [
-        name
-        for name, kind in OURS.module_dict.items()
-        if issubclass(kind, BaseAttention) and name != 'ClassAttention'
-    ],
-)
-def test_soft_pyramid_takes_any_attention(attention):
-    """The class token of its last stage stays with softmax attention."""
-    model = SOFT(
-        dict(ARCH, embed_dims=[8, 16, 24, 32]),
-        attention=dict(type=attention),
-        out_indices=(0, 3),
-    ).eval()
-    assert types(model) == [attention] * 3 + [SOFTMAX]
-    outs = model(torch.randn(1, 3, 33, 47))
-    assert [out.shape for out in outs] == [(1, 8, 9, 12), (1, 32, 2, 2)]
 
 
 @BOTH

@@ -114,6 +114,7 @@ def test_maps_of_any_image(name, profile):
     for_all(check, name, profile, batches(name, profile))
 
 
+@pytest.mark.modern_full
 @PROFILES
 @battery.BACKBONES
 def test_copies_are_the_same_and_independent(name, profile):

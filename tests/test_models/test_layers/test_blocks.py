@@ -14,44 +14,13 @@ def convolved(conv, x, hw_shape):
     return x + conv.double()._conv_forward(maps, conv.weight, conv.bias).flatten(2).mT
 
 
-@pytest.mark.parametrize('position_convs', (1, 2))
-@pytest.mark.parametrize('placement', ('pre', 'post'))
-def test_convolutions_of_positions_and_in_the_ffn(placement, position_convs):
-    block = TransformerBlock(
-        8,
-        2,
-        dict(type='SoftmaxAttention'),
-        norm_placement=placement,
-        ffn_conv=True,
-        position_convs=position_convs,
-    ).double()
-    for parameter in block.parameters():
-        nn.init.normal_(parameter)
-    x, hw_shape = torch.randn(2, 12, 8, dtype=torch.float64), (3, 4)
-    first, second = (m for m in block.ffn.modules() if isinstance(m, nn.Linear))
-
-    def ffn(x):
-        return second(convolved(block.ffn_conv, nn.functional.gelu(first(x)), hw_shape))
-
-    expected = convolved(block.cpe1, x, hw_shape)
-    for norm, cpe, half in (
-        (block.norm1, None, lambda x: block.attn(x, hw_shape)),
-        (block.norm2, block.cpe2, ffn),
-    ):
-        expected = convolved(cpe, expected, hw_shape) if cpe else expected
-        if placement == 'pre':
-            expected = expected + half(norm(expected))
-        else:
-            expected = norm(expected + half(expected))
-    assert (block.cpe2 is None) == (position_convs == 1)
-    torch.testing.assert_close(block(x, hw_shape), expected)
-
-
+@pytest.mark.parametrize('position_convs', (0, 1, 2))
 @pytest.mark.parametrize('with_scales', (False, True))
 @pytest.mark.parametrize('approximate', ('none', 'tanh'))
 @pytest.mark.parametrize('placement', ('pre', 'post'))
-def test_matches_the_equations(placement, approximate, with_scales):
-    """FeatScale acts on the attention's output, LayerScale after it."""
+def test_matches_the_equations(placement, approximate, with_scales, position_convs):
+    """FeatScale acts on the attention's output, LayerScale after it; convolutions of
+    positions come before each half, and one in the FFN."""
     block = TransformerBlock(
         8,
         2,
@@ -60,13 +29,15 @@ def test_matches_the_equations(placement, approximate, with_scales):
         act_cfg=dict(type='GELU', approximate=approximate),
         feat_scale=with_scales,
         layer_scale=1.0 if with_scales else None,
-    )
+        ffn_conv=position_convs > 0,
+        position_convs=position_convs,
+    ).double()
     for parameter in block.parameters():
         nn.init.normal_(parameter)
-    x = torch.randn(2, 12, 8)
+    x, hw_shape = torch.randn(2, 12, 8, dtype=torch.float64), (3, 4)
 
     def attention(x):
-        out = block.attn(x, (3, 4))
+        out = block.attn(x, hw_shape)
         if with_scales:
             scale = block.feat_scale
             out = feat_scale(out, scale.dc_scale, scale.hc_scale) * block.scale1.weight
@@ -75,16 +46,23 @@ def test_matches_the_equations(placement, approximate, with_scales):
     def ffn(x):
         first, second = (m for m in block.ffn.modules() if isinstance(m, nn.Linear))
         assert first.out_features == 32
-        out = second(nn.functional.gelu(first(x), approximate=approximate))
+        x = nn.functional.gelu(first(x), approximate=approximate)
+        out = second(convolved(block.ffn_conv, x, hw_shape) if position_convs else x)
         return out * block.scale2.weight if with_scales else out
 
-    if placement == 'pre':
-        expected = x + attention(block.norm1(x))
-        expected = expected + ffn(block.norm2(expected))
-    else:
-        expected = block.norm1(x + attention(x))
-        expected = block.norm2(expected + ffn(expected))
-    torch.testing.assert_close(block(x, (3, 4)), expected)
+    expected = x
+    for norm, cpe, half in (
+        (block.norm1, block.cpe1, attention),
+        (block.norm2, block.cpe2, ffn),
+    ):
+        expected = convolved(cpe, expected, hw_shape) if cpe else expected
+        if placement == 'pre':
+            expected = expected + half(norm(expected))
+        else:
+            expected = norm(expected + half(expected))
+    found = [cpe is not None for cpe in (block.cpe1, block.cpe2)]
+    assert found == [position_convs > 0, position_convs > 1]
+    torch.testing.assert_close(block(x, hw_shape), expected)
 
 
 def test_drop_path_rates_grow_linearly():
