@@ -10,6 +10,7 @@ the errors of the rest.
 examples:
   python benchmarks/openmmlab_models.py mmdet --out work_dirs/mmdet.json
   python benchmarks/openmmlab_models.py mmdet mmseg mmpretrain --out models.json
+  python benchmarks/openmmlab_models.py mmdet --failed models.json --out compiled.json
 """
 
 import copy
@@ -322,6 +323,12 @@ def run_apart(seconds, *args):
         process.join()
 
 
+def ran_in(report, library):
+    """Names of the models that run in a report."""
+    results = json.loads(Path(report).read_text())[library]['results']
+    return [name for name, result in results.items() if 'error' not in result]
+
+
 def kind_of(result):
     """One of: runs, needs NAME, fails."""
     if 'error' not in result:
@@ -330,22 +337,29 @@ def kind_of(result):
     return f'needs {result["error"].split()[1]}' if missing else 'fails'
 
 
-def page(report):
-    """A page about what runs, Markdown."""
+def page(report, compiled):
+    """A page about what runs, Markdown; ``compiled`` is a report of what fails, made
+    where mmcv is compiled."""
+    header = ['library', 'configs', 'run', 'need an operator', 'fail with both', 'fail']
     rows, others = [], []
     for library, found in report.items():
         counts = defaultdict(int)
+        there = compiled.get(library, {}).get('results', {})
         for name, result in found['results'].items():
             kind, count = kind_of(result), len(found['names'][name])
-            counts[kind.split()[0]] += count
+            if kind == 'fails' and 'error' in there.get(name, {}):
+                kind = 'fails with both'
+            counts[kind] += count
             if kind != 'runs':
                 more = f' and {count - 1} more' if count > 1 else ''
                 error = result['error'].replace('|', '/').replace('<', '&lt;')
                 others.append([f'{library}: {name}{more}', kind, result['step'], error])
-        numbers = sum(counts.values()), *(counts[x] for x in ('runs', 'needs', 'fails'))
+        needs = sum(count for kind, count in counts.items() if 'needs' in kind)
+        numbers = sum(counts.values()), counts['runs'], needs
+        numbers += counts['fails with both'], counts['fails']
         rows.append([library, *map(str, numbers)])
-    lines = [f'torch {torch.__version__}, mmcv {mmcv.__version__}.', '']
-    lines += [markdown(['library', 'configs', 'run', 'need an operator', 'fail'], rows)]
+    lines = [f'torch {torch.__version__}, mmcv {mmcv.__version__}.']
+    lines += ['', markdown(header, rows)]
     if others:
         titles = ['config', 'kind', 'step', 'error']
         lines += ['', markdown(titles, sorted(others, key=lambda x: (x[1], x[0])))]
@@ -359,6 +373,11 @@ def main(argv=None):
         '--out', type=output_file, metavar='FILE', required=True, help='JSON file'
     )
     parser.add_argument('--only', default='', help='text in the names of configs')
+    parser.add_argument(
+        '--failed', metavar='FILE', help='only models that do not run in this report'
+    )
+    text = 'what --failed wrote where mmcv is compiled, for the page'
+    parser.add_argument('--compiled', metavar='FILE', help=text)
     parser.add_argument(
         '--limit', type=number(int, 1, 10000), default=300, help='seconds for a model'
     )
@@ -378,13 +397,15 @@ def main(argv=None):
         models, names, errors = read_configs(package / '.mim/configs')
         found = report.setdefault(library, dict(results={}))
         found.update(names=names, errors=errors, torch=torch.__version__)
+        fine = ran_in(args.failed, library) if args.failed else ()
         for name, model in by_turns(models):
-            if args.only in name and name not in found['results']:
+            if args.only in name and name not in {*found['results'], *fine}:
                 result = run_apart(args.limit, library, model, args.out.parent)
                 found['results'][name] = result
                 print(name, result.get('error', 'runs'), flush=True)
                 write_json(args.out, report, depth=4)
-    write_page(args.out.with_suffix('.md'), page(report))
+    compiled = json.loads(Path(args.compiled).read_text()) if args.compiled else {}
+    write_page(args.out.with_suffix('.md'), page(report, compiled))
 
 
 if __name__ == '__main__':

@@ -60,7 +60,7 @@ def test_variants_can_be_built_and_do_the_same_work(load, uninitialized):
     for suite, make in load('registry').SUITES.items():
         for case in make():
             assert {*case.rounds, *sum(case.paper, ())} <= set(case.variants)
-            if case.name in seen or suite == 'detectors':
+            if case.name in seen or suite in ('detectors', 'mmcv_ops'):
                 continue
             seen.add(case.name)
             modules = {}
@@ -102,7 +102,7 @@ def test_other_work_is_refused(load):
 
 
 @pytest.mark.parametrize(
-    'suite, only', [('ops', 'stage 1'), ('solvers', 'stage 1'), ('memory', 'one')]
+    'suite, only', [('ops', 'stage 3'), ('solvers', ''), ('memory', 'one')]
 )
 def test_small_suites(load, suite, only, capsys):
     """Every step of every variant; models take longer."""

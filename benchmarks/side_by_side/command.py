@@ -16,6 +16,7 @@ suites:
   memory            memory of every attention against the number of tokens
   large             memory of the smaller models on an image of 1333×2000 pixels
   antioversmoothing AttnScale and FeatScale beside the plain models
+  mmcv_ops          mmcv's compiled operators beside ours, alone and in detectors
 
 examples:
   python benchmarks/run.py --suite ops --out docs/benchmarks

@@ -7,7 +7,7 @@ measure everything else.
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from math import prod
+from math import isqrt, prod
 from pathlib import Path
 
 import torch
@@ -146,7 +146,7 @@ def detector(config, backbone=None):
     """A function that builds the detector of one of our configs.
 
     Args:
-        config (str): Path inside configs/.
+        config (str): Path inside configs/, or mmdet's as ``mmdet::NAME``.
         backbone (dict, optional): A backbone of mmdet in place of the config's, for the
             same levels.
     """
@@ -154,12 +154,17 @@ def detector(config, backbone=None):
     def build():
         import_module('mmdet.models')
         from mmdet.registry import MODELS
+        from mmengine.hub import get_config
         from mmengine.model import revert_sync_batchnorm
         from mmengine.registry import DefaultScope
 
         from mmlinattn.utils import load_config
 
-        cfg = load_config(str(CONFIGS / config))
+        if '::' in config:
+            cfg = get_config(config)
+            cfg.model.backbone.init_cfg = None
+        else:
+            cfg = load_config(str(CONFIGS / config))
         if backbone is not None:
             levels = cfg.model.backbone.get('out_indices', range(4))
             channels = CHANNELS[backbone['type']]
@@ -204,10 +209,24 @@ class TokenModel(nn.Module):
         return x
 
 
-def softmax_free(num_landmarks):
-    """SOFT++'s attention with so many landmarks on any map."""
-    more = dict(sampler='pool', num_landmarks=num_landmarks)
-    return dict(type='SoftmaxFreeAttention', kernel_size=3, **more)
+class GridSampler(nn.Module):
+    """SOFT's sampler with so many landmarks on any map: means of a grid's cells,
+    LayerNorm and GELU.
+
+    Args:
+        head_dims (int): Channels d of a head.
+        side (int): Cells along each side.
+    """
+
+    def __init__(self, head_dims, side):
+        super().__init__()
+        self.side = side
+        self.norm = nn.LayerNorm(head_dims)
+
+    def forward(self, q, hw_shape):
+        from mmlinattn.models.attentions.landmarks import pool_map
+
+        return nn.functional.gelu(self.norm(pool_map(q, hw_shape, self.side)))
 
 
 # Attentions of the memory suite by name: m landmarks, features, agents or keys.
@@ -217,8 +236,10 @@ LINEAR = {
     ),
     'Performer': lambda m, n: dict(type='PerformerAttention', num_features=m),
     'Nyströmformer': lambda m, n: dict(type='NystromAttention', num_landmarks=m),
-    'SOFT': lambda m, n: dict(softmax_free(m), attn_norm=False),
-    'SOFT++': lambda m, n: softmax_free(m),
+    'SOFT': lambda m, n: dict(
+        type='SoftmaxFreeAttention', attn_norm=False, kernel_size=3
+    ),
+    'SOFT++': lambda m, n: dict(type='SoftmaxFreeAttention', kernel_size=3),
     'ELFATT': lambda m, n: dict(type='ELFATT', block_size=m),
     'efficient': lambda m, n: dict(type='EfficientAttention'),
     'agent': lambda m, n: dict(type='AgentAttention', num_agents=m),
@@ -295,6 +316,7 @@ def attention_stack(name, shape, num_landmarks, num_heads, num_layers=None):
     """
 
     def build():
+        from mmlinattn.models.attentions import SoftmaxFreeAttention
         from mmlinattn.models.layers import TransformerBlock
         from mmlinattn.registry import build_model
 
@@ -308,6 +330,9 @@ def attention_stack(name, shape, num_landmarks, num_heads, num_layers=None):
                 TransformerBlock(shape[1], num_heads, cfg) for _ in range(num_layers)
             ]
         model = TokenModel(layers)
+        for module in model.modules():
+            if isinstance(module, SoftmaxFreeAttention):
+                module.sampler = GridSampler(module.head_dims, isqrt(num_landmarks))
         context = SOFTMAX.get(name)
         return Within(model, context) if context else model
 

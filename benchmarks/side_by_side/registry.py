@@ -26,6 +26,7 @@ from .cases import (
     solver_inputs,
     unfused,
 )
+from .mmcv_ops import mmcv_ops
 from .models import (
     LINEAR,
     PVT_V2_B1,
@@ -374,5 +375,6 @@ SUITES = {
         memory,
         large,
         antioversmoothing,
+        mmcv_ops,
     )
 }

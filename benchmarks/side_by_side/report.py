@@ -70,6 +70,7 @@ def times_faster(ratio):
 COLUMNS = (
     ('model', 'case', str),
     ('input', 'shape', size),
+    ('precision', 'dtype', str),
     ('step', 'step', str),
     ('variant', 'variant', str),
     ('over', 'baseline', str),
