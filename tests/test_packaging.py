@@ -102,7 +102,7 @@ def test_page_of_a_package_index(metadata):
         assert link.startswith('https://')
         url, _, path = link.partition('/main/')
         if url.startswith('https://github.com/mmlinattn/'):
-            assert url.endswith('/raw' if path.endswith('.png') else '/blob')
+            assert url.endswith('/raw' if path.endswith(('.png', '.jpg')) else '/blob')
             assert (ROOT / path.partition('#')[0]).exists()
     urls = dict(x.split(', ') for x in metadata.get_all('Project-URL'))
     assert {'Source', 'Documentation', 'Issues', 'Changelog'} <= set(urls)
