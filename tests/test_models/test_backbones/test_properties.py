@@ -42,7 +42,7 @@ def batches(name, num, pixels):
     the other."""
     if name.startswith('CaiT'):
         pixels = min(pixels, CAIT_PIXELS)
-    draw = random.Random(name)  # noqa: S311
+    draw = random.Random(name)
     for _ in range(num):
         longer = draw.randint(32, min(1500, math.isqrt(20 * pixels)))
         shortest = max(32, math.ceil(longer / 20))
