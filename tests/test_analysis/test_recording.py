@@ -91,17 +91,6 @@ def test_extra_tokens():
     assert call.queries(3) == [1, 12, 24] or call.queries(3) == [1, 13, 24]
 
 
-def test_fewer_keys_than_queries():
-    model = PyramidTransformer(
-        dict(embed_dims=[8], depths=[1], num_heads=[2]),
-        attention=dict(type='LinformerAttention', sr_ratio=3),
-    ).eval()
-    shapes = []
-    with torch.no_grad(), watch(model, lambda c: shapes.append(c.rows([0]).shape)):
-        model(torch.randn(1, 3, 32, 40))
-    assert shapes == [(1, 2, 1, 3 * 4)]
-
-
 def test_a_model_without_attention():
     with pytest.raises(ValueError, match='Conv2d has no attention of mmlinattn'):
         attentions_of(nn.Conv2d(1, 1, 1))
