@@ -5,12 +5,7 @@ import torch
 from torch import nn
 
 from mmlinattn.analysis import attentions_of, blocks_of, watch
-from mmlinattn.models import (
-    CaiT,
-    PyramidTransformer,
-    SwinTransformer,
-    VisionTransformer,
-)
+from mmlinattn.models import CaiT, SwinTransformer, VisionTransformer
 
 pytestmark = pytest.mark.modern
 
