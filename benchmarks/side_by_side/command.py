@@ -47,7 +47,6 @@ from .memory import peak_of_variant
 from .registry import SUITES
 from .report import (
     METHOD,
-    add_format,
     growth,
     growth_tables,
     make_rows,
@@ -116,7 +115,6 @@ def parse_args(argv=None):
         metavar='DIR',
         help='folder for the results: JSON, Markdown and a plot',
     )
-    add_format(parser)
     add_overwrite(parser)
     args = parser.parse_args(argv)
     cases = SUITES[args.suite]()
@@ -127,8 +125,7 @@ def parse_args(argv=None):
         titles = [case.title for case in cases]
         parser.error(f'--only={args.only!r} fits none of {titles}')
     if args.out:
-        endings = '.md', '.json', *(f'.{x}' for x in args.format)
-        protect(args, *map(stem(args).with_suffix, endings))
+        protect(args, *map(stem(args).with_suffix, ('.md', '.json', '.png')))
     return args
 
 
@@ -281,10 +278,9 @@ def draw(args, rows):
         print(f'no plot: {error}')
         return
     plot = plot_growth if args.suite == 'memory' else plot_ratios
-    for ending in args.format:
-        path = stem(args).with_suffix(f'.{ending}')
-        plot(rows, path)
-        plot_times(rows, path.with_stem(f'{path.stem}_sizes'))
+    path = stem(args).with_suffix('.png')
+    plot(rows, path)
+    plot_times(rows, path.with_stem(f'{path.stem}_sizes'))
 
 
 def main(argv=None):

@@ -16,7 +16,7 @@ from .report import growth
 
 BAR_OF = ('case', 'shape', 'step', 'variant')
 BAR = 0.16  # inches
-SHADES = 128  # of a PNG
+SHADES = 128
 STYLE = [*figures.STYLE, {'savefig.dpi': 90}]
 HATCHES = ('', '////', '....', 'xxxx')
 
@@ -174,7 +174,6 @@ def bar_legend(figure, looks, num_columns):
 def save(figure, path):
     """Writes a figure, a PNG with few colors; equal figures give equal files."""
     figures.save(figure, path)
-    if path.suffix == '.png':
-        with Image.open(path) as picture:
-            small = picture.convert('RGB').quantize(SHADES)
-        small.save(path, optimize=True)
+    with Image.open(path) as picture:
+        small = picture.convert('RGB').quantize(SHADES)
+    small.save(path, optimize=True)

@@ -13,7 +13,6 @@ from .cases import size
 from .timing import summary
 
 MEASURED = '<!-- measured -->'
-FORMATS = ('png', 'pdf', 'svg')
 METHOD = """Ratios are over what "over" names, in the same round or the latest one \
 that it took part in, and the median of the rounds; times are medians too, and both \
 come with their quartiles. Memory is the peak of one step, in a process of its own, \
@@ -167,14 +166,6 @@ def write_page(path, text):
         above, mark, _ = path.read_text('utf-8').partition(MEASURED)
         text = above * bool(mark) + text
     path.write_text(text, 'utf-8')
-
-
-def add_format(parser):
-    """Adds the option that names formats of figures."""
-    text = 'of figures, one or several (default: png)'
-    parser.add_argument(
-        '--format', nargs='+', choices=FORMATS, default=['png'], help=text
-    )
 
 
 def write_json(path, record, depth=2):

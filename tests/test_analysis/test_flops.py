@@ -34,11 +34,6 @@ LAYERS = {
         (2, 4, 5, 7),
         dict(conv=2 * 5 * 7 * 6 * 4 * 9),
     ),
-    'conv-stride': (
-        nn.Conv2d(4, 6, 3, stride=2),
-        (1, 4, 7, 9),
-        dict(conv=3 * 4 * 6 * 4 * 9),
-    ),
     'conv-depthwise': (
         nn.Conv2d(4, 4, 3, padding=1, groups=4),
         (1, 4, 5, 7),
@@ -50,12 +45,6 @@ LAYERS = {
         dict(conv=5 * 7 * 4 * 3 * 4),
     ),
     'linear': (nn.Linear(8, 3), (2, 5, 8), dict(linear=2 * 5 * 8 * 3)),
-    'linear-no-bias': (
-        nn.Linear(8, 3, bias=False),
-        (2, 5, 8),
-        dict(linear=2 * 5 * 8 * 3),
-    ),
-    'linear-vector': (nn.Linear(8, 3), (8,), dict(linear=8 * 3)),
     'matmul': (Call(lambda x: x @ x.mT), (2, 3, 5, 4), dict(matmul=2 * 3 * 5 * 5 * 4)),
     'matmul-in-place': (
         Call(lambda x: (x @ x.mT).baddbmm_(x, x.mT)),
@@ -68,11 +57,6 @@ LAYERS = {
         dict(matmul=2 * 3 * 5 * 5 * 4),
     ),
     'layer-norm': (nn.LayerNorm(8), (2, 5, 8), dict(norm=5 * 2 * 5 * 8)),
-    'layer-norm-no-weight': (
-        nn.LayerNorm(8, elementwise_affine=False),
-        (2, 5, 8),
-        dict(norm=4 * 2 * 5 * 8),
-    ),
     'group-norm': (nn.GroupNorm(2, 8), (2, 8, 3, 3), dict(norm=5 * 2 * 8 * 9)),
     'batch-norm': (nn.BatchNorm2d(8), (2, 8, 3, 3), dict(norm=2 * 2 * 8 * 9)),
     'instance-norm': (nn.InstanceNorm2d(8), (2, 8, 3, 3), dict(norm=4 * 2 * 8 * 9)),
@@ -83,7 +67,6 @@ LAYERS = {
     ),
     'nearest': (nn.Upsample(scale_factor=2), (1, 8, 3, 5), dict(resampling=8 * 6 * 10)),
     'pool': (nn.AdaptiveAvgPool2d(1), (1, 8, 3, 5), dict(resampling=8 * 3 * 5)),
-    'pool-map': (nn.AdaptiveAvgPool2d(2), (1, 8, 3, 5), dict(resampling=8 * 3 * 5)),
     'free': (nn.Sequential(nn.GELU(), nn.Softmax(-1)), (2, 5, 8), {}),
 }
 

@@ -49,19 +49,6 @@ def test_bound():
     assert (residuals <= found * (1 + 1e-12)).all()
 
 
-def test_by_hand():
-    eigenvalues = torch.tensor([1.0, 0.5], dtype=torch.float64)
-    # 1 - alpha lambda^2 is 0 and 3/4
-    torch.testing.assert_close(
-        newton_bound(eigenvalues, 1.0, 2),
-        torch.tensor([3 / 4, 9 / 16, 81 / 256], dtype=torch.float64),
-    )
-    torch.testing.assert_close(
-        newton_residuals(eigenvalues, 1.0, 2),
-        torch.tensor([3 / 8, 9 / 32, 81 / 512], dtype=torch.float64),
-    )
-
-
 @pytest.mark.parametrize('num_iters', (1, 5, 20))
 def test_cutoff_inverts_one_half(num_iters):
     alpha = torch.tensor([[[0.3]], [[0.01]]], dtype=torch.float64)

@@ -5,12 +5,7 @@ import torch
 from torch import nn
 
 from mmlinattn.analysis import attentions_of, blocks_of, watch
-from mmlinattn.models import (
-    CaiT,
-    PyramidTransformer,
-    SwinTransformer,
-    VisionTransformer,
-)
+from mmlinattn.models import CaiT, SwinTransformer, VisionTransformer
 
 pytestmark = pytest.mark.modern
 
@@ -89,17 +84,6 @@ def test_extra_tokens():
     assert call.query_at(0.5, 0.25) == 1 + 6 + 3
     assert call.rows([5]).shape == (1, 2, 1, 24)
     assert call.queries(3) == [1, 12, 24] or call.queries(3) == [1, 13, 24]
-
-
-def test_fewer_keys_than_queries():
-    model = PyramidTransformer(
-        dict(embed_dims=[8], depths=[1], num_heads=[2]),
-        attention=dict(type='LinformerAttention', sr_ratio=3),
-    ).eval()
-    shapes = []
-    with torch.no_grad(), watch(model, lambda c: shapes.append(c.rows([0]).shape)):
-        model(torch.randn(1, 3, 32, 40))
-    assert shapes == [(1, 2, 1, 3 * 4)]
 
 
 def test_a_model_without_attention():

@@ -64,7 +64,7 @@ def test_no_leakage_of_softmax():
 
 
 @pytest.mark.parametrize('num', (5, 40))
-@pytest.mark.parametrize('scale', (0.01, 1, 30))
+@pytest.mark.parametrize('scale', (0.01, 30))
 def test_bound_by_the_logits(scale, num):
     """As Theorem 3 has it, of logits from -a to a; above every rate, that of more
     queries than keys, too."""

@@ -64,22 +64,16 @@ def zoo():
     return module
 
 
-@pytest.fixture
-def entry(name):
-    """The metafile's entry of the config `name`."""
-    return ENTRIES[name]
+@pytest.fixture(scope='session')
+def entries():
+    """The metafiles' entries by the names of configs."""
+    return ENTRIES
 
 
 @pytest.fixture(scope='session')
 def config_path_of():
     """Path of a config of ours by its name."""
     return NAMES.__getitem__
-
-
-@pytest.fixture
-def downstream(name):
-    """True if the config `name` is for detection or segmentation."""
-    return '_in1k' not in name
 
 
 @pytest.fixture
@@ -135,15 +129,13 @@ def representatives():
 
 def pytest_generate_tests(metafunc):
     """Tests with a `folder` look at all configs in it. Tests with a `name` run for all
-    configs, in the normal run for a module's QUICK or for representatives. Those with a
-    `smallest` run for the smallest config of each kind, which its module's `kind_of`
-    tells by the name; `is_quick` says of which kinds in the normal run."""
+    configs, in the normal run for representatives. Those with a `smallest` run for the
+    smallest config of each kind, which its module's `kind_of` tells by the name;
+    `is_quick` says of which kinds in the normal run."""
     if 'folder' in metafunc.fixturenames:
         metafunc.parametrize('folder', sorted({x.parent.name for x in NAMES.values()}))
     if 'name' in metafunc.fixturenames:
-        quick = getattr(metafunc.module, 'QUICK', None)
-        chosen = {x for x in NAMES if re.search(quick, x)} if quick else QUICK
-        parametrize(metafunc, 'name', {x: x in chosen for x in NAMES})
+        parametrize(metafunc, 'name', {x: x in QUICK for x in NAMES})
     if 'smallest' in metafunc.fixturenames:
         by_size = sorted(ENTRIES, key=lambda x: -ENTRIES[x]['Metadata']['Parameters'])
         kinds = {metafunc.module.kind_of(name): name for name in by_size}

@@ -8,99 +8,69 @@ import torch
 pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 
-def test_parameters(name, entry, meta_model):
-    """The metafiles have our counts, which are compared with the papers'."""
-    count = sum(param.numel() for param in meta_model(name).parameters())
-    if name.startswith('dino'):  # wider in the modern stack's mmdet
-        layer = meta_model(name).decoder.ref_point_head.layers[0]
-        count -= (layer.in_features - 512) * layer.out_features
-    assert entry['Metadata']['Parameters'] == count
-
-
-def test_channels(name, meta_model):
-    """FPN and UperNet take the channels of the maps that they get."""
+def test_model(name, entries, meta_model):
+    """The metafiles have our counts, which are compared with the papers'; necks and
+    heads take the channels of the maps; techniques and attentions are the name's."""
     model = meta_model(name)
+    count = sum(param.numel() for param in model.parameters())
+    if name.startswith('dino'):  # wider in the modern stack's mmdet
+        layer = model.decoder.ref_point_head.layers[0]
+        count -= (layer.in_features - 512) * layer.out_features
+    assert entries[name]['Metadata']['Parameters'] == count
+
     reader = getattr(model, 'neck', None) or getattr(model, 'decode_head', model)
     if isinstance(channels := getattr(reader, 'in_channels', None), list):
         assert tuple(channels) == model.backbone.feature_channels
 
-
-def test_start(loaded):
-    """Backbones start from `pretrained`, and from nothing else."""
-    for name, cfg, _ in loaded:
-        assert cfg.load_from is None and cfg.model.get('pretrained') is None, name
-        hook = cfg.default_hooks.pretrained
-        assert hook.type == 'mmlinattn.PretrainedBackboneHook', name
-        # recipes of ImageNet train from scratch
-        scratch = '_in1k' in name and '_finetune_' not in name
-        assert hook.get('warn', True) != scratch, name
-
-
-def test_techniques(name, meta_model):
     vectors = {
         key.rpartition('.')[2]
-        for key, _ in meta_model(name).backbone.named_parameters()
+        for key, _ in model.backbone.named_parameters()
         if key.endswith(('omega', 'c_scale'))
     }
     of_attn = {'omega'} if '-attnscale' in name else set()
     of_feat = {'dc_scale', 'hc_scale'} if '-featscale' in name else set()
     assert vectors == of_attn | of_feat
 
-
-def test_other_attentions_in_the_pyramid(name, meta_model):
-    attention = re.fullmatch('soft.*-(softmax|linformer|performer|nystrom)_in1k', name)
-    if attention:
-        stages = meta_model(name).backbone.stages[:3]
-        found = {
-            type(block.attn).__name__ for stage in stages for block in stage.blocks
-        }
-        assert [x.lower() for x in found] == [f'{attention[1]}attention']
-
-
-def test_agents(name, meta_model):
-    """Swin's detectors and segmentors have more agents than its classifiers."""
-    if '-agent_' not in name:
-        return
-    attns = [stage.blocks[0].attn for stage in meta_model(name).backbone.stages]
-    sides = [attn.agent_side for attn in attns if hasattr(attn, 'agent_side')]
-    if name.split('_')[1].startswith('swin'):
-        assert sides == [9, 12, 14][: len(sides)] and len(sides) >= 2
-    else:
-        assert sides == [3, 4, 7][: len(sides)] and len(sides) >= 2
+    pattern = 'soft.*-(softmax|linformer|performer|nystrom)_in1k'
+    if attention := re.fullmatch(pattern, name):
+        attns = [block.attn for x in model.backbone.stages[:3] for block in x.blocks]
+        found = {type(attn).__name__.lower() for attn in attns}
+        assert found == {f'{attention[1]}attention'}
 
 
 @pytest.mark.parametrize(
-    'config_name, blocks',
+    'config_name, block, key, expected',
     [
-        ('cswin-t-elfatt_in1k', [49, 49, 196]),
-        ('upernet_cswin-t-elfatt_1x_ade20k-512x512', [196] * 3),
-        ('swin-b-elfatt_finetune_in1k-384px', [576] * 3),
+        # detectors and segmentors of Swin have more agents than classifiers
+        ('mask-rcnn_swin-t-agent_fpn_1x_coco', 0, 'agent_side', [9, 12, 14]),
+        ('upernet_swin-t-agent_1x_ade20k-512x512', 0, 'agent_side', [9, 12, 14]),
+        ('swin-t-agent_in1k', 0, 'agent_side', [3, 4, 7]),
+        ('mask-rcnn_cswin-t-agent_fpn_1x_coco', 0, 'agent_side', [3, 4]),
+        # the second block of a stage: in the third one softmax attention comes first
+        ('cswin-t-elfatt_in1k', 1, 'block_size', [49, 49, 196]),
+        ('upernet_cswin-t-elfatt_1x_ade20k-512x512', 1, 'block_size', [196] * 3),
+        ('swin-b-elfatt_finetune_in1k-384px', 1, 'block_size', [576] * 3),
+        # larger images: windows, stripes, stored biases and positions
+        ('swin-b-local_finetune_in1k-384px', 0, 'window_size', [12] * 4),
+        ('cswin-b-local_finetune_in1k-384px', 0, 'stripe_width', [1, 2, 12]),
+        ('swin-b-agent_finetune_in1k-384px', 0, 'map_side', [96, 48]),
+        ('cswin-b-flatten_finetune_in1k-384px', 0, 'map_side', [96, 48]),
     ],
 )
-def test_blocks_of_elfatt(config_name, blocks, meta_model):
-    # the second block of a stage: in the third one softmax attention comes first
-    stages = meta_model(config_name).backbone.stages[:3]
-    assert [stage.blocks[1].attn.block_size for stage in stages] == blocks
+def test_sides(config_name, block, key, expected, meta_model):
+    """Sides of windows, stripes, blocks, agents and stored maps, stage by stage."""
+
+    def side_of(attn):
+        if key != 'map_side':
+            return getattr(attn, key)
+        biased = hasattr(attn, 'agent_bias')
+        return attn.agent_bias.rows.size(2) if biased else attn.pos_embed.hw_shape[0]
+
+    stages = meta_model(config_name).backbone.stages[: len(expected)]
+    assert [side_of(stage.blocks[block].attn) for stage in stages] == expected
 
 
-@pytest.mark.parametrize('family', ['swin', 'cswin'])
-def test_base_models_for_384(family, meta_model):
-    """Windows and stripes, stored biases and positions are made for larger images."""
-    found = {}
-    for attention in ('local', 'agent', 'flatten'):
-        model = meta_model(f'{family}-b-{attention}_finetune_in1k-384px').backbone
-        found[attention] = [stage.blocks[0].attn for stage in model.stages]
-    for attn in (x for stages in found.values() for x in stages):
-        assert getattr(attn, 'window_size', 12) == 12
-        assert getattr(attn, 'stripe_width', 12) in (1, 2, 12)
-    biases = [attn.agent_bias.rows.size(2) for attn in found['agent'][:2]]
-    tables = [attn.pos_embed.hw_shape for attn in found['flatten'][:2]]
-    assert biases == [96, 48] and tables == [(96, 96), (48, 48)]
-
-
-@pytest.mark.parametrize(
-    'backbone', ['deit-s12-featscale_sfp', 'swin-s-featscale_fpn', 'cswin-t-elfatt_fpn']
-)
+@pytest.mark.parametrize('backbone', ['deit-s12-featscale_sfp', 'swin-s-featscale_fpn'])
 @pytest.mark.parametrize('method', ['retinanet', 'mask-rcnn'])
 def test_levels_have_the_strides_of_anchors(method, backbone, meta_model):
     model = meta_model(f'{method}_{backbone}_1x_coco')

@@ -46,43 +46,41 @@ def test_backbones_are_slower(config_name, of_backbone, of_heads, groups):
         assert group['lr'] == pytest.approx(expected), key
 
 
-def test_layer_decay(name, config, meta_model, groups):
-    """The first layer is as many blocks, and one step more, below the last one."""
-    cfg = config(name)
-    rate = cfg.optim_wrapper.paramwise_cfg.get('layer_decay_rate')
-    assert (rate is not None) == ('_layer-decay-' in name)
-    if rate is None:
-        return
-    backbone, base = meta_model(name).backbone, cfg.optim_wrapper.optimizer.lr
-    scales = {key: group['lr'] / base for key, group in groups(name).items()}
-    assert all(key.startswith('backbone.') or x == 1 for key, x in scales.items())
-    depth = sum(getattr(backbone, 'depths', [backbone.num_stages]))
-    assert min(scales.values()) == pytest.approx(rate ** (depth + 1))
-
-
 UNDECAYED = re.compile(
     r'pos_embed\.|\.scale[12]\.|\.(agent|query)_bias\.|'
     r'\.(cls_token|relative_position_bias_table|omega|dc_scale|hc_scale|focus_scale)$'
 )
 
 
-def test_weight_decay(name, downstream, config, meta_model, groups):
-    cfg, model = config(name), meta_model(name)
+def test_groups(name, config, meta_model, groups):
+    """Norms, positions, scales and a classifier's biases have no weight decay. With a
+    decay by layers, the first one is as many blocks, and a step more, below the last
+    one."""
+    cfg, model, found = config(name), meta_model(name), groups(name)
     undecayed = {
         f'{prefix}.{key}'
         for prefix, module in model.named_modules()
         if isinstance(module, (_BatchNorm, nn.LayerNorm, nn.GroupNorm))
         for key, _ in module.named_parameters(recurse=False)
     }
-    found = groups(name)
     undecayed |= {key for key in found if UNDECAYED.search(key)}
-    if not downstream:
+    if '_in1k' in name:
         undecayed |= {key for key in found if key.endswith('.bias')}
     if name.startswith('mask2former'):
         undecayed |= {key for key in found if re.search(r'\.(query|level)_\w+\.', key)}
         undecayed -= {key for key in found if '.level_encoding.' in key}
     if name.startswith('dino'):
         undecayed = set()
-    base = cfg.optim_wrapper.optimizer.weight_decay
+    base = cfg.optim_wrapper.optimizer
     for key, group in found.items():
-        assert group['weight_decay'] == (0 if key in undecayed else base), key
+        expected = 0 if key in undecayed else base.weight_decay
+        assert group['weight_decay'] == expected, key
+
+    rate = cfg.optim_wrapper.paramwise_cfg.get('layer_decay_rate')
+    assert (rate is not None) == ('_layer-decay-' in name)
+    if rate is not None:
+        scales = {key: group['lr'] / base.lr for key, group in found.items()}
+        assert all(key.startswith('backbone.') or x == 1 for key, x in scales.items())
+        backbone = model.backbone
+        depth = sum(getattr(backbone, 'depths', [backbone.num_stages]))
+        assert min(scales.values()) == pytest.approx(rate ** (depth + 1))

@@ -8,7 +8,6 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import DefaultScope
 from mmengine.structures import PixelData
-from rounded_convolutions import RoundedConvolutions
 
 pytestmark = pytest.mark.modern
 
@@ -26,8 +25,9 @@ def kind_of(name):
 
 
 def is_quick(kind):
-    """True for classifiers, and for other models without recent linear attention."""
-    return kind[0] == 'in1k' or not kind[-1]
+    """True for classifiers, and for other models without recent linear attention;
+    Cityscapes has other classes only."""
+    return kind[0] == 'in1k' or (not kind[-1] and 'cityscapes' not in kind[1])
 
 
 def shrink(cfg):
@@ -117,49 +117,3 @@ def test_step(smallest, config, build_model):
                 'mmpretrain': lambda x: x.pred_score,
             }[cfg.default_scope](sample)
             assert scores.isfinite().all()
-
-
-def extreme_images():
-    """Constant, zero, saturated, far too bright, one pixel, checkerboard."""
-    pixel = torch.zeros(3, SIDE, SIDE)
-    pixel[:, SIDE // 2, SIDE // 2] = 255
-    odd = (torch.arange(SIDE)[:, None] + torch.arange(SIDE)) % 2
-    constant = torch.full_like(pixel, 255)
-    noise = 1e4 * 255 * torch.rand(3, SIDE, SIDE)
-    board = 255.0 * odd.expand(3, -1, -1)
-    return constant / 2, torch.zeros_like(pixel), constant, noise, pixel, board
-
-
-@pytest.mark.parametrize(
-    'config_name',
-    [
-        'retinanet_softpp-t_fpn_1x_coco',
-        'soft-t_in1k',
-        pytest.param('mask-rcnn_softpp-t_fpn_1x_coco', marks=pytest.mark.full),
-        pytest.param('upernet_soft-s_1x_ade20k-512x512', marks=pytest.mark.full),
-    ],
-)
-def test_half_precision_trains_on_extreme_images(config_name, config, build_model):
-    """One model of every task, in bfloat16."""
-    cfg = config(config_name)
-    shrink(cfg)
-    cfg.model.get('train_cfg', {}).pop('augments', None)
-    torch.manual_seed(0)
-    model = revert_sync_batchnorm(build_model(cfg))
-    with DefaultScope.overwrite_default_scope(cfg.default_scope):
-        model.init_weights()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
-        model.train()
-        for image in extreme_images():
-            data = BATCHES[cfg.default_scope]()
-            data['inputs'] = [image.clone(), image.clone()]
-            optimizer.zero_grad()
-            half = torch.autocast('cpu', torch.bfloat16)
-            with RoundedConvolutions(torch.bfloat16), half:
-                batch = model.data_preprocessor(data, True)
-                loss, _ = model.parse_losses(model(**batch, mode='loss'))
-            assert loss.isfinite()
-            loss.backward()
-            for key, param in model.named_parameters():
-                assert param.grad is None or param.grad.isfinite().all(), key
-            optimizer.step()

@@ -8,8 +8,8 @@ pytestmark = pytest.mark.modern
 
 
 @pytest.mark.parametrize('channels_last', [False, True])
-@pytest.mark.parametrize('side', [1, 3, 9])
-@pytest.mark.parametrize('shape', [(1, 1, 1, 1), (2, 3, 5, 7), (1, 4, 13, 2)])
+@pytest.mark.parametrize('side', [1, 9])
+@pytest.mark.parametrize('shape', [(1, 1, 1, 1), (2, 3, 5, 7)])
 def test_equals_torch(shape, side, channels_last):
     x = torch.randn(shape, dtype=torch.float64)
     if channels_last:
@@ -26,7 +26,7 @@ def test_equals_torch(shape, side, channels_last):
     )
 
 
-@pytest.mark.parametrize('side', [1, 3, 5])
+@pytest.mark.parametrize('side', [1, 5])
 def test_filters_of_each_image(side):
     x = torch.randn(3, 2, 5, 7, dtype=torch.float64)
     filters = torch.randn(3, 2, side, side, dtype=torch.float64)
@@ -45,16 +45,6 @@ def test_filters_of_each_image(side):
     example = torch.randn(1, 2, 3, 3), torch.randn(1, 2, side, side)
     traced = torch.jit.trace(dynamic_conv2d, example)
     torch.testing.assert_close(traced(*inputs), theirs)
-
-
-def test_one_gradient_only():
-    x = torch.randn(1, 2, 4, 4)
-    weight = torch.randn(2, 1, 3, 3, requires_grad=True)
-    depthwise_conv2d(x, weight).sum().backward()
-    assert weight.grad is not None
-    x.requires_grad_()
-    depthwise_conv2d(x, weight.detach()).sum().backward()
-    assert x.grad is not None
 
 
 def test_gradients_keep_their_dtype_under_autocast():

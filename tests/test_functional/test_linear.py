@@ -195,17 +195,6 @@ def test_a_large_flat_map_in_float16(name):
     torch.testing.assert_close(result, 5 * qkv[0])
 
 
-@pytest.mark.parametrize('name', ('efficient', 'focused', 'performer'))
-def test_large_inputs(name):
-    (q, k, v), others = inputs(name, SHAPES[0])
-    result = ATTENTIONS[name][0](
-        1e4 * q.float(), 1e4 * k.float(), v.float(), *(x.float() for x in others)
-    )
-    assert result.isfinite().all()
-    # weights are positive and sum to one
-    assert result.abs().amax() <= v.abs().amax() * (1 + 1e-5)
-
-
 def test_no_channel_of_a_sign():
     """The half of the values without any weight is zero, as in the official code."""
     q, k, v = tokens(3, 1, 1, 6, 4)

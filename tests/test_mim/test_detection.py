@@ -1,10 +1,6 @@
 """mmdet's detectors on COCO and on Cityscapes."""
 
-from pathlib import Path
-
 import pytest
-
-import mmlinattn.configs
 
 # Twelve iterations, and boxes of any score: what has hardly begun to learn is sure of
 # nothing, and without boxes there is no AP.
@@ -66,20 +62,11 @@ def test_retinanet_on_coco(user, configs, quick):
 
 
 @pytest.mark.full
-@pytest.mark.modern
-def test_new_style_config(user, quick):
-    (config,) = Path(mmlinattn.configs.__path__[0]).glob('soft/mask_rcnn_*.py')
-    metrics = train_and_test(user, config, quick(config, **MASK_RCNN))
-    assert {'coco/bbox_mAP', 'coco/segm_mAP'} <= set(metrics)
-
-
-@pytest.mark.full
 @pytest.mark.parametrize(
     'name, options',
     [
         ('soft/mask-rcnn_softpp-t_fpn_1x_cityscapes', MASK_RCNN),
         ('soft/retinanet_softpp-t_fpn_1x_cityscapes', RETINANET),
-        ('soft/retinanet_soft-t_fpn_3x_coco', RETINANET),
         ('soft/mask-rcnn_softpp-s_fpn_lsj-100e_coco', MASK_RCNN),
         ('antioversmoothing/retinanet_deit-s12-attnscale_sfp_1x_coco', RETINANET),
         ('antioversmoothing/mask-rcnn_swin-s-featscale_fpn_1x_coco', MASK_RCNN),

@@ -71,7 +71,12 @@ def assert_two_steps(work_dir):
     assert max(rates) < 0.002
 
 
-@pytest.mark.parametrize('example', PAGES, indirect=True)
+@pytest.mark.parametrize(
+    'example',
+    # test_docs.py builds all of them
+    [pytest.param(x, marks=() if x == PAGES[0] else pytest.mark.full) for x in PAGES],
+    indirect=True,
+)
 def test_our_tool_trains_it(example, user, monkeypatch):
     config, _, options = example
     monkeypatch.chdir(user.folder)

@@ -30,23 +30,6 @@ def assert_changed(training, config):
 
 
 @pytest.mark.full
-def test_scope_in_mim_train_mmlinattn(user, project, quick):
-    config = project(
-        'project/mine.py', f"_base_ = 'mmlinattn::soft/softpp-t_in1k.py'\n{CHANGE}"
-    )
-    training = user.train('mmlinattn', config, quick(config, **SHORT))
-    assert_changed(training, config)
-
-
-@pytest.mark.full
-def test_scope_is_refused_in_mim_train_mmdet(user, project, quick):
-    config = project('project/mine.py', f"_base_ = 'mmlinattn::{RETINANET}'\n{CHANGE}")
-    command = user.train_command('mmdet', config, 'train', quick(config))
-    output = user.run(*command, fails=True)
-    assert 'does not support to load mmlinattn config' in output
-
-
-@pytest.mark.full
 def test_paths_in_mim_train_mmdet(user, project, configs, quick):
     project('project/base.py', f"_base_ = '{configs / RETINANET}'\n")
     config = project('another/mine.py', f"_base_ = '../project/base.py'\n{CHANGE}")

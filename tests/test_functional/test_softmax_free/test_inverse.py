@@ -10,7 +10,7 @@ from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
 
 pytestmark = pytest.mark.modern
 
-SIZES = (1, 2, 7, 49, 130)
+SIZES = (1, 7, 49)
 SOLVERS = ('newton', 'polynomial', 'spectral')
 
 
@@ -89,10 +89,7 @@ def test_matches_the_iteration(landmarks, m, solver):
 
 @pytest.mark.parametrize(
     'solver, num_iters',
-    (
-        *product(('newton', 'spectral'), (1, 2, 5, 30)),
-        *product(('polynomial',), range(18, 25)),
-    ),
+    (*product(('newton', 'spectral'), (1, 5, 30)), *product(('polynomial',), (18, 24))),
 )
 def test_num_iters(solver, num_iters):
     z = well_conditioned(2, 9)
@@ -147,7 +144,7 @@ def truncated_inverse(a, alpha, num_iters=20):
 def large():
     """Two matrices (m, m) of photographs, and one that is well conditioned."""
     torch.manual_seed(0)
-    landmarks = photographic(33, 31), photographic(31, 33), well_conditioned(1, 1023)
+    landmarks = photographic(7, 73), photographic(73, 7), well_conditioned(1, 511)
     return torch.cat([gaussian_kernel(z) for z in landmarks])
 
 
@@ -159,7 +156,7 @@ def test_large_matrices(large, solver, dtype, tolerance):
     a = large.to(dtype, copy=True)
     operator = truncated_inverse(large, newton_alpha(large))
     # in the range of A
-    x, g = large @ torch.randn(2, 3, 1023, 5, dtype=torch.float64)
+    x, g = large @ torch.randn(2, 3, 511, 5, dtype=torch.float64)
     leaves = a.requires_grad_(), x.to(dtype).requires_grad_()
     y = newton_pinv(leaves[0], rhs=leaves[1], solver=solver)
     grad_a, grad_x = torch.autograd.grad(y, leaves, g.to(dtype))
@@ -167,25 +164,6 @@ def test_large_matrices(large, solver, dtype, tolerance):
     assert relative_error(y.double(), expected) < tolerance
     assert relative_error(grad_x.double(), operator @ g) < tolerance
     assert relative_error(grad_a.double(), -operator @ g @ expected.mT) < tolerance
-
-
-# Matrices (m, m) in float32.
-SINGULAR = {
-    'constant-image': lambda m: torch.ones(m, m),
-    'two-colors': lambda m: torch.block_diag(*2 * [torch.ones(m // 2, m // 2)]),
-    'identity': torch.eye,
-    'zero': lambda m: torch.zeros(m, m),
-}
-
-
-@pytest.mark.parametrize('name', SINGULAR)
-def test_large_singular_matrices(name):
-    a = SINGULAR[name](700)
-    x = a @ torch.randn(700, 3)
-    alpha = newton_alpha(a) if a.any() else torch.ones(1, 1)
-    y = newton_pinv(a, rhs=x, alpha=alpha, solver='spectral')
-    assert y.isfinite().all()
-    torch.testing.assert_close(a @ y, x, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize('solver', SOLVERS)
@@ -205,20 +183,13 @@ def test_gradient_is_the_papers(landmarks, solver):
         assert relative_error(grad_x, inverse.mT @ g) < 1e-10
 
 
-def circulant(m):
-    """Equally spaced landmarks on a circle: equal row sums."""
-    angle = torch.arange(m, dtype=torch.float64) * 2 * torch.pi / m
-    z = torch.stack((angle.cos(), angle.sin()), -1)
-    return gaussian_kernel(m / 4 * z)
-
-
 EXACT = {
     'identity': torch.eye(7),
     'one-landmark': torch.ones(1, 1),
     'equal-landmarks': torch.ones(7, 7),
     'two-landmarks': torch.tensor([[1, 0.5], [0.5, 1]]),
     'two-far-landmarks': torch.tensor([[1, 1e-9], [1e-9, 1]]),
-    'circulant': circulant(9),
+    'two-colors': torch.block_diag(*2 * [torch.ones(3, 3)]),
 }
 
 

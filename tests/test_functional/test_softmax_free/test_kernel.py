@@ -12,13 +12,7 @@ from mmlinattn.functional.softmax_free import kernel
 pytestmark = pytest.mark.modern
 
 # (B, h, M, N, d, e)
-SHAPES = (
-    (2, 3, 63, 9, 5, 5),
-    (1, 1, 1, 1, 1, 1),
-    (3, 2, 2, 50, 8, 3),
-    (1, 2, 49, 130, 7, 11),
-    (2, 1, 17, 17, 3, 4),
-)
+SHAPES = ((2, 3, 63, 9, 5, 5), (1, 1, 1, 1, 1, 1), (1, 2, 49, 130, 7, 11))
 IDS = [f'B{b}-h{h}-M{m}-N{n}-d{d}-e{e}' for b, h, m, n, d, e in SHAPES]
 # Of tokens ~ N(0, 1): those of images are smaller.
 TOKENS = {
@@ -123,13 +117,6 @@ def test_row_sums_in_float16(distance, tolerance):
     result = fused(q, k, k)
     exact = count * paper_kernel(q.double(), k[:, :, :1].double()) * torch.ones(8)
     assert relative_error(result, exact) < tolerance
-
-
-def test_half_precision_is_for_gpus():
-    half = torch.ones(1, dtype=torch.bfloat16)
-    with torch.no_grad():
-        assert kernel.product_dtype(half, half) == torch.float32
-        assert kernel.product_dtype(half, half.double()) == torch.float64
 
 
 class Largest(TorchDispatchMode):

@@ -48,8 +48,7 @@ def paper_local_branch(module, v, head, hw_shape):
     return maps.flatten(1).T
 
 
-@pytest.mark.parametrize('attn_scale', (False, True))
-@pytest.mark.parametrize('attn_norm', (False, True))
+@pytest.mark.parametrize('attn_norm, attn_scale', ((False, True), (True, False)))
 @pytest.mark.parametrize(
     'sampler, ratio, kernel_size, hw_shape',
     (
@@ -100,8 +99,6 @@ def test_matches_the_paper_head_by_head(
     (
         ((56, 56), (7, 7)),
         ((200, 336), (5, 9)),
-        ((334, 500), (6, 8)),
-        ((8, 8), (7, 7)),
         ((3, 3), (3, 3)),
         ((1, 1000), (1, 49)),
         ((2, 9), (2, 9)),
@@ -147,13 +144,10 @@ def test_kept_scale(attn_norm):
     torch.testing.assert_close(module.attend(q, q, v, (8, 24)), factor * printed)
 
 
-NEEDS_FLOAT16 = pytest.mark.skipif(
+@pytest.mark.skipif(
     digit_version(torch.__version__) < digit_version('2.5'),
     reason='no float16 autocast on the CPU',
 )
-
-
-@NEEDS_FLOAT16
 def test_sums_of_the_exact_kernel_in_float16():
     """Beyond the range of float16, before and after the projection."""
     module = GaussianAttention(8, 1).eval()
@@ -162,19 +156,6 @@ def test_sums_of_the_exact_kernel_in_float16():
     assert expected.abs().max() > torch.finfo(torch.float16).max
     with torch.autocast('cpu', torch.float16):
         out = module(x, (30, 30))
-    assert (out - expected).norm() < 0.05 * expected.norm()
-
-
-@NEEDS_FLOAT16
-@pytest.mark.parametrize('attn_norm', (False, True))
-def test_a_large_flat_map_in_float16(attn_norm):
-    """Without normalization the kernel sums 65,536 equal values."""
-    module = build(8, 1, sampling_ratio=64, sampler='pool', attn_norm=attn_norm)
-    x = 2 * torch.ones(1, 256 * 256, 8)
-    expected = module(x, (256, 256))
-    assert attn_norm or expected.abs().max() > torch.finfo(torch.float16).max
-    with torch.autocast('cpu', torch.float16):
-        out = module(x, (256, 256)).float()
     assert (out - expected).norm() < 0.05 * expected.norm()
 
 

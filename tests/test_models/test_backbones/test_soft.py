@@ -93,15 +93,6 @@ def test_plain_form():
     assert out.shape == (2, 24, 4, 7)
 
 
-def test_options_of_the_inversion():
-    model = SOFTPlusPlus(ARCH, num_iters=5, solver='cholesky', ridge=0.1)
-    for attention in attentions(model)[:3]:
-        assert attention.num_iters == 5
-        assert attention.solver == 'cholesky'
-        assert attention.ridge == 0.1
-    learn(model)
-
-
 def test_kept_scale():
     """At the size of the training nothing changes."""
     kept = SOFT(ARCH, keep_scale=True, img_size=96).eval()

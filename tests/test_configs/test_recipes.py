@@ -1,0 +1,146 @@
+"""Every config's images and classes agree with its model and its name; its batches and
+its schedule with its recipe and with the index of models."""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from mmengine.registry import DATASETS
+
+pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
+
+ROOT = Path(__file__).parents[2]
+# Images in a step, GPUs, and who says so, by how names begin; the first that fits. GPUs
+# are those of the recipe where it names a number.
+RECIPES = {
+    # SOFT++, 4.2 and 4.3; SETR's configs of SOFT's authors on both data sets
+    r'upernet_soft.*cityscapes': (16, 8),
+    # MMSegmentation
+    r'upernet_.*cityscapes': (8, 4),
+    # MMDetection
+    r'.*_cityscapes': (8, 8),
+    # RALA: maskrcnn_l_3x has one image on a GPU
+    r'mask-rcnn_ravlt-l_fpn_ms-crop-3x_coco': (8, 8),
+    # ViT^3
+    r'mask-rcnn_hvittt': (32, 8),
+    # SOFT++, VMamba, Swin, MLLA, RALA, and MMDetection's and Mask2Former's own
+    r'.*_(coco|ade20k-512x512)': (16, 8),
+    # ELFATT as CSWin, which has 256 images on each GPU in T, 128 in B
+    r'c?swin-b-.*_finetune_in1k-384px': (256, 8),
+    r'c?swin-t-(elfatt|global|local|efficient|agent|flatten).*_in1k': (2048, 8),
+    # InLine, PolaFormer, MLLA: 64 on each in B, MLLA's S too
+    r'c?swin-b-(inline|polaformer)_in1k|mlla-[sb]_in1k': (512, 8),
+    # AttnScale and FeatScale: their rate is for 512 images
+    r'cait-.*_finetune_in1k': (512, 8),
+    # SOFT, SOFT++, DeiT, CaiT, Swin, MLLA, RALA
+    r'.*_in1k': (1024, 8),
+}
+
+
+def innermost(dataset):
+    while 'dataset' in dataset:
+        dataset = dataset.dataset
+    return dataset
+
+
+def values_of(node, keys):
+    """All values of keys, anywhere in a config."""
+    if isinstance(node, dict):
+        yield from (node[key] for key in keys if key in node)
+        node = list(node.values())
+    for child in node if isinstance(node, list) else ():
+        yield from values_of(child, keys)
+
+
+def test_data(loaded):
+    """Heads have as many classes as the data set, training images the side of the name
+    and the model."""
+    for name, cfg, _ in loaded:
+        with DATASETS.switch_scope_and_registry(cfg.default_scope) as registry:
+            dataset = registry.get(innermost(cfg.train_dataloader.dataset).type)
+        classes = len(dataset.METAINFO['classes'])
+        heads = {*values_of(cfg.model, ('num_classes', 'num_things_classes'))}
+        assert heads == {classes}, name
+        if cfg.default_scope == 'mmdet':
+            continue
+        side = 384 if '-384px' in name else 224
+        if cfg.default_scope == 'mmseg':
+            side = int(name.rpartition('x')[2])
+            assert cfg.model.data_preprocessor.size == (side, side), name
+        kinds = ('RandomCrop', 'RandomResizedCrop')
+        (crop,) = [x for x in cfg.train_dataloader.dataset.pipeline if x.type in kinds]
+        assert (crop.get('scale') or crop.crop_size) in (side, (side, side)), name
+
+
+def test_schedule(loaded):
+    """All GPUs of the recipe load its batch, which the learning rate is for; the
+    schedule ends with the training, whose length the index has."""
+    for name, cfg, entry in loaded:
+        meta = entry['Metadata']
+        batch, gpus = next(x for y, x in RECIPES.items() if re.match(y, name))
+        assert cfg.auto_scale_lr.base_batch_size == meta['Batch Size'] == batch, name
+        assert cfg.train_dataloader.batch_size * gpus == batch, name
+        assert cfg.optim_wrapper.get('accumulative_counts', 1) == 1, name
+        assert cfg.train_cfg.get('max_epochs') == meta.get('Epochs'), name
+        assert cfg.train_cfg.get('max_iters') == meta.get('Iterations'), name
+        *warmup, decay = cfg.param_scheduler
+        total = cfg.train_cfg.get('max_iters') or cfg.train_cfg.max_epochs
+        # CSWin's fine-tuning goes on at the smallest learning rate
+        assert decay.end == total - (10 if name.endswith('-384px') else 0), name
+        assert all(step < total for step in decay.get('milestones', [])), name
+        if decay.type in ('PolyLR', 'CosineAnnealingLR'):
+            expected = [(0, decay.begin)] if decay.begin else []
+            assert [(step.begin, step.end) for step in warmup] == expected, name
+        if 'dynamic_intervals' in cfg.train_cfg:
+            assert cfg.train_cfg.dynamic_intervals[-1][1] == total, name
+        else:
+            assert total % cfg.train_cfg.val_interval == 0, name
+        if cfg.default_scope == 'mmseg':  # the best one is always on the disk
+            assert (
+                cfg.default_hooks.checkpoint.interval == cfg.train_cfg.val_interval
+            ), name
+
+
+def test_start(loaded):
+    """Backbones start from `pretrained`, and from nothing else; recipes of ImageNet
+    train from scratch."""
+    for name, cfg, _ in loaded:
+        assert cfg.load_from is None and cfg.model.get('pretrained') is None, name
+        hook = cfg.default_hooks.pretrained
+        assert hook.type == 'mmlinattn.PretrainedBackboneHook', name
+        from_scratch = '_in1k' in name and '_finetune_' not in name
+        assert hook.get('warn', True) == (not from_scratch), name
+
+
+def test_names_are_unique():
+    """mim searches for a config by its name, ours and those of the libraries."""
+    names = [path.name for path in ROOT.glob('configs/**/*.py')]
+    assert len(names) == len(set(names))
+    for library in ('mmdet', 'mmseg', 'mmpretrain'):
+        folder = Path(find_spec(library).origin).parent
+        theirs = {path.name for path in folder.glob('.mim/configs/**/*.py')}
+        assert theirs and not theirs & set(names)
+
+
+def test_metafiles_list_all_configs(names, metafiles):
+    listed = [model['Name'] for meta in metafiles for model in meta['Models']]
+    assert sorted(listed) == sorted(names)
+    for meta in metafiles:
+        collections = {collection['Name'] for collection in meta['Collections']}
+        for collection in meta['Collections']:
+            assert (ROOT / collection['README']).is_file()
+        for model in meta['Models']:
+            # mim looks for names in lower case only
+            assert model['Name'] == model['Name'].lower()
+            assert Path(model['Config']).stem == model['Name']
+            assert (ROOT / model['Config']).is_file()
+            assert model['In Collection'] in collections
+
+
+def test_mim_reads_the_index(names):
+    search = pytest.importorskip('mim.commands.search')
+    table = search.convert2df(search.load(str(ROOT / 'model-index.yml')))
+    assert sorted(table.index) == sorted(names)
+    row = table.loc['mask-rcnn_softpp-t_fpn_1x_coco']
+    assert (row['coco/paper_box_ap'], row['coco/paper_mask_ap']) == (41.2, 38.2)
