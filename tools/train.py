@@ -2,6 +2,9 @@
 
 import os.path as osp
 
+from mmlinattn_tools import runs  # first: it tells that libraries are missing
+
+# isort: split
 import torch
 from mmengine.device import get_device
 from torch import nn
@@ -19,7 +22,6 @@ from mmlinattn.utils import check_file
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_pretrained, read_checkpoint
 from mmlinattn.weights.conversion import shortlist
-from mmlinattn_tools import runs
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.screen import summary
 

@@ -15,8 +15,13 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn, Optional, Union
 
-import numpy as np
-import onnxruntime
+try:
+    import numpy as np
+    import onnxruntime
+except ImportError as error:
+    if __name__ != '__main__':
+        raise
+    sys.exit(f'{sys.executable}: {error}: pip install numpy onnxruntime pillow')
 
 RESULT = 'predictions.json'
 SUFFIXES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')

@@ -18,15 +18,17 @@ import sys
 from pathlib import Path
 from textwrap import shorten
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import number
+
+# isort: split
 import mmcv
 import numpy as np
 import torch
 from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 

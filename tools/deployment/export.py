@@ -22,6 +22,19 @@ from collections import defaultdict
 from pathlib import Path
 from time import perf_counter
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import (
+    Parser,
+    add_cfg_options,
+    add_overwrite,
+    errors_in_one_line,
+    number,
+    output_file,
+    protect,
+)
+
+# isort: split
 import numpy as np
 import torch
 from mmengine.structures import InstanceData, PixelData
@@ -38,18 +51,6 @@ from mmlinattn.deployment import (
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import fit, read_checkpoint
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import (
-    Parser,
-    add_cfg_options,
-    add_overwrite,
-    errors_in_one_line,
-    number,
-    output_file,
-    protect,
-)
 from mmlinattn_tools.runs import dataset_meta, load_model, make_runner, test_dataset
 
 SIDE = number(int, MIN_SIDE, 2**16)

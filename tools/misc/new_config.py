@@ -60,7 +60,7 @@ _base_ = {base!r}
 # weights of the backbone; None: it trains from scratch
 pretrained = {pretrained!r}
 
-classes = {data.classes!r}
+classes = {classes!r}
 num_classes = len(classes)
 model = {model}
 
@@ -123,8 +123,8 @@ pack = dict(pack, meta_keys=keys)
 test_pipeline = [dict(type='LoadImageFromFile'), resize, load, pack]
 data = dict(type='CocoDataset', data_root=data_root, data_prefix=dict(img=''))
 data.update(metainfo=dict(classes=classes))
-val_evaluator = dict(ann_file=lists + 'val.json')
-test_evaluator = dict(ann_file=lists + 'test.json')
+val_evaluator = dict(ann_file=lists + 'val.json', classwise=True)
+test_evaluator = dict(ann_file=lists + 'test.json', classwise=True)
 best = dict(save_best='coco/bbox_mAP', rule='greater')
 drawing = dict(draw=True, interval=10, score_thr=0.3)""",
     seg="""crop_size = {crop}  # (H, W), in photos of about this scale
@@ -160,7 +160,10 @@ test_pipeline = [
     dict(type='PackInputs'),
 ]
 data = dict(type='CustomDataset', data_root=data_root, classes=classes)
-val_evaluator = test_evaluator = dict(topk=(1, min(5, num_classes)))
+val_evaluator = test_evaluator = [
+    dict(type='Accuracy', topk=(1, min(5, num_classes))),
+    dict(type='SingleLabelMetric', average=None),  # one value for each class
+]
 best = dict(save_best='accuracy/top1', rule='greater')
 drawing = dict(enable=True, interval=10)""",
 )
@@ -280,7 +283,7 @@ def write_config(args, data, lists, devices, memory):
     clip = (cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0)
     workers = max(1, min(4, (os.cpu_count() or 1) // 2 // devices))
     are = f'are {devices}' if devices > 1 else 'is one'
-    ending = ENDING[task]
+    ending, classes = ENDING[task], tuple(data.classes)
     root, lists = (f'{x.resolve().as_posix()}/' for x in (args.data, lists))
     parts = PARTS[task].format(**locals())
     return CONFIG.format(**locals())

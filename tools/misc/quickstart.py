@@ -23,6 +23,7 @@ from mmlinattn_tools.cli import (
     output_folder,
 )
 
+# isort: split
 ROOT = Path(__file__).resolve().parents[2]
 # log lines for the screen; all lines are in the log file
 SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'ERROR', 'Saving checkpoint')

@@ -18,8 +18,8 @@ from .figures import save
 TOOLS = Path(__file__).resolve().parents[1]
 LINES = 25  # of warnings before the first iteration
 STEP = re.compile(r'(Epoch|Iter)\((train|val|test)\)')
-# a figure without them is not worth its seconds
-NO_SCORE = ('iter', 'step', 'epoch', 'time', 'data_time', 'memory')
+# entries of validations that are no score of the whole data set
+NO_SCORE = re.compile('step|epoch|.*time|memory|.*_(precision|s|m|l)|.*classwise')
 
 
 class Brief:
@@ -57,7 +57,7 @@ def read_scalars(paths: list[Path]) -> dict[str, dict[int, float]]:
             now = values.get('iter', now)
             trained = 'loss' in values
             for name, x in values.items():
-                wanted = name == 'loss' if trained else name not in NO_SCORE
+                wanted = name == 'loss' if trained else not NO_SCORE.fullmatch(name)
                 if wanted and isinstance(x, (int, float)):
                     curves.setdefault(name, {})[now] = x
     return curves
