@@ -118,7 +118,7 @@ def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
 
 
 def make_runner(cfg: Config, brief: bool = False) -> Runner:
-    """The runner of a config; ``brief`` shows few lines on the screen before it runs."""
+    """The runner of a config; ``brief`` shows little on the screen before it runs."""
     # MMEngine's log writes to what is sys.stdout while a runner is made
     with redirect_stdout(Brief(sys.stdout) if brief else sys.stdout):
         return RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
