@@ -29,14 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'ERROR', 'Saving checkpoint')
 # files to replace; make_shapes.py replaces the data, in coco/
 RESULTS = ('train', 'test', 'predictions')
-# regions of interest dominate on a CPU: take fewer of them
-FEWER = (
-    *('model.train_cfg.rpn_proposal.nms_pre=200', 'model.test_cfg.rpn.nms_pre=200'),
-    'model.train_cfg.rpn_proposal.max_per_img=100',
-    *('model.train_cfg.rcnn.sampler.num=32', 'model.test_cfg.rpn.max_per_img=100'),
-    # from scratch, on simple pictures
-    *('optim_wrapper.optimizer.lr=6e-4', 'randomness.seed=0'),
-)
+# from scratch, on simple pictures
+SIMPLE = ('optim_wrapper.optimizer.lr=6e-4', 'randomness.seed=0')
 
 
 def parse_args(argv=None):
@@ -94,7 +88,7 @@ def main(argv=None):
     run('Config', *command, '--data', data, log=out / 'config.log')
 
     once = f'train_cfg.val_interval={args.epochs}'
-    options = ['--cfg-options', *FEWER, once, *args.cfg_options]
+    options = ['--cfg-options', *SIMPLE, once, *args.cfg_options]
     command = ['tools/train.py', config, '--work-dir', train, *options]
     run('Training', *command, log=out / 'train.log')
 
