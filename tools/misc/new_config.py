@@ -32,6 +32,8 @@ from mmlinattn_tools import cli  # first: a line tells that libraries are missin
 # isort: split
 import cv2
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
 from mmlinattn_tools import own_formats as formats
 from mmlinattn_tools.own_data import ENDING, FORMATS, OwnData
@@ -312,6 +314,21 @@ def find_devices():
     return torch.cuda.device_count(), memory / 2**30
 
 
+def tell(data):
+    """Prints what was found, and decisions about it."""
+    files = sorted((kind, len(x)) for kind, x in data.files.items() if x and kind)
+    print('files:', ', '.join(f'{num} {kind}' for kind, num in files))
+    header, *rows = data.overview()
+    table = Table(*header, box=None)
+    for row in rows[:60]:
+        table.add_row(*row)
+    if rows[60:]:
+        table.add_row(f'{len(rows) - 60} more classes')
+    Console(highlight=False, markup=False, emoji=False).print(table)
+    for note in data.notes:
+        print(f'new_config.py: {note}')
+
+
 def show(data, path):
     """Draws 16 photos with their labels."""
     from mmlinattn.deployment.predictor import draw, read_image
@@ -356,6 +373,8 @@ def main(argv=None):
         cli.protect(args, out, *filter(None, [args.show]))
         options = {name: getattr(args, name) for name in OPTIONS}
         data = OwnData(args.data, args.task, args.classes, args.ignore, **options)
+        tell(data)
+        told = len(data.notes)
         devices, memory = find_devices()
         text = write_config(args, data, lists, devices, memory)
         cli.claim_folder(lists, 'new_config.json')
@@ -363,9 +382,8 @@ def main(argv=None):
         out.write_text(text, 'utf-8')
         if args.show:
             show(data, args.show)
-    for note in [*data.notes, text[3:].partition('\n')[0]]:
+    for note in [*data.notes[told:], text[3:].partition(';')[0]]:
         print(f'new_config.py: {note}')
-    print(f'new_config.py: {len(data.classes)} classes: {", ".join(data.classes)}')
     tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
     python = shlex.quote(sys.executable)  # the one that has the libraries
     name, stem = shlex.quote(str(out)), shlex.quote(out.stem)
