@@ -742,20 +742,38 @@ def test_what_it_chooses(new_config, tool, monkeypatch):
     monkeypatch.setattr(tool, 'find_devices', lambda: (2, 80))
     cfg, out = new_config('coco', '--backbone', 'softpp-t', '--epochs', '24')
     assert cfg.val_evaluator.metric == ['bbox', 'segm'] and cfg.pretrained is None
+    rows = [x.split() for x in out.splitlines()]
+    assert ['red', '4', '1', '1'] in rows
+    assert rows[0] == ['files:', '3', '.json,', '10', 'photo']
     assert 'no GPU' not in out and 'scratch' in out and 'dist_train.sh mine.py 2' in out
     assert cfg.param_scheduler[1].end == 24 * 4 and cfg.param_scheduler[0].end == 10
     assert cfg.optim_wrapper.optimizer.lr == pytest.approx(4e-4 * (2 / 16) ** 0.5, 0.05)
     cfg, out = new_config('voc', '--overwrite')
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
     assert cfg.model.type == 'RetinaNet'
-    rows = [
-        ['files:', '2', '.txt,', '10', '.xml,', '10', 'photo'],
-        ['red', '4', '1', '1'],
-    ]
-    assert all(row in [x.split() for x in out.splitlines()] for row in rows)
     shutil.rmtree('my')
     cfg, _ = new_config('classes', '--overwrite')
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
+
+
+def test_a_training_says_little(new_config, load_tool, monkeypatch, capsys):
+    new_config('classes', '--backbone', 'softpp-t', '--epochs', '1')
+    options = [f'{x}_dataloader.num_workers=0' for x in ('train', 'val')]
+    options += [f'{x}_dataloader.persistent_workers=False' for x in ('train', 'val')]
+    monkeypatch.setattr(sys, 'argv', ['train.py', 'mine.py', '--cfg-options', *options])
+    capsys.readouterr()
+    load_tool('train.py').main()
+    told = capsys.readouterr()
+    before, after = told.out.split('Epoch(train)', 1)
+    assert before.count('\n') + told.err.count('\n') <= 40
+    assert 'eta: ' in after and 'single-label/recall_classwise' in after
+    shown = re.findall(r'^(\w+): ', after[after.index('\n\n') :], re.M)
+    assert shown == [
+        *('score', 'checkpoint', 'curves', 'pictures'),
+        *('log', 'test', 'predict', 'export'),
+    ]
+    (log,) = Path('work_dirs').rglob('*.log')
+    assert len(log.read_text().splitlines()) > 300
 
 
 def test_one_photo_for_training(new_config, capsys):

@@ -67,9 +67,9 @@ def test_options_are_of_the_config(quickstart, titles, tmp_path, load_tool):
     assert {*after.model.train_cfg.rpn_proposal} == {
         *before.model.train_cfg.rpn_proposal
     }
-    assert after.train_dataloader.dataset.metainfo.classes == [
-        *('circle', 'square', 'triangle')
-    ]
+    assert after.train_dataloader.dataset.metainfo.classes == (
+        *('circle', 'square', 'triangle'),
+    )
 
 
 def test_commands_are_logged(quickstart, tmp_path, capsys):

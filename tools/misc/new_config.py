@@ -107,7 +107,7 @@ auto_scale_lr = dict(enable=False, base_batch_size=batch)
 
 # it keeps the last and the best checkpoint, and pictures in vis_data/vis_image
 default_hooks = dict(
-    checkpoint=dict(by_epoch=True, interval=val_interval, max_keep_ckpts=1, **best),
+    checkpoint=dict(by_epoch=True, interval=1, max_keep_ckpts=1, **best),
     logger=dict(interval=10, log_metric_by_epoch=True),
     visualization=drawing,
     pretrained=dict(warn=True, head=False),
