@@ -325,6 +325,7 @@ def tell(data):
     if rows[60:]:
         table.add_row(f'{len(rows) - 60} more classes')
     Console(highlight=False, markup=False, emoji=False).print(table)
+    print(f'{len(data.classes)} classes: {", ".join(data.classes)}')
     for note in data.notes:
         print(f'new_config.py: {note}')
 
