@@ -2,15 +2,15 @@
 
 import sys
 
-from .hub import register
-
 if __name__ == '__main__':
     try:
         from mim.cli import cli
+
+        from .hub import register
     except ImportError as error:
         print(
-            f'python -m mmlinattn: error: this needs openmim ({error}): pip install '
-            'openmim',
+            f'python -m mmlinattn: error: {sys.executable} lacks openmim ({error}): '
+            'pip install openmim, or take .venv/bin/python after make env',
             file=sys.stderr,
         )
         sys.exit(2)

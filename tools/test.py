@@ -4,10 +4,12 @@ from copy import deepcopy
 from itertools import zip_longest
 from pathlib import Path
 
+from mmlinattn_tools import runs  # first: it tells that libraries are missing
+
+# isort: split
 from mmengine.config import ConfigDict
 
 from mmlinattn.utils import check_file
-from mmlinattn_tools import runs
 from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     add_overwrite,

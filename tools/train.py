@@ -2,6 +2,9 @@
 
 import os.path as osp
 
+from mmlinattn_tools import runs  # first: it tells that libraries are missing
+
+# isort: split
 from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -18,8 +21,8 @@ from mmlinattn.utils import check_file
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_pretrained, read_checkpoint
 from mmlinattn.weights.conversion import shortlist
-from mmlinattn_tools import runs
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
+from mmlinattn_tools.screen import summary
 
 
 def parse_args():
@@ -186,10 +189,12 @@ def main():
     args = parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
         cfg = prepare(args)
-    runner = runs.make_runner(cfg)
+    runner = runs.make_runner(cfg, brief=True)
     # pretrained weights may be at an address that can't be reached
     with errors_in_one_line(ConnectionError):
         runner.train()
+    if runs.is_first_process():
+        print('', *summary(runner, cfg, args.config), sep='\n')
 
 
 if __name__ == '__main__':

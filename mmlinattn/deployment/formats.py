@@ -4,6 +4,7 @@ import json
 import logging
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
@@ -42,6 +43,7 @@ def export(
     format: str = 'onnx',
     shape: tuple[int, int] = (224, 224),
     notes: Optional[dict[str, Any]] = None,
+    stage: Callable[[str], AbstractContextManager] = nullcontext,
 ) -> Runner:
     """Writes a model to a file.
 
@@ -59,6 +61,8 @@ def export(
         notes (dict, optional): How to prepare images, kept in the file as JSON:
             in ONNX as the metadata ``notes``, otherwise as the extra file
             ``notes.json``.
+        stage (Callable): Takes the name of a stage to a context around it, such as one
+            that prints its seconds.
 
     Returns:
         Callable: Runs the file on images (B, C, H, W).
@@ -77,15 +81,18 @@ def export(
     with torch.no_grad(), warnings.catch_warnings():
         # warnings of exporters' own deprecations, and of branches in libraries
         warnings.simplefilter('ignore')
-        model(images)  # while an exporter runs it, it does not check the images
+        with stage('run'):  # while an exporter runs it, it does not check the images
+            model(images)
         # a failure leaves no new file, and keeps the old one
         part = path.with_name(f'part-of-{path.name}')
         try:
-            target.write(model, images, part, notes or {})
+            with stage('trace and write'):
+                target.write(model, images, part, notes or {})
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
-    return target.open(path)
+    with stage('open'):
+        return target.open(path)
 
 
 def write_onnx(model: ExportedModel, images: Tensor, path: Path, notes: dict) -> None:

@@ -15,8 +15,13 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn, Optional, Union
 
-import numpy as np
-import onnxruntime
+try:
+    import numpy as np
+    import onnxruntime
+except ImportError as error:
+    if __name__ != '__main__':
+        raise
+    sys.exit(f'{sys.executable}: {error}: pip install numpy onnxruntime pillow')
 
 RESULT = 'predictions.json'
 SUFFIXES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
@@ -232,7 +237,9 @@ def main(argv: Optional[list[str]] = None) -> None:
     )
     parser.add_argument('file', help='the ONNX file')
     parser.add_argument('images', type=Path, help='an image, or a folder of images')
-    parser.add_argument('--out', type=Path, default='predictions', help='new folder')
+    parser.add_argument(
+        '--out', type=Path, default='predictions', help='new folder, or one to continue'
+    )
     parser.add_argument(
         '--threshold', type=float, default=0.3, help='least score of a box (0.3)'
     )
@@ -248,13 +255,27 @@ def main(argv: Optional[list[str]] = None) -> None:
         )
     if not paths or not all(path.is_file() for path in paths):
         fail(f'{str(args.images)!r} has no images: {", ".join(SUFFIXES)}')
-    if args.out.exists():
-        fail(f'--out {str(args.out)!r} exists')
+    told: dict[str, Any] = {}
+    result = args.out / RESULT
+    if result.is_file():
+        if Path(args.file).exists() and (
+            Path(args.file).stat().st_mtime > result.stat().st_mtime
+        ):
+            fail(f'{str(result)!r} is older than the model: give another --out')
+        told = json.loads(result.read_text('utf-8'))
+    elif args.out.exists() and (not args.out.is_dir() or any(args.out.iterdir())):
+        fail(f'--out {str(args.out)!r} exists, without {RESULT}')
+    names = {
+        path: str(path.relative_to(args.images) if path != args.images else path.name)
+        for path in paths
+    }
+    paths = [x for x in paths if names[x] not in told]
+    if told:
+        print(f'{result}: it has {len(told)} images, {len(paths)} are left')
     try:
         predictor = Predictor(args.file)
     except Exception as error:  # errors of ONNX Runtime have no common class
         fail(error)
-    told: dict[str, Any] = {}
     unread = 0
     try:
         for i, path in enumerate(paths, 1):
@@ -266,17 +287,17 @@ def main(argv: Optional[list[str]] = None) -> None:
                 unread += 1
                 continue
             found = predictor(image, args.threshold)
-            name = path.relative_to(args.images) if path != args.images else path.name
-            told[str(name)] = as_json(found, predictor.classes)
+            name = names[path]
             picture = args.out / f'{name}.png'
             picture.parent.mkdir(parents=True, exist_ok=True)
             draw(image, found, predictor.classes).save(picture)
             if 'label_map' in found:
                 save_labels(found['label_map'], args.out / f'{name}.labels.png')
+            told[name] = as_json(found, predictor.classes)
             print(f'\r{i} of {len(paths)}', end='', file=sys.stderr, flush=True)
     finally:  # an interruption loses no predictions
         if told:
-            (args.out / RESULT).write_text(json.dumps(told), encoding='utf-8')
+            result.write_text(json.dumps(told), encoding='utf-8')
     print(file=sys.stderr)
     if not told:
         fail('none of the images can be read')

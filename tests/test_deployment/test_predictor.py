@@ -168,6 +168,14 @@ def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
     assert '2 pictures, 2 images could not be read' in told.out
     found = json.loads((tmp_path / 'out/predictions.json').read_text())
     assert list(found) == ['a.png', 'more/b.jpg']
+    # the same folder once more: the damaged one is read now, and no other
+    (photos / 'a0.png').write_bytes(content)
+    (tmp_path / 'out/a.png.png').unlink()
+    predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
+    assert 'it has 2 images, 2 are left' in capsys.readouterr().out
+    found = json.loads((tmp_path / 'out/predictions.json').read_text())
+    assert sorted(found) == ['a.png', 'a0.png', 'more/b.jpg']
+    assert not (tmp_path / 'out/a.png.png').exists()
     (photos / 'a.png').write_text('')
     with pytest.raises(SystemExit, match='2'):
         predictor.main([path, str(photos / 'a.png'), '--out', str(tmp_path / 'no')])

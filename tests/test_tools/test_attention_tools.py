@@ -407,6 +407,22 @@ def test_models_without_the_attention(fails, tmp_path):
     assert 'no SoftmaxFreeAttention, only Softmax' in fails(pinv_report, config)
 
 
+def test_predictions_go_on(tmp_path, capsys):
+    """Those of the same model are kept."""
+    config, out = models.write_config(tmp_path, 'soft'), tmp_path / 'out'
+    arguments = [config, '--image', f'{tmp_path / "photos"}', '--out', f'{out}']
+    models.write_image(tmp_path / 'photos/a.png')
+    compare_predictions.main(arguments)
+    first, written = out / 'a_predictions.png', out / 'b_predictions.json'
+    first.unlink()
+    models.write_image(tmp_path / 'photos/b.png')
+    compare_predictions.main(arguments)
+    assert 'it has 1 images, 1 left' in capsys.readouterr().out
+    assert written.is_file() and not first.exists()
+    compare_predictions.main([*arguments, '--score', '0.1'])
+    assert first.exists()
+
+
 @pytest.mark.parametrize('name', ('', 'paper.svg', 'paper.pdf'))
 def test_figures_replace_their_own_alone(tmp_path, capsys, image, name):
     config = models.write_config(tmp_path, 'soft')

@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,13 @@ from mmlinattn.utils.files import MARK
 from mmlinattn_tools import cli, runs
 
 pytestmark = pytest.mark.modern
+TOOLS = Path(cli.__file__).parents[1]
+# make_env.py makes the environment, and needs none
+SCRIPTS = [
+    str(x.relative_to(TOOLS))
+    for x in sorted(TOOLS.rglob('*.py'))
+    if x.parent.name != 'mmlinattn_tools' and x.name != 'make_env.py'
+]
 
 
 @pytest.fixture
@@ -147,3 +155,16 @@ def test_tools_need_no_torch_to_refuse_arguments():
     code = 'import sys; import mmlinattn_tools.cli; sys.exit("torch" in sys.modules)'
     folder = Path(cli.__file__).parents[1]
     assert subprocess.run([sys.executable, '-c', code], cwd=folder).returncode == 0
+
+
+@pytest.mark.parametrize('name', ['', '.ops', '.deployment.predictor', *SCRIPTS])
+def test_another_python_ends_in_one_line(name):
+    """One without any library."""
+    words = [TOOLS / name] if name in SCRIPTS else ['-m', f'mmlinattn{name}']
+    words += ['--status'] * (name == '.ops')
+    env = dict(PYTHONPATH=f'{TOOLS.parent}')
+    found = subprocess.run(
+        [sys.executable, '-S', *words], capture_output=True, text=True, cwd='/', env=env
+    )
+    assert found.returncode in (1, 2) and found.stderr.count('\n') == 1
+    assert re.search('make env|pip install', found.stderr)

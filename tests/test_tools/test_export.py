@@ -88,7 +88,9 @@ def test_parity_at_another_size(task, format, inputs, capsys):
     assert list(differences) == OUTPUTS[task]
     assert max(differences.values()) <= 1e-4
     suffix = tool.FORMATS[format].suffix
-    assert printed.startswith(f'{task}{suffix}: ') and '129 x 161' in printed
+    assert f'\n{task}{suffix}: ' in printed and '129 x 161' in printed
+    stages = re.findall(r'^([a-z ]+): \d+\.\d s$', printed, re.M)
+    assert stages == ['load', 'run', 'trace and write', 'open', 'compare']
     files = {f'{task}.py', f'{task}{suffix}', 'weights.pth'}
     assert {path.name for path in Path().iterdir()} == files
 

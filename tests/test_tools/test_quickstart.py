@@ -61,15 +61,15 @@ def test_options_are_of_the_config(quickstart, titles, tmp_path, load_tool):
     argv = ['--data', f'{folder}', '--task', 'det', '--backbone', 'softpp-t']
     load_tool('misc/new_config.py').main([*argv, '--out', f'{config}'])
     before = load_config(f'{config}')
-    options = dict(option.split('=') for option in quickstart.FEWER)
+    options = dict(option.split('=') for option in quickstart.SIMPLE)
     after = load_config(f'{config}', options)
     assert after.model.roi_head.mask_head.num_classes == 3
     assert {*after.model.train_cfg.rpn_proposal} == {
         *before.model.train_cfg.rpn_proposal
     }
-    assert after.train_dataloader.dataset.metainfo.classes == [
-        *('circle', 'square', 'triangle')
-    ]
+    assert after.train_dataloader.dataset.metainfo.classes == (
+        *('circle', 'square', 'triangle'),
+    )
 
 
 def test_commands_are_logged(quickstart, tmp_path, capsys):

@@ -39,6 +39,7 @@ def run(monkeypatch, tmp_path, load_tool):
         monkeypatch.setattr(sys, 'argv', [f'{name}.py', *map(str, args)])
         tool = load_tool(f'{name}.py')
         monkeypatch.setattr(tool, 'get_device', lambda: device, raising=False)
+        monkeypatch.setattr(tool, 'summary', lambda *args: [], raising=False)
         tool.main()
         return configs[0]
 

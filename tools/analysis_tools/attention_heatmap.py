@@ -21,15 +21,16 @@ import textwrap
 from dataclasses import replace
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import number
+
+# isort: split
 import numpy as np
 import torch
 from mmengine.utils import track_iter_progress
 
 from mmlinattn.analysis import attentions_of, watch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import layer_title, picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 

@@ -20,15 +20,16 @@ import sys
 from pathlib import Path
 from textwrap import shorten
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import number
+
+# isort: split
 import torch
 from mmengine.utils import track_iter_progress
 from torch import nn
 
 from mmlinattn.analysis import watch
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 

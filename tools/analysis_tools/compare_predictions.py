@@ -4,6 +4,9 @@ Each image gets a figure: the image, and the predictions of every model as its l
 draws them; a classifier's most likely classes are listed. Boxes and masks with a score
 of --score or more are drawn. Detectors, segmentors and classifiers may be mixed.
 
+It goes on in a folder --out that has the predictions of some images, with the same
+models and --score; --overwrite begins anew.
+
 It writes IMAGE_predictions, and IMAGE_predictions.json with boxes, scores and classes,
 or the share of pixels of each class, or probabilities, to --out.
 
@@ -14,19 +17,22 @@ example:
       --checkpoint softpp.pth elfatt.pth --image photos/
 """
 
+import json
 import sys
 from pathlib import Path
 from textwrap import shorten
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import number
+
+# isort: split
 import mmcv
 import numpy as np
 import torch
 from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import number
 from mmlinattn_tools.figures import picture_grid
 from mmlinattn_tools.looking import looking_parser, run
 
@@ -111,8 +117,30 @@ def draw_predictions(path, labels, predictions):
     return figure
 
 
+def is_done(args, subjects, path):
+    """True if --out has an image's predictions of these models with this score."""
+    file = args.out / f'{path.stem}_predictions.json'
+    if args.overwrite or not file.is_file():
+        return False
+    wanted = [
+        dict(image=path.name, score=args.score),
+        *(x.describe() for x in subjects),
+    ]
+    told = json.loads(file.read_text('utf-8'))
+    same = zip(wanted, [told, *told.get('models', ())])
+    weights = [Path(x.checkpoint) for x in subjects]
+    times = [x.stat().st_mtime for x in weights if x.is_file()]
+    return max(times, default=0) <= file.stat().st_mtime and all(
+        x.items() <= {key: y.get(key) for key in x}.items() for x, y in same
+    )
+
+
 def draw(args, subjects, files):
     labels = [subject.label for subject in subjects]
+    left = [x for x in files if not is_done(args, subjects, x)]
+    if len(left) < len(files):
+        print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
+        files = left
     for path in track_iter_progress(files):
         found = [predict(subject, path, args.score) for subject in subjects]
         models = [x.describe(**numbers) for x, (numbers, _) in zip(subjects, found)]

@@ -31,6 +31,17 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.figures import (
+    HC_OVER_DC,
+    HC_PROPORTION,
+    one_legend,
+    plot_range,
+    styles,
+)
+
+# isort: split
 import numpy as np
 import torch
 from matplotlib.figure import Figure
@@ -50,16 +61,6 @@ from mmlinattn.analysis import (
     spectral_norm,
     token_similarity,
     watch,
-)
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.figures import (
-    HC_OVER_DC,
-    HC_PROPORTION,
-    one_legend,
-    plot_range,
-    styles,
 )
 from mmlinattn_tools.looking import looking_parser, run
 

@@ -18,6 +18,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, number
+
+# isort: split
 import torch
 from mmengine.structures import BaseDataElement, InstanceData
 from rich.console import Console
@@ -27,10 +32,6 @@ from torch import nn
 from mmlinattn.analysis import count_flops
 from mmlinattn.engine.preflight import LIBRARY_ERRORS
 from mmlinattn.utils.quiet import quiet
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, number
 from mmlinattn_tools.runs import load_model, test_data
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')

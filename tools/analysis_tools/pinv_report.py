@@ -17,6 +17,11 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools import figures
+
+# isort: split
 import numpy as np
 import torch
 from matplotlib.figure import Figure
@@ -33,10 +38,6 @@ from mmlinattn.analysis import (
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
 from mmlinattn.functional.softmax_free.attention import soft_alpha
 from mmlinattn.models import SoftmaxFreeAttention
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools import figures
 from mmlinattn_tools.looking import looking_parser, run
 
 SMALLEST = 8  # landmarks of a subset

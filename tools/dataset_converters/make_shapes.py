@@ -26,11 +26,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import cv2
-import numpy as np
-from PIL import Image, ImageDraw
-from rich.progress import track
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import (
@@ -40,6 +35,12 @@ from mmlinattn_tools.cli import (
     number,
     output_folder,
 )
+
+# isort: split
+import cv2
+import numpy as np
+from PIL import Image, ImageDraw
+from rich.progress import track
 
 RECORD = 'make_shapes.json'
 SPLITS = ('train', 'val')

@@ -19,9 +19,23 @@ import statistics
 import sys
 import tempfile
 from collections import defaultdict
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mmlinattn_tools.cli import (
+    Parser,
+    add_cfg_options,
+    add_overwrite,
+    errors_in_one_line,
+    number,
+    output_file,
+    protect,
+)
+
+# isort: split
 import numpy as np
 import torch
 from mmengine.structures import InstanceData, PixelData
@@ -38,18 +52,6 @@ from mmlinattn.deployment import (
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import fit, read_checkpoint
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from mmlinattn_tools.cli import (
-    Parser,
-    add_cfg_options,
-    add_overwrite,
-    errors_in_one_line,
-    number,
-    output_file,
-    protect,
-)
 from mmlinattn_tools.runs import dataset_meta, load_model, make_runner, test_dataset
 
 SIDE = number(int, MIN_SIDE, 2**16)
@@ -123,6 +125,17 @@ def parse_args(argv=None):
     if args.whole and (args.format != 'onnx' or args.backbone_only):
         parser.error('--whole needs --format onnx, and no --backbone-only')
     return args
+
+
+@contextmanager
+def stage(name):
+    """Prints the name of a stage of the export, and its seconds."""
+    print(f'{name}: ', end='', flush=True)
+    begin = perf_counter()
+    try:
+        yield
+    finally:
+        print(f'{perf_counter() - begin:.1f} s')
 
 
 def verify(model, run, args):
@@ -217,6 +230,9 @@ def verify_whole(cfg, model, paths, tolerance):
             return found
 
         def test_step(batch):
+            if sys.stderr.isatty():
+                done = len(seconds['model']) + 1
+                print(f'\r{done} of {len(data)} ', end='', file=sys.stderr, flush=True)
             (sample,) = samples = timed('model', step, batch)
             for name, file in files.items():
                 found, other = timed(name, file, sample.img_path), sample.cpu()
@@ -243,9 +259,10 @@ def verify_whole(cfg, model, paths, tolerance):
 def run(args):
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
     protect(args, path)
-    cfg, model = load_model(args)
-    checkpoint = read_checkpoint(args.checkpoint, trust=args.trust)
-    found = fit(model, checkpoint)
+    with stage('load'):
+        cfg, model = load_model(args)
+        checkpoint = read_checkpoint(args.checkpoint, trust=args.trust)
+        found = fit(model, checkpoint)
     if not found.whole:
         raise ValueError(
             f'checkpoint={args.checkpoint!r} is from another model: {found.describe()}'
@@ -261,18 +278,23 @@ def run(args):
         model = ExportedModel(model)
         notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
     path.parent.mkdir(parents=True, exist_ok=True)
-    runner = export(model, path, args.format, tuple(args.shape), notes)
+    runner = export(model, path, args.format, tuple(args.shape), notes, stage)
     with tempfile.TemporaryDirectory() as folder:
         files = [path]
         if args.int8:
             files = [Path(shutil.copy(path, Path(folder, 'float32.onnx'))), path]
-            quantize(*files)
+            with stage('quantize'):
+                quantize(*files)
             runner = FORMATS['onnx'].open(path)
         print(', '.join(f'{x.name}: {x.stat().st_size / 1e6:.1f} MB' for x in files))
-        if args.verify and args.whole:
+        if not args.verify:
+            return True
+        begin = perf_counter()
+        if args.whole:
             is_right = verify_whole(cfg, model.model, files, args.tolerance)
         else:
-            is_right = not args.verify or verify(model, runner, args)
+            is_right = verify(model, runner, args)
+        print(f'compare: {perf_counter() - begin:.1f} s')
     return is_right or args.int8
 
 

@@ -19,11 +19,14 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from matplotlib import style
-from PIL import Image, ImageOps
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
+
+from mmlinattn_tools.cli import Parser, errors_in_one_line, number
+
+# isort: split
+from matplotlib import style
+from PIL import Image, ImageOps
 
 from analysis_tools.attention_heatmap import attention_rows, draw_attention
 from analysis_tools.compare_predictions import add_score, predict, read_pixels, summary
@@ -31,7 +34,6 @@ from analysis_tools.frequency_report import draw_frequencies, measure_frequencie
 from mmlinattn.engine.preflight import LIBRARY_ERRORS
 from mmlinattn.utils import load_config
 from mmlinattn.utils.quiet import quiet
-from mmlinattn_tools.cli import Parser, errors_in_one_line, number
 from mmlinattn_tools.figures import STYLE
 from mmlinattn_tools.looking import Subject, add_model_arguments
 from mmlinattn_tools.own_data import IMAGES

@@ -12,13 +12,14 @@ and after, and compare:
 import sys
 from pathlib import Path
 
-from rich.progress import track
-
-from mmlinattn.utils import load_config
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import Parser, errors_in_one_line, output_folder
+
+# isort: split
+from rich.progress import track
+
+from mmlinattn.utils import load_config
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
 

@@ -32,6 +32,8 @@ from mmlinattn_tools import cli  # first: a line tells that libraries are missin
 # isort: split
 import cv2
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
 from mmlinattn_tools import own_formats as formats
 from mmlinattn_tools.own_data import ENDING, FORMATS, OwnData
@@ -60,7 +62,7 @@ _base_ = {base!r}
 # weights of the backbone; None: it trains from scratch
 pretrained = {pretrained!r}
 
-classes = {data.classes!r}
+classes = {classes!r}
 num_classes = len(classes)
 model = {model}
 
@@ -105,7 +107,7 @@ auto_scale_lr = dict(enable=False, base_batch_size=batch)
 
 # it keeps the last and the best checkpoint, and pictures in vis_data/vis_image
 default_hooks = dict(
-    checkpoint=dict(by_epoch=True, interval=val_interval, max_keep_ckpts=1, **best),
+    checkpoint=dict(by_epoch=True, interval=1, max_keep_ckpts=1, **best),
     logger=dict(interval=10, log_metric_by_epoch=True),
     visualization=drawing,
     pretrained=dict(warn=True, head=False),
@@ -113,6 +115,12 @@ default_hooks = dict(
 custom_hooks = []
 log_processor = dict(by_epoch=True, window_size=10)
 '''
+# for two stages without a GPU, where regions take most of the time
+FEWER = """
+# fewer regions than the base config's, for training without a GPU: remove this with one
+fewer = dict(nms_pre=200, max_per_img=100)
+model.update(train_cfg=dict(rpn_proposal=fewer, rcnn=dict(sampler=dict(num=32))))
+model.update(test_cfg=dict(rpn=fewer))"""
 PARTS = dict(
     det="""load = dict(type='LoadAnnotations', with_bbox=True, with_mask={masks})
 resize = dict(type='Resize', scale=scale, keep_ratio=True)
@@ -123,8 +131,8 @@ pack = dict(pack, meta_keys=keys)
 test_pipeline = [dict(type='LoadImageFromFile'), resize, load, pack]
 data = dict(type='CocoDataset', data_root=data_root, data_prefix=dict(img=''))
 data.update(metainfo=dict(classes=classes))
-val_evaluator = dict(ann_file=lists + 'val.json')
-test_evaluator = dict(ann_file=lists + 'test.json')
+val_evaluator = dict(ann_file=lists + 'val.json', classwise=True)
+test_evaluator = dict(ann_file=lists + 'test.json', classwise=True)
 best = dict(save_best='coco/bbox_mAP', rule='greater')
 drawing = dict(draw=True, interval=10, score_thr=0.3)""",
     seg="""crop_size = {crop}  # (H, W), in photos of about this scale
@@ -160,7 +168,10 @@ test_pipeline = [
     dict(type='PackInputs'),
 ]
 data = dict(type='CustomDataset', data_root=data_root, classes=classes)
-val_evaluator = test_evaluator = dict(topk=(1, min(5, num_classes)))
+val_evaluator = test_evaluator = [
+    dict(type='Accuracy', topk=(1, min(5, num_classes))),
+    dict(type='SingleLabelMetric', average=None),  # one value for each class
+]
 best = dict(save_best='accuracy/top1', rule='greater')
 drawing = dict(enable=True, interval=10)""",
 )
@@ -280,9 +291,16 @@ def write_config(args, data, lists, devices, memory):
     clip = (cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0)
     workers = max(1, min(4, (os.cpu_count() or 1) // 2 // devices))
     are = f'are {devices}' if devices > 1 else 'is one'
-    ending = ENDING[task]
+    ending, classes = ENDING[task], tuple(data.classes)
     root, lists = (f'{x.resolve().as_posix()}/' for x in (args.data, lists))
     parts = PARTS[task].format(**locals())
+    stages = (cfg.model.get('train_cfg') or {}).get('rcnn')
+    if not memory and isinstance(stages, dict):
+        parts += FEWER
+        data.notes.append(
+            'no GPU: the config takes 32 regions of a photo, not 512, which is faster '
+            'and less exact'
+        )
     return CONFIG.format(**locals())
 
 
@@ -294,6 +312,22 @@ def find_devices():
         return 1, 0
     memory = torch.cuda.get_device_properties(0).total_memory
     return torch.cuda.device_count(), memory / 2**30
+
+
+def tell(data):
+    """Prints what was found, and decisions about it."""
+    files = sorted((kind, len(x)) for kind, x in data.files.items() if x and kind)
+    print('files:', ', '.join(f'{num} {kind}' for kind, num in files))
+    header, *rows = data.overview()
+    table = Table(*header, box=None)
+    for row in rows[:60]:
+        table.add_row(*row)
+    if rows[60:]:
+        table.add_row(f'{len(rows) - 60} more classes')
+    Console(highlight=False, markup=False, emoji=False).print(table)
+    print(f'{len(data.classes)} classes: {", ".join(data.classes)}')
+    for note in data.notes:
+        print(f'new_config.py: {note}')
 
 
 def show(data, path):
@@ -340,6 +374,8 @@ def main(argv=None):
         cli.protect(args, out, *filter(None, [args.show]))
         options = {name: getattr(args, name) for name in OPTIONS}
         data = OwnData(args.data, args.task, args.classes, args.ignore, **options)
+        tell(data)
+        told = len(data.notes)
         devices, memory = find_devices()
         text = write_config(args, data, lists, devices, memory)
         cli.claim_folder(lists, 'new_config.json')
@@ -347,9 +383,8 @@ def main(argv=None):
         out.write_text(text, 'utf-8')
         if args.show:
             show(data, args.show)
-    for note in [*data.notes, text[3:].partition('\n')[0]]:
+    for note in [*data.notes[told:], text[3:].partition(';')[0]]:
         print(f'new_config.py: {note}')
-    print(f'new_config.py: {len(data.classes)} classes: {", ".join(data.classes)}')
     tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
     python = shlex.quote(sys.executable)  # the one that has the libraries
     name, stem = shlex.quote(str(out)), shlex.quote(out.stem)

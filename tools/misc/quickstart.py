@@ -23,6 +23,7 @@ from mmlinattn_tools.cli import (
     output_folder,
 )
 
+# isort: split
 ROOT = Path(__file__).resolve().parents[2]
 # log lines for the screen; all lines are in the log file
 SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'ERROR', 'Saving checkpoint')
@@ -35,11 +36,7 @@ WIDTHS = (
     *('roi_head.mask_roi_extractor.out_channels', 'roi_head.mask_head.in_channels'),
     'roi_head.mask_head.conv_out_channels',
 )
-# regions of interest dominate on a CPU: take fewer of them
-FEWER = (
-    *('model.train_cfg.rpn_proposal.nms_pre=200', 'model.test_cfg.rpn.nms_pre=200'),
-    'model.train_cfg.rpn_proposal.max_per_img=100',
-    *('model.train_cfg.rcnn.sampler.num=32', 'model.test_cfg.rpn.max_per_img=100'),
+SIMPLE = (
     # heads of half the width
     *(f'model.{part}=128' for part in WIDTHS),
     'model.roi_head.bbox_head.fc_out_channels=512',
@@ -104,7 +101,7 @@ def main(argv=None):
     run('Config', *command, '--data', data, log=out / 'config.log')
 
     once = f'train_cfg.val_interval={args.epochs}'
-    options = ['--cfg-options', *FEWER, once, *args.cfg_options]
+    options = ['--cfg-options', *SIMPLE, once, *args.cfg_options]
     command = ['tools/train.py', config, '--work-dir', train, *options]
     run('Training', *command, log=out / 'train.log')
 

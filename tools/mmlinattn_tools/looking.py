@@ -222,25 +222,27 @@ def run(
     draw: Callable[[argparse.Namespace, list[Subject], list[Path]], Iterable[Output]],
     whole: bool = False,
 ) -> None:
-    """Runs a command: loads models and images, draws all figures, then writes them
-    and their numbers.
+    """Runs a command: loads models and images, draws figures, and writes them and their
+    numbers.
 
-    Errors of the input end in one line, and nothing is written.
+    Errors of the input end in one line. Figures in a folder are written one by one,
+    so that an interruption loses none.
     """
     args = parser.parse_args(argv)
+    out = args.out
     with errors_in_one_line(*LIBRARY_ERRORS), quiet(), style.context(STYLE):
-        drawn = list(draw(args, *load_subjects(args, whole)))
-        out = args.out
-        outputs: dict[Path, Any] = {}
-        for name, figure, numbers in drawn:
-            path = out / f'{name}.png'
-            if out.suffix in FIGURES:  # several figures add their own names
-                path = out.with_stem(out.stem + f'_{name}' * (len(drawn) > 1))
-            outputs[path] = figure
-            if numbers:
-                outputs[path.with_suffix('.json')] = numbers
-        protect(args, *outputs)
-        for path, content in outputs.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            save(content, path)
-            print(path)
+        drawn: Any = draw(args, *load_subjects(args, whole))
+        for group in [list(drawn)] if out.suffix in FIGURES else ([x] for x in drawn):
+            outputs: dict[Path, Any] = {}
+            for name, figure, numbers in group:
+                path = out / f'{name}.png'
+                if out.suffix in FIGURES:  # several figures add their own names
+                    path = out.with_stem(out.stem + f'_{name}' * (len(group) > 1))
+                outputs[path] = figure
+                if numbers:
+                    outputs[path.with_suffix('.json')] = numbers
+            protect(args, *outputs)
+            for path, content in outputs.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                save(content, path)
+                print(path)

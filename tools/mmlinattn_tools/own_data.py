@@ -82,7 +82,13 @@ class OwnData:
         for path in self.files['photo']:
             stem = unicodedata.normalize('NFC', bare(path.name).lower())
             self.stems[stem].append(path)
+        self.damaged = []  # errors of files that annotate one photo each
         photos = list(getattr(self, f'read_{task}')())
+        if len(self.damaged) > max(1, len(photos) // 10):
+            raise self.damaged[0]
+        if self.damaged:
+            text = f'left out {len(self.damaged)} annotation files that are damaged'
+            self.notes.append(f'{text}, such as {self.damaged[0]}')
         self.check_found(photos)
         used = {x['path'] for x in photos} | {x.get('map') for x in photos}
         for ending in UNREAD:
@@ -306,16 +312,15 @@ class OwnData:
             text = formats.read_text(path)
             try:
                 found = formats.read_yolo(text, size, names, keypoints)
+                if found is not None:
+                    read += 1
+                    photo['objects'] = [formats.tidy(x, path) for x in found]
+                    yield photo
+                    continue
+                other.append(ValueError(f'{path}: a line has no class and box of YOLO'))
             except ValueError as error:
-                raise ValueError(f'{path}: {error}') from error
-            if found is None:
-                other.append(path)
-            else:
-                read += 1
-                photo['objects'] = [formats.tidy(x, path) for x in found]
-                yield photo
-        if read and other:
-            raise ValueError(f'{other[0]}: a line has no class and box of YOLO')
+                self.damaged.append(ValueError(f'{path}: {error}'))
+        self.damaged += other if read else []
 
     def read_file(self, path, read):
         """Photos of one file."""
@@ -333,7 +338,13 @@ class OwnData:
         except (AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:
             kind = '' if isinstance(error, ValueError) else f'{type(error).__name__} '
             text = str(error).removeprefix(f'{path}: ')
-            raise ValueError(f'{path}: {kind}{text}') from error
+            fault = ValueError(f'{path}: {kind}{text}')
+            if len(self.files[path.suffix.lower()]) == 1 or (
+                bare(path.name).lower() not in self.stems
+                and path.suffix.lower() != '.xml'
+            ):
+                raise fault from error
+            self.damaged.append(fault)
 
     def read_seg(self):
         """Photos, and the label maps with their names: in folders of label maps, or
@@ -562,9 +573,6 @@ class OwnData:
                 x['names'] = [name for name in x['names'] if name in classes]
             if self.task == 'cls':
                 photos[:] = [x for x in photos if x['names']]
-        what = 'photos' if self.task == 'cls' else 'objects'
-        told = ', '.join(f'{name} {seen[name]}' for name in classes[:50])
-        self.notes.append(f'{what} for training: {told}')
         return classes
 
     def find_ids(self, names, ignore):
@@ -607,7 +615,6 @@ class OwnData:
                 f'label maps have the ids {", ".join(shares)}, and --classes '
                 f'{len(names or ())} names: --ignore takes ids that are no label'
             )
-        self.notes.append(f'label maps have the ids {", ".join(shares)}')
         if not names:
             self.notes.append('label maps have no names: give them with --classes')
         self.table[sorted(ids)] = range(len(ids))
@@ -636,13 +643,11 @@ class OwnData:
         for code, name in self.colors.items():
             if name in classes:
                 self.table[code] = classes.index(name)
-        told = (f'{name} {shares.get(x, "0.0%")}' for x, name in self.colors.items())
-        self.notes.append(f'label maps have {", ".join(told)}')
         return classes
 
     def count_ids(self):
         """Pixels of each id or color; None if ids turn out to be colors."""
-        counts, bad, other = np.zeros(IDS, int), [], []
+        counts, bad, other, self.pixels = np.zeros(IDS, int), [], [], {}
         for photo in {x['map']: x for x in chain(*self.photos.values())}.values():
             try:
                 ids = self.read_ids(photo)
@@ -655,6 +660,8 @@ class OwnData:
                 other.append((photo, ids.shape))
             numbers = np.bincount(ids.ravel())
             counts[: len(numbers)] += numbers
+            found = numbers.nonzero()[0]
+            self.pixels[photo['map']] = found, numbers[found]
         if other and not self.options.get('resize_masks'):
             photo, shape = other[0]
             raise ValueError(
@@ -704,6 +711,36 @@ class OwnData:
                 interpolation=cv2.INTER_NEAREST_EXACT,
             )
         return ids
+
+    def overview(self):
+        """Lines of a table: the first has the splits, the others a name and a value for
+        each split: photos, their sizes in pixels, and objects, photos or the share of
+        pixels of each class."""
+        parts = [*self.photos.values()]
+        yield ['', *self.photos]
+        yield ['photos', *(str(len(x)) for x in parts)]
+        sizes = [sorted((x['size'] for x in y), key=np.prod) for y in parts]
+        for name, i in (('smallest', 0), ('median', None), ('largest', -1)):
+            picked = (x[len(x) // 2 if i is None else i] for x in sizes)
+            yield [name, *(f'{width} x {height}' for width, height in picked)]
+        if self.task != 'seg':
+            counts = [Counter(chain(*(x['names'] for x in y))) for y in parts]
+            for name in self.classes:
+                yield [name, *(str(x[name]) for x in counts)]
+            return
+        shares, ids = np.zeros((len(parts), UNLABELED + 1)), defaultdict(set)
+        for row, photos in zip(shares, parts):
+            for photo in photos:
+                found, numbers = self.pixels[photo['map']]
+                np.add.at(row, self.table[found], numbers)
+                for i, label in zip(found.tolist(), self.table[found].tolist()):
+                    ids[label].add(i)
+        shares /= shares.sum(1, keepdims=True)
+        kind = color_of if self.colored else str
+        for i, name in [*enumerate(self.classes), (UNLABELED, 'no label')]:
+            if i < UNLABELED or shares[:, i].any():
+                told = ' '.join([kind(x) for x in sorted(ids[i])][:3])
+                yield [f'{name} ({told})', *(f'{x:.1%}' for x in shares[:, i])]
 
     def write(self, out):
         """Writes the files of a config to a folder: a COCO file for each split, or a

@@ -5,6 +5,7 @@ import os
 import os.path as osp
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from typing import Any, Optional
 
 from mmengine.config import Config
@@ -18,6 +19,7 @@ from mmlinattn.utils.config import load_config
 from mmlinattn.weights import fit, load_safely, read_checkpoint
 
 from .cli import Parser, add_cfg_options, one_line
+from .screen import Brief
 
 
 def run_parser(description: str) -> Parser:
@@ -109,9 +111,11 @@ def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
         return cfg, build_model(cfg)
 
 
-def make_runner(cfg: Config) -> Runner:
-    """The runner of a config."""
-    return RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
+def make_runner(cfg: Config, brief: bool = False) -> Runner:
+    """The runner of a config; ``brief`` shows little on the screen before it runs."""
+    # MMEngine's log writes to what is sys.stdout while a runner is made
+    with redirect_stdout(Brief(sys.stdout) if brief else sys.stdout):
+        return RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
 
 
 def begin_run(cfg: Config) -> None:

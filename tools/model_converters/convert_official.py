@@ -40,6 +40,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mmlinattn_tools.cli import (
+    Parser,
+    add_overwrite,
+    errors_in_one_line,
+    output_file,
+    protect,
+)
+
+# isort: split
 from mmlinattn.weights import (
     convert_back,
     find_state_dict,
@@ -56,13 +65,6 @@ from mmlinattn.weights.conversion import (
 )
 from mmlinattn.weights.families import FAMILIES, find_scales
 from mmlinattn.weights.rows import inside
-from mmlinattn_tools.cli import (
-    Parser,
-    add_overwrite,
-    errors_in_one_line,
-    output_file,
-    protect,
-)
 
 AUTO = 'auto'
 FLAGS = {

@@ -1,0 +1,73 @@
+"""The screen of a training: few lines before it, and a summary behind it."""
+
+import io
+import json
+import shlex
+import sys
+from argparse import Namespace
+
+import pytest
+from mmengine.hooks import CheckpointHook
+
+from mmlinattn_tools import screen
+
+pytestmark = pytest.mark.modern
+
+
+def test_the_screen_is_short_until_the_first_iteration():
+    out = io.StringIO()
+    brief = screen.Brief(out)
+    brief.write('INFO - config:\n' + 'x\n' * 500)
+    brief.write('WARNING - keys:\n' + 'x\n' * 500)
+    brief.write('ERROR - both\nlines\n')
+    for _ in range(100):
+        brief.write('WARNING - one\n')
+    shown = out.getvalue().splitlines()
+    assert shown[:3] == ['WARNING - keys: ...', 'ERROR - both', 'lines']
+    assert len(shown) == screen.LINES + 2
+    brief.write('INFO - Epoch(train) [1][1/4]\n')
+    brief.write('INFO - a\ntable\n')
+    assert out.getvalue().splitlines()[-3:] == [
+        *('INFO - Epoch(train) [1][1/4]', 'INFO - a', 'table')
+    ]
+
+
+def test_scores_have_the_iterations_before_them(tmp_path):
+    """Those of a resumed training replace those that it repeats."""
+    paths = [tmp_path / 'a.json', tmp_path / 'b.json']
+    for path, start in zip(paths, (4, 8)):
+        lines = []
+        for i in (start, start + 4):
+            lines.append(dict(loss=i / start, lr=1, iter=i, epoch=i // 4))
+            lines.append({'coco/bbox_mAP': 0.1 * i, 'coco/x_precision': 1, 'step': 1})
+        path.write_text('\n'.join(map(json.dumps, lines)))
+    curves = screen.read_scalars(paths)
+    assert curves['loss'] == {4: 1, 8: 1, 12: 1.5}
+    assert [*curves] == ['loss', 'coco/bbox_mAP'] and len(curves['coco/bbox_mAP']) == 3
+
+
+@pytest.mark.parametrize('best', [True, False])
+def test_summary(tmp_path, monkeypatch, best):
+    monkeypatch.chdir(tmp_path)
+    logs = tmp_path / 'my work/now'
+    (logs / 'vis_data').mkdir(parents=True)
+    scalars = [dict(loss=1, iter=1), {'coco/mAP': 0.5, 'step': 1}]
+    (logs / 'vis_data/scalars.json').write_text('\n'.join(map(json.dumps, scalars)))
+    (tmp_path / 'my work/last_checkpoint').write_text('my work/epoch_2.pth')
+    (tmp_path / 'my work/best.pth').touch()
+    told = dict(best_score=0.5, best_ckpt='my work/best.pth') if best else {}
+    runner = Namespace(
+        work_dir=str(logs.parent),
+        log_dir=str(logs),
+        hooks=[CheckpointHook(save_best='coco/mAP', rule='greater')],
+        message_hub=Namespace(runtime_info=told),
+    )
+    found = screen.summary(runner, {}, 'a b.py')
+    lines = dict(line.split(': ', 1) for line in found)
+    name = 'best' if best else 'epoch_2'
+    assert lines['checkpoint'].strip() == f'my work/{name}.pth'
+    assert (tmp_path / 'my work/curves.png').stat().st_size > 5000
+    assert ('score' in lines) == best and '0.5' in lines.get('score', '0.5')
+    python, tool, *words = shlex.split(lines['test'])
+    assert python == sys.executable and words == ['a b.py', f'my work/{name}.pth']
+    assert (screen.TOOLS / 'test.py').samefile(tool)

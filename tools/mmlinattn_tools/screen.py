@@ -1,0 +1,130 @@
+"""The screen of a run: few lines before it, and a summary behind it."""
+
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+from matplotlib.figure import Figure
+from mmengine.config import Config
+from mmengine.hooks import CheckpointHook
+from mmengine.runner import Runner
+
+from .figures import save
+
+TOOLS = Path(__file__).resolve().parents[1]
+LINES = 25  # of warnings before the first iteration
+STEP = re.compile(r'(Epoch|Iter)\((train|val|test)\)')
+# entries of validations that are no score of the whole data set
+NO_SCORE = re.compile('step|epoch|.*time|memory|.*_(precision|s|m|l)|.*classwise')
+
+
+class Brief:
+    """A stream for a log on the screen: until the first iteration, a line of each
+    warning, and then everything. The log file has all lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.left = stream, LINES
+
+    def write(self, text: str) -> int:
+        """Writes an entry of the log, or none of it, and returns its length."""
+        if STEP.search(text):
+            self.left = -1
+        if self.left >= 0 and 'ERROR' not in text:
+            if self.left == 0 or 'WARNING' not in text:
+                return len(text)
+            self.left -= 1
+            first, _, rest = text.strip().partition('\n')
+            text = f'{first[:400]}{" ..." if rest or first[400:] else ""}\n'
+        return self.stream.write(text)
+
+    def flush(self) -> None:
+        """Flushes the screen."""
+        self.stream.flush()
+
+
+def read_scalars(paths: list[Path]) -> dict[str, dict[int, float]]:
+    """Losses and scores by iteration, from files of MMEngine's visualizer, of which a
+    resumed run has several; scores are those of the iteration before them."""
+    curves: dict[str, dict[int, float]] = {}
+    for path in paths:
+        now = 0
+        for line in path.read_text('utf-8').splitlines():
+            values = json.loads(line)
+            now = values.get('iter', now)
+            trained = 'loss' in values
+            for name, x in values.items():
+                wanted = name == 'loss' if trained else not NO_SCORE.fullmatch(name)
+                if wanted and isinstance(x, (int, float)):
+                    curves.setdefault(name, {})[now] = x
+    return curves
+
+
+def draw_curves(paths: list[Path], out: Path) -> bool:
+    """Draws the loss and the scores over iterations; returns False for nothing."""
+    curves = read_scalars(paths)
+    loss, scores = curves.pop('loss', {}), curves
+    if not loss:
+        return False
+    figure = Figure((9, 3.5), layout='constrained')
+    left, right = figure.subplots(1, 2)
+    for axes, found in ((left, {'loss': loss}), (right, scores)):
+        for name, points in [*found.items()][:10]:
+            steps = sorted(points)
+            axes.plot(steps, [points[x] for x in steps], '.-', label=name)
+        axes.set_xlabel('iteration')
+        if found:
+            axes.legend(fontsize='small')
+    left.set_title('training loss')
+    right.set_title('scores in validation')
+    save(figure, out)
+    return True
+
+
+def best_of(runner: Runner) -> tuple[str, str]:
+    """The checkpoint to go on with, and its score in words."""
+    told: dict[str, Any] = runner.message_hub.runtime_info
+    hooks = (x for x in runner.hooks if isinstance(x, CheckpointHook))
+    for name in getattr(next(hooks, None), 'key_indicators', None) or ():
+        for key in ('', f'_{name}'):
+            path = told.get(f'best_ckpt{key}')
+            if path and os.path.isfile(path):
+                return path, f'{told[f"best_score{key}"]:.4g} ({name}), the best'
+    last = Path(runner.work_dir, 'last_checkpoint')
+    return (last.read_text('utf-8').strip() if last.is_file() else ''), ''
+
+
+def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
+    """Lines for the end of a training: what there is, and the next commands."""
+    work = Path(runner.work_dir)
+    logs = '*' if cfg.get('resume') else Path(runner.log_dir).name
+    lines, (path, score) = [], best_of(runner)
+    if score:
+        lines.append(f'score:      {score}')
+    if path:
+        lines.append(f'checkpoint: {os.path.relpath(path)}')
+    curves = work / 'curves.png'
+    if draw_curves(sorted(work.glob(f'{logs}/vis_data/scalars.json')), curves):
+        lines.append(f'curves:     {os.path.relpath(curves)}')
+    pictures = Path(runner.log_dir, 'vis_data', 'vis_image')
+    if pictures.is_dir():
+        lines.append(f'pictures:   {os.path.relpath(pictures)}')
+    lines.append(f'log:        {os.path.relpath(runner.log_dir)}')
+    if path:
+        model = [config, os.path.relpath(path)]
+        look = ['analysis_tools/compare_predictions.py', config, '--checkpoint']
+        whole = ['deployment/export.py', *model, '--whole', '--verify']
+        lines += [
+            f'test:       {command("test.py", *model)}',
+            f'predict:    {command(*look, model[1], "--image", "PHOTOS")}',
+            f'export:     {command(*whole)}',
+        ]
+    return lines
+
+
+def command(tool: str, *words: str) -> str:
+    """A command of ours for a shell, with the Python that runs."""
+    return shlex.join([sys.executable, os.path.relpath(TOOLS / tool), *words])
