@@ -40,6 +40,8 @@ SIMPLE = (
     # heads of half the width
     *(f'model.{part}=128' for part in WIDTHS),
     'model.roi_head.bbox_head.fc_out_channels=512',
+    # a short last line
+    *('val_evaluator.classwise=False', 'test_evaluator.classwise=False'),
     # from scratch, on simple pictures
     *('optim_wrapper.optimizer.lr=1e-3', 'randomness.seed=0'),
 )
