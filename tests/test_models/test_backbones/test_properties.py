@@ -42,7 +42,7 @@ def batches(name, num, pixels):
         pixels //= 8
     draw = random.Random(name)
     for _ in range(num):
-        longer = draw.randint(32, min(1500, math.isqrt(20 * pixels)))
+        longer = draw.randint(32, min(1500, pixels // 32, math.isqrt(20 * pixels)))
         shortest = max(32, math.ceil(longer / 20))
         shorter = draw.randint(shortest, min(longer, pixels // longer))
         sides = draw.sample((longer, shorter), 2)
