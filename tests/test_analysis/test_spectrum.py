@@ -32,12 +32,6 @@ def test_any_matrix():
     torch.testing.assert_close(of_columns, expected.norm(dim=-2))
 
 
-@pytest.mark.parametrize('columns', (False, True))
-def test_uniform_attention_keeps_the_mean_only(columns):
-    gains = frequency_gain(torch.full((6, 6), 1 / 6), columns)
-    torch.testing.assert_close(gains, torch.eye(6)[0], atol=1e-6, rtol=0)
-
-
 def test_rows_are_what_leaves():
     """All queries look at one key: of any wave a constant leaves, which is frequency 0;
     every wave enters."""

@@ -45,19 +45,6 @@ def test_finetuning(user, configs, quick, trained):
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(
-    'name', ['elfatt/swin-t-elfatt_in1k.py', 'elfatt/cswin-b-elfatt_in1k.py']
-)
-def test_other_backbones(user, configs, quick, name):
-    config = configs / name
-    # mixed precision needs a GPU
-    options = quick(config, **SHORT, **{'optim_wrapper.type': 'OptimWrapper'})
-    training = user.train('mmpretrain', config, options)
-    metrics = user.test('mmpretrain', config, training.checkpoint, options)
-    assert metrics == training.metrics
-
-
 def weights(checkpoint):
     """Weights of the backbone that an optimizer changes."""
     state = torch.load(checkpoint, map_location='cpu', weights_only=False)['state_dict']

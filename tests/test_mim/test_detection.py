@@ -66,12 +66,8 @@ def test_retinanet_on_coco(user, configs, quick):
     'name, options',
     [
         ('soft/mask-rcnn_softpp-t_fpn_1x_cityscapes', MASK_RCNN),
-        ('soft/retinanet_softpp-t_fpn_1x_cityscapes', RETINANET),
         ('soft/mask-rcnn_softpp-s_fpn_lsj-100e_coco', MASK_RCNN),
-        ('antioversmoothing/retinanet_deit-s12-attnscale_sfp_1x_coco', RETINANET),
-        ('antioversmoothing/mask-rcnn_swin-s-featscale_fpn_1x_coco', MASK_RCNN),
         ('elfatt/mask-rcnn_swin-t-elfatt_fpn_ms-crop-3x_coco', MASK_RCNN_FLOAT32),
-        ('elfatt/mask-rcnn_cswin-t-elfatt_fpn_1x_cityscapes', MASK_RCNN),
         pytest.param(
             'soft/dino-4scale_softpp-s_1x_coco', DINO, marks=pytest.mark.modern
         ),

@@ -22,10 +22,6 @@ WARMUP = {'param_scheduler.0.end': 2, 'param_scheduler.1.begin': 2}
             'soft/upernet_softpp-t_1x_cityscapes-768x768', marks=pytest.mark.full
         ),
         pytest.param(
-            'antioversmoothing/upernet_deit-s12-featscale_1x_ade20k-512x512',
-            marks=pytest.mark.full,
-        ),
-        pytest.param(
             'elfatt/mask2former_swin-t-elfatt_1x_ade20k-512x512',
             marks=[pytest.mark.modern, pytest.mark.full],
         ),

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch.autograd import gradcheck
 
 from mmlinattn.functional import gaussian_attention
 from mmlinattn.functional.softmax_free import kernel
@@ -50,12 +49,6 @@ def test_value_and_gradients(shape, small, softmax, monkeypatch):
         torch.autograd.grad(expected, args, grad),
     ):
         torch.testing.assert_close(found, right, rtol=1e-11, atol=1e-11)
-
-
-@SOFTMAX
-def test_gradcheck(softmax):
-    args = [x.requires_grad_() for x in inputs((1, 2, 5, 4, 3, 2))]
-    assert gradcheck(lambda *x: gaussian_attention(*x, softmax), args)
 
 
 @SOFTMAX

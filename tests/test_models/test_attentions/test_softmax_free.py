@@ -133,17 +133,6 @@ def test_a_fixed_number_of_landmarks(sampler, hw_shape):
     assert module(torch.randn(1, q.size(2), 24), hw_shape).isfinite().all()
 
 
-@pytest.mark.parametrize('attn_norm', (True, False))
-def test_kept_scale(attn_norm):
-    """(N_0 / N)(m / m_0) or N_0 / N, of maps of 24 and 192 tokens."""
-    module = build(sampler='pool', sampling_ratio=2, attn_norm=attn_norm).double()
-    q, v = torch.randn(2, 1, 192, 24, dtype=torch.float64)
-    printed = module.attend(q, q, v, (8, 24))
-    module.keep_scale((2, 12))
-    factor = 24 / 192 * (48 / 6 if attn_norm else 1)
-    torch.testing.assert_close(module.attend(q, q, v, (8, 24)), factor * printed)
-
-
 @pytest.mark.skipif(
     digit_version(torch.__version__) < digit_version('2.5'),
     reason='no float16 autocast on the CPU',
