@@ -174,7 +174,7 @@ def main():
     args = parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
         cfg = prepare(args)
-    runs.make_runner(cfg).test()
+    runs.make_runner(cfg, brief=True).test()
 
 
 if __name__ == '__main__':

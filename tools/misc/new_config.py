@@ -264,7 +264,7 @@ def write_config(args, data, lists, devices, memory):
     if not pretrained:
         data.notes.append('the backbone trains from scratch, which takes many photos')
     if not memory:
-        data.notes.append('no GPU: training takes hours; --epochs shortens it')
+        data.notes.append('no GPU: training may take hours; --epochs shortens it')
     model = heads(cfg.model, BASES[task][1])
 
     photos = [photo for split in data.photos.values() for photo in split]

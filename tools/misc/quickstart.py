@@ -7,6 +7,7 @@ options at their end are for photos of your own.
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,8 +26,6 @@ from mmlinattn_tools.cli import (
 
 # isort: split
 ROOT = Path(__file__).resolve().parents[2]
-# log lines for the screen; all lines are in the log file
-SHOWN = ('Epoch(', 'FROM SCRATCH', 'Error', 'ERROR', 'Saving checkpoint')
 # files to replace; make_shapes.py replaces the data, in coco/
 RESULTS = ('train', 'test', 'predictions')
 # the width of the pyramid, and of what reads it
@@ -63,23 +62,14 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def run(title, *command, log):
-    """Runs a script, shows its progress, and keeps its output in a log file."""
+def run(title, *command):
+    """Runs a script; the logs of trainings and tests are in their folders."""
     command = [sys.executable, *map(str, command)]
-    print(f'\n== {title}\n$ {" ".join(command)}', flush=True)
+    print(f'\n== {title}\n$ {shlex.join(command)}', flush=True)
     # waiting threads sleep, which is many times faster on shared cores
     env = {'OMP_WAIT_POLICY': 'PASSIVE', **os.environ}
-    with open(log, 'w') as file:
-        pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        process = subprocess.Popen(command, cwd=ROOT, env=env, **pipes)
-        for line in process.stdout:
-            file.write(line)
-            if any(word in line for word in SHOWN):
-                print(line.rstrip(), flush=True)
-    if process.wait():
-        tail = ''.join(log.read_text().splitlines(keepends=True)[-25:])
-        sys.exit(f'{tail}\n{title} failed; the whole log is in {log}')
-    print(f'-- log in {log}')
+    if subprocess.run(command, cwd=ROOT, env=env).returncode:
+        sys.exit(f'{title} failed')
 
 
 def main(argv=None):
@@ -95,21 +85,21 @@ def main(argv=None):
     command = ['tools/dataset_converters/make_shapes.py', '--overwrite', '--out', data]
     command += ['--num-train', args.num_train, '--num-val', args.num_val]
     command += ['--layout', 'shapes', '--size', 128, 128]
-    run('Data', *command, log=out / 'data.log')
+    run('Data', *command)
 
     config = out / 'shapes.py'
     command = ['tools/misc/new_config.py', '--overwrite', '--out', config]
     command += ['--task', 'det', '--backbone', 'softpp-t', '--epochs', args.epochs]
-    run('Config', *command, '--data', data, log=out / 'config.log')
+    run('Config', *command, '--data', data)
 
     once = f'train_cfg.val_interval={args.epochs}'
     options = ['--cfg-options', *SIMPLE, once, *args.cfg_options]
     command = ['tools/train.py', config, '--work-dir', train, *options]
-    run('Training', *command, log=out / 'train.log')
+    run('Training', *command)
 
     checkpoint = (train / 'last_checkpoint').read_text().strip()
     command = ['tools/test.py', config, checkpoint, '--work-dir', test]
-    run('Testing', *command, '--show-dir', pictures, *options, log=out / 'test.log')
+    run('Testing', *command, '--show-dir', pictures, *options)
     print(f'\nCheckpoint:  {checkpoint}\nPredictions: {pictures}')
     print('(truth on the left, prediction on the right)')
 

@@ -17,21 +17,24 @@ from .figures import save
 
 TOOLS = Path(__file__).resolve().parents[1]
 LINES = 25  # of warnings before the first iteration
-STEP = re.compile(r'(Epoch|Iter)\((train|val|test)\)')
+# MMEngine's last lines before a test and before a training, and those of iterations
+BEGIN = re.compile(
+    r'Load checkpoint from|Checkpoints will be saved|(Epoch|Iter)\((train|val|test)\)'
+)
 # entries of validations that are no score of the whole data set
 NO_SCORE = re.compile('step|epoch|.*time|memory|.*_(precision|s|m|l)|.*classwise')
 
 
 class Brief:
-    """A stream for a log on the screen: until the first iteration, a line of each
-    warning, and then everything. The log file has all lines."""
+    """A stream for a log on the screen: until a run begins, a line of each warning,
+    and then everything. The log file has all lines."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.left = stream, LINES
 
     def write(self, text: str) -> int:
         """Writes an entry of the log, or none of it, and returns its length."""
-        if STEP.search(text):
+        if BEGIN.search(text):
             self.left = -1
         if self.left >= 0 and 'ERROR' not in text:
             if self.left == 0 or 'WARNING' not in text:
