@@ -39,7 +39,6 @@ def test_torchvision_detectors():
     assert all('loss_' in x or 'classification' in x for x in lines)
 
 
-@pytest.mark.modern
 def test_detect_with_transformers(tmp_path):
     pytest.importorskip('accelerate')
     data = tmp_path / 'data'
