@@ -59,10 +59,16 @@ class Photos(torch.utils.data.Dataset):
         key = self.ids[index]
         boxes = self.coco.loadAnns(self.coco.getAnnIds(key, iscrowd=False))
         boxes = [dict(x, category_id=self.classes[x['category_id']]) for x in boxes]
-        photo = load_image(str(self.images / self.coco.imgs[key]['file_name']))
         target = dict(image_id=key, annotations=boxes)
-        sample = self.processor(photo, annotations=target, return_tensors='pt')
+        sample = self.processor(
+            self.read(index), annotations=target, return_tensors='pt'
+        )
         return dict(pixels=sample['pixel_values'][0], labels=sample['labels'][0])
+
+    def read(self, index):
+        """A photo, as Pillow has it."""
+        name = self.coco.imgs[self.ids[index]]['file_name']
+        return load_image(str(self.images / name))
 
 
 def collate(samples):
@@ -87,8 +93,7 @@ def main(argv=None):
     processor = RTDetrImageProcessor(size=size, do_normalize=True)
     photos = Photos(args.annotations, args.images, processor)
     classes = [photos.coco.cats[x]['name'] for x in photos.classes]
-    layers = dict(decoder_layers=args.layers)
-    model = detector(args.backbone, classes, args.weights, **layers)
+    model = detector(args.backbone, classes, args.weights, decoder_layers=args.layers)
     settings = TrainingArguments(
         args.out,
         num_train_epochs=args.epochs,
@@ -102,7 +107,7 @@ def main(argv=None):
     model.save_pretrained(args.out)  # or: push_to_hub('me/my-detector')
     processor.save_pretrained(args.out)
 
-    photo = load_image(str(args.images / photos.coco.imgs[photos.ids[0]]['file_name']))
+    photo = photos.read(0)
     model = RTDetrV2ForObjectDetection.from_pretrained(args.out).eval()
     with torch.no_grad():
         outputs = model(**processor(photo, return_tensors='pt'))

@@ -1,5 +1,4 @@
 import gc
-import importlib.util
 import itertools
 import logging
 import subprocess
@@ -17,6 +16,9 @@ from xdist.scheduler import LoadScopeScheduling
 ROOT = Path(__file__).resolve().parents[1]
 # the modules that tools or tests share are next to them
 sys.path[:0] = [str(ROOT / 'tools'), str(ROOT / 'tests')]
+
+from loading import load_module  # noqa: E402
+
 FOLDERS = itertools.count()
 # files whose tests share a training, or other work of seconds
 SHARE_WORK = {
@@ -110,11 +112,7 @@ def load_tool():
     """Loads a file of tools/ as a module."""
 
     def load(path):
-        path = ROOT / 'tools' / path
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        return load_module(ROOT / 'tools' / path)
 
     return load
 

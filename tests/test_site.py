@@ -1,6 +1,5 @@
 """The site of the documentation; `make docs` reports broken links."""
 
-import importlib.util
 import os
 import re
 import shutil
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from loading import load_module
 
 pytestmark = pytest.mark.modern
 
@@ -17,11 +17,7 @@ PYTHON = ROOT / '.venv-docs/bin/python'
 
 
 def load(name):
-    path = ROOT / f'docs/site/{name}.py'
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(ROOT / f'docs/site/{name}.py')
 
 
 hosts, demo_browser = load('hosts'), load('demo_browser')

@@ -1,19 +1,15 @@
 """Parameters and FLOPs of our configs equal the papers'."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from loading import load_module
 
 # Counts don't depend on the stack: test_flops.py runs on both.
 for library in ('mmdet', 'mmseg', 'mmpretrain'):
     pytest.importorskip(library)
 
-spec = importlib.util.spec_from_file_location(
-    'paper_flops', Path(__file__).with_name('paper_flops.py')
-)
-paper = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(paper)
+paper = load_module(Path(__file__).with_name('paper_flops.py'))
 
 
 def is_long(title, name):

@@ -1,5 +1,4 @@
 import copy
-import importlib.util
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -8,6 +7,7 @@ import pytest
 import torch
 import yaml
 from bases import bases_read_once
+from loading import load_module
 from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn.utils import load_config
@@ -57,11 +57,7 @@ def loaded(folder):
 @pytest.fixture(scope='session')
 def zoo():
     """The script that writes the tables of the model zoo."""
-    path = ROOT / 'docs/site/model_zoo.py'
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(ROOT / 'docs/site/model_zoo.py')
 
 
 @pytest.fixture(scope='session')

@@ -1,26 +1,19 @@
 """Tables, metafiles, configs and the papers' figures agree."""
 
 import ast
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 import torch
+from loading import load_module
 
 pytestmark = pytest.mark.modern
 
 ROOT = Path(__file__).parents[2]
 
 
-def load_module(path):
-    spec = importlib.util.spec_from_file_location(path.stem, ROOT / path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-zoo = load_module(Path('docs/site/model_zoo.py'))
+zoo = load_module(ROOT / 'docs/site/model_zoo.py')
 PRINTED = zoo.read_printed()
 METRICS = dict(top1='top-1', box_ap='box AP', mask_ap='mask AP', miou='mIoU')
 # Sizes of images whose FLOPs the metafiles have. The heads of some methods need more
@@ -44,7 +37,7 @@ def test_tables_are_those_of_the_metafiles():
 
 @pytest.mark.full
 def test_attentions_are_compared():
-    page = load_module(Path('docs/site/attentions.py'))
+    page = load_module(ROOT / 'docs/site/attentions.py')
     written = page.PAGE.read_text('utf-8')
     assert page.render() == written, 'run python docs/site/attentions.py'
 
@@ -94,7 +87,7 @@ def test_flops(smallest, entries, config, build_model):
     if kind is None:
         assert 'FLOPs' not in meta
         return
-    get_flops = load_module(Path('tools/analysis_tools/get_flops.py'))
+    get_flops = load_module(ROOT / 'tools/analysis_tools/get_flops.py')
     cfg = config(smallest)
     shape = SHAPES.get(kind.rpartition(' ')[2]) or get_flops.default_shape(cfg)
     device = 'cpu' if 'roi_head' in cfg.model else 'meta'

@@ -4,11 +4,11 @@ Without a GPU, the meta device stands for one: reading a value of it raises, and
 between it and the CPU is one that a GPU would wait for.
 """
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 import torch
+from loading import load_module
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
@@ -16,11 +16,7 @@ from mmlinattn.registry import MODELS
 
 pytestmark = pytest.mark.modern
 
-spec = importlib.util.spec_from_file_location(
-    'battery', Path(__file__).with_name('test_backbones') / 'test_battery.py'
-)
-battery = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(battery)
+battery = load_module(Path(__file__).with_name('test_backbones') / 'test_battery.py')
 CASES = {
     **battery.CASES,
     **{

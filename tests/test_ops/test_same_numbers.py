@@ -1,6 +1,5 @@
 """Our operators beside the recorded ones of a compiled mmcv, called by mmcv.ops."""
 
-import importlib.util
 import pkgutil
 import sys
 from pathlib import Path
@@ -8,15 +7,14 @@ from pathlib import Path
 import mmcv.ops
 import pytest
 import torch
+from loading import load_module
 
 from mmlinattn import ops
 
 pytestmark = pytest.mark.modern
 
 PATH = Path(__file__).parents[1] / 'data/mmcv/ops_fixture.py'
-SPEC = importlib.util.spec_from_file_location('ops_fixture', PATH)
-fixture = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(fixture)
+fixture = load_module(PATH)
 
 
 class Ours:

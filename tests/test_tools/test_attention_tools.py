@@ -1,6 +1,5 @@
 """The commands that look at models, on miniatures, and with bad input."""
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 import torch
+from loading import load_module
 from PIL import Image
 
 from analysis_tools import (
@@ -28,11 +28,7 @@ pytest.importorskip('mmdet')
 pytest.importorskip('mmpretrain')
 pytest.importorskip('mmseg')
 
-spec = importlib.util.spec_from_file_location(
-    'models', Path(__file__).with_name('analysis_models.py')
-)
-models = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(models)
+models = load_module(Path(__file__).with_name('analysis_models.py'))
 
 COMMANDS = (attention_heatmap, cam, compare_predictions, frequency_report, pinv_report)
 SOFT, VIT = models.SOFT, models.VIT

@@ -1,6 +1,5 @@
 """demo.py: pictures of strangers, and its page in a browser."""
 
-import importlib.util
 import io
 import os
 import re
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from loading import load_module
 from PIL import Image
 
 pytestmark = pytest.mark.modern
@@ -20,16 +20,9 @@ pytest.importorskip('mmseg')
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def load(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-demo = load(ROOT / 'tools/misc/demo.py')
-models = load(ROOT / 'tests/test_tools/analysis_models.py')
-demo_browser = load(ROOT / 'docs/site/demo_browser.py')
+demo = load_module(ROOT / 'tools/misc/demo.py')
+models = load_module(ROOT / 'tests/test_tools/analysis_models.py')
+demo_browser = load_module(ROOT / 'docs/site/demo_browser.py')
 
 
 def test_files_that_are_offered(tmp_path):

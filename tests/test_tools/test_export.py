@@ -1,25 +1,18 @@
 """tools/deployment/export.py: models of three libraries in files of three formats."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
 
 import pytest
 import torch
+from loading import load_module
 
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.modern
 ROOT = Path(__file__).parents[2]
-
-
-def load_module(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 tool = load_module(ROOT / 'tools/deployment/export.py')

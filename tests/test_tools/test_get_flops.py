@@ -1,8 +1,8 @@
-import importlib.util
 from pathlib import Path
 
 import pytest
 import torch
+from loading import load_module
 from torch import nn
 
 from mmlinattn.analysis import count_flops
@@ -18,9 +18,7 @@ RETINANET = CONFIGS / 'retinanet_softpp-t_fpn_1x_coco.py'
 MASK_RCNN = CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
 UPERNET = CONFIGS / 'upernet_softpp-t_1x_ade20k-512x512.py'
 
-spec = importlib.util.spec_from_file_location('get_flops', TOOL)
-get_flops = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(get_flops)
+get_flops = load_module(TOOL)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Whole models in ONNX files predict like their libraries."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from loading import load_module
 
 from mmlinattn_tools.looking import Subject
 
@@ -17,13 +17,6 @@ from mmlinattn.deployment import Predictor
 
 pytestmark = pytest.mark.modern
 ROOT = Path(__file__).parents[2]
-
-
-def load_module(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 miniatures = load_module(Path(__file__).with_name('analysis_models.py'))

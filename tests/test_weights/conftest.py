@@ -1,11 +1,11 @@
 """The command convert_official, and outputs of official code."""
 
-import importlib.util
 import logging
 from pathlib import Path
 
 import pytest
 import torch
+from loading import load_module
 
 from mmlinattn.weights import pretrained
 from mmlinattn.weights.families import FAMILIES
@@ -13,13 +13,6 @@ from mmlinattn.weights.families import FAMILIES
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / 'tools/model_converters/convert_official.py'
 DATA = ROOT / 'tests/data/official'
-
-
-def load_module(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope='session')

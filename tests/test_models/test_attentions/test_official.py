@@ -1,10 +1,10 @@
 """Focused and InLine attention beside those of the official code."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 import torch
+from loading import load_module
 from torch import nn
 
 from mmlinattn.models import FocusedLinearAttention, InLineAttention, TransformerBlock
@@ -21,10 +21,7 @@ NAMES = {
 
 def load_fixture(name):
     path = Path(__file__).parents[2] / f'data/official/{name}_fixture.py'
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(path)
 
 
 def assert_close(out, expected):

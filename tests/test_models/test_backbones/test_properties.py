@@ -2,7 +2,6 @@
 test-full` tries many more images, and larger ones."""
 
 import copy
-import importlib.util
 import io
 import math
 import pickle
@@ -11,12 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from loading import load_module
 
-spec = importlib.util.spec_from_file_location(
-    'battery', Path(__file__).with_name('test_battery.py')
-)
-battery = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(battery)
+battery = load_module(Path(__file__).with_name('test_battery.py'))
 
 pytestmark = pytest.mark.modern
 
