@@ -107,6 +107,12 @@ def test_only_what_changed_is_done_again(make_env, commands, capsys):
     assert len(commands) == 10 and 'openmmlab.txt' in commands[7]
 
 
+def test_what_asks_for_releases_that_python_lacks_comes_alone(make_env, commands):
+    add_python(make_env.ROOT.parent / 'bin', 'python3.14', 'echo 3.14')
+    make_env.main(['--stack', 'modern'])
+    assert [x for x in commands if '--no-deps' in x and 'onedl-mim==' in x]
+
+
 def test_compiled_mmcv_stays_until_another_is_asked_for(make_env, commands):
     make_env.main(['--mmcv', 'compiled'])
     # a ready-made one for this torch, else one that is built for the CPU

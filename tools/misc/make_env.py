@@ -19,20 +19,22 @@ ROOT = Path(__file__).resolve().parents[2]
 # What the installed package is made from.
 SOURCES = {'mmlinattn', 'tools', 'configs', 'model-index.yml', 'dataset-index.yml'}
 SOURCES |= {'setup.py', 'pyproject.toml', 'MANIFEST.in', 'README.md', 'LICENSE'}
-# Folder, Python versions with the preferred one first, the mmcv to compile, and where
-# there are ready-made wheels of it.
+# Folder, Python versions with the preferred one first, the mmcv to compile, where there
+# are ready-made wheels of it, and what is installed without its dependencies.
 STACKS = {
     'openmmlab': (
         '.venv',
         ('3.11', '3.10', '3.9'),
         'mmcv==2.1.0',
         'https://download.openmmlab.com/mmcv/dist/{}/torch{}.{}.0/index.html',
+        (),
     ),
     'modern': (
         '.venv-modern',
         ('3.13', '3.12', '3.14'),
         'onedl-mmcv==2.3.6',
         'https://mmwheels.onedl.ai/{}-torch{}{}0/simple/onedl-mmcv/index.html',
+        ('onedl-mim==0.5.1',),
     ),
 }
 PROBE = """if True:
@@ -87,7 +89,7 @@ def run(*command, **env):
 
 def compile_mmcv(stack, python, pip):
     """Replaces mmcv by one with a compiled part, ready-made or built here."""
-    *_, requirement, page = STACKS[stack]
+    _, _, requirement, page, _ = STACKS[stack]
     answer = subprocess.check_output([python, '-I', '-c', PROBE])
     cuda, major, minor, toolkit = json.loads(answer.splitlines()[-1])
     # each compiler takes up to 3 GB of memory
@@ -129,6 +131,8 @@ def make(stack, base, mmcv):
         if done and done.get('mmcv') != 'lite':  # pip would leave what is compiled
             run(*pip, 'uninstall', '--yes', STACKS[stack][2].partition('==')[0])
         run(*pip, 'install', '-r', ROOT / requirements)
+        if STACKS[stack][-1]:
+            run(*pip, 'install', '--no-deps', *STACKS[stack][-1])
         if wanted['mmcv'] == 'compiled':
             compile_mmcv(stack, python, pip)
         stamp.write_text(json.dumps(dict(wanted, package='')))
