@@ -22,6 +22,7 @@ class Using(nn.Module):
     def __init__(self, make, operators):
         super().__init__()
         self.module, self.operators = make(), operators
+        self.work = getattr(self.module, 'work', None)  # a detector's
         path = importlib.import_module('mmcv.ops').__path__
         names = [x.name for x in pkgutil.iter_modules(path, 'mmcv.ops.')]
         modules = map(importlib.import_module, names)
