@@ -19,28 +19,18 @@ depends on the values, the device or the torch version, so a model on the meta
 device can be counted at any size without computing anything.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
-from functools import wraps
+from functools import partial, wraps
 from math import prod
 from typing import Any, Callable, Optional
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
-
-from mmlinattn.functional import (
-    cholesky_solve,
-    gaussian_attention,
-    gaussian_kernel,
-    kernel_products,
-    newton_pinv,
-    softmax_free_attention,
-)
+from torch.utils.flop_counter import FlopCounterMode
 
 KINDS = {
     'conv': 'convolutions',
@@ -56,9 +46,6 @@ KINDS = {
 # Modules of other libraries that may write softmax attention out, by name: torch's and
 # that of mmcv and mmpretrain, and the one of Swin in mmdet, mmseg and mmpretrain.
 SOFTMAX_ATTENTIONS = ('MultiheadAttention', 'WindowMSA')
-
-# Multiply-accumulates of an operation, from its arguments and its result.
-Formula = Callable[[Any, Any], int]
 
 
 class FlopCount:
@@ -104,7 +91,9 @@ def count_flops(
 
     Softmax attention is recognized in ``scaled_dot_product_attention``. A module that
     writes it out has the class attribute ``product_kind = 'softmax_attention'``, or is
-    one of ``SOFTMAX_ATTENTIONS``; the products of others are of kind 'matmul'.
+    one of ``SOFTMAX_ATTENTIONS``. One whose products depend on the device and on sizes
+    has a method ``count_products``, which gets the arguments of ``forward`` and returns
+    multiply-accumulates by kind. The products of others are of kind 'matmul'.
 
     Args:
         model (nn.Module): The model, on the device of its inputs. It runs in
@@ -116,7 +105,7 @@ def count_flops(
     Returns:
         FlopCount: The multiply-accumulates of the whole batch.
     """
-    tally = _Tally()
+    counter = _Counter()
     with ExitStack() as stack:
         for name, module in model.named_modules():
             stack.callback(setattr, module, 'training', module.training)
@@ -126,108 +115,59 @@ def count_flops(
                 stack.callback(own.__setitem__, 'forward', own['forward'])
             else:
                 stack.callback(own.pop, 'forward')
-            own['forward'] = tally.watch(module.forward, _product_kind(module), name)
-        for module in filter(None, map(sys.modules.get, _CALLERS)):
-            for function, (counted, kind) in _OUR_PRODUCTS.items():
-                name = function.__name__
-                if name in vars(module):
-                    stack.callback(setattr, module, name, function)
-                    setattr(module, name, tally.watch(counted, kind))
+            own['forward'] = counter.watch(module, name)
         model.eval()
         stack.enter_context(torch.no_grad())
-        stack.enter_context(_FunctionMode(tally))
-        stack.enter_context(tally)
+        stack.enter_context(_FunctionMode(counter))
+        stack.enter_context(counter)
         (forward or model)(*inputs)
-    return FlopCount(tally.macs)
+    return FlopCount(counter.macs)
 
 
-def _product_kind(module: nn.Module) -> Optional[str]:
-    is_softmax = type(module).__name__ in SOFTMAX_ATTENTIONS
-    return getattr(module, 'product_kind', 'softmax_attention' if is_softmax else None)
-
-
-def _explicit_products(q: Tensor, k: Tensor) -> tuple[Callable, Callable]:
-    kernel = gaussian_kernel(q, k)
-    return lambda v: kernel @ v, lambda y: kernel.mT @ y
-
-
-def _explicit_attention(q: Tensor, k: Tensor, v: Tensor, softmax: bool) -> Tensor:
-    kernel = gaussian_kernel(q, k)
-    return (kernel.softmax(-1) if softmax else kernel) @ v
-
-
-def _newton_steps(*args: Any, pinv: Any = newton_pinv, **kwargs: Any) -> Tensor:
-    # while it is counted, this function replaces `newton_pinv`
-    return pinv(*args, **{**kwargs, 'solver': 'newton'})
-
-
-# The modules that call them.
-_CALLERS = tuple(
-    f'mmlinattn.{name}'
-    for name in (
-        'functional',
-        'functional.softmax_free.attention',
-        'models.attentions.gaussian',
-        'models.attentions.softmax_free',
-    )
-)
-# Our functions, each with the one that is counted in its place, and its products' kind.
-_OUR_PRODUCTS: dict[Callable[..., Any], tuple[Callable[..., Any], str]] = {
-    softmax_free_attention: (softmax_free_attention, 'gaussian_kernel'),
-    gaussian_attention: (_explicit_attention, 'gaussian_kernel'),
-    kernel_products: (_explicit_products, 'gaussian_kernel'),
-    newton_pinv: (_newton_steps, 'pseudo_inverse'),
-    cholesky_solve: (cholesky_solve, 'pseudo_inverse'),
-}
-
-
-class _Tally(TorchDispatchMode):
-    """Adds up the operations that do the work, by module and kind of attention."""
+class _Counter(FlopCounterMode):
+    """PyTorch's counter, which adds up multiply-accumulates by module and kind."""
 
     def __init__(self) -> None:
-        super().__init__()
+        formulas = {
+            operation: partial(self.add_operation, kind, formula)
+            for operation, (kind, formula) in _FORMULAS.items()
+        }
+        super().__init__(display=False, custom_mapping=formulas)
         self.macs: Counter[tuple[str, str]] = Counter()
         self.module = ''
+        # the kind of batched products; '' where the module counts them itself
         self.product_kind = 'matmul'
-        self.muted = False
 
     def add(self, kind: str, macs: int) -> None:
-        if not self.muted:
-            kind = self.product_kind if kind == 'matmul' else kind
+        """Adds to the innermost module."""
+        if kind == 'matmul' or (kind == 'softmax_attention' and not self.product_kind):
+            kind = self.product_kind
+        if kind:
             self.macs[self.module, kind] += macs
 
-    def add_attention(self, query: Tensor, key: Tensor, out: Tensor) -> None:
-        """Products QK^T and AV of (..., N_q, d), (..., N_k, d) and (..., N_q, d_v)."""
-        num_scores = prod(out.shape[:-1]) * key.size(-2)
-        self.add('softmax_attention', num_scores * (query.size(-1) + out.size(-1)))
+    def add_operation(
+        self, kind: str, formula: Any, *shapes: Any, out_shape: Any, **kwargs: Any
+    ) -> int:
+        """An entry of PyTorch's ``custom_mapping``, for shapes of the arguments."""
+        macs = formula(shapes, out_shape)
+        self.add(kind, macs)
+        return macs
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        out = func(*args, **(kwargs or {}))
-        # 'mm_' is 'mm' in place
-        name = func.overloadpacket.__name__.removesuffix('_')
-        if name.startswith('_scaled_dot_product'):
-            self.add_attention(args[0], args[1], out[0])
-        elif name in _OPERATIONS:
-            kind, formula = _OPERATIONS[name]
-            self.add(kind, formula(args, out))
-        return out
+    def watch(self, module: nn.Module, name: str) -> Callable[..., Any]:
+        """The forward method of a module, which notes whose operations follow."""
+        forward, count = module.forward, getattr(module, 'count_products', None)
+        kind = getattr(module, 'product_kind', None)
+        if type(module).__name__ in SOFTMAX_ATTENTIONS:
+            kind = 'softmax_attention'
 
-    def watch(
-        self,
-        function: Callable[..., Any],
-        kind: Optional[str] = None,
-        module: Optional[str] = None,
-    ) -> Callable[..., Any]:
-        """Wraps a function to note the kind of its batched products and its module."""
-
-        @wraps(function)
+        @wraps(forward)
         def watched(*args: Any, **kwargs: Any) -> Any:
             outside = self.module, self.product_kind
-            self.module = self.module if module is None else module
-            self.product_kind = kind or self.product_kind
-            out = function(*args, **kwargs)
+            self.module = name
+            self.product_kind = '' if count else kind or self.product_kind
+            out = forward(*args, **kwargs)
+            products = count(*args, **kwargs) if count else {}
+            self.macs.update({(name, key): macs for key, macs in products.items()})
             self.module, self.product_kind = outside
             return out
 
@@ -237,75 +177,89 @@ class _Tally(TorchDispatchMode):
 class _FunctionMode(TorchFunctionMode):
     """Counts functions whose operations depend on the device and the version."""
 
-    def __init__(self, tally: _Tally) -> None:
+    def __init__(self, counter: _Counter) -> None:
         super().__init__()
-        self.tally = tally
+        self.counter = counter
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
         if func is F.scaled_dot_product_attention:
-            named = {**dict(zip(('query', 'key'), args)), **kwargs}
-            # fused or not, its products must not be counted twice
-            self.tally.muted = True
-            out = func(*args, **kwargs)
-            self.tally.muted = False
-            self.tally.add_attention(named['query'], named['key'], out)
-            return out
+            return self.attend(*args, **kwargs)
         if func is F.adaptive_avg_pool2d:
-            self.tally.add('resampling', args[0].numel())
+            self.counter.add('resampling', args[0].numel())
         return func(*args, **kwargs)
 
+    def attend(
+        self, query: Any, key: Any, value: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Counts the products, and returns zeros of the result's shape."""
+        shapes = [x.shape for x in (query, key, value)]
+        batch = torch.broadcast_shapes(*(shape[:-2] for shape in shapes))
+        out = value.new_zeros(*batch, query.size(-2), value.size(-1))
+        self.counter.add('softmax_attention', _fused_attention(shapes, [out.shape]))
+        return out
 
-def _conv(args: Any, out: Any) -> int:
-    x, weight, transposed = args[0], args[1], args[6]
+
+def _conv(shapes: Any, out: Any) -> int:
+    x, weight, transposed = shapes[0], shapes[1], shapes[6]
     # a filter is applied once for each of its own positions and channels
-    return (x if transposed else out).numel() * prod(weight.shape[1:])
+    return prod(x if transposed else out) * prod(weight[1:])
 
 
-def _product(matrix: int, factor: int) -> Formula:
+def _product(matrix: int, factor: int) -> Any:
     """Matrix product of two arguments, given by their places."""
-    return lambda args, out: args[matrix].numel() * args[factor].size(-1)
+    return lambda shapes, out: prod(shapes[matrix]) * shapes[factor][-1]
 
 
-def _per_input(place: int) -> Formula:
-    return lambda args, out: args[place].numel()
+def _per_input(place: int) -> Any:
+    return lambda shapes, out: prod(shapes[place])
 
 
-def _norm(weight: int) -> Formula:
-    return lambda args, out: args[0].numel() * (4 if args[weight] is None else 5)
+def _norm(weight: int) -> Any:
+    return lambda shapes, out: prod(shapes[0]) * (4 if shapes[weight] is None else 5)
 
 
-def _batch_norm(args: Any, out: Any) -> int:
-    if args[5]:  # the batch's own statistics, as in InstanceNorm
-        return _norm(1)(args, out)
-    return args[0].numel() * (1 if args[1] is None else 2)
+def _batch_norm(shapes: Any, out: Any) -> int:
+    if shapes[5]:  # the batch's own statistics, as in InstanceNorm
+        return _norm(1)(shapes, out)
+    return prod(shapes[0]) * (1 if shapes[1] is None else 2)
 
 
-def _per_output(cost: int) -> Formula:
-    return lambda args, out: cost * out.numel()
+def _per_output(cost: int) -> Any:
+    return lambda shapes, out: cost * prod(out)
 
 
-# ATen operation -> kind and formula
-_OPERATIONS: dict[str, tuple[str, Formula]] = {
-    'convolution': ('conv', _conv),
-    'mm': ('linear', _product(0, 1)),
-    'addmm': ('linear', _product(1, 2)),
-    'mv': ('linear', _per_input(0)),
-    'addmv': ('linear', _per_input(1)),
-    'bmm': ('matmul', _product(0, 1)),
-    'baddbmm': ('matmul', _product(1, 2)),
-    'dot': ('matmul', _per_input(0)),
-    'linalg_cholesky_ex': ('matmul', lambda args, out: _product(0, 0)(args, out) // 6),
-    'linalg_solve_triangular': (
-        'matmul',
-        lambda args, out: _product(0, 1)(args, out) // 2,
-    ),
-    'native_layer_norm': ('norm', _norm(2)),
-    'native_group_norm': ('norm', _norm(1)),
-    'native_batch_norm': ('norm', _batch_norm),
-    'cudnn_batch_norm': ('norm', _batch_norm),
-    'upsample_bilinear2d': ('resampling', _per_output(4)),
-    'upsample_nearest2d': ('resampling', _per_output(1)),
+def _fused_attention(shapes: Any, out: Any) -> int:
+    """QK^T and AV of (..., N_q, d), (..., N_k, d) and (..., N_k, d_v)."""
+    query, key, value = shapes[:3]
+    return prod(out[0][:-1]) * key[-2] * (query[-1] + value[-1])
+
+
+_aten = torch.ops.aten
+# kind, and formula of the shapes of arguments and result; other arguments are their own
+_FORMULAS: dict[Any, tuple[str, Any]] = {
+    _aten.convolution: ('conv', _conv),
+    _aten.mm: ('linear', _product(0, 1)),
+    _aten.addmm: ('linear', _product(1, 2)),
+    _aten.addmm_: ('linear', _product(1, 2)),
+    _aten.mv: ('linear', _per_input(0)),
+    _aten.addmv: ('linear', _per_input(1)),
+    _aten.bmm: ('matmul', _product(0, 1)),
+    _aten.baddbmm: ('matmul', _product(1, 2)),
+    _aten.baddbmm_: ('matmul', _product(1, 2)),
+    _aten.dot: ('matmul', _per_input(0)),
+    _aten.native_layer_norm: ('norm', _norm(2)),
+    _aten.native_group_norm: ('norm', _norm(1)),
+    _aten.native_batch_norm: ('norm', _batch_norm),
+    _aten.cudnn_batch_norm: ('norm', _batch_norm),
+    _aten.upsample_bilinear2d: ('resampling', _per_output(4)),
+    _aten.upsample_nearest2d: ('resampling', _per_output(1)),
 }
+# where no function mode sees the function, as in torch's MultiheadAttention; a version
+# has some of them
+for _name in ('flash_attention', 'flash_attention_for_cpu', 'efficient_attention'):
+    if hasattr(_aten, f'_scaled_dot_product_{_name}'):
+        _operation = getattr(_aten, f'_scaled_dot_product_{_name}')
+        _FORMULAS[_operation] = 'softmax_attention', _fused_attention

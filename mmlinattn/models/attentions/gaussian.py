@@ -45,5 +45,10 @@ class GaussianAttention(ProjectedAttention):
         out = gaussian_attention(scale * q, scale * k, v, self.softmax)
         return self.merge_heads(self.scale(out, v))
 
+    def count_products(self, x: Tensor, hw_shape: HW) -> dict[str, int]:
+        """Multiply-accumulates of the kernel and of its product with the values: see
+        :func:`mmlinattn.analysis.count_flops`."""
+        return dict(gaussian_kernel=2 * x.numel() * x.size(1))
+
     def project_back(self, out: Tensor) -> Tensor:
         return self.proj(out) if self.softmax else self.project_in_float32(out)

@@ -134,6 +134,25 @@ class SoftmaxFreeAttention(BaseAttention):
         )
         return self.merge_heads(self.scale(out, v))
 
+    def count_products(self, x: Tensor, hw_shape: HW) -> dict[str, int]:
+        """Multiply-accumulates of the products with the kernels, and of the inverse, as
+        Newton-Raphson steps, whichever solver computes it: see
+        :func:`mmlinattn.analysis.count_flops`."""
+        n, m, h = (
+            math.prod(hw_shape),
+            self.sampler.num_landmarks(hw_shape),
+            self.num_heads,
+        )
+        # row sums are one more column of each head's values
+        columns = self.embed_dims + h * (self.attn_norm == 'rows')
+        kernels = m * (n + m) * self.embed_dims + 2 * m * n * columns
+        if self.solver == 'cholesky':
+            inverse = h * m**3 // 6 + m * m * columns
+        else:  # the step size, unless it is SOFT's, has the column sums of A^2
+            steps = 2 * self.num_iters * m**3 + (m * m if self.attn_norm else 0)
+            inverse = h * steps + m * m * columns
+        return dict(gaussian_kernel=len(x) * kernels, pseudo_inverse=len(x) * inverse)
+
     def local_branch(self, values: Tensor, hw_shape: HW) -> Tensor:
         """Depthwise convolution of the value map, (B, N, C) to (B, N, C)."""
         # the d channels of a head share its filter
