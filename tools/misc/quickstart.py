@@ -53,9 +53,9 @@ def parse_args(argv=None):
     text = 'folder for data, checkpoints and pictures (default: %(default)s)'
     add('--out', type=output_folder, default=out, help=text)
     count = number(int, 1, 10**6)
-    add('--num-train', type=count, default=200, help='training images (200)')
+    add('--num-train', type=count, default=160, help='training images (160)')
     add('--num-val', type=count, default=48, help='held-back images (48)')
-    add('--epochs', type=count, default=6, help='passes over the images (6)')
+    add('--epochs', type=count, default=5, help='passes over the images (5)')
     text = 'other settings of the config, such as model.backbone.attn_scale=True'
     kind = dict(type=key_value, metavar='KEY=VALUE')
     add('--cfg-options', nargs='+', default=[], help=text, **kind)
