@@ -1,4 +1,4 @@
-"""The examples run, and the files for GitHub name what is there."""
+"""The examples run."""
 
 import re
 import subprocess
@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -19,24 +18,17 @@ def run(name, *args):
 
 
 @pytest.mark.modern
-def test_plain_pytorch():
-    *_, last = run('plain_pytorch')
-    assert float(last.split('%')[0]) > 90, last
-
-
-@pytest.mark.modern
-def test_own_attention():
-    lines = run('own_attention')
-    assert lines[-1].startswith('RetinaNet: [(256,')
-
-
-@pytest.mark.modern
-def test_torchvision_detectors():
-    lines = run('torchvision_detectors')
-    assert [x.split()[0] for x in lines] == [
-        *('FasterRCNN', 'MaskRCNN', 'RetinaNet', 'FCOS')
-    ]
-    assert all('loss_' in x or 'classification' in x for x in lines)
+@pytest.mark.parametrize(
+    'name, last',
+    [
+        ('plain_pytorch', r'(9\d|100)\b.*%'),
+        ('own_attention', r'RetinaNet: \[\(256,'),
+        ('torchvision_detectors', 'FCOS .*classification'),
+    ],
+)
+def test_example(name, last):
+    *_, line = run(name)
+    assert re.match(last, line), line
 
 
 def test_detect_with_transformers(tmp_path):
@@ -55,28 +47,3 @@ def test_detect_with_transformers(tmp_path):
 def test_your_photos(tmp_path):
     run('your_photos', '', tmp_path)
     assert [*(tmp_path / 'found').glob('*.png')]
-
-
-def test_workflows():
-    """Their targets of make are there."""
-    targets = {'lint', 'docs', 'test-openmmlab', 'test-modern'}
-    makefile = (ROOT / 'Makefile').read_text('utf-8')
-    assert all(re.search(rf'^[a-z -]*{x}\b.*:', makefile, re.M) for x in targets)
-    found = set()
-    for path in (ROOT / '.github').rglob('*.yml'):
-        content = yaml.safe_load(path.read_text('utf-8'))
-        for job in content.get('jobs', {}).values():
-            rows = job.get('strategy', {}).get('matrix', {}).get('include', [{}])
-            for step, row in ((x, y) for x in job['steps'] for y in rows):
-                command = step.get('run', '')
-                for key, value in row.items():
-                    command = command.replace(f'${{{{ matrix.{key} }}}}', value)
-                found.update(re.findall(r'^make (\S+)', command))
-    assert found == targets
-
-
-def test_citation():
-    citation = yaml.safe_load((ROOT / 'CITATION.cff').read_text('utf-8'))
-    version = (ROOT / 'mmlinattn' / 'version.py').read_text('utf-8')
-    assert f"'{citation['version']}'" in version
-    assert all(x['authors'] and x['url'] for x in citation['references'])

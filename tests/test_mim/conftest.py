@@ -16,22 +16,9 @@ import pytest
 
 from mmlinattn.utils import load_config
 
-PYTHON = sys.executable
-MIM = Path(PYTHON).with_name('mim')
+MIM = Path(sys.executable).with_name('mim')
 MIM_FOLDER = Path(sysconfig.get_path('purelib')) / 'mmlinattn' / '.mim'
 SIDE = 64
-NUM_TRAIN = 8
-# logged values besides metrics
-TIMES = {'time', 'data_time', 'step'}
-
-
-def is_modern():
-    """True for the stack of the onedl distributions."""
-    try:
-        distribution('onedl-mim')
-    except PackageNotFoundError:
-        return False
-    return True
 
 
 class User:
@@ -39,10 +26,11 @@ class User:
 
     Args:
         folder (Path): The working directory.
+        modern (bool): Whether mim is onedl's.
     """
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, modern):
+        self.folder, self.modern = folder, modern
         self.env = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
         # results alike on every machine; threads that compete for cores only wait
         self.env['CUDA_VISIBLE_DEVICES'] = ''
@@ -58,66 +46,44 @@ class User:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        assert (done.returncode != 0) == fails, tail(done.stdout)
+        assert (done.returncode != 0) == fails, done.stdout[-4000:]
         return done.stdout
 
     def mim(self, *args, fails=False):
         """Runs mim, and returns its output."""
         return self.run(MIM, *args, fails=fails)
 
-    def train_command(self, library, config, work_dir, options, *args):
-        """The command of :meth:`train`."""
-        begin = [PYTHON, MIM_FOLDER / 'tools' / 'train.py', config]
-        if uses_mim(library):
-            begin = [MIM, 'train', mim_name(library), config, '--gpus', '0']
-        return [
-            *begin,
-            '--work-dir',
-            work_dir,
-            *args,
-            '--cfg-options',
-            *key_values(options),
-        ]
-
-    def train(self, library, config, options, *args):
-        """Trains, by ``mim train`` of a library or by our own tool.
-
-        Args:
-            library (str): mmdet, mmsegmentation, mmpretrain, mmlinattn or tools;
-                mmlinattn means tools where mim can't find us.
-            config (str | Path): Path of the config.
-            options (dict): Options of the config to override.
-            *args: More arguments of the training tool.
+    def train(self, library, config, options):
+        """Trains by ``mim train`` of a library, or by our own tool ('tools').
 
         Returns:
             Training: Its work directory.
         """
-        work_dir = self.folder / 'train'
-        command = self.train_command(library, config, work_dir, options, *args)
-        return Training(work_dir, self.run(*command))
-
-    def test(self, library, config, checkpoint, options, *args):
-        """Tests, in the same ways as :meth:`train`, and returns metrics by name."""
-        work_dir = self.folder / f'test{"".join(args)}'
-        begin = [PYTHON, MIM_FOLDER / 'tools' / 'test.py', config, checkpoint]
-        if uses_mim(library):
-            begin = [
-                MIM,
-                'test',
-                mim_name(library),
-                config,
-                '--checkpoint',
-                checkpoint,
-                '--gpus',
-                '0',
-            ]
-        output = self.run(
-            *begin, '--work-dir', work_dir, *args, '--cfg-options', *key_values(options)
+        work_dir = self.folder / f'train-{config.stem}'
+        return Training(
+            work_dir, self._run('train', library, config, work_dir, options)
         )
+
+    def test(self, library, config, checkpoint, options):
+        """Tests, in the same ways as :meth:`train`, and returns metrics by name."""
+        work_dir = self.folder / f'test-{config.stem}'
+        output = self._run('test', library, config, work_dir, options, checkpoint)
         assert f'Load checkpoint from {checkpoint}' in output
         assert 'size mismatch' not in output and 'in source state_dict' not in output
         (report,) = work_dir.glob('*/*.json')
         return metrics_of(json.loads(report.read_text()))
+
+    def _run(self, program, library, config, work_dir, options, *checkpoint):
+        if library == 'tools':
+            path = MIM_FOLDER / 'tools' / f'{program}.py'
+            command = [sys.executable, path, config, *checkpoint]
+        else:
+            if library == 'mmdet' and self.modern:
+                library = 'mmdetection'  # onedl's mim knows the long name only
+            command = [MIM, program, library, config, '--gpus', '0']
+            command += ['--checkpoint', *checkpoint] if checkpoint else []
+        words = [f'{key}={value}' for key, value in options.items()]
+        return self.run(*command, '--work-dir', work_dir, '--cfg-options', *words)
 
 
 class Training:
@@ -125,51 +91,36 @@ class Training:
 
     Args:
         work_dir (Path): The folder.
-        output (str): Its output.
+        output (str): What the training printed.
     """
 
     def __init__(self, work_dir, output):
-        self.work_dir = work_dir
         self.output = output
-        log = max(work_dir.glob('*/vis_data/scalars.json'))
-        self.log = [json.loads(line) for line in log.read_text().splitlines()]
-
-    @property
-    def checkpoint(self):
-        """Path of the last checkpoint."""
-        path = Path((self.work_dir / 'last_checkpoint').read_text())
-        assert path.is_file()
-        return path
+        self.checkpoint = Path((work_dir / 'last_checkpoint').read_text())
+        log = max(work_dir.glob('*/vis_data/scalars.json')).read_text()
+        self.log = [json.loads(line) for line in log.splitlines()]
+        losses = [line['loss'] for line in self.log if 'loss' in line]
+        assert losses and all(map(math.isfinite, losses))
 
     @property
     def metrics(self):
         """Metrics of the last validation by name."""
-        losses = [line['loss'] for line in self.log if 'loss' in line]
-        assert losses and all(math.isfinite(loss) for loss in losses)
         return metrics_of([line for line in self.log if 'loss' not in line][-1])
 
 
 def metrics_of(line):
-    metrics = {key: value for key, value in line.items() if key not in TIMES}
+    metrics = {k: x for k, x in line.items() if k not in ('time', 'data_time', 'step')}
     assert metrics and all(map(math.isfinite, metrics.values())), line
     return metrics
 
 
-def key_values(options):
-    return [f'{key}={value}' for key, value in options.items()]
-
-
-def tail(output, num_lines=40):
-    return '\n'.join(output.splitlines()[-num_lines:])
-
-
-def uses_mim(library):
-    return library != 'tools' and not (library == 'mmlinattn' and is_modern())
-
-
-def mim_name(library):
-    """mmdet's name in mim: onedl's mim knows the long one only."""
-    return 'mmdetection' if library == 'mmdet' and is_modern() else library
+@pytest.fixture(scope='session')
+def modern():
+    """True on the stack of the onedl distributions."""
+    try:
+        return bool(distribution('onedl-mim'))
+    except PackageNotFoundError:
+        return False
 
 
 @pytest.fixture(scope='session')
@@ -180,70 +131,28 @@ def configs():
 
 
 @pytest.fixture(scope='session')
-def modern():
-    return is_modern()
-
-
-@pytest.fixture(scope='session')
 def data(load_tool, tmp_path_factory):
     """The folder of a layout's dataset by the layout's name, made at first use."""
     made = {}
 
     def get(layout):
         if layout not in made:
-            folder = tmp_path_factory.mktemp('data') / layout
+            made[layout] = folder = tmp_path_factory.mktemp('data') / layout
             width = 2 * SIDE if layout == 'cityscapes' else SIDE
-            options = f'--num-train {NUM_TRAIN} --num-val 4 --size {width} {SIDE}'
+            options = f'--num-train 8 --num-val 4 --size {width} {SIDE}'
             tool = load_tool('dataset_converters/make_shapes.py')
             tool.main(['--layout', layout, '--out', str(folder), *options.split()])
-            made[layout] = folder
         return made[layout]
 
     return get
 
 
 @pytest.fixture
-def user(tmp_path):
-    yield User(tmp_path)
-    remove_checkpoints(tmp_path)
-
-
-@pytest.fixture(scope='module')
-def earlier_user(tmp_path_factory):
-    """One whose results several tests build on."""
-    folder = tmp_path_factory.mktemp('earlier')
-    yield User(folder)
-    remove_checkpoints(folder)
-
-
-def remove_checkpoints(folder):
-    """Removes checkpoints of hundreds of megabytes: pytest keeps folders for days."""
-    for checkpoint in folder.rglob('*.pth'):
+def user(tmp_path, modern):
+    yield User(tmp_path, modern)
+    # of hundreds of megabytes, and pytest keeps folders for days
+    for checkpoint in tmp_path.rglob('*.pth'):
         checkpoint.unlink()
-
-
-@pytest.fixture(scope='session')
-def quick(data):
-    """Options that make a config quick: folder of its data, size of images."""
-
-    def get(config, **more):
-        cfg = load_config(str(config))
-        layout = next(x for x in LAYOUTS if x in innermost(cfg.train_dataloader).type)
-        root = data(LAYOUTS[layout])
-        options = {
-            'randomness.seed': 0,
-            # no test downloads weights
-            'pretrained': None,
-            'train_dataloader.batch_size': 2,
-        }
-        wide = layout == 'Cityscapes' or cfg.default_scope == 'mmseg'
-        for key, value in leaves_of(cfg.to_dict()):
-            quicker = quick_value(key, value, root, wide)
-            if quicker is not None and re.match(QUICK_PARTS, key):
-                options[key] = quicker
-        return {**options, **more}
-
-    return get
 
 
 LAYOUTS = dict(
@@ -252,10 +161,28 @@ LAYOUTS = dict(
 QUICK_PARTS = r'\w+_(dataloader|evaluator)\.|model\.(data_preprocessor|test_cfg)\.'
 
 
-def innermost(dataset):
-    while 'dataset' in dataset:
-        dataset = dataset.dataset
-    return dataset
+@pytest.fixture
+def quick(data):
+    """Options that make a config quick: folder of its data, size of images."""
+
+    def get(config, **more):
+        cfg = load_config(str(config))
+        dataset = cfg.train_dataloader.dataset
+        while 'dataset' in dataset:
+            dataset = dataset.dataset
+        layout = next(x for x in LAYOUTS if x in dataset.type)
+        root = data(LAYOUTS[layout])
+        # no test downloads weights
+        options = {'randomness.seed': 0, 'pretrained': None}
+        options['train_dataloader.batch_size'] = 2
+        wide = layout == 'Cityscapes' or cfg.default_scope == 'mmseg'
+        for key, value in leaves_of(cfg.to_dict()):
+            quicker = quick_value(key, value, root, wide)
+            if quicker is not None and re.match(QUICK_PARTS, key):
+                options[key] = quicker
+        return {**options, **more}
+
+    return get
 
 
 def leaves_of(node, key=''):
@@ -276,19 +203,17 @@ def quick_value(key, value, root, wide):
     name = key.rpartition('.')[2]
     whole = f'({SIDE},{SIDE})'
     resized = f'({(1 + wide) * SIDE},{SIDE})'
-    if name == 'data_root':
-        return f'{root}/'
     if name in ('ann_file', 'seg_prefix') and '_evaluator' in key:
         return root / value.split('/', 2)[2]  # data/LAYOUT/
     if name == 'scales':
         return f'[{SIDE if isinstance(value[0], int) else resized}]'
-    if name == 'scale':
-        if isinstance(value, list):
-            return f'[{resized},{resized}]'
-        return SIDE if isinstance(value, int) else resized
+    if name == 'scale' and isinstance(value, list):
+        return f'[{resized},{resized}]'
     if name == 'crop_size' and value == (384, 600):
         return f'({SIDE // 2},{SIDE})'
     return {
+        'data_root': f'{root}/',
+        'scale': SIDE if isinstance(value, int) else resized,
         'crop_size': SIDE if isinstance(value, int) else whole,
         'size': whole,
         'stride': f'({SIDE // 2},{SIDE // 2})',

@@ -1,11 +1,10 @@
 import pytest
 import torch
-from mmengine.utils import digit_version
 from torch import nn
 
 from mmlinattn.functional import softmax_free_attention
-from mmlinattn.models import GaussianAttention, SoftmaxFreeAttention
-from mmlinattn.models.attentions.landmarks import fixed_draw, fixed_grid
+from mmlinattn.models import SoftmaxFreeAttention
+from mmlinattn.models.attentions.landmarks import fixed_grid
 
 pytestmark = pytest.mark.modern
 
@@ -53,10 +52,8 @@ def paper_local_branch(module, v, head, hw_shape):
     'sampler, ratio, kernel_size, hw_shape',
     (
         ('conv', 4, 5, (9, 13)),
-        ('conv', 2, 3, (4, 7)),
         ('conv', 4, 3, (3, 13)),
         ('pool', 3, 0, (9, 7)),
-        ('pool', 8, 3, (7, 17)),
         ('biased', 2, 3, (5, 4)),
     ),
 )
@@ -133,21 +130,6 @@ def test_a_fixed_number_of_landmarks(sampler, hw_shape):
     assert module(torch.randn(1, q.size(2), 24), hw_shape).isfinite().all()
 
 
-@pytest.mark.skipif(
-    digit_version(torch.__version__) < digit_version('2.5'),
-    reason='no float16 autocast on the CPU',
-)
-def test_sums_of_the_exact_kernel_in_float16():
-    """Beyond the range of float16, before and after the projection."""
-    module = GaussianAttention(8, 1).eval()
-    x = 400 * torch.ones(1, 30 * 30, 8)
-    expected = module(x, (30, 30))
-    assert expected.abs().max() > torch.finfo(torch.float16).max
-    with torch.autocast('cpu', torch.float16):
-        out = module(x, (30, 30))
-    assert (out - expected).norm() < 0.05 * expected.norm()
-
-
 def test_random_landmarks_are_drawn_anew_only_in_training():
     module = build(sampler='random', sampling_ratio=4, kernel_size=0)
     x = torch.randn(2, 20 * 12, 24)
@@ -158,15 +140,6 @@ def test_random_landmarks_are_drawn_anew_only_in_training():
     assert module(x, (20, 12)).equal(first)
     module.train()
     assert not module(x, (20, 12)).equal(module(x, (20, 12)))
-
-
-def test_the_fixed_draw_looks_random():
-    """A permutation, whose first tokens are spread over the map evenly."""
-    draw = fixed_draw(torch.arange(67200))
-    assert draw.sort().values.equal(torch.arange(67200))
-    counts = torch.bincount(draw[:6720] // 672, minlength=100).double()
-    chi_square = (counts - 67.2).square().sum() / 67.2
-    assert 60 < chi_square < 150
 
 
 def test_random_landmarks_are_tokens_of_the_map():

@@ -24,26 +24,6 @@ def test_what_a_frozen_stage_is(frozen_stages, frozen):
         assert parameter.requires_grad != key.startswith(frozen)
 
 
-def test_block_options_by_stage():
-    block = [dict(ffn_ratio=2), dict(norm_placement='post')]
-    model = PyramidTransformer(ARCH, block=block)
-    blocks = [stage.blocks[0] for stage in model.stages]
-    assert [b.pre_norm for b in blocks] == [True, False]
-    assert [b.ffn.feedforward_channels for b in blocks] == [16, 64]
-
-
-@pytest.mark.parametrize('out_type', ('featmap', 'cls_token'))
-def test_class_token_is_not_part_of_the_map(out_type):
-    model = PyramidTransformer(ARCH, with_cls_token=True, out_type=out_type)
-    tokens = []
-    model.norm1.register_forward_hook(lambda *args: tokens.append(args[-1]))
-    out = model.eval()(torch.randn(2, 3, 40, 33))[-1]
-    if out_type == 'cls_token':
-        assert out.equal(tokens[0][:, 0])
-    else:
-        assert out.flatten(2).mT.equal(tokens[0][:, 1:])
-
-
 def test_start_as_in_the_papers():
     arch = dict(embed_dims=[64], depths=[1], num_heads=[1])
     model = PyramidTransformer(arch, img_size=32, with_cls_token=True)
@@ -82,33 +62,9 @@ def test_wrong_options(options, message):
         PyramidTransformer(**{'arch': ARCH, **options})
 
 
-def test_positions_follow_the_strides_of_the_embeddings():
-    stem = dict(type='ConvEmbedding')  # stride 2, and doesn't say so in the config
-    model = PyramidTransformer(ARCH, stem=stem, img_size=64)
-    shapes = [stage.pos_embed.hw_shape for stage in model.stages]
-    assert shapes == [(32, 32), (16, 16)]
-    model = PyramidTransformer(ARCH, merging=dict(type='PatchMerging'), img_size=65)
-    shapes = [stage.pos_embed.hw_shape for stage in model.stages]
-    assert shapes == [(17, 17), (9, 9)]
-
-
 def test_norm_cfg_is_never_ignored():
     norm_cfg = dict(type='GN', num_groups=2)
     model = PyramidTransformer(ARCH, norm_cfg=norm_cfg)
     assert any(isinstance(m, torch.nn.GroupNorm) for m in model.modules())
     with pytest.raises(ValueError, match='norm_cfg.*would change nothing'):
         SwinTransformer(norm_cfg=norm_cfg)
-
-
-class Late(PyramidTransformer):
-    """A subclass with parameters that the skeleton doesn't know of."""
-
-    def __init__(self, **kwargs):
-        super().__init__(ARCH, **kwargs)
-        self.stages[0].late = torch.nn.Linear(2, 2)
-
-
-def test_subclasses_are_frozen_too():
-    model = Late(frozen_stages=1).train()
-    assert not any(p.requires_grad for p in model.stages[0].parameters())
-    assert all(p.requires_grad for p in model.stages[1].blocks.parameters())

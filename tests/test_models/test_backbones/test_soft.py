@@ -30,19 +30,6 @@ def learn(model):
     return outs
 
 
-def test_the_two_families_differ_in_the_kernel_alone():
-    soft, softpp = SOFT(ARCH).eval(), SOFTPlusPlus(ARCH).eval()
-    normalized = SOFT(ARCH, attn_norm=True).eval()
-    x = images()
-    for model in (softpp, normalized):
-        model.load_state_dict(soft.state_dict())
-    assert [a.ridge for a in attentions(soft)[:3]] == [0.01] * 3
-    assert [a.ridge for a in attentions(softpp)[:3]] == [0.0] * 3
-    for out, same, other in zip(softpp(x), normalized(x), soft(x)):
-        assert out.equal(same)
-        assert not torch.allclose(out, other)
-
-
 @pytest.mark.parametrize('ratios', ((4, 2, 2, 1), [16, 8, 4, 2]))
 def test_sampling_ratios(ratios):
     model = SOFTPlusPlus(ARCH, sampling_ratios=ratios)
@@ -83,16 +70,6 @@ def test_patch_embedding(options, kernels):
     ]
 
 
-def test_plain_form():
-    """No pyramid: one stage, one resolution."""
-    arch = dict(embed_dims=[24], depths=[3], num_heads=[3])
-    stem = dict(type='ConvEmbedding', kernel_size=16, stride=16)
-    model = SOFTPlusPlus(arch, patch_embed=stem, sampling_ratios=[2], kernel_sizes=[3])
-    assert model.stages[0].pos_embed.hw_shape == (14, 14)
-    (out,) = learn(model)
-    assert out.shape == (2, 24, 4, 7)
-
-
 def test_kept_scale():
     """At the size of the training nothing changes."""
     kept = SOFT(ARCH, keep_scale=True, img_size=96).eval()
@@ -124,11 +101,10 @@ class Launches(TorchDispatchMode):
         return out
 
 
-@pytest.mark.parametrize('shape', ((224, 224), (96, 416)))
-def test_a_prediction_is_a_few_launches(shape):
+def test_a_prediction_is_a_few_launches():
     model = LinearSOFTPlusPlus('tiny').eval()
     with torch.no_grad(), Launches() as launches:
-        model(torch.randn(1, 3, *shape))
+        model(torch.randn(1, 3, 96, 416))
     assert launches.names['linalg_cholesky_ex'] == 9
     assert launches.names.total() <= 500, launches.names
 
