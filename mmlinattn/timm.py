@@ -26,7 +26,6 @@ from .models import ConvPoolingNeck, backbones
 from .registry import build_model
 from .utils.quiet import quiet
 from .weights import load_pretrained
-from .weights.pretrained import load_head
 
 # How names of a class begin, its first convolution, and whether its classifiers read
 # a class token.
@@ -419,13 +418,12 @@ class TimmModel(nn.Module):
         weight = conv.weight
         shape = (conv.out_channels, 3, *conv.kernel_size)
         conv.weight = nn.Parameter(weight.new_empty(shape))
-        load_pretrained(self.backbone, address)
+        parts = {} if self.neck is None else dict(neck=self.neck)
+        if self.num_classes == self.pretrained_cfg['num_classes']:
+            parts['head'] = self.head
+        load_pretrained(self.backbone, address, parts=parts)
         weight.data.copy_(adapt_input_conv(conv.in_channels, conv.weight.detach()))
         conv.weight = weight
-        if self.neck is not None:
-            load_head(self.neck, address, 'neck.')
-        if self.num_classes == self.pretrained_cfg['num_classes']:
-            load_head(self.head, address)
 
 
 def build_neck(backbone: dict[str, Any], dims: int) -> ConvPoolingNeck:

@@ -93,7 +93,7 @@ def scaled(build):
     """Like ``build``, its scaling vectors drawn from N(0, 0.1)."""
 
     def build_scaled():
-        from mmlinattn.weights.start import is_scaling_vector
+        from mmlinattn.weights.transfer import is_scaling_vector
 
         model = build()
         with torch.no_grad():

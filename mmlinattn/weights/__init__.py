@@ -6,24 +6,22 @@ backbones import it.
 
 Modules: `files` and `addresses` read and write; `unpickler` reads without running code;
 `families` describe official models in `rows`; `conversion` takes a state dict to ours
-and back; `start` starts another attention from a plain model's weights; `pretrained`
-loads; `fitting` compares a checkpoint with a model.
+and back; `fitting` compares a checkpoint with a model; `transfer` starts another
+attention from a plain model's weights; `pretrained` loads.
 """
 
-from .addresses import add_file_scheme, fetch, load_safely, read_checkpoint
+from .addresses import add_file_scheme, load_safely, read_checkpoint
 from .conversion import convert, convert_back, find_state_dict, recognize
 from .files import read_file, write_file
 from .fitting import Fit, fit
-from .pretrained import load_head, load_pretrained
+from .pretrained import load_pretrained
 
 __all__ = [
     'Fit',
     'convert',
     'convert_back',
-    'fetch',
     'find_state_dict',
     'fit',
-    'load_head',
     'load_pretrained',
     'load_safely',
     'read_checkpoint',

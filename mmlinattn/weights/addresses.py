@@ -95,22 +95,11 @@ def read_checkpoint(
         return read_file(path, name, trust, map_location)
 
 
-def fetch(address: str, name: str) -> None:
-    """Download the file of a web address for :func:`read_checkpoint`.
-
-    Raises:
-        ConnectionError: If the download fails.
-    """
-    if address.startswith(WEB):
-        download(address, name)
-
-
 def download_error(address: str, name: str, reason: str) -> ConnectionError:
     """The error for a failed download, with the remedies."""
-    scratch = ', or set pretrained=None to train from scratch'
     return ConnectionError(
         f'{name}={address!r} cannot be downloaded ({reason}): fetch it on another '
-        f'machine and give its path{scratch if name == "pretrained" else ""}'
+        'machine and give its path, or set pretrained=None to train from scratch'
     )
 
 

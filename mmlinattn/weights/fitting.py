@@ -1,4 +1,4 @@
-"""Compares a checkpoint with a model.
+"""Compares a checkpoint with a model, entry by entry.
 
 MMEngine loads the entries that fit and only logs the others. A test of a checkpoint of
 another model then reports the accuracy of random weights.
@@ -73,6 +73,39 @@ def fit(model: nn.Module, checkpoint: dict) -> Fit:
     return fit_weights(model, find_state_dict(checkpoint, places=('state_dict',))[0])
 
 
+def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
+    """:func:`fit` with a state dict."""
+    theirs = adapt_state_dict(model, weights)
+    ours = {k: x for k, x in model.state_dict().items() if isinstance(x, Tensor)}
+    common = [key for key in ours if key in theirs]
+    mismatched = {
+        key: f'{tuple(theirs[key].shape)} there, {tuple(ours[key].shape)} here'
+        for key in common
+        if theirs[key].shape != ours[key].shape
+    }
+    loaded = {key: theirs[key] for key in common if key not in mismatched}
+    unexpected = [key for key in theirs if key not in ours]
+    parts = {key.partition('.')[0] for key in ours}
+    parameters = dict(model.named_parameters())
+    return Fit(
+        loaded,
+        [key for key in ours if not (key in theirs or key.endswith(COUNTER))],
+        mismatched,
+        unexpected,
+        [
+            key
+            for key in unexpected
+            if key.partition('.')[0] in parts and theirs[key].is_floating_point()
+        ],
+        # masks, which are buffers, have infinite values
+        [
+            k
+            for k, x in loaded.items()
+            if is_broken(x, may_be_infinite=k not in parameters)
+        ],
+    )
+
+
 def adapt_state_dict(model: nn.Module, weights: StateDict) -> StateDict:
     """A state dict as a model takes it: its modules' hooks give official weights the
     model's names, and resize tables."""
@@ -85,38 +118,8 @@ def adapt_state_dict(model: nn.Module, weights: StateDict) -> StateDict:
     return adapted
 
 
-def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
-    """:func:`fit` with a state dict."""
-    theirs = adapt_state_dict(model, weights)
-    ours = {k: x for k, x in model.state_dict().items() if isinstance(x, Tensor)}
-    parts = {key.partition('.')[0] for key in ours}
-    parameters = {name for name, _ in model.named_parameters()}
-    shapes = {
-        key: [', '.join(map(str, x.shape)) for x in (theirs[key], ours[key])]
-        for key in ours.keys() & theirs.keys()
-    }
-    mismatched = {
-        key: f'({shapes[key][0]}) there, ({shapes[key][1]}) here'
-        for key in ours
-        if key in shapes and shapes[key][0] != shapes[key][1]
-    }
-    loaded = {k: theirs[k] for k in ours if k in theirs and k not in mismatched}
-    unexpected = [key for key in theirs if key not in ours]
-    return Fit(
-        loaded,
-        [key for key in ours if not (key in theirs or key.endswith(COUNTER))],
-        mismatched,
-        unexpected,
-        [
-            key
-            for key in unexpected
-            if key.partition('.')[0] in parts and theirs[key].is_floating_point()
-        ],
-        [
-            key
-            for key, x in loaded.items()
-            if x.is_floating_point()
-            and not x.is_meta  # which has no values
-            and (x.isnan().any() or (key in parameters and x.isinf().any()))
-        ],
-    )
+def is_broken(x: Tensor, may_be_infinite: bool) -> bool:
+    """True for values that no training leaves."""
+    if not x.is_floating_point() or x.is_meta:
+        return False
+    return bool((x.isnan() if may_be_infinite else ~x.isfinite()).any())

@@ -1,7 +1,11 @@
-"""Loads weights into one of our backbones, and accounts for every key."""
+"""Loads weights into one of our backbones, and accounts for every key.
+
+A checkpoint is read, recognized, renamed, compared and loaded, by one function each.
+"""
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from typing import Callable, NamedTuple, Optional
 
 from mmengine.logging import print_log
@@ -21,13 +25,13 @@ from .conversion import (
 from .families import FAMILIES, Family
 from .fitting import fit_weights
 from .rows import StateDict, inside
-from .start import (
+from .transfer import (
     BLOCK,
-    Source,
-    StartPlan,
+    Transfer,
     is_early_norm,
     is_scaling_vector,
-    plan_start,
+    may_differ,
+    plan_transfer,
     replaced_attentions,
 )
 
@@ -35,48 +39,37 @@ LIGHTNING = 'model.'  # its prefix
 COMMAND = 'mim run mmlinattn convert_official'
 
 
-class FoundBackbone(NamedTuple):
-    """The backbone in a checkpoint."""
+class PretrainedWeights(NamedTuple):
+    """Weights of a checkpoint by our names.
 
-    weights: StateDict  # by our names
-    family: Optional[Family]  # the family it was converted from
-    origin: dict[str, str]  # names in the checkpoint, by ours
-    rest: list[str]  # names in the checkpoint that are no part of the backbone
+    Attributes:
+        backbone: Those of the backbone, without prefix.
+        others: Those of other parts, such as `head.fc.weight`.
+        names: Names in the checkpoint, by ours.
+        family: The family that they are converted from, if there is one.
+    """
+
+    backbone: StateDict
+    others: StateDict
+    names: dict[str, str]
+    family: Optional[Family]
 
     @property
     def title(self) -> str:
         """The family's name."""
         return self.family.title if self.family else 'mmlinattn'
 
-
-def find_backbone(checkpoint: dict, prefix: Optional[str] = None) -> FoundBackbone:
-    """Find a backbone's weights in any checkpoint, and give them our names."""
-    state_dict, _ = find_state_dict(checkpoint)
-    rest = []
-    if not prefix and not recognize(state_dict) and inside(state_dict, LIGHTNING):
-        prefix = LIGHTNING
-    if prefix:
-        prefix = f'{prefix.rstrip(".")}.'
-        under = without_wrappers(inside(state_dict, prefix))
-        if under or recognize(state_dict) not in FAMILIES:
-            rest = [key for key in state_dict if not key.startswith(prefix)]
-            # an official classifier has a head beside its backbone
-            place = '' if recognize(under) in FAMILIES else PREFIX
-            state_dict = {f'{place}{key}': value for key, value in under.items()}
-    origin = {key: key for key in state_dict}
-    name = recognize(state_dict)
-    if name in FAMILIES:
-        plan = plan_conversion(state_dict, name)
-        origin = {ours: ' + '.join(keys) for ours, keys in plan.sources().items()}
-        state_dict = plan.apply(state_dict)
-    else:  # perhaps converted to the family's own model
-        meta = checkpoint.get('meta')
-        meta = meta if isinstance(meta, dict) else {}
-        name = meta.get('family')
-    if inside(state_dict, PREFIX):
-        rest = [x for key, x in origin.items() if not key.startswith(PREFIX)] + rest
-        state_dict, origin = inside(state_dict, PREFIX), inside(origin, PREFIX)
-    return FoundBackbone(state_dict, FAMILIES.get(str(name)), origin, rest)
+    @property
+    def origin(self) -> str:
+        """Whose weights they are, for an error."""
+        if self.family:
+            return f'weights of {self.title}'
+        if recognize(self.backbone):
+            return 'weights of another model of mmlinattn'
+        return (
+            f'not recognized: mmlinattn takes checkpoints of {known_models()}; see '
+            f'{COMMAND} --help'
+        )
 
 
 def load_pretrained(
@@ -85,6 +78,7 @@ def load_pretrained(
     prefix: Optional[str] = None,
     map_location: str = 'cpu',
     initialize: Optional[Callable[[], None]] = None,
+    parts: Optional[Mapping[str, nn.Module]] = None,
 ) -> None:
     """Load pretrained weights into a backbone, and log it.
 
@@ -99,6 +93,8 @@ def load_pretrained(
             keys, none otherwise. Official weights need none.
         map_location: Device to load to.
         initialize: Gives the model its initial values; called only if some are kept.
+        parts: Other parts of a classifier to load, by name, such as its `head`. They
+            must fit as a whole.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -108,135 +104,145 @@ def load_pretrained(
         ConnectionError: If it cannot be downloaded.
         ImportError: If timm or safetensors is needed and missing.
     """
-    loaded = read_checkpoint(checkpoint, map_location=map_location)
+    content = read_checkpoint(checkpoint, map_location=map_location)
     try:
-        found = find_backbone(loaded, prefix)
-    except ValueError as error:
-        raise ValueError(f'checkpoint={checkpoint!r}: {error}') from error
-    kind = type(model).__name__
-    fitted = fit_weights(model, found.weights)
-    # a classifier may norm no map at all, such as RAVLT
-    normed = any(key.startswith('norm') for key in found.weights)
-    num_stages = model.num_stages + (not normed)
-    lacking = [
-        key
-        for key in fitted.missing
-        if not (is_scaling_vector(key) or is_early_norm(key, num_stages))
-    ]
-    replaced = []
-    if found.family:
-        replaced = replaced_attentions(model, found.weights, found.family.attentions)
-    if replaced and (lacking or fitted.mismatched):
-        try:
-            start = plan_start(model, found.weights)
-        except ValueError as error:
-            raise KeyError(
-                f'checkpoint={checkpoint!r}, weights of {found.title}, cannot '
-                f'start this {kind}: {error}'
-            ) from error
-        if initialize is not None:
-            initialize()
-    elif lacking:
-        raise KeyError(
-            f'checkpoint={checkpoint!r} with prefix={prefix!r} lacks {len(lacking)} '
-            f'parameters of this {kind}, such as {lacking[:3]}; it has '
-            f'{shortlist([*found.origin.values(), *found.rest])}, '
-            f'{describe_origin(found)}'
-        )
-    elif fitted.mismatched:
-        name, shapes = next(iter(fitted.mismatched.items()))
-        raise KeyError(
-            f'checkpoint={checkpoint!r} does not fit this {kind}: '
-            f'{len(fitted.mismatched)} shapes differ, such as {name} {shapes}'
-        )
-    else:
-        taken = {key: [Source(key)] for key in fitted.state_dict}
-        start = StartPlan(taken, fitted.missing, fitted.unexpected)
-        deeper = [key for key in fitted.extra if BLOCK.match(key)]
-        if deeper:
-            log(
-                f'{kind}: {checkpoint} is of a deeper model; not used: '
-                f'{shortlist(deeper)}'
-            )
-    model.load_state_dict(start.apply(found.weights), strict=False)
-    log_start(kind, start, found, checkpoint, bool(lacking or fitted.mismatched))
-    if replaced:
-        kinds = sorted({type(model.get_submodule(name)).__name__ for name in replaced})
-        log(
-            f'{kind}: weights of {found.title} were not trained with '
-            f'{" and ".join(kinds)}, which {len(replaced)} blocks have here, such as '
-            f'{replaced[0]}'
-        )
+        state_dict, family = recognize_backbone(content, prefix)
+        weights = rename(state_dict, family)
+        transfer, replaced = compare(model, weights)
+        for name, part in (parts or {}).items():
+            load_part(name, part, inside(weights.others, f'{name}.'))
+    except (KeyError, ValueError) as error:
+        raise type(error)(f'checkpoint={checkpoint!r}: {error.args[0]}') from error
+    if transfer.initial and initialize is not None:
+        initialize()
+    model.load_state_dict(transfer.apply(weights.backbone), strict=False)
+    report(model, weights, transfer, replaced, checkpoint)
 
 
-def load_head(head: nn.Module, checkpoint: str, prefix: str = 'head.') -> None:
-    """Load the last layer of a classifier, `fc`, from a classifier's checkpoint.
+def recognize_backbone(
+    content: dict, prefix: Optional[str] = None
+) -> tuple[StateDict, Optional[str]]:
+    """The state dict in a checkpoint, without the prefixes of programs, and the family
+    of its backbone; the metadata name that of converted weights."""
+    state_dict, _ = find_state_dict(content)
+    if not prefix and not recognize(state_dict) and inside(state_dict, LIGHTNING):
+        prefix = LIGHTNING
+    if prefix:
+        under = without_wrappers(inside(state_dict, f'{prefix.rstrip(".")}.'))
+        # an official classifier has none of our prefixes
+        if under or recognize(state_dict) not in FAMILIES:
+            state_dict = under
+    family = recognize(state_dict)
+    meta = content.get('meta')
+    if family not in FAMILIES and isinstance(meta, dict):
+        family = meta.get('family')
+    return state_dict, family
 
-    Args:
-        head: A head with the layer of mmpretrain's LinearClsHead.
-        checkpoint: See :func:`load_pretrained`.
-        prefix: Prefix of its keys; 'neck.' loads a neck.
+
+def rename(state_dict: StateDict, family: Optional[str]) -> PretrainedWeights:
+    """Weights by our names, with every key of an official model accounted for."""
+    names = {key: key for key in state_dict}
+    if recognize(state_dict) in FAMILIES:
+        plan = plan_conversion(state_dict, str(family))
+        names = {ours: ' + '.join(keys) for ours, keys in plan.sources().items()}
+        state_dict = plan.apply(state_dict)
+    if not inside(state_dict, PREFIX):
+        state_dict = {f'{PREFIX}{key}': x for key, x in state_dict.items()}
+        names = {f'{PREFIX}{key}': x for key, x in names.items()}
+    others = {k: x for k, x in state_dict.items() if not k.startswith(PREFIX)}
+    backbone = inside(state_dict, PREFIX)
+    return PretrainedWeights(backbone, others, names, FAMILIES.get(str(family)))
+
+
+def compare(model: nn.Module, weights: PretrainedWeights) -> tuple[Transfer, list[str]]:
+    """The sources of a backbone's entries, and names of attentions that the weights
+    were not trained with.
 
     Raises:
-        KeyError: If the checkpoint lacks the layer, or it has another shape.
-        Exception: See :func:`load_pretrained`.
+        KeyError: If they do not start this backbone.
     """
-    state_dict, _ = find_state_dict(read_checkpoint(checkpoint, 'pretrained'))
-    family = recognize(state_dict)
-    if family in FAMILIES:
-        state_dict = convert(state_dict, family)
-    try:
-        head.load_state_dict(inside(state_dict, prefix))
-    except RuntimeError as error:
-        raise KeyError(
-            f'pretrained={checkpoint!r} has no {prefix[:-1]} for this '
-            f'{type(head).__name__}: {str(error).splitlines()[-1].strip()}; '
-            'default_hooks.pretrained.head=False starts the backbone alone'
-        ) from None
-    log(f'{type(head).__name__}: loaded from {checkpoint}', logging.INFO)
-
-
-def describe_origin(found: FoundBackbone) -> str:
-    """The family of the weights that were found, for an error."""
-    if found.family:
-        return f'weights of {found.title}'
-    if recognize(found.weights):
-        return 'weights of another model of mmlinattn'
-    return (
-        f'not recognized: mmlinattn takes checkpoints of {known_models()}; see '
-        f'{COMMAND} --help'
+    family = weights.family
+    replaced = (
+        replaced_attentions(model, weights.backbone, family.attentions)
+        if family
+        else []
     )
+    transfer = plan_transfer(model, weights.backbone)
+    # a classifier may norm no map at all, such as RAVLT
+    normed = any(key.startswith('norm') for key in weights.backbone)
+    num_stages = model.num_stages + (not normed)
+    shapes = [
+        f'{key} {shapes}'
+        for key, shapes in transfer.mismatched.items()
+        if not (replaced and may_differ(key))
+    ]
+    lacking = [
+        key
+        for key in transfer.initial
+        if not (is_scaling_vector(key) or is_early_norm(key, num_stages))
+        and key not in transfer.mismatched
+    ]
+    faults = [f'{len(shapes)} shapes differ, such as {shapes[0]}'] if shapes else []
+    if not replaced:
+        lacking += transfer.split_differently
+        if lacking:
+            faults.append(f'lacks {len(lacking)} parameters, such as {lacking[:3]}')
+    elif not any(BLOCK.match(key) for key in transfer.sources):
+        faults.append('the two models have no block in common')
+    if faults:
+        raise KeyError(
+            f'it cannot start this {type(model).__name__}: {"; ".join(faults)}; it has '
+            f'{shortlist(weights.names.values())}, {weights.origin}'
+        )
+    return transfer, replaced
 
 
-def log(text: str, level: int = logging.WARNING) -> None:
-    """Log a message to the user."""
-    print_log(text, 'current', level)
+def load_part(name: str, part: nn.Module, weights: StateDict) -> None:
+    """Load a whole part of a classifier.
+
+    Raises:
+        KeyError: If its weights are missing or have other shapes.
+    """
+    fitted = fit_weights(part, weights)
+    if fitted.missing or fitted.mismatched:
+        raise KeyError(
+            f'it has no {name} for this {type(part).__name__}: {fitted.describe()}; '
+            'default_hooks.pretrained.head=False starts the backbone alone'
+        )
+    part.load_state_dict(fitted.state_dict)
 
 
-def log_start(
-    kind: str, start: StartPlan, found: FoundBackbone, checkpoint: str, partly: bool
+def report(
+    model: nn.Module,
+    weights: PretrainedWeights,
+    transfer: Transfer,
+    replaced: list[str],
+    checkpoint: str,
 ) -> None:
-    """Log a summary in one line; ``partly``: of a model with other attentions."""
-    source = f'{found.title} in {checkpoint}' if found.family else checkpoint
-    parts = Counter(name.partition('.')[0] for name in found.rest)
-    left = [found.origin[name] for name in start.unused]
-    left += [f'{part} ({number} entries)' for part, number in parts.items()]
-    if partly:
-        number = len(start.taken) + len(start.initial)
-        log(
-            f'{kind}: STARTS from {source}: {len(start.taken)} of {number} entries '
-            f'loaded, {len(start.recut)} of them split differently; these keep their '
-            f'initial values: {start.initial or "none"}; not used: {left or "none"}'
+    """Log what was loaded, in one line; a warning, if it is of another model."""
+    kind, number = type(model).__name__, len(transfer.sources)
+    parts = Counter(name.partition('.')[0] for name in weights.others)
+    unused = [weights.names[PREFIX + name] for name in transfer.unused]
+    unused += [f'{part} ({count} entries)' for part, count in parts.items()]
+    deeper = not replaced and any(BLOCK.match(name) for name in transfer.unused)
+    listed = list if replaced else shortlist
+    lines = [
+        f'{kind}: {"STARTS from" if replaced else "loaded from"} '
+        f'{weights.title} in {checkpoint}: {number} of {len(model.state_dict())} '
+        f'entries, {len(transfer.split_differently)} of them split differently',
+        f'these keep their initial values: {listed(transfer.initial) or "none"}',
+        f'not used: {listed(unused) or "none"}',
+    ]
+    if deeper:
+        lines.append('they are of a deeper model')
+    if replaced:
+        kinds = {type(model.get_submodule(name)).__name__ for name in replaced}
+        lines.append(
+            f'not trained with {" and ".join(sorted(kinds))}, which {len(replaced)} '
+            f'blocks have here, such as {replaced[0]}'
         )
-    else:
-        zero = [key for key in start.initial if is_scaling_vector(key)]
-        norms = [key for key in start.initial if not is_scaling_vector(key)]
-        log(
-            f'{kind}: loaded {len(start.taken)} entries from {source}; not used: '
-            f'{shortlist(left)}; start at zero: {shortlist(zero)}; start as fresh '
-            f'norms: {shortlist(norms)}',
-            logging.INFO,
-        )
+    level = logging.WARNING if replaced or deeper else logging.INFO
+    print_log('; '.join(lines), 'current', level)
 
 
 def take_official_names(

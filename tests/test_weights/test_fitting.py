@@ -58,11 +58,11 @@ def test_other_shapes(model, weights):
     found = fit(model, weights)
     assert found.mismatched == {
         'head.weight': '(7, 8) there, (4, 8) here',
-        'head.bias': '(7) there, (4) here',
+        'head.bias': '(7,) there, (4,) here',
     }
     assert not found.missing and not found.whole
     assert found.state_dict.keys() == weights.keys() - found.mismatched.keys()
-    assert 'head.bias (7) there, (4) here) of other shapes' in found.describe()
+    assert 'head.bias (7,) there, (4,) here) of other shapes' in found.describe()
 
 
 def test_values_that_are_no_numbers(model, weights):

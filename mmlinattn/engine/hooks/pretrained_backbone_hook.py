@@ -10,7 +10,6 @@ from torch import nn
 
 from mmlinattn.registry import HOOKS
 from mmlinattn.utils import check_file
-from mmlinattn.weights import fetch, load_head
 
 
 @HOOKS.register_module()
@@ -32,20 +31,15 @@ class PretrainedBackboneHook(Hook):
         warn (bool): Warns that a backbone trains from scratch, which ImageNet recipes
             intend. Default: True.
         head (bool): Also loads the last layer of a classifier, and a neck that has
-            weights, as in fine-tuning. Default: False.
+            weights, as in fine-tuning of one of our backbones. Default: False.
     """
 
-    def __init__(self, warn: Any = True, head: Any = False) -> None:
+    def __init__(self, warn: bool = True, head: bool = False) -> None:
         self.warn = warn
         self.head = head
 
     def before_run(self, runner: Any) -> None:
-        """Sets ``init_cfg`` of the backbone, before weights are initialized.
-
-        Raises:
-            FileNotFoundError: If ``pretrained`` is a path without a file.
-            ConnectionError: If an address cannot be downloaded.
-        """
+        """Sets ``init_cfg`` of the backbone, before weights are initialized."""
         # only training builds the optimizer
         if not isinstance(runner.optim_wrapper, OptimWrapper):
             return
@@ -59,21 +53,26 @@ class PretrainedBackboneHook(Hook):
         if other and pretrained:
             runner.logger.info(f'{other} overrides pretrained={pretrained!r}')
         elif pretrained:
-            check_file('pretrained', pretrained)
-            fetch(pretrained, 'pretrained')
-            model.backbone.init_cfg = dict(type='Pretrained', checkpoint=pretrained)
-            for name in ('neck', 'head') if self.head else ():
-                part = getattr(model, name, None)
-                if part is not None and part.state_dict():  # a pooling has none
-                    part.init_cfg = dict(
-                        type=PretrainedHead, checkpoint=pretrained, prefix=f'{name}.'
-                    )
+            init_cfg = dict(type='Pretrained', checkpoint=pretrained)
+            if self.head:
+                init_cfg['parts'] = parts_of(model)
+            model.backbone.init_cfg = init_cfg
         elif self.warn and not other:
             runner.logger.warning(
                 'The backbone trains FROM SCRATCH: pretrained=None. To start '
                 'from ImageNet weights, set pretrained in the config or on the '
                 'command line: --cfg-options pretrained=CHECKPOINT'
             )
+
+
+def parts_of(model: nn.Module) -> dict[str, nn.Module]:
+    """Neck and head of a classifier, which the backbone's weights initialize."""
+    parts = {name: getattr(model, name, None) for name in ('neck', 'head')}
+    # a pooling has no weights
+    found = {name: x for name, x in parts.items() if x is not None and x.state_dict()}
+    for part in found.values():
+        part._is_init = True
+    return found
 
 
 def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
@@ -93,15 +92,7 @@ def loads_weights(module: nn.Module) -> bool:
     return any(cfg.get('type') in ('Pretrained', PretrainedInit) for cfg in init_cfgs)
 
 
-class PretrainedHead(PretrainedInit):
-    """Initializes the head of a classifier, or a neck with weights, from the
-    classifier's checkpoint."""
-
-    def __call__(self, module: nn.Module) -> None:
-        load_head(module, self.checkpoint, self.prefix)
-
-
-def check_pretrained(cfg: Any, warn: Any = None) -> Any:
+def check_pretrained(cfg: Any, warn: Any = None) -> None:
     """Raises an error for a variable ``pretrained`` that nothing reads.
 
     Other projects' configs also have a variable of this name. It is in use if its value
@@ -114,21 +105,13 @@ def check_pretrained(cfg: Any, warn: Any = None) -> Any:
 
     Raises:
         FileNotFoundError: If ``pretrained`` is a path without a file.
-        ValueError: If ``pretrained`` would have no effect, or is neither a path nor
-            an address.
+        ValueError: If ``pretrained`` would have no effect.
     """
     pretrained = cfg.get('pretrained')
-    if not pretrained:
-        return
     # a hook is a dict with a name or a class, or the hook itself
-    hooks = repr([cfg.get('default_hooks'), cfg.get('custom_hooks')])
-    if PretrainedBackboneHook.__name__ in hooks:
-        if not isinstance(pretrained, str):
-            raise ValueError(
-                'pretrained must be the path or address of a checkpoint, got '
-                f'{pretrained!r}'
-            )
-    elif repr(pretrained) not in repr(cfg.get('model')):
+    readers = repr([cfg.get(x) for x in ('default_hooks', 'custom_hooks')])
+    in_model = repr(pretrained) in repr(cfg.get('model'))
+    if pretrained and not (PretrainedBackboneHook.__name__ in readers or in_model):
         text = (
             f'pretrained={pretrained!r} would have no effect: the config has no '
             'hook that reads it. Add default_hooks=dict(pretrained=dict('
@@ -138,6 +121,5 @@ def check_pretrained(cfg: Any, warn: Any = None) -> Any:
         if warn is None:
             raise ValueError(text)
         warn(text)
-        return
-    if isinstance(pretrained, str):
+    elif isinstance(pretrained, str):
         check_file('pretrained', pretrained)

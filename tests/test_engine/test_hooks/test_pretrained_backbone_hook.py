@@ -163,7 +163,7 @@ def test_weights_that_cannot_be_had(start, monkeypatch, tmp_path):
     monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
     with pytest.raises(ConnectionError, match='set pretrained=None to train from scra'):
         start(pretrained=NOWHERE)
-    with pytest.raises(FileNotFoundError, match="pretrained='nowhere.pth'"):
+    with pytest.raises(FileNotFoundError, match="checkpoint='nowhere.pth'"):
         start(pretrained='nowhere.pth')
 
 

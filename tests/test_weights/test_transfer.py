@@ -8,7 +8,7 @@ import torch
 from mmlinattn.models import CSWinTransformer, SwinTransformer
 from mmlinattn.weights.conversion import convert, plan_conversion
 from mmlinattn.weights.rows import inside
-from mmlinattn.weights.start import Source, plan_start
+from mmlinattn.weights.transfer import Source, plan_transfer
 
 pytestmark = pytest.mark.modern
 
@@ -21,11 +21,11 @@ def start(official, arch):
     official names of each one."""
     plan = plan_conversion(official, 'cswin')
     backbone = inside(plan.apply(official), PREFIX)
-    found = plan_start(CSWinTransformer(arch, 'elfatt'), backbone)
+    found = plan_transfer(CSWinTransformer(arch, 'elfatt'), backbone)
     origin = inside(plan.sources(), PREFIX)
     sources = {
         key: [x for source in taken for x in origin[source.name]]
-        for key, taken in found.taken.items()
+        for key, taken in found.sources.items()
     }
     return found, found.apply(backbone), sources
 
@@ -60,10 +60,11 @@ def test_cswin_starts_from_agents(leaplab, tmp_path):
         found = model.stages[2].blocks[1].attn
         assert found.qkv.weight.equal(weights['stage3.1.qkv.weight'])
     model = CSWinTransformer(leaplab.ARCHS['cswin'])
-    found = plan_start(model, inside(convert(weights, 'agent'), PREFIX))
-    assert len(found.recut) == 3 * 4 and all('lepe' in key for key in found.recut)
+    found = plan_transfer(model, inside(convert(weights, 'agent'), PREFIX))
+    split = found.split_differently
+    assert len(split) == 3 * 4 and all('lepe' in key for key in split)
     half = Source('stages.1.blocks.1.attn.lepe.weight', 1)
-    assert half in found.taken[found.recut[-2]]
+    assert half in found.sources[split[-2]]
 
 
 @KINDS
@@ -74,10 +75,10 @@ def test_every_key_is_accounted_for(cswin, kind):
     fresh = [f'norm{i}.{x}' for i in range(3) for x in ('weight', 'bias')]
     assert found.initial == (fresh if kind == 'classifier' else [])
     model = CSWinTransformer(cswin.ARCH, 'elfatt').state_dict()
-    assert {*found.taken, *found.initial} == {*model}
+    assert {*found.sources, *found.initial} == {*model}
     names = [name for keys in sources.values() for name in keys]
     assert sorted(names) == sorted(x for x in official if not x.startswith('head.'))
-    assert not found.unused and len(found.recut) == 14
+    assert not found.unused and len(found.split_differently) == 14
     for key, keys in sources.items():
         assert values[key].equal(torch.cat([official[name] for name in keys]))
     block = 'stages.2.blocks.1.attn'
@@ -117,11 +118,11 @@ def test_start_when_loaded(cswin, convert, said, kind, source):
         assert value.equal(expected.get(key, value))
     number = len(model.state_dict())
     taken = number if kind == 'backbone' else number - 6
-    (level, text), (_, attentions) = said[:2]
+    ((level, text),) = said
     assert level == logging.WARNING
     assert f'STARTS from CSWin in {convert.dst}: {taken} of {number} entries' in text
     assert '14 of them split differently' in text
-    assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in attentions
+    assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in text
 
 
 def test_other_depths(cswin, tmp_path, other_depths):
@@ -139,7 +140,7 @@ def test_other_depths(cswin, tmp_path, other_depths):
 def test_start_that_is_refused(cswin, tmp_path):
     torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
     wide = dict(cswin.ARCH, embed_dims=16)
-    with pytest.raises(KeyError, match=r'cannot start.*have other shapes'):
+    with pytest.raises(KeyError, match=r'cannot start.*shapes differ'):
         load(tmp_path / 'official.pth', wide, 'elfatt')
 
 
@@ -164,11 +165,11 @@ def test_swin(antioversmoothing, tmp_path, said):
     assert stem[1].weight.equal(official['patch_embed.norm.weight'])
     # a convolution whose kernel doesn't fit keeps its bias too
     assert not stem[0].bias.equal(official['patch_embed.proj.bias'])
-    (level, text), (_, attentions) = said
+    ((level, text),) = said
     assert level == logging.WARNING and 'STARTS from Swin' in text
     initial, unused = text.split('keep their initial values: ')[1].split('; not used: ')
     assert 'stages.0.embedding.layer.0.weight' in initial
     assert 'attn.global_lepe.weight' in initial
     assert 'layers.0.blocks.0.attn.relative_position_bias_table' in unused
     assert 'layers.1.downsample.reduction.weight' in unused
-    assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in attentions
+    assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in text
