@@ -89,8 +89,11 @@ def _read(path: str) -> Config:
     try:
         return Config.fromfile(path)
     except FileNotFoundError as error:
+        remedy = ''
+        if osp.join(SCOPE, '.mim') in str(error):  # made by an installation
+            remedy = f"; '{SCOPE}::' is for the installed package: pip install -e ."
         raise FileNotFoundError(
-            f'config={path!r} inherits a missing config: {_reason(error)}'
+            f'config={path!r} inherits a missing config: {_reason(error)}{remedy}'
         ) from error
     except RecursionError as error:
         raise ValueError(f'config={path!r} inherits itself') from error

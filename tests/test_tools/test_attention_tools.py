@@ -404,17 +404,23 @@ def test_models_without_the_attention(fails, tmp_path):
 
 
 def test_predictions_go_on(tmp_path, capsys):
-    """Those of the same model are kept."""
+    """Those of the same model are kept; a damaged photo costs that photo only."""
     config, out = models.write_config(tmp_path, 'soft'), tmp_path / 'out'
     arguments = [config, '--image', f'{tmp_path / "photos"}', '--out', f'{out}']
     models.write_image(tmp_path / 'photos/a.png')
     compare_predictions.main(arguments)
-    first, written = out / 'a_predictions.png', out / 'b_predictions.json'
+    first, written = out / 'a_predictions.png', out / 'b.png_predictions.json'
     first.unlink()
-    models.write_image(tmp_path / 'photos/b.png')
+    for name in ('b.png', 'b.jpg', 'c.jpg', 'd.png'):
+        models.write_image(tmp_path / f'photos/{name}')
+    cut = tmp_path / 'photos/c.jpg'
+    cut.write_bytes(cut.read_bytes()[:-300])
+    (tmp_path / 'photos/d.png').write_bytes(b'')
     compare_predictions.main(arguments)
-    assert 'it has 1 images, 1 left' in capsys.readouterr().out
-    assert written.is_file() and not first.exists()
+    told = capsys.readouterr()
+    assert 'it has 1 images, 2 left' in told.out and not first.exists()
+    assert 'left out 2 damaged photos: c.jpg, d.png\n' in told.err
+    assert written.is_file() and (out / 'b.jpg_predictions.json').is_file()
     compare_predictions.main([*arguments, '--score', '0.1'])
     assert first.exists()
 

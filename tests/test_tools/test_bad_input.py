@@ -229,6 +229,7 @@ def test_good_input(use, tool, args):
         ('model = dict(', ['SyntaxError', 'mine.py, line 1']),
         ('x = undefined', "NameError: name 'undefined' is not defined"),
         ("_base_ = './gone.py'", ['inherits a missing config', 'gone.py']),
+        ("open('mmlinattn/.mim/model-index.yml')", 'pip install -e .'),
         ("custom_imports = dict(imports=['gone_module'])", 'gone_module'),
         ('model = 3', 'it has no train_dataloader'),
     ],

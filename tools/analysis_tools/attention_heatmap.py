@@ -32,7 +32,7 @@ from mmengine.utils import track_iter_progress
 
 from mmlinattn.analysis import attentions_of, watch
 from mmlinattn_tools.figures import layer_title, picture_grid
-from mmlinattn_tools.looking import looking_parser, run
+from mmlinattn_tools.looking import looking_parser, output_stem, run
 
 # Place of a map's scale.
 SCALE = dict(orientation='horizontal', fraction=0.05, pad=0.02, shrink=0.9)
@@ -188,7 +188,8 @@ def draw(args, subjects, files):
         for row in rows:
             row.pop('picture', None)
         models = [subject.describe() for subject in subjects]
-        yield f'{path.stem}_attention', figure, dict(models=models, rows=rows)
+        name = f'{output_stem(path, files)}_attention'
+        yield name, figure, dict(models=models, rows=rows)
 
 
 def main(argv=None):

@@ -31,7 +31,7 @@ from torch import nn
 
 from mmlinattn.analysis import watch
 from mmlinattn_tools.figures import picture_grid
-from mmlinattn_tools.looking import looking_parser, run
+from mmlinattn_tools.looking import looking_parser, output_stem, run
 
 METHODS = {'grad-cam': 'Grad-CAM', 'score-cam': 'Score-CAM'}
 BATCH_SIZE = 8  # images in a forward pass of Score-CAM
@@ -176,7 +176,8 @@ def draw(args, subjects, files):
             for x, picture in zip(subjects, pictures)
         ]
         numbers = dict(image=path.name, models=models)
-        yield f'{path.stem}_cam', draw_cams(pictures, models), numbers
+        name = f'{output_stem(path, files)}_cam'
+        yield name, draw_cams(pictures, models), numbers
 
 
 def main(argv=None):

@@ -34,7 +34,7 @@ from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
 from mmlinattn_tools.figures import picture_grid
-from mmlinattn_tools.looking import looking_parser, run
+from mmlinattn_tools.looking import looking_parser, output_stem, run
 
 SHOWN = 5  # most likely classes of a classifier
 
@@ -117,9 +117,9 @@ def draw_predictions(path, labels, predictions):
     return figure
 
 
-def is_done(args, subjects, path):
+def is_done(args, subjects, path, name):
     """True if --out has an image's predictions of these models with this score."""
-    file = args.out / f'{path.stem}_predictions.json'
+    file = args.out / f'{name}.json'
     if args.overwrite or not file.is_file():
         return False
     wanted = [
@@ -137,16 +137,16 @@ def is_done(args, subjects, path):
 
 def draw(args, subjects, files):
     labels = [subject.label for subject in subjects]
-    left = [x for x in files if not is_done(args, subjects, x)]
+    names = {x: f'{output_stem(x, files)}_predictions' for x in files}
+    left = [x for x in files if not is_done(args, subjects, x, names[x])]
     if len(left) < len(files):
         print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
-        files = left
-    for path in track_iter_progress(files):
+    for path in track_iter_progress(left):
         found = [predict(subject, path, args.score) for subject in subjects]
         models = [x.describe(**numbers) for x, (numbers, _) in zip(subjects, found)]
         numbers = dict(image=path.name, score=args.score, models=models)
         figure = draw_predictions(path, labels, found)
-        yield f'{path.stem}_predictions', figure, numbers
+        yield names[path], figure, numbers
 
 
 def main(argv=None):

@@ -386,14 +386,12 @@ def main(argv=None):
     for note in [*data.notes[told:], text[3:].partition(';')[0]]:
         print(f'new_config.py: {note}')
     tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
-    python = shlex.quote(sys.executable)  # the one that has the libraries
-    name, stem = shlex.quote(str(out)), shlex.quote(out.stem)
-    best = f'work_dirs/{stem}/best_*.pth'  # the shell fills in the star
-    train = f'bash {tools}/dist_train.sh {name} {devices}'
-    print(train if devices > 1 else f'{python} {tools}/train.py {name}')
-    print(f'{python} {tools}/test.py {name} {best}')
-    look = f'{tools}/analysis_tools/compare_predictions.py'
-    print(f'{python} {look} {name} --checkpoint {best} --image PHOTOS')
+    name, python = shlex.quote(str(out)), shlex.quote(sys.executable)
+    print('To train it; it ends with the commands to test, predict and export:')
+    if devices > 1:
+        print(f'bash {tools}/dist_train.sh {name} {devices}')
+    else:  # with the Python that has the libraries
+        print(f'{python} {tools}/train.py {name}')
 
 
 if __name__ == '__main__':

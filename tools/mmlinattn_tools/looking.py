@@ -38,8 +38,8 @@ from .cli import (
     protect,
 )
 from .figures import STYLE, save
-from .own_data import IMAGES
-from .runs import dataset_meta, test_dataset
+from .own_data import IMAGES, is_damaged
+from .runs import dataset_meta, note, test_dataset
 
 FIGURES = ('.png', '.pdf', '.svg')
 RESIZING = ('Resize', 'ResizeEdge', 'FixScaleResize', 'CenterCrop', 'RandomResize')
@@ -202,14 +202,28 @@ def load_subjects(
             raise ValueError(
                 f'{option} takes one value for each config, {num}, got {len(values)}'
             )
-    place = Path(args.image).expanduser()
-    files = [place]
-    if place.is_dir():
-        files = sorted(x for x in place.iterdir() if x.suffix.lower() in IMAGES)
-    if not files or not place.exists():
-        raise FileNotFoundError(f'--image {place}: there is no image')
+    files = find_photos(Path(args.image).expanduser())
     named = zip(args.configs, checkpoints, labels)
     return [Subject(*x, args.shape, args.device, whole) for x in named], files
+
+
+def find_photos(place: Path) -> list[Path]:
+    """A photo, or those of a folder; damaged ones among them are named and left out."""
+    if place.is_file():
+        return [place]
+    found = [x for x in sorted(place.glob('*')) if x.suffix.lower() in IMAGES]
+    damaged = [x for x in found if is_damaged(x)]
+    if damaged:
+        names = ', '.join(x.name for x in damaged)
+        note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
+    if len(found) == len(damaged):
+        raise FileNotFoundError(f'--image {place}: there is no image')
+    return [x for x in found if x not in damaged]
+
+
+def output_stem(path: Path, files: Sequence[Path]) -> str:
+    """What the names of a photo's output begin with; a.jpg and a.png differ."""
+    return path.stem if [x.stem for x in files].count(path.stem) == 1 else path.name
 
 
 # The name of files, a figure, and its numbers.

@@ -83,7 +83,11 @@ class OwnData:
             stem = unicodedata.normalize('NFC', bare(path.name).lower())
             self.stems[stem].append(path)
         self.damaged = []  # errors of files that annotate one photo each
-        photos = list(getattr(self, f'read_{task}')())
+        self.repeated = set()  # photos that several files annotate alike
+        photos = self.merge(getattr(self, f'read_{task}')())
+        if self.repeated:
+            text = f'several files tell the same of {len(self.repeated)} photos'
+            self.notes.append(f'{text}: one of them is taken')
         if len(self.damaged) > max(1, len(photos) // 10):
             raise self.damaged[0]
         if self.damaged:
@@ -118,6 +122,22 @@ class OwnData:
             )
             self.notes.append(f'{text}: it takes the boxes of all')
         self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
+
+    def merge(self, photos):
+        """Photos, each one once where several files tell the same of its objects, as
+        VOC files and a table of them do."""
+        found, same = [], {}
+        for photo in photos:
+            told = [(x['name'], *map(round, x['bbox'])) for x in photo.get('objects', ())]
+            key = photo['path'], str(sorted(told))
+            first = same.setdefault(key, photo) if told else photo
+            splits = {first['split'], photo['split']} - {None}
+            if first is photo or len(splits) > 1:
+                found.append(photo)
+                continue
+            first.update(split=next(iter(splits), None))
+            self.repeated.add(photo['path'])
+        return found
 
     def within(self, paths, option):
         """Paths in the folder that an option names, if it is given."""
@@ -159,7 +179,10 @@ class OwnData:
                 f'--data {self.data}: it has no data for --task {self.task}, see '
                 f'--help; {self.content()}'
             )
-        if len({(x['path'], x['split']) for x in photos}) < len(photos):
+        splits = defaultdict(list)
+        for x in photos:
+            splits[x['path']].append(x['split'])
+        if any(len({*x} - {None}) < len(x) for x in splits.values() if x[1:]):
             raise ValueError(
                 f'--data {self.data}: several files annotate the same photos: --labels '
                 'or --masks names a folder or file, or --format the format'
@@ -298,12 +321,12 @@ class OwnData:
                     rows, path, self.options.get('column')
                 ),
             )
-        names, keypoints = formats.yolo_names(self.files)
+        texts = [x for x in files['.txt'] if bare(x.name).lower() in self.stems]
+        texts = texts if self.wants('yolo') else []
+        names, keypoints = formats.yolo_names(self.files) if texts else ({}, False)
         names = names or dict(enumerate(self.names or ()))
         read, other = 0, []
-        for path in files['.txt'] if self.wants('yolo') else ():
-            if bare(path.name).lower() not in self.stems:
-                continue
+        for path in texts:
             photo = self.photo(path.name, path.parent)
             try:
                 size, _ = header_of(photo['path'])
@@ -517,10 +540,11 @@ class OwnData:
             parts['val'] = parts['test']
         elif not parts['val']:
             self.notes.append(f'no photos for validation: it uses every {HELD_BACK}th')
+            last = min(HELD_BACK, len(parts['train'])) - 1  # of fewer, one
             order = random.Random(0).sample(parts['train'], len(parts['train']))
             order.sort(key=lambda photo: photo['names'])
-            parts['val'] = order[HELD_BACK - 1 :: HELD_BACK]
-            parts['train'] = [x for i, x in enumerate(order, 1) if i % HELD_BACK]
+            parts['val'] = order[last::HELD_BACK]
+            parts['train'] = [x for i, x in enumerate(order) if i % HELD_BACK != last]
         if not parts['test']:
             self.notes.append('no photos for testing: it uses those for validation')
             parts['test'] = parts['val']
@@ -801,6 +825,11 @@ def ends_early(path):
         start = file.read(2)
         file.seek(max(0, path.stat().st_size - 4096))
         return start == b'\xff\xd8' and b'\xff\xd9' not in file.read()
+
+
+def is_damaged(path):
+    """True if OpenCV does not read a photo, or it ends early."""
+    return cv2.imread(str(path)) is None or ends_early(path)
 
 
 def slashes(name):

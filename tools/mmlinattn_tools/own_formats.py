@@ -20,6 +20,7 @@ from pycocotools import mask as runs
 
 COCO = {'images', 'annotations', 'categories'}
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
+DATA_KEYS = {'train', 'val', 'test', 'path', 'nc'}  # of YOLO's yaml, beside names
 CLASS = ('class', 'label', 'category', 'classname', 'labelname', 'species', 'target')
 ENCODINGS = ((b'\xff\xfe', 'utf-16'), (b'\xfe\xff', 'utf-16'), (b'', 'utf-8-sig'))
 
@@ -170,22 +171,28 @@ def read_yolo(text, size, names, keypoints):
 
 def yolo_names(files):
     """Names by class, and whether objects have keypoints: of a yaml file, or of a list
-    such as classes.txt."""
-    found = {}
+    such as classes.txt. Yaml files of something else are passed over."""
+    found = []
     for path in chain(files['.yaml'], files['.yml']):
+        text = read_text(path)
+        if not re.search(r'\bnames\b["\']?\s*:', text):
+            continue
         try:
-            content = yaml.safe_load(read_text(path))
+            content = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ValueError(f'{path}: {error}') from error
         names = content.get('names') if isinstance(content, dict) else None
-        if names:
-            names = names if isinstance(names, dict) else dict(enumerate(names))
+        names = dict(enumerate(names)) if isinstance(names, list) else names
+        if isinstance(names, dict) and all(str(i).isdigit() for i in names):
             told = {int(i): str(x) for i, x in names.items()}
-            if found and found[0] != told:
-                raise ValueError(f'{path}: its names are not those of another yaml')
-            found = told, 'kpt_shape' in content
+            found.append((path, told, content.keys()))
+    # beside the file of a data set, other lists of names say nothing
+    found = [x for x in found if DATA_KEYS & x[2]] or found
+    for path, told, _ in found:
+        if told != found[0][1]:
+            raise ValueError(f'{path}: its names are not those of {found[0][0]}')
     if found:
-        return found
+        return found[0][1], any('kpt_shape' in keys for *_, keys in found)
     lists = [x for x in files['.txt'] if x.name in ('classes.txt', 'obj_names.txt')]
     for path in chain(lists, files['.names']):
         return dict(enumerate(map(str.strip, read_text(path).splitlines()))), False

@@ -105,8 +105,8 @@ def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
     work = Path(runner.work_dir)
     logs = '*' if cfg.get('resume') else Path(runner.log_dir).name
     lines, (path, score) = [], best_of(runner)
-    if score:
-        lines.append(f'score:      {score}')
+    if score or cfg.get('val_cfg'):
+        lines.append(f'score:      {score or "none, no validation had one"}')
     if path:
         lines.append(f'checkpoint: {os.path.relpath(path)}')
     curves = work / 'curves.png'
