@@ -418,7 +418,9 @@ class TimmModel(nn.Module):
         weight = conv.weight
         shape = (conv.out_channels, 3, *conv.kernel_size)
         conv.weight = nn.Parameter(weight.new_empty(shape))
-        parts = {} if self.neck is None else dict(neck=self.neck)
+        parts: dict[str, nn.Module] = {}
+        if self.neck is not None:
+            parts['neck'] = self.neck
         if self.num_classes == self.pretrained_cfg['num_classes']:
             parts['head'] = self.head
         load_pretrained(self.backbone, address, parts=parts)

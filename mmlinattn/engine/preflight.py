@@ -13,7 +13,6 @@ from mmengine.runner import Runner
 from torch import nn
 from torch.utils.data import IterableDataset
 
-from mmlinattn.engine.random_state import get_random_state, set_random_state
 from mmlinattn.utils.quiet import quiet
 
 # Errors of the libraries for a config that can't be built, or can't run at a size.
@@ -25,13 +24,7 @@ LIBRARIES = ('mmdet', 'mmengine', 'mmpretrain', 'mmseg')
 
 
 def build_model(cfg: Config) -> nn.Module:
-    """The model of a config, on the CPU, without its pretrained weights.
-
-    Raises:
-        TypeError: If ``cfg.model`` is neither a dictionary nor a model.
-    """
-    if not isinstance(cfg.model, (dict, nn.Module)):
-        raise TypeError(f'model must be a dict, got {cfg.model!r}')
+    """The model of a config, on the CPU, without its pretrained weights."""
     model = copy.deepcopy(cfg.model)
     if isinstance(model, nn.Module):
         return model
@@ -54,7 +47,7 @@ def check_run(
     cfg: Config, path: str, task: str, warn: Callable[[str], object]
 ) -> Optional[nn.Module]:
     """Builds the model of a run, and compares it with the first sample of each of its
-    datasets. It writes nothing, and restores the state of the random generators.
+    datasets. It writes nothing.
 
     Args:
         cfg (Config): The config of the run.
@@ -63,22 +56,26 @@ def check_run(
         warn (Callable): Takes the warnings.
 
     Returns:
-        nn.Module: The model of the run, on the CPU, or None if only a runner of the
-        user's own can build it.
+        nn.Module: The model of the run, on the CPU, or None for a runner of the user's
+        own.
 
     Raises:
         ValueError: If the config lacks a part, the model can't be built or its parts do
             not fit each other or the labels, or a first sample can't be read.
     """
-    known = cfg.get('runner_type', 'Runner') in ('Runner', 'FlexibleRunner', Runner)
-    state, model = get_random_state(), None
+    if cfg.get('runner_type', 'Runner') not in ('Runner', 'FlexibleRunner', Runner):
+        return None
+    needed = dict(train='optim_wrapper', test='test_evaluator')[task]
     scope = DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine')
+
+    def warn_of(text: str) -> None:
+        warn(f'config={path!r}, {text}')
+
     try:
         # datasets print
         with quiet(), redirect_stdout(io.StringIO()), scope:
-            wanted = dict(train='optim_wrapper', test='test_evaluator')[task]
-            for key in ('model', f'{task}_dataloader', f'{task}_cfg', wanted):
-                if known and cfg.get(key) is None:
+            for key in ('model', f'{task}_dataloader', f'{task}_cfg', needed):
+                if cfg.get(key) is None:
                     raise ValueError(f'it has no {key}')
             with error_in('model'):
                 model = build_model(cfg)
@@ -89,41 +86,31 @@ def check_run(
                         cfg, name, model, lambda x: warn(f'config={path!r}, {x}')
                     )
     except ValueError as error:
-        text = f'config={path!r}, {error}'
-        if known:
-            raise ValueError(text) from error
-        warn(text)
-    finally:
-        set_random_state(state)
+        raise ValueError(f'config={path!r}, {error}') from error
     return model
 
 
 def check_channels(model: nn.Module) -> None:
-    """Raises an error for a neck or a segmentor's head with other channels than the
-    maps of one of our backbones have."""
-    has: Any = getattr(getattr(model, 'backbone', None), 'feature_channels', None)
+    """Raises a ValueError for a neck or a segmentor's heads that take other channels
+    than the maps of one of our backbones have."""
+    maps: Any = getattr(getattr(model, 'backbone', None), 'feature_channels', None)
     neck = getattr(model, 'neck', None)
     names = ('decode_head', 'auxiliary_head') if neck is None else ('neck',)
-    for name in names if has else ():
+    for name in names if maps else ():
         parts = getattr(model, name, None)
         for part in parts if isinstance(parts, nn.ModuleList) else [parts]:
-            wanted = getattr(part, 'in_channels', None)
-            index = getattr(part, 'in_index', None)
-            places = [index] if isinstance(index, int) else index or range(len(has))
-            maps: list[Any] = [
-                has[i] if -len(has) <= i < len(has) else None for i in places
-            ]
-            if isinstance(wanted, (list, tuple)):
-                fits = [*wanted] == maps
-            elif wanted is None or index is None:
-                continue
-            else:  # a head may join maps, which then have the sum of their channels
-                fits = None not in maps and wanted == sum(maps)
-            if not fits:
-                at = '' if index is None else f' and in_index={index}'
+            wanted, index = (
+                getattr(part, f'in_{x}', None) for x in ('channels', 'index')
+            )
+            if isinstance(wanted, int) and isinstance(index, int):
+                wanted, index = [wanted], [index]
+            taken = range(len(maps)) if index is None else index
+            if isinstance(wanted, (list, tuple)) and (
+                max(taken) >= len(maps) or [*wanted] != [maps[i] for i in taken]
+            ):
                 raise ValueError(
-                    f'model.{name} has in_channels={wanted}{at}, but the maps of the '
-                    f'backbone have {list(has)} channels'
+                    f'model.{name} has in_channels={wanted} and in_index={[*taken]}, '
+                    f'but the maps of the backbone have {list(maps)} channels'
                 )
 
 
@@ -162,25 +149,23 @@ def check_data(
     if head is None or head.num_classes == 1:
         return
     has = f'but the head has num_classes={head.num_classes}'
+    loss = getattr(head, 'loss_decode', None)
     if names and 'thing_classes' not in meta and len(names) != head.num_classes:
         warn(f'{key}: it has {len(names)} classes, {has}')
-    loss = getattr(head, 'loss_decode', None)
     outputs = head.num_classes
     if loss is not None:  # a segmentor's head may have one output for two classes
         outputs = max(getattr(head, 'out_channels', outputs), 2)
     labels = labels_of(dataset, sample) - {getattr(head, 'ignore_index', None)}
     if name == 'train' and labels and max(labels) >= outputs:
         text = f'{key}: its labels go up to {max(labels)}, {has}'
-        if loss is not None and 'CrossEntropyLoss' not in repr(loss):
-            warn(text)  # Dice losses take any label
-        else:
+        if loss is None or 'CrossEntropyLoss' in repr(loss):
             raise ValueError(f'{text}, labels 0 to {outputs - 1}')
+        warn(text)  # Dice losses take any label
 
 
 def find_head(model: nn.Module) -> Any:
     """The head of a libraries' model that has the number of classes."""
-    heads = getattr(model, 'roi_head', None), model
-    for owner in heads:
+    for owner in (getattr(model, 'roi_head', None), model):
         for name in ('head', 'bbox_head', 'decode_head'):
             head = getattr(owner, name, None)
             head = head[-1] if isinstance(head, nn.ModuleList) else head

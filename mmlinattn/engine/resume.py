@@ -10,10 +10,6 @@ from typing import Optional, Union
 
 from mmengine.config import Config
 
-# MMEngine's default names of the checkpoints of a training
-NUMBER = r'\d+'
-NUMBERED = r'(?:epoch|iter)_\d+\.pth'
-
 
 def checkpoint_fault(path: Union[str, Path]) -> Optional[str]:
     """The reason why a checkpoint can't be read, or None if it can.
@@ -30,24 +26,16 @@ def checkpoint_fault(path: Union[str, Path]) -> Optional[str]:
         return None
     if not path.is_file():
         return 'there is no such file'
-    if not path.stat().st_size:
-        return 'the file is empty'
     try:
         with zipfile.ZipFile(path) as archive:
-            broken = archive.testzip()
-            if broken:
-                return f'its entry {broken} is damaged'
-            if not any(name.endswith('/data.pkl') for name in archive.namelist()):
-                return 'it is not a PyTorch checkpoint'
-    except zipfile.BadZipFile:
+            damaged = archive.testzip()
+            return f'its entry {damaged} is damaged' if damaged else None
+    except (zipfile.BadZipFile, EOFError, OSError, zlib.error):
         with path.open('rb') as file:
-            start = file.read(2)
-        if start == b'PK':
-            return 'the file is truncated'
-        return None if start[:1] == b'\x80' else 'it is not a PyTorch checkpoint'
-    except (EOFError, OSError, NotImplementedError, zlib.error) as error:
-        return f'it can not be read: {error}'
-    return None
+            first = file.read(1)
+        if first == b'\x80':  # a pickle, as old versions wrote it
+            return None
+        return 'the file is cut off' if first else 'the file is empty'
 
 
 def find_checkpoint(
@@ -79,22 +67,21 @@ def find_checkpoint(
     """
     work_dir = Path(os.path.abspath(work_dir))
     home = Path(os.path.abspath(out_dir), work_dir.name) if out_dir else work_dir
-    named, skipped = _named_checkpoint(work_dir, home)
-    fixed = re.split(r'\{[^{}]*\}', filename_tmpl or '')
-    wanted = re.compile(f'{NUMBERED}|{NUMBER.join(map(re.escape, fixed))}')
-    folders = {work_dir, home, named.parent if named else home}
-    paths = {
+    template = re.sub(r'\{[^{}]*\}', '*', filename_tmpl or 'epoch_*.pth')
+    found = {
         path
-        for folder in folders
-        if folder.is_dir()
-        for path in folder.iterdir()
-        if path == named or wanted.fullmatch(path.name)
+        for pattern in ('epoch_*.pth', 'iter_*.pth', template)
+        for path in home.glob(pattern)
     }
-    later = {path for path in paths if named and _number(path) > _number(named)}
-    for path in sorted(later):
-        skipped.append(f'{path}: last_checkpoint names an earlier one, {named}')
-    paths -= later
-    for path in sorted(paths, key=lambda x: (x == named, _number(x)), reverse=True):
+    pointer, skipped = work_dir / 'last_checkpoint', []
+    named = pointer.read_text(errors='replace').strip() if pointer.is_file() else ''
+    if named:
+        # a copied folder has its own, though the original may still exist
+        last = home / Path(named).name
+        later = {path for path in found if number_of(path) > number_of(last)}
+        skipped += [f'{path}: last_checkpoint names {last.name}' for path in later]
+        found = {last, *found} - later
+    for path in sorted(found, key=number_of, reverse=True):
         fault = checkpoint_fault(path)
         if fault is None:
             return str(path), skipped
@@ -108,24 +95,9 @@ def find_checkpoint(
     return None, skipped
 
 
-def _named_checkpoint(work_dir: Path, home: Path) -> tuple[Optional[Path], list[str]]:
-    """The checkpoint that ``last_checkpoint`` names, and its faults."""
-    pointer = work_dir / 'last_checkpoint'
-    if not pointer.is_file():
-        return None, []
-    name = pointer.read_text(errors='replace').strip()
-    if not name:
-        return None, [f'{pointer}: the file is empty']
-    # a copied folder has its own, though the original may still exist
-    for path in (home / Path(name).name, Path(os.path.abspath(name))):
-        if path.exists():
-            return path, []
-    return None, [f'{name}, named by {pointer}: there is no such file']
-
-
-def _number(path: Path) -> int:
-    numbers = re.findall(r'\d+', path.stem)
-    return int(numbers[-1]) if numbers else -1
+def number_of(path: Path) -> int:
+    """The number of the epoch or the iteration in a checkpoint's name, or -1."""
+    return int((re.findall(r'\d+', path.stem) or [-1])[-1])
 
 
 def check_resume(checkpoint: Mapping, cfg: Config) -> None:
@@ -139,18 +111,14 @@ def check_resume(checkpoint: Mapping, cfg: Config) -> None:
         ValueError: If there is no training state, or the run is already over at its
             iteration.
     """
-    if 'optimizer' not in checkpoint:
+    if 'optimizer' not in checkpoint or not isinstance(checkpoint.get('meta'), Mapping):
         raise ValueError(
             'it has no training state: start from its weights with '
             f'--cfg-options load_from={cfg.load_from}'
         )
-    meta = checkpoint.get('meta')
-    meta = meta if isinstance(meta, Mapping) else {}
     for key in ('epoch', 'iter'):
-        place, end = meta.get(key), cfg.get('train_cfg', {}).get(f'max_{key}s')
-        if type(place) is not int or place < 0:
-            raise ValueError(f'its meta.{key} must be a number from 0, got {place!r}')
-        if isinstance(end, int) and place > end:
+        place, end = checkpoint['meta'].get(key, 0), cfg.train_cfg.get(f'max_{key}s')
+        if end is not None and place > end:
             raise ValueError(
                 f'it is at {key} {place}, and the training ends at '
                 f'train_cfg.max_{key}s={end}'

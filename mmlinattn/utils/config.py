@@ -1,8 +1,10 @@
 """Reads configs of mmdet, mmseg and mmpretrain, and our own."""
 
+import inspect
 import os.path as osp
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Optional
 
@@ -12,9 +14,13 @@ from mmengine.utils import get_installed_path
 
 import mmlinattn
 
-from .config_keys import unknown_keys
-
 SCOPE = 'mmlinattn'
+# keys that MMEngine and the tools read, besides the arguments of a runner
+OPTIONAL_KEYS = (
+    *('activation_checkpointing', 'compile', 'efficient_conv_bn_eval', 'strategy'),
+    *('find_unused_parameters', 'model_wrapper_cfg', 'pretrained', 'runner_type'),
+    *('sync_bn', 'tta_model', 'tta_pipeline'),
+)
 
 
 def register_config_scopes() -> None:
@@ -52,7 +58,7 @@ def load_config(
     Args:
         path (str): Path of the config.
         cfg_options (dict, optional): Values to override, by dotted key.
-        warn (Callable): Takes warnings about keys that nothing reads.
+        warn (Callable): Takes warnings about overrides that nothing reads.
 
     Returns:
         Config: The config.
@@ -66,14 +72,14 @@ def load_config(
     register_config_scopes()
     cfg = _read(path)
     _drop_scope(cfg._cfg_dict)
-    for key, likely in unknown_keys(cfg).items():
-        if likely:
-            warn(f'config={path!r} has {key!r}, which MMEngine does not read{likely}')
-    firsts = {key.partition('.')[0] for key in cfg_options or {}}
-    for key, likely in unknown_keys(firsts, cfg).items():
+    from mmengine.runner import Runner  # it imports torch, which few tools need
+
+    known = {*cfg, *inspect.signature(Runner).parameters, *OPTIONAL_KEYS}
+    for key in {key.partition('.')[0] for key in cfg_options or {}} - known:
         text = f'--cfg-options {key}: neither the config nor MMEngine has such a key'
+        likely = get_close_matches(key, known, 1, 0.8)
         if likely:
-            raise KeyError(f'{text}{likely}')
+            raise KeyError(f'{text}; did you mean {likely[0]!r}?')
         warn(text)
     try:
         cfg.merge_from_dict(cfg_options or {})
@@ -95,8 +101,6 @@ def _read(path: str) -> Config:
         raise FileNotFoundError(
             f'config={path!r} inherits a missing config: {_reason(error)}{remedy}'
         ) from error
-    except RecursionError as error:
-        raise ValueError(f'config={path!r} inherits itself') from error
     except Exception as error:
         text = f'{type(error).__name__}: {_reason(error)}'
         raise ValueError(f'config={path!r} can not be read: {text}') from error

@@ -251,9 +251,7 @@ REFUSED = [
 ]
 # Those that may be meant, and words of the warning.
 DOUBTED = [
-    ('optim_wraper = dict()', "did you mean 'optim_wrapper'?"),
-    ('model = dict(head=dict(num_classes=1001))', 'but the head has num_classes=1001'),
-    ('runner_type = "Mine"\nmodel = dict(type="Mine")', 'Mine is not in'),
+    ('model = dict(head=dict(num_classes=1001))', 'but the head has num_classes=1001')
 ]
 
 

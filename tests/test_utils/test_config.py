@@ -1,5 +1,3 @@
-import sys
-
 import pytest
 from mmengine.config import Config
 from mmengine.config.utils import MODULE2PACKAGE
@@ -24,18 +22,6 @@ def test_load_config_missing(tmp_path):
     child.write_text("_base_ = './none.py'\n")
     with pytest.raises(FileNotFoundError, match='none.py'):
         load_config(str(child))
-
-
-def test_load_config_that_inherits_itself(tmp_path):
-    path = tmp_path / 'mine.py'
-    path.write_text("_base_ = './mine.py'\n")
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(200)
-    try:
-        with pytest.raises(ValueError, match='mine.py.* inherits itself'):
-            load_config(str(path))
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def test_register_config_scopes(tmp_path):
@@ -66,12 +52,11 @@ def test_scope_that_mmengine_would_pass_on(tmp_path):
     assert loader.sampler['_scope_'] == 'mmpretrain'
 
 
-def test_keys_that_may_be_misspelled(tmp_path):
+def test_overrides_that_may_be_misspelled(tmp_path):
     path = tmp_path / 'mine.py'
-    path.write_text('model = dict()\noptim_wraper = dict()\nmine = 1\n')
+    path.write_text('model = dict()\nmine = 1\n')
     texts = []
     load_config(str(path), {'something': 1, 'mine': 2, 'model.x.y': 1}, texts.append)
-    assert 'optim_wraper' in texts[0] and '--cfg-options something' in texts[1]
-    assert len(texts) == 2
+    assert len(texts) == 1 and '--cfg-options something' in texts[0]
     with pytest.raises(KeyError, match="train_dataloder: .* mean 'train_dataloader'"):
         load_config(str(path), {'train_dataloder.x': 1})

@@ -1,6 +1,5 @@
 """Checkpoints that survive a killed training."""
 
-import inspect
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,13 +9,7 @@ from mmengine.hooks import CheckpointHook
 
 from mmlinattn.engine.random_state import get_random_state, set_random_state
 from mmlinattn.registry import HOOKS
-from mmlinattn.utils.config_keys import did_you_mean
 from mmlinattn.utils.files import DRAFTS, whole_file
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
 
 BACKEND = 'mmlinattn_whole_file'
 KEY = 'random_states'
@@ -91,56 +84,25 @@ class AtomicCheckpointHook(CheckpointHook):
     bits, set ``num_workers=0``.
 
     Args:
-        **kwargs: Arguments of MMEngine's CheckpointHook, which takes unknown ones, too.
-
-    Raises:
-        TypeError: If an argument is unknown.
+        **kwargs: Arguments of MMEngine's CheckpointHook.
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        known = inspect.signature(CheckpointHook.__init__).parameters
-        for name in kwargs.keys() - known.keys():
-            likely = did_you_mean(name, known)
-            raise TypeError(f'{type(self).__name__} has no argument {name!r}{likely}')
         super().__init__(**kwargs)
-        self._lock_file: Any = None
         self._saved: Any = None  # random states of all processes, to be saved
         self._loaded: Any = None  # random state of this process, to be restored
         self._before_val: Any = None
 
     def before_train(self, runner: Any) -> None:
-        """Selects the backend that writes files."""
+        """Selects the backend that writes files, and removes drafts."""
         super().before_train(runner)
         if self.file_client_args is None and type(self.file_backend) is LocalBackend:
             self.backend_args = dict(backend=BACKEND)
             self.file_backend: Any = WholeFileBackend()
             self.file_backend.outdated.clear()
-            if fcntl and is_main_process():
-                self._lock(runner)
-
-    def _lock(self, runner: Any) -> None:
-        """Warns of another training in the same folder; a killed one has no lock."""
-        folder = Path(self.out_dir)
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock_file = (folder / '.lock').open('a')
-        try:
-            fcntl.lockf(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            runner.logger.warning(
-                f'Another training is writing to {folder}: the two replace each '
-                "other's checkpoints. Give each a --work-dir of its own"
-            )
-            return
-        except OSError:  # the file system has no locks
-            return
-        for draft in folder.glob(DRAFTS):  # left by a killed training
-            draft.unlink()
-
-    def after_train(self, runner: Any) -> None:
-        """Releases the folder."""
-        super().after_train(runner)
-        if self._lock_file is not None:
-            self._lock_file.close()
+            if is_main_process():
+                for draft in Path(self.out_dir).glob(DRAFTS):  # of a killed training
+                    draft.unlink()
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
         """Keeps the random state of a checkpoint to resume from."""
@@ -150,10 +112,9 @@ class AtomicCheckpointHook(CheckpointHook):
         if states and len(states) == runner.world_size:
             self._loaded = states[get_rank()]
             return
-        found = f'{len(states)} processes' if states else 'none'
         runner.logger.warning(
-            f'The checkpoint has the random state of {found}, not of '
-            f'{runner.world_size}: new random numbers are drawn'
+            f'The checkpoint has the random state of {len(states or ())} processes, '
+            f'not of {runner.world_size}: new random numbers are drawn'
         )
 
     def before_train_epoch(self, runner: Any) -> None:
