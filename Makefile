@@ -107,7 +107,13 @@ coverage:  ## show which lines the tests run on all stacks; fails below 95 %
 	$$coverage combine --quiet && $$coverage report
 
 gpu:  ## run every measurement that needs a GPU; resumes where it stopped
-	@$(python) benchmarks/run.py --plan gpu $(ARGS)
+	-$(python) -m pytest tests -m gpu -q
+	@for suite in ops solvers backbones attentions detectors memory; do \
+		for options in '' '--batch 16' '--dtype bfloat16' '--dtype bfloat16 --batch 16'; do \
+			$(python) benchmarks/run.py --suite $$suite --device cuda $$options \
+				--out docs/benchmarks $(ARGS); \
+		done; \
+	done
 
 clean:  ## remove the environments and what builds leave; keeps data and results
 	rm -rf .venv .venv-modern .venv-lint .venv-docs site build dist *.egg-info mmlinattn/.mim

@@ -14,6 +14,7 @@ examples:
 """
 
 import copy
+import itertools
 import json
 import multiprocessing
 import os
@@ -22,6 +23,7 @@ import sys
 import time
 import warnings
 from collections import defaultdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -37,9 +39,10 @@ from mmengine.model.utils import revert_sync_batchnorm
 from mmengine.registry import MODELS, init_default_scope
 from mmengine.structures import InstanceData, PixelData
 from mmengine.utils import import_modules_from_strings
-from side_by_side.report import markdown, write_json, write_page
+from side_by_side.report import markdown, write_page
 
 from mmlinattn import ops
+from mmlinattn.utils.files import whole_file
 from mmlinattn_tools.cli import (
     INPUT_ERRORS,
     Parser,
@@ -56,32 +59,31 @@ FEW = dict(nms_pre=200, nms_post=100, max_per_img=100, max_num=100, num=32, scor
 MEMORY = 16 << 30  # bytes of a process
 
 
-def without_weights(value):
-    """A config without what it would download, its ResNet of 50 layers at most."""
+def mapped(value, change):
+    """A config whose dicts are what a function makes of them."""
     if isinstance(value, dict):
-        rest = {k: without_weights(x) for k, x in value.items() if k not in WEIGHTS}
-        if 'num_cp' in rest:  # layers that another library computes again
-            rest['num_cp'] = 0
-        if 'Res' in str(rest.get('type')) and rest.get('depth', 0) in (101, 152):
-            rest['depth'] = 50  # of the same blocks
-        return rest
+        return {k: mapped(x, change) for k, x in change(value).items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(without_weights(x) for x in value)
+        return type(value)(mapped(x, change) for x in value)
     return value
 
 
-def with_few_regions(value):
-    """A train_cfg or test_cfg that lets few boxes through, of any score."""
-    if isinstance(value, dict):
-        return {
-            k: min(x, FEW[k])
-            if k in FEW and isinstance(x, (int, float))
-            else with_few_regions(x)
-            for k, x in value.items()
-        }
-    if isinstance(value, (list, tuple)):
-        return type(value)(with_few_regions(x) for x in value)
-    return value
+def without_weights(node):
+    """A dict without what it would download, its ResNet of 50 layers at most."""
+    rest = {k: x for k, x in node.items() if k not in WEIGHTS}
+    if 'num_cp' in rest:  # layers that another library computes again
+        rest['num_cp'] = 0
+    if 'Res' in str(rest.get('type')) and rest.get('depth', 0) in (101, 152):
+        rest['depth'] = 50  # of the same blocks
+    return rest
+
+
+def with_few_regions(node):
+    """A dict of a train_cfg or test_cfg that lets few boxes through, of any score."""
+    return {
+        k: min(x, FEW[k]) if k in FEW and isinstance(x, (int, float)) else x
+        for k, x in node.items()
+    }
 
 
 def find(value, name):
@@ -110,9 +112,8 @@ def read_configs(folder):
             errors[name] = f'{type(error).__name__}: {error}'
             continue
         if model is not None:
-            text = json.dumps(
-                without_weights(model.to_dict()), sort_keys=True, default=str
-            )
+            plain = mapped(model.to_dict(), without_weights)
+            text = json.dumps(plain, sort_keys=True, default=str)
             names[text].append(name)
             models[names[text][0]] = model
     return models, {group[0]: group for group in names.values()}, errors
@@ -120,20 +121,15 @@ def read_configs(folder):
 
 def by_turns(models):
     """Models, the first of every folder first, then the second ones."""
-    places = defaultdict(int)
-    order = []
-    for name, model in models.items():
-        folder = name.rpartition('/')[0]
-        order.append((places[folder], name, model))
-        places[folder] += 1
-    return [(name, model) for _, name, model in sorted(order, key=lambda x: x[:2])]
+    places = defaultdict(itertools.count)
+    order = [(next(places[name.rpartition('/')[0]]), name) for name in models]
+    return [(name, models[name]) for _, name in sorted(order)]
 
 
 def classes_of(model):
     """The least number of classes that a part of a model knows."""
-    counts = [x for x in find(model, 'num_classes') if isinstance(x, int)]
-    things = [x for x in find(model, 'num_things_classes') if isinstance(x, int)]
-    return min([x for x in counts + things if x > 0], default=2)
+    counts = find(model, 'num_classes') + find(model, 'num_things_classes')
+    return min([x for x in counts if isinstance(x, int) and x > 0], default=2)
 
 
 def side_of(model, library):
@@ -153,41 +149,37 @@ def detection_data(model, side, count, training):
 
     shape, classes = (3, side, side), classes_of(model)
     preprocessor = model.get('data_preprocessor') or {}
+    with_texts = find(model, 'language_model')
     single = training and preprocessor.get('use_det_processor')
     if 'Track' in preprocessor.get('type', '') and not single:
-        frames = dict(num_frames=2, key_frames_inds=[0]) if training else {}
-        frames = frames or dict(num_frames=1)
-        data = made.demo_track_inputs(
-            1, image_shapes=shape, num_classes=max(2, classes), with_mask=True, **frames
-        )
-        samples = [
-            x for track in data['data_samples'] for x in track.video_data_samples
-        ]
+        frames = dict(num_frames=1)
+        if training:
+            frames = dict(num_frames=2, key_frames_inds=[0])
+        frames |= dict(image_shapes=shape, with_mask=True)
+        data = made.demo_track_inputs(1, num_classes=max(2, classes), **frames)
+        tracks = data['data_samples']
+        samples = [x for track in tracks for x in track.video_data_samples]
     else:
-        stride = (
-            8 if find(model, 'semantic_head') and not find(model, 'panoptic') else 1
-        )
-        stride = 1 if 'Panoptic' in model['type'] else stride
-        texts = ['cat . dog .'] * count if find(model, 'language_model') else None
+        coarse = find(model, 'semantic_head') and not find(model, 'panoptic')
+        coarse = coarse and 'Panoptic' not in model['type']
         data = made.demo_mm_inputs(
             count,
             shape,
             [4] * count,
             min(max(2, classes), 200),  # more do not fit into a byte
-            sem_seg_output_strides=stride,
+            sem_seg_output_strides=8 if coarse else 1,
             with_mask=True,
             with_semantic=True,
-            texts=texts,
+            texts=['cat . dog .'] * count if with_texts else None,
         )
         samples = data['data_samples']
     for sample in samples:
-        sample.gt_instances.labels %= 2 if find(model, 'language_model') else classes
+        sample.gt_instances.labels %= 2 if with_texts else classes
         corners = torch.rand(20, 2) * side / 2
         boxes = torch.cat([corners, corners + side / 3], 1)
         sample.proposals = InstanceData(bboxes=boxes, scores=torch.rand(20))
-        sample.set_metainfo(
-            dict(homography_matrix=np.eye(3), batch_input_shape=shape[1:])
-        )
+        sample.set_metainfo(dict(homography_matrix=np.eye(3)))
+        sample.set_metainfo(dict(batch_input_shape=(side, side)))
     if 'MultiBranch' in preprocessor.get('type', '') and training:
         branches = ('sup', 'unsup_teacher', 'unsup_student')
         data = {k: {x: copy.deepcopy(v) for x in branches} for k, v in data.items()}
@@ -244,15 +236,13 @@ def made_up_language_models(folder):
     vocabulary = folder / 'words.txt'
     vocabulary.write_text('\n'.join(words))
     tokenizer = transformers.BertTokenizerFast(str(vocabulary))
-    config = transformers.BertConfig(
-        vocab_size=2000, hidden_size=768, num_hidden_layers=2
-    )
+    sizes = dict(vocab_size=2000, hidden_size=768, num_hidden_layers=2)
+    config = transformers.BertConfig(**sizes)
     for kind in (transformers.AutoTokenizer, transformers.BertTokenizer):
         kind.from_pretrained = lambda *args, **kwargs: tokenizer
     transformers.BertConfig.from_pretrained = lambda *args, **kwargs: config
-    transformers.BertModel.from_pretrained = lambda *args, **kwargs: (
-        transformers.BertModel(config, add_pooling_layer=False)
-    )
+    model = partial(transformers.BertModel, config, add_pooling_layer=False)
+    transformers.BertModel.from_pretrained = lambda *args, **kwargs: model()
 
 
 def try_model(library, model, folder):
@@ -261,9 +251,9 @@ def try_model(library, model, folder):
     ops.find = lambda name: operators.add(name) or called(name)
     torch.manual_seed(0)
     MessageHub.get_current_instance().update_info('iter', 0)
-    model = ConfigDict(without_weights(model.to_dict()))
+    model = ConfigDict(mapped(model.to_dict(), without_weights))
     for name in {'train_cfg', 'test_cfg'} & {*model}:
-        model[name] = with_few_regions(model[name])
+        model[name] = mapped(model[name], with_few_regions)
     preprocessor = model.get('data_preprocessor') or {}
     preprocessor.pop('batch_augments', None)
     side = side_of(model, library)
@@ -272,11 +262,9 @@ def try_model(library, model, folder):
         preprocessor['size'] = (side, side)
     if find(model, 'language_model'):
         made_up_language_models(folder)
-    make = DATA[
-        'mmpretrain' if model['type'] in ('ImageClassifier', 'BaseReID') else library
-    ]
-    result, started = {}, time.time()
-    step = 'build'
+    classifies = model['type'] in ('ImageClassifier', 'BaseReID')
+    make = DATA['mmpretrain' if classifies else library]
+    result, started, step = {}, time.time(), 'build'
     try:
         net = revert_sync_batchnorm(MODELS.build(model))
         net.init_weights()
@@ -293,9 +281,8 @@ def try_model(library, model, folder):
     except Exception as error:
         text = ' '.join(f'{type(error).__name__}: {error}'.split())
         result = dict(step=step, error=text[:300])
-    return dict(
-        result, seconds=round(time.time() - started, 1), operators=sorted(operators)
-    )
+    seconds = round(time.time() - started, 1)
+    return dict(result, seconds=seconds, operators=sorted(operators))
 
 
 def child(connection, *args):
@@ -403,7 +390,8 @@ def main(argv=None):
                 result = run_apart(args.limit, library, model, args.out.parent)
                 found['results'][name] = result
                 print(name, result.get('error', 'runs'), flush=True)
-                write_json(args.out, report, depth=4)
+                with whole_file(args.out) as draft:
+                    draft.write_text(json.dumps(report, indent=1))
     compiled = json.loads(Path(args.compiled).read_text()) if args.compiled else {}
     write_page(args.out.with_suffix('.md'), page(report, compiled))
 

@@ -1,7 +1,7 @@
-"""Baselines of softmax-free attention: matrices in memory, the literal inverse.
+"""Baseline of softmax-free attention: matrices in memory, the literal inverse.
 
-Both forms are SOFT++'s operator, written from its equations, in float32 or more.
-They share nothing with the functions that are measured beside them.
+It is SOFT++'s operator, written from its equations, in float32 or more, and shares
+nothing with the functions that are measured beside it.
 
 Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
@@ -9,13 +9,11 @@ Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 from unittest.mock import patch
 
 import torch
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
 
 
-def explicit_attention(q, landmarks, v, num_iters=20):
+def explicit_attention(q, landmarks, v, num_iters=20, **kwargs):
     """SOFT++ as the official code computes it.
 
     Every term of the distances is an (N, m) product, the kernel matrix meets
@@ -26,6 +24,7 @@ def explicit_attention(q, landmarks, v, num_iters=20):
         landmarks (Tensor): (B, h, m, d).
         v (Tensor): (B, h, N, d).
         num_iters (int): Newton-Raphson steps.
+        **kwargs: Ignored, what models say of SOFT++ besides.
 
     Returns:
         Tensor: (B, h, N, d), in the dtype of ``v``.
@@ -36,35 +35,17 @@ def explicit_attention(q, landmarks, v, num_iters=20):
         p = distances(q, landmarks).div(-2).exp()  # (B, h, N, m)
         a = distances(landmarks, landmarks).div(-2).exp()  # (B, h, m, m)
         scale = 1 / a.sum(-1, keepdim=True).sqrt()
-        inverse = newton_steps(a, step_size(a), num_iters)
+        inverse = step_size(a) * a
+        for _ in range(num_iters):
+            inverse = 2 * inverse - inverse @ a @ inverse
         inverse = scale * inverse * scale.mT
         return ((p @ inverse) @ (p.mT @ v)).to(dtype)
 
 
-def analytic_attention(q, landmarks, v, num_iters=20):
-    """SOFT++ with matrices and literal Newton steps, without wasted work: products run
-    from right to left, and the gradient of the inverse is in closed form.
-
-    Takes and returns what :func:`explicit_attention` does.
-    """
-    dtype = v.dtype
-    with autocast_disabled(q):
-        q, landmarks, v = at_least_float32(q, landmarks, v)
-        p = kernel_matrix(landmarks, q)  # (B, h, m, N)
-        a = kernel_matrix(landmarks, landmarks)
-        scale = a.sum(-1, keepdim=True).rsqrt()
-        y = _NewtonSolve.apply(a, scale * (p @ v), num_iters)
-        return (p.mT @ (scale * y)).to(dtype)
-
-
 def explicit_in_models():
     """Context in which normalized models use :func:`explicit_attention`."""
-
-    def attend(q, landmarks, v, num_iters=20, **kwargs):
-        return explicit_attention(q, landmarks, v, num_iters)
-
     name = 'mmlinattn.models.attentions.softmax_free.softmax_free_attention'
-    return patch(name, attend)
+    return patch(name, explicit_attention)
 
 
 def distances(q, k):
@@ -91,27 +72,3 @@ def step_size(a):
             break
         step = step / 2
     return step
-
-
-def newton_steps(a, step, num_iters):
-    """The pseudo-inverse of (B, h, m, m) by its literal iteration."""
-    inverse = step * a
-    for _ in range(num_iters):
-        inverse = 2 * inverse - inverse @ a @ inverse
-    return inverse
-
-
-class _NewtonSolve(Function):
-    @staticmethod
-    def forward(ctx, a, x, num_iters):
-        inverse = newton_steps(a, step_size(a), num_iters)
-        y = inverse @ x
-        ctx.save_for_backward(inverse, y)
-        return y
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, grad):
-        inverse, y = ctx.saved_tensors
-        grad_x = inverse.mT @ grad
-        return -(grad_x @ y.mT), grad_x, None

@@ -16,16 +16,7 @@ from mmlinattn.functional import gaussian_kernel
 def natural_map(shape):
     """Noise in octaves, smooth enough to make landmarks as much alike as those of
     photographs: some hundred of a thousand eigenvalues of SOFT's matrix A matter.
-
-    White noise would make A well-conditioned; an image's A is not.
-
-    Args:
-        shape (tuple[int]): (B, C, H, W).
-
-    Returns:
-        Tensor: Every channel with mean 0 and standard deviation 1, always the
-        same.
-    """
+    White noise would make A well-conditioned."""
     maps = torch.zeros(shape)
     for octave in range(max(shape[2:]).bit_length()):
         grid = [-(-side // 2**octave) for side in shape[2:]]
@@ -46,14 +37,12 @@ class Case(NamedTuple):
 
     Attributes:
         name (str): What is measured.
-        variants (dict[str, Callable]): By name, what makes a module; ratios are
-            over the first one if nothing else is asked for.
+        variants (dict[str, Callable]): By name, what makes a module; the first is
+            the baseline.
         shape (tuple[int]): Shape of the input's map, (B, C, H, W).
         small (tuple[int]): A shape for smoke tests and for warming up.
         inputs (Callable): Takes a shape and a dtype to the modules' inputs.
-        steps (tuple[str]): Which of ``timing.STEPS``.
-        rounds (dict[str, int]): Of variants that are slow on a CPU: how many
-            rounds they take part in there at most.
+        steps (tuple[str]): Of 'forward' and 'forward+backward'.
         timed (bool): Whether time is measured, and not memory alone.
         paper (dict[tuple[str], tuple[float]]): By variant and baseline, how
             many times faster the paper says it is, from and to.
@@ -65,7 +54,6 @@ class Case(NamedTuple):
     small: tuple[int, ...] = (1, 3, 64, 64)
     inputs: Callable = image
     steps: tuple[str, ...] = ('forward', 'forward+backward')
-    rounds: dict[str, int] = {}
     timed: bool = True
     paper: dict[tuple, tuple] = {}
 
@@ -96,18 +84,8 @@ def shapes_of(outs, whole=True):
 
 @torch.no_grad()
 def check_same_work(title, modules, inputs):
-    """Compares what the variants of a case give.
-
-    Args:
-        title (str): The case's title.
-        modules (dict[str, nn.Module]): The variants by name.
-        inputs (tuple): What they are called with.
-
-    Raises:
-        ValueError: If a variant gives maps of other sizes than the first one. A
-            detector's are those of its neck and of its dense head, one value for each
-            anchor.
-    """
+    """Raises a ValueError if a variant gives maps of other sizes than the first one. A
+    detector's are those of its neck and of its dense head, one value an anchor."""
     work = {}
     for name, module in modules.items():
         module.eval()  # mmdet's Swin does not return itself
@@ -144,17 +122,11 @@ class Op(nn.Module):
 
 
 class Within(nn.Module):
-    """A module that is called in a context.
-
-    Args:
-        module (nn.Module): The module.
-        context (Callable): Makes the context.
-    """
+    """A module that is called in a context, which a function makes."""
 
     def __init__(self, module, context):
         super().__init__()
-        self.module = module
-        self.context = context
+        self.module, self.context = module, context
 
     def forward(self, *inputs):
         with self.context():
@@ -170,15 +142,6 @@ def unfused():
             enable_flash=False, enable_mem_efficient=False
         )
     return sdpa_kernel(SDPBackend.MATH)
-
-
-def features(shape):
-    """Tokens (B, N, C) of a smooth image after a convolution, ReLU and LayerNorm,
-    for a map (B, C, H, W)."""
-    batch, channels, height, width = shape
-    weight = noise((channels, 3, 3, 3))
-    maps = conv2d(natural_map((batch, 3, height, width)), weight, padding=1)
-    return layer_norm(maps.relu().flatten(2).mT, (channels,))
 
 
 def noise(shape, seed=0):
@@ -197,20 +160,13 @@ def leaves(tensors, dtype):
 
 
 def softmax_free_inputs(shape, dtype, num_heads, ratio):
-    """Queries, landmarks and values, as SOFT makes them of a smooth image.
-
-    Landmarks come from the queries by a strided convolution, LayerNorm and GELU.
-
-    Args:
-        shape (tuple[int]): (B, h * d, H, W).
-        dtype (torch.dtype): Of the results.
-        num_heads (int): h.
-        ratio (int): Side of a landmark's cell.
-
-    Returns:
-        tuple[Tensor]: (B, h, N, d), (B, h, m, d) and (B, h, N, d).
-    """
-    tokens = features(shape)
+    """Queries (B, h, N, d), landmarks (B, h, m, d) and values of a smooth image, as
+    SOFT makes them on a map (B, h * d, H, W): landmarks come from the queries by a
+    strided convolution of cells of ``ratio`` tokens, LayerNorm and GELU."""
+    batch, channels, height, width = shape
+    maps = natural_map((batch, 3, height, width))
+    maps = conv2d(maps, noise((channels, 3, 3, 3)), padding=1).relu()
+    tokens = layer_norm(maps.flatten(2).mT, (channels,))
     q, v = (project(tokens, num_heads, seed) for seed in (0, 1))
     dims = q.size(-1)
     q = q / dims**0.25
@@ -220,7 +176,7 @@ def softmax_free_inputs(shape, dtype, num_heads, ratio):
     return leaves((q, landmarks.unflatten(0, q.shape[:2]), v), dtype)
 
 
-def product_inputs(shape, dtype, num_heads, ratio, transposed):
+def product_inputs(shape, dtype, num_heads, ratio, transposed=False):
     """Rows and columns of P, or of its transpose, and what it multiplies."""
     q, landmarks, v = softmax_free_inputs(shape, dtype, num_heads, ratio)
     if transposed:
@@ -238,10 +194,3 @@ def solver_inputs(shape, dtype, num_heads, ratio):
         a = gaussian_kernel(landmarks)
         x = a @ v[:, :, : a.size(-1)]
     return leaves((a, x), dtype)
-
-
-def attention_inputs(shape, dtype, num_heads):
-    """Queries, keys and values (B, h, N, d) of a smooth map, and (H, W)."""
-    tokens = features(shape)
-    heads = (project(tokens, num_heads, seed) for seed in range(3))
-    return (*leaves(heads, dtype), tuple(shape[2:]))

@@ -10,6 +10,17 @@ from torch import nn
 from .cases import Case, Op, noise
 from .models import detection_batch, detector
 
+DETECTORS = {
+    'Mask R-CNN, SOFT++-T': 'soft/mask-rcnn_softpp-t_fpn_1x_coco.py',
+    'Faster R-CNN, R-50': 'mmdet::faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py',
+    'Faster R-CNN, R-50, deformable': (
+        'mmdet::dcn/faster-rcnn_r50-dconv-c3-c5_fpn_1x_coco.py'
+    ),
+    'Deformable DETR, R-50': (
+        'mmdet::deformable_detr/deformable-detr_r50_16xb2-50e_coco.py'
+    ),
+}
+
 
 class Using(nn.Module):
     """A module that runs with one of the two, and its backward pass too.
@@ -51,16 +62,15 @@ def variants(make):
 
 
 def operator(name, *args):
-    """Makes a module of a function of mmcv.ops, with its last arguments."""
+    """Variants of a function of mmcv.ops, with its last arguments."""
     function = getattr(importlib.import_module('mmcv.ops'), name)
-    return lambda: Op(lambda *inputs: function(*inputs, *args))
+    return variants(lambda: Op(lambda *inputs: function(*inputs, *args)))
 
 
 def boxes(shape):
     """As many boxes as a shape (1, count, ...) says, of an image of 1000 pixels."""
-    corner, size = torch.rand(
-        2, shape[1], 2, generator=torch.Generator().manual_seed(0)
-    )
+    generator = torch.Generator().manual_seed(0)
+    corner, size = torch.rand(2, shape[1], 2, generator=generator)
     return torch.cat([corner * 1000, corner * 1000 + 5 + size * 200], 1)
 
 
@@ -77,64 +87,31 @@ def regions(shape, dtype):
 
 def shifted(shape, dtype):
     """A map, and the offsets and weights of a convolution."""
-    offset, weight = (
-        noise((shape[0], 18, *shape[2:])),
-        noise((shape[1], shape[1], 3, 3)),
-    )
-    return [x.requires_grad_() for x in (noise(shape), offset, weight)]
+    batch, channels, *sides = shape
+    shapes = shape, (batch, 18, *sides), (channels, channels, 3, 3)
+    return [noise(x).requires_grad_() for x in shapes]
 
 
 def mmcv_ops() -> list[Case]:
     """mmcv's operators, and training steps of detectors that call them."""
-    return [
-        *(
-            Case(
-                f'NMS of {count:,} boxes',
-                variants(operator('nms', 0.5)),
-                (1, count, 4, 1),
-                small=(1, 100, 4, 1),
-                inputs=suppression,
-                steps=('forward',),
-            )
-            for count in (1000, 10000)
-        ),
+    nms, align = operator('nms', 0.5), operator('roi_align', 7, 0.25, 0, 'avg', True)
+    convolution = operator('deform_conv2d', 1, 1)
+    few = dict(small=(1, 100, 4, 1), inputs=suppression, steps=('forward',))
+    small, shape = (1, 8, 20, 30), (1, 256, 200, 336)
+    cases = [
+        Case('NMS of 1,000 boxes', nms, (1, 1000, 4, 1), **few),
+        Case('NMS of 10,000 boxes', nms, (1, 10000, 4, 1), **few),
+        Case('RoIAlign of 512 regions', align, shape, small, regions),
+        Case('deformable convolution', convolution, (1, 256, 50, 84), small, shifted),
+    ]
+    return cases + [
         Case(
-            'RoIAlign of 512 regions',
-            variants(operator('roi_align', 7, 0.25, 0, 'avg', True)),
-            (1, 256, 200, 336),
-            small=(1, 8, 20, 30),
-            inputs=regions,
-        ),
-        Case(
-            'deformable convolution',
-            variants(operator('deform_conv2d', 1, 1)),
-            (1, 256, 50, 84),
-            small=(1, 8, 10, 12),
-            inputs=shifted,
-        ),
-        *(
-            Case(
-                name,
-                variants(detector(config)),
-                (1, 3, 800, 1344),
-                small=(1, 3, 128, 128),
-                inputs=partial(detection_batch, with_mask='mask' in config),
-                steps=('forward+backward',),
-            )
-            for name, config in (
-                ('Mask R-CNN, SOFT++-T', 'soft/mask-rcnn_softpp-t_fpn_1x_coco.py'),
-                (
-                    'Faster R-CNN, R-50',
-                    'mmdet::faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py',
-                ),
-                (
-                    'Faster R-CNN, R-50, deformable',
-                    'mmdet::dcn/faster-rcnn_r50-dconv-c3-c5_fpn_1x_coco.py',
-                ),
-                (
-                    'Deformable DETR, R-50',
-                    'mmdet::deformable_detr/deformable-detr_r50_16xb2-50e_coco.py',
-                ),
-            )
-        ),
+            name,
+            variants(detector(config)),
+            (1, 3, 800, 1344),
+            small=(1, 3, 128, 128),
+            inputs=partial(detection_batch, with_mask='mask' in config),
+            steps=('forward+backward',),
+        )
+        for name, config in DETECTORS.items()
     ]

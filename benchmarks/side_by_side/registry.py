@@ -8,37 +8,25 @@ from functools import partial
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from mmlinattn import functional
-from mmlinattn.functional import cholesky_solve
+from mmlinattn.functional import (
+    cholesky_solve,
+    gaussian_product,
+    newton_pinv,
+    softmax_free_attention,
+)
 
-from .baselines import (
-    analytic_attention,
-    explicit_attention,
-    explicit_in_models,
-    kernel_matrix,
-)
-from .cases import (
-    Case,
-    Op,
-    attention_inputs,
-    product_inputs,
-    softmax_free_inputs,
-    solver_inputs,
-    unfused,
-)
+from .baselines import explicit_attention, explicit_in_models, kernel_matrix
+from .cases import Case, Op, product_inputs, softmax_free_inputs, solver_inputs, unfused
 from .mmcv_ops import mmcv_ops
 from .models import (
-    LINEAR,
     PVT_V2_B1,
-    SOFTMAX,
     SWIN_T,
     ZOO,
     attention_stack,
     backbone,
     detection_batch,
     detector,
-    references,
-    scaled,
+    linear_attentions,
 )
 
 # SOFT-Tiny's softmax-free stages: stride, landmarks' ratio, heads. d is 32.
@@ -48,217 +36,141 @@ DETECTION = (800, 1344)
 CLASSIFICATION = (224, 224)
 
 
-def stage_map(image_shape, stage):
-    """(1, h * d, H, W) of one of SOFT-Tiny's stages."""
-    stride, _, num_heads = STAGES[stage]
-    return (1, num_heads * HEAD_DIMS, *(-(-side // stride) for side in image_shape))
+def on_stage(name, functions, stage, inputs, image_shape=DETECTION) -> Case:
+    """Functions at the shape of one of SOFT-Tiny's stages."""
+    stride, ratio, num_heads = STAGES[stage]
+    dims = num_heads * HEAD_DIMS
+    return Case(
+        f'{name}, stage {stage + 1}',
+        {key: partial(Op, function) for key, function in functions.items()},
+        (1, dims, *(-(-side // stride) for side in image_shape)),
+        small=(1, dims, 3 * ratio, 4 * ratio),
+        inputs=partial(inputs, num_heads=num_heads, ratio=ratio),
+    )
 
 
 def ops() -> list[Case]:
-    """Functions at the shapes of SOFT-Tiny's stages."""
+    """The operator of SOFT++ by itself, and a product with P (m, N) or its transpose
+    alone, beside softmax attention of the same queries, keys and values."""
+    operators = dict(explicit=explicit_attention, ours=softmax_free_attention)
+    products = {
+        'explicit': lambda q, k, v: kernel_matrix(q, k) @ v,
+        'softmax attention': scaled_dot_product_attention,
+        'fused': gaussian_product,
+    }
+    stages, transposed = range(len(STAGES)), partial(product_inputs, transposed=True)
     return [
         *(
-            softmax_free(image_shape, stage)
-            for image_shape in (DETECTION, CLASSIFICATION)
-            for stage in range(len(STAGES))
+            on_stage('softmax-free attention', operators, x, softmax_free_inputs, shape)
+            for shape in (DETECTION, CLASSIFICATION)
+            for x in stages
         ),
         *(
-            product(stage, transposed)
-            for stage in range(len(STAGES))
-            for transposed in (False, True)
+            on_stage(name, products, x, inputs)
+            for x in stages
+            for name, inputs in (('P V', product_inputs), ('P^T Y', transposed))
         ),
-        linear_attentions(),
     ]
 
 
-def softmax_free(image_shape, stage) -> Case:
-    """The operator of SOFT++ by itself."""
-    _, ratio, num_heads = STAGES[stage]
-    return Case(
-        f'softmax-free attention, stage {stage + 1}',
-        {
-            'explicit': partial(Op, explicit_attention),
-            'explicit, analytic gradient': partial(Op, analytic_attention),
-            'ours': partial(Op, functional.softmax_free_attention),
-        },
-        stage_map(image_shape, stage),
-        small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
-        inputs=partial(softmax_free_inputs, num_heads=num_heads, ratio=ratio),
-        rounds={}
-        if image_shape == CLASSIFICATION
-        else {'explicit': 3, 'explicit, analytic gradient': 5},
-    )
-
-
-def product(stage, transposed) -> Case:
-    """A product with P (m, N) or its transpose alone, beside softmax attention of the
-    same queries, keys and values."""
-    _, ratio, num_heads = STAGES[stage]
-    return Case(
-        f'{"P^T Y" if transposed else "P V"}, stage {stage + 1}',
-        {
-            'explicit': partial(Op, lambda q, k, v: kernel_matrix(q, k) @ v),
-            'softmax attention': partial(Op, scaled_dot_product_attention),
-            'fused': partial(Op, functional.gaussian_product),
-        },
-        stage_map(DETECTION, stage),
-        small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
-        inputs=partial(
-            product_inputs, num_heads=num_heads, ratio=ratio, transposed=transposed
-        ),
-    )
-
-
-def linear_attentions() -> Case:
-    """ELFATT's two halves beside softmax attention, on a map of stage 2."""
-    return Case(
-        "softmax attention and ELFATT's halves",
-        {
-            'softmax': partial(
-                Op, lambda q, k, v, hw: scaled_dot_product_attention(q, k, v)
-            ),
-            'efficient': partial(
-                Op, lambda q, k, v, hw: functional.efficient_attention(q, k, v)
-            ),
-            'blocks of 196': partial(
-                Op,
-                lambda q, k, v, hw: functional.local_attention(q, k, v, hw, (14, 14)),
-            ),
-        },
-        stage_map(DETECTION, 1),
-        small=(1, 4 * HEAD_DIMS, 16, 24),
-        inputs=partial(attention_inputs, num_heads=4),
-    )
-
-
 def solvers() -> list[Case]:
-    """Ways to apply the inverse of A at the shapes of SOFT-Tiny's stages."""
-    return [solver(stage) for stage in range(len(STAGES))]
-
-
-def solver(stage) -> Case:
     """Ways to the inverse of A, times a thin matrix; Cholesky's is another
     operator than those before it."""
-    _, ratio, num_heads = STAGES[stage]
-    return Case(
-        f'solver, stage {stage + 1}',
-        {
-            'newton': partial(Op, partial(inverse_times, solver='newton')),
-            'polynomial': partial(Op, partial(inverse_times, solver='polynomial')),
-            'spectral': partial(Op, partial(inverse_times, solver='spectral')),
-            'cholesky, ridge 0.01': partial(Op, ridge_inverse_times),
-        },
-        stage_map(DETECTION, stage),
-        small=(1, num_heads * HEAD_DIMS, 3 * ratio, 4 * ratio),
-        inputs=partial(solver_inputs, num_heads=num_heads, ratio=ratio),
-        rounds={'newton': 5},
-    )
 
+    def cholesky(a, x):
+        ridge = 0.01 * torch.eye(a.size(-1), dtype=a.dtype, device=a.device)
+        return cholesky_solve(a + ridge, x)
 
-def inverse_times(a, x, solver):
-    return functional.newton_pinv(a, rhs=x, solver=solver)
-
-
-def ridge_inverse_times(a, x):
-    ridge = 0.01 * torch.eye(a.size(-1), dtype=a.dtype, device=a.device)
-    return cholesky_solve(a + ridge, x)
-
-
-def tiny_backbones(image_shape, **options) -> Case:
-    """SOFT++-T and ELFATT beside others of their size."""
-    models = {
-        **references(image_shape),
-        'SOFT++-T': backbone(type='SOFTPlusPlus', arch='tiny'),
-        'SOFT++-T, linear': backbone(type='LinearSOFTPlusPlus'),
-        'Swin-T-ELFATT': backbone(type='SwinTransformer', attention='elfatt'),
+    functions = {
+        name: lambda a, x, name=name: newton_pinv(a, rhs=x, solver=name)
+        for name in ('newton', 'polynomial', 'spectral')
     }
-    return Case('tiny backbones', models, (1, 3, *image_shape), **options)
+    functions['cholesky, ridge 0.01'] = cholesky
+    stages = range(len(STAGES))
+    return [on_stage('solver', functions, stage, solver_inputs) for stage in stages]
+
+
+def models(name, configs, image_shape, **options) -> Case:
+    """Backbones by their configs."""
+    variants = {key: backbone(**cfg) for key, cfg in configs.items()}
+    return Case(name, variants, (1, 3, *image_shape), **options)
+
+
+SOFT = dict(type='SOFT', arch='tiny')
+SOFTPP = dict(type='SOFTPlusPlus', arch='tiny')
+SWIN = dict(type='SwinTransformer', arch='tiny')
+CSWIN = dict(type='CSWinTransformer', arch='t24181')
+NORMALIZED = dict(
+    explicit=dict(SOFT, attn_norm=True, context=explicit_in_models),
+    ours=dict(SOFT, attn_norm=True),
+)
+TINY = {
+    'PVTv2-B1 (mmdet)': PVT_V2_B1,
+    'Swin-T (mmdet)': SWIN_T,
+    'SOFT++-T': SOFTPP,
+    'SOFT++-T, linear': dict(type='LinearSOFTPlusPlus', arch='tiny'),
+    'Swin-T-ELFATT': dict(SWIN, attention='elfatt'),
+}
 
 
 def backbones() -> list[Case]:
     """Backbones beside the official form, and beside others of their size."""
-    cases = []
-    for image_shape in (DETECTION, (512, 512), CLASSIFICATION):
-        shape = (1, 3, *image_shape)
-        soft = dict(type='SOFT', arch='tiny', attn_norm=True)
-        cases.append(
-            Case(
-                'SOFT-Norm-Tiny',
-                {
-                    'explicit': backbone(**soft, context=explicit_in_models),
-                    'ours': backbone(**soft),
-                },
-                shape,
-                rounds={'explicit': 2} if image_shape == DETECTION else {},
+    return [
+        *(
+            models(name, configs, image_shape)
+            for image_shape in (DETECTION, (512, 512), CLASSIFICATION)
+            for name, configs in (
+                ('SOFT-Norm-Tiny', NORMALIZED),
+                ('tiny backbones', TINY),
             )
-        )
-        cases.append(tiny_backbones(image_shape))
-    cases.append(tiny_backbones((1333, 2000), steps=('forward',)))
-    return cases
+        ),
+        models('tiny backbones', TINY, (1333, 2000), steps=('forward',)),
+    ]
 
 
 def detectors() -> list[Case]:
     """Training steps and predictions of whole detectors."""
-    configs = {'RetinaNet': 'retinanet', 'Mask R-CNN': 'mask-rcnn'}
     cases = []
-    for name, method in configs.items():
+    for name, method in {'RetinaNet': 'retinanet', 'Mask R-CNN': 'mask-rcnn'}.items():
         config = f'soft/{method}_softpp-t_fpn_1x_coco.py'
         linear = f'soft/{method}_softpp-t-linear_fpn_1x_coco.py'
-        cases.append(
-            Case(
-                name,
-                {
-                    'PVTv2-B1 (mmdet)': detector(config, PVT_V2_B1),
-                    'Swin-T (mmdet)': detector(config, SWIN_T),
-                    'SOFT++-T': detector(config),
-                    'SOFT++-T, linear': detector(linear),
-                },
-                (1, 3, *DETECTION),
-                inputs=partial(detection_batch, with_mask=name == 'Mask R-CNN'),
-            )
-        )
+        variants = {
+            'PVTv2-B1 (mmdet)': detector(config, PVT_V2_B1),
+            'Swin-T (mmdet)': detector(config, SWIN_T),
+            'SOFT++-T': detector(config),
+            'SOFT++-T, linear': detector(linear),
+        }
+        inputs = partial(detection_batch, with_mask=name == 'Mask R-CNN')
+        cases.append(Case(name, variants, (1, 3, *DETECTION), inputs=inputs))
     return cases
 
 
 def attentions() -> list[Case]:
     """The ELFATT paper's comparison: its speed-ups are those that it claims at
     such sizes, in mixed precision on a GPU."""
-    models = {
-        'Swin-T': dict(type='SwinTransformer', arch='tiny'),
-        'CSWin-T': dict(type='CSWinTransformer', arch='t24181'),
-    }
     names = ('elfatt', 'local', 'efficient', 'agent', 'flatten')
     return [
-        Case(
+        models(
             name,
             {
-                'global': backbone(**cfg, attention='global'),
-                'global, unfused': backbone(**cfg, attention='global', context=unfused),
-                **{x: backbone(**cfg, attention=x) for x in names},
+                'global': dict(cfg, attention='global'),
+                'global, unfused': dict(cfg, attention='global', context=unfused),
+                **{x: dict(cfg, attention=x) for x in names},
             },
-            (1, 3, *image_shape),
+            image_shape,
             steps=('forward',),
-            rounds={'global': 1, 'global, unfused': 1},
             paper={('elfatt', 'global'): (2, 3), ('elfatt', 'global, unfused'): (4, 7)},
         )
-        for name, cfg in models.items()
+        for name, cfg in {'Swin-T': SWIN, 'CSWin-T': CSWIN}.items()
         for image_shape in ((800, 1280), (512, 2048))
     ]
 
 
 def zoo() -> list[Case]:
     """Every attention in all blocks of Swin-T, for docs/attentions.md."""
+    configs = {name: {**SWIN, **options} for name, options in ZOO.items()}
     return [
-        Case(
-            'Swin-T',
-            {
-                name: backbone(type='SwinTransformer', **options)
-                for name, options in ZOO.items()
-            },
-            (1, 3, *image_shape),
-            steps=('forward',),
-            rounds={'softmax': 1} if image_shape == DETECTION else {},
-        )
+        models('Swin-T', configs, image_shape, steps=('forward',))
         for image_shape in (DETECTION, CLASSIFICATION)
     ]
 
@@ -266,115 +178,87 @@ def zoo() -> list[Case]:
 def memory() -> list[Case]:
     """Memory against the number of tokens: as in SOFT's Figure 1b, and of one
     linear attention alone on ever larger maps."""
-    num_landmarks = 49
-    cases = []
-    for factor in range(1, 9):  # N = 784 p
-        shape = (1, 384, 28, 28 * factor)
-        names = [*SOFTMAX, *(x for x in LINEAR if x not in ('agent', 'flatten'))]
-        cases.append(
-            Case(
-                '12 layers',
-                {
-                    name: attention_stack(name, shape, num_landmarks, 12, 12)
-                    for name in names
-                },
-                shape,
-                small=(1, 384, 7, 14),
-                timed=False,
-            )
+    linear = [*linear_attentions(1)]
+    layers = [name for name in linear if name not in ('agent', 'flatten')]
+    layers = ['softmax, unfused', 'softmax, fused', *layers]
+    shapes = [(1, 384, 28, 28 * factor) for factor in range(1, 9)]  # N = 784 p
+    cases = [
+        Case(
+            '12 layers',
+            {name: attention_stack(name, shape, 12, 12) for name in layers},
+            shape,
+            small=(1, 384, 7, 14),
+            timed=False,
         )
-    for hw_shape in ((100, 125), (125, 200), (200, 250), (250, 400)):
-        shape = (1, 64, *hw_shape)
-        cases.append(
-            Case(
-                'one attention',
-                {
-                    name: attention_stack(name, shape, num_landmarks, 2)
-                    for name in LINEAR
-                },
-                shape,
-                small=(1, 64, 14, 14),
-                steps=('forward+backward',),
-                timed=False,
-            )
+        for shape in shapes
+    ]
+    shapes = [(1, 64, *x) for x in ((100, 125), (125, 200), (200, 250), (250, 400))]
+    return cases + [
+        Case(
+            'one attention',
+            {name: attention_stack(name, shape, 2) for name in linear},
+            shape,
+            small=(1, 64, 14, 14),
+            steps=('forward+backward',),
+            timed=False,
         )
-    return cases
+        for shape in shapes
+    ]
 
 
 def large() -> list[Case]:
     """Memory that an image of 1333×2000 pixels takes, in the smaller models of each
     family. CaiT's talking heads hold a matrix of tokens by tokens in every layer: its
     training does not fit."""
-    models = {
+    families = {
         'tiny backbones': {
-            'SOFT++-T': dict(type='SOFTPlusPlus', arch='tiny'),
-            'SOFT-T': dict(type='SOFT', arch='tiny'),
-            'Swin-T': dict(type='SwinTransformer', arch='tiny'),
-            'Swin-T ELFATT': dict(
-                type='SwinTransformer', arch='tiny', attention='elfatt'
-            ),
-            'CSWin-T': dict(type='CSWinTransformer', arch='t24181'),
-            'CSWin-T ELFATT': dict(
-                type='CSWinTransformer', arch='t24181', attention='elfatt'
-            ),
+            'SOFT++-T': SOFTPP,
+            'SOFT-T': SOFT,
+            'Swin-T': SWIN,
+            'Swin-T ELFATT': dict(SWIN, attention='elfatt'),
+            'CSWin-T': CSWIN,
+            'CSWin-T ELFATT': dict(CSWIN, attention='elfatt'),
         },
         'DeiT': {'DeiT-S': dict(type='VisionTransformer', arch='deit-small')},
         'CaiT': {'CaiT-XXS24': dict(type='CaiT', arch='xxs24')},
         'small backbones': {
-            'SOFT++-S': dict(type='SOFTPlusPlus', arch='small'),
-            'SOFT-S': dict(type='SOFT', arch='small'),
-            'Swin-S': dict(type='SwinTransformer', arch='small'),
+            'SOFT++-S': dict(SOFTPP, arch='small'),
+            'SOFT-S': dict(SOFT, arch='small'),
+            'Swin-S': dict(SWIN, arch='small'),
         },
     }
+    cases = [models(x, y, (1333, 2000), timed=False) for x, y in families.items()]
     return [
-        Case(
-            name,
-            {variant: backbone(**cfg) for variant, cfg in variants.items()},
-            (1, 3, 1333, 2000),
-            steps=('forward',) if name == 'CaiT' else ('forward', 'forward+backward'),
-            timed=False,
-        )
-        for name, variants in models.items()
+        case._replace(steps=('forward',)) if case.name == 'CaiT' else case
+        for case in cases
     ]
 
 
 def antioversmoothing() -> list[Case]:
-    """The paper's models without and with each technique.
-
-    The scaling vectors are drawn at random: at zero a compiler could leave
-    them out.
-    """
-    models = {
+    """The paper's models without and with each technique."""
+    plain = {
         'DeiT-S': dict(type='VisionTransformer', arch='deit-small'),
-        'Swin-S': dict(type='SwinTransformer', arch='small'),
+        'Swin-S': dict(SWIN, arch='small'),
         'CaiT-S24': dict(type='CaiT', arch='s24', out_type='cls_token'),
     }
     return [
-        Case(
+        models(
             name,
-            {
-                'plain': backbone(**cfg),
-                'AttnScale': scaled(backbone(**cfg, attn_scale=True)),
-                'FeatScale': scaled(backbone(**cfg, feat_scale=True)),
-            },
-            (1, 3, 224, 224),
+            dict(
+                plain=cfg,
+                AttnScale=dict(cfg, attn_scale=True),
+                FeatScale=dict(cfg, feat_scale=True),
+            ),
+            CLASSIFICATION,
         )
-        for name, cfg in models.items()
+        for name, cfg in plain.items()
     ]
 
 
 SUITES = {
     suite.__name__: suite
     for suite in (
-        ops,
-        solvers,
-        backbones,
-        detectors,
-        attentions,
-        zoo,
-        memory,
-        large,
-        antioversmoothing,
-        mmcv_ops,
+        *(ops, solvers, backbones, detectors, attentions, zoo, memory, large),
+        *(antioversmoothing, mmcv_ops),
     )
 }

@@ -2,15 +2,18 @@
 
 import json
 import math
+import platform
+import statistics
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 
 import numpy as np
+import torch
 
 from mmlinattn.utils.files import whole_file
 
 from .cases import size
-from .timing import summary
 
 MEASURED = '<!-- measured -->'
 METHOD = """Ratios are over what "over" names, in the same round or the latest one \
@@ -20,19 +23,44 @@ above what is there before it: on a CPU the resident set's high-water mark, on a
 what torch allocates; input, weights and the weights' gradients are not counted."""
 
 
+def machine(device):
+    """One line that says what the figures were measured on."""
+    threads = torch.get_num_threads()
+    name = platform.processor() or platform.machine()
+    info = Path('/proc/cpuinfo')
+    for line in info.read_text().splitlines() if info.exists() else ():
+        if line.startswith('model name'):
+            name = line.partition(':')[2].strip()
+    name += f', {threads} thread{"s" if threads > 1 else ""}'
+    if device == 'cuda':
+        name = f'{torch.cuda.get_device_name()}, {name}'
+    return f'{name}, torch {torch.__version__}, Python {platform.python_version()}'
+
+
+def summary(seconds, baseline=None):
+    """Medians and quartiles of a variant's times by round, and of their ratios over the
+    baseline's in the same round, or in the latest one that a slow baseline took part
+    in. Quartiles of one value are None."""
+    times = list(seconds.values())
+    found = dict(seconds=statistics.median(times), seconds_quartiles=quartiles(times))
+    if baseline:
+        ratios = [
+            t / baseline[max(j for j in baseline if j <= i)] for i, t in seconds.items()
+        ]
+        found.update(ratio=statistics.median(ratios), ratio_quartiles=quartiles(ratios))
+    return found
+
+
+def quartiles(values):
+    if len(values) < 2:
+        return None
+    low, _, high = statistics.quantiles(values, n=4, method='inclusive')
+    return low, high
+
+
 def make_rows(case, step, pairs, times, peaks):
-    """One row for each comparison.
-
-    Args:
-        case (Case): The case.
-        step (str): Name of the step.
-        pairs (list[tuple[str]]): Variants and their baselines.
-        times (dict): Seconds by variant and round.
-        peaks (dict): What ``memory.peak_of_variant`` returned, by variant.
-
-    Returns:
-        list[dict]: The rows, without what is not known.
-    """
+    """One row for each pair of a variant and its baseline, without what is not known;
+    times are seconds by variant and round, peaks what ``peak_of_variant`` returned."""
     rows = []
     for variant, base in pairs:
         row = dict(
@@ -61,15 +89,10 @@ def span(text):
     return lambda pair: ' - '.join(map(text, pair))
 
 
-def times_faster(ratio):
-    return f'{1 / ratio:.2f}x'
-
-
 # Title, key of the row, and the value's text; a column without values is left out.
 COLUMNS = (
     ('model', 'case', str),
     ('input', 'shape', size),
-    ('precision', 'dtype', str),
     ('step', 'step', str),
     ('variant', 'variant', str),
     ('over', 'baseline', str),
@@ -77,8 +100,8 @@ COLUMNS = (
     ('its quartiles', 'seconds_quartiles', span(milliseconds)),
     ('time ratio', 'ratio', '{:.3f}'.format),
     ('its quartiles', 'ratio_quartiles', span('{:.3f}'.format)),
-    ('faster', 'ratio', times_faster),
-    ('paper', 'paper', lambda pair: f'{"-".join(map(str, dict.fromkeys(pair)))}x'),
+    ('faster', 'ratio', lambda ratio: f'{1 / ratio:.2f}x'),
+    ('paper', 'paper', lambda pair: f'{"-".join(map(str, pair))}x'),
     ('memory, MiB', 'bytes', lambda count: f'{count / 2**20:.1f}'),
     ('memory ratio', 'memory_ratio', '{:.3f}'.format),
     ('not measured', 'error', str),
@@ -93,48 +116,31 @@ def markdown(titles, lines):
 
 def table(rows):
     """Rows as a Markdown table."""
-    columns = [
-        column
-        for column in COLUMNS
-        if any(row.get(column[1]) is not None for row in rows)
-    ]
+    columns = [x for x in COLUMNS if any(x[1] in row for row in rows)]
     lines = [
-        ['-' if row.get(key) is None else text(row[key]) for _, key, text in columns]
+        [text(row[key]) if key in row else '-' for _, key, text in columns]
         for row in rows
     ]
     return markdown([title for title, _, _ in columns], lines)
 
 
 def growth(rows):
-    """Memory against the number of tokens N.
-
-    Args:
-        rows (list[dict]): Rows of cases that differ in the size of their maps.
-
-    Returns:
-        list[dict]: One a case, step and variant: 'tokens', 'bytes', and
-        'exponent' of the power of N that fits best, None for less than two
-        points.
-    """
-
+    """Memory against the number of tokens N: for each case, step and variant 'points',
+    bytes by number of tokens, and 'exponent' of the power of N that fits best, None for
+    less than two points."""
     groups = {}
     for row in rows:
-        points = groups.setdefault((row['case'], row['step'], row['variant']), [])
+        points = groups.setdefault((row['case'], row['step'], row['variant']), {})
         if row.get('bytes'):
-            points.append((math.prod(row['shape'][2:]), row['bytes']))
+            points[math.prod(row['shape'][2:])] = row['bytes']
     curves = []
     for (case, step, variant), points in sorted(groups.items()):
-        tokens, counts = zip(*sorted(points)) if points else ((), ())
-        curve = dict(tokens=list(tokens), bytes=list(counts), exponent=exponent(points))
-        curves.append(dict(curve, case=case, step=step, variant=variant))
+        exponent = None
+        if len(points) > 1:
+            exponent = float(np.polyfit(*np.log([*points.items()]).T, 1)[0])
+        curve = dict(case=case, step=step, variant=variant)
+        curves.append(dict(curve, points=points, exponent=exponent))
     return curves
-
-
-def exponent(points):
-    """Slope of the line that fits log y over log x best."""
-    if len(points) < 2:
-        return None
-    return float(np.polyfit(*np.log(points).T, 1)[0])
 
 
 def growth_tables(curves):
@@ -142,21 +148,29 @@ def growth_tables(curves):
     tables = []
     for (case, step), group in groupby(curves, itemgetter('case', 'step')):
         group = list(group)
-        tokens = sorted({n for curve in group for n in curve['tokens']})
+        tokens = sorted({n for curve in group for n in curve['points']})
         lines = []
         for curve in group:
-            found = dict(zip(curve['tokens'], curve['bytes']))
+            counts = [curve['points'].get(n) for n in tokens]
+            cells = ['-' if x is None else f'{x / 2**20:.1f}' for x in counts]
             fit = curve['exponent']
             lines.append(
-                [
-                    curve['variant'],
-                    *(f'{found[n] / 2**20:.1f}' if n in found else '-' for n in tokens),
-                    '-' if fit is None else f'{fit:.3f}',
-                ]
+                [curve['variant'], *cells, '-' if fit is None else f'{fit:.3f}']
             )
         titles = ['attention', *(f'N = {n:,}' for n in tokens), 'exponent']
         tables.append(f'{case}, {step}: memory, MiB\n\n{markdown(titles, lines)}')
     return '\n\n'.join(tables)
+
+
+def describe(args, rows):
+    """What was measured, on what and how, in Markdown."""
+    what = f'Suite `{args.suite}`, {args.dtype}'
+    if any('seconds' in row for row in rows):
+        what += f', up to {args.rounds} rounds'
+    if args.small:
+        what += ', small inputs: figures mean nothing'
+    body = growth_tables(growth(rows)) if args.suite == 'memory' else table(rows)
+    return f'{what}.\n{machine(args.device)}.\n\n{METHOD}\n\n{body}\n'
 
 
 def write_page(path, text):
@@ -168,26 +182,10 @@ def write_page(path, text):
     path.write_text(text, 'utf-8')
 
 
-def write_json(path, record, depth=2):
-    """Writes a record whole or not at all, what is nested deeper on a line each."""
+def write_json(path, args, rows):
+    """Writes rows whole or not at all, one a line."""
+    head = dict(machine=machine(args.device), dtype=args.dtype, small=args.small)
+    lines = ',\n  '.join(map(json.dumps, rows))
     with whole_file(path) as draft:
-        draft.write_text(as_lines(record, depth) + '\n', 'utf-8')
-
-
-def as_lines(value, depth, indent=''):
-    """JSON in which containers below ``depth``, and those of plain values, take one
-    line."""
-    inner = value.values() if isinstance(value, dict) else value
-    if not depth or not any(isinstance(x, (dict, list)) for x in inner):
-        return json.dumps(value)
-    begin, end = '{}' if isinstance(value, dict) else '[]'
-    indent += ' '
-    lines = []
-    for x in value:
-        key = ''
-        if isinstance(value, dict):
-            key, x = f'{json.dumps(x)}: ', value[x]
-        is_container = isinstance(x, (dict, list))
-        text = as_lines(x, depth - 1, indent) if is_container else json.dumps(x)
-        lines.append(f'\n{indent}{key}{text}')
-    return begin + ','.join(lines) + f'\n{indent[1:]}{end}'
+        text = f'{json.dumps(head)[:-1]},\n "rows": [\n  {lines}\n]}}\n'
+        draft.write_text(text, 'utf-8')

@@ -17,7 +17,7 @@ SIZE = 100_000  # bytes; larger pieces may be the system's own, which return at 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), 'malloc_trim'), reason='needs glibc')
 def test_gaps_between_what_is_kept_return_to_the_system(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    resident = import_module('side_by_side.memory').resident
+    resident = import_module('side_by_side.measuring').resident
     pieces = [bytes([i % 251]) * SIZE for i in range(600)]
     kept = pieces[::2]
     before = resident('VmRSS')

@@ -1,0 +1,203 @@
+"""Time and peak memory of a step, on a machine that is not quiet.
+
+Peak memory on a CPU is the growth of the resident set, in a process of its own: the
+step is warmed up on a small input, freed memory goes back to the system, Linux is asked
+to forget its high-water mark (a 5 written to /proc/self/clear_refs), and VmHWM after
+the step less VmRSS before it is the result. Where there is no /proc it can't be
+measured. On a GPU it is torch's own account. Input, weights and the weights' gradients
+are there before and not counted; the gradients of inputs and outputs are.
+"""
+
+import gc
+import multiprocessing
+import re
+import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from mmlinattn.utils.memory import release_memory
+
+from .cases import place
+
+# Of all rounds of a variant, where these take long.
+SECONDS = 120
+# Of the memory that is free, what a step may take before it is called too large.
+SHARE = 0.9
+
+
+def make_inputs(case, args):
+    """The case's inputs, and small ones to warm up with."""
+    return tuple(
+        place(case.inputs(shape, getattr(torch, args.dtype)), args.device)
+        for shape in (case.shape, case.small)
+    )
+
+
+def build(case, args, names):
+    """Modules of some variants, always with the same weights."""
+    modules = {}
+    for name in names:
+        torch.manual_seed(0)
+        modules[name] = case.variants[name]().to(args.device)
+    return modules
+
+
+@lru_cache(maxsize=16)
+def gradient(shape, dtype, device):
+    """Gradient of an output: noise, and 1 for a loss."""
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(shape, generator=generator) if shape else torch.ones(())
+    return noise.to(device, dtype)
+
+
+def timed(module, inputs, step, args):
+    """One step of a module, and what cleans up after it: 'forward', an inference, or
+    'forward+backward', a training step without the optimizer's; bfloat16 is mixed
+    precision."""
+    trains, is_half = step != 'forward', args.dtype != 'float32'
+
+    def run():
+        module.train(trains)
+        autocast = torch.autocast(args.device, torch.bfloat16, is_half)
+        with torch.set_grad_enabled(trains), autocast:
+            outs = module(*inputs)
+        if trains:
+            outs = outs if isinstance(outs, (tuple, list)) else (outs,)
+            grads = [gradient(out.shape, out.dtype, out.device) for out in outs]
+            torch.autograd.backward(outs, grads)
+        synchronize(args.device)
+
+    return run, lambda: drop_gradients((*module.parameters(), *inputs))
+
+
+def drop_gradients(tensors):
+    """Frees what a training step leaves."""
+    for x in tensors:
+        if isinstance(x, torch.Tensor):
+            x.grad = None
+
+
+def measure(runs, rounds, progress=iter):
+    """Times each variant once per round, in an order that changes every round; slow
+    ones in the first rounds only. Runs close in time see the same machine, so ratios
+    within a round are steadier than the times themselves.
+
+    Args:
+        runs (dict[str, tuple[Callable]]): By name, what is timed, and what
+            cleans up after it, untimed. Both wait for the device.
+        rounds (int): How many rounds at most.
+        progress (Callable): Wraps the rounds, to show how far it is.
+
+    Returns:
+        dict[str, dict[int, float]]: By name, seconds by round.
+    """
+
+    def once(name):
+        run, clean_up = runs[name]
+        start = time.perf_counter()
+        run()
+        found = time.perf_counter() - start
+        clean_up()
+        return found
+
+    count, seconds = {}, {name: {} for name in runs}
+    for name in runs:  # warms up, too
+        count[name] = max(1, min(rounds, int(SECONDS / once(name))))
+    for i in progress(range(max(count.values()))):
+        names = [name for name in runs if i < count[name]]
+        turn = i % len(names)
+        for name in names[turn:] + names[:turn]:
+            seconds[name][i] = once(name)
+    return seconds
+
+
+def synchronize(device):
+    """Waits for a GPU's queue; a CPU has none."""
+    if device == 'cuda':
+        torch.cuda.synchronize()
+
+
+def peak_of_variant(index, variant, step, args):
+    """Measures one step of a variant of the suite's case at ``index``, on a CPU in a
+    process of its own: 'bytes', None where they can't be measured, or 'error'."""
+    if args.small or args.device == 'cuda':
+        # a process of its own would spend most of its time on starting
+        return peak_or_error(index, variant, step, args)
+    spawn = multiprocessing.get_context('spawn')
+    with ProcessPoolExecutor(1, spawn, initializer=limit_memory) as pool:
+        found = pool.submit(peak_or_error, index, variant, step, args)
+        try:
+            return found.result()
+        except BrokenProcessPool:
+            return dict(error='its process was ended; out of memory?')
+
+
+def peak_or_error(index, variant, step, args):
+    """The result of :func:`peak_of_variant`, measured in this process."""
+    from .registry import SUITES
+
+    torch.set_num_threads(args.threads)
+    try:
+        case = SUITES[args.suite]()[index].at(args.batch, args.small)
+        inputs, small = make_inputs(case, args)
+        module = build(case, args, [variant])[variant]
+        if step != 'forward':
+            for param in module.parameters():
+                param.grad = torch.zeros_like(param)
+        timed(module, small, step, args)[0]()
+        drop_gradients(small)  # the weights keep theirs
+        return dict(bytes=peak_bytes(timed(module, inputs, step, args)[0], args.device))
+    except (ImportError, MemoryError, RuntimeError) as error:
+        message = str(error).strip() or type(error).__name__
+        if 'allocate memory' in message or 'out of memory' in message:
+            message = 'out of memory'
+        else:
+            synchronize(args.device)  # raises where nothing else can run either
+        return dict(error=message.splitlines()[0])
+    finally:
+        gc.collect()
+        if args.device == 'cuda':
+            torch.cuda.empty_cache()
+
+
+def peak_bytes(step, device):
+    """Bytes that a step takes above what is there before it; None where they can't be
+    measured."""
+    gc.collect()
+    if device == 'cuda':
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        step()
+        return torch.cuda.max_memory_allocated() - before
+    release_memory()  # without glibc, what it keeps is resident before the step too
+    try:
+        Path('/proc/self/clear_refs').write_text('5')
+    except OSError:
+        step()
+        return None
+    before = resident('VmRSS')
+    step()
+    return max(resident('VmHWM') - before, 0)
+
+
+def resident(name):
+    """A figure of /proc/self/status in bytes."""
+    status = Path('/proc/self/status').read_text()
+    return 1024 * int(re.search(rf'{name}:\s+(\d+) kB', status)[1])
+
+
+def limit_memory():
+    """Makes a step that would not fit in memory an error of its own process."""
+    try:
+        import resource
+
+        free = re.search(r'MemAvailable:\s+(\d+) kB', Path('/proc/meminfo').read_text())
+        limit = resident('VmData') + int(SHARE * 1024 * int(free[1]))
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    except (ImportError, OSError, TypeError):
+        pass  # not Linux: the system's own limits remain
