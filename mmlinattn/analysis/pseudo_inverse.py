@@ -75,34 +75,12 @@ def newton_residuals(
     Returns:
         Tensor: (..., T + 1).
     """
-    shrinkage = _shrinkage(eigenvalues, alpha, num_iters)
-    size = eigenvalues.abs()
-    reached = (size.unsqueeze(-2) * shrinkage).amax(-1)
-    return reached / size.amax(-1, keepdim=True)
-
-
-def newton_bound(
-    eigenvalues: Tensor, alpha: Union[Tensor, float], num_iters: int
-) -> Tensor:
-    r"""The bound on :func:`newton_residuals` that the proof of convergence gives.
-
-    From :math:`I - A A_{k+1} = (I - A A_k)^2` follows
-
-    .. math:: \|A A_k A - A\|_2 / \|A\|_2 \le \|I - A A_k\|_2
-        = \|I - \alpha A^2\|_2^{2^k}
-
-    It does not fall while A has an eigenvalue next to 0, which the residual hardly
-    sees.
-
-    Args:
-        eigenvalues (Tensor): Eigenvalues of A, (..., m).
-        alpha (Tensor | float): Step size, a number or (..., 1).
-        num_iters (int): T.
-
-    Returns:
-        Tensor: (..., T + 1).
-    """
-    return _shrinkage(eigenvalues, alpha, num_iters).amax(-1)
+    residuals, size = (1 - alpha * eigenvalues.square()).abs(), eigenvalues.abs()
+    largest = []
+    for _ in range(num_iters + 1):
+        largest.append((size * residuals).amax(-1))
+        residuals = residuals.square()
+    return torch.stack(largest, -1) / size.amax(-1, keepdim=True)
 
 
 def newton_cutoff(alpha: Union[Tensor, float], num_iters: int) -> Tensor:
@@ -124,13 +102,3 @@ def newton_cutoff(alpha: Union[Tensor, float], num_iters: int) -> Tensor:
     log_half = torch.as_tensor(0.5, dtype=torch.float64).log()
     half_point = -torch.expm1(log_half / 2.0**num_iters)
     return (half_point.to(alpha.device) / alpha).sqrt().to(alpha.dtype)
-
-
-def _shrinkage(
-    eigenvalues: Tensor, alpha: Union[Tensor, float], num_iters: int
-) -> Tensor:
-    """|1 - alpha lambda^2|^(2^k) for k = 0...T, (..., T + 1, m)."""
-    powers = [(1 - alpha * eigenvalues.square()).abs()]
-    for _ in range(num_iters):
-        powers.append(powers[-1].square())
-    return torch.stack(powers, -2)

@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -19,7 +18,6 @@ from analysis_tools import (
     pinv_report,
 )
 from mmlinattn.analysis import hc_proportion, watch
-from mmlinattn.models import VisionTransformer
 from mmlinattn_tools import figures
 from mmlinattn_tools.looking import Subject
 
@@ -201,61 +199,6 @@ def test_frequency_as_definition_1_has_it(run, tmp_path):
     assert found[0]['relative_gain'] != found[1]['relative_gain']
     for name in ('token_similarity', 'attention_similarity'):
         assert found[0][name] == found[1][name]
-
-
-SCALED = ', attn_scale=True, feat_scale=True'
-FACTORS = [
-    (factor, f'{factor}{end}')
-    for factor in ('attention', 'shortcut', 'ffn')
-    for end in ('_bound', '_logits')
-]
-
-
-@pytest.mark.parametrize(
-    'backbone, options, missing',
-    (
-        (VIT, '', {'ffn_logits'}),
-        (VIT, ', block=dict(layer_scale=0.5)' + SCALED, {'ffn_logits'}),
-        # rows with other sums, after the norm, with a convolution beside
-        (SOFT, '', {f'{x}_logits' for x in ('attention', 'shortcut', 'ffn')}),
-        (SOFT, ", attention=dict(type='ELFATT', block_size=4)", {'ffn_logits'}),
-        (SOFT, ", attention=dict(type='MLLAAttention')", {x for _, x in FACTORS[1::2]}),
-    ),
-)
-def test_bounds_hold(run, tmp_path, backbone, options, missing):
-    """In any model, whose every weight matters; that by the matrices is not far off."""
-    config = models.write_config(tmp_path, 'model', backbone=backbone, options=options)
-    weights = models.save_weights(config, tmp_path / 'model.pth')
-    written = run(frequency_report, config, '--bounds', '--checkpoint', weights)
-    assert 'frequency_bounds.png' in written
-    numbers = models.read_json(written['frequency_bounds.json'])
-    for block in numbers['models'][0]['blocks'].values():
-        assert {x for _, x in FACTORS} - {*block} == missing
-        for factor, bound in FACTORS:
-            if bound not in missing:
-                assert 0 < block[factor] <= block[bound]
-            assert block.get(f'{factor}_bound', 0) < 300 * block[factor]
-
-
-def test_a_bound_is_reached_and_a_smaller_one_would_not_hold():
-    """Heads that are the identity, after orthogonal projections, are left as they are:
-    with 1 % less, the bound would be broken."""
-    model = VisionTransformer(
-        dict(embed_dims=16, num_layers=1, num_heads=1), img_size=64, patch_size=16
-    ).eval()
-    block = model.blocks[0]
-    torch.nn.init.orthogonal_(block.attn.proj.weight)
-    for weight in block.attn.qkv.weight.data.split(16):
-        torch.nn.init.orthogonal_(weight)
-    # queries are keys, so far from each other that each one sees itself only
-    block.attn.qkv.weight.data[16:32] = block.attn.qkv.weight.data[:16]
-    block.attn.qkv.weight.data[:32] *= 40
-    picture = SimpleNamespace(inputs=torch.randn(1, 3, 64, 64))
-    subject = SimpleNamespace(backbone=model, read=lambda path: picture)
-    (found,) = frequency_report.measure_bounds(subject, None).values()
-    assert 0.99 * found['attention_bound'] < found['attention'] == pytest.approx(1)
-    assert found['attention'] <= found['attention_bound'] * (1 + 1e-5)
-    assert found['attention_logits'] > 4
 
 
 @pytest.mark.parametrize('options', ('', ', attn_norm=False'))
