@@ -104,26 +104,6 @@ def test_boxes_in_half_precision(dtype):
     torch.testing.assert_close(overlaps, exact, rtol=0, atol=0, equal_nan=True)
 
 
-def test_images_do_not_mix():
-    one, two = (
-        mmcv.ops.roi_align(x, fixture.regions()[:1], 3, 0.5, 0, 'max')
-        for x in (fixture.MAPS[:1], fixture.MAPS)
-    )
-    torch.testing.assert_close(one, two, rtol=0, atol=0)
-
-
-def test_gradient_of_weights_alone():
-    offset = fixture.shifts(1, 1, 1, 2)
-    weight = (fixture.noise(6, 4, 3, 3) / 6).requires_grad_()
-    maps = fixture.noise(2, 4, 7, 6)
-    output = mmcv.ops.deform_conv2d(maps, offset, weight, 1, 1)
-    output.backward(fixture.noise(*output.shape, seed=9))
-    both = fixture.gradients(
-        lambda *x: mmcv.ops.deform_conv2d(*x, 1, 1), maps, offset, weight.detach()
-    )
-    assert_same([weight.grad], both[-1:])
-
-
 def test_missing_operator_is_one_line():
     boxes = torch.rand(2, 5)
     with pytest.raises(NotImplementedError) as error:

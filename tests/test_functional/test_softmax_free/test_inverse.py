@@ -130,42 +130,6 @@ def test_float32_on_a_photograph(solver, device):
     assert relative_error(result.double(), expected) < 1e-4
 
 
-def truncated_inverse(a, alpha, num_iters=20):
-    """The iteration in A's eigenbasis, where it is one of numbers."""
-    eigenvalues, vectors = torch.linalg.eigh(a)
-    eigenvalues = eigenvalues.unsqueeze(-2)
-    inverse = alpha * eigenvalues
-    for _ in range(num_iters):
-        inverse = 2 * inverse - inverse * eigenvalues * inverse
-    return (vectors * inverse) @ vectors.mT
-
-
-@pytest.fixture(scope='module')
-def large():
-    """Two matrices (m, m) of photographs, and one that is well conditioned."""
-    torch.manual_seed(0)
-    landmarks = photographic(7, 73), photographic(73, 7), well_conditioned(1, 511)
-    return torch.cat([gaussian_kernel(z) for z in landmarks])
-
-
-@pytest.mark.parametrize(
-    'dtype, tolerance', ((torch.float64, 1e-10), (torch.float32, 3e-5))
-)
-@pytest.mark.parametrize('solver', ('spectral', 'polynomial'))
-def test_large_matrices(large, solver, dtype, tolerance):
-    a = large.to(dtype, copy=True)
-    operator = truncated_inverse(large, newton_alpha(large))
-    # in the range of A
-    x, g = large @ torch.randn(2, 3, 511, 5, dtype=torch.float64)
-    leaves = a.requires_grad_(), x.to(dtype).requires_grad_()
-    y = newton_pinv(leaves[0], rhs=leaves[1], solver=solver)
-    grad_a, grad_x = torch.autograd.grad(y, leaves, g.to(dtype))
-    expected = operator @ x
-    assert relative_error(y.double(), expected) < tolerance
-    assert relative_error(grad_x.double(), operator @ g) < tolerance
-    assert relative_error(grad_a.double(), -operator @ g @ expected.mT) < tolerance
-
-
 @pytest.mark.parametrize('solver', SOLVERS)
 @LANDMARKS
 def test_gradient_is_the_papers(landmarks, solver):

@@ -66,8 +66,6 @@ def test_equals_the_equations():
             dict(scales=(2, 1, 0.5), num_outs=5),
             [(10, 14), (5, 7), (3, 4), (2, 2), (1, 1)],
         ),
-        (dict(scales=[1]), [(5, 7)]),
-        (dict(), [(20, 28), (10, 14), (5, 7), (3, 4)]),
     ],
 )
 def test_sizes(options, sides):
