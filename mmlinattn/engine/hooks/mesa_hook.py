@@ -38,16 +38,11 @@ class MESAHook(Hook):
             Default: 0.25.
 
     Raises:
-        ValueError: If a number is out of range; in ``before_train`` if there is no
-            EMAHook, or the model has no head for one class of many (``ClsHead`` of
-            mmpretrain or a subclass); in a step if the head returns no such scores.
+        ValueError: In ``before_train``, if there is no EMAHook, or the model has no
+            head for one class of many (``ClsHead`` of mmpretrain or a subclass).
     """
 
     def __init__(self, factor: float = 1.0, begin: float = 0.25) -> None:
-        if not factor > 0:
-            raise ValueError(f'factor must be positive, got {factor!r}')
-        if not 0 <= begin < 1:
-            raise ValueError(f'begin must be at least 0 and below 1, got {begin!r}')
         self.factor = factor
         self.begin = begin
         self.active = False
@@ -109,11 +104,6 @@ class MESAHook(Hook):
         if not self.active or kwargs.get('mode') != 'loss':
             return
         scores, self.scores = self.scores, None
-        if not isinstance(scores, torch.Tensor):
-            raise ValueError(
-                'MESAHook needs a head that returns scores (B, K) in training; '
-                f'{type(model.head).__name__} returned {type(scores).__name__}'
-            )
         with torch.no_grad():
             targets = self.teacher(kwargs['inputs'] if 'inputs' in kwargs else args[0])
         scores, targets = at_least_float32(scores, targets)

@@ -28,9 +28,7 @@ class OversmoothingHook(Hook):
 
     It measures only the first ``num_images`` images of the first process's batch.
     Between measurements it computes nothing and has no forward hook. A measurement
-    costs some passes over the tokens of one image and ``num_tokens``^2 C
-    multiply-accumulates per block, and one transfer from the device: on one thread of
-    a CPU, 12 ms of a step of 1.22 s for DeiT-S12 and 4 images of 224 x 224.
+    costs about 1 % of a step: ``num_tokens``^2 C multiply-accumulates per block.
 
     Args:
         interval (int): Iterations from one measurement to the next. Default: 100.
@@ -38,8 +36,7 @@ class OversmoothingHook(Hook):
         num_tokens (int): Largest number of tokens to compare. Default: 256.
 
     Raises:
-        ValueError: If a number is out of range; in ``before_train`` if the model has
-            no attention of mmlinattn.
+        ValueError: In ``before_train``, if the model has no attention of mmlinattn.
     """
 
     priority = 'BELOW_NORMAL'
@@ -47,13 +44,6 @@ class OversmoothingHook(Hook):
     def __init__(
         self, interval: int = 100, num_images: int = 1, num_tokens: int = 256
     ) -> None:
-        least = dict(interval=1, num_images=1, num_tokens=2)
-        values = dict(interval=interval, num_images=num_images, num_tokens=num_tokens)
-        for name, value in values.items():
-            if not isinstance(value, int) or value < least[name]:
-                raise ValueError(
-                    f'{name} must be an integer, {least[name]} or more, got {value!r}'
-                )
         self.interval = interval
         self.num_images = num_images
         self.num_tokens = num_tokens
@@ -69,7 +59,7 @@ class OversmoothingHook(Hook):
     ) -> None:
         """Begins a measurement, every ``interval`` iterations."""
         if runner.rank == 0 and self.every_n_train_iters(runner, self.interval):
-            self.watching = watch(unwrapped(runner.model), on_block=self.look)
+            self.watching = watch(unwrapped(runner.model), on_block=self.measure)
             self.watching.__enter__()
 
     def after_train_iter(
@@ -94,7 +84,7 @@ class OversmoothingHook(Hook):
         runner.visualizer.add_scalars(logged, step=runner.iter + 1)
 
     @torch.no_grad()
-    def look(self, block: Any) -> None:
+    def measure(self, block: Any) -> None:
         """Measures the output of a block; the last one, if it is computed again."""
         tokens = block.tokens[: self.num_images].detach().float()
         num = min(tokens.size(1), self.num_tokens)

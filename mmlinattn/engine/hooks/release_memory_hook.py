@@ -15,8 +15,6 @@ class ReleaseMemoryHook(Hook):
     Predictions of many sizes live until they are evaluated, and leave gaps in the C
     library's heap that no later batch fits into: the process grows with each
     validation, though nothing is kept. The release takes less than 0.1 s.
-
-    It needs glibc's ``malloc_trim``, and does nothing without.
     """
 
     priority = 'LOWEST'

@@ -30,8 +30,8 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         paramwise_cfg (dict): MMEngine's options, and ``layer_decay_rate`` in (0, 1].
 
     Raises:
-        ValueError: If ``layer_decay_rate`` is missing or not in (0, 1], there is no
-            ``lr``, or, when called, no part of the model has ``get_layer_depth``.
+        ValueError: If ``layer_decay_rate`` is missing or not in (0, 1], or, when
+            called, no part of the model has ``get_layer_depth``.
 
     Example:
         >>> optim_wrapper = dict(
@@ -44,14 +44,9 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
     def _validate_cfg(self) -> None:
         super()._validate_cfg()
         rate = self.paramwise_cfg.get(OPTION)
-        if type(rate) not in (int, float) or not 0 < rate <= 1:
+        if rate is None or not 0 < rate <= 1:
             raise ValueError(
                 f'paramwise_cfg needs a {OPTION} in (0, 1], got {OPTION}={rate!r}'
-            )
-        if self.base_lr is None:
-            raise ValueError(
-                f'{OPTION} multiplies the lr of the optimizer, but '
-                f'optimizer={self.optimizer_cfg} has none'
             )
 
     def add_params(

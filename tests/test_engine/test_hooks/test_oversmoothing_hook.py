@@ -121,24 +121,11 @@ def test_few_tokens_of_many():
     class Block:
         name, tokens = 'block', x
 
-    found.look(Block)
+    found.measure(Block)
     expected = token_similarity(x[:1, [0, 4, 8]]).mean()
     torch.testing.assert_close(found.scalars['token_similarity/block'], expected)
     expected = hc_proportion(x[:1]).mean()
     torch.testing.assert_close(found.scalars['hc_proportion/block'], expected)
-
-
-@pytest.mark.parametrize(
-    'options, message',
-    (
-        (dict(interval=0), 'interval must be an integer, 1 or more, got 0'),
-        (dict(num_images=1.5), r'num_images.*1\.5'),
-        (dict(num_tokens=1), 'num_tokens must be an integer, 2 or more, got 1'),
-    ),
-)
-def test_wrong_options(options, message):
-    with pytest.raises(ValueError, match=message):
-        OversmoothingHook(**options)
 
 
 def test_a_model_without_attention():
