@@ -8,6 +8,7 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Optional, Union
 
 from timm.models import (
@@ -59,153 +60,129 @@ def row(
     arch: str,
     attention: Optional[str] = None,
     img_size: Optional[int] = None,
+    ending: str = '_in1k',
     **options: Any,
 ) -> tuple[str, dict[str, Any]]:
     """A config, and its backbone without the settings of the training."""
     given = dict(options, arch=arch, attention=attention, img_size=img_size)
-    return config, {key: x for key, x in given.items() if x is not None}
+    return config + ending, {key: x for key, x in given.items() if x is not None}
 
+
+finetuned = partial(row, ending='_finetune_in1k-384px')
+LINEAR: dict[str, Any] = dict(type='LinearSOFTPlusPlus')
 
 # All classifiers that have configs. Ablations have none: see the test of this table.
 MODELS = {
-    'soft_huge': row('soft-h_in1k', 'huge'),
-    'soft_huge_norm': row('soft-h-norm_in1k', 'huge', attn_norm=True),
-    'soft_large': row('soft-l_in1k', 'large'),
-    'soft_large_norm': row('soft-l-norm_in1k', 'large', attn_norm=True),
-    'soft_medium': row('soft-m_in1k', 'medium'),
-    'soft_medium_norm': row('soft-m-norm_in1k', 'medium', attn_norm=True),
-    'soft_small': row('soft-s_in1k', 'small'),
-    'soft_small_norm': row('soft-s-norm_in1k', 'small', attn_norm=True),
-    'soft_tiny': row('soft-t_in1k', 'tiny'),
-    'soft_tiny_norm': row('soft-t-norm_in1k', 'tiny', attn_norm=True),
-    'softpp_large': row('softpp-l_in1k', 'large'),
-    'softpp_large_linear': row(
-        'softpp-l-linear_in1k', 'large', type='LinearSOFTPlusPlus'
+    'soft_huge': row('soft-h', 'huge'),
+    'soft_huge_norm': row('soft-h-norm', 'huge', attn_norm=True),
+    'soft_large': row('soft-l', 'large'),
+    'soft_large_norm': row('soft-l-norm', 'large', attn_norm=True),
+    'soft_medium': row('soft-m', 'medium'),
+    'soft_medium_norm': row('soft-m-norm', 'medium', attn_norm=True),
+    'soft_small': row('soft-s', 'small'),
+    'soft_small_norm': row('soft-s-norm', 'small', attn_norm=True),
+    'soft_tiny': row('soft-t', 'tiny'),
+    'soft_tiny_norm': row('soft-t-norm', 'tiny', attn_norm=True),
+    'softpp_large': row('softpp-l', 'large'),
+    'softpp_large_linear': row('softpp-l-linear', 'large', **LINEAR),
+    'softpp_medium': row('softpp-m', 'medium'),
+    'softpp_medium_linear': row('softpp-m-linear', 'medium', **LINEAR),
+    'softpp_small': row('softpp-s', 'small'),
+    'softpp_small_linear': row('softpp-s-linear', 'small', **LINEAR),
+    'softpp_tiny': row('softpp-t', 'tiny'),
+    'softpp_tiny_linear': row('softpp-t-linear', 'tiny', **LINEAR),
+    'swin_base_agent': row('swin-b-agent', 'base', 'agent'),
+    'swin_base_agent_384': finetuned('swin-b-agent', 'base', 'agent', 384),
+    'swin_base_efficient': row('swin-b-efficient', 'base', 'efficient'),
+    'swin_base_efficient_384': finetuned('swin-b-efficient', 'base', 'efficient'),
+    'swin_base_elfatt': row('swin-b-elfatt', 'base', 'elfatt'),
+    'swin_base_elfatt_384': finetuned(
+        'swin-b-elfatt', 'base', 'elfatt', block_sizes=576
     ),
-    'softpp_medium': row('softpp-m_in1k', 'medium'),
-    'softpp_medium_linear': row(
-        'softpp-m-linear_in1k', 'medium', type='LinearSOFTPlusPlus'
+    'swin_base_flatten': row('swin-b-flatten', 'base', 'flatten'),
+    'swin_base_flatten_384': finetuned('swin-b-flatten', 'base', 'flatten', 384),
+    'swin_base_global': row('swin-b-global', 'base', 'global'),
+    'swin_base_global_384': finetuned('swin-b-global', 'base', 'global'),
+    'swin_base_inline': row('swin-b-inline', 'base', 'inline'),
+    'swin_base_local': row('swin-b-local', 'base', 'local'),
+    'swin_base_local_384': finetuned('swin-b-local', 'base', 'local', 384),
+    'swin_base_polaformer': row('swin-b-polaformer', 'base', 'polaformer'),
+    'swin_small_attnscale': row('swin-s-attnscale', 'small', attn_scale=True),
+    'swin_small_featscale': row('swin-s-featscale', 'small', feat_scale=True),
+    'swin_small_inline': row('swin-s-inline', 'small', 'inline'),
+    'swin_small_local': row('swin-s', 'small', 'local'),
+    'swin_small_polaformer': row('swin-s-polaformer', 'small', 'polaformer'),
+    'swin_tiny_agent': row('swin-t-agent', 'tiny', 'agent'),
+    'swin_tiny_efficient': row('swin-t-efficient', 'tiny', 'efficient'),
+    'swin_tiny_elfatt': row('swin-t-elfatt', 'tiny', 'elfatt'),
+    'swin_tiny_flatten': row('swin-t-flatten', 'tiny', 'flatten'),
+    'swin_tiny_global': row('swin-t-global', 'tiny', 'global'),
+    'swin_tiny_inline': row('swin-t-inline', 'tiny', 'inline'),
+    'swin_tiny_local': row('swin-t-local', 'tiny', 'local'),
+    'swin_tiny_polaformer': row('swin-t-polaformer', 'tiny', 'polaformer'),
+    'cswin_base_agent': row('cswin-b-agent', 'b36292', 'agent'),
+    'cswin_base_agent_384': finetuned('cswin-b-agent', 'b36292', 'agent', 384),
+    'cswin_base_efficient': row('cswin-b-efficient', 'b36292', 'efficient'),
+    'cswin_base_efficient_384': finetuned('cswin-b-efficient', 'b36292', 'efficient'),
+    'cswin_base_elfatt': row('cswin-b-elfatt', 'b36292', 'elfatt'),
+    'cswin_base_elfatt_384': finetuned(
+        'cswin-b-elfatt', 'b36292', 'elfatt', block_sizes=576
     ),
-    'softpp_small': row('softpp-s_in1k', 'small'),
-    'softpp_small_linear': row(
-        'softpp-s-linear_in1k', 'small', type='LinearSOFTPlusPlus'
-    ),
-    'softpp_tiny': row('softpp-t_in1k', 'tiny'),
-    'softpp_tiny_linear': row(
-        'softpp-t-linear_in1k', 'tiny', type='LinearSOFTPlusPlus'
-    ),
-    'swin_base_agent': row('swin-b-agent_in1k', 'base', 'agent'),
-    'swin_base_agent_384': row(
-        'swin-b-agent_finetune_in1k-384px', 'base', 'agent', 384
-    ),
-    'swin_base_efficient': row('swin-b-efficient_in1k', 'base', 'efficient'),
-    'swin_base_efficient_384': row(
-        'swin-b-efficient_finetune_in1k-384px', 'base', 'efficient'
-    ),
-    'swin_base_elfatt': row('swin-b-elfatt_in1k', 'base', 'elfatt'),
-    'swin_base_elfatt_384': row(
-        'swin-b-elfatt_finetune_in1k-384px', 'base', 'elfatt', block_sizes=576
-    ),
-    'swin_base_flatten': row('swin-b-flatten_in1k', 'base', 'flatten'),
-    'swin_base_flatten_384': row(
-        'swin-b-flatten_finetune_in1k-384px', 'base', 'flatten', 384
-    ),
-    'swin_base_global': row('swin-b-global_in1k', 'base', 'global'),
-    'swin_base_global_384': row('swin-b-global_finetune_in1k-384px', 'base', 'global'),
-    'swin_base_inline': row('swin-b-inline_in1k', 'base', 'inline'),
-    'swin_base_local': row('swin-b-local_in1k', 'base', 'local'),
-    'swin_base_local_384': row(
-        'swin-b-local_finetune_in1k-384px', 'base', 'local', 384
-    ),
-    'swin_base_polaformer': row('swin-b-polaformer_in1k', 'base', 'polaformer'),
-    'swin_small_attnscale': row('swin-s-attnscale_in1k', 'small', attn_scale=True),
-    'swin_small_featscale': row('swin-s-featscale_in1k', 'small', feat_scale=True),
-    'swin_small_inline': row('swin-s-inline_in1k', 'small', 'inline'),
-    'swin_small_local': row('swin-s_in1k', 'small', 'local'),
-    'swin_small_polaformer': row('swin-s-polaformer_in1k', 'small', 'polaformer'),
-    'swin_tiny_agent': row('swin-t-agent_in1k', 'tiny', 'agent'),
-    'swin_tiny_efficient': row('swin-t-efficient_in1k', 'tiny', 'efficient'),
-    'swin_tiny_elfatt': row('swin-t-elfatt_in1k', 'tiny', 'elfatt'),
-    'swin_tiny_flatten': row('swin-t-flatten_in1k', 'tiny', 'flatten'),
-    'swin_tiny_global': row('swin-t-global_in1k', 'tiny', 'global'),
-    'swin_tiny_inline': row('swin-t-inline_in1k', 'tiny', 'inline'),
-    'swin_tiny_local': row('swin-t-local_in1k', 'tiny', 'local'),
-    'swin_tiny_polaformer': row('swin-t-polaformer_in1k', 'tiny', 'polaformer'),
-    'cswin_base_agent': row('cswin-b-agent_in1k', 'b36292', 'agent'),
-    'cswin_base_agent_384': row(
-        'cswin-b-agent_finetune_in1k-384px', 'b36292', 'agent', 384
-    ),
-    'cswin_base_efficient': row('cswin-b-efficient_in1k', 'b36292', 'efficient'),
-    'cswin_base_efficient_384': row(
-        'cswin-b-efficient_finetune_in1k-384px', 'b36292', 'efficient'
-    ),
-    'cswin_base_elfatt': row('cswin-b-elfatt_in1k', 'b36292', 'elfatt'),
-    'cswin_base_elfatt_384': row(
-        'cswin-b-elfatt_finetune_in1k-384px', 'b36292', 'elfatt', block_sizes=576
-    ),
-    'cswin_base_flatten': row('cswin-b-flatten_in1k', 'b36292', 'flatten'),
-    'cswin_base_flatten_384': row(
-        'cswin-b-flatten_finetune_in1k-384px', 'b36292', 'flatten', 384
-    ),
-    'cswin_base_global': row('cswin-b-global_in1k', 'b36292', 'global'),
-    'cswin_base_global_384': row(
-        'cswin-b-global_finetune_in1k-384px', 'b36292', 'global'
-    ),
-    'cswin_base_inline': row('cswin-b-inline_in1k', 'b36292', 'inline'),
-    'cswin_base_inline_384': row(
-        'cswin-b-inline_finetune_in1k-384px', 'b36292', 'inline', 384
-    ),
-    'cswin_base_local': row('cswin-b-local_in1k', 'b36292', 'local'),
-    'cswin_base_local_384': row(
-        'cswin-b-local_finetune_in1k-384px', 'b36292', 'local', 384
-    ),
-    'cswin_small_inline': row('cswin-s-inline_in1k', 's36292', 'inline'),
-    'cswin_tiny_agent': row('cswin-t-agent_in1k', 't24181', 'agent'),
-    'cswin_tiny_efficient': row('cswin-t-efficient_in1k', 't24181', 'efficient'),
+    'cswin_base_flatten': row('cswin-b-flatten', 'b36292', 'flatten'),
+    'cswin_base_flatten_384': finetuned('cswin-b-flatten', 'b36292', 'flatten', 384),
+    'cswin_base_global': row('cswin-b-global', 'b36292', 'global'),
+    'cswin_base_global_384': finetuned('cswin-b-global', 'b36292', 'global'),
+    'cswin_base_inline': row('cswin-b-inline', 'b36292', 'inline'),
+    'cswin_base_inline_384': finetuned('cswin-b-inline', 'b36292', 'inline', 384),
+    'cswin_base_local': row('cswin-b-local', 'b36292', 'local'),
+    'cswin_base_local_384': finetuned('cswin-b-local', 'b36292', 'local', 384),
+    'cswin_small_inline': row('cswin-s-inline', 's36292', 'inline'),
+    'cswin_tiny_agent': row('cswin-t-agent', 't24181', 'agent'),
+    'cswin_tiny_efficient': row('cswin-t-efficient', 't24181', 'efficient'),
     'cswin_tiny_elfatt': row(
-        'cswin-t-elfatt_in1k', 't24181', 'elfatt', block_sizes=(49, 49, 196)
+        'cswin-t-elfatt', 't24181', 'elfatt', block_sizes=(49, 49, 196)
     ),
-    'cswin_tiny_flatten': row('cswin-t-flatten_in1k', 't24181', 'flatten'),
-    'cswin_tiny_global': row('cswin-t-global_in1k', 't24181', 'global'),
-    'cswin_tiny_inline': row('cswin-t-inline_in1k', 't24181', 'inline'),
-    'cswin_tiny_local': row('cswin-t-local_in1k', 't24181', 'local'),
-    'mlla_base': row('mlla-b_in1k', 'base'),
-    'mlla_small': row('mlla-s_in1k', 'small'),
-    'mlla_tiny': row('mlla-t_in1k', 'tiny'),
-    'ravlt_base': row('ravlt-b_in1k', 'base'),
-    'ravlt_large': row('ravlt-l_in1k', 'large'),
-    'ravlt_small': row('ravlt-s_in1k', 'small'),
-    'ravlt_tiny': row('ravlt-t_in1k', 'tiny'),
-    'mavit_base': row('mavit-b_in1k', 'base'),
-    'mavit_large': row('mavit-l_in1k', 'large'),
-    'mavit_small': row('mavit-s_in1k', 'small'),
-    'mavit_tiny': row('mavit-t_in1k', 'tiny'),
-    'hvittt_base': row('hvittt-b_in1k', 'base'),
-    'hvittt_small': row('hvittt-s_in1k', 'small'),
-    'hvittt_tiny': row('hvittt-t_in1k', 'tiny'),
-    'vittt_base': row('vittt-b_in1k', 'base'),
-    'vittt_small': row('vittt-s_in1k', 'small'),
-    'vittt_tiny': row('vittt-t_in1k', 'tiny'),
-    'deit_s12': row('deit-s12_in1k', 'deit-small', num_layers=12),
+    'cswin_tiny_flatten': row('cswin-t-flatten', 't24181', 'flatten'),
+    'cswin_tiny_global': row('cswin-t-global', 't24181', 'global'),
+    'cswin_tiny_inline': row('cswin-t-inline', 't24181', 'inline'),
+    'cswin_tiny_local': row('cswin-t-local', 't24181', 'local'),
+    'mlla_base': row('mlla-b', 'base'),
+    'mlla_small': row('mlla-s', 'small'),
+    'mlla_tiny': row('mlla-t', 'tiny'),
+    'ravlt_base': row('ravlt-b', 'base'),
+    'ravlt_large': row('ravlt-l', 'large'),
+    'ravlt_small': row('ravlt-s', 'small'),
+    'ravlt_tiny': row('ravlt-t', 'tiny'),
+    'mavit_base': row('mavit-b', 'base'),
+    'mavit_large': row('mavit-l', 'large'),
+    'mavit_small': row('mavit-s', 'small'),
+    'mavit_tiny': row('mavit-t', 'tiny'),
+    'hvittt_base': row('hvittt-b', 'base'),
+    'hvittt_small': row('hvittt-s', 'small'),
+    'hvittt_tiny': row('hvittt-t', 'tiny'),
+    'vittt_base': row('vittt-b', 'base'),
+    'vittt_small': row('vittt-s', 'small'),
+    'vittt_tiny': row('vittt-t', 'tiny'),
+    'deit_s12': row('deit-s12', 'deit-small', num_layers=12),
     'deit_s12_attnscale': row(
-        'deit-s12-attnscale_in1k', 'deit-small', attn_scale=True, num_layers=12
+        'deit-s12-attnscale', 'deit-small', attn_scale=True, num_layers=12
     ),
     'deit_s12_featscale': row(
-        'deit-s12-featscale_in1k', 'deit-small', feat_scale=True, num_layers=12
+        'deit-s12-featscale', 'deit-small', feat_scale=True, num_layers=12
     ),
-    'deit_s24': row('deit-s24_in1k', 'deit-small', num_layers=24),
+    'deit_s24': row('deit-s24', 'deit-small', num_layers=24),
     'deit_s24_attnscale': row(
-        'deit-s24-attnscale_in1k', 'deit-small', attn_scale=True, num_layers=24
+        'deit-s24-attnscale', 'deit-small', attn_scale=True, num_layers=24
     ),
     'deit_s24_featscale': row(
-        'deit-s24-featscale_in1k', 'deit-small', feat_scale=True, num_layers=24
+        'deit-s24-featscale', 'deit-small', feat_scale=True, num_layers=24
     ),
-    'cait_s24': row('cait-s24_in1k', 's24'),
-    'cait_s24_attnscale': row('cait-s24-attnscale_in1k', 's24', attn_scale=True),
-    'cait_s24_featscale': row('cait-s24-featscale_in1k', 's24', feat_scale=True),
-    'cait_xxs24': row('cait-xxs24_in1k', 'xxs24'),
-    'cait_xxs24_attnscale': row('cait-xxs24-attnscale_in1k', 'xxs24', attn_scale=True),
-    'cait_xxs24_featscale': row('cait-xxs24-featscale_in1k', 'xxs24', feat_scale=True),
+    'cait_s24': row('cait-s24', 's24'),
+    'cait_s24_attnscale': row('cait-s24-attnscale', 's24', attn_scale=True),
+    'cait_s24_featscale': row('cait-s24-featscale', 's24', feat_scale=True),
+    'cait_xxs24': row('cait-xxs24', 'xxs24'),
+    'cait_xxs24_attnscale': row('cait-xxs24-attnscale', 'xxs24', attn_scale=True),
+    'cait_xxs24_featscale': row('cait-xxs24-featscale', 'xxs24', feat_scale=True),
 }
 
 
@@ -476,8 +453,8 @@ def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
 
 def weights_of(config: str) -> Optional[str]:
     """The address of a model's public weights, trained from scratch or fine-tuned."""
-    finetuned = config.replace('_in1k', '_finetune_in1k')
-    found = (_entries.get(name, {}).get('Weights') for name in (config, finetuned))
+    names = config, config.replace('_in1k', '_finetune_in1k')
+    found = (_entries.get(name, {}).get('Weights') for name in names)
     return next(filter(None, found), None)
 
 
