@@ -57,6 +57,18 @@ SIDES = dict(mmdet=128, mmseg=128, mmpretrain=224)
 # regions at most, of any score
 FEW = dict(nms_pre=200, nms_post=100, max_per_img=100, max_num=100, num=32, score_thr=0)
 MEMORY = 16 << 30  # bytes of a process
+# self-supervised models that see an image once
+ONE_VIEW = (
+    'MAE',
+    'MFF',
+    'MILAN',
+    'MixMIM',
+    'SimMIM',
+    'SparK',
+    'MaskFeat',
+    'iTPN',
+    'EVA',
+)
 
 
 def mapped(value, change):
@@ -107,7 +119,10 @@ def read_configs(folder):
         if '_base_' in path.parts:
             continue
         try:
-            model = Config.fromfile(path, format_python_code=False).get('model')
+            config = Config.fromfile(path, format_python_code=False)
+            model = config.get('model')
+            if model is not None and 'data_preprocessor' in config:
+                model.setdefault('data_preprocessor', config.data_preprocessor)
         except Exception as error:
             errors[name] = f'{type(error).__name__}: {error}'
             continue
@@ -208,18 +223,32 @@ def segmentation_data(model, side, count, training):
     return dict(inputs=images, data_samples=samples)
 
 
+def is_self_supervised(model):
+    """Whether a config is of a model that learns features, and predicts nothing."""
+    from mmpretrain.models import BaseSelfSupervisor
+    from mmpretrain.registry import MODELS
+
+    kind = MODELS.get(model['type'])
+    return isinstance(kind, type) and issubclass(kind, BaseSelfSupervisor)
+
+
 def classification_data(model, side, count, training):
     """Images with a class, and for self-supervised models their views and masks."""
     from mmpretrain.structures import DataSample
 
     images = torch.randint(256, (count, 3, side, side)).byte()
     samples = [DataSample().set_gt_label(x % classes_of(model)) for x in range(count)]
-    if 'Classifier' in model['type'] or model['type'] == 'BaseReID':
-        return dict(inputs=images, data_samples=samples)
+    data = dict(inputs=images, data_samples=samples)
+    if not is_self_supervised(model):
+        return data
+    side //= dict(SimMIM=4, MixMIM=1).get(model['type'], 16)
     for sample in samples:
-        sample.mask = (torch.rand(side // 16, side // 16) > 0.5).long()
-    views = 8 if model['type'] == 'SwAV' else 1 if 'MAE' in model['type'] else 2
-    return dict(inputs=[images] * views, data_samples=samples)
+        sample.mask = (torch.rand(side, side) > 0.5).long()
+    views = 8 if model['type'] == 'SwAV' else 2
+    if model['type'] in ('BEiT', 'CAE'):  # what makes their targets sees half the size
+        return dict(data, inputs=[images, images[..., ::2, ::2]])
+    one = model['type'] in ONE_VIEW or not training
+    return dict(data, inputs=images if one else [images] * views)
 
 
 DATA = dict(
@@ -276,8 +305,9 @@ def try_model(library, model, folder):
         optimizer.step()
         step = 'predict'
         data = net.eval().data_preprocessor(make(model, side, 1, False), False)
+        features = library == 'mmpretrain' and is_self_supervised(model)
         with torch.no_grad():
-            net(**data, mode='predict')
+            net(**data, mode='tensor' if features else 'predict')
     except Exception as error:
         text = ' '.join(f'{type(error).__name__}: {error}'.split())
         result = dict(step=step, error=text[:300])
