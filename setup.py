@@ -80,15 +80,12 @@ EXTRAS = {
     'pretrain': [MMENGINE, 'mmpretrain>=1.2.0,<2.0.0'],
 }
 EXTRAS['all'] = sorted({req for reqs in EXTRAS.values() for req in reqs})
-# from 1.5.5 on, grad-cam brings an OpenCV of its own
-EXTRAS['cam'] = ['grad-cam==1.5.4', 'matplotlib']
-EXTRAS['demo'] = ["gradio==5.38.2; python_version >= '3.10'"]
 EXTRAS['timm'] = [MMENGINE, 'timm>=1.0']
 EXTRAS['deploy'] = ['onnx>=1.15', 'onnxruntime>=1.16']
 EXTRAS['tests'] = [
-    *EXTRAS['cam'],
     *EXTRAS['deploy'],
     'cityscapesscripts',
+    'matplotlib',
     'pytest',
     'pytest-xdist',
     'safetensors',

@@ -97,7 +97,7 @@ def test_install_leaves_torch_and_mm_libraries_alone(metadata):
     needs = metadata.get_all('Requires-Dist')
     assert [x for x in needs if 'extra' not in x] == ['torch>=2.1']
     assert 'mmcv' not in ' '.join(needs)
-    extras = {'det', 'seg', 'pretrain', 'all', 'cam', 'demo', 'deploy', 'tests', 'timm'}
+    extras = {'det', 'seg', 'pretrain', 'all', 'deploy', 'tests', 'timm'}
     assert set(metadata.get_all('Provides-Extra')) == extras
 
 

@@ -3,12 +3,9 @@
 The command below a picture in docs/methods.md makes it, from models in
 work_dirs/claims, where the experiments of the tag v0.2.0 export them, and photographs
 of scikit-image. Pictures get fewer colors and pixels until they are small enough.
-`--only demo` takes the screenshot of docs/demo.md from the results of `make quickstart`
-in work_dirs/quickstart, and needs Chromium. requirements/demo.txt lists the packages.
 
-examples:
-  python docs/site/draw.py --only pinv_report
-  python docs/site/draw.py --only demo
+example:
+  python docs/site/draw.py --only attention
 """
 
 import re
@@ -18,19 +15,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from demo_browser import demo_page, launch
 from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
 
-from mmlinattn_tools.cli import Parser, errors_in_one_line, exit_with
+from mmlinattn_tools.cli import Parser, exit_with
 
 PAGE = ROOT / 'docs' / 'methods.md'
 PICTURES = ROOT / 'docs' / 'pictures'
 MAX_BYTES = 120_000
 PHOTOS = 'rocket', 'chelsea'
-DEMO = ROOT / 'docs' / 'images' / 'demo.png'
 # A picture, and the command below it.
 SHOWN = re.compile(
     r'!\[[^\]]*\]\(pictures/(\w+)\.png\)\n.*?```bash\n(python .*?)```', re.S
@@ -48,9 +43,9 @@ def parse_args(argv=None):
     )
     args = parser.parse_args(argv)
     args.shown = dict(SHOWN.findall(PAGE.read_text('utf-8')))
-    names = [*args.shown, DEMO.stem]
-    if args.only and args.only not in names:
-        parser.error(f'--only must be one of {", ".join(names)}, got {args.only!r}')
+    if args.only and args.only not in args.shown:
+        names = ', '.join(args.shown)
+        parser.error(f'--only must be one of {names}, got {args.only!r}')
     return args
 
 
@@ -59,7 +54,7 @@ def write_photos(folder):
     try:
         from skimage import data
     except ImportError:
-        exit_with('scikit-image is missing: pip install -r requirements/demo.txt')
+        exit_with('scikit-image is missing: pip install scikit-image==0.25.2')
     folder.mkdir(parents=True, exist_ok=True)
     for name in PHOTOS:
         Image.fromarray(getattr(data, name)()).save(folder / f'{name}.png')
@@ -95,45 +90,9 @@ def store(picture, path):
             break
 
 
-def take_screenshot(runs, path):
-    """The demo page with predictions, attention and frequencies of a picture."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError as error:
-        raise RuntimeError(
-            'playwright is missing: pip install -r requirements/demo.txt'
-        ) from error
-    # the page shows their paths
-    options = '--checkpoints', f'{runs.name}/quickstart/train', '--score', '0.5'
-    with (
-        demo_page(*options, cwd=runs.parent) as address,
-        sync_playwright() as playwright,
-    ):
-        chromium = launch(playwright)
-        page = chromium.new_page(viewport=dict(width=1000, height=1000))
-        page.set_default_timeout(120_000)
-        page.goto(address)
-        image = page.locator('#picture img')
-        for shown in (image, page.locator('#predictions img')):
-            shown.wait_for()
-        for click, shown in (
-            (image.click, 'attention'),
-            (page.locator('#curves').click, 'frequencies'),
-        ):
-            click()
-            page.locator(f'#{shown} img').wait_for()
-        with tempfile.NamedTemporaryFile(suffix='.png') as file:
-            page.screenshot(path=file.name, full_page=True)
-            store(Image.open(file.name).convert('RGB'), path)
-        chromium.close()
-
-
 def main(argv=None):
     args = parse_args(argv)
     PICTURES.mkdir(exist_ok=True)
-    if args.only == DEMO.stem:
-        with errors_in_one_line(RuntimeError, FileNotFoundError):
-            return take_screenshot(args.runs.resolve(), DEMO)
     write_photos(args.runs / 'photos')
     for name, command in args.shown.items():
         if args.only in (None, name):

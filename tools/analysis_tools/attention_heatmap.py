@@ -6,10 +6,6 @@ the heads or, with --heads all, by head. Each map has its own scale below it; if
 are negative, as in softmax-free attention and AttnScale, the scale is symmetric about
 0. Class attention has one query, the class token, and shows its weights.
 
-With --whole, the figure has the whole maps instead, a row for each query and a column
-for each key, as the Anti-Oversmoothing paper shows them: with AttnScale, and in a line
-below without it. Of maps with more than 196 tokens, evenly spread ones are drawn.
-
 Any attention of mmlinattn will do, at any size: its rows come from gradients, without
 an N x N matrix. A folder of images gives one figure for each.
 
@@ -18,7 +14,6 @@ It writes IMAGE_attention.png, and IMAGE_attention.json with the weights, to --o
 
 import sys
 import textwrap
-from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -36,7 +31,6 @@ from mmlinattn_tools.looking import looking_parser, output_stem, run
 
 # Place of a map's scale.
 SCALE = dict(orientation='horizontal', fraction=0.05, pad=0.02, shrink=0.9)
-WHOLE = 196  # the most queries and keys of a whole map
 
 
 def position(text):
@@ -97,58 +91,14 @@ def titled_maps(layer, by_head, heads):
     return [dict(layer=layer, heads=x, weights=y) for x, y in titled.items()]
 
 
-@torch.no_grad()
-def whole_maps(subject, path, layers=None, heads='mean'):
-    """Maps with weights (queries, keys), and in another row those without AttnScale."""
-    names = choose_layers(subject.backbone, layers)
-    rows = {}
-
-    def add(call, end=''):
-        keys = np.prod(call.key_shape)
-        places = np.linspace(0, keys - 1, min(keys, WHOLE)).round()
-        weights = call.rows(call.queries(WHOLE))[0][..., places].cpu().numpy()
-        label = dict(model=subject.label, label=f'{subject.label}{end}')
-        row = rows.setdefault(end, dict(label, maps=[]))
-        row['maps'] += titled_maps(names[call.name], weights, heads)
-
-    def look(call):
-        attn = call.module
-        if call.name not in names or call.q.size(1) == 1:  # class attention has one row
-            return
-        add(call)
-        if (omega := attn.omega) is not None:
-            attn.omega = None
-            add(replace(call), ', without AttnScale')
-            attn.omega = omega
-
-    with watch(subject.backbone, look):
-        subject.backbone(subject.read(path).inputs)
-    return [*rows.values()]
-
-
-def draw_whole(rows):
-    """Draws a line of maps for each row. The same map with and without AttnScale has
-    one scale."""
-    columns = max(len(row['maps']) for row in rows)
-    figure, grid = picture_grid(len(rows), columns, (1.2, 1), 2.4)
-    for line, row in zip(grid, rows):
-        for i, (axes, found) in enumerate(zip(line, row['maps'])):
-            alike = [
-                x['maps'][i]['weights'] for x in rows if x['model'] == row['model']
-            ]
-            draw_weights(axes, found, alike)
-        title = textwrap.fill(row['label'], 30)
-        line[0].set_title(f'{title}\n{line[0].get_title()}')
-    return figure
-
-
-def draw_weights(axes, found, alike, **options):
-    """Draws weights and their titles, with the scale of all that are ``alike``."""
-    most = max(np.abs(x).max() for x in alike) or 1.0
-    signed = any(x.min() < 0 for x in alike)
-    least, cmap = (-most, 'PuOr') if signed else (0, 'viridis')
-    options.update(cmap=cmap, vmin=least, vmax=most, interpolation='nearest')
-    image = axes.imshow(found['weights'], **options)
+def draw_weights(axes, found, extent):
+    """Draws weights on a picture, with their scale and title."""
+    most = np.abs(found['weights']).max() or 1.0
+    least, cmap = (-most, 'PuOr') if found['weights'].min() < 0 else (0, 'viridis')
+    look = dict(cmap=cmap, vmin=least, vmax=most, alpha=0.75)
+    image = axes.imshow(
+        found['weights'], extent=extent, interpolation='nearest', **look
+    )
     axes.figure.colorbar(image, ticks=[least, most], format='%.2g', **SCALE)
     axes.set_title('\n'.join(layer_title(found[x]) for x in ('layer', 'heads')))
 
@@ -167,7 +117,7 @@ def draw_attention(rows):
         for axes, found in zip(line[1:], row['maps']):
             axes.imshow(pixels.mean(-1), cmap='gray')
             extent = (-0.5, width - 0.5, height - 0.5, -0.5)
-            draw_weights(axes, found, [found['weights']], extent=extent, alpha=0.75)
+            draw_weights(axes, found, extent)
         x, y = row['query'][0] * pixels.shape[1], row['query'][1] * pixels.shape[0]
         for axes in line[: 1 + len(row['maps'])]:
             for color, size in (('black', 9), ('white', 6)):
@@ -177,14 +127,11 @@ def draw_attention(rows):
 
 def draw(args, subjects, files):
     for path in track_iter_progress(files):
-        rows, chosen = [], (args.layers, args.heads)
+        points = args.at or [(0.5, 0.5)]
+        rows = []
         for subject in subjects:
-            points = args.at or [(0.5, 0.5)]
-            if args.whole:
-                rows += whole_maps(subject, path, *chosen)
-            else:
-                rows += attention_rows(subject, path, points, *chosen)
-        figure = (draw_whole if args.whole else draw_attention)(rows)
+            rows += attention_rows(subject, path, points, args.layers, args.heads)
+        figure = draw_attention(rows)
         for row in rows:
             row.pop('picture', None)
         models = [subject.describe() for subject in subjects]
@@ -207,8 +154,6 @@ def main(argv=None):
     add('--layers', nargs='+', metavar='NAME', help=text)
     text = 'one map for all heads, or one for each (default: %(default)s)'
     add('--heads', choices=['mean', 'all'], default='mean', help=text)
-    text = 'whole maps of all queries, with and without AttnScale'
-    add('--whole', action='store_true', help=text)
     run(parser, argv, draw)
 
 

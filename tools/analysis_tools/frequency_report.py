@@ -185,22 +185,20 @@ def draw_feat_scale(axes, label, vectors):
 
 
 def draw(args, subjects, files):
-    def measured(measure, *options):
-        reports = [
-            [measure(subject, path, *options) for subject in subjects]
-            for path in track_iter_progress(files)
-        ]
-        return [
-            x.describe(blocks=average(of_images))
-            for x, of_images in zip(subjects, zip(*reports))
-        ]
-
-    images = dict(images=[path.name for path in files])
-    models = measured(measure_frequencies, args.over_dc, args.columns)
-    for model, subject in zip(models, subjects):
-        model['vectors'] = scaling_vectors(subject.backbone)
+    options = args.over_dc, args.columns
+    reports = [
+        [measure_frequencies(subject, path, *options) for subject in subjects]
+        for path in track_iter_progress(files)
+    ]
+    models = [
+        subject.describe(
+            blocks=average(by_image), vectors=scaling_vectors(subject.backbone)
+        )
+        for subject, by_image in zip(subjects, zip(*reports))
+    ]
     figure = draw_frequencies(models, args.over_dc)
-    yield 'frequency_report', figure, dict(images, models=models)
+    numbers = dict(images=[path.name for path in files], models=models)
+    yield 'frequency_report', figure, numbers
     if any(model['vectors'] for model in models):
         yield 'frequency_vectors', draw_vectors(models), None
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Callable, Union
 
-import matplotlib
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
@@ -17,26 +16,19 @@ from mmlinattn.utils.files import MARK
 COLORS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000']
 DASHES, MARKERS = ('-', '--', ':', '-.'), 'osDv^P'
 # Norms in the papers' notation.
-RESIDUAL = r'$\|A A_k A - A\| \,/\, \|A\|$'
 HC_PROPORTION = r'$\|\mathrm{HC}[X]\| \,/\, \|X\|$'
 HC_OVER_DC = r'$\|\mathrm{HC}[X]\| \,/\, \|\mathrm{DC}[X]\|$'
-INVERSES = dict(
-    plain=r'$A^\dagger$', normalized=r'$D^{-1/2} A^\dagger\, D^{-1/2}$'
-)  # SOFT's and SOFT++'s
 
 
-def styles(names: Iterable[str], ordered: bool = False) -> dict[str, dict[str, Any]]:
-    """Different styles of curves by their names; dashes vary when colors run out. With
-    ``ordered``, colors go from dark to light, such as those of layers by depth."""
-    names = list(dict.fromkeys(names))
-    shades = matplotlib.colormaps['viridis'](np.linspace(0, 0.9, len(names)))
+def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Different styles of curves by their names; dashes vary when colors run out."""
     return {
         name: dict(
-            color=shades[i] if ordered else COLORS[i % len(COLORS)],
+            color=COLORS[i % len(COLORS)],
             marker=MARKERS[i % len(MARKERS)],
-            linestyle='-' if ordered else DASHES[i // len(COLORS) % len(DASHES)],
+            linestyle=DASHES[i // len(COLORS) % len(DASHES)],
         )
-        for i, name in enumerate(names)
+        for i, name in enumerate(dict.fromkeys(names))
     }
 
 
@@ -65,11 +57,6 @@ def layer_title(name: str) -> str:
     parts = re.findall(r'([a-z_]+?)s?\.(\d+)', name)
     words = [f'{kind.replace("_", " ")} {int(i) + 1}' for kind, i in parts]
     return ', '.join(words) or name
-
-
-def by_depth(names: Iterable[str]) -> list[str]:
-    """Names of layers of one or several models, each once, from first to last."""
-    return sorted(set(names), key=lambda x: [int(i) for i in re.findall(r'\d+', x)])
 
 
 def plot_range(

@@ -128,9 +128,8 @@ class OwnData:
         VOC files and a table of them do."""
         found, same = [], {}
         for photo in photos:
-            told = [
-                (x['name'], *map(round, x['bbox'])) for x in photo.get('objects', ())
-            ]
+            objects = photo.get('objects', ())
+            told = [(x['name'], *map(round, x['bbox'])) for x in objects]
             key = photo['path'], str(sorted(told))
             first = same.setdefault(key, photo) if told else photo
             splits = {first['split'], photo['split']} - {None}
