@@ -9,12 +9,7 @@ from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmlinattn.engine import (
-    check_pretrained,
-    check_resume,
-    checkpoint_fault,
-    find_checkpoint,
-)
+from mmlinattn.engine import check_pretrained, find_checkpoint
 from mmlinattn.engine.hooks.pretrained_backbone_hook import other_start
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.utils import check_file
@@ -38,8 +33,8 @@ def parse_args():
         nargs='?',
         const='auto',
         metavar='CHECKPOINT',
-        help='resume from a checkpoint or, without a path, from the newest whole '
-        'one in the work directory; without any, begin',
+        help='resume from a checkpoint or, without a path, from the last one in the '
+        'work directory; without any, begin',
     )
     parser.add_argument(
         '--auto-scale-lr',
@@ -52,14 +47,9 @@ def parse_args():
 
 def resume(cfg, checkpoint):
     """Makes the run resume from the path or address of a checkpoint or, with 'auto',
-    from the newest whole one in the work directory."""
+    from the last one in the work directory."""
     if checkpoint == 'auto':
-        hook = (cfg.get('default_hooks') or {}).get('checkpoint') or {}
-        checkpoint, skipped = find_checkpoint(
-            cfg.work_dir, hook.get('out_dir'), hook.get('filename_tmpl')
-        )
-        for text in skipped:
-            runs.note(f'--resume skips {text}')
+        checkpoint = find_checkpoint(cfg.work_dir)
         if checkpoint is None:
             runs.note(
                 f'--resume finds no checkpoint in {cfg.work_dir}: training begins'
@@ -67,11 +57,7 @@ def resume(cfg, checkpoint):
             cfg.resume = False
             return
         runs.note(f'--resume continues from {checkpoint}')
-    else:
-        check_file('load_from', checkpoint)
-        fault = '://' not in checkpoint and checkpoint_fault(checkpoint)
-        if fault:
-            raise ValueError(f'--resume {checkpoint}: {fault}')
+    check_file('load_from', checkpoint)
     cfg.resume, cfg.load_from = True, checkpoint
 
 
@@ -112,11 +98,11 @@ def check_weights(cfg, model, allow_mismatch):
             f'{len(model.state_dict())} entries of the model are loaded; '
             f'{found.describe()}'
         )
-    if cfg.get('resume'):
-        try:
-            check_resume(checkpoint, cfg)
-        except ValueError as error:
-            raise ValueError(f'load_from={path!r}: {error}') from error
+    if cfg.get('resume') and 'optimizer' not in checkpoint:
+        raise ValueError(
+            f'load_from={path!r} has no training state: start from its weights with '
+            f'--cfg-options load_from={path}'
+        )
 
 
 def check_start(path, model):

@@ -8,7 +8,7 @@ from .hooks import (
 )
 from .optimizers import LayerDecayOptimWrapperConstructor
 from .preflight import check_run
-from .resume import check_resume, checkpoint_fault, find_checkpoint
+from .resume import find_checkpoint
 
 __all__ = [
     'AtomicCheckpointHook',
@@ -18,8 +18,6 @@ __all__ = [
     'PretrainedBackboneHook',
     'ReleaseMemoryHook',
     'check_pretrained',
-    'check_resume',
     'check_run',
-    'checkpoint_fault',
     'find_checkpoint',
 ]

@@ -19,23 +19,26 @@ KEY = 'random_states'
 class WholeFileBackend(LocalBackend):
     """MMEngine's local files, written whole or not at all.
 
-    A removed file stays until the next one is written: MMEngine's hook removes an old
+    A removed file stays until :meth:`remove_outdated`: MMEngine's hook removes an old
     checkpoint before it writes the new one.
     """
 
     outdated: ClassVar[set] = set()
 
     def put(self, obj: Any, filepath: str) -> None:
-        """Writes bytes to a file, and removes outdated files."""
+        """Writes bytes to a file."""
         with whole_file(filepath) as draft:
             draft.write_bytes(obj)
-        for path in self.outdated - {str(filepath)}:
-            Path(path).unlink(missing_ok=True)
-        self.outdated.clear()
+        self.outdated.discard(str(filepath))
 
     def remove(self, filepath: str) -> None:
         """Marks a file as outdated."""
         self.outdated.add(str(filepath))
+
+    def remove_outdated(self) -> None:
+        """Removes the marked files."""
+        while self.outdated:
+            Path(self.outdated.pop()).unlink(missing_ok=True)
 
 
 class _ThenRestore:
@@ -70,7 +73,7 @@ class AtomicCheckpointHook(CheckpointHook):
 
     - A checkpoint is written whole or not at all.
     - An outdated checkpoint, the best one included, is removed after the new one is on
-      the disk.
+      the disk and named by ``last_checkpoint``.
     - The state of the random generators of all processes is saved and restored, so
       that a resumed training has the same results as an uninterrupted one.
     - Validation restores the random state, because it is not repeated when a training
@@ -151,8 +154,11 @@ class AtomicCheckpointHook(CheckpointHook):
     def _save_best_checkpoint(self, runner: Any, metrics: Any) -> None:
         if self.save_best:
             self._saved = all_gather_object(get_random_state())
-        super()._save_best_checkpoint(runner, metrics)
+            super()._save_best_checkpoint(runner, metrics)
+            WholeFileBackend().remove_outdated()
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
         self._saved = all_gather_object(get_random_state())
         super()._save_checkpoint_with_step(runner, step, meta)
+        # last_checkpoint names the new one by now
+        WholeFileBackend().remove_outdated()
