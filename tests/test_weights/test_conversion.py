@@ -4,8 +4,8 @@ import pytest
 import torch
 from mmengine.registry import MODELS
 
-from mmlinattn.models.backbones.presets import agents
-from mmlinattn.models.backbones.swin import shifted_windows
+from mmlinattn.models.backbones.presets import Stage, agents
+from mmlinattn.models.backbones.swin import windows
 from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.families import FAMILIES
@@ -117,7 +117,9 @@ def test_outputs_of_cswin(cswin, relative_error, kind):
 
 
 # the base model of the paper, Agent-Swin-B, has such a third stage
-FEW_AGENTS = [*agents(2), [agents(3)[2], shifted_windows()[1]], shifted_windows()]
+STAGES = [Stage(i, 4) for i in range(4)]
+AGENTS, WINDOWS = [agents(x) for x in STAGES[:3]], windows(STAGES[3])
+FEW_AGENTS = [*AGENTS[:2], [AGENTS[2], WINDOWS[1]], WINDOWS]
 
 
 @pytest.mark.parametrize('name', [*VARIANTS, 'agent_detector'])

@@ -15,8 +15,8 @@ from mmlinattn.models import (
     SwinTransformer,
     VisionTransformer,
 )
-from mmlinattn.models.backbones.presets import agents
-from mmlinattn.models.backbones.swin import shifted_windows
+from mmlinattn.models.backbones.presets import Stage, agents
+from mmlinattn.models.backbones.swin import windows
 from mmlinattn.weights import convert_back, fit, load_pretrained
 from mmlinattn.weights.families import FAMILIES
 
@@ -259,7 +259,10 @@ def test_load_from_an_official_classifier(antioversmoothing, leaplab, tmp_path):
     path = tmp_path / 'agent.pth'
     torch.save(dict(model=official, epoch=3), path)
     arch = leaplab.ARCHS['swin']
-    attention = [*agents(2), [agents(3)[2], *shifted_windows()[1:]], shifted_windows()]
+    stages = [Stage(i, 4) for i in range(4)]
+    first, second, third = map(agents, stages[:3])
+    last = windows(stages[3])
+    attention = [first, second, [third, last[1]], last]
     options = dict(arch=arch, attention=attention, out_indices=(3,))
     model = classifier('mmlinattn', **options)
     load_checkpoint(model, path.as_uri(), strict=True)

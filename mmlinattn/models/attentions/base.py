@@ -10,7 +10,7 @@ from mmlinattn.functional import attn_scale, unflatten
 from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import is_exported
 
-from ..layers import LePE
+from ..layers import DepthwiseConv
 from ..layers.types import HW, OptionsShown
 
 
@@ -159,7 +159,7 @@ class ProjectedAttention(BaseAttention):
     Args:
         embed_dims, num_heads, attn_scale, init_cfg: See :class:`BaseAttention`.
         qkv_bias (bool): Biases of the three projections.
-        lepe (bool): Adds :class:`LePE` of the values, a 3 x 3 depthwise convolution,
+        lepe (bool): Adds LePE, a 3 x 3 :class:`DepthwiseConv` of the values,
             to the map's tokens only.
         shared_qk (bool): One projection serves queries and keys, as in Table 8 of
             *Softmax-free Linear Transformers* (arXiv 2207.03341).
@@ -186,7 +186,7 @@ class ProjectedAttention(BaseAttention):
         num_projections = (2 if shared_qk else 3) + self.gated
         self.qkv = nn.Linear(embed_dims, num_projections * embed_dims, bias=qkv_bias)
         self.with_lepe = lepe
-        self.lepe: Any = LePE(embed_dims) if lepe else None
+        self.lepe: Any = DepthwiseConv(embed_dims) if lepe else None
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def forward(self, x: Tensor, hw_shape: HW) -> Tensor:

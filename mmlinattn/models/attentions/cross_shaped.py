@@ -7,7 +7,7 @@ from typing_extensions import Unpack
 from mmlinattn.functional import local_attention
 from mmlinattn.registry import MODELS
 
-from ..layers import LePE
+from ..layers import DepthwiseConv
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions, check_count
 
@@ -57,7 +57,7 @@ class CrossShapedWindowAttention(ProjectedAttention):
         self.attn_drop = attn_drop
         self.with_lepe = lepe
         if lepe:
-            self.lepe = nn.ModuleList(LePE(embed_dims // 2) for _ in range(2))
+            self.lepe = nn.ModuleList(DepthwiseConv(embed_dims // 2) for _ in range(2))
 
     def stripes(self, hw_shape: HW) -> tuple[HW, HW]:
         """Sides of the vertical and of the horizontal stripes on a map (H, W)."""

@@ -7,7 +7,7 @@ from typing_extensions import Unpack
 from mmlinattn.functional import elfatt_attention, square_side
 from mmlinattn.registry import MODELS
 
-from ..layers import LePE
+from ..layers import DepthwiseConv
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions
 
@@ -64,7 +64,7 @@ class ELFATT(ProjectedAttention):
             self.omega = nn.Parameter(torch.zeros(sum(self.half_heads)))
         self.with_lepe = lepe
         self.global_lepe, self.local_lepe = (
-            LePE(dims) if lepe and dims else None for dims in self.half_dims
+            DepthwiseConv(dims) if lepe and dims else None for dims in self.half_dims
         )
 
     def divide(self, split_ratio: float) -> tuple[HW, HW]:

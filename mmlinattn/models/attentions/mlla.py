@@ -11,7 +11,7 @@ from mmlinattn.functional import mlla_attention
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from ..layers import DepthwiseConv, LePE
+from ..layers import DepthwiseConv
 from ..layers.types import HW
 from .base import AttentionOptions, BaseAttention
 
@@ -45,7 +45,7 @@ class MLLAAttention(BaseAttention):
         self.in_proj = nn.Linear(embed_dims, embed_dims)
         self.conv = DepthwiseConv(embed_dims)
         self.qk = nn.Linear(embed_dims, 2 * embed_dims)
-        self.lepe = LePE(embed_dims)
+        self.lepe = DepthwiseConv(embed_dims)
         self.gate = nn.Linear(embed_dims, embed_dims)
         self.proj = nn.Linear(embed_dims, embed_dims)
 

@@ -7,7 +7,7 @@ from typing_extensions import Unpack
 from mmlinattn.functional import rank_augmented_attention, rotate
 from mmlinattn.registry import MODELS
 
-from ..layers import LePE
+from ..layers import DepthwiseConv
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions
 
@@ -33,7 +33,7 @@ class GatedRotaryAttention(ProjectedAttention):
             )
         # the frequencies of d / 4 pairs include the lowest one
         self.steps = max(self.head_dims // 4 - 1, 1)
-        self.lepe = LePE(embed_dims, kernel_size=5)
+        self.lepe = DepthwiseConv(embed_dims, kernel_size=5)
 
 
 @MODELS.register_module()

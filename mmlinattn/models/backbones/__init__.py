@@ -4,10 +4,9 @@ from .base import BaseBackbone
 from .cait import CaiT
 from .cswin import CSWinTransformer
 from .isotropic import IsotropicTransformer
-from .mavit import MAViT
 from .mlla import MLLA
 from .pyramid import PyramidTransformer
-from .ravlt import RAVLT
+from .ravlt import RAVLT, MAViT
 from .soft import SOFT, LinearSOFTPlusPlus, SOFTPlusPlus
 from .swin import SwinTransformer
 from .vit import VisionTransformer

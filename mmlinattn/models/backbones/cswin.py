@@ -1,7 +1,5 @@
 """CSWin Transformer."""
 
-from typing import Optional
-
 from mmlinattn.registry import MODELS
 
 from .presets import (
@@ -10,47 +8,39 @@ from .presets import (
     SOFTMAX,
     Preset,
     PresetTransformer,
+    Stage,
     agents,
     efficient,
     elfatt,
     focused,
-    repeat_last,
     softmax,
-    window_side,
 )
 
 
-def stripes(img_size: int = 224) -> list:
-    """Attentions of the first three stages: stripes widen as the map shrinks."""
-    return [
-        dict(type='CrossShapedWindowAttention', stripe_width=width)
-        for width in (1, 2, window_side(img_size))
-    ]
+def local(stage: Stage) -> dict:
+    """Attentions of CSWin itself: stripes widen as the map shrinks, and the last stage
+    sees the whole map."""
+    if stage.index > 2:
+        return SOFTMAX
+    width = (1, 2, stage.window_side)[stage.index]
+    return dict(type='CrossShapedWindowAttention', stripe_width=width)
 
 
-def local(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
-    """Attentions of CSWin itself; the last stage sees the whole map."""
-    return repeat_last([*stripes(img_size), SOFTMAX], len(depths))
-
-
-def flatten(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
+def flatten(stage: Stage) -> dict:
     """Attentions of FLatten-CSWin (arXiv 2308.00442): focused in the first two
     stages."""
-    first = focused(len(depths), img_size, lepe=True)
-    return repeat_last([*first, stripes(img_size)[2], SOFTMAX], len(depths))
+    return focused(stage, lepe=True) if stage.index < 2 else local(stage)
 
 
-def agent(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
+def agent(stage: Stage) -> dict:
     """Attentions of Agent-CSWin (arXiv 2312.08874): agents in the first two stages."""
-    first = agents(2, img_size)
-    return repeat_last([*first, stripes(img_size)[2], SOFTMAX], len(depths))
+    return agents(stage) if stage.index < 2 else local(stage)
 
 
-def inline(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
+def inline(stage: Stage) -> dict:
     """Attentions of InLine-CSWin (arXiv 2412.06590): linear in the first two stages."""
-    first = dict(type='InLineAttention', lepe=True, reads_shortcut=True)
-    attentions = [first, first, stripes(img_size)[2], SOFTMAX]
-    return repeat_last(attentions, len(depths))
+    linear = dict(type='InLineAttention', lepe=True, reads_shortcut=True)
+    return linear if stage.index < 2 else local(stage)
 
 
 @MODELS.register_module()

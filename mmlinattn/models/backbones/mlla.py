@@ -6,7 +6,12 @@ from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
-from .pyramid import PyramidOptions, PyramidTransformer, resolve_pyramid_arch
+from .pyramid import (
+    PyramidOptions,
+    PyramidTransformer,
+    resolve_pyramid_arch,
+    with_heads,
+)
 
 
 @MODELS.register_module()
@@ -22,16 +27,9 @@ class MLLA(PyramidTransformer):
     """
 
     arch_zoo = {
-        name: dict(
-            embed_dims=[width, 2 * width, 4 * width, 8 * width],
-            depths=depths,
-            num_heads=[width // 32, width // 16, width // 8, width // 4],
-        )
-        for name, width, depths in (
-            ('tiny', 64, [2, 4, 8, 4]),
-            ('small', 64, [3, 6, 21, 6]),
-            ('base', 96, [3, 6, 21, 6]),
-        )
+        'tiny': with_heads([64, 128, 256, 512], [2, 4, 8, 4]),
+        'small': with_heads([64, 128, 256, 512], [3, 6, 21, 6]),
+        'base': with_heads([96, 192, 384, 768], [3, 6, 21, 6]),
     }
 
     def __init__(

@@ -35,15 +35,42 @@ OVERLAPPING_MERGING = dict(
 SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
 
 
+class Stage(NamedTuple):
+    """What the attention of a stage depends on.
+
+    Attributes:
+        index (int): Number of the stage.
+        num_stages (int): Stages of the model.
+        arch (str, optional): Name of the model's architecture.
+        img_size (int): Side of the images.
+    """
+
+    index: int
+    num_stages: int
+    arch: Optional[str] = None
+    img_size: int = 224
+
+    @property
+    def map_side(self) -> int:
+        """Side of the stage's map."""
+        return math.ceil(self.img_size / (4 * 2**self.index))
+
+    @property
+    def window_side(self) -> int:
+        """Side of Swin's windows and width of CSWin's third stripes: the map of the
+        fourth stage."""
+        return self.img_size // 32
+
+
 class Preset(NamedTuple):
     """The model behind a name.
 
     Attributes:
-        attention (callable): Takes the name of the architecture or None, its
-            depths, and the options. Returns the attention of each stage.
+        attention (callable): Takes a :class:`Stage` and the options to the attention
+            of the stage, or to a list, a pattern over its blocks.
         patch_embed (dict): Config of the first embedding.
         merging (dict): Config of the embeddings between stages.
-        options (tuple[str]): Arguments of the backbone that ``attention`` takes.
+        options (tuple[str]): Arguments of the backbone that ``attention`` depends on.
     """
 
     attention: Callable
@@ -52,75 +79,47 @@ class Preset(NamedTuple):
     options: tuple[str, ...] = ()
 
 
-def repeat_last(attentions: list, num_stages: int) -> list:
-    """Attentions of the first stages; all later stages have the last one."""
-    last = len(attentions) - 1
-    return [attentions[min(i, last)] for i in range(num_stages)]
-
-
-def softmax(arch: Optional[str], depths: list[int]) -> list:
+def softmax(stage: Stage) -> dict:
     """Softmax attention in all stages, of the GLOBAL models."""
-    return [SOFTMAX] * len(depths)
+    return SOFTMAX
 
 
-def window_side(img_size: int) -> int:
-    """Side of Swin's windows and width of CSWin's third stripes: the last stage's map.
-
-    Raises:
-        ValueError: If the image is smaller than 32 x 32.
-    """
-    if not isinstance(img_size, int) or img_size < 32:
-        raise ValueError(
-            f'img_size must be an integer of at least 32, got {img_size!r}'
-        )
-    return img_size // 32
-
-
-def map_sides(img_size: int, num_stages: int) -> list[int]:
-    """Sides of the maps of an image's stages."""
-    return [math.ceil(img_size / (4 * 2**i)) for i in range(num_stages)]
-
-
-def mixed(linear: list, softmax: dict = SOFTMAX) -> list:
+def mixed(stage: Stage, linear: dict, softmax: dict = SOFTMAX) -> Union[dict, list]:
     """ELFATT's arrangement: a linear attention; in the last stage but one
     softmax attention alternates with it and comes first; in the last stage
     there is softmax attention alone."""
-    return [*linear[:-1], *([softmax, x] for x in linear[-1:]), softmax]
+    left = stage.num_stages - 1 - stage.index
+    return linear if left > 1 else [softmax, linear] if left == 1 else softmax
 
 
 def elfatt(
-    arch: Optional[str],
-    depths: list[int],
+    stage: Stage,
     block_sizes: Union[int, Sequence[int]] = 196,
     split_ratio: float = 0.5,
     lepe: bool = True,
-) -> list:
+) -> Union[dict, list]:
     """Attentions of the ELFATT models.
 
     Args:
-        arch (str | None): Name of the architecture.
-        depths (Sequence[int]): Its depths.
+        stage (Stage): The stage.
         block_sizes (int | Sequence[int]): Tokens in a block, for all stages but the
             last or for each of them.
         split_ratio (float): Share of the channels in the global half.
         lepe (bool): Adds positional encoding.
     """
-    block_sizes = per_stage(block_sizes, len(depths) - 1, 'block_sizes')
-    return mixed(
-        [
-            dict(
-                type='ELFATT', block_size=block_size, split_ratio=split_ratio, lepe=lepe
-            )
-            for block_size in block_sizes
-        ],
-        dict(type='SoftmaxAttention', lepe=lepe),
+    block_sizes = per_stage(block_sizes, stage.num_stages - 1, 'block_sizes')
+    linear = dict(
+        type='ELFATT',
+        block_size=[*block_sizes, None][stage.index],
+        split_ratio=split_ratio,
+        lepe=lepe,
     )
+    return mixed(stage, linear, dict(type='SoftmaxAttention', lepe=lepe))
 
 
-def efficient(arch: Optional[str], depths: list[int]) -> list:
+def efficient(stage: Stage) -> Union[dict, list]:
     """Attentions of the EFFATT models."""
-    linear = dict(type='EfficientAttention', lepe=True)
-    return mixed([linear] * (len(depths) - 1))
+    return mixed(stage, dict(type='EfficientAttention', lepe=True))
 
 
 # agents of the first three stages on ImageNet, and in the paper's detectors and
@@ -129,24 +128,19 @@ NUM_AGENTS = (9, 16, 49)
 DENSE_AGENTS = (81, 144, 196)
 
 
-def agents(
-    num_stages: int, img_size: int = 224, dense_agents: bool = False
-) -> list[dict]:
-    """Agent attentions of the first stages, three at most."""
-    num_stages = min(num_stages, 3)
-    used = DENSE_AGENTS if dense_agents else (None,) * 3
-    return [
-        dict(type='AgentAttention', num_agents=n, map_side=side, used_agents=more)
-        for n, side, more in zip(NUM_AGENTS, map_sides(img_size, num_stages), used)
-    ]
+def agents(stage: Stage, dense_agents: bool = False) -> dict:
+    """Agent attention of one of the first three stages."""
+    return dict(
+        type='AgentAttention',
+        num_agents=NUM_AGENTS[stage.index],
+        map_side=stage.map_side,
+        used_agents=DENSE_AGENTS[stage.index] if dense_agents else None,
+    )
 
 
-def focused(num_stages: int, img_size: int = 224, **options: Any) -> list[dict]:
-    """Focused linear attentions of the first stages, two at most."""
-    return [
-        {'type': 'FocusedLinearAttention', 'map_side': side, **options}
-        for side in map_sides(img_size, min(num_stages, 2))
-    ]
+def focused(stage: Stage, **options: Any) -> dict:
+    """Focused linear attention of a stage."""
+    return {'type': 'FocusedLinearAttention', 'map_side': stage.map_side, **options}
 
 
 # options of these models
@@ -181,8 +175,8 @@ class PresetTransformer(PyramidTransformer):
         **kwargs: See :class:`~.pyramid.PyramidTransformer`.
 
     Raises:
-        ValueError: If ``arch`` or ``attention`` is unknown, or the attention lacks a
-            given option.
+        ValueError: If ``arch`` or ``attention`` is unknown, ``img_size`` is below 32,
+            or the attention lacks a given option.
     """
 
     arch_zoo: dict[str, dict] = {}
@@ -216,11 +210,21 @@ class PresetTransformer(PyramidTransformer):
         )
         options = {key: x for key, x in given.items() if x is not None}
         preset = self.find_preset(attention, options)
+        img_size = options.pop('img_size', 224)
+        if not isinstance(img_size, int) or img_size < 32:
+            raise ValueError(
+                f'img_size must be an integer of at least 32, got {img_size!r}'
+            )
+        num_stages = len(arch['depths'])
         if isinstance(attention, str):
-            attention = preset.attention(name, arch['depths'], **options)
+            attention = [
+                preset.attention(Stage(i, num_stages, name, img_size), **options)
+                for i in range(num_stages)
+            ]
         elif isinstance(attention, (list, tuple)):
             attention = [
-                self.entry(x, name, arch['depths'], i) for i, x in enumerate(attention)
+                self.entry(x, Stage(i, num_stages, name))
+                for i, x in enumerate(attention)
             ]
         super().__init__(
             arch,
@@ -236,18 +240,17 @@ class PresetTransformer(PyramidTransformer):
     def entry(
         self,
         x: Union[str, dict, Sequence, None],
-        name: Optional[str],
-        depths: Sequence[int],
-        stage: int,
+        stage: Stage,
         block: Optional[int] = None,
     ) -> Union[str, dict, Sequence]:
         """An entry of a list of attentions, by the word that stands for it."""
         if isinstance(x, (list, tuple)):
-            return [self.entry(y, name, depths, stage, i) for i, y in enumerate(x)]
+            return [self.entry(y, stage, i) for i, y in enumerate(x)]
         x = 'local' if x is None else x
-        if not isinstance(x, str) or x not in self.presets or stage >= len(depths):
+        preset = self.presets.get(x) if isinstance(x, str) else None
+        if preset is None or stage.index >= stage.num_stages:
             return x
-        found = self.presets[x].attention(name, depths)[stage]
+        found = preset.attention(stage)
         if block is None or not isinstance(found, (list, tuple)):
             return found
         return found[block % len(found)]

@@ -61,6 +61,12 @@ def resolve_pyramid_arch(arch: Union[str, dict], arch_zoo: dict[str, dict]) -> d
     return arch
 
 
+def with_heads(embed_dims: list[int], depths: list[int]) -> dict:
+    """An architecture whose heads have 32 channels."""
+    num_heads = [dims // 32 for dims in embed_dims]
+    return dict(embed_dims=embed_dims, depths=depths, num_heads=num_heads)
+
+
 def per_stage(value: Any, num_stages: int, name: str) -> list:
     """One entry for every stage: a list is kept, another value is repeated.
 

@@ -1,4 +1,4 @@
-"""RAVLT."""
+"""RAVLT and MAViT."""
 
 from typing import Any, Optional, Union
 
@@ -89,3 +89,16 @@ class RAVLT(PyramidTransformer):
             out_norm=out_norm,
             **kwargs,
         )
+
+
+@MODELS.register_module()
+class MAViT(RAVLT):
+    """MAViT (*Rectifying Magnitude Neglect in Linear Attention*, arXiv 2507.00698):
+    RAVLT with magnitude-aware linear attention in the first two stages, in the same
+    sizes.
+
+    Args:
+        arch, layer_scale, out_norm, **kwargs: See :class:`RAVLT`.
+    """
+
+    linear_attention = dict(type='MagnitudeAwareAttention')

@@ -13,7 +13,13 @@ from mmlinattn.registry import MODELS
 
 from ..attentions import SoftmaxFreeAttention
 from .base import check_config
-from .pyramid import PyramidOptions, PyramidTransformer, per_stage, resolve_pyramid_arch
+from .pyramid import (
+    PyramidOptions,
+    PyramidTransformer,
+    per_stage,
+    resolve_pyramid_arch,
+    with_heads,
+)
 
 # Stem and merging by name.
 PATCH_EMBEDS: dict[str, tuple[dict, dict]] = {
@@ -23,12 +29,6 @@ PATCH_EMBEDS: dict[str, tuple[dict, dict]] = {
         dict(type='ConvEmbedding', kernel_size=2, stride=2),
     ),
 }
-
-
-def _arch(embed_dims: list[int], depths: list[int]) -> dict:
-    """An architecture whose heads have 32 channels."""
-    num_heads = [dims // 32 for dims in embed_dims]
-    return dict(embed_dims=embed_dims, depths=depths, num_heads=num_heads)
 
 
 @MODELS.register_module()
@@ -70,11 +70,11 @@ class SOFT(PyramidTransformer):
     """
 
     arch_zoo = {
-        'tiny': _arch([64, 128, 320, 512], [1, 2, 3, 2]),
-        'small': _arch([64, 128, 320, 512], [1, 3, 7, 4]),
-        'medium': _arch([64, 128, 288, 512], [1, 3, 29, 5]),
-        'large': _arch([64, 128, 320, 512], [1, 3, 40, 5]),
-        'huge': _arch([64, 128, 352, 512], [1, 5, 49, 5]),
+        'tiny': with_heads([64, 128, 320, 512], [1, 2, 3, 2]),
+        'small': with_heads([64, 128, 320, 512], [1, 3, 7, 4]),
+        'medium': with_heads([64, 128, 288, 512], [1, 3, 29, 5]),
+        'large': with_heads([64, 128, 320, 512], [1, 3, 40, 5]),
+        'huge': with_heads([64, 128, 352, 512], [1, 5, 49, 5]),
     }
 
     def __init__(
@@ -197,10 +197,10 @@ class SOFTPlusPlus(SOFT):
     """
 
     arch_zoo = {
-        'tiny': _arch([64, 128, 256, 512], [2, 2, 5, 2]),
-        'small': _arch([96, 192, 384, 768], [2, 2, 5, 2]),
-        'medium': _arch([96, 192, 384, 768], [2, 2, 18, 2]),
-        'large': _arch([128, 256, 512, 1024], [2, 2, 18, 2]),
+        'tiny': with_heads([64, 128, 256, 512], [2, 2, 5, 2]),
+        'small': with_heads([96, 192, 384, 768], [2, 2, 5, 2]),
+        'medium': with_heads([96, 192, 384, 768], [2, 2, 18, 2]),
+        'large': with_heads([128, 256, 512, 1024], [2, 2, 18, 2]),
     }
 
     def __init__(

@@ -1,6 +1,6 @@
 """Swin Transformer."""
 
-from typing import Optional
+from typing import Union
 
 from mmlinattn.registry import MODELS
 
@@ -10,13 +10,12 @@ from .presets import (
     SIZED,
     Preset,
     PresetTransformer,
+    Stage,
     agents,
     efficient,
     elfatt,
     focused,
-    repeat_last,
     softmax,
-    window_side,
 )
 
 PATCH_EMBED = dict(
@@ -25,64 +24,49 @@ PATCH_EMBED = dict(
 PATCH_MERGING = dict(type='PatchMerging', norm_cfg=LAYER_NORM)
 
 
-def shifted_windows(img_size: int = 224) -> list:
-    """Attentions of two blocks: the second one's windows are shifted by half of one."""
-    side = window_side(img_size)
+def windows(stage: Stage) -> list:
+    """Attentions of Swin itself, of two blocks: the second one's windows are shifted by
+    half of one."""
+    side = stage.window_side
     return [
         dict(type='WindowAttention', window_size=side),
         dict(type='WindowAttention', window_size=side, shift_size=side // 2),
     ]
 
 
-def local(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
-    """Attentions of Swin itself."""
-    return [shifted_windows(img_size)] * len(depths)
-
-
-def flatten(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
+def flatten(stage: Stage) -> Union[dict, list]:
     """Attentions of FLatten-Swin (arXiv 2308.00442): focused in the first two
     stages."""
-    attentions = [*focused(len(depths), img_size), shifted_windows(img_size)]
-    return repeat_last(attentions, len(depths))
+    return focused(stage) if stage.index < 2 else windows(stage)
 
 
-def polaformer(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
+def polaformer(stage: Stage) -> Union[dict, list]:
     """Attentions of Pola-Swin (arXiv 2501.15061), arranged as those of FLatten-Swin."""
-    first = focused(len(depths), img_size, type='PolaFormerAttention')
-    return repeat_last([*first, shifted_windows(img_size)], len(depths))
+    first = focused(stage, type='PolaFormerAttention')
+    return first if stage.index < 2 else windows(stage)
 
 
-def linear_first(
-    arch: Optional[str], depths: list[int], attentions: list, img_size: int
-) -> list:
-    """Attentions of Agent-Swin and InLine-Swin.
-
-    The first two stages have linear attentions, from the three given ones. The third
-    stage of the tiny model has them too, and so have the first two blocks of the base
-    model's third stage.
-    """
-    windows = shifted_windows(img_size)
-    if arch == 'small':
-        attentions[2] = windows
-    elif arch == 'base':
-        attentions[2] = [attentions[2]] * 2 + windows * 8
-    return repeat_last([*attentions, windows], len(depths))
+def linear_first(stage: Stage, linear: dict) -> Union[dict, list]:
+    """Attentions of Agent-Swin and InLine-Swin: linear in the first two stages. The
+    third stage of the tiny model has them too, and so have the first two blocks of the
+    base model's third stage."""
+    if stage.index == 2 and stage.arch == 'base':
+        return [linear] * 2 + windows(stage) * 8
+    num_linear = 2 if stage.arch == 'small' else 3
+    return linear if stage.index < num_linear else windows(stage)
 
 
-def agent(
-    arch: Optional[str],
-    depths: list[int],
-    img_size: int = 224,
-    dense_agents: bool = False,
-) -> list:
+def agent(stage: Stage, dense_agents: bool = False) -> Union[dict, list]:
     """Attentions of Agent-Swin (arXiv 2312.08874). With ``dense_agents``, there are
     as many agents as in the paper's detectors and segmentors."""
-    return linear_first(arch, depths, agents(3, img_size, dense_agents), img_size)
+    if stage.index > 2:
+        return windows(stage)
+    return linear_first(stage, agents(stage, dense_agents))
 
 
-def inline(arch: Optional[str], depths: list[int], img_size: int = 224) -> list:
+def inline(stage: Stage) -> Union[dict, list]:
     """Attentions of InLine-Swin (arXiv 2412.06590)."""
-    return linear_first(arch, depths, [dict(type='InLineAttention')] * 3, img_size)
+    return linear_first(stage, dict(type='InLineAttention'))
 
 
 @MODELS.register_module()
@@ -107,7 +91,7 @@ class SwinTransformer(PresetTransformer):
         'base': dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local': Preset(local, PATCH_EMBED, PATCH_MERGING, SIZED),
+        'local': Preset(windows, PATCH_EMBED, PATCH_MERGING, SIZED),
         'global': Preset(softmax, PATCH_EMBED, PATCH_MERGING),
         'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
         'efficient': Preset(efficient, PATCH_EMBED, PATCH_MERGING),

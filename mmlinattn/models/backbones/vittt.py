@@ -8,7 +8,12 @@ from mmlinattn.registry import MODELS
 
 from .base import check_cls_token, resolve_arch
 from .isotropic import ARCH_KEYS, IsotropicOptions, IsotropicTransformer
-from .pyramid import PyramidOptions, PyramidTransformer, resolve_pyramid_arch
+from .pyramid import (
+    PyramidOptions,
+    PyramidTransformer,
+    resolve_pyramid_arch,
+    with_heads,
+)
 
 
 @MODELS.register_module()
@@ -27,12 +32,9 @@ class HViTTT(PyramidTransformer):
     """
 
     arch_zoo = {
-        name: dict(embed_dims=dims, depths=depths, num_heads=[x // 32 for x in dims])
-        for name, dims, depths in (
-            ('tiny', [64, 128, 320, 512], [1, 3, 9, 4]),
-            ('small', [64, 128, 320, 512], [2, 6, 18, 8]),
-            ('base', [96, 192, 448, 640], [2, 6, 18, 8]),
-        )
+        'tiny': with_heads([64, 128, 320, 512], [1, 3, 9, 4]),
+        'small': with_heads([64, 128, 320, 512], [2, 6, 18, 8]),
+        'base': with_heads([96, 192, 448, 640], [2, 6, 18, 8]),
     }
 
     def __init__(

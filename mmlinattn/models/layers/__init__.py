@@ -1,6 +1,7 @@
 """Layers that attentions, backbones and necks share."""
 
 from .blocks import FeatScale, TransformerBlock, drop_path_rates
+from .depthwise import DepthwiseConv
 from .embeddings import (
     ConvEmbedding,
     ConvStem,
@@ -9,7 +10,6 @@ from .embeddings import (
     PatchMerging,
     ResidualStem,
 )
-from .lepe import DepthwiseConv, LePE
 from .positions import PositionTable, embed_tokens, learned_table
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     'FeatScale',
     'InvertedMerging',
     'LayerNorm2d',
-    'LePE',
     'PatchMerging',
     'PositionTable',
     'ResidualStem',

@@ -17,7 +17,7 @@ from mmlinattn.functional import feat_scale
 from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.registry import build_model
 
-from .lepe import DepthwiseConv
+from .depthwise import DepthwiseConv
 from .types import HW
 
 

@@ -1,6 +1,9 @@
 """Patch embeddings: from an image, or a map, to a smaller map.
 
-An embedding has an attribute ``stride``: a side becomes ceil(side / stride).
+An embedding has an attribute ``stride``: a side becomes ceil(side / stride). It takes
+``in_channels`` of the image or map, ``embed_dims`` of its own map, and configs of its
+norm layers, ``norm_cfg``, and of its activations, ``act_cfg``. Under autocast, those
+that are convolutions compute in the dtype of their weights.
 
 Legend: B batch, C channels, (H, W) map.
 """
@@ -79,14 +82,8 @@ class ConvStem(nn.Sequential):
     """Overlapping patch embedding of SOFT: three 3 x 3 Conv-BN-ReLU with
     strides 2, 1, 2, so a side becomes ceil(side / 4).
 
-    Under autocast, it computes in the dtype of its weights.
-
     Args:
-        in_channels (int): Channels of the image.
-        embed_dims (int): Channels of the map.
         mid_channels (int): Channels in between.
-        norm_cfg (dict): Norm layer.
-        act_cfg (dict): Activation layer.
         num_convs (int): Convolutions, at least two. All but the first and the last one
             have stride 1.
         last_act (bool): Gives the last one an activation, too.
@@ -131,14 +128,10 @@ class ResidualStem(nn.Module):
     stride 2, a residual block of two, another of stride 2 to four times the channels,
     and a 1 x 1 one. They have norms and no biases.
 
-    The image is zero-padded to whole patches of 4 x 4 first. Under autocast, it
-    computes in the dtype of its weights.
+    The image is zero-padded to whole patches of 4 x 4 first. The residual block has
+    half of the channels ``embed_dims``.
 
     Args:
-        in_channels (int): Channels of the image.
-        embed_dims (int): Channels of the map; the residual block has half of them.
-        norm_cfg (dict): Norm layer.
-        act_cfg (dict): Activation layer.
         residual (bool): False, as in H-ViT^3, leaves out the block's shortcut, and
             gives its second convolution an activation.
     """
@@ -197,16 +190,11 @@ class ConvEmbedding(nn.Module):
     """One Conv-BN-ReLU; a side becomes ceil(side / stride).
 
     Patches overlap if ``kernel_size`` is larger than ``stride``. The map is
-    zero-padded to whole strides first. Under autocast, it computes in the dtype of its
-    weights.
+    zero-padded to whole strides first.
 
     Args:
-        in_channels (int): Channels of the input map.
-        embed_dims (int): Channels of the output map.
         kernel_size (int): Side of a patch.
         stride (int): Distance between patches.
-        norm_cfg (dict): Norm layer.
-        act_cfg (dict): Activation layer.
         padding (int, optional): Zeros all around the map of whole strides.
             Default: centers the kernel if patches overlap, otherwise none.
 
@@ -253,16 +241,8 @@ class ConvEmbedding(nn.Module):
 @MODELS.register_module()
 class InvertedMerging(nn.Sequential):
     """Merging of MLLA (arXiv 2405.16605): a 1 x 1 convolution to four times the output
-    channels, a depthwise 3 x 3 one of stride 2, and a 1 x 1 one with a norm.
-
-    Odd maps are zero-padded first. Under autocast, it computes in the dtype of its
-    weights.
-
-    Args:
-        in_channels (int): Channels of the input map.
-        embed_dims (int): Channels of the output map.
-        norm_cfg (dict): Norm layer.
-        act_cfg (dict): Activation layer.
+    channels, a depthwise 3 x 3 one of stride 2, and a 1 x 1 one with a norm. Odd maps
+    are zero-padded first.
     """
 
     stride = 2
@@ -291,11 +271,6 @@ class InvertedMerging(nn.Sequential):
 class PatchMerging(nn.Module):
     """Swin's merging: the channels of 2 x 2 neighbors are joined, normalized
     and projected (arXiv 2103.14030). Odd maps are zero-padded.
-
-    Args:
-        in_channels (int): Channels of the input map.
-        embed_dims (int): Channels of the output map.
-        norm_cfg (dict): Norm layer.
     """
 
     stride = 2

@@ -1,4 +1,4 @@
-"""Depthwise convolution of tokens, and locally-enhanced positional encoding."""
+"""Depthwise convolution of tokens."""
 
 import math
 from typing import Optional
@@ -21,6 +21,10 @@ from .types import HW
 
 class DepthwiseConv(nn.Conv2d):
     """Depthwise convolution of the tokens of a map, with bias.
+
+    Of the values, and added to the attention's output, it is the locally-enhanced
+    positional encoding (LePE) of *CSWin Transformer: A General Vision Transformer
+    Backbone with Cross-Shaped Windows* (arXiv 2107.00652).
 
     Args:
         embed_dims (int): Channels C.
@@ -77,10 +81,3 @@ class DepthwiseConv(nn.Conv2d):
         maps = depthwise_conv2d(to_map(v, hw_shape), self.weight)
         out = to_tokens(maps)
         return out + self.bias.to(out.dtype)  # type: ignore[union-attr]
-
-
-class LePE(DepthwiseConv):
-    """Depthwise convolution of the value map, of *CSWin Transformer: A General Vision
-    Transformer Backbone with Cross-Shaped Windows* (arXiv 2107.00652). It is added to
-    the attention's output.
-    """
