@@ -5,6 +5,7 @@ Swin and CSWin share this code.
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from typing_extensions import Unpack
@@ -35,7 +36,8 @@ OVERLAPPING_MERGING = dict(
 SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
 
 
-class Stage(NamedTuple):
+@dataclass(frozen=True)
+class Stage:
     """What the attention of a stage depends on.
 
     Attributes:
@@ -210,15 +212,13 @@ class PresetTransformer(PyramidTransformer):
         )
         options = {key: x for key, x in given.items() if x is not None}
         preset = self.find_preset(attention, options)
-        img_size = options.pop('img_size', 224)
-        if not isinstance(img_size, int) or img_size < 32:
-            raise ValueError(
-                f'img_size must be an integer of at least 32, got {img_size!r}'
-            )
+        side: Any = options.pop('img_size', 224)
+        if not isinstance(side, int) or side < 32:
+            raise ValueError(f'img_size must be an integer of at least 32, got {side!r}')
         num_stages = len(arch['depths'])
         if isinstance(attention, str):
             attention = [
-                preset.attention(Stage(i, num_stages, name, img_size), **options)
+                preset.attention(Stage(i, num_stages, name, side), **options)
                 for i in range(num_stages)
             ]
         elif isinstance(attention, (list, tuple)):
