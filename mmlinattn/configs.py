@@ -1,13 +1,4 @@
-"""Configs in MMEngine's new style, one of each family.
-
-They equal their namesakes in the folder configs. Your own config inherits
-from them by import:
-
-    from mmengine.config import read_base
-
-    with read_base():
-        from mmlinattn.configs.soft.mask_rcnn_softpp_t_fpn_1x_coco import *
-"""
+"""Reads configs of other libraries, for configs of ours that take a part of one."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +7,7 @@ from mmengine.config import Config, ConfigDict
 
 
 def library_config(name: str) -> ConfigDict:
-    """Reads a config of another library, for a config of ours that takes a part of it.
+    """Reads a config of another library.
 
     MMEngine inherits whole configs, and takes one with an import statement for one in
     the new style, which can't inherit from others. So configs of ours call
