@@ -214,7 +214,7 @@ class PresetTransformer(PyramidTransformer):
         preset = self.find_preset(attention, options)
         side: Any = options.pop('img_size', 224)
         if not isinstance(side, int) or side < 32:
-            raise ValueError(f'img_size must be an integer of at least 32, got {side!r}')
+            raise ValueError(f'img_size must be an integer from 32 on, got {side!r}')
         num_stages = len(arch['depths'])
         if isinstance(attention, str):
             attention = [
