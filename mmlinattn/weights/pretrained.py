@@ -23,7 +23,7 @@ from .conversion import (
     without_wrappers,
 )
 from .families import FAMILIES, Family
-from .fitting import fit_weights
+from .fitting import COUNTER, fit_weights
 from .rows import StateDict, inside
 from .transfer import (
     BLOCK,
@@ -161,12 +161,8 @@ def compare(model: nn.Module, weights: PretrainedWeights) -> tuple[Transfer, lis
     Raises:
         KeyError: If they do not start this backbone.
     """
-    family = weights.family
-    replaced = (
-        replaced_attentions(model, weights.backbone, family.attentions)
-        if family
-        else []
-    )
+    equivalent = weights.family.attentions if weights.family else None
+    replaced = replaced_attentions(model, weights.backbone, equivalent)
     transfer = plan_transfer(model, weights.backbone)
     # a classifier may norm no map at all, such as RAVLT
     normed = any(key.startswith('norm') for key in weights.backbone)
@@ -180,7 +176,7 @@ def compare(model: nn.Module, weights: PretrainedWeights) -> tuple[Transfer, lis
         key
         for key in transfer.initial
         if not (is_scaling_vector(key) or is_early_norm(key, num_stages))
-        and key not in transfer.mismatched
+        and not (key in transfer.mismatched or key.endswith(COUNTER))
     ]
     faults = [f'{len(shapes)} shapes differ, such as {shapes[0]}'] if shapes else []
     if not replaced:

@@ -124,21 +124,21 @@ def is_early_norm(key: str, num_stages: int) -> bool:
 
 
 def replaced_attentions(
-    model: torch.nn.Module, weights: StateDict, attentions: Keys
+    model: torch.nn.Module, weights: StateDict, equivalent: Optional[Keys]
 ) -> list[str]:
     """Names of a model's attentions that differ from those of the plain model.
 
-    ``attentions`` are the classes equivalent to the plain model's attentions. Blocks
-    that the plain model lacks are skipped.
+    ``equivalent`` are the classes that are the plain model's attentions, or None, if
+    its family is not known. Blocks that the plain model lacks are skipped.
     """
 
     def own(keys: Keys) -> set[str]:
         return {key for key in keys if not is_scaling_vector(key)}
 
-    replaced = []
-    for name, module in model.named_modules():
+    replaced: list[str] = []
+    for name, module in model.named_modules() if equivalent else ():
         theirs = inside(weights, f'{name}.') if name.endswith('.attn') else {}
-        same = type(module).__name__ in attentions
+        same = type(module).__name__ in (equivalent or ())
         if theirs and not (same and own(theirs) == own(module.state_dict())):
             replaced.append(name)
     return replaced

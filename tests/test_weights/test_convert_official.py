@@ -76,17 +76,6 @@ def test_moving_average(soft, convert, capsys):
     assert 'SRC holds only a moving average' in capsys.readouterr().out
 
 
-def test_other_parts(cswin, convert):
-    parts = {
-        'decode_head.conv_seg.weight': torch.ones(5, 8, 1, 1),
-        'auxiliary_head.bottleneck.bn.num_batches_tracked': torch.tensor(3),
-    }
-    backbone = {f'backbone.{k}': v for k, v in cswin.weights('backbone').items()}
-    segmentor = dict(state_dict={**backbone, **parts})
-    converted = convert(segmentor, family='cswin')['state_dict']
-    assert all(converted[key].equal(value) for key, value in parts.items())
-
-
 @pytest.mark.parametrize(
     'checkpoint, options, words',
     [
@@ -100,11 +89,6 @@ def test_other_parts(cswin, convert):
 def test_no_weights_of_the_family(refused, checkpoint, options, words):
     line = refused(checkpoint, *options)
     assert words in line and 'official.pth' in line
-
-
-def test_objects_need_trust(soft, convert):
-    checkpoint = dict(model=soft.weights(), args=Fraction(1, 3))
-    assert 'head.fc.weight' in convert(checkpoint, '--trust')['state_dict']
 
 
 def test_existing_file_is_kept(soft, convert, capsys):
