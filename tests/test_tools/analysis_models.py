@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from mmlinattn_tools.looking import Subject
+from mmlinattn_tools.analysis import Subject
 
 ARCH = 'dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])'
 PLAIN = 'dict(embed_dims=16, num_layers=3, num_heads=2)'

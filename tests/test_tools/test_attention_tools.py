@@ -12,7 +12,7 @@ from PIL import Image
 from analysis_tools import attention_heatmap, compare_predictions, frequency_report
 from mmlinattn.analysis import hc_proportion, watch
 from mmlinattn_tools import figures
-from mmlinattn_tools.looking import Subject
+from mmlinattn_tools.analysis import Subject
 
 pytestmark = pytest.mark.modern
 pytest.importorskip('mmdet')

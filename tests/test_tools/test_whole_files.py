@@ -9,7 +9,7 @@ import pytest
 import torch
 from loading import load_module
 
-from mmlinattn_tools.looking import Subject
+from mmlinattn_tools.analysis import Subject
 
 pytest.importorskip('onnxruntime')
 

@@ -26,8 +26,8 @@ import torch
 from mmengine.utils import track_iter_progress
 
 from mmlinattn.analysis import attentions_of, watch
+from mmlinattn_tools.analysis import analysis_parser, output_stem, run
 from mmlinattn_tools.figures import layer_title, picture_grid
-from mmlinattn_tools.looking import looking_parser, output_stem, run
 
 # Place of a map's scale.
 SCALE = dict(orientation='horizontal', fraction=0.05, pad=0.02, shrink=0.9)
@@ -140,7 +140,7 @@ def draw(args, subjects, files):
 
 
 def main(argv=None):
-    parser = looking_parser(__doc__, 'attention_heatmap')
+    parser = analysis_parser(__doc__, 'attention_heatmap')
     add = parser.add_argument
     text = (
         'a query: its distance from the left and from the top in fractions of the '

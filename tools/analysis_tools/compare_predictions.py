@@ -33,8 +33,8 @@ import torch
 from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
+from mmlinattn_tools.analysis import analysis_parser, output_stem, run
 from mmlinattn_tools.figures import picture_grid
-from mmlinattn_tools.looking import looking_parser, output_stem, run
 
 SHOWN = 5  # most likely classes of a classifier
 
@@ -150,7 +150,7 @@ def draw(args, subjects, files):
 
 
 def main(argv=None):
-    parser = looking_parser(__doc__, 'compare_predictions')
+    parser = analysis_parser(__doc__, 'compare_predictions')
     add_score(parser)
     run(parser, argv, draw, whole=True)
 

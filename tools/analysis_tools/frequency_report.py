@@ -40,7 +40,7 @@ from mmlinattn.analysis import (
     token_similarity,
     watch,
 )
-from mmlinattn_tools.looking import looking_parser, run
+from mmlinattn_tools.analysis import analysis_parser, run
 
 MEASURES = {
     'hc_proportion': ('High-frequency proportion', HC_PROPORTION),
@@ -204,7 +204,7 @@ def draw(args, subjects, files):
 
 
 def main(argv=None):
-    parser = looking_parser(__doc__, 'frequency_report')
+    parser = analysis_parser(__doc__, 'frequency_report')
     add = parser.add_argument
     text = 'the proportion over the norm of the mean token, not over that of all'
     add('--over-dc', action='store_true', help=text)

@@ -20,9 +20,12 @@ and _data. Your own files do not change.
 import os
 import shlex
 import sys
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from statistics import median
+from string import Template
+from typing import Optional
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
@@ -35,153 +38,83 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from mmlinattn.utils import load_config
 from mmlinattn_tools import own_formats as formats
-from mmlinattn_tools.own_data import ENDING, FORMATS, OwnData
+from mmlinattn_tools.own_data import FORMATS, OwnData
 
-# end of the names of our configs, their number of classes, the default method
-BASES = dict(
-    det=('_coco', 80, 'retinanet'),
-    seg=('_ade20k-512x512', 150, 'upernet'),
-    cls=('_in1k', 1000, 'classifier'),
-)
-# sides of photos: the longest, and the minimum of the short one
-SIDES, SHORTEST = dict(det=(1333, 800), seg=(2048, 512), cls=(10**5, 224)), 128
-# megapixels in a batch on a CPU and for each GB of a GPU, and the largest batch
-BATCHES = dict(det=(0.7, 0.2, 16), seg=(0.7, 0.2, 16), cls=(1.6, 0.5, 128))
 # those of OwnData
 OPTIONS = ('images', 'labels', 'masks', 'format', 'column', 'resize_masks', 'colors')
+SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
 
-CONFIG = '''"""{method} with {backbone}; photos: {counts}.
 
-Written by new_config.py; every line is yours to change.
-"""
+@dataclass(frozen=True)
+class Task:
+    """What all configs of a task have in common."""
 
-_base_ = {base!r}
+    ending: str  # of the names of ours
+    num_classes: int  # in them
+    method: str  # the default one
+    longest: int  # side of a photo in pixels
+    shortest: int
+    square: bool  # photos are cut to squares
+    on_cpu: float  # megapixels in a batch, and for each GB of a GPU
+    on_gpu: float
+    largest_batch: int
 
-# weights of the backbone; None: it trains from scratch
-pretrained = {pretrained!r}
 
-classes = {classes!r}
-num_classes = len(classes)
-model = {model}
-
-# the median photo has {width:g} x {height:g} pixels
-scale = {scale}
-data_root = {root!r}
-lists = {lists!r}  # when photos change, run new_config.py again
-
-{parts}
-batch_size = {batch}  # photos on each device, of which there {are}
-loader = dict(num_workers={workers}, persistent_workers=True, _delete_=True)
-train_dataloader = dict(
-    loader,
-    batch_size=batch_size,
-    drop_last=True,
-    sampler=dict(type='DefaultSampler', shuffle=True),
-    dataset=dict(data, ann_file=lists + 'train.{ending}', pipeline=train_pipeline),
+TASKS = dict(
+    det=Task('_coco', 80, 'retinanet', 1333, 800, False, 0.7, 0.2, 16),
+    seg=Task('_ade20k-512x512', 150, 'upernet', 2048, 512, False, 0.7, 0.2, 16),
+    cls=Task('_in1k', 1000, 'classifier', 10**5, 224, True, 1.6, 0.5, 128),
 )
-in_order = dict(type='DefaultSampler', shuffle=False)
-loader.update(batch_size={test_batch}, sampler=in_order)
-data.update(pipeline=test_pipeline, test_mode=True)
-val_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'val.{ending}'))
-test_dataloader = dict(loader, dataset=dict(data, ann_file=lists + 'test.{ending}'))
 
-# length and learning rate: a warm-up, then a cosine
-batch = batch_size * {devices}
-epochs, val_interval = {epochs}, {val_interval}
-iterations = max(2, epochs * ({num} // batch))
-warmup = min(500, iterations // 10 + 1)
-# the rate for {base_batch} photos in a batch, times the root of the batches' ratio
-lr = {base_lr:g} * (batch / {base_batch}) ** 0.5{faster}
-optimizer = dict(_base_.optim_wrapper.optimizer, lr=lr)
-optim_wrapper = dict(_base_.optim_wrapper, clip_grad=dict(max_norm={clip}))
-optim_wrapper.update(optimizer=optimizer, _delete_=True)
-train_cfg = dict(by_epoch=True, max_epochs=epochs, val_interval=val_interval)
-train_cfg.update(_delete_=True)
-param_scheduler = [
-    dict(type='LinearLR', start_factor=0.001, by_epoch=False, end=warmup),
-    dict(type='CosineAnnealingLR', by_epoch=False, begin=warmup, end=iterations),
-]
-auto_scale_lr = dict(enable=False, base_batch_size=batch)
 
-# it keeps the last and the best checkpoint, and pictures in vis_data/vis_image
-default_hooks = dict(
-    checkpoint=dict(by_epoch=True, interval=1, max_keep_ckpts=1, **best),
-    logger=dict(interval=10, log_metric_by_epoch=True),
-    visualization=drawing,
-    pretrained=dict(warn=True, head=False),
-)
-custom_hooks = []
-log_processor = dict(by_epoch=True, window_size=10)
-'''
-# for two stages without a GPU, where regions take most of the time
-FEWER = """
-# fewer regions than the base config's, for training without a GPU: remove this with one
-fewer = dict(nms_pre=200, max_per_img=100)
-model.update(train_cfg=dict(rpn_proposal=fewer, rcnn=dict(sampler=dict(num=32))))
-model.update(test_cfg=dict(rpn=fewer))"""
-PARTS = dict(
-    det="""load = dict(type='LoadAnnotations', with_bbox=True, with_mask={masks})
-resize = dict(type='Resize', scale=scale, keep_ratio=True)
-keys = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor')
-flip, pack = dict(type='RandomFlip', prob=0.5), dict(type='PackDetInputs')
-train_pipeline = [dict(type='LoadImageFromFile'), load, resize, flip, pack]
-pack = dict(pack, meta_keys=keys)
-test_pipeline = [dict(type='LoadImageFromFile'), resize, load, pack]
-data = dict(type='CocoDataset', data_root=data_root, data_prefix=dict(img=''))
-data.update(metainfo=dict(classes=classes))
-val_evaluator = dict(ann_file=lists + 'val.json', classwise=True)
-test_evaluator = dict(ann_file=lists + 'test.json', classwise=True)
-best = dict(save_best='coco/bbox_mAP', rule='greater')
-drawing = dict(draw=True, interval=10, score_thr=0.3)""",
-    seg="""crop_size = {crop}  # (H, W), in photos of about this scale
-model.update(data_preprocessor=dict(size=crop_size))
-load = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
-resize = dict(type='Resize', scale=scale, keep_ratio=True)
-train_pipeline = [
-    *load,
-    dict(type='RandomResize', scale=scale, ratio_range=(0.5, 2.0), keep_ratio=True),
-    dict(type='RandomCrop', crop_size=crop_size, cat_max_ratio=0.75),
-    dict(type='RandomFlip', prob=0.5),
-    dict(type='PhotoMetricDistortion'),
-    dict(type='PackSegInputs'),
-]
-test_pipeline = [load[0], resize, load[1], dict(type='PackSegInputs')]
-data = dict(type='BaseSegDataset', data_root=data_root, img_suffix='')
-data.update(data_prefix=dict(img_path='', seg_map_path=lists + 'labels'))
-data.update(metainfo=dict(classes=classes))
-best = dict(save_best='mIoU', rule='greater')
-drawing = dict(draw=True, interval=10)""",
-    cls="""data_preprocessor = dict(num_classes=num_classes)
-train_pipeline = [
-    dict(type='LoadImageFromFile'),
-    dict(type='RandomResizedCrop', scale=scale[1], crop_ratio_range=(0.35, 1.0)),
-    dict(type='RandomFlip', prob=0.5),
-    dict(type='ColorJitter', brightness=0.3, contrast=0.3, saturation=0.3),
-    dict(type='PackInputs'),
-]
-test_pipeline = [
-    dict(type='LoadImageFromFile'),
-    dict(type='ResizeEdge', scale=scale[1] * 8 // 7, edge='short'),
-    dict(type='CenterCrop', crop_size=scale[1]),
-    dict(type='PackInputs'),
-]
-data = dict(type='CustomDataset', data_root=data_root, classes=classes)
-val_evaluator = test_evaluator = [
-    dict(type='Accuracy', topk=(1, min(5, num_classes))),
-    dict(type='SingleLabelMetric', average=None),  # one value for each class
-]
-best = dict(save_best='accuracy/top1', rule='greater')
-drawing = dict(enable=True, interval=10)""",
-)
+@dataclass
+class Settings:
+    """The placeholders of the templates in new_config/."""
+
+    title: str
+    base: str  # the config that is inherited
+    pretrained: Optional[str]
+    classes: tuple[str, ...]
+    model: str  # source of the parts that depend on the classes
+    width: int  # of the median photo
+    height: int
+    scale: tuple[int, int]  # (long, short) side
+    crop: tuple[int, int]  # (H, W)
+    root: str
+    lists: str
+    masks: bool
+    batch: int  # on each device
+    test_batch: int
+    devices: int
+    workers: int
+    num: int  # of photos for training
+    epochs: int
+    val_interval: int
+    rate: str  # source of the learning rate
+    clip: float
+
+    def render(self, *parts: str) -> str:
+        """The source of a config, from the template that all have and those of the
+        parts."""
+        folder = Path(__file__).with_suffix('')
+        common, *parts = (
+            (folder / f'{name}.template').read_text('utf-8')
+            for name in ('common', *parts)
+        )
+        sources = ('title', 'model', 'rate')
+        values = {k: x if k in sources else repr(x) for k, x in vars(self).items()}
+        whole = Template(common).safe_substitute(parts=''.join(parts))
+        return Template(whole).substitute(values)
 
 
 def parse_args(argv=None):
     parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     add('--data', type=Path, required=True, help='folder of photos and annotations')
-    add('--task', choices=BASES, required=True, help='objects, areas or whole photos')
+    add('--task', choices=TASKS, required=True, help='objects, areas or whole photos')
     text = 'its name in our configs (default: %(default)s, which has public weights)'
     add('--backbone', default='swin-t-elfatt', help=text)
     text = 'method, its name in our configs (default: chosen by the annotations)'
@@ -215,11 +148,35 @@ def parse_args(argv=None):
 def find_bases(task):
     """Our configs with the shortest schedules, by method and backbone."""
     found = {}
-    for path in (ROOT / 'configs').glob(f'*/*{BASES[task][0]}.py'):
+    for path in (ROOT / 'configs').glob(f'*/*{TASKS[task].ending}.py'):
         words = ['classifier'] * (task == 'cls') + path.stem.split('_')
         rank = '1x' not in path.stem, len(path.stem), path
         found[tuple(words[:2])] = min(rank, found.get(tuple(words[:2]), rank))
     return {key: path for key, (*_, path) in found.items()}
+
+
+def find_base(task, method, backbone):
+    """The path of our config of a method with a backbone."""
+    bases = find_bases(task)
+    if (method, backbone) not in bases:
+        near = [f'{x} {y}' for x, y in sorted(bases) if x == method or y == backbone]
+        near = near or sorted({x for x, _ in bases})
+        raise ValueError(
+            f'no config has --detector {method} and --backbone {backbone}; there are '
+            f'{", ".join(near)}'
+        )
+    return bases[method, backbone]
+
+
+def find_pretrained(args, cfg):
+    """Weights to start from: the given ones, those of the base config, or those of a
+    detector's with the same backbone."""
+    given = args.pretrained or cfg.get('pretrained')
+    if not given and args.task == 'cls':
+        others = {**find_bases('seg'), **find_bases('det')}
+        others = [path for (_, x), path in others.items() if x == args.backbone]
+        given = load_config(str(others[-1])).get('pretrained') if others else None
+    return None if given == 'none' else given
 
 
 def heads(node, old, place='_base_.model'):
@@ -239,69 +196,83 @@ def heads(node, old, place='_base_.model'):
     return text and f'dict({text})'
 
 
+def choose_scale(task, width, height):
+    """Sides (long, short) and (H, W) of a photo of the median size as models see it."""
+    longest, shortest = TASKS[task].longest, TASKS[task].shortest
+    least = min(width, height)
+    zoom = min(longest / max(width, height), shortest / least, max(1, SMALLEST / least))
+    h, w = round(height * zoom), round(width * zoom)
+    return (max(h, w), min(h, w)), (min(h, shortest), min(w, shortest))
+
+
+def choose_batch(task, scale, num, memory):
+    """Photos in the batch of a device with this many GB (a CPU: 0), of ``num`` photos
+    for its training."""
+    kind = TASKS[task]
+    megapixels = scale[1] * scale[kind.square] / 1e6
+    room = (memory * kind.on_gpu or kind.on_cpu) / megapixels
+    most = kind.largest_batch if memory else kind.largest_batch / 4
+    # BatchNorm needs two values
+    return max(int(min(room, most, num / 8)), 1 if task == 'det' else 2)
+
+
 def write_config(args, data, lists, devices, memory):
     """The source of a config for devices with this many GB (a CPU: 0)."""
-    from mmlinattn.utils import load_config
-
-    task, backbone, bases = args.task, args.backbone, find_bases(args.task)
-    method = args.detector or ('mask-rcnn' if data.masks else BASES[task][2])
-    if (method, backbone) not in bases:
-        near = [f'{x} {y}' for x, y in sorted(bases) if x == method or y == backbone]
-        near = near or sorted({x for x, _ in bases})
-        text = f'no config has --detector {method} and --backbone {backbone}'
-        raise ValueError(f'{text}; there are {", ".join(near)}')
-    path = bases[method, backbone]
-    base, cfg = f'mmlinattn::{path.parent.name}/{path.name}', load_config(str(path))
+    task = args.task
+    method = args.detector or ('mask-rcnn' if data.masks else TASKS[task].method)
+    path = find_base(task, method, args.backbone)
+    cfg = load_config(str(path))
     masks = task == 'det' and 'segm' in cfg.val_evaluator.metric
     if masks and not data.masks:
         raise ValueError(f'--detector {method} needs outlines, found only boxes')
-    pretrained = args.pretrained or cfg.get('pretrained')
-    if not pretrained and task == 'cls':  # take the start of this backbone's detectors
-        others = {**find_bases('seg'), **find_bases('det')}
-        others = [path for (_, name), path in others.items() if name == backbone]
-        pretrained = others and load_config(str(others[-1])).get('pretrained')
-    pretrained = None if pretrained in ('none', []) else pretrained
+    pretrained = find_pretrained(args, cfg)
     if not pretrained:
         data.notes.append('the backbone trains from scratch, which takes many photos')
+    parts = [task]
     if not memory:
         data.notes.append('no GPU: training may take hours; --epochs shortens it')
-    model = heads(cfg.model, BASES[task][1])
+        if isinstance((cfg.model.get('train_cfg') or {}).get('rcnn'), dict):
+            parts.append('fewer_regions')
+            data.notes.append(
+                'no GPU: the config takes 32 regions of a photo, not 512, which is '
+                'faster and less exact'
+            )
 
-    photos = [photo for split in data.photos.values() for photo in split]
-    counts = ', '.join(f'{len(x)} for {split}' for split, x in data.photos.items())
-    width, height = (median(x) for x in zip(*(photo['size'] for photo in photos)))
-    (long, short), least = SIDES[task], min(width, height)
-    zoom = min(long / max(width, height), short / least, max(1, SHORTEST / least))
-    h, w = round(height * zoom), round(width * zoom)
-    scale, crop = (max(h, w), min(h, w)), (min(h, short), min(w, short))
-
-    on_cpu, on_gpu, most = BATCHES[task]
-    room = (memory * on_gpu or on_cpu) * 1e6 / (scale[1] * scale[task == 'cls'])
+    sizes = [photo['size'] for photo in chain(*data.photos.values())]
+    width, height = (round(median(x)) for x in zip(*sizes))
+    scale, crop = choose_scale(task, width, height)
     num = len(data.photos['train'])
-    batch = int(min(room, most if memory else most / 4, num / devices / 8))
-    batch = max(batch, 1 if task == 'det' else 2)  # BatchNorm needs two values
+    batch = choose_batch(task, scale, num / devices, memory)
     if num < batch * devices:
         raise ValueError(f'{num} photos for training are fewer than a batch of {batch}')
-    test_batch, per_epoch = batch if task == 'cls' else 1, num // (batch * devices) or 1
-    epochs = args.epochs or min(max(ITERATIONS // per_epoch, EPOCHS[0]), EPOCHS[1])
-    val_interval = max(1, epochs // 12)
+    passes = ITERATIONS // (num // (batch * devices))
+    epochs = args.epochs or min(max(passes, EPOCHS[0]), EPOCHS[1])
     base_batch = cfg.auto_scale_lr.base_batch_size
-    base_lr = cfg.optim_wrapper.optimizer.lr
-    faster = '' if pretrained else ' * 4  # to train from scratch'
-    clip = (cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0)
-    workers = max(1, min(4, (os.cpu_count() or 1) // 2 // devices))
-    are = f'are {devices}' if devices > 1 else 'is one'
-    ending, classes = ENDING[task], tuple(data.classes)
-    root, lists = (f'{x.resolve().as_posix()}/' for x in (args.data, lists))
-    parts = PARTS[task].format(**locals())
-    stages = (cfg.model.get('train_cfg') or {}).get('rcnn')
-    if not memory and isinstance(stages, dict):
-        parts += FEWER
-        data.notes.append(
-            'no GPU: the config takes 32 regions of a photo, not 512, which is faster '
-            'and less exact'
-        )
-    return CONFIG.format(**locals())
+    rate = f'{cfg.optim_wrapper.optimizer.lr:g} * (batch / {base_batch}) ** 0.5'
+    counts = ', '.join(f'{len(x)} for {split}' for split, x in data.photos.items())
+    return Settings(
+        title=f'{method} with {args.backbone}; photos: {counts}',
+        base=f'mmlinattn::{path.parent.name}/{path.name}',
+        pretrained=pretrained,
+        classes=tuple(data.classes),
+        model=heads(cfg.model, TASKS[task].num_classes),
+        width=width,
+        height=height,
+        scale=scale,
+        crop=crop,
+        root=f'{args.data.resolve().as_posix()}/',
+        lists=f'{lists.resolve().as_posix()}/',
+        masks=masks,
+        batch=batch,
+        test_batch=batch if task == 'cls' else 1,
+        devices=devices,
+        workers=max(1, min(4, (os.cpu_count() or 1) // 2 // devices)),
+        num=num,
+        epochs=epochs,
+        val_interval=max(1, epochs // 12),
+        rate=rate if pretrained else f'{rate} * 4  # to train from scratch',
+        clip=(cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0),
+    ).render(*parts)
 
 
 def find_devices():

@@ -45,7 +45,7 @@ FIGURES = ('.png', '.pdf', '.svg')
 RESIZING = ('Resize', 'ResizeEdge', 'FixScaleResize', 'CenterCrop', 'RandomResize')
 
 
-def looking_parser(description: Optional[str], name: str) -> Parser:
+def analysis_parser(description: Optional[str], name: str) -> Parser:
     """The arguments for :func:`load_subjects` and :func:`run`."""
     parser = Parser(description=description)
     add = parser.add_argument
@@ -193,7 +193,7 @@ class Subject:
 def load_subjects(
     args: argparse.Namespace, whole: bool
 ) -> tuple[list[Subject], list[Path]]:
-    """Models and images that the arguments of :func:`looking_parser` name."""
+    """Models and images that the arguments of :func:`analysis_parser` name."""
     num = len(args.configs)
     checkpoints = args.checkpoint or ['none'] * num
     labels = args.label or [Path(config).stem for config in args.configs]
