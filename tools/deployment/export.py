@@ -246,13 +246,14 @@ def verify_whole(cfg, model, paths, tolerance):
             metrics[name] = evaluator.evaluate(len(data))
     for name, values in metrics.items():
         texts = [f'{statistics.median(seconds[name]) * 1e3:.0f} ms']
-        texts += [f'{key} {value:.6g}' for key, value in values.items()]
+        texts += [f'{k} {x:.6g}' for k, x in values.items() if np.isscalar(x)]
         print(f'{name}: {", ".join(texts)}')
         if name in rows:
             totals = ((x, max if x in ('box', 'score') else sum) for x in rows[name][0])
             texts = [f'{x} {of(row[x] for row in rows[name]):.6g}' for x, of in totals]
             print(f'  differences: {", ".join(texts)}')
-    wanted, *others = (list(values.values()) for values in metrics.values())
+    # some metrics have a value for each class
+    wanted, *others = (np.hstack([*x.values()]) for x in metrics.values())
     return np.allclose(others, wanted, rtol=0, atol=tolerance, equal_nan=True)
 
 
