@@ -9,7 +9,6 @@ from bases import bases_read_once
 from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn import hub
-from mmlinattn.deployment import ExportedModel, export, parity
 from mmlinattn.utils import load_config
 from mmlinattn.weights import convert_back
 
@@ -249,23 +248,6 @@ def test_pretrained(name, tmp_path):
         _, maps = model.forward_intermediates(x)
         for y, expected in zip(lean(x), maps):
             torch.testing.assert_close(y, expected)
-
-
-@pytest.mark.modern_full
-@pytest.mark.parametrize(
-    'name', ['deit_s12_featscale', pytest.param('mlla_tiny', marks=pytest.mark.full)]
-)
-def test_export_and_compiler(name, tmp_path):
-    """A file for any size; one graph."""
-    model, lean = create(name).eval(), create(name, features_only=True).eval()
-    exported = ExportedModel(lean)
-    run = export(exported, tmp_path / 'maps.onnx', shape=(64, 64))
-    errors = parity(exported, run, torch.randn(2, 3, 96, 65))
-    assert len(errors) == 4 and max(errors.values()) < 1e-4
-    x = torch.randn(1, 3, 64, 64)
-    compiled = torch.compile(model, backend='eager', fullgraph=True)
-    with torch.no_grad():
-        torch.testing.assert_close(compiled(x), model(x))
 
 
 def test_no_pretrained():

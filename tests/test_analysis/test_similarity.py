@@ -1,5 +1,3 @@
-import math
-
 import pytest
 import torch
 
@@ -11,13 +9,6 @@ pytestmark = pytest.mark.modern
 
 def tokens(*shape):
     return torch.randn(shape, dtype=torch.float64)
-
-
-def test_proportion_by_hand():
-    # mean token (2, 0); differences (-1, 1), (1, -1)
-    x = torch.tensor([[1.0, 1.0], [3.0, -1.0]])
-    assert hc_proportion(x).item() == pytest.approx(2 / math.sqrt(12))
-    assert hc_proportion(x, over_dc=True).item() == pytest.approx(2 / math.sqrt(8))
 
 
 def test_proportion_in_the_fourier_domain():

@@ -227,20 +227,7 @@ def test_recognized(official, name):
     assert recognize(weights) == family
     assert recognize({f'backbone.{key}': x for key, x in weights.items()}) == family
     assert recognize(convert(weights, family)) == 'mmlinattn'
-
-
-@pytest.mark.parametrize(
-    'names',
-    [
-        [],
-        ['conv1.weight', 'layer1.0.conv1.weight', 'fc.bias'],
-        ['backbone.conv1.weight', 'head.fc.bias'],
-        ['cls_token', 'pos_embed'],
-        ['patch_embed1.proj.weight', 'block1.0.attn.q.weight', 'norm1.bias'],
-    ],
-)
-def test_not_recognized(names):
-    assert recognize(names) is None
+    assert recognize(['backbone.conv1.weight', 'cls_token', 'pos_embed']) is None
 
 
 @pytest.mark.parametrize('name', NAMES)

@@ -105,26 +105,6 @@ def test_existing_file_is_kept(soft, convert, capsys):
     assert list(convert.dst.parent.iterdir()) == [convert.dst]
 
 
-@pytest.mark.parametrize(
-    'words, message',
-    [
-        (('resnet',), "'resnet'"),
-        (('swin', '--reverse', '--ema'), '--reverse can not be used with --ema'),
-        (('auto', '--reverse'), 'the metadata name no family'),
-    ],
-)
-def test_options_that_do_not_fit(soft, refused, words, message):
-    family, *options = words
-    assert message in refused(soft.weights(), *options, family=family)
-
-
-def test_family_is_told_from_the_keys(soft, convert, refused):
-    assert convert(soft.weights(), family='auto')['meta']['family'] == 'soft'
-    line = refused({'conv1.weight': torch.zeros(1)}, family='auto')
-    assert '1 (conv1.weight) keys are not recognized' in line
-    assert 'checkpoints of ' in line and 'SOFT' in line
-
-
 def test_dry_run(soft, tool, tmp_path, capsys):
     torch.save(soft.weights(), tmp_path / 'official.pth')
     dst = tmp_path / 'new' / 'x.pth'

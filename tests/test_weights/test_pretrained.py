@@ -298,13 +298,3 @@ def test_file_of_a_variant(variants, tmp_path, said, name):
         said.clear()
     load(model_class, path, arch=arch)
     assert 'STARTS' in said[0][1] and 'not trained with' in said[0][1]
-
-
-def test_load_from_anything_else_is_left_to_mm():
-    model = classifier('mmlinattn', arch=SWIN, out_indices=(3,))
-    model.load_state_dict({'head.fc.bias': torch.ones(5)}, strict=False)
-    assert model.head.fc.bias.equal(torch.ones(5))
-    with pytest.raises(RuntimeError, match='Unexpected key'):
-        model.load_state_dict({'conv1.weight': torch.ones(1)})
-    model.load_state_dict(model.state_dict())
-    SwinTransformer(SWIN, out_indices=(3,)).load_state_dict(model.backbone.state_dict())

@@ -137,13 +137,6 @@ def test_other_depths(cswin, tmp_path, other_depths):
     assert all(x.startswith('stages.2.blocks.1.') for x in found.unused)
 
 
-def test_start_that_is_refused(cswin, tmp_path):
-    torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
-    wide = dict(cswin.ARCH, embed_dims=16)
-    with pytest.raises(KeyError, match=r'cannot start.*shapes differ'):
-        load(tmp_path / 'official.pth', wide, 'elfatt')
-
-
 def test_swin(antioversmoothing, tmp_path, said):
     """Projections, norms and FFNs are taken; stem, merging and LePE are not."""
     official = antioversmoothing.weights('swin_timm')

@@ -26,8 +26,3 @@ def test_gaps_between_what_is_kept_return_to_the_system(monkeypatch):
     ReleaseMemoryHook().after_val(None)
     assert resident('VmRSS') < before - 0.8 * 300 * SIZE
     assert all(x == bytes([2 * i % 251]) * SIZE for i, x in enumerate(kept))
-
-
-def test_without_such_a_function_nothing_happens(monkeypatch):
-    monkeypatch.setattr(ctypes, 'CDLL', lambda name: object())
-    ReleaseMemoryHook().after_val(None)
