@@ -18,36 +18,42 @@ from torchvision.ops import nms, roi_align
 from .outputs import ExportedModel
 from .pixels import Photo, Preparation, steps
 
-# By part of a model: the methods that process its maps, the class that must define
-# them, because a subclass's own could do anything, and options.
-_Known = tuple[str, str, dict[str, Any]]
-_CODER: _Known = (
-    'decode',
-    'DeltaXYWHBBoxCoder',
-    dict(clip_border=True, add_ctr_clamp=False),
+
+class _Part(NamedTuple):
+    """A part of a model that a file can hold: the class that must define the methods
+    which process its maps, because a subclass's own could do anything, and options."""
+
+    owner: str
+    methods: tuple[str, ...]
+    options: dict[str, Any] = {}
+
+
+_DENSE = ('_predict_by_feat_single', '_bbox_post_process')
+_CODER = _Part(
+    'DeltaXYWHBBoxCoder', ('decode',), dict(clip_border=True, add_ctr_clamp=False)
 )
-_EXTRACTOR: _Known = ('forward', 'SingleRoIExtractor', {})
-_KNOWN: dict[str, _Known] = {
-    'decode_head': ('predict predict_by_feat', 'BaseDecodeHead', {}),
-    'head': ('predict', 'ClsHead', {}),
-    'bbox_head': ('_predict_by_feat_single _bbox_post_process', 'BaseDenseHead', {}),
+_EXTRACTOR = _Part('SingleRoIExtractor', ('forward',))
+_KNOWN = {
+    'decode_head': _Part('BaseDecodeHead', ('predict', 'predict_by_feat')),
+    'head': _Part('ClsHead', ('predict',)),
+    'bbox_head': _Part('BaseDenseHead', _DENSE),
     'bbox_head.bbox_coder': _CODER,
-    'rpn_head': ('_predict_by_feat_single _bbox_post_process', 'RPNHead', {}),
+    'rpn_head': _Part('RPNHead', _DENSE),
     'rpn_head.bbox_coder': _CODER,
-    'roi_head': (
-        'predict_bbox predict_mask _bbox_forward _mask_forward',
+    'roi_head': _Part(
         'StandardRoIHead',
+        ('predict_bbox', 'predict_mask', '_bbox_forward', '_mask_forward'),
         dict(with_shared_head=False),
     ),
     'roi_head.bbox_roi_extractor': _EXTRACTOR,
-    'roi_head.bbox_head': (
-        '_predict_by_feat_single',
+    'roi_head.bbox_head': _Part(
         'BBoxHead',
+        ('_predict_by_feat_single',),
         dict(custom_cls_channels=False, with_reg=True),
     ),
     'roi_head.bbox_head.bbox_coder': _CODER,
     'roi_head.mask_roi_extractor': _EXTRACTOR,
-    'roi_head.mask_head': ('_predict_by_feat_single', 'FCNMaskHead', {}),
+    'roi_head.mask_head': _Part('FCNMaskHead', ('_predict_by_feat_single',)),
 }
 
 
@@ -86,18 +92,20 @@ class WholeModel(ExportedModel):
         if not any(getattr(model, x, None) for x in heads):
             kind = type(model).__name__
             raise ValueError(f'{kind} has none of the heads that can be exported whole')
-        for path, (methods, owner, options) in _KNOWN.items():
+        for path, known in _KNOWN.items():
             try:
                 part = attrgetter(path)(model)
             except AttributeError:
                 continue
-            codes = [getattr(type(part), x, None) for x in methods.split()]
+            codes = [getattr(type(part), x, None) for x in known.methods]
             names = [getattr(code, '__qualname__', '') for code in codes]
-            other = {x: getattr(part, x, y) for x, y in options.items()}
+            options = {x: getattr(part, x, y) for x, y in known.options.items()}
             if part is not None and (
-                names != [f'{owner}.{x}' for x in methods.split()] or other != options
+                names != [f'{known.owner}.{x}' for x in known.methods]
+                or options != known.options
             ):
-                wanted = ', '.join([owner, *(f'{x}={y}' for x, y in options.items())])
+                others = [f'{x}={y}' for x, y in known.options.items()]
+                wanted = ', '.join([known.owner, *others])
                 raise ValueError(
                     f'{path}={type(part).__name__} can not be exported whole: it must '
                     f'predict like {wanted}'

@@ -112,16 +112,11 @@ def test_a_prediction_is_a_few_launches():
 @pytest.mark.parametrize(
     'options, message',
     (
-        (dict(sampler='max'), "sampler.*'max'"),
-        (dict(num_landmarks=35), 'num_landmarks.*square.*35'),
         (dict(sampling_ratios=(8, 4, 2)), 'sampling_ratios.*4 stages.*3'),
         (dict(sampling_ratios=(8, 1, 2, 1)), r'sampling_ratios.*\(8, 1, 2, 1\)'),
         (dict(kernel_sizes=(9, 5)), 'kernel_sizes.*4 stages.*2'),
         (dict(patch_embed='conv'), "patch_embed.*overlap.*'conv'"),
         (dict(patch_embed=dict(mid_channels=3)), "patch_embed.*'type'"),
-        (dict(attention='elfatt'), "attention must be a config.*'elfatt'"),
-        (dict(img_size=0), 'img_size.*0'),
-        (dict(sampling_ratios=(8, 4, 2, 2), out_type='cls_token'), 'cls_token'),
     ),
 )
 def test_wrong_options(options, message):
