@@ -9,8 +9,8 @@ import torch
 from loading import load_module
 from PIL import Image
 
-from analysis_tools import attention_heatmap, compare_predictions, frequency_report
-from mmlinattn.analysis import hc_proportion, watch
+from analysis_tools import attention_heatmap, compare_predictions
+from mmlinattn.analysis import watch
 from mmlinattn_tools import figures
 from mmlinattn_tools.analysis import Subject
 
@@ -116,60 +116,6 @@ def test_heatmap_of_heads_and_layers(run, tmp_path):
     assert np.shape(row['maps'][0]['weights']) == (16, 32)
 
 
-def test_frequency(run, tmp_path):
-    plain = models.write_config(tmp_path, 'plain', backbone=VIT)
-    scaled = models.write_config(
-        tmp_path, 'scaled', backbone=VIT, options=', attn_scale=True, feat_scale=True'
-    )
-    models.write_image(tmp_path / 'images/other.png', 40, 40)
-    folder = str(tmp_path / 'images')
-    written = run(frequency_report, plain, scaled, '--image', folder)
-    assert len(written) == 3 and 'frequency_vectors.png' in written
-    numbers = models.read_json(written['frequency_report.json'])
-    assert numbers['images'] == ['other.png', 'square.png']
-    for model in numbers['models']:
-        assert list(model['blocks']) == [f'blocks.{i}' for i in range(3)]
-        for block in model['blocks'].values():
-            assert len(block) == 4
-    vectors = numbers['models'][1]['vectors']
-    assert vectors['omega'] == {f'blocks.{i}': [0, 0] for i in range(3)}
-    assert not numbers['models'][0]['vectors']
-
-
-def test_frequency_of_one_image(run, tmp_path, image, monkeypatch):
-    """A measure by hand, and a model with maps of more tokens than are compared."""
-    config = models.write_config(tmp_path, 'soft')
-    monkeypatch.setattr(frequency_report, 'TOKENS', 100)
-    written = run(frequency_report, config)
-    assert 'frequency_vectors.png' not in written
-    blocks = models.read_json(written['frequency_report.json'])['models'][0]['blocks']
-    found = []
-    model = models.load_model(config)
-    with torch.no_grad(), watch(model, on_block=found.append):
-        model.backbone(image_tensor(image))
-    assert [x.name for x in found] == [f'backbone.{name}' for name in blocks]
-    for call, block in zip(found, blocks.values()):
-        expected = hc_proportion(call.tokens).item()
-        assert block['hc_proportion'] == pytest.approx(expected, rel=1e-3)
-    # 384 tokens, then 96
-    assert ['relative_gain' in x for x in blocks.values()] == [False, True, True]
-
-
-def test_frequency_as_definition_1_has_it(run, tmp_path):
-    """Options for the other ratio and for columns change what their names say."""
-    config = models.write_config(tmp_path, 'vit', backbone=VIT)
-    found = []
-    for options in ((), ('--over-dc', '--columns')):
-        written = run(frequency_report, config, *options)
-        numbers = models.read_json(written['frequency_report.json'])
-        found.append(numbers['models'][0]['blocks']['blocks.1'])
-    share, ratio = (x['hc_proportion'] for x in found)
-    assert ratio == pytest.approx(share / (1 - share**2) ** 0.5, rel=1e-4)
-    assert found[0]['relative_gain'] != found[1]['relative_gain']
-    for name in ('token_similarity', 'attention_similarity'):
-        assert found[0][name] == found[1][name]
-
-
 def test_predictions(run, tmp_path, image):
     kinds = ('retinanet', 'segmentor', 'classifier')
     configs = [models.write_config(tmp_path, kind, kind) for kind in kinds]
@@ -210,7 +156,7 @@ def test_backbone_weights_start_a_whole_model(run, fails, tmp_path):
     weights = models.save_weights(config, tmp_path / 'backbone.pth', whole=False)
     line = fails(compare_predictions, config, '--checkpoint', weights)
     assert 'backbone.pth' in line and 'neck.' in line and 'missing' in line
-    run(frequency_report, config, '--checkpoint', weights)
+    run(attention_heatmap, config, '--checkpoint', weights)
 
 
 def test_bad_input(fails, tmp_path):
@@ -238,8 +184,7 @@ def test_models_without_the_attention(fails, tmp_path):
     path = Path(models.write_config(tmp_path, 'resnet'))
     text = path.read_text().replace(SOFT, "dict(type='ResNet', depth=18")
     path.write_text(text.replace(", out_type='avg_featmap'", ''))
-    for command in (attention_heatmap, frequency_report):
-        assert 'of mmlinattn' in fails(command, path)
+    assert 'of mmlinattn' in fails(attention_heatmap, path)
 
 
 def test_predictions_go_on(tmp_path, capsys):
@@ -296,12 +241,8 @@ def test_figures_of_papers(tmp_path, image):
     assert '>stage 2, block 2<' in svg and 'stages.' not in svg
     (row,) = models.read_json(tmp_path / 'a/map.json')['rows']
     assert row['maps'][-1]['layer'] == 'stages.1.blocks.1'
-    vit = models.write_config(tmp_path, 'v', backbone=VIT, options=', feat_scale=True')
-    frequency_report.main([vit, '--out', str(tmp_path / 'b/paper.pdf'), *more])
-    written = sorted((tmp_path / 'b').iterdir())
-    names = ['frequency_report.json', 'frequency_report.pdf', 'frequency_vectors.pdf']
-    assert [x.name for x in written] == [f'paper_{name}' for name in names]
-    assert b'/CIDFontType2' in written[1].read_bytes()  # TrueType, not outlines
+    attention_heatmap.main([config, '--out', str(tmp_path / 'map.pdf'), *more])
+    assert b'/CIDFontType2' in (tmp_path / 'map.pdf').read_bytes()  # TrueType
 
 
 def test_looks_do_not_repeat():

@@ -2,22 +2,18 @@
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Callable, Union
+from typing import Any, Union
 
 import numpy as np
 from cycler import cycler
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmlinattn.utils.files import MARK
 
 COLORS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000']
 DASHES, MARKERS = ('-', '--', ':', '-.'), 'osDv^P'
-# Norms in the papers' notation.
-HC_PROPORTION = r'$\|\mathrm{HC}[X]\| \,/\, \|X\|$'
-HC_OVER_DC = r'$\|\mathrm{HC}[X]\| \,/\, \|\mathrm{DC}[X]\|$'
 
 
 def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -57,20 +53,6 @@ def layer_title(name: str) -> str:
     parts = re.findall(r'([a-z_]+?)s?\.(\d+)', name)
     words = [f'{kind.replace("_", " ")} {int(i) + 1}' for kind, i in parts]
     return ', '.join(words) or name
-
-
-def plot_range(
-    axes: Axes,
-    xs: Sequence[float],
-    samples: Sequence[Sequence[float]],
-    label: str,
-    center: Callable[[Sequence[float]], Any] = np.mean,
-    **style: Any,
-) -> None:
-    """Draws the center of the samples at each x as a line, their range as a band."""
-    (line,) = axes.plot(xs, [center(x) for x in samples], label=label, **style)
-    low, high = list(map(min, samples)), list(map(max, samples))
-    axes.fill_between(xs, low, high, color=line.get_color(), alpha=0.2, lw=0)
 
 
 def one_legend(figure: Figure, columns: int = 4, **options: Any) -> None:
