@@ -30,11 +30,8 @@ class AttentionCall:
     """One call of an attention.
 
     Attributes:
-        name (str): Name of the module in the model.
-        module (BaseAttention): The attention.
-        q (Tensor): Queries, (B, N, C), as ``attend`` got them.
-        k (Tensor): Keys, (B, M, C).
-        v (Tensor): Values, (B, M, C).
+        name, module: The attention, by its name in the model.
+        q, k, v (Tensor): What ``attend`` got, (B, N, C), (B, M, C) and (B, M, C).
         hw_shape (tuple[int]): (H, W) of ``attend``, padded to whole windows where
             there are windows.
         map_shape (tuple[int]): (H, W) of the module's own map.
@@ -75,11 +72,7 @@ class AttentionCall:
         return self._query(row * width + min(int(x * width), width - 1))
 
     def queries(self, limit: int) -> list[int]:
-        """Indices of the map's queries, evenly spread if they exceed a limit.
-
-        Args:
-            limit (int): Largest number of indices.
-        """
+        """Indices of the map's queries, evenly spread if they exceed a limit."""
         num = 1 if self.q.size(1) == 1 else math.prod(self.map_shape)
         tokens = torch.linspace(0, num - 1, min(num, limit)).round().long().tolist()
         return [self._query(token) for token in tokens]
@@ -107,14 +100,8 @@ class AttentionCall:
 
 
 class BlockCall(NamedTuple):
-    """One call of a transformer block.
-
-    Attributes:
-        name (str): Name of the module in the model.
-        module (TransformerBlock): The block.
-        tokens (Tensor): Its output, (B, N, C).
-        hw_shape (tuple[int]): (H, W) of its map.
-    """
+    """One call of a transformer block: its name in the model, its output (B, N, C), and
+    (H, W) of its map."""
 
     name: str
     module: TransformerBlock
@@ -130,8 +117,8 @@ def watch(
 ) -> Iterator[None]:
     """Context in which functions are called with a model's attentions and blocks.
 
-    They are called while the model runs, and nothing is kept unless a function keeps
-    it. Blocks of class attention are left out, because they change one token only.
+    Nothing is kept unless a function keeps it. Blocks of class attention are left out,
+    because they change one token only.
 
     Args:
         model (nn.Module): The model.
@@ -161,9 +148,6 @@ def watch(
 
 def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
     """Attentions of mmlinattn in a model, by name, in their order.
-
-    Args:
-        model (nn.Module): The model.
 
     Raises:
         ValueError: If it has none.

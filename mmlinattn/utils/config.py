@@ -3,7 +3,7 @@
 import inspect
 import os.path as osp
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Optional
@@ -72,22 +72,29 @@ def load_config(
     register_config_scopes()
     cfg = _read(path)
     _drop_scope(cfg._cfg_dict)
+    if cfg_options:
+        _check_overrides(cfg, cfg_options, warn)
+    try:
+        cfg.merge_from_dict(cfg_options or {})
+    except (AssertionError, AttributeError, LookupError, TypeError) as error:
+        raise ValueError(
+            f'--cfg-options do not fit config={path!r}: {error}'
+        ) from error
+    return cfg
+
+
+def _check_overrides(cfg: Config, names: Iterable[str], warn: Callable) -> None:
+    """Raises a KeyError for a top-level key that is misspelled, and warns of others
+    that nothing reads."""
     from mmengine.runner import Runner  # it imports torch, which few tools need
 
     known = {*cfg, *inspect.signature(Runner).parameters, *OPTIONAL_KEYS}
-    for key in {key.partition('.')[0] for key in cfg_options or {}} - known:
+    for key in {name.partition('.')[0] for name in names} - known:
         text = f'--cfg-options {key}: neither the config nor MMEngine has such a key'
         likely = get_close_matches(key, known, 1, 0.8)
         if likely:
             raise KeyError(f'{text}; did you mean {likely[0]!r}?')
         warn(text)
-    try:
-        cfg.merge_from_dict(cfg_options or {})
-    except (AssertionError, AttributeError, LookupError, TypeError) as error:
-        raise ValueError(
-            f'--cfg-options do not fit config={path!r}: {_reason(error)}'
-        ) from error
-    return cfg
 
 
 def _read(path: str) -> Config:
@@ -95,19 +102,12 @@ def _read(path: str) -> Config:
     try:
         return Config.fromfile(path)
     except FileNotFoundError as error:
-        remedy = ''
-        if osp.join(SCOPE, '.mim') in str(error):  # made by an installation
-            remedy = f"; '{SCOPE}::' is for the installed package: pip install -e ."
         raise FileNotFoundError(
-            f'config={path!r} inherits a missing config: {_reason(error)}{remedy}'
+            f'config={path!r} inherits a missing config: {error}'
         ) from error
     except Exception as error:
-        text = f'{type(error).__name__}: {_reason(error)}'
+        text = f'{type(error).__name__}: {error}'
         raise ValueError(f'config={path!r} can not be read: {text}') from error
-
-
-def _reason(error: Exception) -> str:
-    return str(error.args[0] if len(error.args) == 1 else error)
 
 
 def _drop_scope(node: Any) -> None:

@@ -6,7 +6,7 @@ server: https://HOST/f/1234/?dl=1#/NAME.pth.
 
 import os
 import re
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Optional
 from urllib.error import URLError
@@ -80,19 +80,19 @@ def read_checkpoint(
         return read_timm(address, name)
     if address.startswith(tuple(TABLES)):
         return read_by_name(address, name, trust, map_location)
-    with ExitStack() as stack:
-        path = as_path(address)
-        if address.startswith(WEB):
-            path = download(address, name)
-        elif path is None:
-            try:
-                path = stack.enter_context(get_local_path(address))
-            except Exception as error:  # from any of MMEngine's file systems
-                raise ValueError(
-                    f'{name}={address!r} cannot be read ({error}): give a path, '
-                    f'{FILE}PATH, http(s)://ADDRESS or {TIMM}MODEL'
-                ) from error
+    if address.startswith(WEB):
+        return read_file(download(address, name), name, trust, map_location)
+    path = as_path(address)
+    if path is not None:
         return read_file(path, name, trust, map_location)
+    try:
+        with get_local_path(address) as path:
+            return read_file(path, name, trust, map_location)
+    except Exception as error:  # from any of MMEngine's file systems
+        raise ValueError(
+            f'{name}={address!r} cannot be read ({error}): give a path, '
+            f'{FILE}PATH, http(s)://ADDRESS or {TIMM}MODEL'
+        ) from error
 
 
 def download_error(address: str, name: str, reason: str) -> ConnectionError:
