@@ -188,6 +188,7 @@ def change(path, **values):
     'values, outlines',
     [
         (dict(area=0, iscrowd=None, segmentation=None), False),
+        (dict(iscrowd='0', ignore='false'), False),
         (dict(area='?', segmentation=[[]]), False),
         (dict(area=None, segmentation=[[8, 9, 30, 31]]), False),
         (dict(bbox=['8', '9', '22', '22'], segmentation=[8, 9, 8, 9, 8, 9]), False),
@@ -211,6 +212,14 @@ def test_objects_without_a_box(tmp_path, box):
     change(make(tmp_path, 'boxes') / 'labels.json', bbox=box)
     with pytest.raises(ValueError, match='labels.json: annotation 0 has no box'):
         OwnData(tmp_path, 'det')
+
+
+def test_objects_that_are_there_twice(tmp_path):
+    path = make(tmp_path, 'boxes') / 'labels.json'
+    content = json.loads(path.read_text())
+    content['annotations'] += [dict(x, id=99) for x in content['annotations'][:3]]
+    path.write_text(json.dumps(content))
+    assert 'left out 3 objects that are there twice' in OwnData(tmp_path, 'det').notes
 
 
 def test_all_crowds(tmp_path):
@@ -283,7 +292,7 @@ def test_other_pictures_of_the_photos_names(tmp_path):
     'name, split',
     [
         *[(x, 'train') for x in ('train', 'Training', 'train2017', 'trainannot')],
-        *[(x, 'val') for x in ('val', 'valid', 'validation_set', 'images_val')],
+        *[(x, 'val') for x in ('valid', 'validation_set', 'images_val', 'Dev', 'eval')],
         *[(x, 'test') for x in ('testing', 'test_images', 'instances_test', 'a_test')],
         *[(x, None) for x in ('train_station', 'validated', 'test_project', 'trained')],
     ],
@@ -314,16 +323,22 @@ def test_a_split_of_all_photos_is_none(tmp_path, name):
         ('{split}/images/{name}/day', ['blue', 'red']),
         ('{name}/day', ['blue', 'red']),
         ('{train}/day', ['bus', 'train']),
+        ('{dev}/{name}', ['blue', 'red']),
+        ('{fold}/{name}', 'are fold2, train splits'),
         ('one', None),
     ],
 )
 def test_folders_of_classes_at_any_depth(tmp_path, folder, classes):
     for i in range(20):
         words = dict(name=NAMES[i % 2], split='val' if i > 11 else 'train')
-        words.update(train=('train', 'bus')[i % 2])
+        words.update(train=('train', 'bus')[i % 2], dev=('train', 'dev')[i > 11])
+        words.update(fold=('train', 'fold2')[i > 11])
         photo(tmp_path / folder.format(**words) / f'{i}.jpg')
-    if classes:
+    if isinstance(classes, list):
         assert OwnData(tmp_path, 'cls').classes == classes
+    elif classes:
+        with pytest.raises(ValueError, match=classes):
+            OwnData(tmp_path, 'cls')
     else:
         with pytest.raises(FileNotFoundError, match='it has 20 photo files'):
             OwnData(tmp_path, 'cls')
@@ -336,6 +351,7 @@ def test_folders_of_classes_at_any_depth(tmp_path, folder, classes):
         ('p {}.jpg', 'utf-8-sig'),
         ('p {}  1', 'utf-16'),
         ('C:\\x\\images\\p {}.jpg', 'latin-1'),
+        ('"p {}.jpg",red', 'utf-8'),
     ],
 )
 def test_lists_of_any_kind(tmp_path, line, kind):
@@ -345,7 +361,8 @@ def test_lists_of_any_kind(tmp_path, line, kind):
         photo(tmp_path / f'images/p {i}.jpg')
     for split, numbers in dict(train=range(7), val=range(7, 10)).items():
         text = '\r\n'.join(map(line.format, numbers))
-        (tmp_path / f'{split}.txt').write_bytes(text.encode(kind))
+        ending = 'csv' if ',' in line else 'txt'
+        (tmp_path / f'{split}.{ending}').write_bytes(text.encode(kind))
     photos = OwnData(tmp_path, 'det').photos
     assert [int(x['path'].stem[2:]) for x in photos['val']] == [7, 8, 9]
     assert len(photos['train']) == 7
@@ -482,8 +499,13 @@ def test_photos_that_are_told(tmp_path):
     paths = sorted(tmp_path.rglob('*.jpg'))
     paths[0].write_bytes(paths[0].read_bytes()[:-300])
     paths[1].rename(paths[1].with_suffix('.HEIC'))
+    cut = photo(paths[2].with_name('cut.png'))
+    cut.write_bytes(cut.read_bytes()[:900])
+    photo(tmp_path / 'Red/x.jpg')
     notes = ' '.join(OwnData(tmp_path, 'cls').notes)
     assert '1 photos end early' in notes and 'left out 1 .heic files' in notes
+    assert 'left out 1 photos that OpenCV does not read' in notes
+    assert 'classes differ in upper case alone: Red, red' in notes
 
 
 @pytest.mark.parametrize(
@@ -927,6 +949,11 @@ def break_ids(data):
     Image.fromarray(ids).save(data / 'trainannot/0.png')
 
 
+def break_maps(data):
+    for path in (data / 'valannot').glob('*'):
+        path.write_bytes(b'')
+
+
 def break_colors(data):
     photo(data / 'trainannot/0.png')
 
@@ -948,6 +975,7 @@ def break_colors(data):
         ('camvid', break_ids, r'have the ids 0 \(.*49 \(0.0%\), and --classes 0 names'),
         ('camvid', break_colors, r'have colors, 0,0,0 \(68.3%\); .*name them in'),
         ('camvid', lambda x: (x / 'val/9.png').unlink(), '1 of 10 photos with anno'),
+        ('camvid', break_maps, 'left out 2 label maps that can not be read'),
     ],
 )
 def test_damaged_data(tmp_path, kind, damage, message):

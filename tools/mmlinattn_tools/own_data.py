@@ -27,11 +27,15 @@ IMAGES = ('.bmp', *JPEG, '.png', '.tif', '.tiff', '.webp')
 UNREAD = ('.avif', '.cr2', '.dng', '.gif', '.heic', '.heif', '.jp2', '.nef', '.svg')
 LABELS, TABLES = ('.json', '.txt', '.xml'), ('.csv', '.tsv')
 # a split in the name of a folder or file, alone or beside words that mean no class
-WORD = re.compile(r'(?<![a-z])(train|val|test)(?:ing|id|idation)?(?![a-z])')
+SPLITS = dict(train='train', training='train', test='test', testing='test')
+SPLITS.update(dict.fromkeys(('val', 'valid', 'validation'), 'val'))
+SPLITS.update(dict.fromkeys(('dev', 'eval', 'evaluation'), 'val'))
+NAMES = '|'.join(sorted(SPLITS, key=len, reverse=True))
+WORD = re.compile(f'(?<![a-z])({NAMES})(?![a-z])')
 OTHER = r"""(?:[\W\d_]|annotations?|annots?|anns?|coco|data|dir|files?|fine|gt|images?|
 imgs?|instances?|jpe?g|labels?|list|lvis|masks?|objects?|panoptic|photos?|pictures?|png|
 segmentation|set|split|stuff|v|voc|x|y|yolo)*""".replace('\n', '')
-SPLIT = re.compile(f'{OTHER}(train|val|test)(?:ing|id|idation)?{OTHER}')
+SPLIT = re.compile(f'{OTHER}({NAMES}){OTHER}')
 PHOTOS = re.compile('image|img|photo|picture|rgb|jpeg')  # in names of folders
 MAPS = re.compile('annot|ann_|label|mask|seg|gt')
 KINDS = '(?:mask|label|seg|gt|annotation)s?'  # of files
@@ -39,6 +43,7 @@ MAP = re.compile(f'^{KINDS}[_.-]|[_.-]{KINDS}$')
 FORMATS = ('coco', 'labelme', 'voc', 'cvat', 'yolo', 'csv', 'folders', 'masks')
 OF_OBJECTS = re.compile('object|instance')  # VOC's numbers, not classes
 COLOR = re.compile(r'(\d{1,3})[\s,;]+(\d{1,3})[\s,;]+(\d{1,3})(?!\d)')
+ENDS = {b'\xff\xd8': b'\xff\xd9', b'\x89P': b'IEND'}  # of JPEG and PNG, by their begin
 HELD_BACK = 5  # without a validation set: every fifth photo
 UNLABELED = 255
 IDS = 2**24  # label maps have smaller numbers, or colors
@@ -73,7 +78,7 @@ class OwnData:
             self.files['photo' if ending in IMAGES else ending].append(path)
             for x in parts:
                 for found in WORD.finditer(x.lower()):
-                    self.twins[WORD.sub('*', x.lower())].add(found[1])
+                    self.twins[WORD.sub('*', x.lower())].add(SPLITS[found[1]])
         if task != 'seg':
             self.files['photo'] = self.within(self.files['photo'], 'images')
         # folders that all photos have in common say nothing about one of them
@@ -105,7 +110,10 @@ class OwnData:
         photos = self.measure(photos)
         self.photos = self.split(photos)
         self.tell_twice()
+        if len({*(names or ())}) < len(names or ()):
+            raise ValueError(f'--classes {" ".join(names)}: a name is given twice')
         self.classes = (self.find_ids if task == 'seg' else self.choose)(names, ignore)
+        self.check_splits()
         if task != 'det' and len(self.classes) < 2:
             raise ValueError(
                 f'--data {data}: one class only, {self.classes[0]}: there is nothing '
@@ -128,9 +136,8 @@ class OwnData:
         VOC files and a table of them do."""
         found, same = [], {}
         for photo in photos:
-            objects = photo.get('objects', ())
-            told = [(x['name'], *map(round, x['bbox'])) for x in objects]
-            key = photo['path'], str(sorted(told))
+            told = sorted(map(signature, photo.get('objects', ())))
+            key = photo['path'], str(told)
             first = same.setdefault(key, photo) if told else photo
             splits = {first['split'], photo['split']} - {None}
             if first is photo or len(splits) > 1:
@@ -191,18 +198,21 @@ class OwnData:
 
     def measure(self, photos):
         """Photos that OpenCV reads, with their sizes, and objects that fit them."""
-        found, bad, resized, lost, over = [], [], [], 0, 0
-        early, turned = [], []
+        found, bad, resized, early, turned = [], [], [], [], []
+        lost = over = twice = 0
         for photo in photos:
             try:
                 size, turn = header_of(photo['path'])
             except (OSError, SyntaxError, ValueError):
                 bad.append(photo['path'])
                 continue
+            if ends_early(photo['path']):
+                read = cv2.imread(str(photo['path'])) is not None
+                (early if read else bad).append(photo['path'])
+                if not read:
+                    continue
             photo['size'] = size
             found.append(photo)
-            if ends_early(photo['path']):
-                early.append(photo['path'])
             if self.task == 'det' and turn > 1:
                 turned.append(photo['path'])
             stated = formats.numbers(photo.pop('stated', None) or ())
@@ -218,15 +228,17 @@ class OwnData:
                 scaled = [formats.scaled(x, factors) for x in photo['objects']]
                 photo['objects'] = scaled
             if self.task == 'det':  # the libraries drop such boxes silently
-                inside = [x for x in photo['objects'] if is_inside(x, size)]
-                lost += len(photo['objects']) - len(inside)
+                objects = {signature(x): x for x in photo['objects']}
+                twice += len(photo['objects']) - len(objects)
+                inside = [x for x in objects.values() if is_inside(x, size)]
+                lost += len(objects) - len(inside)
                 over += sum(is_over(x, size) for x in inside)
                 photo.update(objects=inside, names=[x['name'] for x in inside])
         sizes = 'photos have another size than in their annotations'
         for some, text, more in (
             (bad, 'left out {} photos that OpenCV does not read', ''),
             (resized, '{} ' + sizes, ': it resizes the labels'),
-            (early, '{} photos end early, their last rows are gray', ''),
+            (early, '{} photos end early, their last rows are missing', ''),
             (
                 turned,
                 '{} photos are turned by their orientation in EXIF',
@@ -236,6 +248,8 @@ class OwnData:
             if some:
                 text = text.format(len(some))
                 self.notes.append(f'{text}, such as {some[0]}{more}')
+        if twice:
+            self.notes.append(f'left out {twice} objects that are there twice')
         if over:
             self.notes.append(
                 f'{over} boxes reach far over the edge of their photo: are they '
@@ -256,14 +270,12 @@ class OwnData:
         """The split in a path below the folder, if any."""
         for part in reversed(path.relative_to(self.data).parts):
             name = bare(part.lower())
-            found = SPLIT.fullmatch(name) or WORD.search(name)
+            found = SPLIT.fullmatch(name)
             # beside other words only if there is the same name with another split
-            alone = (
-                SPLIT.fullmatch(name)
-                or len(self.twins[WORD.sub('*', part.lower())]) > 1
-            )
-            if found and alone:
-                return found[1]
+            if not found and len(self.twins[WORD.sub('*', part.lower())]) > 1:
+                found = WORD.search(name)
+            if found:
+                return SPLITS[found[1]]
         return None
 
     def find(self, name, near):
@@ -465,9 +477,8 @@ class OwnData:
                 raise
             for row in rows:
                 photo = self.photo(row['photo'], path)
-                split = row.get('split') or row.get('subset')
-                split = SPLIT.fullmatch((split or '').lower())
-                photo.update(split=split[1] if split else photo['split'])
+                split = split_in(row.get('split') or row.get('subset') or '')
+                photo.update(split=split or photo['split'])
                 if row[kind]:
                     tables.append(dict(photo, names=[' '.join(row[kind].split())]))
         if not enough:
@@ -483,10 +494,19 @@ class OwnData:
         """Photos in folders that are named after classes."""
         parts = {x: x.parent.relative_to(self.base).parts for x in self.files['photo']}
         firsts = {folders[0] for folders in parts.values() if folders[1:]}
-        found = {x: SPLIT.fullmatch(x.lower()) for x in firsts}
-        splits = {x: match[1] for x, match in found.items() if match}
-        # "train" is a class beside other ones
+        splits = {x: split_in(x) for x in firsts if split_in(x)}
+        # "train" is a class beside other ones, unless they have its folders
         if len({*splits.values()}) < 2 and len(splits) < len(firsts):
+            inner = {
+                x: {y[1] for y in parts.values() if y[1:] and y[0] == x} for x in firsts
+            }
+            same = [x for x in firsts if x not in splits and len(inner[x]) > 1]
+            same = [x for x in same if any(inner[x] <= inner[y] for y in splits)]
+            if same:
+                raise ValueError(
+                    f'--data {self.data}: are {", ".join(sorted([*splits, *same]))} '
+                    'splits? Call these folders train, val and test'
+                )
             splits = {}
         inner = [Path('.', *y[1:]) for y in parts.values() if y and y[0] in splits]
         start = len(Path(os.path.commonpath(inner)).parts) if inner else 0
@@ -501,11 +521,14 @@ class OwnData:
         """The split of photos in lists such as train.txt, by their paths."""
         kind = 'Segmentation' if self.task == 'seg' else 'Main'  # folder of VOC's lists
         found = {}
-        for path in sorted(self.files['.txt'], key=lambda x: x.parent.name == kind):
-            split = SPLIT.fullmatch(path.stem.lower())
-            lines = formats.read_text(path).splitlines() if split else ()
+        paths = chain(*(self.files[x] for x in ('.txt', *TABLES)))
+        for path in sorted(paths, key=lambda x: x.parent.name == kind):
+            split = split_in(path.stem)
+            text = formats.read_text(path) if split else ''
+            if path.suffix.lower() in TABLES:
+                text = re.sub('[,;\t"]', ' ', text)
             absent = 0
-            for words in filter(None, (line.split() for line in lines)):
+            for words in filter(None, map(str.split, text.splitlines())):
                 # a class may stand behind the name
                 names = (' '.join(words[:i]) for i in range(len(words), 0, -1))
                 names = (
@@ -516,8 +539,8 @@ class OwnData:
                 name = next(names, None)
                 absent += name is None
                 if name is not None:
-                    found[self.find(name, path.parent)] = split[1]
-            if absent:
+                    found[self.find(name, path.parent)] = split
+            if absent and path.suffix.lower() not in TABLES:
                 self.notes.append(f'{path}: it has no photos of {absent} names')
         return found
 
@@ -549,10 +572,15 @@ class OwnData:
         if not parts['test']:
             self.notes.append('no photos for testing: it uses those for validation')
             parts['test'] = parts['val']
-        if not all(parts.values()):
-            found = ', '.join(f'{len(x)} for {split}' for split, x in parts.items())
-            raise ValueError(f'--data {self.data}: too few photos, {found}')
+        self.photos = parts
+        self.check_splits()
         return parts
+
+    def check_splits(self):
+        """Raises an error if a split has no photos."""
+        if not all(self.photos.values()):
+            counts = (f'{len(x)} for {split}' for split, x in self.photos.items())
+            raise ValueError(f'--data {self.data}: too few photos, {", ".join(counts)}')
 
     def tell_twice(self):
         """Tells of photos that are for training and for validation or testing, too."""
@@ -589,6 +617,10 @@ class OwnData:
                 f'--data {self.data}: all objects are crowds or difficult, which are '
                 'not learned'
             )
+        alike = Counter(x.lower() for x in seen)
+        alike = sorted(x for x in seen if alike[x.lower()] > 1)
+        if alike:
+            self.notes.append(f'classes differ in upper case alone: {", ".join(alike)}')
         left = {*chain(*(photo['names'] for photo in every))} - {*classes}
         if left:
             text = ', '.join(sorted(left))
@@ -701,6 +733,8 @@ class OwnData:
             self.notes.append(f'{text}, such as {bad[0]}')
             for photos in self.photos.values():
                 photos[:] = [x for x in photos if x['map'] not in bad]
+            if not all(self.photos.values()):
+                raise ValueError(f'--data {self.data}: {text}, such as {bad[0]}')
         return counts
 
     def read_ids(self, photo, resize=False):
@@ -795,6 +829,11 @@ class OwnData:
             (out / f'{split}.{ENDING[self.task]}').write_text(text, 'utf-8')
 
 
+def signature(x):
+    """What two entries of one object have in common."""
+    return x['name'], x['iscrowd'], *map(round, x['bbox'])
+
+
 def is_inside(x, size):
     """True if the box of an object has a pixel of its photo, of a size (W, H)."""
     pairs = zip(x['bbox'], x['bbox'][2:], size)
@@ -819,13 +858,17 @@ def walk(data):
 
 
 def ends_early(path):
-    """True if the mark at the end of a JPEG file is missing."""
-    if path.suffix.lower() not in JPEG:
-        return False
+    """True if the mark at the end of a JPEG or PNG file is missing."""
     with path.open('rb') as file:
-        start = file.read(2)
+        end = ENDS.get(file.read(2))
         file.seek(max(0, path.stat().st_size - 4096))
-        return start == b'\xff\xd8' and b'\xff\xd9' not in file.read()
+        return end is not None and end not in file.read()
+
+
+def split_in(name):
+    """The split that the name of a folder or file says, or None."""
+    found = SPLIT.fullmatch(name.lower())
+    return SPLITS[found[1]] if found else None
 
 
 def is_damaged(path):

@@ -301,7 +301,8 @@ def tidy(x, where):
     stated = (numbers([x.get('area')]) or [0])[0]
     found = dict(name=' '.join(name.split()), bbox=box)
     found['area'] = stated if stated > 0 else area or box[2] * box[3]
-    found['iscrowd'] = int(bool(x.get('iscrowd') or x.get('ignore')))
+    flags = (str(x.get(key)).strip().lower() for key in ('iscrowd', 'ignore'))
+    found['iscrowd'] = int(not {*flags} <= {'none', '', '0', '0.0', 'false', 'no'})
     return dict(found, segmentation=outline) if outline else found
 
 
