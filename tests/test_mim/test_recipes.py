@@ -130,11 +130,13 @@ def test_a_classifier_is_the_start_of_a_detector(user, configs, quick):
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
+@pytest.mark.full  # test_docs.py builds it
 def test_first_config_of_the_readme(user, quick):
     """A project of mmdet's with our backbone, as it is printed there."""
     (block,) = re.findall(r'^```python\n(_base_ .*?)^```$', PAGE, re.M | re.S)
     config = user.folder / 'mine.py'
     config.write_text(block)
-    options = quick(config, **{**SHORT, 'model.test_cfg.score_thr': 0})
+    options = {'train_cfg.max_epochs': 1, 'train_dataloader.dataset.indices': 4}
+    options = quick(config, **options, **{'model.test_cfg.score_thr': 0})
     del options['pretrained']  # a variable of our configs
     assert 'coco/bbox_mAP' in user.train('mmdet', config, options).metrics
