@@ -102,8 +102,11 @@ def _read(path: str) -> Config:
     try:
         return Config.fromfile(path)
     except FileNotFoundError as error:
+        remedy = ''
+        if osp.join(SCOPE, '.mim') in str(error):  # made by an installation
+            remedy = f"; '{SCOPE}::' is for the installed package: pip install -e ."
         raise FileNotFoundError(
-            f'config={path!r} inherits a missing config: {error}'
+            f'config={path!r} inherits a missing config: {error}{remedy}'
         ) from error
     except Exception as error:
         text = f'{type(error).__name__}: {error}'
