@@ -82,9 +82,7 @@ def check_run(
             check_channels(model)
             for name in ('train', 'val') if task == 'train' else ('test',):
                 if cfg.get(f'{name}_dataloader') is not None:
-                    check_data(
-                        cfg, name, model, lambda x: warn(f'config={path!r}, {x}')
-                    )
+                    check_data(cfg, name, model, warn_of)
     except ValueError as error:
         raise ValueError(f'config={path!r}, {error}') from error
     return model
@@ -118,25 +116,9 @@ def check_data(
     cfg: Config, name: str, model: nn.Module, warn: Callable[[str], object]
 ) -> None:
     """Reads the first sample of a data loader; compares its labels with the head."""
-    key = f'{name}_dataloader'
+    key, head = f'{name}_dataloader', find_head(model)
     with error_in(key):
-        loader_cfg = copy.deepcopy(cfg[key])
-        loader_cfg.update(num_workers=0, persistent_workers=False, timeout=0)
-        loader_cfg.pop('prefetch_factor', None)  # of worker processes
-        loader = Runner.build_dataloader(loader_cfg, seed=0)
-        dataset, sample = loader.dataset, None
-        if not isinstance(dataset, IterableDataset):
-            if not len(dataset):
-                raise ValueError(
-                    'there are no samples: check annotations, classes and filter_cfg'
-                )
-            first = next(iter(loader.batch_sampler or loader.sampler))
-            try:
-                sample = dataset[first[0] if isinstance(first, list) else first]
-            except LIBRARY_ERRORS as error:
-                if type(dataset).__module__.partition('.')[0] in LIBRARIES:
-                    raise
-                warn(f'{key}, first sample: {error}')  # a run may prepare the dataset
+        dataset, sample = first_sample(cfg[key], lambda text: warn(f'{key}, {text}'))
     meta, found = getattr(dataset, 'metainfo', {}), getattr(dataset, 'cat_ids', None)
     names = meta.get('classes') or ()
     if names and found is not None and not len(found):
@@ -144,15 +126,13 @@ def check_data(
             f'{key}: its annotations have none of its {len(names)} classes: name '
             'theirs in metainfo=dict(classes=...)'
         )
-    head = find_head(model)
     # a head of one class may detect objects of any class
     if head is None or head.num_classes == 1:
         return
     has = f'but the head has num_classes={head.num_classes}'
-    loss = getattr(head, 'loss_decode', None)
     if names and 'thing_classes' not in meta and len(names) != head.num_classes:
         warn(f'{key}: it has {len(names)} classes, {has}')
-    outputs = head.num_classes
+    outputs, loss = head.num_classes, getattr(head, 'loss_decode', None)
     if loss is not None:  # a segmentor's head may have one output for two classes
         outputs = max(getattr(head, 'out_channels', outputs), 2)
     labels = labels_of(dataset, sample) - {getattr(head, 'ignore_index', None)}
@@ -161,6 +141,29 @@ def check_data(
         if loss is None or 'CrossEntropyLoss' in repr(loss):
             raise ValueError(f'{text}, labels 0 to {outputs - 1}')
         warn(text)  # Dice losses take any label
+
+
+def first_sample(cfg: Config, warn: Callable[[str], object]) -> tuple[Any, Any]:
+    """The dataset of a data loader, and its first sample or None."""
+    cfg = copy.deepcopy(cfg)
+    cfg.update(num_workers=0, persistent_workers=False, timeout=0)
+    cfg.pop('prefetch_factor', None)  # of worker processes
+    loader = Runner.build_dataloader(cfg, seed=0)
+    dataset = loader.dataset
+    if isinstance(dataset, IterableDataset):
+        return dataset, None
+    if not len(dataset):
+        raise ValueError(
+            'there are no samples: check annotations, classes and filter_cfg'
+        )
+    index = next(iter(loader.batch_sampler or loader.sampler))
+    try:
+        return dataset, dataset[index[0] if isinstance(index, list) else index]
+    except LIBRARY_ERRORS as error:
+        if type(dataset).__module__.partition('.')[0] in LIBRARIES:
+            raise
+        warn(f'first sample: {error}')  # a run may prepare a dataset of one's own
+        return dataset, None
 
 
 def find_head(model: nn.Module) -> Any:

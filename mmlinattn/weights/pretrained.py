@@ -5,7 +5,7 @@ A checkpoint is read, recognized, renamed, compared and loaded, by one function 
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Callable, NamedTuple, Optional
 
 from mmengine.logging import print_log
@@ -116,7 +116,7 @@ def load_pretrained(
     if transfer.initial and initialize is not None:
         initialize()
     model.load_state_dict(transfer.apply(weights.backbone), strict=False)
-    report(model, weights, transfer, replaced, checkpoint)
+    report(model, weights, transfer, replaced, checkpoint, parts or ())
 
 
 def recognize_backbone(
@@ -214,12 +214,13 @@ def report(
     transfer: Transfer,
     replaced: list[str],
     checkpoint: str,
+    parts: Collection[str],
 ) -> None:
     """Log what was loaded, in one line; a warning, if it is of another model."""
     kind, number = type(model).__name__, len(transfer.sources)
-    parts = Counter(name.partition('.')[0] for name in weights.others)
+    others = Counter(name.partition('.')[0] for name in weights.others)
     unused = [weights.names[PREFIX + name] for name in transfer.unused]
-    unused += [f'{part} ({count} entries)' for part, count in parts.items()]
+    unused += [f'{x} ({n} entries)' for x, n in others.items() if x not in parts]
     deeper = not replaced and any(BLOCK.match(name) for name in transfer.unused)
     listed = list if replaced else shortlist
     lines = [
