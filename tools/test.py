@@ -1,6 +1,5 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
-from copy import deepcopy
 from itertools import zip_longest
 from pathlib import Path
 
@@ -17,9 +16,6 @@ from mmlinattn_tools.cli import (
     output_folder,
     protect,
 )
-
-# merging of boxes of augmented images in mmdet's own tool
-MERGED = dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)
 
 
 def parse_args():
@@ -44,8 +40,7 @@ def parse_args():
     parser.add_argument(
         '--tta',
         action='store_true',
-        help="test-time augmentation by the config's tta_model and tta_pipeline; "
-        'for boxes of mmdet without them: images and their mirror images',
+        help="test-time augmentation by the config's tta_model and tta_pipeline",
     )
     add_overwrite(parser)
     return parser.parse_args()
@@ -86,27 +81,8 @@ def save_predictions(cfg, path):
     cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=path)]
 
 
-def add_flips(cfg):
-    """Gives a detector's config the augmentation of mmdet's own tool."""
-    heads = [cfg.model, cfg.model.get('roi_head') or {}]
-    if any(head.get('mask_head') for head in heads):
-        raise ValueError(
-            '--tta: mmdet merges boxes only, and this model has masks; for boxes, give '
-            '--cfg-options model.roi_head.mask_head=None test_evaluator.metric=bbox'
-        )
-    cfg.tta_model = dict(type='DetTTAModel', tta_cfg=MERGED)
-    *loading, packing = deepcopy(cfg.test_dataloader.dataset.pipeline)
-    if 'meta_keys' in packing:
-        packing.meta_keys = (*packing.meta_keys, 'flip', 'flip_direction')
-    flips = [dict(type='RandomFlip', prob=prob) for prob in (1.0, 0.0)]
-    both = dict(type='TestTimeAug', transforms=[flips, [packing]])
-    cfg.tta_pipeline = [*loading, both]
-
-
 def augment_test(cfg, args):
     """Wraps the model for test-time augmentation."""
-    if cfg.get('default_scope') == 'mmdet' and 'tta_model' not in cfg:
-        add_flips(cfg)
     missing = [key for key in ('tta_model', 'tta_pipeline') if not cfg.get(key)]
     if missing:
         raise KeyError(

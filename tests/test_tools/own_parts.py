@@ -5,21 +5,9 @@ import glob
 from mmdet.datasets import CocoDataset
 from mmengine.hooks import Hook
 from mmengine.model import BaseModule
-from mmengine.optim import OptimWrapper, OptimWrapperDict
-from mmengine.registry import (
-    DATA_SAMPLERS,
-    DATASETS,
-    HOOKS,
-    MODELS,
-    OPTIM_WRAPPER_CONSTRUCTORS,
-    RUNNERS,
-    TRANSFORMS,
-)
-from mmengine.runner import Runner
+from mmengine.registry import DATA_SAMPLERS, DATASETS, HOOKS, MODELS, TRANSFORMS
 from mmpretrain.datasets import ImageNet
-from mmpretrain.models import ImageClassifier
 from torch import nn
-from torch.optim import SGD
 from torch.utils.data import IterableDataset
 
 
@@ -103,18 +91,6 @@ class OneKind:
 
 
 @MODELS.register_module()
-class TwoOptimizers(ImageClassifier):
-    def train_step(self, data, optim_wrapper):
-        data = self.data_preprocessor(data, True)
-        losses, log = self.parse_losses(self(**data, mode='loss'))
-        losses.backward()
-        for wrapper in optim_wrapper.values():
-            wrapper.step()
-            wrapper.zero_grad()
-        return log
-
-
-@MODELS.register_module()
 class Mean(BaseModule):
     """The color of an image."""
 
@@ -124,27 +100,3 @@ class Mean(BaseModule):
 
     def forward(self, x):
         return (self.scale(x.mean((2, 3), keepdim=True)),)
-
-
-@OPTIM_WRAPPER_CONSTRUCTORS.register_module()
-class PartByPart:
-    def __init__(self, optim_wrapper_cfg, paramwise_cfg=None):
-        self.cfg = optim_wrapper_cfg
-
-    def __call__(self, model):
-        return OptimWrapperDict(
-            **{
-                name: OptimWrapper(SGD(getattr(model, name).parameters(), lr=lr))
-                for name, lr in self.cfg['rates'].items()
-            }
-        )
-
-
-@RUNNERS.register_module()
-class OwnRunner(Runner):
-    """Has a loop of its own in place of train_cfg."""
-
-    @classmethod
-    def from_cfg(cls, cfg):
-        cfg.train_cfg = dict(by_epoch=True, max_epochs=cfg.rounds)
-        return super().from_cfg(cfg)

@@ -245,12 +245,6 @@ def test_figures_of_papers(tmp_path, image):
     assert b'/CIDFontType2' in (tmp_path / 'map.pdf').read_bytes()  # TrueType
 
 
-def test_looks_do_not_repeat():
-    looks = figures.styles(map(str, range(28)))
-    kinds = {(x['color'], x['linestyle']) for x in looks.values()}
-    assert len(kinds) == 28
-
-
 def test_names_of_layers():
     for name, title in {
         'backbone.stages.2.blocks.1': 'stage 3, block 2',

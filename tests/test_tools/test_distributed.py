@@ -2,12 +2,9 @@
 
 import json
 import os
-import re
-import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -184,35 +181,6 @@ def test_learning_from_the_averaged_model(run, tmp_path):
     assert two == pytest.approx(one, rel=1e-4)
 
 
-@pytest.mark.parametrize('rendezvous', [False, True])
-def test_two_nodes(run, tmp_path, rendezvous):
-    """Two launchers, like on two machines, with a process each; ranks are given, or
-    agreed on by a rendezvous."""
-    run(sys.executable, TOOLS / 'train.py', 'one.py')
-    command = [TOOLS / 'dist_train.sh', 'two.py', '1', '--work-dir=nodes']
-    if rendezvous:
-        command = [
-            *(sys.executable, '-m', 'torch.distributed.run', '--nnodes=2'),
-            *('--nproc-per-node=1', '--rdzv-backend=c10d', '--rdzv-id=7'),
-            f'--rdzv-endpoint=127.0.0.1:{run.env["PORT"]}',
-            *(TOOLS / 'train.py', 'two.py', '--launcher=pytorch', '--work-dir=nodes'),
-        ]
-    launchers = [
-        subprocess.Popen(
-            list(map(str, command)),
-            cwd=tmp_path,
-            env=dict(run.env, NNODES='2', NODE_RANK=str(rank)),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    outputs = [launcher.communicate()[0] for launcher in launchers]
-    assert [launcher.returncode for launcher in launchers] == [0, 0], outputs
-    assert_equal(tmp_path / 'work_dirs/one', tmp_path / 'nodes')
-
-
 # One process of the same batch is compared with; gathered weights are saved whole.
 SHARDED = """
 _base_ = 'two.py'
@@ -234,42 +202,3 @@ def test_sharded_parameters(run, tmp_path):
     run(sys.executable, TOOLS / 'train.py', 'one.py')
     run(TOOLS / 'dist_train.sh', 'sharded.py', 2)
     assert_equal(tmp_path / 'work_dirs/one', tmp_path / 'work_dirs/sharded')
-
-
-def test_killed_worker_ends_the_job(run, tmp_path):
-    """Others wait for its gradients; torch's launcher stops them and names the rank."""
-    text = (tmp_path / 'two.py').read_text().replace('max_iters=2', 'max_iters=10**6')
-    (tmp_path / 'two.py').write_text(text)
-    log = tmp_path / 'log'
-    with log.open('w') as file:
-        job = subprocess.Popen(
-            [TOOLS / 'dist_train.sh', 'two.py', '2'],
-            cwd=tmp_path,
-            env=run.env,
-            stdout=file,
-            stderr=file,
-            start_new_session=True,
-        )
-    try:
-        while 'Iter(train)' not in log.read_text():
-            assert job.poll() is None, log.read_text()[-3000:]
-            time.sleep(0.2)
-        os.kill(worker_of(job.pid, rank=1), signal.SIGKILL)
-        assert job.wait(timeout=60) != 0
-    finally:
-        if job.poll() is None:
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait()
-    output = log.read_text()
-    assert re.search(r'rank\s*: 1 \(local_rank: 1\)', output), output[-3000:]
-    assert 'Signal 9 (SIGKILL)' in output
-
-
-def worker_of(launcher, rank):
-    """The process that torch's launcher started for a rank."""
-    children = Path(f'/proc/{launcher}/task/{launcher}/children').read_text().split()
-    for child in children:
-        environment = Path(f'/proc/{child}/environ').read_bytes().split(b'\0')
-        if f'RANK={rank}'.encode() in environment:
-            return int(child)
-    raise AssertionError(f'no process of rank {rank} among {children}')

@@ -55,14 +55,6 @@ def test_classifier(report):
     assert ' 13.07 ' in printed  # as in the paper
 
 
-def test_backbone_only_with_options(report):
-    pytest.importorskip('mmpretrain')
-    options = ('model.backbone.out_type=featmap', 'model.backbone.arch=small')
-    options = ('--shape', 64, 96, '--backbone-only', '--cfg-options', *options)
-    _, printed = report(CLASSIFIER, *options, size=(64, 96), backbone=SOFT('small'))
-    assert 'head' not in printed
-
-
 def test_segmentor(report):
     pytest.importorskip('mmseg')
     backbone = SOFTPlusPlus('tiny')

@@ -68,14 +68,6 @@ def test_options_are_of_the_config(quickstart, titles, tmp_path, load_tool):
     )
 
 
-def test_commands_run(quickstart, capfd):
-    code = 'import os; print(os.environ["OMP_WAIT_POLICY"])'
-    quickstart.run('title', '-c', code)
-    assert 'PASSIVE\n' in capfd.readouterr().out
-    with pytest.raises(SystemExit, match='title failed'):
-        quickstart.run('title', '-c', 'exit(1)')
-
-
 @pytest.mark.parametrize(
     'argv, message',
     [

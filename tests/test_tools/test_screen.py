@@ -1,13 +1,13 @@
 """The screen of a training: few lines before it, and a summary behind it."""
 
 import io
-import json
 import shlex
 import sys
 from argparse import Namespace
 
 import pytest
 from mmengine.hooks import CheckpointHook
+from mmengine.logging import HistoryBuffer
 
 from mmlinattn_tools import screen
 
@@ -32,27 +32,13 @@ def test_the_screen_is_short_until_the_first_iteration():
     ]
 
 
-def test_scores_have_the_iterations_before_them(tmp_path):
-    """Those of a resumed training replace those that it repeats."""
-    paths = [tmp_path / 'a.json', tmp_path / 'b.json']
-    for path, start in zip(paths, (4, 8)):
-        lines = []
-        for i in (start, start + 4):
-            lines.append(dict(loss=i / start, lr=1, iter=i, epoch=i // 4))
-            lines.append({'coco/bbox_mAP': 0.1 * i, 'coco/x_precision': 1, 'step': 1})
-        path.write_text('\n'.join(map(json.dumps, lines)))
-    curves = screen.read_scalars(paths)
-    assert curves['loss'] == {4: 1, 8: 1, 12: 1.5}
-    assert [*curves] == ['loss', 'coco/bbox_mAP'] and len(curves['coco/bbox_mAP']) == 3
-
-
 @pytest.mark.parametrize('best', [True, False])
 def test_summary(tmp_path, monkeypatch, best):
     monkeypatch.chdir(tmp_path)
     logs = tmp_path / 'my work/now'
-    (logs / 'vis_data').mkdir(parents=True)
-    scalars = [dict(loss=1, iter=1), {'coco/mAP': 0.5, 'step': 1}]
-    (logs / 'vis_data/scalars.json').write_text('\n'.join(map(json.dumps, scalars)))
+    logs.mkdir(parents=True)
+    scalars = {'train/loss': [3, 2, 1], 'train/lr': [1], 'val/coco/mAP': [0.5]}
+    scalars = {name: HistoryBuffer(x, [1] * len(x)) for name, x in scalars.items()}
     (tmp_path / 'my work/last_checkpoint').write_text('my work/epoch_2.pth')
     (tmp_path / 'my work/best.pth').touch()
     told = dict(best_score=0.5, best_ckpt='my work/best.pth') if best else {}
@@ -60,7 +46,7 @@ def test_summary(tmp_path, monkeypatch, best):
         work_dir=str(logs.parent),
         log_dir=str(logs),
         hooks=[CheckpointHook(save_best='coco/mAP', rule='greater')],
-        message_hub=Namespace(runtime_info=told),
+        message_hub=Namespace(runtime_info=told, log_scalars=scalars),
     )
     found = screen.summary(runner, {}, 'a b.py')
     lines = dict(line.split(': ', 1) for line in found)

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine.config import Config
-from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
 from mmlinattn_tools import runs
@@ -156,25 +155,6 @@ def test_drawing(run, config, checkpoint, tmp_path, hook, folder):
     assert cfg == str(tmp_path / 'pictures')
 
 
-def test_drawing_of_the_new_style(load_tool):
-    class SegVisualizationHook:
-        pass
-
-    hooks = dict(visualization=dict(type=SegVisualizationHook))
-    cfg = Config(dict(default_hooks=hooks, visualizer=dict()))
-    args = Namespace(show_dir=Path('x'))
-    load_tool('test.py').draw_predictions(cfg, args)
-    assert cfg.default_hooks.visualization.draw
-    assert cfg.visualizer.save_dir == os.path.abspath('x')
-
-
-def test_folder_to_start_from(run, config, tmp_path, monkeypatch):
-    """DeepSpeed's checkpoints are folders."""
-    monkeypatch.setattr(RUNNERS, 'build', lambda cfg: Runner.from_cfg(cfg))
-    options = 'runner_type=FlexibleRunner', f'load_from={tmp_path}'
-    assert run('train', config, '--cfg-options', *options).load_from == str(tmp_path)
-
-
 def test_out(run, config, checkpoint):
     metrics = run('test', config, checkpoint, '--out', 'x.pkl').test_evaluator
     assert [x['type'] for x in metrics] == ['CocoMetric', 'mmdet.DumpDetResults']
@@ -189,36 +169,6 @@ def test_tta(run, config, checkpoint):
     cfg = run('test', config, checkpoint, '--tta')
     assert cfg.model == dict(type='TTA', module=dict(type='Model'))
     assert cfg.test_dataloader.dataset.pipeline == [dict()]
-
-
-def test_tta_of_boxes(run, config, checkpoint, capsys):
-    with config.open('a') as file:
-        file.write("""
-packing = dict(type='PackDetInputs', meta_keys=('img_id', ))
-test_dataloader = dict(dataset=dict(pipeline=[dict(type='Load'), packing]))
-""")
-    cfg = run('test', config, checkpoint, '--tta')
-    assert cfg.model.type == 'DetTTAModel' and cfg.model.module.type == 'Model'
-    loading, both = cfg.test_dataloader.dataset.pipeline
-    assert loading.type == 'Load' and both.type == 'TestTimeAug'
-    (first, second), (packing,) = both.transforms
-    assert (first.prob, second.prob) == (1, 0)
-    assert packing.meta_keys == ('img_id', 'flip', 'flip_direction')
-    with pytest.raises(SystemExit):
-        run('test', config, checkpoint, '--tta', '--cfg-options', 'model.mask_head.x=1')
-    assert 'model.roi_head.mask_head=None' in capsys.readouterr().err
-
-
-@pytest.mark.parametrize('tool', ['train', 'test'])
-def test_help(tool, monkeypatch, capsys, load_tool):
-    monkeypatch.setattr(sys, 'argv', [f'{tool}.py', '-h'])
-    with pytest.raises(SystemExit) as stop:
-        load_tool(f'{tool}.py').main()
-    out = capsys.readouterr().out
-    assert stop.value.code == 0
-    assert all(x in out for x in ('--cfg-options', '--work-dir', '--no-preflight'))
-    # mim would take it for a tool of OpenMMLab 1.0
-    assert '--gpus' not in out
 
 
 @pytest.mark.parametrize(

@@ -185,23 +185,3 @@ def test_models_that_no_file_can_hold(kind, options, message, paths, capsys):
     error = capsys.readouterr().err.strip()
     assert stopped.value.code == 2 and message in error and '\n' not in error
     assert not list(Path().glob('*.onnx'))
-
-
-def test_compared_boxes():
-    boxes = np.float32([[0, 0, 9, 9], [20, 0, 30, 9], [20, 0, 30, 9]])
-    expected = dict(boxes=boxes, scores=boxes[:, 0], labels=np.array([0, 1, 2]))
-    order = [2, 0]
-    found = {key: x[order] for key, x in expected.items()}
-    found['boxes'] = found['boxes'] + np.float32(0.25)
-    row = dict(boxes=3, alone=1, box=0.25, score=0)
-    assert export.compare(found, expected) == row
-    nothing = {key: x[:0] for key, x in expected.items()}
-    for pair in ((nothing, expected), (expected, nothing), (nothing, nothing)):
-        alone = max(len(x['labels']) for x in pair)
-        assert export.compare(*pair)['alone'] == alone
-
-
-def test_a_label_map_of_one_class():
-    found = dict(label_map=np.int32([[0, 1], [1, 0]]))
-    expected = dict(label_map=np.int64([[0, 1], [0, 0]]))
-    assert export.compare(found, expected) == dict(pixels=1)

@@ -57,66 +57,42 @@ from mmlinattn_tools.runs import dataset_meta, load_model, make_runner, test_dat
 SIDE = number(int, MIN_SIDE, 2**16)
 # options with which a data preprocessor changes images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
+FLAGS = {
+    '--backbone-only': 'leave neck and heads out',
+    '--whole': 'export from image to predictions: with the resizing of the test '
+    'pipeline, normalization, and all steps after the maps (ONNX only)',
+    '--int8': 'quantize the weights of linear layers (ONNX only); --verify then '
+    'reports the error without a limit',
+    '--trust': 'unpickle everything in CHECKPOINT, which can run any code',
+}
 # names in files and in libraries
 INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
 
 
 def parse_args(argv=None):
     parser = Parser(description=__doc__)
-    parser.add_argument('config', metavar='CONFIG', help='path of the config')
-    parser.add_argument('checkpoint', metavar='CHECKPOINT', help='path of the weights')
-    parser.add_argument(
-        '--format', choices=FORMATS, default='onnx', help='default: onnx'
+    add = parser.add_argument
+    add('config', metavar='CONFIG', help='path of the config')
+    add('checkpoint', metavar='CHECKPOINT', help='path of the weights')
+    add('--format', choices=FORMATS, default='onnx', help='default: onnx')
+    text = "file to write; default: the config's name with the format's ending"
+    add('--out', type=output_file, metavar='FILE', help=text)
+    text = 'size of the image that the exporter runs the model on; default: 224 224'
+    shape = dict(nargs=2, type=SIDE, metavar=('H', 'W'), default=[224, 224])
+    add('--shape', help=text, **shape)
+    text = (
+        'compare the outputs of the file and of the model, on a random image that is '
+        '33 and 65 pixels larger than --shape, or of that size for --format export; '
+        "with --whole, on the images of the config's test"
     )
-    parser.add_argument(
-        '--out',
-        type=output_file,
-        metavar='FILE',
-        help="file to write; default: the config's name with the format's ending, "
-        'in the current folder',
+    add('--verify', action='store_true', help=text)
+    text = (
+        'largest difference that --verify allows, relative to the largest entry of an '
+        'output, or with --whole of a metric; default: 1e-4'
     )
-    parser.add_argument(
-        '--shape',
-        nargs=2,
-        type=SIDE,
-        metavar=('H', 'W'),
-        default=[224, 224],
-        help='size of the image that the exporter runs the model on; default: 224 224',
-    )
-    parser.add_argument(
-        '--verify',
-        action='store_true',
-        help='compare the outputs of the file and of the model, on a random image that '
-        'is 33 and 65 pixels larger than --shape, or of that size for --format export; '
-        "with --whole, on the images of the config's test",
-    )
-    parser.add_argument(
-        '--tolerance',
-        type=float,
-        default=1e-4,
-        help='largest difference that --verify allows, relative to the largest '
-        'entry of an output, or with --whole of a metric; default: 1e-4',
-    )
-    parser.add_argument(
-        '--backbone-only', action='store_true', help='leave neck and heads out'
-    )
-    parser.add_argument(
-        '--whole',
-        action='store_true',
-        help='export from image to predictions: with the resizing of the test '
-        'pipeline, normalization, and all steps after the maps (ONNX only)',
-    )
-    parser.add_argument(
-        '--int8',
-        action='store_true',
-        help='quantize the weights of linear layers (ONNX only); --verify then '
-        'reports the error without a limit',
-    )
-    parser.add_argument(
-        '--trust',
-        action='store_true',
-        help='unpickle everything in CHECKPOINT, which can run any code',
-    )
+    add('--tolerance', type=float, default=1e-4, help=text)
+    for option, text in FLAGS.items():
+        add(option, action='store_true', help=text)
     add_overwrite(parser)
     add_cfg_options(parser, 'model.backbone.num_iters=10')
     args = parser.parse_args(argv)

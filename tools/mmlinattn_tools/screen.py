@@ -1,6 +1,5 @@
 """The screen of a run: few lines before it, and a summary behind it."""
 
-import json
 import os
 import re
 import shlex
@@ -49,42 +48,28 @@ class Brief:
         self.stream.flush()
 
 
-def read_scalars(paths: list[Path]) -> dict[str, dict[int, float]]:
-    """Losses and scores by iteration, from files of MMEngine's visualizer, of which a
-    resumed run has several; scores are those of the iteration before them."""
-    curves: dict[str, dict[int, float]] = {}
-    for path in paths:
-        now = 0
-        for line in path.read_text('utf-8').splitlines():
-            values = json.loads(line)
-            now = values.get('iter', now)
-            trained = 'loss' in values
-            for name, x in values.items():
-                wanted = name == 'loss' if trained else not NO_SCORE.fullmatch(name)
-                if wanted and isinstance(x, (int, float)):
-                    curves.setdefault(name, {})[now] = x
-    return curves
-
-
-def draw_curves(paths: list[Path], out: Path) -> bool:
-    """Draws the loss and the scores over iterations; returns False for nothing."""
-    curves = read_scalars(paths)
-    loss, scores = curves.pop('loss', {}), curves
-    if not loss:
-        return False
+def draw_curves(runner: Runner, out: Path) -> bool:
+    """Draws the loss of each iteration and the scores of each validation, which a
+    resumed run has from its beginning; returns False for nothing."""
+    told = runner.message_hub.log_scalars
+    loss = {'loss': told['train/loss'].data[0]} if 'train/loss' in told else {}
+    scores = {
+        name[4:]: x.data[0]
+        for name, x in told.items()
+        if name.startswith('val/') and not NO_SCORE.fullmatch(name[4:])
+    }
     figure = Figure((9, 3.5), layout='constrained')
-    left, right = figure.subplots(1, 2)
-    for axes, found in ((left, {'loss': loss}), (right, scores)):
-        for name, points in [*found.items()][:10]:
-            steps = sorted(points)
-            axes.plot(steps, [points[x] for x in steps], '.-', label=name)
-        axes.set_xlabel('iteration')
-        if found:
+    for axes, curves, name in zip(
+        figure.subplots(1, 2), (loss, scores), ('iteration', 'validation')
+    ):
+        for label, values in [*curves.items()][:10]:
+            axes.plot(range(1, len(values) + 1), values, label=label)
+        axes.set_xlabel(name)
+        if curves:
             axes.legend(fontsize='small')
-    left.set_title('training loss')
-    right.set_title('scores in validation')
-    save(figure, out)
-    return True
+    if loss:
+        save(figure, out)
+    return bool(loss)
 
 
 def best_of(runner: Runner) -> tuple[str, str]:
@@ -102,15 +87,13 @@ def best_of(runner: Runner) -> tuple[str, str]:
 
 def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
     """Lines for the end of a training: what there is, and the next commands."""
-    work = Path(runner.work_dir)
-    logs = '*' if cfg.get('resume') else Path(runner.log_dir).name
     lines, (path, score) = [], best_of(runner)
     if score or cfg.get('val_cfg'):
         lines.append(f'score:      {score or "none, no validation had one"}')
     if path:
         lines.append(f'checkpoint: {os.path.relpath(path)}')
-    curves = work / 'curves.png'
-    if draw_curves(sorted(work.glob(f'{logs}/vis_data/scalars.json')), curves):
+    curves = Path(runner.work_dir, 'curves.png')
+    if draw_curves(runner, curves):
         lines.append(f'curves:     {os.path.relpath(curves)}')
     pictures = Path(runner.log_dir, 'vis_data', 'vis_image')
     if pictures.is_dir():
