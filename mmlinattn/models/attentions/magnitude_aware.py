@@ -5,6 +5,7 @@ from torch import Tensor
 from mmlinattn.functional import magnitude_aware_attention
 from mmlinattn.registry import MODELS
 
+from ..layers.types import HW
 from .rank_augmented import GatedRotaryAttention
 
 
@@ -24,9 +25,7 @@ class MagnitudeAwareAttention(GatedRotaryAttention):
         ValueError: If C / h is odd.
     """
 
-    def attend(
-        self, q: Tensor, k: Tensor, v: Tensor, hw_shape: tuple[int, int]
-    ) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         out = magnitude_aware_attention(q, k, v, hw_shape, self.steps)
         return self.merge_heads(self.scale(out, v))

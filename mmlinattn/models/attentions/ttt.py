@@ -12,6 +12,7 @@ from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
 from ..layers import learned_table
+from ..layers.types import HW
 from .base import AttentionOptions, BaseAttention
 
 
@@ -60,22 +61,20 @@ class TTTAttention(BaseAttention):
         ]
         self.proj = nn.Linear(embed_dims + dims, embed_dims)
 
-    def forward(self, x: Tensor, hw_shape: tuple[int, int]) -> Tensor:
+    def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         sizes = [self.embed_dims] * 3 + [self.head_dims] * 3
         q, k, v, *others = self.qkv(x).split(sizes, -1)
         out = self.attend(q, k, v, hw_shape), self.convolve(others, hw_shape)
         return self.proj(torch.cat(out, -1))
 
-    def attend(
-        self, q: Tensor, k: Tensor, v: Tensor, hw_shape: tuple[int, int]
-    ) -> Tensor:
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         if self.rotary:
             q, k = [rotate(x, hw_shape, self.embed_dims // 4) for x in (q, k)]
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         out = trained_swiglu(q, k, v, self.w1, self.w2)
         return self.merge_heads(self.scale(out, out))
 
-    def convolve(self, qkv: list[Tensor], hw_shape: tuple[int, int]) -> Tensor:
+    def convolve(self, qkv: list[Tensor], hw_shape: HW) -> Tensor:
         """Queries, keys and values (B, N, d) of the convolution to its output."""
         num_extra = qkv[0].size(1) - math.prod(hw_shape)
         q, k, v = [to_map(x[:, num_extra:], hw_shape) for x in qkv]
