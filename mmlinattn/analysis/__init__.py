@@ -1,12 +1,6 @@
 from .flops import KINDS, FlopCount, count_flops
 from .probing import attention_rows
-from .pseudo_inverse import (
-    newton_cutoff,
-    newton_residuals,
-    normalize_by_degree,
-    pinv_residual,
-    spectral_norm,
-)
+from .pseudo_inverse import normalize_by_degree, pinv_residual, spectral_norm
 from .recording import AttentionCall, BlockCall, attentions_of, blocks_of, watch
 from .similarity import attention_similarity, hc_proportion, token_similarity
 from .spectrum import attention_spectrum, frequency_gain
@@ -24,8 +18,6 @@ __all__ = [
     'count_flops',
     'frequency_gain',
     'hc_proportion',
-    'newton_cutoff',
-    'newton_residuals',
     'normalize_by_degree',
     'pinv_residual',
     'spectral_norm',

@@ -29,11 +29,7 @@ def hc_proportion(x: Tensor, over_dc: bool = False) -> Tensor:
     Returns:
         Tensor: (...), values in [0, 1]; the ratio is infinite if the mean token is zero
         and others are not.
-
-    Raises:
-        ValueError: If there are no tokens.
     """
-    _check(x, 1)
     mean = x.mean(-2, keepdim=True)
     # DC[X] has the mean token in each of its N rows
     whole = mean.expand_as(x) if over_dc else x
@@ -54,11 +50,7 @@ def token_similarity(x: Tensor) -> Tensor:
 
     Returns:
         Tensor: (...), values in [0, 1].
-
-    Raises:
-        ValueError: If there are fewer than two tokens.
     """
-    _check(x, 2)
     x = normalize(x, dim=-1)
     num = x.size(-2)
     sums = sum(
@@ -81,15 +73,5 @@ def attention_similarity(attn: Tensor) -> Tensor:
 
     Returns:
         Tensor: (...).
-
-    Raises:
-        ValueError: If there are fewer than two keys.
     """
     return token_similarity(attn.transpose(-2, -1)).mean(-1)
-
-
-def _check(x: Tensor, least: int) -> None:
-    if x.dim() < 2 or x.size(-2) < least:
-        raise ValueError(
-            f'tokens must be (..., N, C) with N >= {least}, got {tuple(x.shape)}'
-        )

@@ -25,11 +25,7 @@ def attention_spectrum(attn: Tensor) -> Tensor:
 
     Returns:
         Tensor: Magnitudes, (..., N, N).
-
-    Raises:
-        ValueError: If the matrices are not square.
     """
-    _check(attn)
     rows = torch.fft.ifft(attn, dim=-1, norm='ortho')
     return torch.fft.fft(rows, dim=-2, norm='ortho').abs()
 
@@ -50,16 +46,7 @@ def frequency_gain(attn: Tensor, columns: bool = False) -> Tensor:
 
     Returns:
         Tensor: (..., N). As A is real, frequencies k and N - k have the same gain.
-
-    Raises:
-        ValueError: If the matrices are not square.
     """
-    _check(attn)
     axis = -1 if columns else -2
     # the transform at the other side is unitary, and keeps norms
     return torch.fft.fft(attn, dim=axis, norm='ortho').norm(dim=-3 - axis)
-
-
-def _check(attn: Tensor) -> None:
-    if attn.dim() < 2 or attn.size(-1) != attn.size(-2):
-        raise ValueError(f'attn must be (..., N, N), got {tuple(attn.shape)}')

@@ -69,10 +69,3 @@ def test_similarity_of_attention_maps():
     # equal rows are not equal columns
     rows = torch.eye(5)[:1].expand(5, 5)
     assert attention_similarity(rows[None, None]).item() == 0
-
-
-def test_too_few_tokens():
-    with pytest.raises(ValueError, match=r'N >= 2, got \(1, 3\)'):
-        token_similarity(torch.ones(1, 3))
-    with pytest.raises(ValueError, match=r'N >= 1, got \(0, 3\)'):
-        hc_proportion(torch.ones(0, 3))

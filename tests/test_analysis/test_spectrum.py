@@ -39,9 +39,3 @@ def test_rows_are_what_leaves():
     rows = torch.tensor([5**0.5, 0, 0, 0, 0])
     torch.testing.assert_close(frequency_gain(attn), rows, atol=1e-6, rtol=0)
     torch.testing.assert_close(frequency_gain(attn, columns=True), torch.ones(5))
-
-
-@pytest.mark.parametrize('measure', (attention_spectrum, frequency_gain))
-def test_not_square(measure):
-    with pytest.raises(ValueError, match=r'\(\.\.\., N, N\), got \(2, 3\)'):
-        measure(torch.ones(2, 3))
