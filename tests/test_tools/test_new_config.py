@@ -167,8 +167,8 @@ def test_names_of_ids(tmp_path):
     for names in (['sky', 'road', 'tree'], list('abcdefghijkl')):
         found = OwnData(data, 'seg', names, [11] * (len(names) == 3))
         assert found.classes == names
-        assert found.table[:3].tolist() == [0, 1, 2]
-        assert found.table[11] == (255 if len(names) == 3 else 11)
+        assert found.maps.table[:3].tolist() == [0, 1, 2]
+        assert found.maps.table[11] == (255 if len(names) == 3 else 11)
 
 
 def objects_of(data, **options):
@@ -677,7 +677,7 @@ def test_palettes(tmp_path, same):
         OwnData(data, 'seg')
     found = OwnData(data, 'seg', colors=['a=9,0,200', 'b=128,64,0'])
     for path in data.glob('masks/*'):
-        labels = found.table[found.read_ids(dict(map=path, size=(64, 48)))]
+        labels = found.maps.labels(dict(map=path, size=(64, 48)))
         assert labels[20, 20] == 1 and labels[0, 0] == 0
 
 

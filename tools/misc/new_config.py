@@ -324,7 +324,7 @@ def show(data, path):
                 masks = [cv2.resize(x.astype(np.uint8), size) > 0 for x in masks]
                 found['masks'] = masks
         elif data.task == 'seg':
-            labels = data.table[data.read_ids(photo, resize=True)]
+            labels = data.maps.labels(photo)
             nearest = cv2.resize(labels, size, interpolation=cv2.INTER_NEAREST)
             found['label_map'] = nearest.astype(int)
         ax.imshow(draw(pixels, found, data.classes) if found else pixels)

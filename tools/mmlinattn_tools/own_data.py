@@ -21,6 +21,7 @@ import numpy as np
 from PIL import Image
 
 from . import own_formats as formats
+from .label_maps import LabelMaps, read_colors
 
 JPEG = ('.jfif', '.jpe', '.jpeg', '.jpg')
 IMAGES = ('.bmp', *JPEG, '.png', '.tif', '.tiff', '.webp')
@@ -42,11 +43,8 @@ KINDS = '(?:mask|label|seg|gt|annotation)s?'  # of files
 MAP = re.compile(f'^{KINDS}[_.-]|[_.-]{KINDS}$')
 FORMATS = ('coco', 'labelme', 'voc', 'cvat', 'yolo', 'csv', 'folders', 'masks')
 OF_OBJECTS = re.compile('object|instance')  # VOC's numbers, not classes
-COLOR = re.compile(r'(\d{1,3})[\s,;]+(\d{1,3})[\s,;]+(\d{1,3})(?!\d)')
 ENDS = {b'\xff\xd8': b'\xff\xd9', b'\x89P': b'IEND'}  # of JPEG and PNG, by their begin
 HELD_BACK = 5  # without a validation set: every fifth photo
-UNLABELED = 255
-IDS = 2**24  # label maps have smaller numbers, or colors
 ENDING = dict(det='json', seg='txt', cls='txt')  # of the lists
 
 
@@ -85,7 +83,7 @@ class OwnData:
         folders = [str(path.parent) for path in self.files['photo']]
         self.base = Path(os.path.commonpath(folders)) if folders else data
         for path in self.files['photo']:
-            stem = unicodedata.normalize('NFC', bare(path.name).lower())
+            stem = unicodedata.normalize('NFC', stem_of(path.name).lower())
             self.stems[stem].append(path)
         self.damaged = []  # errors of files that annotate one photo each
         self.repeated = set()  # photos that several files annotate alike
@@ -95,9 +93,7 @@ class OwnData:
             self.notes.append(f'{text}: one of them is taken')
         if len(self.damaged) > max(1, len(photos) // 10):
             raise self.damaged[0]
-        if self.damaged:
-            text = f'left out {len(self.damaged)} annotation files that are damaged'
-            self.notes.append(f'{text}, such as {self.damaged[0]}')
+        self.note('left out {} annotation files that are damaged', self.damaged)
         self.check_found(photos)
         used = {x['path'] for x in photos} | {x.get('map') for x in photos}
         for ending in UNREAD:
@@ -112,7 +108,13 @@ class OwnData:
         self.tell_twice()
         if len({*(names or ())}) < len(names or ()):
             raise ValueError(f'--classes {" ".join(names)}: a name is given twice')
-        self.classes = (self.find_ids if task == 'seg' else self.choose)(names, ignore)
+        if task == 'seg':
+            paths = self.files['.txt'] + self.files['.csv']
+            colors = read_colors(options.get('colors'), paths)
+            chosen = names, ignore, colors, self.drawn, options.get('resize_masks')
+            self.maps = LabelMaps(self.photos, *chosen)
+            self.notes += self.maps.notes
+        self.classes = self.maps.classes if task == 'seg' else self.choose(names)
         self.check_splits()
         if task != 'det' and len(self.classes) < 2:
             raise ValueError(
@@ -130,6 +132,11 @@ class OwnData:
             )
             self.notes.append(f'{text}: it takes the boxes of all')
         self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
+
+    def note(self, text, some, more=''):
+        """Notes of how many files or photos something is true, and the first."""
+        if some:
+            self.notes.append(f'{text.format(len(some))}, such as {some[0]}{more}')
 
     def merge(self, photos):
         """Photos, each one once where several files tell the same of its objects, as
@@ -215,7 +222,7 @@ class OwnData:
             found.append(photo)
             if self.task == 'det' and turn > 1:
                 turned.append(photo['path'])
-            stated = formats.numbers(photo.pop('stated', None) or ())
+            stated = formats.as_numbers(photo.pop('stated', None) or ())
             if stated and all(stated) and tuple(stated) != size:
                 factors = [a / b for a, b in zip(size, stated)]
                 if not 0.98 < factors[0] / factors[1] < 1.02:
@@ -234,20 +241,12 @@ class OwnData:
                 lost += len(objects) - len(inside)
                 over += sum(is_over(x, size) for x in inside)
                 photo.update(objects=inside, names=[x['name'] for x in inside])
-        sizes = 'photos have another size than in their annotations'
-        for some, text, more in (
-            (bad, 'left out {} photos that OpenCV does not read', ''),
-            (resized, '{} ' + sizes, ': it resizes the labels'),
-            (early, '{} photos end early, their last rows are missing', ''),
-            (
-                turned,
-                '{} photos are turned by their orientation in EXIF',
-                ': so must be their labels',
-            ),
-        ):
-            if some:
-                text = text.format(len(some))
-                self.notes.append(f'{text}, such as {some[0]}{more}')
+        self.note('left out {} photos that OpenCV does not read', bad)
+        text = '{} photos have another size than in their annotations'
+        self.note(text, resized, ': it resizes the labels')
+        self.note('{} photos end early, their last rows are missing', early)
+        text = '{} photos are turned by their orientation in EXIF'
+        self.note(text, turned, ': so must be their labels')
         if twice:
             self.notes.append(f'left out {twice} objects that are there twice')
         if over:
@@ -269,7 +268,7 @@ class OwnData:
     def split_of(self, path):
         """The split in a path below the folder, if any."""
         for part in reversed(path.relative_to(self.data).parts):
-            name = bare(part.lower())
+            name = stem_of(part.lower())
             found = SPLIT.fullmatch(name)
             # beside other words only if there is the same name with another split
             if not found and len(self.twins[WORD.sub('*', part.lower())]) > 1:
@@ -282,16 +281,16 @@ class OwnData:
         """The photo that a file names, by the longest common end of their paths; of
         several, the one in the split of the file, or the one nearest to it."""
         name = unicodedata.normalize('NFC', slashes(name))
-        if bare(Path(name).name).lower() not in self.stems:
+        if stem_of(Path(name).name).lower() not in self.stems:
             name = unquote(name)  # "a%20b.jpg"
         *folders, name = [x for x in name.split('/') if x] or ['']
         root = near if near.is_dir() else near.parent
-        wanted = ['', *root.relative_to(self.data).parts, *folders, bare(name)]
+        wanted = ['', *root.relative_to(self.data).parts, *folders, stem_of(name)]
         wanted = [x.lower() for x in wanted[::-1]]
         split = self.split_of(near)
 
         def rank(path):
-            have = ['', *path.relative_to(self.data).parts[:-1], bare(path.name)]
+            have = ['', *path.relative_to(self.data).parts[:-1], stem_of(path.name)]
             have = [unicodedata.normalize('NFC', x.lower()) for x in have]
             same = [a == b for a, b in zip(wanted, have[::-1])]
             return (
@@ -334,7 +333,7 @@ class OwnData:
                     rows, path, self.options.get('column')
                 ),
             )
-        texts = [x for x in files['.txt'] if bare(x.name).lower() in self.stems]
+        texts = [x for x in files['.txt'] if stem_of(x.name).lower() in self.stems]
         texts = texts if self.wants('yolo') else []
         names, keypoints = formats.yolo_names(self.files) if texts else ({}, False)
         names = names or dict(enumerate(self.names or ()))
@@ -350,7 +349,7 @@ class OwnData:
                 found = formats.read_yolo(text, size, names, keypoints)
                 if found is not None:
                     read += 1
-                    photo['objects'] = [formats.tidy(x, path) for x in found]
+                    photo['objects'] = [formats.to_coco(x, path) for x in found]
                     yield photo
                     continue
                 other.append(ValueError(f'{path}: a line has no class and box of YOLO'))
@@ -362,21 +361,21 @@ class OwnData:
         """Photos of one file."""
         try:
             photos = [*read(path, self.lost, self.options.get('format'))]
-            stem, xml = bare(path.name).lower(), path.suffix.lower() == '.xml'
+            stem, xml = stem_of(path.name).lower(), path.suffix.lower() == '.xml'
             near = path.parent if xml or stem in self.stems else path
             for name, stated, objects in photos:
-                objects = [formats.tidy(x, path) for x in objects]
-                there = bare(Path(slashes(name)).name).lower() in self.stems
+                objects = [formats.to_coco(x, path) for x in objects]
+                there = stem_of(Path(slashes(name)).name).lower() in self.stems
                 # the file of one photo has its name; what it says may be older
                 if len(photos) == 1 and (stem in self.stems or (xml and not there)):
-                    name = name if bare(name).lower() == stem else path.name
+                    name = name if stem_of(name).lower() == stem else path.name
                 yield self.photo(name, near, stated=stated, objects=objects)
         except (AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:
             kind = '' if isinstance(error, ValueError) else f'{type(error).__name__} '
             text = str(error).removeprefix(f'{path}: ')
             fault = ValueError(f'{path}: {kind}{text}')
             if len(self.files[path.suffix.lower()]) == 1 or (
-                bare(path.name).lower() not in self.stems
+                stem_of(path.name).lower() not in self.stems
                 and path.suffix.lower() != '.xml'
             ):
                 raise fault from error
@@ -442,15 +441,6 @@ class OwnData:
         for photo in photos:
             yield dict(photo, map=photo['path'])
 
-    def fill(self, photo):
-        """A label map, small objects above large ones."""
-        ids = np.zeros(photo['size'][::-1], int)
-        for x in sorted(photo['objects'], key=lambda x: -x['area']):
-            name = x['name'] if x['name'] in self.drawn else 'background'
-            label = UNLABELED if x['iscrowd'] else self.drawn.index(name)
-            ids[formats.mask_of(x, photo['size'])] = label
-        return ids
-
     def tables(self):
         """Tables of photos, each with its rows."""
         paths = [x for kind in TABLES for x in self.within(self.files[kind], 'labels')]
@@ -458,7 +448,7 @@ class OwnData:
             if 'submission' in path.name.lower():  # its classes are to be filled in
                 continue
             rows = formats.read_table(
-                path, lambda x: bare(Path(slashes(x)).name).lower() in self.stems
+                path, lambda x: stem_of(Path(slashes(x)).name).lower() in self.stems
             )
             if rows and len(rows[0]) > 1:
                 yield path, rows
@@ -534,7 +524,7 @@ class OwnData:
                 names = (
                     x
                     for x in map(slashes, names)
-                    if bare(Path(x).name).lower() in self.stems
+                    if stem_of(Path(x).name).lower() in self.stems
                 )
                 name = next(names, None)
                 absent += name is None
@@ -594,11 +584,10 @@ class OwnData:
                 digests = {x: hashlib.md5(x.read_bytes()).digest() for x, _ in files}
                 learned = {digests[x] for x, for_training in files if for_training}
                 seen |= {x for x, y in files if not y and digests[x] in learned}
-        if seen:
-            text = f'{len(seen)} photos for validation or testing are for training, too'
-            self.notes.append(f'{text}, such as {min(seen)}')
+        text = '{} photos for validation or testing are for training, too'
+        self.note(text, sorted(seen))
 
-    def choose(self, names, _):
+    def choose(self, names):
         """Classes: the given ones, or those of the training set."""
         every = [*chain(*self.photos.values())]
         seen = Counter(chain(*(photo['names'] for photo in self.photos['train'])))
@@ -632,145 +621,6 @@ class OwnData:
                 photos[:] = [x for x in photos if x['names']]
         return classes
 
-    def find_ids(self, names, ignore):
-        """Classes of label maps; sets `table`, the label of each id."""
-        self.colors, self.colored, self.palette = find_colors(self), False, {}
-        counts = self.count_ids()
-        names = self.drawn or names
-        if counts is None:  # colors, or palettes of different colors
-            self.colored = True
-            counts = self.count_ids()
-        ids = {*counts.nonzero()[0].tolist()} - {*ignore}
-        total = counts.sum()
-        self.table = np.full(IDS, UNLABELED, np.uint8)
-        if self.colored:
-            return self.find_classes(counts, names)
-        # black and white, with borders that JPEG or a resizing has blurred
-        ends = (counts[:64].sum() + counts[192:256].sum()) / total
-        smooth = (counts[193:255] > 0).sum() > 10 and not counts[256:].any()
-        if smooth and ends > 0.9 and not names:
-            text = f'label maps have {len(ids)} grays, as of JPEG or of smoothed masks'
-            self.notes.append(f'{text}: up to 127 they are class 0, above class 255')
-            self.table[:128], self.table[128:256] = 0, 1
-            return ['class 0', 'class 255']
-        maps = {x['map'] for x in chain(*self.photos.values())}
-        lossy = [x for x in sorted(maps) if x.suffix.lower() in JPEG]
-        if lossy and not self.drawn:
-            raise ValueError(f'{lossy[0]}: a label map in JPEG has no exact ids')
-        if ids != {0, UNLABELED}:  # black and white, which are two classes
-            ids -= {UNLABELED}
-        else:
-            self.notes.append(
-                'label maps have only 0 and 255, which are two classes; with --ignore '
-                '255, 255 has no label'
-            )
-        if names and max(ids, default=0) < len(names):
-            ids = range(len(names))
-        shares = [f'{i} ({counts[i] / total:.1%})' for i in sorted(ids)][:50]
-        if not ids or len(ids) != len(names or ids) or len(ids) > UNLABELED:
-            raise ValueError(
-                f'label maps have the ids {", ".join(shares)}, and --classes '
-                f'{len(names or ())} names: --ignore takes ids that are no label'
-            )
-        if not names:
-            self.notes.append('label maps have no names: give them with --classes')
-        self.table[sorted(ids)] = range(len(ids))
-        return names or [f'class {i}' for i in sorted(ids)]
-
-    def find_classes(self, counts, names):
-        """Classes of label maps in colors."""
-        found = counts.nonzero()[0]
-        found = found[np.argsort(-counts[found], kind='stable')].tolist()
-        total = counts.sum()
-        shares = {code: f'{counts[code] / total:.1%}' for code in found}
-        if not self.colors:
-            told = [f'{color_of(x)} ({shares[x]})' for x in found[:30]]
-            raise ValueError(
-                f'label maps have colors, {"; ".join(told)}: name them in the order of '
-                'labels, --colors road=128,64,128 sky=70,130,180, or put a table with '
-                'such lines into the folder, colors.txt'
-            )
-        other = sum(counts[x] for x in found if x not in self.colors) / total
-        if other > 0.5:
-            raise ValueError(f'{other:.1%} of label maps have colors of no class')
-        if other:
-            text = f'{other:.1%} of label maps have colors of no class, and no label'
-            self.notes.append(text)
-        classes = names or [*dict.fromkeys(self.colors.values())]
-        for code, name in self.colors.items():
-            if name in classes:
-                self.table[code] = classes.index(name)
-        return classes
-
-    def count_ids(self):
-        """Pixels of each id or color; None if ids turn out to be colors."""
-        counts, bad, other, self.pixels = np.zeros(IDS, int), [], [], {}
-        for photo in {x['map']: x for x in chain(*self.photos.values())}.values():
-            try:
-                ids = self.read_ids(photo)
-            except (OSError, SyntaxError):
-                bad.append(photo['map'])
-                continue
-            if ids is None:
-                return None
-            if ids.shape != photo['size'][::-1]:
-                other.append((photo, ids.shape))
-            numbers = np.bincount(ids.ravel())
-            counts[: len(numbers)] += numbers
-            found = numbers.nonzero()[0]
-            self.pixels[photo['map']] = found, numbers[found]
-        if other and not self.options.get('resize_masks'):
-            photo, shape = other[0]
-            raise ValueError(
-                f'{len(other)} label maps have another size than their photo, such as '
-                f'{photo["map"]}, {shape} instead of {photo["size"][::-1]}: '
-                '--resize-masks takes the nearest pixels'
-            )
-        if other:
-            self.notes.append(f'it resizes {len(other)} label maps to their photos')
-        if bad:
-            text = f'left out {len(bad)} label maps that can not be read'
-            self.notes.append(f'{text}, such as {bad[0]}')
-            for photos in self.photos.values():
-                photos[:] = [x for x in photos if x['map'] not in bad]
-            if not all(self.photos.values()):
-                raise ValueError(f'--data {self.data}: {text}, such as {bad[0]}')
-        return counts
-
-    def read_ids(self, photo, resize=False):
-        """The label map of a photo, (H, W); None if ids turn out to be colors."""
-        if 'objects' in photo:
-            return self.fill(photo)
-        with Image.open(photo['map']) as image:
-            kind = image.mode
-            gray = kind in ('1', 'F', 'I', 'L', 'P') or kind.startswith('I;')
-            if kind == 'P':
-                palette = np.reshape(image.getpalette('RGB'), (-1, 3)).tolist()
-            pixels = np.array(
-                image if gray and not self.colored else image.convert('RGB')
-            )
-        ids = pixels.astype(int)
-        if self.colored:
-            ids = ids @ [2**16, 2**8, 1]
-        elif not gray:
-            if (pixels != pixels[..., :1]).any():
-                return None
-            ids = ids[..., 0]
-        elif kind == 'P':  # palettes that differ have colors for classes
-            for i in np.unique(ids).tolist():
-                if self.colors or self.palette.setdefault(i, palette[i]) != palette[i]:
-                    return None
-        ids[(ids < 0) | (ids == 2**16 - 1) & (not self.colored)] = UNLABELED
-        if ids.max(initial=0) >= IDS:
-            raise ValueError(f'{photo["map"]}: ids of {IDS} or more are no labels')
-        if resize and ids.shape != photo['size'][::-1]:
-            ids = cv2.resize(
-                ids.astype(np.int32),
-                photo['size'],
-                interpolation=cv2.INTER_NEAREST_EXACT,
-            )
-        return ids
-
     def overview(self):
         """Lines of a table: the first has the splits, the others a name and a value for
         each split: photos, their sizes in pixels, and objects, photos or the share of
@@ -782,24 +632,12 @@ class OwnData:
         for name, i in (('smallest', 0), ('median', None), ('largest', -1)):
             picked = (x[len(x) // 2 if i is None else i] for x in sizes)
             yield [name, *(f'{width} x {height}' for width, height in picked)]
-        if self.task != 'seg':
-            counts = [Counter(chain(*(x['names'] for x in y))) for y in parts]
-            for name in self.classes:
-                yield [name, *(str(x[name]) for x in counts)]
+        if self.task == 'seg':
+            yield from self.maps.overview()
             return
-        shares, ids = np.zeros((len(parts), UNLABELED + 1)), defaultdict(set)
-        for row, photos in zip(shares, parts):
-            for photo in photos:
-                found, numbers = self.pixels[photo['map']]
-                np.add.at(row, self.table[found], numbers)
-                for i, label in zip(found.tolist(), self.table[found].tolist()):
-                    ids[label].add(i)
-        shares /= shares.sum(1, keepdims=True)
-        kind = color_of if self.colored else str
-        for i, name in [*enumerate(self.classes), (UNLABELED, 'no label')]:
-            if i < UNLABELED or shares[:, i].any():
-                told = ' '.join([kind(x) for x in sorted(ids[i])][:3])
-                yield [f'{name} ({told})', *(f'{x:.1%}' for x in shares[:, i])]
+        counts = [Counter(chain(*(x['names'] for x in y))) for y in parts]
+        for name in self.classes:
+            yield [name, *(str(x[name]) for x in counts)]
 
     def write(self, out):
         """Writes the files of a config to a folder: a COCO file for each split, or a
@@ -820,9 +658,7 @@ class OwnData:
                 if self.task == 'seg':
                     path = out / 'labels' / f'{name}.png'
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    Image.fromarray(self.table[self.read_ids(photo, resize=True)]).save(
-                        path
-                    )
+                    Image.fromarray(self.maps.labels(photo)).save(path)
                 lines.append(' '.join([name, *(str(label[x]) for x in photo['names'])]))
             coco = dict(images=images, annotations=objects, categories=categories)
             text = json.dumps(coco) if self.task == 'det' else '\n'.join(lines)
@@ -881,7 +717,7 @@ def slashes(name):
     return str(name).replace('\\', '/')
 
 
-def bare(name):
+def stem_of(name):
     """The name of a file without the ending of an image or of its labels."""
     stem, dot, ending = name.rpartition('.')
     known = f'.{ending.lower()}' in (*IMAGES, *LABELS, *TABLES)
@@ -902,28 +738,3 @@ def header_of(path):
     if pixels is None:
         raise OSError(f'{path} can not be read')
     return pixels.shape[1::-1], turn
-
-
-def find_colors(data):
-    """Names of classes by color, as of --colors, or of a table in the folder."""
-    given = data.options.get('colors') or ()
-    named = data.files['.txt'] + data.files['.csv']
-    named = [
-        x for x in named if re.search('colou?r|class|label|palette', x.name.lower())
-    ]
-    for lines in (given, *(formats.read_text(x).splitlines() for x in named)):
-        table = {}
-        for line in lines:
-            found = COLOR.search(line)
-            if found:
-                parts = line[: found.start()], line[found.end() :]
-                names = [x.strip(' \t\'",;:=#') for x in parts]
-                r, g, b = map(int, found.groups())
-                table[(r << 16) + (g << 8) + b] = names[0] or names[1]
-        if len(table) > 1 and all(table.values()):
-            return table
-    return {}
-
-
-def color_of(code):
-    return f'{code >> 16},{code >> 8 & 255},{code & 255}'

@@ -1,7 +1,7 @@
 """Reads files of labelling tools: COCO, VOC, CVAT, labelme, YOLO, and tables.
 
 A reader yields photos as (name, size or None, objects). An object is a dict in COCO's
-form, with its class under `name`; :func:`tidy` checks it. `lost` counts shapes that are
+form, with its class under `name`; :func:`to_coco` checks it. `lost` counts shapes that are
 neither a box nor an outline.
 """
 
@@ -14,6 +14,7 @@ from itertools import chain
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
+import cv2
 import numpy as np
 import yaml
 from pycocotools import mask as runs
@@ -79,7 +80,7 @@ def labelme_objects(shapes, lost):
         kind, points = x.get('shape_type') or 'polygon', x['points']
         group = x['label'], x.get('group_id')
         if kind in ('rectangle', 'mask'):
-            found.append(dict(name=x['label'], bbox=box_around(chain(*points))))
+            found.append(dict(name=x['label'], bbox=bounding_box(chain(*points))))
         elif kind == 'circle':
             (a, b), edge = points
             radius = math.dist((a, b), edge)
@@ -118,14 +119,14 @@ def voc_object(x):
     ]  # of LabelMe's old files
     outline = dict(segmentation=[points]) if points else {}
     difficult = x.findtext('difficult', '0').strip() == '1'
-    box = box_around(corners) if all(corners) else None
+    box = bounding_box(corners) if all(corners) else None
     return dict(outline, name=x.findtext('name'), bbox=box, iscrowd=difficult)
 
 
 def cvat_object(x, lost):
     name, places = x.get('label'), dict(x.items())
     if x.tag == 'box':
-        box = box_around(places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
+        box = bounding_box(places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
     elif x.tag == 'mask':
         box = [places[key] for key in ('left', 'top', 'width', 'height')]
     elif x.tag == 'polygon':
@@ -148,7 +149,7 @@ def read_yolo(text, size, names, keypoints):
     """
     objects = []
     for line in filter(None, map(str.split, text.splitlines())):
-        values = numbers(line)
+        values = as_numbers(line)
         if not values or len(line) < 5 or values[0] % 1:
             return None
         (width, height), (i, *places) = size, values
@@ -214,7 +215,7 @@ def read_table(path, is_photo):
     if not is_photo(rows[0][photo]):
         header, *rows = rows
         header = [re.sub('[ _]', '', x.lower()) for x in header]
-    elif len(header) == 6 and all(map(numbers, zip(*(x[1:5] for x in rows)))):
+    elif len(header) == 6 and all(map(as_numbers, zip(*(x[1:5] for x in rows)))):
         header[1:] = [*CORNERS, 'class']
     header[photo] = 'photo'
     if len({*header}) < len(header) or any(len(x) != len(header) for x in rows):
@@ -250,17 +251,17 @@ def read_boxes(rows, path, column):
         objects = photos.setdefault(row['photo'], (row['photo'], size, []))[2]
         corners = [row[key] for key in keys]
         if any(corners):
-            objects.append(dict(name=row[kind], bbox=box_around(corners)))
+            objects.append(dict(name=row[kind], bbox=bounding_box(corners)))
     yield from photos.values()
 
 
 def mask_of(x, size):
     """The pixels of an object in a photo of a size (W, H), as (H, W) of bool."""
-    found = runs.decode(packed(x['segmentation'], size[::-1]))
+    found = runs.decode(as_rle(x['segmentation'], size[::-1]))
     return found.any(2) if found.ndim == 3 else found > 0
 
 
-def packed(outline, shape):
+def as_rle(outline, shape):
     """An outline, or a mask in COCO's run lengths, as pycocotools has them; in a photo
     of a shape (H, W)."""
     if is_list(outline) or is_list(outline['counts']):
@@ -270,14 +271,14 @@ def packed(outline, shape):
     return outline
 
 
-def tidy(x, where):
+def to_coco(x, where):
     """An object with its name, box, area and iscrowd, and its outline if it has one.
 
     MMDetection ignores an object without an outline of three corners, or with an area
     of zero, in silence.
     """
     name = '' if x.get('name') is None else str(x['name'])  # a number may be 0
-    box, outline = numbers(x.get('bbox') or ()), x.get('segmentation') or ()
+    box, outline = as_numbers(x.get('bbox') or ()), x.get('segmentation') or ()
     if isinstance(outline, dict):
         outline = outline if outline.get('counts') and outline.get('size') else ()
         area = 0
@@ -290,15 +291,15 @@ def tidy(x, where):
         if len(outline) > 2 and all(len(y) == 2 for y in outline):
             outline = [outline]
         outline = [[*chain(*y)] if all(map(is_list, y)) else y for y in outline]
-        outline = [y for y in map(numbers, outline) if y and surface(y) > 0]
-        area = sum(map(surface, outline))
+        outline = [y for y in map(as_numbers, outline) if y and polygon_area(y) > 0]
+        area = sum(map(polygon_area, outline))
     if (not box or len(box) != 4) and isinstance(outline, list) and outline:
-        box = box_around(chain(*outline))
+        box = bounding_box(chain(*outline))
     if not box or len(box) != 4 or not name.strip():
         raise ValueError(
             f'{where}: annotation {x.get("id", name)} has no box, or no name'
         )
-    stated = (numbers([x.get('area')]) or [0])[0]
+    stated = (as_numbers([x.get('area')]) or [0])[0]
     found = dict(name=' '.join(name.split()), bbox=box)
     found['area'] = stated if stated > 0 else area or box[2] * box[3]
     flags = (str(x.get(key)).strip().lower() for key in ('iscrowd', 'ignore'))
@@ -308,7 +309,7 @@ def tidy(x, where):
 
 def box_of_runs(x):
     """The box (x, y, w, h) of a mask in COCO's run lengths."""
-    return np.asarray(runs.toBbox(packed(x, x['size']))).tolist()
+    return np.asarray(runs.toBbox(as_rle(x, x['size']))).tolist()
 
 
 def is_list(x):
@@ -330,7 +331,7 @@ def scaled(x, factors):
     return found
 
 
-def numbers(values):
+def as_numbers(values):
     """Finite numbers, which may be written as text; None for anything else."""
     try:
         found = [float(x) for x in values]
@@ -339,20 +340,17 @@ def numbers(values):
     return found if all(map(math.isfinite, found)) else None
 
 
-def surface(outline):
-    """The surface of an outline [x, y, ...] in pixels; 0 if it is none."""
+def polygon_area(outline):
+    """The area of an outline [x, y, ...] in pixels; 0 if it is none."""
     if len(outline) < 6 or len(outline) % 2:
         return 0
-    x, y = outline[::2], outline[1::2]
-    turned = zip(x, y, x[1:] + x[:1], y[1:] + y[:1])
-    return abs(sum(a * d - b * c for a, b, c, d in turned)) / 2
+    return cv2.contourArea(np.reshape(np.float32(outline), (-1, 2)))
 
 
-def box_around(places):
+def bounding_box(places):
     """The box (x, y, w, h) around points x, y, x, y, ..."""
-    places = [float(x) for x in places]
-    x, y = places[::2], places[1::2]
-    return [min(x), min(y), max(x) - min(x), max(y) - min(y)]
+    points = np.reshape([float(x) for x in places], (-1, 2))
+    return [*points.min(0).tolist(), *np.ptp(points, 0).tolist()]
 
 
 def ellipse(x, y, a, b=None):
