@@ -69,6 +69,7 @@ def row(
 
 
 finetuned = partial(row, ending='_finetune_in1k-384px')
+deit = partial(row, arch='deit-small')
 LINEAR: dict[str, Any] = dict(type='LinearSOFTPlusPlus')
 
 # All classifiers that have configs. Ablations have none: see the test of this table.
@@ -163,20 +164,12 @@ MODELS = {
     'vittt_base': row('vittt-b', 'base'),
     'vittt_small': row('vittt-s', 'small'),
     'vittt_tiny': row('vittt-t', 'tiny'),
-    'deit_s12': row('deit-s12', 'deit-small', num_layers=12),
-    'deit_s12_attnscale': row(
-        'deit-s12-attnscale', 'deit-small', attn_scale=True, num_layers=12
-    ),
-    'deit_s12_featscale': row(
-        'deit-s12-featscale', 'deit-small', feat_scale=True, num_layers=12
-    ),
-    'deit_s24': row('deit-s24', 'deit-small', num_layers=24),
-    'deit_s24_attnscale': row(
-        'deit-s24-attnscale', 'deit-small', attn_scale=True, num_layers=24
-    ),
-    'deit_s24_featscale': row(
-        'deit-s24-featscale', 'deit-small', feat_scale=True, num_layers=24
-    ),
+    'deit_s12': deit('deit-s12', num_layers=12),
+    'deit_s12_attnscale': deit('deit-s12-attnscale', attn_scale=True, num_layers=12),
+    'deit_s12_featscale': deit('deit-s12-featscale', feat_scale=True, num_layers=12),
+    'deit_s24': deit('deit-s24', num_layers=24),
+    'deit_s24_attnscale': deit('deit-s24-attnscale', attn_scale=True, num_layers=24),
+    'deit_s24_featscale': deit('deit-s24-featscale', feat_scale=True, num_layers=24),
     'cait_s24': row('cait-s24', 's24'),
     'cait_s24_attnscale': row('cait-s24-attnscale', 's24', attn_scale=True),
     'cait_s24_featscale': row('cait-s24-featscale', 's24', feat_scale=True),
