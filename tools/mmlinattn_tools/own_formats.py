@@ -1,8 +1,8 @@
 """Reads files of labelling tools: COCO, VOC, CVAT, labelme, YOLO, and tables.
 
 A reader yields photos as (name, size or None, objects). An object is a dict in COCO's
-form, with its class under `name`; :func:`to_coco` checks it. `lost` counts shapes that are
-neither a box nor an outline.
+form, with its class under `name`; :func:`to_coco` checks it. `lost` counts shapes that
+are neither a box nor an outline.
 """
 
 import csv
