@@ -277,11 +277,19 @@ class OwnData:
                 return SPLITS[found[1]]
         return None
 
+    def has_photo(self, name):
+        """True if there are photos of this name, whatever their folder and ending."""
+        return stem_of(Path(slashes(name)).name).lower() in self.stems
+
+    def folder_of(self, path):
+        """The folder of a photo below the one that all have in common."""
+        return path.parent.as_posix()[len(str(self.base)) :].lower()
+
     def find(self, name, near):
         """The photo that a file names, by the longest common end of their paths; of
         several, the one in the split of the file, or the one nearest to it."""
         name = unicodedata.normalize('NFC', slashes(name))
-        if stem_of(Path(name).name).lower() not in self.stems:
+        if not self.has_photo(name):
             name = unquote(name)  # "a%20b.jpg"
         *folders, name = [x for x in name.split('/') if x] or ['']
         root = near if near.is_dir() else near.parent
@@ -297,9 +305,7 @@ class OwnData:
                 [*same, False].index(False),
                 path.name == name,
                 self.split_of(path.parent) == split,
-                bool(
-                    PHOTOS.search(path.parent.as_posix()[len(str(self.base)) :].lower())
-                ),
+                bool(PHOTOS.search(self.folder_of(path))),
                 len(Path(os.path.commonpath([path, near])).parts),
             )
 
@@ -327,13 +333,10 @@ class OwnData:
         for path in files['.xml'] if self.wants('voc', 'cvat') else ():
             yield from self.read_file(path, formats.read_xml)
         for path, rows in self.tables():
-            yield from self.read_file(
-                path,
-                lambda path, *_, rows=rows: formats.read_boxes(
-                    rows, path, self.options.get('column')
-                ),
-            )
-        texts = [x for x in files['.txt'] if stem_of(x.name).lower() in self.stems]
+            column = self.options.get('column')
+            boxes = formats.read_boxes(rows, path, column)
+            yield from self.read_file(path, lambda *_, boxes=boxes: boxes)
+        texts = [x for x in files['.txt'] if self.has_photo(x.name)]
         texts = texts if self.wants('yolo') else []
         names, keypoints = formats.yolo_names(self.files) if texts else ({}, False)
         names = names or dict(enumerate(self.names or ()))
@@ -365,19 +368,17 @@ class OwnData:
             near = path.parent if xml or stem in self.stems else path
             for name, stated, objects in photos:
                 objects = [formats.to_coco(x, path) for x in objects]
-                there = stem_of(Path(slashes(name)).name).lower() in self.stems
                 # the file of one photo has its name; what it says may be older
-                if len(photos) == 1 and (stem in self.stems or (xml and not there)):
+                own = stem in self.stems or (xml and not self.has_photo(name))
+                if len(photos) == 1 and own:
                     name = name if stem_of(name).lower() == stem else path.name
                 yield self.photo(name, near, stated=stated, objects=objects)
         except (AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:
             kind = '' if isinstance(error, ValueError) else f'{type(error).__name__} '
             text = str(error).removeprefix(f'{path}: ')
             fault = ValueError(f'{path}: {kind}{text}')
-            if len(self.files[path.suffix.lower()]) == 1 or (
-                stem_of(path.name).lower() not in self.stems
-                and path.suffix.lower() != '.xml'
-            ):
+            of_one = self.has_photo(path.name) or path.suffix.lower() == '.xml'
+            if len(self.files[path.suffix.lower()]) == 1 or not of_one:
                 raise fault from error
             self.damaged.append(fault)
 
@@ -388,10 +389,7 @@ class OwnData:
         if self.options.get('masks'):
             maps = self.within(files, 'masks')
         else:
-            folders = [
-                x.parent.as_posix()[len(str(self.base)) :].lower() for x in files
-            ]
-            maps = [x for x, folder in zip(files, folders) if MAPS.search(folder)]
+            maps = [x for x in files if MAPS.search(self.folder_of(x))]
             maps = maps or [x for x in files if MAP.search(x.stem.lower())]
             jpeg = {x.stem for x in files if x.suffix.lower() in JPEG}
             if not maps:  # photos in JPEG, and label maps beside them
@@ -447,9 +445,7 @@ class OwnData:
         for path in paths if self.wants('csv') else ():
             if 'submission' in path.name.lower():  # its classes are to be filled in
                 continue
-            rows = formats.read_table(
-                path, lambda x: stem_of(Path(slashes(x)).name).lower() in self.stems
-            )
+            rows = formats.read_table(path, self.has_photo)
             if rows and len(rows[0]) > 1:
                 yield path, rows
 
@@ -521,12 +517,7 @@ class OwnData:
             for words in filter(None, map(str.split, text.splitlines())):
                 # a class may stand behind the name
                 names = (' '.join(words[:i]) for i in range(len(words), 0, -1))
-                names = (
-                    x
-                    for x in map(slashes, names)
-                    if stem_of(Path(x).name).lower() in self.stems
-                )
-                name = next(names, None)
+                name = next(filter(self.has_photo, names), None)
                 absent += name is None
                 if name is not None:
                     found[self.find(name, path.parent)] = split
