@@ -165,14 +165,11 @@ def test_bad_input(fails, tmp_path):
     weights = models.save_weights(other, tmp_path / 'vit.pth')
     (tmp_path / 'empty').mkdir()
     for arguments, message in (
-        (['nowhere.py'], "config='nowhere.py': there is no such file"),
         ([config, '--image', 'nowhere.png'], '--image nowhere.png: there is no image'),
         ([config, '--image', tmp_path / 'empty'], 'empty: there is no image'),
-        ([config, '--image', config], config),
         ([config, '--checkpoint', 'nowhere.pth'], "'nowhere.pth': there is no such"),
         ([config, '--checkpoint', weights], weights),
         ([config, config, '--checkpoint', 'none'], 'for each config, 2, got 1'),
-        ([config, '--device', 'nowhere'], 'device string: nowhere'),
         ([config, '--shape', 64, 64, 64], '--shape takes one or two numbers, got 3'),
         ([config, '--layers', 'stages.7'], '--layers stages.7: there is no such layer'),
         ([config, '--at', '2,0'], 'argument --at: must be 0 to 1, got 2'),

@@ -162,15 +162,6 @@ def test_boxes_outside_of_photos(tmp_path):
     assert sum(len(photo['objects']) for photo in photos) == 8
 
 
-def test_names_of_ids(tmp_path):
-    data = make(tmp_path, 'camvid')
-    for names in (['sky', 'road', 'tree'], list('abcdefghijkl')):
-        found = OwnData(data, 'seg', names, [11] * (len(names) == 3))
-        assert found.classes == names
-        assert found.maps.table[:3].tolist() == [0, 1, 2]
-        assert found.maps.table[11] == (255 if len(names) == 3 else 11)
-
-
 def objects_of(data, **options):
     found = OwnData(data, 'det', **options)
     return found, [x for photo in found.photos['train'] for x in photo['objects']]
