@@ -2,9 +2,7 @@
 test-full` tries many more images, and larger ones."""
 
 import copy
-import io
 import math
-import pickle
 import random
 from pathlib import Path
 
@@ -63,29 +61,3 @@ def test_maps_of_any_image(name, num, pixels):
             assert out.shape == (len(x), channels, *hw_shape)
             assert out.dtype == x.dtype and out.isfinite().all()
         battery.assert_all_close(maps, exact, CLOSE[x.dtype])
-
-
-@pytest.mark.modern_full
-@battery.BACKBONES
-def test_copies_are_the_same_and_independent(name):
-    """Inference mode also leaves nothing behind that later passes would use."""
-    model = battery.build(name, norm_eval=True)
-    x = battery.images(2, 65, 97)
-    with torch.inference_mode():
-        model(battery.images(1, 97, 33))
-        expected = model(x)
-    file = io.BytesIO()
-    torch.save(model.state_dict(), file)
-    file.seek(0)
-    loaded = battery.build(name)
-    loaded.load_state_dict(torch.load(file))
-    original = copy.deepcopy(model)
-    copies = loaded, copy.deepcopy(model), pickle.loads(pickle.dumps(model))  # noqa: S301
-    with torch.no_grad():
-        for parameter in original.parameters():
-            parameter.zero_()
-        for copied in copies:
-            for result, want in zip(copied(x), expected):
-                assert result.equal(want)
-    battery.random_loss(model.train()(x)).backward()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
