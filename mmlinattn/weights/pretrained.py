@@ -159,7 +159,7 @@ def compare(model: nn.Module, weights: PretrainedWeights) -> tuple[Transfer, lis
     were not trained with.
 
     Raises:
-        KeyError: If they do not start this backbone.
+        KeyError: If they do not fit this backbone.
     """
     equivalent = weights.family.attentions if weights.family else None
     replaced = replaced_attentions(model, weights.backbone, equivalent)
@@ -187,7 +187,7 @@ def compare(model: nn.Module, weights: PretrainedWeights) -> tuple[Transfer, lis
         faults.append('the two models have no block in common')
     if faults:
         raise KeyError(
-            f'it cannot start this {type(model).__name__}: {"; ".join(faults)}; it has '
+            f'it does not fit this {type(model).__name__}: {"; ".join(faults)}; it has '
             f'{shortlist(weights.names.values())}, {weights.origin}'
         )
     return transfer, replaced
