@@ -115,11 +115,6 @@ def test_backbone_and_head(start, weights, caplog, head):
         assert model.get_parameter(name).equal(expected[name]) == head
 
 
-def test_head_of_another_classifier(start, weights):
-    with pytest.raises(KeyError, match='has no head for this BaseModule.*fc.bias'):
-        start(Model(num_classes=3), dict(head=True), pretrained=weights)
-
-
 @pytest.mark.parametrize('warn', [True, False])
 @pytest.mark.parametrize('cfg', [dict(pretrained=None), {}])
 def test_from_scratch(start, caplog, cfg, warn):
@@ -154,13 +149,15 @@ def test_other_weights_win(start, weights, caplog, winner, kind, in_list, pretra
         assert f'{winner} overrides pretrained={NOWHERE!r}' in caplog.text
 
 
-def test_weights_that_cannot_be_had(start, monkeypatch, tmp_path):
+def test_weights_that_cannot_be_had(start, weights, monkeypatch, tmp_path):
     monkeypatch.setenv('no_proxy', '*')
     monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
     with pytest.raises(ConnectionError, match='set pretrained=None to train from scra'):
         start(pretrained=NOWHERE)
     with pytest.raises(FileNotFoundError, match="checkpoint='nowhere.pth'"):
         start(pretrained='nowhere.pth')
+    with pytest.raises(KeyError, match='has no head for this BaseModule.*fc.bias'):
+        start(Model(num_classes=3), dict(head=True), pretrained=weights)
 
 
 def test_resume(start, weights, tmp_path, caplog):
