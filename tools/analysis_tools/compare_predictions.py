@@ -39,16 +39,6 @@ from mmlinattn_tools.figures import picture_grid
 SHOWN = 5  # most likely classes of a classifier
 
 
-def add_score(parser):
-    parser.add_argument(
-        '--score',
-        type=number(float, 0, 1),
-        default=0.3,
-        metavar='S',
-        help='the lowest score of a detection that is drawn (default: %(default)s)',
-    )
-
-
 def read_pixels(path):
     """An image file unchanged, (H, W, 3), uint8, RGB."""
     return mmcv.imread(str(path), channel_order='rgb')
@@ -151,7 +141,9 @@ def draw(args, subjects, files):
 
 def main(argv=None):
     parser = analysis_parser(__doc__, 'compare_predictions')
-    add_score(parser)
+    text = 'the lowest score of a detection that is drawn (default: %(default)s)'
+    score = dict(type=number(float, 0, 1), default=0.3, metavar='S')
+    parser.add_argument('--score', help=text, **score)
     run(parser, argv, draw, whole=True)
 
 

@@ -62,26 +62,19 @@ def analysis_parser(description: Optional[str], name: str) -> Parser:
     text = 'folder to write to, or a figure such as paper.pdf (default: %(default)s)'
     out = Path('work_dirs', name)
     add('--out', type=output, default=out, metavar='PATH', help=text)
+    text = (
+        'height and width in pixels to which images are resized, or one number for '
+        "both (default: those of the config's test pipeline)"
+    )
+    add('--shape', nargs='+', type=number(int, 32, 10**5), metavar='SIDE', help=text)
+    add('--device', default='cpu', help='where models run (default: %(default)s)')
     add_overwrite(parser)
-    add_model_arguments(parser)
     return parser
 
 
 def output(text: str) -> Path:
     """Type of an argument: a folder, or a figure, depending on its ending."""
     return (output_file if Path(text).suffix in FIGURES else output_folder)(text)
-
-
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments that the demo takes, too: --shape and --device."""
-    text = (
-        'height and width in pixels to which images are resized, or one number for '
-        "both (default: those of the config's test pipeline)"
-    )
-    side = number(int, 32, 10**5)
-    parser.add_argument('--shape', nargs='+', type=side, metavar='SIDE', help=text)
-    text = 'where models run (default: %(default)s)'
-    parser.add_argument('--device', default='cpu', help=text)
 
 
 class Picture(NamedTuple):
@@ -227,7 +220,7 @@ def output_stem(path: Path, files: Sequence[Path]) -> str:
 
 
 # The name of files, a figure, and its numbers.
-Output = tuple[str, Figure, Optional[dict[str, Any]]]
+Output = tuple[str, Figure, dict[str, Any]]
 
 
 def run(
@@ -239,22 +232,18 @@ def run(
     """Runs a command: loads models and images, draws figures, and writes them and their
     numbers.
 
-    Errors of the input end in one line. Figures in a folder are written one by one,
-    so that an interruption loses none.
+    Errors of the input end in one line. Figures are written one by one, so that an
+    interruption loses none.
     """
     args = parser.parse_args(argv)
     out = args.out
     with errors_in_one_line(*LIBRARY_ERRORS), quiet(), style.context(STYLE):
-        drawn: Any = draw(args, *load_subjects(args, whole))
-        for group in [list(drawn)] if out.suffix in FIGURES else ([x] for x in drawn):
-            outputs: dict[Path, Any] = {}
-            for name, figure, numbers in group:
-                path = out / f'{name}.png'
-                if out.suffix in FIGURES:  # several figures add their own names
-                    path = out.with_stem(out.stem + f'_{name}' * (len(group) > 1))
-                outputs[path] = figure
-                if numbers:
-                    outputs[path.with_suffix('.json')] = numbers
+        subjects, files = load_subjects(args, whole)
+        for name, figure, numbers in draw(args, subjects, files):
+            path = out / f'{name}.png'
+            if out.suffix in FIGURES:  # several figures add their own names
+                path = out.with_stem(out.stem + f'_{name}' * (len(files) > 1))
+            outputs = {path: figure, path.with_suffix('.json'): numbers}
             protect(args, *outputs)
             for path, content in outputs.items():
                 path.parent.mkdir(parents=True, exist_ok=True)
