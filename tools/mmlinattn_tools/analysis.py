@@ -243,7 +243,8 @@ def run(
             path = out / f'{name}.png'
             if out.suffix in FIGURES:  # several figures add their own names
                 path = out.with_stem(out.stem + f'_{name}' * (len(files) > 1))
-            outputs = {path: figure, path.with_suffix('.json'): numbers}
+            outputs: dict[Path, Any] = {path: figure}
+            outputs[path.with_suffix('.json')] = numbers
             protect(args, *outputs)
             for path, content in outputs.items():
                 path.parent.mkdir(parents=True, exist_ok=True)
