@@ -185,3 +185,8 @@ def test_models_that_no_file_can_hold(kind, options, message, paths, capsys):
     error = capsys.readouterr().err.strip()
     assert stopped.value.code == 2 and message in error and '\n' not in error
     assert not list(Path().glob('*.onnx'))
+
+
+def test_metrics_are_compared_one_by_one():
+    assert export.flat(dict(top1=1.0, recall=[2.0, 3.0])).tolist() == [1, 2, 3]
+    assert export.flat({}).size == 0
