@@ -9,13 +9,8 @@ from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmlinattn.engine import check_pretrained, find_checkpoint
-from mmlinattn.engine.hooks.pretrained_backbone_hook import other_start
-from mmlinattn.models.backbones.base import BaseBackbone
+from mmlinattn.engine import check_pretrained, check_start, find_checkpoint
 from mmlinattn.utils import check_file
-from mmlinattn.utils.quiet import quiet
-from mmlinattn.weights import load_pretrained, read_checkpoint
-from mmlinattn.weights.conversion import shortlist
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.screen import summary
 
@@ -105,24 +100,6 @@ def check_weights(cfg, model, allow_mismatch):
         )
 
 
-def check_start(path, model):
-    """Raises an error for weights that the backbone can't start from."""
-    backbone = getattr(model, 'backbone', None)
-    if backbone is None or other_start(model, None):
-        return
-    try:
-        with quiet():
-            if isinstance(backbone, BaseBackbone):
-                load_pretrained(backbone, path)
-            else:
-                read_checkpoint(path, 'pretrained')
-    except (KeyError, ValueError) as error:
-        raise ValueError(f'pretrained={path!r}: {error.args[0]}') from error
-    broken = [k for k, x in backbone.state_dict().items() if x.isnan().any()]
-    if broken:
-        raise ValueError(f'pretrained={path!r} has NaN in {shortlist(broken)}')
-
-
 def check_batch(cfg, model):
     """Raises an error for a batch of one image and a BatchNorm of one pixel, as in the
     pyramids of UperNet and PSPNet."""
@@ -160,8 +137,6 @@ def prepare(args):
     if not cfg.get('resume'):
         named = 'pretrained' in (args.cfg_options or {})
         check_pretrained(cfg, None if named else runs.warn)  # a base may have one, too
-        if named and cfg.pretrained and '://' not in cfg.pretrained:
-            read_checkpoint(cfg.pretrained, 'pretrained')  # before data are looked for
     model = runs.preflight(cfg, args, 'train')
     if model is not None:
         check_batch(cfg, model)

@@ -5,6 +5,7 @@ from .hooks import (
     PretrainedBackboneHook,
     ReleaseMemoryHook,
     check_pretrained,
+    check_start,
 )
 from .optimizers import LayerDecayOptimWrapperConstructor
 from .preflight import check_run
@@ -19,5 +20,6 @@ __all__ = [
     'ReleaseMemoryHook',
     'check_pretrained',
     'check_run',
+    'check_start',
     'find_checkpoint',
 ]

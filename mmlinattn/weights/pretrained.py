@@ -99,8 +99,8 @@ def load_pretrained(
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If a file cannot be read, or holds an incomplete official model.
-        KeyError: If parameters are missing or have other shapes, as in another
-            family's checkpoint.
+        KeyError: If parameters are missing, have other shapes, as in another family's
+            checkpoint, or are no numbers.
         ConnectionError: If it cannot be downloaded.
         ImportError: If timm or safetensors is needed and missing.
     """
@@ -179,6 +179,8 @@ def compare(model: nn.Module, weights: PretrainedWeights) -> tuple[Transfer, lis
         and not (key in transfer.mismatched or key.endswith(COUNTER))
     ]
     faults = [f'{len(shapes)} shapes differ, such as {shapes[0]}'] if shapes else []
+    if transfer.broken:
+        faults.append(f'NaN or infinite values in {shortlist(transfer.broken)}')
     if not replaced:
         lacking += transfer.split_differently
         if lacking:

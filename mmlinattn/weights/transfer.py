@@ -51,12 +51,14 @@ class Transfer(NamedTuple):
         initial: Entries that keep their initial values.
         mismatched: Entries whose sources have another shape, and both shapes.
         unused: Tensors without a use.
+        broken: Entries with NaN or infinite values.
     """
 
     sources: dict[str, list[Source]]
     initial: list[str]
     mismatched: dict[str, str]
     unused: list[str]
+    broken: list[str]
 
     def apply(self, weights: StateDict) -> StateDict:
         """The state dict to load, from the tensors that :func:`plan_transfer` saw."""
@@ -79,7 +81,7 @@ def plan_transfer(model: torch.nn.Module, weights: StateDict) -> Transfer:
     names = list(model.state_dict())
     found = {key: find_sources(key, weights) for key in names}
     sources = {key: x for key, x in found.items() if x}
-    fitted = fit_weights(model, Transfer(sources, [], {}, []).apply(weights))
+    fitted = fit_weights(model, Transfer(sources, [], {}, [], []).apply(weights))
     left_out = {key.rpartition('.')[0] for key in fitted.mismatched}
     sources = {k: x for k, x in sources.items() if k.rpartition('.')[0] not in left_out}
     used = {source.name for x in sources.values() for source in x}
@@ -88,6 +90,7 @@ def plan_transfer(model: torch.nn.Module, weights: StateDict) -> Transfer:
         [key for key in names if key not in sources],
         fitted.mismatched,
         [name for name in weights if name not in used],
+        fitted.broken,
     )
 
 

@@ -339,7 +339,7 @@ PRETRAINED = '--cfg-options pretrained='
         (RESUME, 'weights', 'has no training state'),
         (PRETRAINED, 'gone', "pretrained='{world}/gone.pth': there is no such file"),
         (PRETRAINED, 'other', "pretrained='{world}/other.pth': "),
-        (PRETRAINED, 'nan', 'has NaN in'),
+        (PRETRAINED, 'nan', 'NaN or infinite values in'),
     ],
 )
 def test_checkpoint(fails, world, how, name, words):

@@ -1,7 +1,11 @@
 from .atomic_checkpoint_hook import AtomicCheckpointHook
 from .mesa_hook import MESAHook
 from .oversmoothing_hook import OversmoothingHook
-from .pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
+from .pretrained_backbone_hook import (
+    PretrainedBackboneHook,
+    check_pretrained,
+    check_start,
+)
 from .release_memory_hook import ReleaseMemoryHook
 
 __all__ = [
@@ -11,4 +15,5 @@ __all__ = [
     'PretrainedBackboneHook',
     'ReleaseMemoryHook',
     'check_pretrained',
+    'check_start',
 ]

@@ -8,8 +8,11 @@ from mmengine.optim import OptimWrapper
 from mmengine.runner import find_latest_checkpoint
 from torch import nn
 
+from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.registry import HOOKS
 from mmlinattn.utils import check_file
+from mmlinattn.utils.quiet import quiet
+from mmlinattn.weights import load_pretrained, read_checkpoint
 
 
 @HOOKS.register_module()
@@ -123,3 +126,27 @@ def check_pretrained(cfg: Any, warn: Any = None) -> None:
         warn(text)
     elif isinstance(pretrained, str):
         check_file('pretrained', pretrained)
+
+
+def check_start(pretrained: str, model: nn.Module) -> None:
+    """Raises an error for weights that a model's backbone can't start from.
+
+    Args:
+        pretrained (str): A path or an address.
+        model (nn.Module): The model, whose backbone gets the weights.
+
+    Raises:
+        ConnectionError: If they cannot be downloaded.
+        ValueError: If they cannot be read, or do not fit.
+    """
+    backbone = getattr(model, 'backbone', None)
+    if backbone is None or other_start(model, None):
+        return
+    try:
+        with quiet():
+            if isinstance(backbone, BaseBackbone):
+                load_pretrained(backbone, pretrained)
+            else:
+                read_checkpoint(pretrained, 'pretrained')
+    except (KeyError, ValueError) as error:
+        raise ValueError(f'pretrained={pretrained!r}: {error.args[0]}') from error
