@@ -85,6 +85,7 @@ class OwnData:
         for path in self.files['photo']:
             stem = unicodedata.normalize('NFC', stem_of(path.name).lower())
             self.stems[stem].append(path)
+        self.labels = set()  # files that have them
         self.damaged = []  # errors of files that annotate one photo each
         self.repeated = set()  # photos that several files annotate alike
         photos = self.merge(getattr(self, f'read_{task}')())
@@ -309,13 +310,16 @@ class OwnData:
                 len(Path(os.path.commonpath([path, near])).parts),
             )
 
-        paths = sorted(self.stems.get(wanted[0], ()), key=rank, reverse=True)
-        if len(paths) > 1 and rank(paths[0]) == rank(paths[1]):
+        paths = self.stems.get(wanted[0], ())
+        if len(paths) < 2:
+            return paths[0] if paths else None
+        paths = sorted(paths, key=rank, reverse=True)
+        if rank(paths[0]) == rank(paths[1]):
             raise ValueError(
                 f'{near}: {name} is the name of several photos, such as {paths[0]} and '
                 f'{paths[1]}: --images names the folder of the photos'
             )
-        return paths[0] if paths else None
+        return paths[0]
 
     def photo(self, name, near, **labels):
         """A photo by its name in an annotation."""
@@ -364,6 +368,7 @@ class OwnData:
         """Photos of one file."""
         try:
             photos = [*read(path, self.lost, self.options.get('format'))]
+            self.labels |= {path} if photos else set()
             stem, xml = stem_of(path.name).lower(), path.suffix.lower() == '.xml'
             near = path.parent if xml or stem in self.stems else path
             for name, stated, objects in photos:
@@ -461,6 +466,7 @@ class OwnData:
                 if enough:  # it may be of anything
                     continue
                 raise
+            self.labels |= set() if enough else {path}
             for row in rows:
                 photo = self.photo(row['photo'], path)
                 split = split_in(row.get('split') or row.get('subset') or '')
@@ -507,8 +513,8 @@ class OwnData:
         """The split of photos in lists such as train.txt, by their paths."""
         kind = 'Segmentation' if self.task == 'seg' else 'Main'  # folder of VOC's lists
         found = {}
-        paths = chain(*(self.files[x] for x in ('.txt', *TABLES)))
-        for path in sorted(paths, key=lambda x: x.parent.name == kind):
+        paths = {*chain(*(self.files[x] for x in ('.txt', *TABLES)))} - self.labels
+        for path in sorted(paths, key=lambda x: (x.parent.name == kind, x)):
             split = split_in(path.stem)
             text = formats.read_text(path) if split else ''
             if path.suffix.lower() in TABLES:
