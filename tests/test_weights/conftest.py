@@ -15,28 +15,18 @@ TOOL = ROOT / 'tools/model_converters/convert_official.py'
 DATA = ROOT / 'tests/data/official'
 
 
-@pytest.fixture(scope='session')
-def soft():
-    """The recording of SOFT."""
-    return load_module(DATA / 'soft_fixture.py')
+def module(path):
+    """A fixture: a file as a module."""
+    return pytest.fixture(scope='session')(lambda: load_module(path))
 
 
-@pytest.fixture(scope='session')
-def antioversmoothing():
-    """The recording of DeiT, CaiT and Swin."""
-    return load_module(DATA / 'antioversmoothing_fixture.py')
-
-
-@pytest.fixture(scope='session')
-def cswin():
-    """The recording of CSWin."""
-    return load_module(DATA / 'cswin_fixture.py')
-
-
-@pytest.fixture(scope='session')
-def leaplab():
-    """The recording of FLatten and Agent."""
-    return load_module(DATA / 'leaplab_fixture.py')
+# recordings of official code
+antioversmoothing = module(DATA / 'antioversmoothing_fixture.py')
+cswin = module(DATA / 'cswin_fixture.py')
+leaplab = module(DATA / 'leaplab_fixture.py')
+rotary = module(DATA / 'rotary_fixture.py')
+soft = module(DATA / 'soft_fixture.py')
+tool = module(TOOL)
 
 
 @pytest.fixture(scope='session')
@@ -44,12 +34,6 @@ def variants(leaplab):
     """The recordings of Swin and CSWin with other attentions, by name."""
     both = leaplab, load_module(DATA / 'inline_fixture.py')
     return {name: recorded for recorded in both for name in recorded.NAMES}
-
-
-@pytest.fixture(scope='session')
-def rotary():
-    """The recording of MLLA and RAVLT."""
-    return load_module(DATA / 'rotary_fixture.py')
 
 
 @pytest.fixture(scope='session')
@@ -71,12 +55,6 @@ def official(antioversmoothing, cswin, rotary, soft, variants):
         return family, {k: v for k, v in weights.items() if not k.endswith(buffers)}
 
     return get
-
-
-@pytest.fixture(scope='session')
-def tool():
-    """The command as a module."""
-    return load_module(TOOL)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from torch import nn
 
 from mmlinattn.analysis import attentions_of, hc_proportion, token_similarity, watch
 from mmlinattn.registry import HOOKS
+from mmlinattn.weights.transfer import is_scaling_vector
 
 
 @HOOKS.register_module()
@@ -72,7 +73,7 @@ class OversmoothingHook(Hook):
         self.watching = None
         scalars, self.scalars = self.scalars, {}
         for name, parameter in unwrapped(runner.model).named_parameters():
-            if name.rpartition('.')[2] in ('omega', 'dc_scale', 'hc_scale'):
+            if is_scaling_vector(name):
                 scalars[f'scale_norm/{name}'] = parameter.detach().norm()
         # one transfer from the device
         values = torch.stack([value.float() for value in scalars.values()]).tolist()
