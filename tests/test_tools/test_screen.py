@@ -37,7 +37,8 @@ def test_summary(tmp_path, monkeypatch, best):
     monkeypatch.chdir(tmp_path)
     logs = tmp_path / 'my work/now'
     logs.mkdir(parents=True)
-    scalars = {'train/loss': [3, 2, 1], 'train/lr': [1], 'val/coco/mAP': [0.5]}
+    scalars = {'train/loss': [3, 2, 1], 'val/coco/mAP': [0.5]}
+    scalars['train/grad_norm'] = [1, 2, 3 if best else float('inf')]
     scalars = {name: HistoryBuffer(x, [1] * len(x)) for name, x in scalars.items()}
     (tmp_path / 'my work/last_checkpoint').write_text('my work/epoch_2.pth')
     (tmp_path / 'my work/best.pth').touch()
@@ -53,6 +54,7 @@ def test_summary(tmp_path, monkeypatch, best):
     name = 'best' if best else 'epoch_2'
     assert lines['checkpoint'].strip() == f'my work/{name}.pth'
     assert (tmp_path / 'my work/curves.png').stat().st_size > 5000
+    assert ('gradients' in lines) != best
     assert ('score' in lines) == best and '0.5' in lines.get('score', '0.5')
     python, tool, *words = shlex.split(lines['test'])
     assert python == sys.executable and words == ['a b.py', f'my work/{name}.pth']

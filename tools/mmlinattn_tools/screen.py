@@ -1,5 +1,6 @@
 """The screen of a run: few lines before it, and a summary behind it."""
 
+import math
 import os
 import re
 import shlex
@@ -90,6 +91,12 @@ def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
     lines, (path, score) = [], best_of(runner)
     if score or cfg.get('val_cfg'):
         lines.append(f'score:      {score or "none, no validation had one"}')
+    told = runner.message_hub.log_scalars.get('train/grad_norm')
+    norms = told.data[0] if told else []
+    lost = len(norms) - sum(map(math.isfinite, norms))
+    if lost:
+        share = f'{lost} of {len(norms)} iterations'
+        lines.append(f'gradients:  infinite in {share}, which learned nothing')
     if path:
         lines.append(f'checkpoint: {os.path.relpath(path)}')
     curves = Path(runner.work_dir, 'curves.png')
