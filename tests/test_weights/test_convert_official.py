@@ -91,20 +91,6 @@ def test_no_weights_of_the_family(refused, checkpoint, options, words):
     assert words in line and 'official.pth' in line
 
 
-def test_existing_file_is_kept(soft, convert, capsys):
-    convert(soft.weights())
-    before = convert.dst.read_bytes()
-    for options in (
-        (),
-        ('--overwrite',),
-    ):  # which doesn't take it away before a failure
-        with pytest.raises(SystemExit):
-            convert({'other': torch.zeros(1)}, *options)
-    assert 'give --overwrite to replace it' in capsys.readouterr().err
-    assert convert.dst.read_bytes() == before
-    assert list(convert.dst.parent.iterdir()) == [convert.dst]
-
-
 def test_dry_run(soft, tool, tmp_path, capsys):
     torch.save(soft.weights(), tmp_path / 'official.pth')
     dst = tmp_path / 'new' / 'x.pth'

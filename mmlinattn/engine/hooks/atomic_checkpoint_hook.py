@@ -41,7 +41,7 @@ class WholeFileBackend(LocalBackend):
             Path(self.outdated.pop()).unlink(missing_ok=True)
 
 
-class _ThenRestore:
+class _ResumedIterator:
     """A loop's iterator that sets the random state before the first new batch.
 
     A resumed loop over iterations first skips ``count`` batches that were used before:
@@ -105,7 +105,7 @@ class AtomicCheckpointHook(CheckpointHook):
             self.file_backend.outdated.clear()
             if is_main_process():
                 for draft in Path(self.out_dir).glob(DRAFTS):  # of a killed training
-                    draft.unlink()
+                    draft.unlink(missing_ok=True)
 
     def after_load_checkpoint(self, runner: Any, checkpoint: dict) -> None:
         """Keeps the random state of a checkpoint to resume from."""
@@ -126,7 +126,7 @@ class AtomicCheckpointHook(CheckpointHook):
             return
         loop = runner.train_loop
         if hasattr(loop, 'dataloader_iterator'):
-            loop.dataloader_iterator = _ThenRestore(
+            loop.dataloader_iterator = _ResumedIterator(
                 loop.dataloader_iterator, loop.iter, self._loaded
             )
         else:

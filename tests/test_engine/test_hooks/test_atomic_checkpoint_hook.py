@@ -16,7 +16,6 @@ from mmengine.runner import Runner
 from torch import nn
 
 from mmlinattn.engine import AtomicCheckpointHook
-from mmlinattn.engine.random_state import get_random_state, set_random_state
 
 pytestmark = pytest.mark.modern
 
@@ -198,18 +197,3 @@ def test_drafts_of_a_killed_training_are_removed(make_runner, tmp_path):
     draft.touch()
     make_runner('run', True).train()
     assert not draft.exists()
-
-
-def test_random_state(tmp_path):
-    def draw():
-        return random.random(), np.random.randn(), torch.rand(2).tolist()  # noqa: NPY002
-
-    random.gauss(0, 1)
-    np.random.randn()  # noqa: NPY002
-    state = get_random_state()
-    first = draw()
-    assert draw() != first
-    # torch reads it without running code
-    torch.save(state, tmp_path / 'x.pth')
-    set_random_state(torch.load(tmp_path / 'x.pth', weights_only=True))
-    assert draw() == first
