@@ -66,46 +66,10 @@ class OwnData:
         Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
         self.data, self.task, self.notes, self.lost = data, task, [], Counter()
         self.names, self.options, self.drawn = names, options, []
-        files = sorted(walk(data))
-        self.files, self.stems = defaultdict(list), defaultdict(list)
-        self.twins = defaultdict(set)
-        for path in files:
-            ending, parts = path.suffix.lower(), path.relative_to(data).parts
-            if any(x.startswith('.') or x == '__MACOSX' for x in parts):
-                continue
-            self.files['photo' if ending in IMAGES else ending].append(path)
-            for x in parts:
-                for found in WORD.finditer(x.lower()):
-                    self.twins[WORD.sub('*', x.lower())].add(SPLITS[found[1]])
-        if task != 'seg':
-            self.files['photo'] = self.within(self.files['photo'], 'images')
-        # folders that all photos have in common say nothing about one of them
-        folders = [str(path.parent) for path in self.files['photo']]
-        self.base = Path(os.path.commonpath(folders)) if folders else data
-        for path in self.files['photo']:
-            stem = unicodedata.normalize('NFC', stem_of(path.name).lower())
-            self.stems[stem].append(path)
         self.labels = set()  # files that have them
         self.damaged = []  # errors of files that annotate one photo each
-        self.repeated = set()  # photos that several files annotate alike
-        photos = self.merge(getattr(self, f'read_{task}')())
-        if self.repeated:
-            text = f'several files tell the same of {len(self.repeated)} photos'
-            self.notes.append(f'{text}: one of them is taken')
-        if len(self.damaged) > max(1, len(photos) // 10):
-            raise self.damaged[0]
-        self.note('left out {} annotation files that are damaged', self.damaged)
-        self.check_found(photos)
-        used = {x['path'] for x in photos} | {x.get('map') for x in photos}
-        for ending in UNREAD:
-            if self.files[ending]:
-                text = f'left out {len(self.files[ending])} {ending} files'
-                self.notes.append(f'{text}: convert them to JPEG or PNG')
-        unused = len({*self.files['photo']} - used)
-        if unused:
-            self.notes.append(f'left out {unused} photos without annotations')
-        photos = self.measure(photos)
-        self.photos = self.split(photos)
+        self.collect()
+        self.photos = self.split(self.measure(self.read()))
         self.tell_twice()
         if len({*(names or ())}) < len(names or ()):
             raise ValueError(f'--classes {" ".join(names)}: a name is given twice')
@@ -122,17 +86,52 @@ class OwnData:
                 f'--data {data}: one class only, {self.classes[0]}: there is nothing '
                 f'to tell apart; {self.content()}'
             )
-        objects = [
-            *chain(*(x.get('objects', ()) for x in chain(*self.photos.values())))
-        ]
-        outlines = sum('segmentation' in x for x in objects)
-        self.masks = task == 'det' and outlines == len(objects)
-        if 0 < outlines < len(objects):
-            text = (
-                f'{len(objects) - outlines} of {len(objects)} objects have no outline'
-            )
+        every = chain(*self.photos.values())
+        objects = [*chain(*(x.get('objects', ()) for x in every))]
+        lacking = sum('segmentation' not in x for x in objects)
+        self.masks = task == 'det' and not lacking
+        if 0 < lacking < len(objects):
+            text = f'{lacking} of {len(objects)} objects have no outline'
             self.notes.append(f'{text}: it takes the boxes of all')
         self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
+
+    def collect(self):
+        """Finds the files of the folder by kind, and photos by their names."""
+        self.files, self.stems = defaultdict(list), defaultdict(list)
+        self.twins = defaultdict(set)  # splits by the rest of a name
+        for path in sorted(walk(self.data)):
+            ending, parts = path.suffix.lower(), path.relative_to(self.data).parts
+            if any(x.startswith('.') or x == '__MACOSX' for x in parts):
+                continue
+            self.files['photo' if ending in IMAGES else ending].append(path)
+            for x in map(str.lower, parts):
+                for found in WORD.finditer(x):
+                    self.twins[WORD.sub('*', x)].add(SPLITS[found[1]])
+        if self.task != 'seg':
+            self.files['photo'] = self.within(self.files['photo'], 'images')
+        # folders that all photos have in common say nothing about one of them
+        folders = [str(path.parent) for path in self.files['photo']]
+        self.base = Path(os.path.commonpath(folders)) if folders else self.data
+        for path in self.files['photo']:
+            stem = unicodedata.normalize('NFC', stem_of(path.name).lower())
+            self.stems[stem].append(path)
+
+    def read(self):
+        """Photos with their labels; what is left out is noted."""
+        photos = self.merge(getattr(self, f'read_{self.task}')())
+        if len(self.damaged) > max(1, len(photos) // 10):
+            raise self.damaged[0]
+        self.note('left out {} annotation files that are damaged', self.damaged)
+        self.check_found(photos)
+        for ending in UNREAD:
+            if self.files[ending]:
+                text = f'left out {len(self.files[ending])} {ending} files'
+                self.notes.append(f'{text}: convert them to JPEG or PNG')
+        used = {x['path'] for x in photos} | {x.get('map') for x in photos}
+        unused = len({*self.files['photo']} - used)
+        if unused:
+            self.notes.append(f'left out {unused} photos without annotations')
+        return photos
 
     def note(self, text, some, more=''):
         """Notes of how many files or photos something is true, and the first."""
@@ -142,7 +141,7 @@ class OwnData:
     def merge(self, photos):
         """Photos, each one once where several files tell the same of its objects, as
         VOC files and a table of them do."""
-        found, same = [], {}
+        found, same, repeated = [], {}, set()
         for photo in photos:
             told = sorted(map(signature, photo.get('objects', ())))
             key = photo['path'], str(told)
@@ -152,7 +151,10 @@ class OwnData:
                 found.append(photo)
                 continue
             first.update(split=next(iter(splits), None))
-            self.repeated.add(photo['path'])
+            repeated.add(photo['path'])
+        if repeated:
+            text = f'several files tell the same of {len(repeated)} photos'
+            self.notes.append(f'{text}: one of them is taken')
         return found
 
     def within(self, paths, option):
