@@ -411,6 +411,16 @@ def test_files_of_tools(tmp_path, kind):
     assert kind not in lost or f'left out {lost[kind]}' in found.notes
 
 
+def test_labels_are_no_lists(tmp_path):
+    """Those of photos that are called test1, whatever the name of photo 1 is."""
+    for name in ('test0', 'test1', *map(str, range(8))):
+        photo(tmp_path / f'{name}.jpg')
+        (tmp_path / f'{name}.txt').write_text('1 .3 .4 .3 .4')
+    found = OwnData(tmp_path, 'det')
+    assert [len(x) for x in found.photos.values()] == [8, 2, 2]
+    assert not any('names' in note for note in found.notes)
+
+
 @pytest.mark.parametrize(
     'line, names, message',
     [

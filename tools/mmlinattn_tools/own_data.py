@@ -358,6 +358,7 @@ class OwnData:
                 found = formats.read_yolo(text, size, names, keypoints)
                 if found is not None:
                     read += 1
+                    self.labels.add(path)
                     photo['objects'] = [formats.to_coco(x, path) for x in found]
                     yield photo
                     continue
