@@ -137,6 +137,8 @@ def prepare(args):
     if not cfg.get('resume'):
         named = 'pretrained' in (args.cfg_options or {})
         check_pretrained(cfg, None if named else runs.warn)  # a base may have one, too
+        if named and cfg.pretrained and '://' not in cfg.pretrained:
+            read_checkpoint(cfg.pretrained, 'pretrained')  # before data are looked for
     model = runs.preflight(cfg, args, 'train')
     if model is not None:
         check_batch(cfg, model)

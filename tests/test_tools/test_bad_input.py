@@ -364,6 +364,11 @@ def test_mismatch_that_is_meant(warns, how, name, words):
     warns(tool, CLS, *f'{how}{{world}}/{name}.pth'.split(), words=words)
 
 
+def test_weights_are_read_before_data_are_looked_for(fails):
+    options = 'train_dataloader.dataset.data_root=gone', 'pretrained={world}/empty.pth'
+    fails('train', CLS, '--cfg-options', *options, words='empty.pth')
+
+
 @pytest.mark.parametrize('how', ['', LOAD, RESUME, PRETRAINED])
 def test_trust(use, fails, monkeypatch, how):
     tool = 'train' if how else 'test'
