@@ -11,6 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from mmlinattn.engine import check_pretrained, check_start, find_checkpoint
 from mmlinattn.utils import check_file
+from mmlinattn.weights import read_checkpoint
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.screen import summary
 
