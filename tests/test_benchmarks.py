@@ -214,10 +214,10 @@ def test_models_of_other_libraries_run_or_say_why(load):
     folder = Path(import_module('mmdet').__file__).parent / '.mim/configs/retinanet'
     retinanet = models.Config.fromfile(folder / 'retinanet_r18_fpn_1x_coco.py').model
     models.init_default_scope('mmdet')
-    found = models.run_apart(100, 'mmdet', retinanet, None)
+    found = models.run_apart(300, 'mmdet', retinanet, None)
     assert found['operators'] == ['nms'], found
     broken = models.ConfigDict(type='NoDetector')
-    no_detector = models.run_apart(100, 'mmdet', broken, None)
+    no_detector = models.run_apart(300, 'mmdet', broken, None)
     assert no_detector['step'] == 'build'
     text = 'NotImplementedError: rotated is not among the operators of mmlinattn'
     needs = dict(step='train', error=text, operators=[])

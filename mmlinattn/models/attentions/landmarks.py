@@ -6,10 +6,11 @@ as one cell. A fixed number of landmarks, s * s at most, does not grow with the 
 """
 
 import math
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
 from torch.nn.functional import pad
 
 from mmlinattn.functional import (
@@ -21,7 +22,7 @@ from mmlinattn.functional import (
     unflatten,
 )
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
-from mmlinattn.functional.tracing import larger, smaller
+from mmlinattn.functional.tracing import apply, larger, smaller
 
 from ..layers.types import HW
 from .base import check_count
@@ -116,6 +117,19 @@ class LandmarkSampler(nn.Module):
         return math.prod(self.grid(hw_shape))
 
 
+class _ContiguousGradient(Function):
+    """The identity, with a contiguous gradient. On a CPU, PyTorch 2.1's GELU takes the
+    memory of a transposed one for that of another layout, and returns any values."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return grad.contiguous()
+
+
 class ConvSampler(LandmarkSampler):
     """r x r convolution of stride r shared by all heads, LayerNorm, GELU.
 
@@ -140,7 +154,8 @@ class ConvSampler(LandmarkSampler):
         if self.fixed_side:
             maps = pool(maps, self.grid(hw_shape))
         landmarks = to_tokens(maps)
-        return unflatten(self.act(self.norm(landmarks)), 0, q.shape[:2])
+        landmarks = apply(_ContiguousGradient, self.act(self.norm(landmarks)))
+        return unflatten(landmarks, 0, q.shape[:2])
 
 
 class PoolingSampler(LandmarkSampler):

@@ -1,10 +1,11 @@
 import pytest
 import torch
 from torch import nn
+from torch.testing import assert_close
 
 from mmlinattn.functional import softmax_free_attention
 from mmlinattn.models import SoftmaxFreeAttention
-from mmlinattn.models.attentions.landmarks import fixed_grid
+from mmlinattn.models.attentions.landmarks import ConvSampler, fixed_grid
 
 pytestmark = pytest.mark.modern
 
@@ -166,3 +167,14 @@ def test_random_landmarks_are_tokens_of_the_map():
 def test_wrong_options(kwargs, message):
     with pytest.raises(ValueError, match=message):
         build(**kwargs)
+
+
+def test_landmarks_take_a_transposed_gradient():
+    sampler = ConvSampler(64, ratio=4)
+    q, grad = torch.randn(1, 1, 60 * 80, 64), torch.randn(1, 1, 64, 300).mT
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        landmarks = sampler.to(dtype)(q.to(dtype), (60, 80))
+        weight = sampler.conv.weight
+        found += torch.autograd.grad(landmarks, weight, grad.to(dtype))
+    assert_close(found[0].double(), found[1], rtol=1e-3, atol=1e-3)
