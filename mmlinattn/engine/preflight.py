@@ -97,9 +97,8 @@ def check_channels(model: nn.Module) -> None:
     for name in names if maps else ():
         parts = getattr(model, name, None)
         for part in parts if isinstance(parts, nn.ModuleList) else [parts]:
-            wanted, index = (
-                getattr(part, f'in_{x}', None) for x in ('channels', 'index')
-            )
+            wanted = getattr(part, 'in_channels', None)
+            index = getattr(part, 'in_index', None)
             if isinstance(wanted, int) and isinstance(index, int):
                 wanted, index = [wanted], [index]
             taken = range(len(maps)) if index is None else index

@@ -161,8 +161,10 @@ def compare(model: nn.Module, weights: PretrainedWeights) -> tuple[Transfer, lis
     Raises:
         KeyError: If they do not fit this backbone.
     """
-    equivalent = weights.family.attentions if weights.family else None
-    replaced = replaced_attentions(model, weights.backbone, equivalent)
+    replaced = []
+    if weights.family:  # else it is not known what the plain model's attentions are
+        equivalent = weights.family.attentions
+        replaced = replaced_attentions(model, weights.backbone, equivalent)
     transfer = plan_transfer(model, weights.backbone)
     # a classifier may norm no map at all, such as RAVLT
     normed = any(key.startswith('norm') for key in weights.backbone)

@@ -62,15 +62,20 @@ class Transfer(NamedTuple):
 
     def apply(self, weights: StateDict) -> StateDict:
         """The state dict to load, from the tensors that :func:`plan_transfer` saw."""
-        return {
-            key: stacked([source.tensor(weights) for source in sources])
-            for key, sources in self.sources.items()
-        }
+        return join(self.sources, weights)
 
     @property
     def split_differently(self) -> list[str]:
         """Entries that are made of parts of tensors, or of several."""
         return [key for key, x in self.sources.items() if x != [Source(key)]]
+
+
+def join(sources: dict[str, list[Source]], weights: StateDict) -> StateDict:
+    """The tensors that are made of others, or of halves of them."""
+    return {
+        key: stacked([source.tensor(weights) for source in parts])
+        for key, parts in sources.items()
+    }
 
 
 def plan_transfer(model: torch.nn.Module, weights: StateDict) -> Transfer:
@@ -81,7 +86,7 @@ def plan_transfer(model: torch.nn.Module, weights: StateDict) -> Transfer:
     names = list(model.state_dict())
     found = {key: find_sources(key, weights) for key in names}
     sources = {key: x for key, x in found.items() if x}
-    fitted = fit_weights(model, Transfer(sources, [], {}, [], []).apply(weights))
+    fitted = fit_weights(model, join(sources, weights))
     left_out = {key.rpartition('.')[0] for key in fitted.mismatched}
     sources = {k: x for k, x in sources.items() if k.rpartition('.')[0] not in left_out}
     used = {source.name for x in sources.values() for source in x}
@@ -127,21 +132,21 @@ def is_early_norm(key: str, num_stages: int) -> bool:
 
 
 def replaced_attentions(
-    model: torch.nn.Module, weights: StateDict, equivalent: Optional[Keys]
+    model: torch.nn.Module, weights: StateDict, equivalent: Keys
 ) -> list[str]:
     """Names of a model's attentions that differ from those of the plain model.
 
-    ``equivalent`` are the classes that are the plain model's attentions, or None, if
-    its family is not known. Blocks that the plain model lacks are skipped.
+    ``equivalent`` are the classes that are the plain model's attentions. Blocks that
+    the plain model lacks are skipped.
     """
 
     def own(keys: Keys) -> set[str]:
         return {key for key in keys if not is_scaling_vector(key)}
 
-    replaced: list[str] = []
-    for name, module in model.named_modules() if equivalent else ():
+    replaced = []
+    for name, module in model.named_modules():
         theirs = inside(weights, f'{name}.') if name.endswith('.attn') else {}
-        same = type(module).__name__ in (equivalent or ())
+        same = type(module).__name__ in equivalent
         if theirs and not (same and own(theirs) == own(module.state_dict())):
             replaced.append(name)
     return replaced

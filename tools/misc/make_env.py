@@ -14,27 +14,37 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the installed package is made from.
 SOURCES = {'mmlinattn', 'tools', 'configs', 'model-index.yml', 'dataset-index.yml'}
 SOURCES |= {'setup.py', 'pyproject.toml', 'MANIFEST.in', 'README.md', 'LICENSE'}
-# Folder, Python versions with the preferred one first, the mmcv to compile, where there
-# are ready-made wheels of it, and what is installed without its dependencies.
+
+
+class Stack(NamedTuple):
+    """An environment that can be made."""
+
+    folder: str
+    versions: tuple  # of Python, the preferred one first
+    mmcv: str  # to compile
+    wheels: str  # page of ready-made ones
+    alone: tuple = ()  # installed without dependencies
+
+
 STACKS = {
-    'openmmlab': (
+    'openmmlab': Stack(
         '.venv',
         ('3.11', '3.10', '3.9'),
         'mmcv==2.1.0',
         'https://download.openmmlab.com/mmcv/dist/{}/torch{}.{}.0/index.html',
-        (),
     ),
-    'modern': (
+    'modern': Stack(
         '.venv-modern',
         ('3.13', '3.12', '3.14'),
         'onedl-mmcv==2.3.6',
         'https://mmwheels.onedl.ai/{}-torch{}{}0/simple/onedl-mmcv/index.html',
-        ('onedl-mim==0.5.1',),
+        alone=('onedl-mim==0.5.1',),
     ),
 }
 PROBE = """if True:
@@ -57,7 +67,7 @@ def version_of(python):
 
 def find_python(stack):
     """The interpreter of a stack's environment, or one to make it with."""
-    folder, versions, *_ = STACKS[stack]
+    folder, versions = STACKS[stack].folder, STACKS[stack].versions
     there = ROOT / folder / 'bin' / 'python'
     if os.path.lexists(there):
         if version_of(there) in versions:
@@ -89,7 +99,6 @@ def run(*command, **env):
 
 def compile_mmcv(stack, python, pip):
     """Replaces mmcv by one with a compiled part, ready-made or built here."""
-    _, _, requirement, page, _ = STACKS[stack]
     answer = subprocess.check_output([python, '-I', '-c', PROBE])
     cuda, major, minor, toolkit = json.loads(answer.splitlines()[-1])
     # each compiler takes up to 3 GB of memory
@@ -102,9 +111,9 @@ def compile_mmcv(stack, python, pip):
     run(*pip, 'uninstall', '--yes', 'mmcv-lite')
     # pip's own cache does not know for which torch it built a wheel
     options = ['--no-deps', '--no-cache-dir', '--no-build-isolation']
-    page = page.format(cuda, major, minor)
+    page = STACKS[stack].wheels.format(cuda, major, minor)
     options += ['--force-reinstall', '--find-links', page]
-    run(*pip, 'install', *options, requirement, **env)
+    run(*pip, 'install', *options, STACKS[stack].mmcv, **env)
 
 
 def fingerprint(names):
@@ -119,7 +128,7 @@ def fingerprint(names):
 
 def make(stack, base, mmcv):
     """Brings the environment of a stack up to date, with the mmcv that it has."""
-    folder, requirements = ROOT / STACKS[stack][0], f'requirements/{stack}.txt'
+    folder, requirements = ROOT / STACKS[stack].folder, f'requirements/{stack}.txt'
     python, stamp = folder / 'bin' / 'python', folder / 'make-env.json'
     pip = [python, '-m', 'pip', '--disable-pip-version-check']
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
@@ -129,10 +138,10 @@ def make(stack, base, mmcv):
         if not (folder / 'bin' / 'pip').exists():
             run(base, '-m', 'venv', folder)
         if done and done.get('mmcv') != 'lite':  # pip would leave what is compiled
-            run(*pip, 'uninstall', '--yes', STACKS[stack][2].partition('==')[0])
+            run(*pip, 'uninstall', '--yes', STACKS[stack].mmcv.partition('==')[0])
         run(*pip, 'install', '-r', ROOT / requirements)
-        if STACKS[stack][-1]:
-            run(*pip, 'install', '--no-deps', *STACKS[stack][-1])
+        if STACKS[stack].alone:
+            run(*pip, 'install', '--no-deps', *STACKS[stack].alone)
         if wanted['mmcv'] == 'compiled':
             compile_mmcv(stack, python, pip)
         stamp.write_text(json.dumps(dict(wanted, package='')))
@@ -174,7 +183,7 @@ def main(argv=None):
             raise RuntimeError('no stack has its Python')
         stack, python = next(iter(found.items()))
         if args.print_folder:
-            print(STACKS[stack][0])
+            print(STACKS[stack].folder)
         elif args.print_stacks:
             print(*found)
         else:

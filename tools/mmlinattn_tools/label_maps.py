@@ -16,7 +16,7 @@ from . import own_formats as formats
 UNLABELED = 255
 IDS = 2**24  # label maps have smaller numbers, or colors
 COLOR = re.compile(r'(\d{1,3})[\s,;]+(\d{1,3})[\s,;]+(\d{1,3})(?!\d)')
-LOSSY = ('.jfif', '.jpe', '.jpeg', '.jpg')
+JPEG = ('.jfif', '.jpe', '.jpeg', '.jpg')
 
 
 class LabelMaps:
@@ -68,7 +68,7 @@ class LabelMaps:
             )
             self.table[:128], self.table[128:256] = 0, 1
             return ['class 0', 'class 255']
-        lossy = [x for x in sorted(self._unique()) if x.suffix.lower() in LOSSY]
+        lossy = [x for x in sorted(self._unique()) if x.suffix.lower() in JPEG]
         if lossy and not self.drawn:
             raise ValueError(f'{lossy[0]}: a label map in JPEG has no exact ids')
         if ids != {0, UNLABELED}:  # black and white, which are two classes

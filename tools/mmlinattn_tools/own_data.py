@@ -21,9 +21,8 @@ import numpy as np
 from PIL import Image
 
 from . import own_formats as formats
-from .label_maps import LabelMaps, read_colors
+from .label_maps import JPEG, LabelMaps, read_colors
 
-JPEG = ('.jfif', '.jpe', '.jpeg', '.jpg')
 IMAGES = ('.bmp', *JPEG, '.png', '.tif', '.tiff', '.webp')
 UNREAD = ('.avif', '.cr2', '.dng', '.gif', '.heic', '.heif', '.jp2', '.nef', '.svg')
 LABELS, TABLES = ('.json', '.txt', '.xml'), ('.csv', '.tsv')

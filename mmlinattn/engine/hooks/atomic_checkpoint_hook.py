@@ -35,10 +35,11 @@ class WholeFileBackend(LocalBackend):
         """Marks a file as outdated."""
         self.outdated.add(str(filepath))
 
-    def remove_outdated(self) -> None:
+    @classmethod
+    def remove_outdated(cls) -> None:
         """Removes the marked files."""
-        while self.outdated:
-            Path(self.outdated.pop()).unlink(missing_ok=True)
+        while cls.outdated:
+            Path(cls.outdated.pop()).unlink(missing_ok=True)
 
 
 class _ResumedIterator:
@@ -155,10 +156,10 @@ class AtomicCheckpointHook(CheckpointHook):
         if self.save_best:
             self._saved = all_gather_object(get_random_state())
             super()._save_best_checkpoint(runner, metrics)
-            WholeFileBackend().remove_outdated()
+            WholeFileBackend.remove_outdated()
 
     def _save_checkpoint_with_step(self, runner: Any, step: int, meta: dict) -> None:
         self._saved = all_gather_object(get_random_state())
         super()._save_checkpoint_with_step(runner, step, meta)
         # last_checkpoint names the new one by now
-        WholeFileBackend().remove_outdated()
+        WholeFileBackend.remove_outdated()

@@ -138,11 +138,8 @@ class SoftmaxFreeAttention(BaseAttention):
         """Multiply-accumulates of the products with the kernels, and of the inverse, as
         Newton-Raphson steps, whichever solver computes it: see
         :func:`mmlinattn.analysis.count_flops`."""
-        n, m, h = (
-            math.prod(hw_shape),
-            self.sampler.num_landmarks(hw_shape),
-            self.num_heads,
-        )
+        n, h = math.prod(hw_shape), self.num_heads
+        m = self.sampler.num_landmarks(hw_shape)
         # row sums are one more column of each head's values
         columns = self.embed_dims + h * (self.attn_norm == 'rows')
         kernels = m * (n + m) * self.embed_dims + 2 * m * n * columns
