@@ -536,7 +536,10 @@ def test_tables_of_classes(tmp_path, header, row, options, message):
         assert x['names'] == [NAMES[int(x['path'].stem) % 2]]
 
 
-@pytest.mark.parametrize('header', ['filename,class,xmin,ymin,xmax,ymax', ''])
+@pytest.mark.parametrize(
+    'header',
+    [f'filename,{x},xmin,ymin,xmax,ymax' for x in ('class', 'cell_type')] + [''],
+)
 def test_tables_of_boxes(tmp_path, header):
     row = '{},red,8,9,30,31' if header else '/a/{}.jpg,8,9,30,31,red'
     for i in range(10):

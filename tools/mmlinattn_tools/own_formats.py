@@ -223,9 +223,9 @@ def read_table(path, is_photo):
     return [dict(zip(header, row)) for row in rows]
 
 
-def class_column(rows, path, column=None):
-    """The column of a table that has the classes."""
-    others = [x for x in rows[0] if x not in ('photo', 'split', 'subset')]
+def class_column(rows, path, column=None, known=()):
+    """The column of a table that has the classes, beside those that are known."""
+    others = [x for x in rows[0] if x not in ('photo', 'split', 'subset', *known)]
     if column:
         found = [re.sub('[ _]', '', column.lower())]
     else:
@@ -245,7 +245,7 @@ def read_boxes(rows, path, column):
     )
     if keys is None:
         return
-    kind, photos = class_column(rows, path, column), {}
+    kind, photos = class_column(rows, path, column, (*keys, 'width', 'height')), {}
     for row in rows:
         size = row.get('width'), row.get('height')
         objects = photos.setdefault(row['photo'], (row['photo'], size, []))[2]
