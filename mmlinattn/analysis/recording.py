@@ -1,6 +1,6 @@
-"""Records the attentions and blocks of a model while it runs.
+"""Attentions and blocks of a model while it runs, and rows of any attention.
 
-Legend: B batch, (H, W) map, N tokens, C channels.
+Legend: B batch, h heads, (H, W) map, N queries, M keys, C channels.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import torch
@@ -17,12 +16,77 @@ from torch import Tensor, nn
 
 from mmlinattn.functional import crop_map
 
-from .probing import AttentionProbe
-
 # Functions import these: the measures of this package need torch alone.
 if TYPE_CHECKING:
     from mmlinattn.models.attentions.base import BaseAttention
     from mmlinattn.models.layers import TransformerBlock
+
+
+def attention_rows(
+    attention: BaseAttention,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    hw_shape: tuple[int, int],
+    queries: Sequence[int],
+) -> Tensor:
+    r"""Weights that some queries give to all keys, without the N x M matrix.
+
+    ``attend`` is linear in the values: :math:`o_{ic} = \sum_j A^c_{ij} v_{jc}`. Row i
+    of A is the gradient of output i with respect to the values. Where all channels
+    of a head have one matrix, a backward pass gives as many rows as the head has
+    channels; otherwise it gives one, the mean over the channels. AttnScale is
+    included, as in ``attend``. Time and memory are linear in N for a linear
+    attention.
+
+    Args:
+        attention (BaseAttention): In eval mode.
+        q (Tensor): Queries of ``attention.attend``, (B, N, C).
+        k (Tensor): (B, M, C).
+        v (Tensor): (B, M, C).
+        hw_shape (tuple[int]): (H, W).
+        queries (Sequence[int]): Indices of queries, in 0...N - 1.
+
+    Returns:
+        Tensor: (B, h, number of queries, M).
+
+    Raises:
+        ValueError: If an index is out of range, or the attention is in training
+            mode or not linear in its values.
+    """
+    if attention.training:
+        raise ValueError(
+            'attention must be in eval mode: dropout would hide weights; call eval()'
+        )
+    if not attention.linear_in_values:
+        raise ValueError(
+            f'{type(attention).__name__} has no attention matrix: its output is not '
+            'linear in the values'
+        )
+    wrong = [i for i in queries if not 0 <= i < q.size(1)]
+    if wrong:
+        raise ValueError(f'queries must be in 0...{q.size(1) - 1}, got {wrong}')
+    with torch.enable_grad():
+        v = v.detach().requires_grad_()
+        # the class's own method: `watch` replaces that of the module
+        attend = type(attention).attend
+        out = attend(attention, q.detach(), k.detach(), v, hw_shape)
+    heads, shared = attention.dims_of_heads, attention.one_matrix_per_head
+    rows = [v.new_zeros(len(v), len(heads), 0, v.size(1))]
+    step = min(heads) if shared else 1
+    for i in range(0, len(queries), step):
+        chunk = queries[i : i + step]
+        probe = torch.zeros_like(out)
+        for head in probe.split(heads, -1):
+            # a channel for each query, or all channels for one
+            head[:, chunk, range(len(chunk)) if shared else slice(None)] = 1
+        (grad,) = torch.autograd.grad(out, v, probe, retain_graph=True)
+        parts = [
+            head[..., : len(chunk)] if shared else head.mean(-1, keepdim=True)
+            for head in grad.split(heads, -1)
+        ]
+        rows.append(torch.stack(parts, 1).mT)
+    return torch.cat(rows, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +109,6 @@ class AttentionCall:
     hw_shape: tuple[int, int]
     map_shape: tuple[int, int]
 
-    @cached_property
-    def probe(self) -> AttentionProbe:
-        """The attention, computed once for all rows."""
-        return AttentionProbe(self.module, self.q, self.k, self.v, self.hw_shape)
-
     @property
     def num_extra(self) -> int:
         """Tokens besides the map's, which come first."""
@@ -67,21 +126,11 @@ class AttentionCall:
             x (float): From the left, 0, to the right, 1.
             y (float): From the top, 0, to the bottom, 1.
         """
-        height, width = self.map_shape
-        row = min(int(y * height), height - 1)
-        return self._query(row * width + min(int(x * width), width - 1))
-
-    def queries(self, limit: int) -> list[int]:
-        """Indices of the map's queries, evenly spread if they exceed a limit."""
-        num = 1 if self.q.size(1) == 1 else math.prod(self.map_shape)
-        tokens = torch.linspace(0, num - 1, min(num, limit)).round().long().tolist()
-        return [self._query(token) for token in tokens]
-
-    def _query(self, token: int) -> int:
-        """Index of the query of a token of the map."""
         if self.q.size(1) == 1:  # class attention
             return 0
-        row, column = divmod(token, self.map_shape[1])
+        height, width = self.map_shape
+        row = min(int(y * height), height - 1)
+        column = min(int(x * width), width - 1)
         return self.num_extra + row * self.hw_shape[1] + column
 
     def rows(self, queries: Sequence[int]) -> Tensor:
@@ -93,7 +142,9 @@ class AttentionCall:
         Returns:
             Tensor: (B, h, number of queries, keys of ``key_shape``).
         """
-        rows = self.probe.rows(queries)[..., self.num_extra :]
+        rows = attention_rows(
+            self.module, self.q, self.k, self.v, self.hw_shape, queries
+        )[..., self.num_extra :]
         padded_shape = self.module.key_shape(self.hw_shape)
         cropped = crop_map(rows.unsqueeze(-1), padded_shape, self.key_shape)
         return cropped.squeeze(-1)
@@ -129,21 +180,45 @@ def watch(
         ValueError: If the model has no attention of mmlinattn.
     """
     attentions = attentions_of(model)
-
-    def after(name: str, block: Any, args: Any, kwargs: Any, out: Tensor) -> None:
-        hw_shape = tuple(kwargs.get('hw_shape', args[-1]))
-        if on_block:
-            on_block(BlockCall(name, block, out, hw_shape))
-
     with ExitStack() as stack:
-        if on_attention:
-            for name, module in attentions.items():
-                _watch_attention(stack, name, module, on_attention)
-        for name, block in blocks_of(model).items():
-            hook = partial(after, name)
-            handle = block.register_forward_hook(hook, with_kwargs=True)
-            stack.callback(handle.remove)
+        for name, module in attentions.items() if on_attention else ():
+            _watch_attention(stack, name, module, on_attention)
+        for name, block in blocks_of(model).items() if on_block else ():
+            _watch_block(stack, name, block, on_block)
         yield
+
+
+def _watch_attention(
+    stack: ExitStack, name: str, module: BaseAttention, visit: Any
+) -> None:
+    """Shows each call of ``attend``, until the stack is closed."""
+    shapes: list[Any] = []
+    attend = module.attend
+
+    def before(_module: nn.Module, args: Any, kwargs: Any) -> None:
+        shapes.append(tuple(kwargs.get('hw_shape', args[-1])))
+
+    def watched(q: Tensor, k: Tensor, v: Tensor, hw_shape: Any) -> Tensor:
+        visit(AttentionCall(name, module, q, k, v, tuple(hw_shape), shapes.pop()))
+        return attend(q, k, v, hw_shape)
+
+    handle = module.register_forward_pre_hook(before, with_kwargs=True)
+    stack.callback(handle.remove)
+    module.__dict__['attend'] = watched
+    stack.callback(module.__dict__.pop, 'attend')
+
+
+def _watch_block(
+    stack: ExitStack, name: str, block: TransformerBlock, visit: Any
+) -> None:
+    """Shows the output of each call of a block, until the stack is closed."""
+
+    def after(_module: nn.Module, args: Any, kwargs: Any, out: Tensor) -> None:
+        hw_shape = tuple(kwargs.get('hw_shape', args[-1]))
+        visit(BlockCall(name, block, out, hw_shape))
+
+    handle = block.register_forward_hook(after, with_kwargs=True)
+    stack.callback(handle.remove)
 
 
 def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
@@ -178,36 +253,3 @@ def blocks_of(model: nn.Module) -> dict[str, TransformerBlock]:
         if isinstance(module, TransformerBlock)
         and not isinstance(module.attn, ClassAttention)
     }
-
-
-def _watch_attention(
-    stack: ExitStack,
-    name: str,
-    module: BaseAttention,
-    visit: Callable[[AttentionCall], Any],
-) -> None:
-    shapes: list[Any] = []
-
-    def before(_module: nn.Module, args: Any, kwargs: Any) -> None:
-        shapes.append(kwargs.get('hw_shape', args[-1]))
-
-    own: dict[str, Any] = module.__dict__
-    attend = module.attend
-
-    def watched(q: Tensor, k: Tensor, v: Tensor, hw_shape: Any) -> Tensor:
-        map_shape = tuple(shapes.pop())
-        # the function may run the attention again
-        del own['attend']
-        call = AttentionCall(name, module, q, k, v, tuple(hw_shape), map_shape)
-        try:
-            visit(call)
-        finally:
-            own['attend'] = watched
-        if 'probe' in vars(call) and not torch.is_grad_enabled():
-            return call.probe.out  # it has been computed for its rows
-        return attend(q, k, v, hw_shape)
-
-    handle = module.register_forward_pre_hook(before, with_kwargs=True)
-    stack.callback(handle.remove)
-    stack.callback(own.pop, 'attend', None)
-    own['attend'] = watched

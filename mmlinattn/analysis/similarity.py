@@ -1,6 +1,6 @@
-"""Similarity of tokens, and of columns of attention maps.
+"""Similarity of tokens.
 
-Legend: ... batch or more, h heads, N tokens or queries, M keys, C channels.
+Legend: ... batch or more, N tokens, C channels.
 """
 
 import torch
@@ -59,19 +59,3 @@ def token_similarity(x: Tensor) -> Tensor:
     )
     own = x.square().sum((-2, -1))  # 1 each, 0 for a zero token
     return (torch.as_tensor(sums) - own) / (num * (num - 1))
-
-
-def attention_similarity(attn: Tensor) -> Tensor:
-    r"""Mean cosine similarity of pairs of columns of an attention map.
-
-    It is :func:`token_similarity` of :math:`A^T`, averaged over heads: 1 where all
-    keys get their weights from the same queries (arXiv 2203.05962).
-
-    Args:
-        attn (Tensor): Attention matrices, (..., h, N, M). A sample of the rows gives
-            an estimate.
-
-    Returns:
-        Tensor: (...).
-    """
-    return token_similarity(attn.transpose(-2, -1)).mean(-1)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from mmlinattn.analysis import attention_similarity, hc_proportion, token_similarity
+from mmlinattn.analysis import hc_proportion, token_similarity
 from mmlinattn.analysis import similarity as module
 
 pytestmark = pytest.mark.modern
@@ -59,13 +59,3 @@ def test_similarity_pair_by_pair(monkeypatch):
 )
 def test_similarity_by_hand(x, expected):
     assert token_similarity(x).item() == pytest.approx(expected)
-
-
-def test_similarity_of_attention_maps():
-    """It is 1 for uniform attention, 0 for the identity, and a mean over heads."""
-    uniform, identity = torch.full((5, 5), 0.2), torch.eye(5)
-    attn = torch.stack((uniform, identity))[None]
-    torch.testing.assert_close(attention_similarity(attn), torch.tensor([0.5]))
-    # equal rows are not equal columns
-    rows = torch.eye(5)[:1].expand(5, 5)
-    assert attention_similarity(rows[None, None]).item() == 0
