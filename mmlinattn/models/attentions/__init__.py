@@ -6,7 +6,6 @@ from .cross_shaped import CrossShapedWindowAttention
 from .efficient import EfficientAttention
 from .elfatt import ELFATT
 from .focused import FocusedLinearAttention
-from .gaussian import GaussianAttention
 from .inline import InLineAttention
 from .landmarks import BiasedSampler, ConvSampler, PoolingSampler, RandomSampler
 from .linformer import LinformerAttention
@@ -33,7 +32,6 @@ __all__ = [
     'CrossShapedWindowAttention',
     'EfficientAttention',
     'FocusedLinearAttention',
-    'GaussianAttention',
     'InLineAttention',
     'LinformerAttention',
     'MLLAAttention',

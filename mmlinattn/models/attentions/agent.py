@@ -112,9 +112,8 @@ class AgentAttention(ProjectedAttention):
             for _ in range(2)
         )
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = agent_attention(
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        return agent_attention(
             q,
             k,
             v,
@@ -122,4 +121,3 @@ class AgentAttention(ProjectedAttention):
             self.agent_bias(hw_shape).to(q.dtype),
             self.query_bias(hw_shape).transpose(-2, -1).to(q.dtype),
         )
-        return self.merge_heads(self.scale(out, v))

@@ -97,8 +97,14 @@ class BaseAttention(OptionsShown, BaseModule):
             hw_shape (tuple[int]): (H, W).
 
         Returns:
-            Tensor: (B, N, C), AttnScale included.
+            Tensor: (B, N, C), AttnScale included. By default, it is that of
+                :meth:`product`.
         """
+        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+        return self.merge_heads(self.scale(self.product(q, k, v, hw_shape), v))
+
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        """The attention of heads (B, h, N, d), without AttnScale."""
         raise NotImplementedError
 
     def split_heads(self, x: Tensor, num_heads: Optional[int] = None) -> Tensor:
@@ -154,7 +160,8 @@ class LePEOptions(ProjectionOptions, total=False):
 class ProjectedAttention(BaseAttention):
     """A projection to queries, keys and values, and one back.
 
-    A subclass implements :meth:`attend` between them, and sets ``bound_to_map``.
+    A subclass implements :meth:`product` or :meth:`attend` between them, and sets
+    ``bound_to_map``.
 
     Args:
         embed_dims, num_heads, attn_scale, init_cfg: See :class:`BaseAttention`.

@@ -18,7 +18,5 @@ class EfficientAttention(ProjectedAttention):
     Its arguments are those of :class:`ProjectedAttention`.
     """
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = efficient_attention(q, k, v)
-        return self.merge_heads(self.scale(out, v))
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        return efficient_attention(q, k, v)

@@ -78,10 +78,9 @@ class FocusedLinearAttention(ProjectedAttention):
             k = k + pad(positions, (0, 0, num_extra, 0)).to(k.dtype)
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         local = self.local_conv(v.flatten(0, 1), hw_shape)  # (B * h, N, d)
-        out = self.scale(self.product(q, k, v), v)
+        out = self.scale(self.product(q, k, v, hw_shape), v)
         return self.merge_heads(out + unflatten(local, 0, v.shape[:2]))
 
-    def product(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """The attention of heads (B, h, N, d), without the convolution."""
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         scale = softplus(self.focus_scale).view(self.num_heads, 1, -1)
         return focused_linear_attention(q, k, v, self.focusing_factor, scale)

@@ -58,9 +58,8 @@ class InLineAttention(ProjectedAttention):
             out = out + self.encode_positions(v, hw_shape)
         return self.proj(out)
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        return self.merge_heads(self.scale(inline_attention(q, k, v), v))
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        return inline_attention(q, k, v)
 
     def convolve(self, v: Tensor, hw_shape: HW, tokens: Tensor) -> Tensor:
         """Convolves values (B, N, C), each image with the filters of its own tokens."""

@@ -65,7 +65,7 @@ class LinformerAttention(BaseAttention):
         height, width = [-(-length // self.sr_ratio) for length in hw_shape]
         return height, width
 
-    attend = SoftmaxAttention.attend
+    product = SoftmaxAttention.product
 
     def reduce(self, x: Tensor, hw_shape: HW) -> Tensor:
         """Tokens (B, N, C) to tokens (B, M, C), one for each r x r cell."""

@@ -15,17 +15,8 @@ class MagnitudeAwareAttention(GatedRotaryAttention):
     Linear Attention* (arXiv 2507.00698), with the official code's rotary positions,
     5 x 5 LePE and gate.
 
-    Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h, of an even number of channels each.
-        **kwargs: ``qkv_bias``, ``attn_scale``, ``shared_qk`` and ``init_cfg`` of
-            :class:`ProjectedAttention`.
-
-    Raises:
-        ValueError: If C / h is odd.
+    Its arguments are those of :class:`GatedRotaryAttention`.
     """
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = magnitude_aware_attention(q, k, v, hw_shape, self.steps)
-        return self.merge_heads(self.scale(out, v))
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        return magnitude_aware_attention(q, k, v, hw_shape, self.steps)

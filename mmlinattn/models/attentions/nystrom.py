@@ -48,9 +48,7 @@ class NystromAttention(ProjectedAttention):
         self.landmark_side = square_side(num_landmarks, 'num_landmarks')
         self.num_iters = num_iters
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         grid = tuple(smaller(self.landmark_side, length) for length in hw_shape)
         q_landmarks, k_landmarks = [pool_map(x, hw_shape, grid) for x in (q, k)]
-        out = nystrom_attention(q, k, v, q_landmarks, k_landmarks, self.num_iters)
-        return self.merge_heads(self.scale(out, v))
+        return nystrom_attention(q, k, v, q_landmarks, k_landmarks, self.num_iters)

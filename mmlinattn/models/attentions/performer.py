@@ -45,7 +45,5 @@ class PerformerAttention(ProjectedAttention):
             'features', orthogonal_features(num_features, self.head_dims)
         )
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = performer_attention(q, k, v, self.features)
-        return self.merge_heads(self.scale(out, v))
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        return performer_attention(q, k, v, self.features)

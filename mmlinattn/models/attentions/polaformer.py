@@ -8,6 +8,7 @@ from typing_extensions import Unpack
 from mmlinattn.functional import polarity_aware_attention
 from mmlinattn.registry import MODELS
 
+from ..layers.types import HW
 from .focused import FocusedLinearAttention, FocusedOptions
 
 
@@ -53,7 +54,7 @@ class PolaFormerAttention(FocusedLinearAttention):
         # sigmoid of it is the place in the range
         self.focus_power = nn.Parameter(torch.zeros(num_heads, 1, self.head_dims))
 
-    def product(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         power = 1 + self.alpha * self.focus_power.sigmoid()
         scale = softplus(self.focus_scale).view(self.num_heads, 1, -1)
         return polarity_aware_attention(q, k, v, power, scale)

@@ -16,6 +16,10 @@ class GatedRotaryAttention(ProjectedAttention):
     """Attention with rotary positions and 5 x 5 LePE, whose output is gated by a fourth
     projection without an activation.
 
+    Args:
+        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`; a head has an
+            even number of channels, and LePE is always there.
+
     Raises:
         ValueError: If a head has an odd number of channels.
     """
@@ -42,20 +46,11 @@ class RankAugmentedAttention(GatedRotaryAttention):
     Linear Attention* (arXiv 2411.07635), with the official code's rotary positions and
     5 x 5 LePE. The gate is the paper's modulation of the output.
 
-    Args:
-        embed_dims (int): Channels C.
-        num_heads (int): Heads h, of an even number of channels each.
-        **kwargs: ``qkv_bias``, ``attn_scale``, ``shared_qk`` and ``init_cfg`` of
-            :class:`ProjectedAttention`.
-
-    Raises:
-        ValueError: If C / h is odd.
+    Its arguments are those of :class:`GatedRotaryAttention`.
     """
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = rank_augmented_attention(q, k, v, hw_shape, self.steps)
-        return self.merge_heads(self.scale(out, v))
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        return rank_augmented_attention(q, k, v, hw_shape, self.steps)
 
 
 @MODELS.register_module()
@@ -65,7 +60,7 @@ class RotarySoftmaxAttention(GatedRotaryAttention):
 
     Args:
         attn_drop (float): Dropout rate on attention weights.
-        embed_dims, num_heads, **kwargs: See :class:`RankAugmentedAttention`.
+        embed_dims, num_heads, **kwargs: See :class:`GatedRotaryAttention`.
     """
 
     def __init__(
@@ -78,8 +73,6 @@ class RotarySoftmaxAttention(GatedRotaryAttention):
         super().__init__(embed_dims, num_heads, **kwargs)
         self.attn_drop = attn_drop
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         q, k = [rotate(x, hw_shape, self.steps).to(v.dtype) for x in (q, k)]
-        out = scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)
-        return self.merge_heads(self.scale(out, v))
+        return scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)

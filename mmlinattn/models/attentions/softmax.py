@@ -32,7 +32,5 @@ class SoftmaxAttention(ProjectedAttention):
         super().__init__(embed_dims, num_heads, **kwargs)
         self.attn_drop = attn_drop
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
-        out = scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)
-        return self.merge_heads(self.scale(out, v))
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
+        return scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)

@@ -40,13 +40,12 @@ class TalkingHeadsAttention(ProjectedAttention):
         self.mix_weights = nn.Linear(num_heads, num_heads)
         self.attn_drop = attn_drop
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k, v = [self.split_heads(x) for x in (q, k, v)]
+    def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         weights = (q * self.head_dims**-0.5) @ k.transpose(-2, -1)  # (B, h, N, N)
         weights = _mix_heads(self.mix_logits, weights).softmax(-1)
         weights = _mix_heads(self.mix_weights, weights)
         weights = nn.functional.dropout(weights, self.attn_drop, self.training)
-        return self.merge_heads(self.scale(weights @ v, v))
+        return weights @ v
 
 
 def _mix_heads(linear: nn.Linear, x: Tensor) -> Tensor:
@@ -96,4 +95,4 @@ class ClassAttention(BaseAttention):
         token = self.proj(self.attend(q, k, v, hw_shape))
         return torch.cat((token, x[:, 1:]), dim=1)
 
-    attend = SoftmaxAttention.attend  # for the one query, (B, 1, C)
+    product = SoftmaxAttention.product  # for the one query
