@@ -1,4 +1,4 @@
-"""Suppression of boxes that overlap.
+"""Boxes: overlaps, and suppression of those that overlap.
 
 Thresholds are rounded to float32, as mmcv's, so that equality means the same.
 ``offset`` is 1 if a box includes its last pixel, else 0.
@@ -13,11 +13,22 @@ from torch import Tensor
 
 from .common import wide
 
+IOF = 1  # the mode of overlaps over the first box's area
 LINEAR, GAUSSIAN = 1, 2  # methods of soft suppression; 0 drops a box
 
 
-def _overlaps(first: Any, second: Any, offset: int = 0) -> Any:
-    """The intersections over the unions of boxes (..., 4)."""
+def bbox_overlaps(*tensors: Tensor, mode: int, aligned: bool, offset: int) -> None:
+    """Fill the third tensor (N, M) with the overlaps of boxes (N, 4) and boxes (M, 4).
+
+    If aligned, boxes are taken in pairs, and the output is (N,). ``mode`` is 0 for the
+    intersection over the union, and 1 for that over the first box's area.
+    """
+    first, second = wide(tensors[0]), wide(tensors[1])
+    first = first if aligned else first[:, None]
+    tensors[2].copy_(_overlaps(first, second, offset, mode))
+
+
+def _overlaps(first: Any, second: Any, offset: int, mode: int = 0) -> Any:
     lib = torch if isinstance(first, Tensor) else np
     left, top = (lib.maximum(first[..., x], second[..., x]) for x in (0, 1))
     right, bottom = (lib.minimum(first[..., x], second[..., x]) for x in (2, 3))
@@ -26,7 +37,7 @@ def _overlaps(first: Any, second: Any, offset: int = 0) -> Any:
         (x[..., 2] - x[..., 0] + offset) * (x[..., 3] - x[..., 1] + offset)
         for x in (first, second)
     )
-    return common / (area + other - common)
+    return common / (area if mode == IOF else area + other - common)
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Tensor:
@@ -54,7 +65,7 @@ def nms_match(dets: Tensor, iou_threshold: float) -> list[list[int]]:
     dets, left = dets[order], torch.ones_like(order, dtype=torch.bool)
     for start in range(0, len(dets), 256):
         some = dets[start : start + 256, None]
-        for index, near in enumerate(_overlaps(some, dets) >= iou_threshold, start):
+        for index, near in enumerate(_overlaps(some, dets, 0) >= iou_threshold, start):
             if left[index]:
                 left[index] = False
                 match = near & left

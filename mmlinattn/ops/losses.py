@@ -32,6 +32,23 @@ def sigmoid_focal_loss_backward(*tensors: Tensor, gamma: float, alpha: float) ->
     grad_input.copy_(torch.where(here, near, far) * _factor(weight, target)[:, None])
 
 
+def softmax_focal_loss_forward(*tensors: Tensor, gamma: float, alpha: float) -> None:
+    """Fill (N,) with -α(1-p)^γ log p."""
+    input, target, weight, output = tensors
+    p = wide(input).gather(1, target.clamp(min=0)[:, None])[:, 0]
+    output.copy_(-alpha * (1 - p) ** gamma * _log(p) * _factor(weight, target))
+
+
+def softmax_focal_loss_backward(*tensors: Tensor, gamma: float, alpha: float) -> None:
+    """Fill (N, C) with the derivative of the loss by the logits."""
+    input, target, weight, _, grad_input = tensors
+    softmax = wide(input)
+    p = softmax.gather(1, target.clamp(min=0)[:, None])[:, 0]
+    slope = gamma * (1 - p) ** (gamma - 1) * p * _log(p) - (1 - p) ** gamma
+    change = alpha * slope * _factor(weight, target)
+    grad_input.copy_(change[:, None] * (_is_target(input, target).float() - softmax))
+
+
 def _log(p: Tensor) -> Tensor:
     return p.clamp(min=torch.finfo(torch.float32).tiny).log()
 

@@ -7,19 +7,17 @@ from torch.nn.functional import pad
 from .common import add_gradients, wide
 
 
-def carafe_forward(*tensors: Tensor, **options: int) -> None:
+def carafe_naive_forward(*tensors: Tensor, **options: int) -> None:
     """Fill the output with weighted sums of the pixels around each.
 
     Source: Wang et al., CARAFE, ICCV 2019, equation 4.
 
     Args:
-        tensors: Maps (N, C, H, W); weights (N, g·k², s·H, s·W); an output for the maps,
-            which mmcv keeps in their place; scratch, twice; the output (N, C, ...).
+        tensors: Maps (N, C, H, W); weights (N, g·k², s·H, s·W); output (N, C, ...).
         options: ``kernel_size`` k, odd; ``group_size`` g, groups of channels with the
             same weights; ``scale_factor`` s.
     """
-    features, masks, kept, _, _, output = tensors
-    kept.copy_(features)
+    features, masks, output = tensors
     output.copy_(_reassemble(wide(features), wide(masks), **options))
 
 
@@ -38,10 +36,26 @@ def _reassemble(features: Tensor, masks: Tensor, **options: int) -> Tensor:
     return output.reshape(images, channels, *masks.shape[2:])
 
 
+def carafe_naive_backward(*tensors: Tensor, **options: int) -> None:
+    """Add the gradients of :func:`carafe_naive_forward` by features and masks."""
+    grad_output, features, masks, *grads = tensors
+    inputs, function = (features, masks), lambda x, y: _reassemble(x, y, **options)
+    add_gradients(grads, function, inputs, grad_output)
+
+
+def carafe_forward(*tensors: Tensor, **options: int) -> None:
+    """Fill the output, the last tensor, as :func:`carafe_naive_forward` does.
+
+    The third tensor gets the features, because mmcv keeps it in their place.
+    """
+    features, masks, kept, _, _, output = tensors
+    kept.copy_(features)
+    carafe_naive_forward(features, masks, output, **options)
+
+
 def carafe_backward(*tensors: Tensor, **options: int) -> None:
-    """Add the gradients of :func:`carafe_forward` by maps and weights."""
-    (grad_output, *inputs), grads = tensors[:3], tensors[-2:]
-    add_gradients(grads, lambda x, y: _reassemble(x, y, **options), inputs, grad_output)
+    """Add the gradients of :func:`carafe_forward` by features and masks."""
+    carafe_naive_backward(*tensors[:3], *tensors[-2:], **options)
 
 
 def masked_im2col_forward(*tensors: Tensor, **options: int) -> None:
