@@ -19,6 +19,7 @@ from .pooling import adaptive_avg_pool2d
 from .rank_augmented import rank_augmented_attention
 from .rotary import rotary_linear_attention, rotate
 from .softmax_free.attention import divide_by_row_sums, softmax_free_attention
+from .softmax_free.exact import gaussian_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
 from .softmax_free.kernel import gaussian_kernel, gaussian_product, kernel_products
 from .ttt import trained_conv, trained_swiglu
@@ -39,6 +40,7 @@ __all__ = [
     'feat_scale',
     'focus',
     'focused_linear_attention',
+    'gaussian_attention',
     'gaussian_kernel',
     'gaussian_product',
     'inline_attention',

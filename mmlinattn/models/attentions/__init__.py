@@ -6,6 +6,7 @@ from .cross_shaped import CrossShapedWindowAttention
 from .efficient import EfficientAttention
 from .elfatt import ELFATT
 from .focused import FocusedLinearAttention
+from .gaussian import GaussianAttention
 from .inline import InLineAttention
 from .landmarks import BiasedSampler, ConvSampler, PoolingSampler, RandomSampler
 from .linformer import LinformerAttention
@@ -32,6 +33,7 @@ __all__ = [
     'CrossShapedWindowAttention',
     'EfficientAttention',
     'FocusedLinearAttention',
+    'GaussianAttention',
     'InLineAttention',
     'LinformerAttention',
     'MLLAAttention',

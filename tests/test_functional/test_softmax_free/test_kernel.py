@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mmlinattn.functional import gaussian_kernel, gaussian_product
+from mmlinattn.functional import gaussian_attention, gaussian_kernel, gaussian_product
 from mmlinattn.functional.softmax_free import kernel
 
 pytestmark = pytest.mark.modern
@@ -132,11 +132,15 @@ class Largest(TorchDispatchMode):
         return out
 
 
+@pytest.mark.parametrize(
+    'product',
+    (gaussian_product, gaussian_attention, partial(gaussian_attention, softmax=True)),
+)
 @pytest.mark.parametrize('rows, columns', ((3000, 200), (200, 3000)))
-def test_memory(rows, columns):
-    """Nothing is as large as the kernel matrix, forward or backward."""
+def test_memory(rows, columns, product):
+    """Nothing is as large as the kernel matrix or its softmax, forward or backward."""
     q, k, v = (x.requires_grad_() for x in inputs((1, 1, rows, columns, 4, 4)))
     with Largest() as largest:
-        gaussian_product(q, k, v).sum().backward()
+        product(q, k, v).sum().backward()
     assert rows * columns > kernel._SMALL
     assert 3000 <= largest.entries <= 3001 * 6

@@ -28,6 +28,9 @@ CASES = {
     'efficient-plain': dict(type='EfficientAttention'),
     'performer': dict(type='PerformerAttention', num_features=9, lepe=True),
     'performer-plain': dict(type='PerformerAttention'),
+    'gaussian': dict(type='GaussianAttention'),
+    'gaussian-softmax': dict(type='GaussianAttention', softmax=True, lepe=True),
+    'gaussian-two': dict(type='GaussianAttention', shared_qk=False),
     'focused': dict(type='FocusedLinearAttention'),
     'focused-lepe': dict(
         type='FocusedLinearAttention', focusing_factor=2, kernel_size=3, lepe=True
@@ -209,10 +212,17 @@ def softmax(module, q, k, v, hw_shape):
     return (q @ k.mT / q.size(-1) ** 0.5).softmax(-1) @ v
 
 
+def gaussian(module, q, k, v, hw_shape):
+    distances = (q[..., :, None, :] - k[..., None, :, :]).square().sum(-1)
+    kernel = (-distances / (2 * q.size(-1) ** 0.5)).exp()
+    return (kernel.softmax(-1) if module.softmax else kernel) @ v
+
+
 # of heads (B, h, N, d), without AttnScale; the functions have tests of their own
 HEADS = {
     'SoftmaxAttention': softmax,
     'LinformerAttention': softmax,
+    'GaussianAttention': gaussian,
     'EfficientAttention': lambda module, q, k, v, _: F.efficient_attention(q, k, v),
     'PerformerAttention': lambda module, q, k, v, _: F.performer_attention(
         q, k, v, module.features
@@ -380,7 +390,9 @@ def test_cost(name):
         return count_flops(module, x, (side, side)).total()
 
     # with a landmark for each cell, softmax-free attention is not linear
-    more = name.startswith(('softmax', 'talking-heads', 'linformer', 'cross-shaped'))
+    more = name.startswith(
+        ('softmax', 'gaussian', 'talking-heads', 'linformer', 'cross-shaped')
+    )
     more = more and name != 'softmax-free-rows'  # their number is fixed
     assert (flops(72) > 4 * flops(36)) == more
 
