@@ -14,8 +14,8 @@ from mmengine.visualization import Visualizer
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
-# the modules that tools or tests share are next to them
-sys.path[:0] = [str(ROOT / 'tools'), str(ROOT / 'tests')]
+# the modules that tools or tests share
+sys.path[:0] = [str(ROOT / x) for x in ('tools', 'tests', 'tests/data/official')]
 
 from loading import load_module  # noqa: E402
 

@@ -3,41 +3,28 @@
 import logging
 from pathlib import Path
 
+import antioversmoothing_fixture as antioversmoothing
+import cswin_fixture as cswin
 import pytest
+import rotary_fixture as rotary
+import soft_fixture as soft
 import torch
+import variants_fixture as variants
 from loading import load_module
 
 from mmlinattn.weights import pretrained
 from mmlinattn.weights.families import FAMILIES
 
-ROOT = Path(__file__).parents[2]
-TOOL = ROOT / 'tools/model_converters/convert_official.py'
-DATA = ROOT / 'tests/data/official'
-
-
-def module(path):
-    """A fixture: a file as a module."""
-    return pytest.fixture(scope='session')(lambda: load_module(path))
-
-
-# recordings of official code
-antioversmoothing = module(DATA / 'antioversmoothing_fixture.py')
-cswin = module(DATA / 'cswin_fixture.py')
-leaplab = module(DATA / 'leaplab_fixture.py')
-rotary = module(DATA / 'rotary_fixture.py')
-soft = module(DATA / 'soft_fixture.py')
-tool = module(TOOL)
+TOOL = Path(__file__).parents[2] / 'tools/model_converters/convert_official.py'
 
 
 @pytest.fixture(scope='session')
-def variants(leaplab):
-    """The recordings of Swin and CSWin with other attentions, by name."""
-    both = leaplab, load_module(DATA / 'inline_fixture.py')
-    return {name: recorded for recorded in both for name in recorded.NAMES}
+def tool():
+    return load_module(TOOL)
 
 
 @pytest.fixture(scope='session')
-def official(antioversmoothing, cswin, rotary, soft, variants):
+def official():
     """Family and official weights, without buffers, by the name of a recording."""
 
     def get(name):
@@ -46,12 +33,10 @@ def official(antioversmoothing, cswin, rotary, soft, variants):
             return family, soft.weights()
         if family == 'cswin':
             return family, cswin.weights(kind)
-        if name in rotary.NAMES:
-            return family, rotary.weights(name)
-        if name in variants:
-            return family, variants[name].weights(name)
-        weights = antioversmoothing.weights(name)
-        buffers = FAMILIES[family].buffers
+        recorded = next(
+            (x for x in (rotary, variants) if name in x.NAMES), antioversmoothing
+        )
+        weights, buffers = recorded.weights(name), FAMILIES[family].buffers
         return family, {k: v for k, v in weights.items() if not k.endswith(buffers)}
 
     return get

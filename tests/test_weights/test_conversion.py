@@ -1,7 +1,12 @@
 """Official models and ours: the same functions, and every key accounted for."""
 
+import antioversmoothing_fixture as antioversmoothing
+import cswin_fixture as cswin
 import pytest
+import rotary_fixture as rotary
+import soft_fixture as soft
 import torch
+import variants_fixture as variants
 from mmengine.registry import MODELS
 
 from mmlinattn.models.backbones.presets import Stage, agents
@@ -32,13 +37,9 @@ OF_VITA = [
     for family in ('deit', 'cait', 'swin')
     for kind in ('attnscale', 'featscale', 'timm')
 ]
-VARIANTS = ['flatten_swin', 'flatten_cswin', 'agent_swin', 'agent_cswin']
-VARIANTS += ['inline_swin', 'inline_cswin', 'polaformer_swin']
-NAMES = [*OF_VITA, 'cswin_classifier', 'cswin_backbone', 'soft']
-NAMES += [*VARIANTS, 'agent_detector', 'mlla_classifier', 'mlla_backbone']
-NAMES += ['ravlt_classifier', 'ravlt_backbone', 'hvittt_classifier']
-NAMES += ['hvittt_backbone', 'vittt_classifier']
-MM_SWIN = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
+# MAViT's keys are RAVLT's
+NAMES = [x for x in rotary.NAMES if not x.startswith('mavit')]
+NAMES += [*OF_VITA, 'cswin_classifier', 'cswin_backbone', 'soft', *variants.NAMES]
 
 
 def build(family, **options):
@@ -69,8 +70,8 @@ def logits_of(family, converted, image, **options):
 @pytest.mark.parametrize('solver', ['newton', 'spectral'])
 @pytest.mark.parametrize('image', ['noise', 'smooth'])
 @pytest.mark.parametrize('variant', ['soft', 'softpp'])
-def test_outputs_of_soft(soft, relative_error, variant, image, solver):
-    outputs = soft.outputs(f'{variant}_{image}_')
+def test_outputs_of_soft(relative_error, variant, image, solver):
+    outputs = soft.outputs(variant, image)
     options = dict(arch=soft.ARCH, attn_norm=variant == 'softpp', solver=solver)
     args = 'soft', convert(soft.weights(), 'soft'), soft.image(image)
     errors = [relative_error(logits_of(*args, **options), outputs.pop('logits'))]
@@ -80,9 +81,7 @@ def test_outputs_of_soft(soft, relative_error, variant, image, solver):
 
 
 @pytest.mark.parametrize('name', OF_VITA)
-def test_outputs_of_antioversmoothing(
-    antioversmoothing, official, relative_error, name
-):
+def test_outputs_of_antioversmoothing(official, relative_error, name):
     family, weights = official(name)
     options = dict(arch=antioversmoothing.ARCHS[family])
     scale = dict(attnscale='attn_scale', featscale='feat_scale').get(name[5:])
@@ -100,7 +99,7 @@ def test_outputs_of_antioversmoothing(
 
 
 @pytest.mark.parametrize('kind', ['classifier', 'backbone'])
-def test_outputs_of_cswin(cswin, relative_error, kind):
+def test_outputs_of_cswin(relative_error, kind):
     """All maps of the backbone, for an image that no stripe divides."""
     options = dict(arch=cswin.ARCH, attention='local')
     args = 'cswin', convert(cswin.weights(kind), 'cswin'), cswin.image(kind)
@@ -121,18 +120,17 @@ AGENTS, WINDOWS = [agents(x) for x in STAGES[:3]], windows(STAGES[3])
 FEW_AGENTS = [*AGENTS[:2], [AGENTS[2], WINDOWS[1]], WINDOWS]
 
 
-@pytest.mark.parametrize('name', [*VARIANTS, 'agent_detector'])
-def test_outputs_of_variants(variants, official, relative_error, name):
+@pytest.mark.parametrize('name', variants.NAMES)
+def test_outputs_of_variants(official, relative_error, name):
     """All maps of the detectors' backbone, for an image with odd sides."""
     family, weights = official(name)
     kind = name if name in TYPES else family
-    recorded = variants[name]
-    options = dict(arch=recorded.ARCHS['cswin' if 'cswin' in name else 'swin'])
+    options = dict(arch=variants.ARCHS[name])
     options['attention'] = FEW_AGENTS if name == 'agent_swin' else family
-    args = kind, convert(weights, family), recorded.image(name)
-    outputs = recorded.outputs(name)
+    args = kind, convert(weights, family), variants.image(name)
+    outputs = variants.outputs(name)
     if name == 'agent_detector':
-        found = recorded.thin(maps_of(*args, dense_agents=True, **options))
+        found = variants.thin(maps_of(*args, dense_agents=True, **options))
     else:
         (last,) = maps_of(*args, **options, out_indices=(3,))
         found = dict(tokens=last.flatten(2).mT)
@@ -146,8 +144,8 @@ CSWINS = dict(tiny='t24181', small='s36292', base='b36292')
 
 
 @pytest.mark.parametrize('size', CSWINS)
-@pytest.mark.parametrize('name', VARIANTS)
-def test_parameters_of_full_models(variants, name, size):
+@pytest.mark.parametrize('name', [x for x in variants.NAMES if 'swin' in x])
+def test_parameters_of_full_models(name, size):
     """They equal those of the papers' classifiers."""
     arch = CSWINS[size] if 'cswin' in name else size
     family = name.partition('_')[0]
@@ -156,89 +154,39 @@ def test_parameters_of_full_models(variants, name, size):
         model = build(kind, arch=arch, attention=family, out_type='avg_featmap')
     head = 1000 * (model.feature_channels[-1] + 1)
     number = sum(x.numel() for x in model.parameters()) + head
-    assert number == variants[name].outputs('parameters')[f'{name}_{size}']
-
-
-def mm_backbone(family, **options):
-    """A backbone of mmpretrain with random weights, and these in a classifier."""
-    pytest.importorskip('mmpretrain')
-    model = MODELS.build(dict(type=f'mmpretrain.{TYPES[family]}', **options))
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    model.eval()
-    return model, {f'{PREFIX}{key}': x for key, x in model.state_dict().items()}
-
-
-# told to pad small maps, mmpretrain shifts them too, which Swin itself doesn't
-NO_SHIFT = dict(MM_SWIN, depths=[2, 2, 1, 1])
-
-
-@pytest.mark.parametrize(
-    'arch, height, width',
-    [(MM_SWIN, 224, 224), (MM_SWIN, 230, 311), (NO_SHIFT, 64, 96), (NO_SHIFT, 60, 129)],
-)
-@torch.no_grad()
-def test_swin_of_mmpretrain(relative_error, arch, height, width):
-    options = dict(out_indices=(0, 1, 2, 3), pad_small_map=arch is NO_SHIFT)
-    theirs, weights = mm_backbone('swin', arch=arch, **options)
-    x = torch.randn(2, 3, height, width)
-    maps = maps_of('swin', convert(weights, 'swin'), x, arch=arch)
-    errors = [relative_error(*pair) for pair in zip(maps, theirs(x))]
-    assert len(errors) == 4 and max(errors) < 1e-5, errors
-    back, _ = convert_back(
-        convert(weights, 'swin'), 'swin', plan_conversion(weights, 'swin').describe()
-    )
-    assert all(back[key].equal(weights[key]) for key in back)
-    index = 'relative_position_index'
-    assert back.keys() == {key for key in weights if not key.endswith(index)}
+    assert number == variants.number_of_parameters(name, size)
 
 
 # ----------------------------------------------------------------------- keys
-def full_shapes(name, soft, cswin):
-    """Names and shapes of an official model."""
-    if name != 'soft' and name != 'cswin':
-        family, _, arch = name.partition('-')
-        arch = name if family == 'deit' else arch
-        return mm_backbone(family, arch=arch)[1]
-    recorded = soft if name == 'soft' else cswin
-    key = 'soft_tiny' if name == 'soft' else 'tiny'
-    shapes = recorded.recording.read_shapes(name)[key]
-    return {key: torch.empty(shape, device='meta') for key, shape in shapes.items()}
-
-
-@pytest.mark.parametrize('name', ['soft', 'cswin', 'deit-small', 'swin-tiny'])
-def test_keys_of_full_models(soft, cswin, name):
+@pytest.mark.parametrize('family, name', [('soft', 'soft_tiny'), ('cswin', 'tiny')])
+def test_keys_of_full_models(family, name):
     """Every key and shape of models of the papers' sizes."""
-    family = name.partition('-')[0]
-    converted = convert(full_shapes(name, soft, cswin), family)
-    arch = dict(soft='tiny', cswin='tiny', deit=name, swin='tiny')[family]
-    options = dict(attention='local') if family == 'cswin' else {}
-    options.update(dict(out_indices=(3,)) if 'swin' in family else {})
+    shapes = dict(soft=soft, cswin=cswin)[family].RECORDING.shapes()[name]
     with torch.device('meta'):
-        model = build(family, arch=arch, **options)
-    found = {key: x.shape for key, x in inside(converted, PREFIX).items()}
-    assert found == {key: x.shape for key, x in model.state_dict().items()}
+        official = {key: torch.empty(shape) for key, shape in shapes.items()}
+        options = dict(attention='local', out_indices=(3,)) if family == 'cswin' else {}
+        model = build(family, arch='tiny', **options)
+    converted = inside(convert(official, family), PREFIX)
+    expected = {key: x.shape for key, x in model.state_dict().items()}
+    assert {key: x.shape for key, x in converted.items()} == expected
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_recognized(official, name):
-    family, weights = official(name)
-    assert recognize(weights) == family
-    assert recognize({f'backbone.{key}': x for key, x in weights.items()}) == family
-    assert recognize(convert(weights, family)) == 'mmlinattn'
-    assert recognize(['backbone.conv1.weight', 'cls_token', 'pos_embed']) is None
-
-
-@pytest.mark.parametrize('name', NAMES)
-def test_round_trip_is_exact(official, name):
+def test_recognized_and_converted_back(official, name):
     """It is exact with the metadata of the conversion, and without."""
     family, weights = official(name)
+    ours = convert(weights, family)
+    assert recognize(weights) == family and recognize(ours) == 'mmlinattn'
+    assert recognize({f'backbone.{key}': x for key, x in weights.items()}) == family
     layouts = [plan_conversion(weights, family).describe()]
     for layout in layouts if name == 'swin_timm' else [*layouts, None]:
-        back, _ = convert_back(convert(weights, family), family, layout)
+        back, _ = convert_back(ours, family, layout)
         assert back.keys() == weights.keys()
         assert all(back[key].equal(value) for key, value in weights.items())
+
+
+def test_keys_of_others_are_not_recognized():
+    assert recognize(['backbone.conv1.weight', 'cls_token', 'pos_embed']) is None
 
 
 def test_way_back_accounts_for_every_key(official):

@@ -2,7 +2,9 @@
 
 from fractions import Fraction
 
+import antioversmoothing_fixture as antioversmoothing
 import pytest
+import soft_fixture as soft
 import torch
 
 from mmlinattn import weights
@@ -35,7 +37,7 @@ def refused(tool, tmp_path, capsys):
         lambda weights: {f'module.{key}': value for key, value in weights.items()},
     ],
 )
-def test_wrappings(soft, convert, capsys, wrap):
+def test_wrappings(convert, capsys, wrap):
     official = soft.weights()
     converted = convert(wrap(official))
     expected = weights.convert(official, 'soft')
@@ -50,7 +52,7 @@ def test_wrappings(soft, convert, capsys, wrap):
 
 
 @pytest.mark.parametrize('kind', ['attnscale', 'featscale'])
-def test_scales_and_buffers(antioversmoothing, convert, capsys, kind):
+def test_scales_and_buffers(convert, capsys, kind):
     official = antioversmoothing.weights(f'swin_{kind}')
     converted = convert(official, family='auto')
     scale = dict(attnscale='attn_scale', featscale='feat_scale')[kind]
@@ -61,7 +63,7 @@ def test_scales_and_buffers(antioversmoothing, convert, capsys, kind):
     assert not [k for k in converted['state_dict'] if 'mask' in k or 'index' in k]
 
 
-def test_moving_average(soft, convert, capsys):
+def test_moving_average(convert, capsys):
     official = soft.weights()
     average = {key: value + 1 for key, value in official.items()}
     checkpoint = dict(state_dict=official, state_dict_ema=average)
@@ -91,7 +93,7 @@ def test_no_weights_of_the_family(refused, checkpoint, options, words):
     assert words in line and 'official.pth' in line
 
 
-def test_dry_run(soft, tool, tmp_path, capsys):
+def test_dry_run(tool, tmp_path, capsys):
     torch.save(soft.weights(), tmp_path / 'official.pth')
     dst = tmp_path / 'new' / 'x.pth'
     tool.main(['soft', str(tmp_path / 'official.pth'), str(dst), '--dry-run'])
@@ -102,7 +104,7 @@ def test_dry_run(soft, tool, tmp_path, capsys):
     assert f'backbone.{merged}block4.0.attn.kv.bias' in out
 
 
-def test_reverse_is_exact(soft, convert, tool, tmp_path, capsys):
+def test_reverse_is_exact(convert, tool, tmp_path, capsys):
     official = soft.weights()
     convert(official)
     back = tmp_path / 'back.pth'

@@ -3,8 +3,11 @@
 import logging
 import sys
 
+import antioversmoothing_fixture as antioversmoothing
 import pytest
+import soft_fixture as soft
 import torch
+import variants_fixture as variants
 from mmengine.registry import MODELS
 from mmengine.runner import load_checkpoint, save_checkpoint
 
@@ -45,57 +48,37 @@ def load(model_class, checkpoint, **options):
     return model.eval()
 
 
-def classifier(library, **options):
-    """mmpretrain's classifier with a Swin of a library and random weights."""
-    pytest.importorskip('mmpretrain')
-    cfg = dict(
-        type='mmpretrain.ImageClassifier',
-        backbone=dict(type=f'{library}.SwinTransformer', **options),
-        neck=dict(type='mmpretrain.GlobalAveragePooling'),
-        head=dict(type='mmpretrain.LinearClsHead', num_classes=5, in_channels=64),
-        data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor'),
-    )
-    return randomize(MODELS.build(cfg))
-
-
 # ------------------------------------------------------- files of the libraries
-@pytest.mark.parametrize('scales', [{}, SCALES])
-@torch.no_grad()
-def test_file_of_mmpretrain(tmp_path, said, relative_error, scales):
-    model = classifier('mmpretrain', arch=SWIN, out_indices=(0, 1, 2, 3))
-    path = tmp_path / 'mmpretrain.pth'
-    save_checkpoint(dict(meta=dict(epoch=1), state_dict=model.state_dict()), str(path))
-    ours = load(SwinTransformer, path, arch=SWIN, **scales)
-    x = torch.randn(1, 3, 224, 224)
-    errors = [relative_error(*pair) for pair in zip(ours(x), model.backbone(x))]
-    assert len(errors) == 4 and max(errors) < 1e-5, errors
-    ((level, text),) = said
-    assert level == logging.INFO and f'loaded from Swin in {path}' in text
-    vectors = [key for key in ours.state_dict() if key.endswith(('omega', '_scale'))]
-    assert len(vectors) == (3 * 8 if scales else 0)
-    assert 'not used: 1 (head (2 entries))' in text
-    assert f'keep their initial values: {len(vectors)}' in text
-    assert not any(ours.get_parameter(key).any() for key in vectors)
+OF_MM = dict(
+    mmpretrain=dict(arch=SWIN, out_indices=(0, 1, 2, 3)),
+    mmdet=dict(SWIN, window_size=7),
+    mmseg=dict(SWIN, window_size=7),
+)
 
 
-@pytest.mark.parametrize('library', ['mmdet', 'mmseg'])
+@pytest.mark.parametrize('library', OF_MM)
 @torch.no_grad()
-def test_file_of_mmdet_and_mmseg(tmp_path, said, relative_error, library):
-    """A whole detector or segmentor; all maps have norms."""
+def test_file_of_mm(tmp_path, said, relative_error, library):
+    """Of a whole model; the maps are equal, and vectors of a technique as at start."""
     pytest.importorskip(library)
-    model = randomize(
-        MODELS.build(dict(type=f'{library}.SwinTransformer', **SWIN, window_size=7))
-    )
+    cfg = dict(type=f'{library}.SwinTransformer', **OF_MM[library])
+    model = randomize(MODELS.build(cfg))
     path = tmp_path / f'{library}.pth'
     state_dict = {f'backbone.{key}': x for key, x in model.state_dict().items()}
     state_dict['neck.fpn_convs.0.conv.bias'] = torch.zeros(1)
-    torch.save(dict(meta=dict(epoch=1), state_dict=state_dict, optimizer={}), path)
-    ours = load(SwinTransformer, path, arch=SWIN)
-    # these two shift windows on maps that are no larger than one
-    x = torch.randn(1, 3, 256, 288)
-    errors = [relative_error(*pair) for pair in zip(ours(x), model(x))]
-    assert len(errors) == 4 and max(errors) < 1e-5, errors
-    assert 'values: 0; not used: 1 (neck (1 entries))' in said[0][1]
+    save_checkpoint(dict(meta=dict(epoch=1), state_dict=state_dict), str(path))
+    ours = load(SwinTransformer, path, arch=SWIN, **SCALES)
+    # mmdet and mmseg shift windows on maps that are no larger than one, too
+    for size in ((256, 288), (230, 311)):
+        x = torch.randn(2, 3, *size)
+        errors = [relative_error(*pair) for pair in zip(ours(x), model(x))]
+        assert len(errors) == 4 and max(errors) < 1e-5, errors
+    ((level, text),) = said
+    assert level == logging.INFO and f'loaded from Swin in {path}' in text
+    vectors = [key for key in ours.state_dict() if key.endswith(('omega', '_scale'))]
+    assert len(vectors) == 3 * 8
+    assert 'initial values: 24' in text and 'not used: 1 (neck (1 entries))' in text
+    assert not any(ours.get_parameter(key).any() for key in vectors)
 
 
 @pytest.mark.parametrize('family', ['swin', 'deit'])
@@ -145,7 +128,7 @@ def test_timm_by_name(tmp_path, said, monkeypatch):
 
 # ------------------------------------------------------------- official files
 @pytest.mark.parametrize('prefix', [None, 'backbone.', 'backbone'])
-def test_official_file_and_any_prefix(soft, tmp_path, said, prefix):
+def test_official_file_and_any_prefix(tmp_path, said, prefix):
     official = soft.weights()
     path = tmp_path / 'soft_tiny.pth.tar'
     average = {key: value + 1 for key, value in official.items()}
@@ -209,7 +192,7 @@ def test_not_recognized(tmp_path, key, message):
         load(SOFT, tmp_path / 'other.pth')
 
 
-def test_other_models(soft, antioversmoothing, tmp_path):
+def test_other_models(tmp_path):
     torch.save(antioversmoothing.weights('deit_timm'), tmp_path / 'deit.pth')
     with pytest.raises(KeyError, match='this SOFT: lacks .*weights of DeiT'):
         load(SOFT, tmp_path / 'deit.pth', arch=soft.ARCH)
@@ -226,7 +209,7 @@ def test_other_models(soft, antioversmoothing, tmp_path):
         load(SOFT, tmp_path / 'half.pth', arch=soft.ARCH)
 
 
-def test_maps_leave_class_layers_unused(antioversmoothing, tmp_path, said):
+def test_maps_leave_class_layers_unused(tmp_path, said):
     torch.save(antioversmoothing.weights('cait_attnscale'), tmp_path / 'cait.pth')
     options = dict(arch=antioversmoothing.ARCHS['cait'], patch_size=8)
     small = load(CaiT, tmp_path / 'cait.pth', img_size=32, attn_scale=True, **options)
@@ -236,7 +219,7 @@ def test_maps_leave_class_layers_unused(antioversmoothing, tmp_path, said):
     assert large.pos_embed.table.equal(small.pos_embed((6, 6)))
 
 
-def test_same_keys_but_another_attention(antioversmoothing, tmp_path, said):
+def test_same_keys_but_another_attention(tmp_path, said):
     torch.save(antioversmoothing.weights('deit_timm'), tmp_path / 'deit.pth')
     load(
         VisionTransformer,
@@ -251,26 +234,36 @@ def test_same_keys_but_another_attention(antioversmoothing, tmp_path, said):
 
 
 # ------------------------------------------------------------ load_from of mm
+def classifier(**options):
+    """mmpretrain's classifier with our Swin and random weights."""
+    pytest.importorskip('mmpretrain')
+    cfg = dict(
+        type='mmpretrain.ImageClassifier',
+        backbone=dict(type='mmlinattn.SwinTransformer', out_indices=(3,), **options),
+        neck=dict(type='mmpretrain.GlobalAveragePooling'),
+        head=dict(type='mmpretrain.LinearClsHead', num_classes=5, in_channels=64),
+        data_preprocessor=dict(type='mmpretrain.ClsDataPreprocessor'),
+    )
+    return randomize(MODELS.build(cfg))
 
 
-def test_load_from_an_official_classifier(antioversmoothing, leaplab, tmp_path):
+def test_load_from_an_official_classifier(tmp_path):
     """Our loader makes a whole model of it, for any address that it reads."""
-    official = leaplab.weights('agent_swin')
+    official = variants.weights('agent_swin')
     path = tmp_path / 'agent.pth'
     torch.save(dict(model=official, epoch=3), path)
-    arch = leaplab.ARCHS['swin']
     stages = [Stage(i, 4) for i in range(4)]
     first, second, third = map(agents, stages[:3])
     last = windows(stages[3])
     attention = [first, second, [third, last[1]], last]
-    options = dict(arch=arch, attention=attention, out_indices=(3,))
-    model = classifier('mmlinattn', **options)
+    options = dict(arch=variants.ARCHS['agent_swin'], attention=attention)
+    model = classifier(**options)
     load_checkpoint(model, path.as_uri(), strict=True)
     assert model.head.fc.bias.equal(official['head.bias'])
     bias = model.backbone.stages[0].blocks[1].attn.agent_bias
     assert bias.rows.equal(official['layers.0.blocks.1.attn.ah_bias'][0])
     assert fit(model, dict(model=official)).whole
-    assert fit(classifier('mmlinattn', **options), official).whole
+    assert fit(classifier(**options), official).whole
     with pytest.raises(ValueError, match='no weights'):
         fit(model.backbone, dict(model=official))
 
@@ -282,14 +275,14 @@ def test_load_from_an_official_classifier(antioversmoothing, leaplab, tmp_path):
         *('inline_swin', 'inline_cswin', 'polaformer_swin'),
     ],
 )
-def test_file_of_a_variant(variants, tmp_path, said, name):
+def test_file_of_a_variant(tmp_path, said, name):
     """It is the whole model of the paper, at another size too."""
     family, _, kind = name.partition('_')
     path = tmp_path / 'max_acc.pth'
-    weights = variants[name].weights(name)
+    weights = variants.weights(name)
     torch.save(dict(model=weights, state_dict_ema=weights), path)
     model_class = CSWinTransformer if kind == 'cswin' else SwinTransformer
-    arch = variants[name].ARCHS[kind]
+    arch = variants.ARCHS[name]
     options = dict(arch=arch, attention=family)
     for img_size in (224, 256):
         load(model_class, path, img_size=img_size, **options)

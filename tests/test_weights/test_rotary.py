@@ -2,6 +2,7 @@
 from their weights."""
 
 import pytest
+import rotary_fixture as rotary
 import torch
 from mmengine.model import BaseModel
 from torch import nn
@@ -59,7 +60,7 @@ def build_classifier(family, arch, num_classes, projection=None):
 
 @EVERY
 @torch.no_grad()
-def test_outputs_of_the_classifier(rotary, relative_error, family):
+def test_outputs_of_the_classifier(relative_error, family):
     """A whole model takes the official file unchanged."""
     name, arch = f'{family}_classifier', rotary.ARCHS[family]
     model = build_classifier(family, arch, rotary.NUM_CLASSES, rotary.PROJECTION).eval()
@@ -75,7 +76,7 @@ def test_outputs_of_the_classifier(rotary, relative_error, family):
 
 @FAMILIES
 @torch.no_grad()
-def test_outputs_of_the_backbone(rotary, relative_error, family):
+def test_outputs_of_the_backbone(relative_error, family):
     """A detector with official names: blocks, and maps of an odd image."""
     name = f'{family}_backbone'
     backbone = KINDS[family](arch=rotary.ARCHS[family]).eval()
@@ -96,7 +97,7 @@ def test_outputs_of_the_backbone(rotary, relative_error, family):
 
 
 @EVERY
-def test_parameters(rotary, family):
+def test_parameters(family):
     """They equal those of the papers' classifiers."""
     for size in (KINDS | PLAIN)[family].arch_zoo:
         width = 1024 if family == 'ravlt' else 2560 if size == 'large' else 2048
@@ -108,7 +109,7 @@ def test_parameters(rotary, family):
 
 @FAMILIES
 @pytest.mark.parametrize('converted', (False, True))
-def test_start_of_a_detector(rotary, said, tmp_path, family, converted):
+def test_start_of_a_detector(said, tmp_path, family, converted):
     """It starts from a classifier: MLLA's norms the last map, the others' none."""
     official = rotary.weights(f'{family}_classifier')
     ours = convert(official, CONVERTERS.get(family, family))

@@ -2,8 +2,11 @@
 
 import logging
 
+import antioversmoothing_fixture as antioversmoothing
+import cswin_fixture as cswin
 import pytest
 import torch
+import variants_fixture as variants
 
 from mmlinattn.models import CSWinTransformer, SwinTransformer
 from mmlinattn.weights.conversion import convert, plan_conversion
@@ -31,7 +34,7 @@ def start(official, arch):
 
 
 @pytest.fixture
-def other_depths(cswin, monkeypatch):
+def other_depths(monkeypatch):
     """An architecture with a block more in stage 1, one less in stage 3."""
     arch = dict(cswin.ARCH, depths=[2, 1, 1, 1])
     monkeypatch.setitem(CSWinTransformer.arch_zoo, 'other', arch)
@@ -46,12 +49,12 @@ def load(checkpoint, arch, attention, model_class=CSWinTransformer, **options):
     return model.eval()
 
 
-def test_cswin_starts_from_agents(leaplab, tmp_path):
+def test_cswin_starts_from_agents(tmp_path):
     """All weights are used: LePE of all channels is split for upright and flat ones."""
-    weights = leaplab.weights('agent_cswin')
+    weights = variants.weights('agent_cswin')
     torch.save(dict(model=weights), tmp_path / 'agent.pth')
     for attention in ('local', 'elfatt'):
-        model = load(tmp_path / 'agent.pth', leaplab.ARCHS['cswin'], attention)
+        model = load(tmp_path / 'agent.pth', variants.ARCHS['agent_cswin'], attention)
         attn = model.stages[1].blocks[1].attn
         halves = list(attn.lepe) if attention == 'local' else [attn.global_lepe]
         halves += [] if attention == 'local' else [attn.local_lepe]
@@ -59,7 +62,7 @@ def test_cswin_starts_from_agents(leaplab, tmp_path):
         assert found.equal(weights['stage2.1.attns.0.get_v.weight'])
         found = model.stages[2].blocks[1].attn
         assert found.qkv.weight.equal(weights['stage3.1.qkv.weight'])
-    model = CSWinTransformer(leaplab.ARCHS['cswin'])
+    model = CSWinTransformer(variants.ARCHS['agent_cswin'])
     found = plan_transfer(model, inside(convert(weights, 'agent'), PREFIX))
     split = found.split_differently
     assert len(split) == 3 * 4 and all('lepe' in key for key in split)
@@ -68,7 +71,7 @@ def test_cswin_starts_from_agents(leaplab, tmp_path):
 
 
 @KINDS
-def test_every_key_is_accounted_for(cswin, kind):
+def test_every_key_is_accounted_for(kind):
     official = cswin.weights(kind)
     found, values, sources = start(official, cswin.ARCH)
     # a classifier has no norms of earlier maps
@@ -86,7 +89,7 @@ def test_every_key_is_accounted_for(cswin, kind):
 
 
 @torch.no_grad()
-def test_equal_where_stripes_see_the_whole_map(cswin, tmp_path):
+def test_equal_where_stripes_see_the_whole_map(tmp_path):
     """Stripes of width 7 and blocks of 49 tokens are the whole map of 7 x 7 tokens."""
     torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
     local = load(tmp_path / 'official.pth', cswin.ARCH, 'local')
@@ -105,7 +108,7 @@ def test_equal_where_stripes_see_the_whole_map(cswin, tmp_path):
 
 @pytest.mark.parametrize('source', ['official', 'converted'])
 @KINDS
-def test_start_when_loaded(cswin, convert, said, kind, source):
+def test_start_when_loaded(convert, said, kind, source):
     official = cswin.weights(kind)
     _, expected, _ = start(official, cswin.ARCH)
     if source == 'official':
@@ -125,7 +128,7 @@ def test_start_when_loaded(cswin, convert, said, kind, source):
     assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in text
 
 
-def test_other_depths(cswin, tmp_path, other_depths):
+def test_other_depths(tmp_path, other_depths):
     """Blocks that only one of the two models has are named, and start as
     initialized."""
     torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
@@ -137,7 +140,7 @@ def test_other_depths(cswin, tmp_path, other_depths):
     assert all(x.startswith('stages.2.blocks.1.') for x in found.unused)
 
 
-def test_swin(antioversmoothing, tmp_path, said):
+def test_swin(tmp_path, said):
     """Projections, norms and FFNs are taken; stem, merging and LePE are not."""
     official = antioversmoothing.weights('swin_timm')
     torch.save(dict(model=official), tmp_path / 'swin.pth')

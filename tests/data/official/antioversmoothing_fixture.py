@@ -20,13 +20,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import recording
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import recording
-
-NAME = 'antioversmoothing'
 NUM_CLASSES = 5
 PLAIN = dict(embed_dims=16, num_layers=2, num_heads=2)
 ARCHS = dict(
@@ -36,12 +32,11 @@ ARCHS = dict(
 )
 PATCH_SIZE = 8
 IMG_SIZES = dict(deit=32, cait=32, swin=112)
-BUFFERS = ('attn_mask', 'relative_position_index')
 
 
 def scale(key, shape, value):
     last = key.rpartition('.')[2]
-    if last in BUFFERS:
+    if last in recording.BUFFERS:
         return 0 * value
     if 'norm' in key and last == 'weight':
         return 1 + 0.1 * value
@@ -50,68 +45,54 @@ def scale(key, shape, value):
     return value * (0.1 if last == 'bias' else 0.5)  # tokens, positions and scales
 
 
-RECORDING = recording.Recording(NAME, scale)
+RECORDING = recording.Recording('antioversmoothing', scale)
 weights, outputs = RECORDING.weights, RECORDING.outputs
 
 
-def image(family):
+def image(name):
     """One normalized image of noise, (1, 3, H, W)."""
-    return recording.noise(1, 3, IMG_SIZES[family], IMG_SIZES[family])
+    side = IMG_SIZES[name.partition('_')[0]]
+    return recording.noise(1, 3, side, side)
 
 
-def plain_options(family):
+def options_of(family):
+    """Options of an official or timm's model."""
     arch = ARCHS[family]
-    return dict(
+    options = dict(
         img_size=IMG_SIZES[family],
-        patch_size=PATCH_SIZE,
         embed_dim=arch['embed_dims'],
-        depth=arch['num_layers'],
         num_heads=arch['num_heads'],
         num_classes=NUM_CLASSES,
+    )
+    if family == 'swin':
+        return dict(options, depths=arch['depths'])
+    return dict(
+        options,
+        patch_size=PATCH_SIZE,
+        depth=arch['num_layers'],
         qkv_bias=True,
         norm_layer=lambda dims: torch.nn.LayerNorm(dims, eps=1e-6),
     )
 
 
-def swin_options():
-    arch = ARCHS['swin']
-    return dict(
-        img_size=IMG_SIZES['swin'],
-        embed_dim=arch['embed_dims'],
-        depths=arch['depths'],
-        num_heads=arch['num_heads'],
-        num_classes=NUM_CLASSES,
-    )
-
-
 def official_models(checkout):
-    """The official models by name."""
+    """Classes of the official models, by name."""
     sys.path[:0] = [str(checkout), str(Path(checkout, 'swin', 'models'))]
-    models = {}
     for kind, name in (('attnscale', 'SwinAttnScale'), ('featscale', 'SwinFeatScale')):
-        deit = importlib.import_module(kind).VisionTransformer
-        cait = importlib.import_module(f'{kind}_cait').cait_models
-        swin = getattr(importlib.import_module(f'swin_{kind}'), name)
-        models[f'deit_{kind}'] = deit(**plain_options('deit'))
-        models[f'cait_{kind}'] = cait(**plain_options('cait'))
-        models[f'swin_{kind}'] = swin(**swin_options())
-    return models
+        yield f'deit_{kind}', importlib.import_module(kind).VisionTransformer
+        yield f'cait_{kind}', importlib.import_module(f'{kind}_cait').cait_models
+        yield f'swin_{kind}', getattr(importlib.import_module(f'swin_{kind}'), name)
 
 
 def timm_models():
-    """timm's plain models by name."""
-    from timm.models.cait import Cait
-    from timm.models.swin_transformer import SwinTransformer
-    from timm.models.vision_transformer import VisionTransformer
+    """Classes of timm's plain models, by name."""
+    from timm import models
 
-    return dict(
-        deit_timm=VisionTransformer(**plain_options('deit')),
-        cait_timm=Cait(**plain_options('cait')),
-        swin_timm=SwinTransformer(**swin_options()),
-    )
+    yield 'deit_timm', models.VisionTransformer
+    yield 'cait_timm', models.Cait
+    yield 'swin_timm', models.SwinTransformer
 
 
-@torch.no_grad()
 def run(model, x):
     """Logits, final tokens and Swin's merged ones of an official model."""
     recorded = {}
@@ -127,16 +108,9 @@ def run(model, x):
 
 
 def main(checkout=None):
-    models = official_models(checkout) if checkout else timm_models()
-    recording.write_shapes(NAME, models)
-    for name, model in models.items():
-        state_dict = weights(name)
-        buffers = {k: x for k, x in model.state_dict().items() if k.endswith(BUFFERS)}
-        model.load_state_dict({**state_dict, **buffers})
-        recorded = run(model.eval(), image(name.split('_')[0]))
-        recording.write_outputs(
-            NAME, {f'{name}/{key}': x for key, x in recorded.items()}
-        )
+    kinds = official_models(checkout) if checkout else timm_models()
+    models = {name: kind(**options_of(name.partition('_')[0])) for name, kind in kinds}
+    RECORDING.write(models, run, image, buffers=())
 
 
 if __name__ == '__main__':

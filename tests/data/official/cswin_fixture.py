@@ -15,28 +15,14 @@ segmentation library that it was written for.
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import recording
 
-NAME = 'cswin'
 NUM_CLASSES = 5
 ARCH = dict(embed_dims=8, depths=[1, 1, 2, 1], num_heads=[2, 4, 8, 16])
 # the classifier takes squares of whole stripes alone, the backbone pads
 IMAGE_SHAPES = dict(classifier=(224, 224), backbone=(64, 92))
-
-
-def scale(key, shape, value):
-    if len(shape) > 1:
-        return value / np.sqrt(np.prod(shape[1:]))
-    return key.endswith('weight') + 0.1 * value  # norms and biases
-
-
-RECORDING = recording.Recording(NAME, scale)
+RECORDING = recording.Recording('cswin')
 weights, outputs = RECORDING.weights, RECORDING.outputs
 
 
@@ -54,17 +40,10 @@ def run(model, x):
 
 
 def main(checkout):
-    recording.stub_timm()
-    for name in ('mmseg', 'official', 'official.models'):
-        recording.stub(name)
-    recording.stub('mmcv_custom', load_checkpoint=None)
-    recording.stub('mmseg.utils', get_root_logger=None)
-    registry = SimpleNamespace(register_module=lambda: lambda cls: cls)
-    recording.stub('official.builder', BACKBONES=registry)
+    recording.stand_in()
     files = ('models/cswin.py', 'segmentation/backbone/cswin_transformer.py')
     classification, segmentation = (
-        recording.import_file(Path(checkout, path), 'official.models.')
-        for path in files
+        recording.import_file(Path(checkout, path)) for path in files
     )
     options = dict(
         patch_size=4,
@@ -73,12 +52,11 @@ def main(checkout):
         num_heads=ARCH['num_heads'],
         split_size=[1, 2, 7, 7],
     )
+    RECORDING.write_shapes(dict(tiny=classification.CSWin_64_12211_tiny_224()))
     models = dict(
         classifier=classification.CSWinTransformer(num_classes=NUM_CLASSES, **options),
         backbone=segmentation.CSWin(**options),
     )
-    tiny = classification.CSWin_64_12211_tiny_224()
-    recording.write_shapes(NAME, dict(tiny=tiny))
     RECORDING.write(models, run, image)
 
 

@@ -1,9 +1,11 @@
-"""Functions that the recordings of official code share."""
+"""What the recordings of official code share: seeded weights, files, and stand-ins for
+the libraries that official code imports."""
 
 import importlib.util
 import json
 import sys
 import zlib
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -11,38 +13,19 @@ import numpy as np
 import torch
 
 HERE = Path(__file__).parent
+# what official models compute themselves
+BUFFERS = ('attn_mask', 'relative_position_index', 'rotations', 'angle')
 
 
-def read_shapes(name):
-    """Shapes of state dicts, by model and key."""
-    path = HERE / f'{name}_keys.json'
-    return json.loads(path.read_text()) if path.exists() else {}
-
-
-def write_shapes(name, models, buffers=()):
-    """Writes shapes, except of entries whose names end with ``buffers``."""
-    shapes = {
-        model: {
-            key: list(value.shape)
-            for key, value in module.state_dict().items()
-            if not key.endswith(buffers)
-        }
-        for model, module in models.items()
-    }
-    text = json.dumps({**read_shapes(name), **shapes})
-    text = text.replace('], ', '],\n').replace('}, ', '},\n')
-    (HERE / f'{name}_keys.json').write_text(f'{text}\n')
-
-
-def seeded_weights(shapes, seed, scale):
-    """A state dict of normal noise, which ``scale(key, shape, noise)`` changes."""
-    rng = np.random.RandomState(seed)
-    state_dict = {}
-    for key, shape in sorted(shapes.items()):
-        value = np.array(scale(key, shape, rng.standard_normal(shape)))
-        value = torch.from_numpy(value)
-        state_dict[key] = value.float() if value.is_floating_point() else value
-    return state_dict
+def usual(key, shape, value):
+    """Seeded noise as weights: outputs of layers have the size of their inputs."""
+    if key.endswith('num_batches_tracked'):
+        return np.int64(100)
+    if key.endswith('running_var'):
+        return np.exp(0.1 * value)
+    if len(shape) > 1:
+        return value / np.sqrt(np.prod(shape[1:]))
+    return key.endswith('weight') + 0.1 * value  # norms and biases
 
 
 def noise(*shape):
@@ -50,60 +33,78 @@ def noise(*shape):
     return torch.from_numpy(np.random.RandomState(1).standard_normal(shape)).float()
 
 
-def read_outputs(name, prefix=''):
-    """Recorded tensors whose names begin with a prefix, by the rest of their names."""
-    with np.load(HERE / f'{name}_outputs.npz') as recorded:
-        return {
-            key[len(prefix) :]: torch.from_numpy(recorded[key])
-            for key in recorded.files
-            if key.startswith(prefix)
-        }
-
-
-def write_outputs(name, tensors):
-    path = HERE / f'{name}_outputs.npz'
-    recorded = dict(np.load(path)) if path.exists() else {}
-    recorded.update((key, value.numpy()) for key, value in tensors.items())
-    np.savez_compressed(path, **recorded)
-
-
 class Recording:
-    """Recorded models of one file, by name.
+    """Recorded models of two files, NAME_keys.json and NAME_outputs.npz.
 
     Args:
         name (str): Of the files beside this one.
-        scale (Callable): As :func:`seeded_weights` takes it.
+        scale (Callable): ``scale(key, shape, noise)`` makes weights of noise.
     """
 
-    def __init__(self, name, scale):
-        self.name, self.scale = name, scale
+    def __init__(self, name, scale=usual):
+        self.keys, self.tensors = (
+            HERE / f'{name}_{ending}' for ending in ('keys.json', 'outputs.npz')
+        )
+        self.scale = scale
 
-    def weights(self, model):
-        """Official state dict of a recorded model; buffers are zero or left out."""
-        seed = zlib.crc32(model.encode())
-        return seeded_weights(read_shapes(self.name)[model], seed, self.scale)
+    def shapes(self):
+        """Shapes of state dicts, by model and key."""
+        return json.loads(self.keys.read_text()) if self.keys.exists() else {}
 
-    def outputs(self, model):
+    def weights(self, model, seed=None):
+        """Official state dict of a recorded model."""
+        seed = zlib.crc32(model.encode()) if seed is None else seed
+        rng = np.random.RandomState(seed)
+        state_dict = {}
+        for key, shape in sorted(self.shapes()[model].items()):
+            value = np.array(self.scale(key, shape, rng.standard_normal(shape)))
+            value = torch.from_numpy(value)
+            state_dict[key] = value.float() if value.is_floating_point() else value
+        return state_dict
+
+    def outputs(self, model, mark='/'):
         """Recorded tensors of a model, by name."""
-        return read_outputs(self.name, f'{model}/')
+        prefix = f'{model}{mark}'
+        with np.load(self.tensors) as recorded:
+            return {
+                key[len(prefix) :]: torch.from_numpy(recorded[key])
+                for key in recorded.files
+                if key.startswith(prefix)
+            }
 
-    def write(self, models, run, image, buffers=()):
+    def write_shapes(self, models, buffers=BUFFERS):
+        """Writes shapes, except of entries whose names end with ``buffers``."""
+        shapes = {
+            name: {
+                key: list(value.shape)
+                for key, value in model.state_dict().items()
+                if not key.endswith(buffers)
+            }
+            for name, model in models.items()
+        }
+        text = json.dumps({**self.shapes(), **shapes})
+        text = text.replace('], ', '],\n').replace('}, ', '},\n')
+        self.keys.write_text(f'{text}\n')
+
+    def write_outputs(self, model, tensors, mark='/'):
+        recorded = dict(np.load(self.tensors)) if self.tensors.exists() else {}
+        recorded.update((f'{model}{mark}{k}', x.numpy()) for k, x in tensors.items())
+        np.savez_compressed(self.tensors, **recorded)
+
+    @torch.no_grad()
+    def write(self, models, run, image, buffers=BUFFERS):
         """Writes shapes and outputs of official models, which ``run(model, image)``
-        returns by name; buffers of these names are left out."""
-        write_shapes(self.name, models, buffers)
+        returns by name."""
+        self.write_shapes(models, buffers)
         for name, model in models.items():
-            model.load_state_dict(self.weights(name), strict=not buffers)
-            found = run(model.eval(), image(name)).items()
-            write_outputs(self.name, {f'{name}/{key}': x for key, x in found})
-
-    def write_sizes(self, models):
-        """Writes numbers of parameters of the papers' models, pairs with names."""
-        for name, model in models:
-            number = torch.tensor(sum(x.numel() for x in model.parameters()))
-            write_outputs(self.name, {f'parameters/{name}': number})
+            weights = self.weights(name).items()
+            weights = {key: x for key, x in weights if not key.endswith(BUFFERS)}
+            missing, unexpected = model.load_state_dict(weights, strict=False)
+            assert not unexpected and all(key.endswith(BUFFERS) for key in missing)
+            model.eval()
+            self.write_outputs(name, run(model, image(name)))
 
 
-@torch.no_grad()
 def logits_and_tokens(model, x):
     """Logits of an official classifier and its tokens after the final norm; the
     outputs alone, if it has none."""
@@ -114,57 +115,50 @@ def logits_and_tokens(model, x):
     return dict(logits=out, tokens=tokens[0]) if tokens else out
 
 
-def stub(name, **contents):
-    """A stand-in for a module that official code imports."""
-    sys.modules[name] = ModuleType(name)
-    vars(sys.modules[name]).update(contents)
+def register(cls=None):
+    return cls or register
 
 
-def stub_timm():
-    """Replaces imports of timm that official models need little or not at all."""
-    for name in ('timm', 'timm.models'):
-        stub(name)
-    stub('timm.data', IMAGENET_DEFAULT_MEAN=None, IMAGENET_DEFAULT_STD=None)
-    stub('timm.models.helpers', load_pretrained=None)
-    stub(
-        'timm.models.layers',
+class StandIns:
+    """Finds modules of libraries, with nothing in them but what models need."""
+
+    contents = dict(
         DropPath=torch.nn.Identity,
         to_2tuple=lambda side: (side, side),
         trunc_normal_=torch.nn.init.trunc_normal_,
+        register_model=register,
+        _cfg=dict,
+        BACKBONES=SimpleNamespace(register_module=register),
+        MODELS=SimpleNamespace(register_module=register),
     )
-    stub('timm.models.registry', register_model=lambda function: function)
-    stub('timm.models.resnet', resnet26d=None, resnet50d=None)
-    stub('timm.models.vision_transformer', _cfg=dict)
+
+    def __init__(self, libraries):
+        self.libraries = libraries
+
+    def find_spec(self, name, path=None, target=None):
+        if any(f'{name}.'.startswith(f'{library}.') for library in self.libraries):
+            return ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        module = ModuleType(spec.name)
+        module.__getattr__ = self.contents.get
+        return module
+
+    def exec_module(self, module):
+        pass
 
 
-def stub_backbones(register):
-    """Replaces the detection library that official backbones were written for, whose
-    files are modules of ``official.models.backbones``."""
-    registry = SimpleNamespace(register_module=register)
-    for name in ('official', 'official.models', 'official.models.backbones', 'mmcv'):
-        stub(name)
-    stub('official.utils', get_root_logger=None)
-    stub('official.models.builder', BACKBONES=registry)
-    stub('mmcv.runner', _load_checkpoint=None)
-    return registry
+def stand_in(*libraries, **contents):
+    """Lets stand-ins be found for libraries, and for the packages of backbones."""
+    StandIns.contents.update(contents)
+    own = ('official', 'timm', 'fvcore', 'mmcv', 'mmcv_custom', 'mmdet', 'mmseg')
+    sys.meta_path.insert(0, StandIns((*own, *libraries)))
 
 
-# Swin's and CSWin's sizes in the papers of linear attentions.
-SWINS = dict(
-    tiny=dict(embed_dims=96, depths=[2, 2, 6, 2], num_heads=[3, 6, 12, 24]),
-    small=dict(embed_dims=96, depths=[2, 2, 18, 2], num_heads=[3, 6, 12, 24]),
-    base=dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
-)
-CSWINS = dict(
-    tiny=dict(embed_dims=64, depths=[2, 4, 18, 1], num_heads=[2, 4, 8, 16]),
-    small=dict(embed_dims=64, depths=[3, 6, 29, 2], num_heads=[2, 4, 8, 16]),
-    base=dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
-)
-
-
-def import_file(path, package=''):
-    """A file as a module."""
-    spec = importlib.util.spec_from_file_location(f'{package}{path.stem}', path)
-    module = importlib.util.module_from_spec(spec)
+def import_file(path):
+    """A file as a module beside the backbones of a detection library."""
+    name = f'official.models.backbones.{path.stem}'
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -18,42 +18,31 @@ converge: the weights keep the kernel matrices well-conditioned.
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
-import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 import recording
+import torch
 
 ARCH = dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])
 NUM_CLASSES = 5
-VARIANTS = ('soft', 'softpp')
-IMAGES = ('noise', 'smooth')
 
 
 def scale(key, shape, value):
-    if key.endswith('num_batches_tracked'):
-        return np.int64(100)
-    if key.endswith('running_var'):
-        return np.exp(0.1 * value)
-    if not key.endswith('weight') or not shape:
+    if len(shape) > 1 and not key.endswith('weight'):
         return 0.1 * value
-    if len(shape) > 1:
-        return value / np.sqrt(np.prod(shape[1:]))
-    value = 1 + 0.1 * value
-    if '.Qnorm_act.' in key:
+    value = recording.usual(key, shape, value)
+    if '.Qnorm_act.' in key and key.endswith('weight') and len(shape) == 1:
         # spreads the landmarks: off-diagonal kernel values get small
         value = value * (2.5 if key.startswith('block3') else 1.5)
     return value
 
 
-def weights(seed=0):
+RECORDING = recording.Recording('soft', scale)
+
+
+def weights():
     """Official state dict of the miniature, the same for both variants."""
-    return recording.seeded_weights(
-        recording.read_shapes('soft')['miniature'], seed, scale
-    )
+    return RECORDING.weights('miniature', seed=0)
 
 
 def image(kind, shape=(90, 150)):
@@ -66,15 +55,14 @@ def image(kind, shape=(90, 150)):
     return torch.from_numpy(value).float()
 
 
-def outputs(prefix=''):
-    """Recorded tensors by variant, kind of image and name."""
-    return recording.read_outputs('soft', prefix)
+def outputs(variant, kind):
+    """Recorded tensors of a variant, 'soft' or 'softpp', and a kind of image."""
+    return RECORDING.outputs(f'{variant}_{kind}', mark='_')
 
 
 def import_official(checkout):
-    """The official modules of layers and models, able to run on a CPU."""
-    recording.stub('SOFT._C')
-    recording.stub_timm()
+    """The official modules of models, able to run on a CPU."""
+    recording.stand_in('SOFT._C')
     sys.path.insert(0, str(checkout))
     from models import softmax_free_transformer as layers
     from models import softmax_free_vision_transformer as models
@@ -89,49 +77,38 @@ def import_official(checkout):
 @torch.no_grad()
 def run(model, x):
     """Stages and logits of an official model."""
-    maps = []
-    for name in ('patch_embed2', 'patch_embed3', 'patch_embed4'):
-        getattr(model, name).register_forward_pre_hook(
+    maps, tokens = [], []
+    for i in (2, 3, 4):
+        getattr(model, f'patch_embed{i}').register_forward_pre_hook(
             lambda module, args: maps.append(args[0])
         )
-    sizes = []
-    model.patch_embed4.register_forward_hook(
-        lambda module, args, out: sizes.append(out[1])
-    )
-    tokens = []
-    model.norm.register_forward_hook(lambda module, args, out: tokens.append(out))
+    for module in (model.patch_embed4, model.norm):
+        module.register_forward_hook(lambda module, args, out: tokens.append(out))
     logits = model(x)
-    last = tokens[0][:, 1:].transpose(1, 2).unflatten(-1, sizes[0])
-    return {**{f'stage{i}': m for i, m in enumerate(maps + [last])}, 'logits': logits}
+    (_, size, *_), last = tokens
+    maps.append(last[:, 1:].transpose(1, 2).unflatten(-1, size))
+    return {**{f'stage{i}': x for i, x in enumerate(maps)}, 'logits': logits}
 
 
 def main(checkout):
     models = import_official(checkout)
-    miniatures = {
-        variant: make(
-            **ARCH,
-            patch_size=4,
-            num_classes=NUM_CLASSES,
-            qkv_bias=True,
-            norm_layer=lambda dims: torch.nn.LayerNorm(dims, eps=1e-6),
-            kernel_method='torch',
-        ).eval()
-        for variant, make in zip(
-            VARIANTS,
-            (
-                models.SoftmaxFreeVisionTransformer,
-                models.SoftmaxFreeNormVisionTransformer,
-            ),
-        )
-    }
+    options = dict(
+        ARCH,
+        patch_size=4,
+        num_classes=NUM_CLASSES,
+        qkv_bias=True,
+        norm_layer=lambda dims: torch.nn.LayerNorm(dims, eps=1e-6),
+        kernel_method='torch',
+    )
+    soft = models.SoftmaxFreeVisionTransformer(**options)
+    softpp = models.SoftmaxFreeNormVisionTransformer(**options)
     tiny = models.soft_tiny(kernel_method='torch')
-    recording.write_shapes('soft', dict(soft_tiny=tiny, miniature=miniatures['soft']))
-    for variant, model in miniatures.items():
-        model.load_state_dict(weights())
-        for kind in IMAGES:
-            recorded = run(model, image(kind)).items()
-            recording.write_outputs(
-                'soft', {f'{variant}_{kind}_{k}': x for k, x in recorded}
+    RECORDING.write_shapes(dict(soft_tiny=tiny, miniature=soft))
+    for variant, model in dict(soft=soft, softpp=softpp).items():
+        model.eval().load_state_dict(weights())
+        for kind in ('noise', 'smooth'):
+            RECORDING.write_outputs(
+                f'{variant}_{kind}', run(model, image(kind)), mark='_'
             )
 
 

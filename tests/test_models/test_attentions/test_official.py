@@ -1,10 +1,8 @@
 """Focused and InLine attention beside those of the official code."""
 
-from pathlib import Path
-
 import pytest
 import torch
-from loading import load_module
+import variants_fixture as official
 from torch import nn
 
 from mmlinattn.models import FocusedLinearAttention, InLineAttention, TransformerBlock
@@ -19,11 +17,6 @@ NAMES = {
 }
 
 
-def load_fixture(name):
-    path = Path(__file__).parents[2] / f'data/official/{name}_fixture.py'
-    return load_module(path)
-
-
 def assert_close(out, expected):
     assert (out - expected).norm() < 1e-5 * expected.norm()
 
@@ -31,12 +24,11 @@ def assert_close(out, expected):
 @pytest.mark.parametrize('family', ['swin', 'cswin'])
 def test_focused(family):
     """All official weights are used."""
-    official = load_fixture('flatten')
     module = FocusedLinearAttention(
         official.DIMS, official.HEADS, map_side=official.SIDE, lepe=family == 'cswin'
     )
     state_dict = {}
-    for key, value in official.weights().items():
+    for key, value in official.focused_weights().items():
         first, dot, rest = key.partition('.')
         state_dict[NAMES.get(first, first) + dot + rest] = value
     state_dict['focus_scale'] = state_dict['focus_scale'].flatten()
@@ -45,13 +37,12 @@ def test_focused(family):
     assert unexpected == ['lepe.weight', 'lepe.bias'] * (family == 'swin')
     if family == 'cswin':
         module.proj = nn.Identity()
-    out = module.eval()(official.tokens(), (official.SIDE, official.SIDE))
-    assert_close(out, official.outputs()[family])
+    out = module.eval()(official.focused_tokens(), (official.SIDE, official.SIDE))
+    assert_close(out, official.focused_outputs()[family])
 
 
 def test_class_token_of_inline():
     """It is in the product and in the mean, but not convolved, as in InLine-DeiT."""
-    official = load_fixture('inline')
     module = InLineAttention(official.DIMS, official.HEADS)
     weights = official.weights('inline_deit').items()
     module.load_state_dict({k.replace('residual', 'filters'): x for k, x in weights})
