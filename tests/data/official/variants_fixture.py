@@ -1,17 +1,19 @@
 """Weights, inputs and recorded outputs of the official FLatten, Agent, InLine and
 PolaFormer code, narrow.
 
-``leaplab_keys.json`` (FLatten, Agent) and ``inline_keys.json`` (InLine, PolaFormer) have
-names and shapes of official state dicts, without buffers. ``leaplab_outputs.npz`` and
-``inline_outputs.npz`` have the models' outputs with :func:`weights` and :func:`image`: a
-classifier's logits and tokens after the final norm, every 7th value of the four maps of
-the detectors' backbone, the tokens of InLine-DeiT's attention. ``flatten_outputs.npz``
-has those of FLatten-Swin's and FLatten-CSWin's attentions with :func:`focused_weights`
-and :func:`focused_tokens`; CSWin's takes queries, keys and values, and has no
-projection back. They were recorded on a CPU, torch 2.1.2, einops 0.8.2, by running this
-file on checkouts of github.com/LeapLabTHU/FLatten-Transformer at abdb115,
-github.com/LeapLabTHU/Agent-Attention at 207ce3e, github.com/LeapLabTHU/InLine at e463a6f
-and github.com/ZacharyMeng/PolaFormer at 44cdd39:
+``leaplab_keys.json`` (FLatten, Agent) and ``inline_keys.json`` (InLine, PolaFormer)
+have names and shapes of official state dicts, without buffers. ``leaplab_outputs.npz``
+and ``inline_outputs.npz`` have the models' outputs with :func:`weights` and
+:func:`image`: a classifier's logits and tokens after the final norm, every 7th value of
+the four maps of the detectors' backbone, the tokens of InLine-DeiT's attention.
+``flatten_outputs.npz`` has those of FLatten-Swin's and FLatten-CSWin's attentions with
+:func:`focused_weights` and :func:`focused_tokens`; CSWin's takes queries, keys and
+values, and has no projection back. They were recorded on a CPU, torch 2.1.2, einops
+0.8.2, by running this file on checkouts of
+github.com/LeapLabTHU/FLatten-Transformer at abdb115,
+github.com/LeapLabTHU/Agent-Attention at 207ce3e,
+github.com/LeapLabTHU/InLine at e463a6f and
+github.com/ZacharyMeng/PolaFormer at 44cdd39:
 
     python variants_fixture.py FLATTEN AGENT INLINE POLAFORMER
 
