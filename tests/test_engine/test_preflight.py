@@ -1,5 +1,5 @@
 """Checks before a run, in parts; test_bad_input.py has whole tools, and
-test_right_configs.py valid configs."""
+test_right_configs.py right configs."""
 
 import re
 import warnings
@@ -13,6 +13,7 @@ from mmengine.config import Config
 from mmengine.logging import MMLogger
 from mmengine.runner import Runner
 from torch import nn
+from torch.utils.data import IterableDataset
 
 from mmlinattn.engine.preflight import check_channels, check_data, find_head
 from mmlinattn.utils.quiet import quiet
@@ -28,6 +29,17 @@ class Data(list):
         vars(self).update(attributes, labels=labels)
         if labels:
             self.get_gt_labels = self.get_data_info = lambda i: dict(gt_label=labels[i])
+
+
+class Staged(Data):
+    """One that has no samples before a hook sets an epoch."""
+
+    def __getitem__(self, index):
+        raise AttributeError('epoch')
+
+
+class Stream(Data, IterableDataset):
+    """One without indices."""
 
 
 def model_of(name='head', **attributes):
@@ -76,6 +88,8 @@ def of_classes(num, **more):
         (Data([label_map(0, 3)]), segmentor(ignore_index=3), ''),
         (Data([label_map(0, 1)]), segmentor(num_classes=2, out_channels=1), ''),
         (Data([]), segmentor(), 'refused'),
+        (Staged(), model_of(), 'doubted'),
+        (Stream([]), model_of(), ''),
     ],
 )
 def test_labels_and_classes(dataset, model, expected, monkeypatch):

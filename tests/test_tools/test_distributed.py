@@ -86,7 +86,7 @@ class MeanLoss(Hook):
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a command in a folder with data, and returns its output."""
+    """Runs a command in a folder with data."""
     with socket.socket() as free:
         free.bind(('127.0.0.1', 0))
         port = free.getsockname()[1]
@@ -99,16 +99,12 @@ def run(tmp_path):
         PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]),
     )
 
-    def call(*command, fails=False):
+    def call(*command):
+        command = list(map(str, command))
         done = subprocess.run(
-            list(map(str, command)),
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
+            command, cwd=tmp_path, env=env, capture_output=True, text=True
         )
-        assert (done.returncode != 0) == fails, done.stderr[-3000:]
-        return done.stderr if fails else done.stdout
+        assert done.returncode == 0, done.stderr[-3000:]
 
     shapes = TOOLS / 'dataset_converters' / 'make_shapes.py'
     sizes = '--num-train', 8, '--num-val', 6, '--size', 48, 48
@@ -116,7 +112,6 @@ def run(tmp_path):
     (tmp_path / 'mean_loss.py').write_text(HOOK)
     for name, batch in (('one', 4), ('two', 2), ('four', 1)):
         (tmp_path / f'{name}.py').write_text(CONFIG.replace('{batch}', str(batch)))
-    call.env = env
     return call
 
 
@@ -153,18 +148,6 @@ def test_processes_without_gpus(run, tmp_path):
         metrics = json.loads(path.read_text())
         results.append({k: v for k, v in metrics.items() if k.startswith('accuracy')})
     assert results[0] == results[1] and len(results[0]) == 2
-
-
-@pytest.mark.parametrize(
-    'options',
-    [
-        ['model.backbone.out_indices=(2,)', 'model.head.in_channels=24'],
-        ['model.backbone.frozen_stages=2'],
-    ],
-)
-def test_no_process_waits_for_unused_parameters(run, tmp_path, options):
-    run(TOOLS / 'dist_train.sh', 'two.py', 2, '--cfg-options', *options)
-    assert len(losses_of(tmp_path / 'work_dirs/two')) == 2
 
 
 def test_learning_from_the_averaged_model(run, tmp_path):
