@@ -7,8 +7,9 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any, Optional, Union
 
 from timm.models import (
@@ -49,10 +50,10 @@ NO_DECAY = re.compile(
 )
 # the crops of CSWin's recipe, 0.9 and the whole
 CROPPED_LESS = re.compile('c?swin_(tiny|base)_(?!inline|polaformer)')
+# channels of the neck of classifiers whose last norm is a BatchNorm
+NECKS = {'RAVLT': 1024, 'MAViT': 2048, 'HViTTT': None}
 PREFIX = 'backbone.'
-# without tables of positions
-ANY_SIZE = ('MLLA', 'RAVLT', 'MAViT', 'HViTTT', 'ViTTT')
-Indices = Union[int, Sequence[int]]
+Indices = Union[int, list[int]]
 
 
 def row(
@@ -68,9 +69,9 @@ def row(
     return config + ending, {key: x for key, x in given.items() if x is not None}
 
 
-finetuned = partial(row, ending='_finetune_in1k-384px')
+tuned = partial(row, ending='_finetune_in1k-384px')
 deit = partial(row, arch='deit-small')
-LINEAR: dict[str, Any] = dict(type='LinearSOFTPlusPlus')
+linear = partial(row, type='LinearSOFTPlusPlus')
 
 # All classifiers that have configs. Ablations have none: see the test of this table.
 MODELS = {
@@ -85,28 +86,26 @@ MODELS = {
     'soft_tiny': row('soft-t', 'tiny'),
     'soft_tiny_norm': row('soft-t-norm', 'tiny', attn_norm=True),
     'softpp_large': row('softpp-l', 'large'),
-    'softpp_large_linear': row('softpp-l-linear', 'large', **LINEAR),
+    'softpp_large_linear': linear('softpp-l-linear', 'large'),
     'softpp_medium': row('softpp-m', 'medium'),
-    'softpp_medium_linear': row('softpp-m-linear', 'medium', **LINEAR),
+    'softpp_medium_linear': linear('softpp-m-linear', 'medium'),
     'softpp_small': row('softpp-s', 'small'),
-    'softpp_small_linear': row('softpp-s-linear', 'small', **LINEAR),
+    'softpp_small_linear': linear('softpp-s-linear', 'small'),
     'softpp_tiny': row('softpp-t', 'tiny'),
-    'softpp_tiny_linear': row('softpp-t-linear', 'tiny', **LINEAR),
+    'softpp_tiny_linear': linear('softpp-t-linear', 'tiny'),
     'swin_base_agent': row('swin-b-agent', 'base', 'agent'),
-    'swin_base_agent_384': finetuned('swin-b-agent', 'base', 'agent', 384),
+    'swin_base_agent_384': tuned('swin-b-agent', 'base', 'agent', 384),
     'swin_base_efficient': row('swin-b-efficient', 'base', 'efficient'),
-    'swin_base_efficient_384': finetuned('swin-b-efficient', 'base', 'efficient'),
+    'swin_base_efficient_384': tuned('swin-b-efficient', 'base', 'efficient'),
     'swin_base_elfatt': row('swin-b-elfatt', 'base', 'elfatt'),
-    'swin_base_elfatt_384': finetuned(
-        'swin-b-elfatt', 'base', 'elfatt', block_sizes=576
-    ),
+    'swin_base_elfatt_384': tuned('swin-b-elfatt', 'base', 'elfatt', block_sizes=576),
     'swin_base_flatten': row('swin-b-flatten', 'base', 'flatten'),
-    'swin_base_flatten_384': finetuned('swin-b-flatten', 'base', 'flatten', 384),
+    'swin_base_flatten_384': tuned('swin-b-flatten', 'base', 'flatten', 384),
     'swin_base_global': row('swin-b-global', 'base', 'global'),
-    'swin_base_global_384': finetuned('swin-b-global', 'base', 'global'),
+    'swin_base_global_384': tuned('swin-b-global', 'base', 'global'),
     'swin_base_inline': row('swin-b-inline', 'base', 'inline'),
     'swin_base_local': row('swin-b-local', 'base', 'local'),
-    'swin_base_local_384': finetuned('swin-b-local', 'base', 'local', 384),
+    'swin_base_local_384': tuned('swin-b-local', 'base', 'local', 384),
     'swin_base_polaformer': row('swin-b-polaformer', 'base', 'polaformer'),
     'swin_small_attnscale': row('swin-s-attnscale', 'small', attn_scale=True),
     'swin_small_featscale': row('swin-s-featscale', 'small', feat_scale=True),
@@ -122,21 +121,21 @@ MODELS = {
     'swin_tiny_local': row('swin-t-local', 'tiny', 'local'),
     'swin_tiny_polaformer': row('swin-t-polaformer', 'tiny', 'polaformer'),
     'cswin_base_agent': row('cswin-b-agent', 'b36292', 'agent'),
-    'cswin_base_agent_384': finetuned('cswin-b-agent', 'b36292', 'agent', 384),
+    'cswin_base_agent_384': tuned('cswin-b-agent', 'b36292', 'agent', 384),
     'cswin_base_efficient': row('cswin-b-efficient', 'b36292', 'efficient'),
-    'cswin_base_efficient_384': finetuned('cswin-b-efficient', 'b36292', 'efficient'),
+    'cswin_base_efficient_384': tuned('cswin-b-efficient', 'b36292', 'efficient'),
     'cswin_base_elfatt': row('cswin-b-elfatt', 'b36292', 'elfatt'),
-    'cswin_base_elfatt_384': finetuned(
+    'cswin_base_elfatt_384': tuned(
         'cswin-b-elfatt', 'b36292', 'elfatt', block_sizes=576
     ),
     'cswin_base_flatten': row('cswin-b-flatten', 'b36292', 'flatten'),
-    'cswin_base_flatten_384': finetuned('cswin-b-flatten', 'b36292', 'flatten', 384),
+    'cswin_base_flatten_384': tuned('cswin-b-flatten', 'b36292', 'flatten', 384),
     'cswin_base_global': row('cswin-b-global', 'b36292', 'global'),
-    'cswin_base_global_384': finetuned('cswin-b-global', 'b36292', 'global'),
+    'cswin_base_global_384': tuned('cswin-b-global', 'b36292', 'global'),
     'cswin_base_inline': row('cswin-b-inline', 'b36292', 'inline'),
-    'cswin_base_inline_384': finetuned('cswin-b-inline', 'b36292', 'inline', 384),
+    'cswin_base_inline_384': tuned('cswin-b-inline', 'b36292', 'inline', 384),
     'cswin_base_local': row('cswin-b-local', 'b36292', 'local'),
-    'cswin_base_local_384': finetuned('cswin-b-local', 'b36292', 'local', 384),
+    'cswin_base_local_384': tuned('cswin-b-local', 'b36292', 'local', 384),
     'cswin_small_inline': row('cswin-s-inline', 's36292', 'inline'),
     'cswin_tiny_agent': row('cswin-t-agent', 't24181', 'agent'),
     'cswin_tiny_efficient': row('cswin-t-efficient', 't24181', 'efficient'),
@@ -185,20 +184,6 @@ def backbone_of(name: str) -> dict[str, Any]:
     return {'type': kind, **MODELS[name][1]}
 
 
-def at_size(cfg: dict[str, Any], side: int) -> dict[str, Any]:
-    """A backbone's config with the side of the images, if a part depends on it."""
-    presets = getattr(getattr(backbones, cfg['type']), 'presets', None)
-    if presets:
-        depends = 'img_size' in presets[cfg.get('attention', 'local')].options
-    else:
-        depends = cfg['type'] not in ANY_SIZE
-    return dict(cfg, img_size=side) if depends else cfg
-
-
-def _listed(indices: Optional[Indices]) -> Union[int, list[int], None]:
-    return list(indices) if isinstance(indices, Sequence) else indices
-
-
 class TimmModel(nn.Module):
     """One of our classifiers with the methods of timm's.
 
@@ -213,10 +198,12 @@ class TimmModel(nn.Module):
         img_size: Side of the images that position tables and windows are made for.
             Images of any other size from 32 x 32 on work, too.
         drop_rate: Dropout rate before the last layer.
+        output_stride: 32; maps are never dilated.
         **options: Options of the backbone, such as ``drop_path_rate``.
 
     Raises:
-        ValueError: If the pooling is unknown, or the backbone refuses an option.
+        ValueError: If the pooling is unknown, the stride another one, or the backbone
+            refuses an option.
     """
 
     def __init__(
@@ -225,17 +212,24 @@ class TimmModel(nn.Module):
         num_classes: int = 1000,
         in_chans: int = 3,
         global_pool: Optional[str] = None,
-        img_size: Optional[Indices] = None,
+        img_size: Union[int, tuple[int, int], None] = None,
         drop_rate: float = 0.0,
+        output_stride: int = 32,
         **options: Any,
     ) -> None:
         super().__init__()
-        if img_size is not None:
+        if output_stride != 32:
+            raise ValueError(
+                f'output_stride={output_stride} is not possible: there are no dilated '
+                'maps; the strides are in feature_info'
+            )
+        kind = backbone['type']
+        sized = 'img_size' in signature(getattr(backbones, kind)).parameters
+        if img_size is not None and sized:  # others take any size
             side = img_size if isinstance(img_size, int) else max(img_size)
-            backbone = at_size(backbone, side)
+            options.update(img_size=side)
         options.update(in_channels=in_chans, out_type='raw')
-        with_neck = backbone['type'] in ('RAVLT', 'MAViT', 'HViTTT')
-        if with_neck:
+        if kind in NECKS:
             options.update(out_norm=None)
         self.backbone = model = build_model({**backbone, **options})
         # only the last stage's map has a norm, as in a classifier
@@ -248,9 +242,11 @@ class TimmModel(nn.Module):
             )
         ]
         self.num_features = self.head_hidden_size = model.feature_channels[-1]
-        self.neck = None
-        if with_neck:
-            self.neck = build_neck(backbone, self.num_features)
+        self.neck: Optional[ConvPoolingNeck] = None
+        if kind in NECKS:
+            is_widest = (kind, backbone.get('arch')) == ('MAViT', 'large')
+            channels = 2560 if is_widest else NECKS[kind]
+            self.neck = ConvPoolingNeck(self.num_features, channels)
             self.head_hidden_size = self.neck.out_channels
         names = [name for name, _ in model.named_parameters()]
         self.has_token = any(name.endswith('cls_token') for name in names)
@@ -315,7 +311,7 @@ class TimmModel(nn.Module):
         """
         if output_fmt != 'NCHW':
             raise ValueError(f"output_fmt must be 'NCHW', got {output_fmt!r}")
-        taken, _ = feature_take_indices(len(self.feature_info), _listed(indices))
+        taken, _ = feature_take_indices(len(self.feature_info), indices)
         tokens = self.backbone(x)
         maps = [self.to_map(tokens[i], x, i) for i in taken]
         return maps if intermediates_only else (self.read_last(tokens[-1], x), maps)
@@ -325,7 +321,7 @@ class TimmModel(nn.Module):
     ) -> list[int]:
         """Remove the layers that these stages do not need; return their numbers."""
         num_stages = len(self.feature_info)
-        taken, last = feature_take_indices(num_stages, _listed(indices))
+        taken, last = feature_take_indices(num_stages, indices)
         if last + 1 < num_stages:
             del self.backbone.get_submodule(self.stages)[last + 1 :]
             setattr(self.backbone, f'norm{num_stages - 1}', None)
@@ -398,32 +394,17 @@ class TimmModel(nn.Module):
         conv.weight = weight
 
 
-def build_neck(backbone: dict[str, Any], dims: int) -> ConvPoolingNeck:
-    """The neck of a classifier whose last norm is a BatchNorm."""
-    if backbone['type'] == 'HViTTT':
-        return ConvPoolingNeck(dims, None)
-    if backbone['type'] == 'RAVLT':
-        return ConvPoolingNeck(dims)
-    return ConvPoolingNeck(dims, 2560 if backbone.get('arch') == 'large' else 2048)
+def register(name: str) -> None:
+    """Make timm build a model of ours by its name."""
+    backbone = backbone_of(name)
 
-
-def entry_point(name: str, backbone: dict[str, Any]) -> Callable[..., nn.Module]:
-    """The function that timm calls to build a model."""
-
-    def create(
-        pretrained: bool = False, output_stride: int = 32, **kwargs: Any
-    ) -> nn.Module:
-        if output_stride != 32:
-            raise ValueError(
-                f'output_stride={output_stride} is not possible: {name} has no dilated '
-                'maps; its strides are in feature_info'
-            )
+    def create(pretrained: bool = False, **kwargs: Any) -> nn.Module:
         feature_cfg = dict(out_indices=4, feature_cls='getter')
         kwargs = dict(backbone=backbone, feature_cfg=feature_cfg, **kwargs)
         return build_model_with_cfg(TimmModel, name, pretrained, **kwargs)
 
     create.__name__ = create.__qualname__ = name
-    return create
+    register_model(create)
 
 
 def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
@@ -455,13 +436,5 @@ _entries = hub.read_models(hub.find_folder())
 default_cfgs = generate_default_cfgs(
     {name: describe(name, weights_of(config)) for name, (config, _) in MODELS.items()}
 )
-ENTRY_POINTS = {
-    name: register_model(entry_point(name, backbone_of(name))) for name in MODELS
-}
-
-
-def __getattr__(name: str) -> Any:
-    """The entry points are attributes of the module, too."""
-    if name in ENTRY_POINTS:
-        return ENTRY_POINTS[name]
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+for _name in MODELS:
+    register(_name)

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Optional, TypedDict, Union
 
 import torch
@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from mmlinattn.functional import to_map
 from mmlinattn.functional.tracing import is_exported, is_traced
+from mmlinattn.registry import MODELS
 from mmlinattn.weights.pretrained import load_pretrained, take_official_names
 
 from ..layers.types import HW, Indices, OptionsShown
@@ -25,34 +26,17 @@ DEFAULT_INIT = [
 ]
 
 
-def resolve_arch(
-    arch: Union[str, dict], arch_zoo: dict[str, dict], keys: Sequence[str]
-) -> dict:
-    """An architecture: a key of ``arch_zoo``, or a dict with exactly these keys.
+def check_config(cfg: Any, name: str) -> dict:
+    """A config, a dict with a 'type', or the type alone as one.
 
     Raises:
-        ValueError: If the name is unknown, or a key is missing or unknown.
+        ValueError: If it is neither.
     """
-    if not isinstance(arch, dict):
-        names = sorted(arch_zoo)
-        if arch not in names:
-            choice = f' or one of {names}' if names else ''
-            raise ValueError(f'arch must be a dict{choice}, got {arch!r}')
-        return arch_zoo[arch]
-    wrong = [f'{key!r} is missing' for key in keys if key not in arch]
-    wrong += [f'{key!r} is none of them' for key in arch if key not in keys]
-    if wrong:
-        raise ValueError(
-            f'a dict arch has the entries {list(keys)}; {", ".join(wrong)} in '
-            f'arch={dict(arch)}'
-        )
-    return dict(arch)
-
-
-def check_config(cfg: Any, name: str) -> None:
-    """Raises a ValueError unless an argument is a config, a dict with a 'type'."""
+    if isinstance(cfg, str) and MODELS.get(cfg):
+        return dict(type=cfg)
     if not isinstance(cfg, dict) or 'type' not in cfg:
         raise ValueError(f"{name} must be a config, a dict with a 'type', got {cfg!r}")
+    return cfg
 
 
 def check_cls_token(with_cls_token: bool, options: Mapping[str, Any]) -> None:
@@ -121,10 +105,14 @@ class BaseBackbone(OptionsShown, BaseModule):
             accounts for every parameter.
 
     Attributes:
+        arch_zoo (dict[str, dict]): Architectures by name.
+        arch_keys (tuple[str]): The entries of an architecture.
         feature_channels (tuple[int]): Channels of the returned maps.
         feature_strides (tuple[int]): Their strides: a side becomes ceil(side / stride).
     """
 
+    arch_zoo: dict[str, dict] = {}
+    arch_keys: tuple[str, ...] = ()
     init_cfg: Any
     out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
 
@@ -165,6 +153,29 @@ class BaseBackbone(OptionsShown, BaseModule):
         self.norm_eval = norm_eval
         self.with_cp = with_cp
         self._register_load_state_dict_pre_hook(take_official_names)
+
+    @classmethod
+    def resolve_arch(cls, arch: Union[str, dict]) -> dict:
+        """An architecture by its name, or a dict with the entries of one.
+
+        Raises:
+            ValueError: If the name is unknown, or an entry missing, unknown or wrong.
+        """
+        if not isinstance(arch, dict):
+            names = sorted(cls.arch_zoo)
+            if arch not in names:
+                choice = f' or one of {names}' if names else ''
+                raise ValueError(f'arch must be a dict{choice}, got {arch!r}')
+            return dict(cls.arch_zoo[arch])
+        keys = cls.arch_keys
+        wrong = [f'{key!r} is missing' for key in keys if key not in arch]
+        wrong += [f'{key!r} is none of them' for key in arch if key not in keys]
+        if wrong:
+            raise ValueError(
+                f'a dict arch has the entries {list(keys)}; {", ".join(wrong)} in '
+                f'arch={dict(arch)}'
+            )
+        return dict(arch)
 
     @property
     def feature_channels(self) -> tuple[int, ...]:

@@ -11,8 +11,7 @@ from mmlinattn.registry import MODELS
 
 from ..layers import TransformerBlock, learned_table
 from ..layers.types import HW
-from .base import resolve_arch
-from .isotropic import ARCH_KEYS, IsotropicOptions, IsotropicTransformer
+from .isotropic import IsotropicOptions, IsotropicTransformer
 
 
 class ClassBlock(TransformerBlock):
@@ -51,6 +50,8 @@ class CaiT(IsotropicTransformer):
         's24': dict(embed_dims=384, num_layers=24, num_heads=8, num_class_layers=2),
     }
 
+    arch_keys = (*IsotropicTransformer.arch_keys, 'num_class_layers')
+
     def __init__(
         self,
         arch: Union[str, dict] = 'xxs24',
@@ -58,7 +59,7 @@ class CaiT(IsotropicTransformer):
         layer_scale: float = 1e-5,
         **kwargs: Unpack[IsotropicOptions],
     ) -> None:
-        arch = resolve_arch(arch, self.arch_zoo, (*ARCH_KEYS, 'num_class_layers'))
+        arch = self.resolve_arch(arch)
         super().__init__(
             arch,
             attention,

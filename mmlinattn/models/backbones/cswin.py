@@ -4,7 +4,6 @@ from mmlinattn.registry import MODELS
 
 from .presets import (
     ELFATT_OPTIONS,
-    SIZED,
     SOFTMAX,
     Preset,
     PresetTransformer,
@@ -72,11 +71,11 @@ class CSWinTransformer(PresetTransformer):
         'b36292': dict(embed_dims=96, depths=[3, 6, 29, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local': Preset(local, options=SIZED),
+        'local': Preset(local),
         'global': Preset(softmax),
         'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
         'efficient': Preset(efficient),
-        'agent': Preset(agent, options=SIZED),
-        'flatten': Preset(flatten, options=SIZED),
-        'inline': Preset(inline, options=SIZED),
+        'agent': Preset(agent),
+        'flatten': Preset(flatten),
+        'inline': Preset(inline),
     }

@@ -3,6 +3,8 @@
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
+from typing import Union
+
 from mmengine.model import ModuleList
 from torch import Tensor, nn
 from typing_extensions import Unpack
@@ -16,8 +18,6 @@ from ..layers import (
     learned_table,
 )
 from .base import BackboneOptions, BaseBackbone
-
-ARCH_KEYS = ('embed_dims', 'num_layers', 'num_heads')
 
 
 class IsotropicOptions(BackboneOptions, total=False):
@@ -61,9 +61,11 @@ class IsotropicTransformer(BaseBackbone):
             default is the last one.
     """
 
+    arch_keys: tuple[str, ...] = ('embed_dims', 'num_layers', 'num_heads')
+
     def __init__(
         self,
-        arch: dict,
+        arch: Union[str, dict],
         attention: dict,
         img_size: int = 224,
         patch_size: int = 16,
@@ -79,14 +81,10 @@ class IsotropicTransformer(BaseBackbone):
         feat_scale: bool = False,
         **kwargs: Unpack[BackboneOptions],
     ) -> None:
-        for key, size in arch.items():
-            if not isinstance(size, int) or size < 1:
-                raise ValueError(
-                    f'{key} of arch must be a positive integer, got {size!r} in '
-                    f'arch={arch}'
-                )
-        dims, num_layers, num_heads = (arch[key] for key in ARCH_KEYS)
-        if not 0 < patch_size <= img_size or img_size % patch_size:
+        arch = self.resolve_arch(arch)
+        dims, num_layers, num_heads = (arch[key] for key in self.arch_keys[:3])
+        divides = 0 < patch_size <= img_size and img_size % patch_size == 0
+        if patch_size < 1 or (with_pos_embed and not divides):
             raise ValueError(
                 'patch_size must be positive and divide img_size, got '
                 f'patch_size={patch_size} and img_size={img_size}'
@@ -133,6 +131,17 @@ class IsotropicTransformer(BaseBackbone):
         for i in self.out_indices:
             self.add_norm(i, dims, norm_eps)
         self.freeze()
+
+    @classmethod
+    def resolve_arch(cls, arch: Union[str, dict]) -> dict:
+        arch = super().resolve_arch(arch)
+        for key, size in arch.items():
+            if not isinstance(size, int) or size < 1:
+                raise ValueError(
+                    f'{key} of arch must be a positive integer, got {size!r} in '
+                    f'arch={arch}'
+                )
+        return arch
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Runs the layers.

@@ -6,12 +6,7 @@ from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
-from .pyramid import (
-    PyramidOptions,
-    PyramidTransformer,
-    resolve_pyramid_arch,
-    with_heads,
-)
+from .pyramid import PyramidOptions, PyramidTransformer, with_heads
 
 
 @MODELS.register_module()
@@ -39,7 +34,7 @@ class MLLA(PyramidTransformer):
         **kwargs: Unpack[PyramidOptions],
     ) -> None:
         super().__init__(
-            resolve_pyramid_arch(arch, self.arch_zoo),
+            arch,
             stem=dict(type='ResidualStem'),
             merging=dict(type='InvertedMerging'),
             attention=attention,

@@ -10,14 +10,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 
 from typing_extensions import Unpack
 
-from .base import resolve_arch
-from .pyramid import (
-    ARCH_KEYS,
-    PyramidOptions,
-    PyramidTransformer,
-    per_stage,
-    resolve_pyramid_arch,
-)
+from .pyramid import PyramidOptions, PyramidTransformer, per_stage
 
 LAYER_NORM = dict(type='LN', eps=1e-5)
 # embeddings of CSWin, and of ELFATT's Swin
@@ -72,7 +65,7 @@ class Preset(NamedTuple):
             of the stage, or to a list, a pattern over its blocks.
         patch_embed (dict): Config of the first embedding.
         merging (dict): Config of the embeddings between stages.
-        options (tuple[str]): Arguments of the backbone that ``attention`` depends on.
+        options (tuple[str]): Arguments of the backbone that ``attention`` takes.
     """
 
     attention: Callable
@@ -146,7 +139,6 @@ def focused(stage: Stage, **options: Any) -> dict:
 
 
 # options of these models
-SIZED = ('img_size',)
 ELFATT_OPTIONS = ('block_sizes', 'split_ratio', 'lepe')
 
 
@@ -157,9 +149,8 @@ class PresetTransformer(PyramidTransformer):
     'local' is the subclass's own model.
 
     Args:
-        arch (str | dict): One of ``arch_zoo``, or a dict with ``embed_dims``, an
-            integer that doubles from stage to stage or a list, ``depths`` and
-            ``num_heads``.
+        arch (str | dict): One of ``arch_zoo``, or a dict, see
+            :class:`~.pyramid.PyramidTransformer`.
         attention (str | dict | list): One of ``presets``. Or the config of an
             attention, or a list with one per stage, whose entries may be lists,
             patterns over the stage's blocks, in place of that of 'local'. An entry
@@ -168,9 +159,9 @@ class PresetTransformer(PyramidTransformer):
         patch_embed (dict, optional): Config of the first embedding. Default: that
             of the preset.
         merging (dict, optional): Config of the embeddings between stages, likewise.
-        img_size (int, optional): Side of the images that windows and stripes, stored
-            biases and positions are made for (stored ones are resized for other
-            images), of all presets but 'global', 'elfatt' and 'efficient'.
+        img_size (int, optional): Side of the images that the windows and stripes,
+            stored biases and positions of a preset are made for (stored ones are
+            resized for other images). Default: 224.
         block_sizes, split_ratio, lepe (optional): See :func:`elfatt`.
         dense_agents (bool, optional): As many agents as in the paper's detectors, in
             Swin's 'agent'.
@@ -181,7 +172,6 @@ class PresetTransformer(PyramidTransformer):
             or the attention lacks a given option.
     """
 
-    arch_zoo: dict[str, dict] = {}
     presets: dict[str, Preset] = {}
 
     def __init__(
@@ -198,34 +188,26 @@ class PresetTransformer(PyramidTransformer):
         **kwargs: Unpack[PyramidOptions],
     ) -> None:
         name = arch if isinstance(arch, str) else None
-        arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
-        dims, depths = arch['embed_dims'], arch['depths']
-        if isinstance(dims, int) and isinstance(depths, (list, tuple)):
-            arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
-        arch = resolve_pyramid_arch(arch, {})
-        given = dict(
+        arch = self.resolve_arch(arch)
+        options = dict(
             img_size=img_size,
             block_sizes=block_sizes,
             split_ratio=split_ratio,
             lepe=lepe,
             dense_agents=dense_agents,
         )
-        options = {key: x for key, x in given.items() if x is not None}
+        options = {key: x for key, x in options.items() if x is not None}
         preset = self.find_preset(attention, options)
         side: Any = options.pop('img_size', 224)
         if not isinstance(side, int) or side < 32:
             raise ValueError(f'img_size must be an integer from 32 on, got {side!r}')
         num_stages = len(arch['depths'])
+        stages = [Stage(i, num_stages, name, side) for i in range(num_stages)]
         if isinstance(attention, str):
-            attention = [
-                preset.attention(Stage(i, num_stages, name, side), **options)
-                for i in range(num_stages)
-            ]
+            attention = [preset.attention(stage, **options) for stage in stages]
         elif isinstance(attention, (list, tuple)):
-            attention = [
-                self.entry(x, Stage(i, num_stages, name))
-                for i, x in enumerate(attention)
-            ]
+            entries = per_stage(attention, num_stages, 'attention')
+            attention = [self.entry(x, stage) for x, stage in zip(entries, stages)]
         super().__init__(
             arch,
             stem=patch_embed or preset.patch_embed,
@@ -237,40 +219,37 @@ class PresetTransformer(PyramidTransformer):
             **kwargs,
         )
 
-    def entry(
-        self,
-        x: Union[str, dict, Sequence, None],
-        stage: Stage,
-        block: Optional[int] = None,
-    ) -> Union[str, dict, Sequence]:
+    def entry(self, x: Any, stage: Stage, block: Optional[int] = None) -> Any:
         """An entry of a list of attentions, by the word that stands for it."""
         if isinstance(x, (list, tuple)):
             return [self.entry(y, stage, i) for i, y in enumerate(x)]
         x = 'local' if x is None else x
-        preset = self.presets.get(x) if isinstance(x, str) else None
-        if preset is None or stage.index >= stage.num_stages:
+        if not isinstance(x, str) or x not in self.presets:
             return x
-        found = preset.attention(stage)
-        if block is None or not isinstance(found, (list, tuple)):
-            return found
-        return found[block % len(found)]
+        found = self.presets[x].attention(stage)
+        # of a preset's pattern in a pattern, the block's own entry
+        if block is not None and isinstance(found, list):
+            found = found[block % len(found)]
+        return found
 
-    def find_preset(
-        self, attention: Union[str, dict, list], options: Collection[str]
-    ) -> Preset:
+    def find_preset(self, attention: Any, options: Collection[str]) -> Preset:
         """The preset of an attention, which must take the given options."""
-        own = self.presets['local']
-        preset = self.presets.get(attention) if isinstance(attention, str) else own
-        if preset is None:
+        is_name = isinstance(attention, str)
+        if is_name and attention not in self.presets:
             raise ValueError(
                 f'attention must be one of {sorted(self.presets)}, a config or a list '
                 f'of configs, got {attention!r}'
             )
+        preset = self.presets[attention if is_name else 'local']
         for key in options:
-            if not isinstance(attention, str) or key not in preset.options:
-                names = [name for name, x in self.presets.items() if key in x.options]
+            takers = [
+                name
+                for name, x in self.presets.items()
+                if key in ('img_size', *x.options)
+            ]
+            if attention not in takers:
                 raise ValueError(
-                    f'{key} can only be given with attention in {names}; the configs '
+                    f'{key} can only be given with attention in {takers}; the configs '
                     'of attentions have options of their own; got '
                     f'attention={attention!r}'
                 )

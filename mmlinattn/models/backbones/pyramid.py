@@ -5,7 +5,6 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 
 import math
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, Optional, Union
 
 import torch
@@ -25,40 +24,11 @@ from ..layers import (
     learned_table,
 )
 from ..layers.types import HW
-from .base import (
-    BackboneOptions,
-    BaseBackbone,
-    check_cls_token,
-    check_config,
-    resolve_arch,
-)
+from .base import BackboneOptions, BaseBackbone, check_cls_token, check_config
 
-ARCH_KEYS = ('embed_dims', 'depths', 'num_heads')
 # Largest input of a projection to float16; with trained weights, larger tokens leave
 # float16's range, 65504.
 _LARGEST = 2.0**13
-
-
-def resolve_pyramid_arch(arch: Union[str, dict], arch_zoo: dict[str, dict]) -> dict:
-    """Calls :func:`resolve_arch`, and checks that its lists have one length.
-
-    Raises:
-        ValueError: If the name is unknown, a key is missing, or the lists
-            don't have one positive integer for each stage.
-    """
-    arch = resolve_arch(arch, arch_zoo, ARCH_KEYS)
-    lists = [arch[key] for key in ARCH_KEYS]
-    fits = all(isinstance(entries, (list, tuple)) for entries in lists)
-    fits = fits and len({len(entries) for entries in lists}) == 1
-    fits = fits and all(
-        isinstance(entry, int) and entry > 0 for entries in lists for entry in entries
-    )
-    if not (fits and lists[0]):
-        raise ValueError(
-            f'{", ".join(ARCH_KEYS)} of arch need one positive integer for '
-            f'each stage, got arch={arch}'
-        )
-    return arch
 
 
 def with_heads(embed_dims: list[int], depths: list[int]) -> dict:
@@ -138,7 +108,8 @@ class PyramidTransformer(BaseBackbone):
 
     Args:
         arch (dict): ``embed_dims``, ``depths`` and ``num_heads``, lists with
-            one entry per stage.
+            one entry per stage; one number of ``embed_dims`` doubles from stage to
+            stage. A subclass with an ``arch_zoo`` takes its names, too.
         in_channels (int): Channels of the input image.
         stem (dict): Config of the first embedding. An embedding has an integer
             attribute ``stride``.
@@ -170,9 +141,11 @@ class PyramidTransformer(BaseBackbone):
         ValueError: If an argument is wrong. The message has its name and value.
     """
 
+    arch_keys = ('embed_dims', 'depths', 'num_heads')
+
     def __init__(
         self,
-        arch: dict,
+        arch: Union[str, dict],
         in_channels: int = 3,
         stem: dict = dict(type='ConvStem'),
         merging: dict = dict(type='ConvEmbedding'),
@@ -191,27 +164,20 @@ class PyramidTransformer(BaseBackbone):
     ) -> None:
         if img_size is not None and img_size < 1:
             raise ValueError(f'img_size must be positive, got {img_size}')
-        arch = resolve_pyramid_arch(arch, {})
-        dims, depths, heads = (tuple(arch[key]) for key in ARCH_KEYS)
+        arch = self.resolve_arch(arch)
+        dims, depths, heads = (tuple(arch[key]) for key in self.arch_keys)
         check_cls_token(with_cls_token, kwargs)
         num_stages = len(dims)
         super().__init__(in_channels, num_stages, **kwargs)
         self.depths = depths
-        attention = [
-            pattern if isinstance(pattern, (list, tuple)) else [pattern]
-            for pattern in per_stage(attention, num_stages, 'attention')
-        ]
-        attention = [
+        stem, merging = check_config(stem, 'stem'), check_config(merging, 'merging')
+        patterns = [
             [
-                dict(type=x) if isinstance(x, str) and MODELS.get(x) else x
-                for x in pattern
+                check_config(x, 'attention')
+                for x in (entry if isinstance(entry, (list, tuple)) else [entry])
             ]
-            for pattern in attention
+            for entry in per_stage(attention, num_stages, 'attention')
         ]
-        check_config(stem, 'stem')
-        check_config(merging, 'merging')
-        for cfg in chain(*attention):
-            check_config(cfg, 'attention')
         if norm_cfg and 'norm_cfg' in stem and 'norm_cfg' in merging:
             raise ValueError(
                 f'norm_cfg={norm_cfg} would change nothing: the embeddings of this '
@@ -237,7 +203,7 @@ class PyramidTransformer(BaseBackbone):
             self.stage_strides += (stride,)
             if img_size is not None:
                 side = math.ceil(side / embedding.stride)
-            pattern = attention[i]
+            pattern = patterns[i]
             blocks = [
                 TransformerBlock(
                     dims[i],
@@ -269,6 +235,23 @@ class PyramidTransformer(BaseBackbone):
             if out_norm == 'all' or (out_norm and i == num_stages - 1):
                 self.add_norm(i, dims[i], norm_eps)
         self.freeze()
+
+    @classmethod
+    def resolve_arch(cls, arch: Union[str, dict]) -> dict:
+        arch = super().resolve_arch(arch)
+        dims, depths = arch['embed_dims'], arch['depths']
+        if isinstance(dims, int) and isinstance(depths, (list, tuple)):
+            arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
+        lists = [arch[key] for key in cls.arch_keys]
+        fits = all(isinstance(entries, (list, tuple)) for entries in lists)
+        fits = fits and len({len(entries) for entries in lists}) == 1
+        entries = [entry for entries in lists for entry in entries] if fits else []
+        if not entries or not all(isinstance(x, int) and x > 0 for x in entries):
+            raise ValueError(
+                f'{", ".join(cls.arch_keys)} of arch need one positive integer for '
+                f'each stage, got arch={arch}'
+            )
+        return arch
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Runs the pyramid.

@@ -7,7 +7,7 @@ from typing_extensions import Unpack
 from mmlinattn.registry import MODELS
 
 from .base import DEFAULT_INIT
-from .pyramid import PyramidOptions, PyramidTransformer, per_stage, resolve_pyramid_arch
+from .pyramid import PyramidOptions, PyramidTransformer, per_stage
 
 INIT = [dict(DEFAULT_INIT[0], layer=['Linear', 'Conv2d']), DEFAULT_INIT[1]]
 
@@ -65,7 +65,7 @@ class RAVLT(PyramidTransformer):
         if layer_scale is None:
             name = arch if isinstance(arch, str) else None
             layer_scale = self.layer_scales.get(name, 1.0)
-        arch = resolve_pyramid_arch(arch, self.arch_zoo)
+        arch = self.resolve_arch(arch)
         dims = arch['embed_dims']
         layer_scale = per_stage(layer_scale, len(dims), 'layer_scale')
         kwargs['init_cfg'] = kwargs.get('init_cfg') or INIT

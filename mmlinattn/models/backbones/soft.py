@@ -5,7 +5,7 @@ attention, pre-norm, with a class token.
 """
 
 from collections.abc import Sequence
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 from typing_extensions import Unpack
 
@@ -13,13 +13,7 @@ from mmlinattn.registry import MODELS
 
 from ..attentions import SoftmaxFreeAttention
 from .base import check_config
-from .pyramid import (
-    PyramidOptions,
-    PyramidTransformer,
-    per_stage,
-    resolve_pyramid_arch,
-    with_heads,
-)
+from .pyramid import PyramidOptions, PyramidTransformer, per_stage, with_heads
 
 # Stem and merging by name.
 PATCH_EMBEDS: dict[str, tuple[dict, dict]] = {
@@ -96,7 +90,7 @@ class SOFT(PyramidTransformer):
         img_size: int = 224,
         **kwargs: Unpack[PyramidOptions],
     ) -> None:
-        arch = resolve_pyramid_arch(arch, self.arch_zoo)
+        arch = self.resolve_arch(arch)
         num_stages = len(arch['embed_dims'])
         ratios = per_stage(sampling_ratios, num_stages, 'sampling_ratios')
         kernels = per_stage(kernel_sizes, num_stages, 'kernel_sizes')
@@ -105,16 +99,15 @@ class SOFT(PyramidTransformer):
                 'sampling_ratios must be at least 2, or 1 in the last stage, '
                 f'got {tuple(ratios)}'
             )
-        if isinstance(patch_embed, str):
-            if patch_embed not in PATCH_EMBEDS:
-                raise ValueError(
-                    f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or a config, '
-                    f'got {patch_embed!r}'
-                )
-            stem, own_merging = PATCH_EMBEDS[patch_embed]
-        else:
-            check_config(patch_embed, 'patch_embed')
-            stem, own_merging = patch_embed, PATCH_EMBEDS['overlap'][1]
+        is_name = isinstance(patch_embed, str)
+        if is_name and patch_embed not in PATCH_EMBEDS:
+            raise ValueError(
+                f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or a config, '
+                f'got {patch_embed!r}'
+            )
+        stem, own_merging = PATCH_EMBEDS[str(patch_embed) if is_name else 'overlap']
+        if not is_name:
+            stem = check_config(patch_embed, 'patch_embed')
         with_cls_token = ratios[-1] == 1
 
         attentions = [
@@ -166,24 +159,6 @@ class SOFT(PyramidTransformer):
                         block.attn.keep_scale(stage.pos_embed.hw_shape)
 
 
-class SOFTOptions(PyramidOptions, total=False):
-    """Options that its heirs pass to :class:`SOFT`."""
-
-    sampler: str
-    sampling_ratios: Sequence[int]
-    num_landmarks: Optional[int]
-    kernel_sizes: Sequence[int]
-    patch_embed: Union[str, dict]
-    merging: Optional[dict]
-    attention: Union[dict, list, None]
-    num_iters: int
-    solver: str
-    ridge: Optional[float]
-    relative_ridge: bool
-    keep_scale: bool
-    img_size: int
-
-
 @MODELS.register_module()
 class SOFTPlusPlus(SOFT):
     """SOFT++ (*Softmax-free Linear Transformers*, arXiv 2207.03341): SOFT
@@ -192,9 +167,10 @@ class SOFTPlusPlus(SOFT):
     Args:
         arch (str | dict): 'tiny', 'small', 'medium' or 'large' as in the
             paper, or a dict, see :class:`SOFT`.
-        attn_norm (bool): The normalized kernel.
-        **kwargs: See :class:`SOFT`.
+        attn_norm, **kwargs: See :class:`SOFT`.
     """
+
+    own_defaults = dict(attn_norm=True)
 
     arch_zoo = {
         'tiny': with_heads([64, 128, 256, 512], [2, 2, 5, 2]),
@@ -202,14 +178,6 @@ class SOFTPlusPlus(SOFT):
         'medium': with_heads([96, 192, 384, 768], [2, 2, 18, 2]),
         'large': with_heads([128, 256, 512, 1024], [2, 2, 18, 2]),
     }
-
-    def __init__(
-        self,
-        arch: Union[str, dict] = 'tiny',
-        attn_norm: Union[bool, str] = True,
-        **kwargs: Unpack[SOFTOptions],
-    ) -> None:
-        super().__init__(arch, attn_norm=attn_norm, **kwargs)
 
 
 @MODELS.register_module()
@@ -223,23 +191,14 @@ class LinearSOFTPlusPlus(SOFTPlusPlus):
 
     Args:
         arch (str | dict): See :class:`SOFTPlusPlus`.
-        attn_norm (bool | str): See :class:`SOFT`.
-        **kwargs: See :class:`SOFT`; ``own_defaults`` differ.
+        attn_norm, **kwargs: See :class:`SOFT`; ``own_defaults`` differ.
     """
 
     own_defaults = dict(
+        attn_norm='rows',
         sampler='pool',
         num_landmarks=49,
         solver='cholesky',
         ridge=0.001,
         relative_ridge=True,
     )
-
-    def __init__(
-        self,
-        arch: Union[str, dict] = 'tiny',
-        attn_norm: Union[bool, str] = 'rows',
-        **kwargs: Unpack[SOFTOptions],
-    ) -> None:
-        options: dict[str, Any] = {**self.own_defaults, **kwargs}
-        super().__init__(arch, attn_norm, **options)

@@ -7,7 +7,6 @@ from mmlinattn.registry import MODELS
 from .presets import (
     ELFATT_OPTIONS,
     LAYER_NORM,
-    SIZED,
     Preset,
     PresetTransformer,
     Stage,
@@ -91,12 +90,12 @@ class SwinTransformer(PresetTransformer):
         'base': dict(embed_dims=128, depths=[2, 2, 18, 2], num_heads=[4, 8, 16, 32]),
     }
     presets = {
-        'local': Preset(windows, PATCH_EMBED, PATCH_MERGING, SIZED),
+        'local': Preset(windows, PATCH_EMBED, PATCH_MERGING),
         'global': Preset(softmax, PATCH_EMBED, PATCH_MERGING),
         'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
         'efficient': Preset(efficient, PATCH_EMBED, PATCH_MERGING),
-        'agent': Preset(agent, PATCH_EMBED, PATCH_MERGING, (*SIZED, 'dense_agents')),
-        'flatten': Preset(flatten, PATCH_EMBED, PATCH_MERGING, SIZED),
-        'inline': Preset(inline, PATCH_EMBED, PATCH_MERGING, SIZED),
-        'polaformer': Preset(polaformer, PATCH_EMBED, PATCH_MERGING, SIZED),
+        'agent': Preset(agent, PATCH_EMBED, PATCH_MERGING, ('dense_agents',)),
+        'flatten': Preset(flatten, PATCH_EMBED, PATCH_MERGING),
+        'inline': Preset(inline, PATCH_EMBED, PATCH_MERGING),
+        'polaformer': Preset(polaformer, PATCH_EMBED, PATCH_MERGING),
     }

@@ -6,8 +6,7 @@ from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
-from .base import resolve_arch
-from .isotropic import ARCH_KEYS, IsotropicOptions, IsotropicTransformer
+from .isotropic import IsotropicOptions, IsotropicTransformer
 
 
 @MODELS.register_module()
@@ -35,7 +34,7 @@ class VisionTransformer(IsotropicTransformer):
         attention: dict = dict(type='SoftmaxAttention'),
         **kwargs: Unpack[IsotropicOptions],
     ) -> None:
-        arch = dict(resolve_arch(arch, self.arch_zoo, ARCH_KEYS))
+        arch = self.resolve_arch(arch)
         if num_layers is not None:
             arch['num_layers'] = num_layers
         super().__init__(arch, attention, **kwargs)

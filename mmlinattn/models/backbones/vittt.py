@@ -6,14 +6,9 @@ from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
-from .base import check_cls_token, resolve_arch
-from .isotropic import ARCH_KEYS, IsotropicOptions, IsotropicTransformer
-from .pyramid import (
-    PyramidOptions,
-    PyramidTransformer,
-    resolve_pyramid_arch,
-    with_heads,
-)
+from .base import check_cls_token
+from .isotropic import IsotropicOptions, IsotropicTransformer
+from .pyramid import PyramidOptions, PyramidTransformer, with_heads
 
 
 @MODELS.register_module()
@@ -45,7 +40,7 @@ class HViTTT(PyramidTransformer):
         **kwargs: Unpack[PyramidOptions],
     ) -> None:
         super().__init__(
-            resolve_pyramid_arch(arch, self.arch_zoo),
+            arch,
             stem=dict(type='ResidualStem', residual=False),
             merging=dict(type='InvertedMerging'),
             attention=attention,
@@ -86,7 +81,7 @@ class ViTTT(IsotropicTransformer):
     ) -> None:
         check_cls_token(False, kwargs)
         super().__init__(
-            resolve_arch(arch, self.arch_zoo, ARCH_KEYS),
+            arch,
             attention,
             with_pos_embed=False,
             with_cls_token=False,

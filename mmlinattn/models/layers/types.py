@@ -1,6 +1,7 @@
 """Types of signatures, and signatures that list the options behind ``**kwargs``."""
 
 from collections.abc import Sequence
+from functools import partialmethod
 from inspect import Parameter, Signature, isfunction, signature
 from typing import Any, Union
 
@@ -12,7 +13,8 @@ class OptionsShown:
     """Base of classes whose ``help`` lists the options that they pass to their bases.
 
     A constructor with ``**kwargs: Unpack[SomeOptions]`` takes the keys of that
-    dictionary. Their defaults are those of ``own_defaults`` and of the bases.
+    dictionary. A class without a constructor has that of its base, with the defaults
+    ``own_defaults``.
     """
 
     own_defaults: dict[str, Any] = {}
@@ -20,17 +22,17 @@ class OptionsShown:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        inits = [vars(base).get('__init__') for base in cls.__mro__]
+        written = [init for init in inits if isfunction(init)]
+        if cls.own_defaults and '__init__' not in vars(cls):
+            cls.__init__ = partialmethod(written[0], **cls.own_defaults)  # type: ignore
         own = dict(signature(cls.__init__).parameters)
-        packed = getattr(cls.__init__, '__annotations__', {}).get('kwargs')
         known: dict[str, Any] = {}
-        for base in reversed(cls.__mro__):
-            init = vars(base).get('__init__')
-            known.update(signature(init).parameters if isfunction(init) else {})
+        for init in reversed(written):
+            known.update(signature(init).parameters)
+        packed = written[0].__annotations__.get('kwargs')
         for options in getattr(packed, '__args__', ()):
             del own['kwargs']
             for name in options.__annotations__:
-                default = cls.own_defaults.get(name, known[name].default)
-                own[name] = known[name].replace(
-                    kind=Parameter.KEYWORD_ONLY, default=default
-                )
+                own[name] = known[name].replace(kind=Parameter.KEYWORD_ONLY)
         cls.__signature__ = Signature(list(own.values())[1:])

@@ -222,7 +222,7 @@ def test_words_in_lists_of_attentions(family):
         (dict(attention='linear'), "attention.*'agent', 'efficient'.*got 'linear'"),
         (dict(attention='global', block_sizes=49), "block_sizes.*elfatt.*'global'"),
         (dict(attention=dict(type='ELFATT'), split_ratio=0.5), 'split_ratio.*elfatt'),
-        (dict(attention='global', img_size=96), "img_size.*'flatten'.*'global'"),
+        (dict(attention=dict(type='ELFATT'), img_size=96), "img_size.*'local'.*ELFATT"),
         (dict(img_size=31), 'img_size.*31'),
         (dict(attention='elfatt', block_sizes=(49, 49)), 'block_sizes.*3 stages.*2'),
         (dict(attention=[dict(type='ELFATT')] * 3), 'attention.*4 stages.*3'),

@@ -54,7 +54,7 @@ def test_start_as_in_the_papers():
         (dict(stem='overlap'), "stem must be a config.*'overlap'"),
         (dict(img_size=0), 'img_size must be positive, got 0'),
         (dict(arch=dict(ARCH, depths=[1, 0])), r"arch.*'depths': \[1, 0\]"),
-        (dict(arch=dict(ARCH, embed_dims=8)), "arch.*'embed_dims': 8"),
+        (dict(arch=dict(ARCH, embed_dims=[8])), r"arch.*'embed_dims': \[8\]"),
     ),
 )
 def test_wrong_options(options, message):
