@@ -1,5 +1,6 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
@@ -93,9 +94,10 @@ def augment_test(cfg, args):
     cfg.test_dataloader.dataset.pipeline = cfg.tta_pipeline
 
 
-def check_weights(path, model, allow_mismatch, cfg):
+def check_weights(cfg, args, model):
     """Raises an error for a checkpoint that doesn't cover the model, or has its classes
     in another order."""
+    path, allow_mismatch = args.checkpoint, args.allow_mismatch
     # a model for augmented tests wraps the checkpoint's model
     checkpoint, found = runs.compare(
         'checkpoint', path, getattr(model, 'module', model)
@@ -139,9 +141,7 @@ def prepare(args):
         draw_predictions(cfg, args)
     if args.tta:
         augment_test(cfg, args)
-    model = runs.preflight(cfg, args, 'test')
-    if model is not None:
-        check_weights(args.checkpoint, model, args.allow_mismatch, cfg)
+    runs.preflight(cfg, args, ('test',), partial(check_weights, cfg, args))
     runs.begin_run(cfg)
     return cfg
 

@@ -9,9 +9,8 @@ from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmlinattn.engine import check_pretrained, check_start, find_checkpoint
+from mmlinattn.engine import check_pretrained, find_checkpoint
 from mmlinattn.utils import check_file
-from mmlinattn.weights import read_checkpoint
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.screen import summary
 
@@ -73,17 +72,24 @@ def choose_precision(cfg, amp):
             wrapper.pop(option, None)
 
 
-def check_weights(cfg, model, allow_mismatch):
-    """Raises an error for a checkpoint that does not fit the run.
+def check_weights(cfg, args, model):
+    """Raises an error for weights that do not fit the run.
 
     A resumed training needs its whole model. One that starts from `load_from` may have
     another head, or other parts, which are listed in one line.
     """
-    path = cfg.load_from
+    path = cfg.get('load_from')
+    if not path:
+        if not cfg.get('resume'):  # a resumed run needs no pretrained weights
+            named = 'pretrained' in (args.cfg_options or {})
+            check_pretrained(cfg, model, named)
+        return
+    if osp.isdir(path):  # other runners have their own kinds of checkpoints
+        return
     checkpoint, found = runs.compare('load_from', path, model)
     fatal = found.broken or not found.state_dict
     fatal = fatal or (cfg.get('resume') and not found.whole)
-    if fatal and not allow_mismatch:
+    if fatal and not args.allow_mismatch:
         raise ValueError(
             f'load_from={path!r} does not fit the model: {found.describe()}; name '
             'another one, or give --allow-mismatch'
@@ -131,22 +137,12 @@ def prepare(args):
         resume(cfg, args.resume)
     elif cfg.get('resume'):
         resume(cfg, cfg.get('load_from') or 'auto')
-    # other runners have their own kinds of checkpoints, such as DeepSpeed's folders
-    if cfg.get('load_from') and 'runner_type' not in cfg:
-        check_file('load_from', cfg.load_from)
-    # a resumed run needs no pretrained weights
-    if not cfg.get('resume'):
-        named = 'pretrained' in (args.cfg_options or {})
-        check_pretrained(cfg, None if named else runs.warn)  # a base may have one, too
-        if named and cfg.pretrained and '://' not in cfg.pretrained:
-            read_checkpoint(cfg.pretrained, 'pretrained')  # before data are looked for
-    model = runs.preflight(cfg, args, 'train')
-    if model is not None:
+
+    def check_model(model):
         check_batch(cfg, model)
-        if cfg.get('load_from') and not osp.isdir(cfg.load_from):
-            check_weights(cfg, model, args.allow_mismatch)
-        elif cfg.get('pretrained') and not cfg.get('resume'):
-            check_start(cfg.pretrained, model)
+        check_weights(cfg, args, model)
+
+    runs.preflight(cfg, args, ('train', 'val'), check_model)
     runs.begin_run(cfg)
     return cfg
 

@@ -5,10 +5,9 @@ from .hooks import (
     PretrainedBackboneHook,
     ReleaseMemoryHook,
     check_pretrained,
-    check_start,
 )
 from .optimizers import LayerDecayOptimWrapperConstructor
-from .preflight import check_run
+from .preflight import build_model, check_data
 from .resume import find_checkpoint
 
 __all__ = [
@@ -18,8 +17,8 @@ __all__ = [
     'OversmoothingHook',
     'PretrainedBackboneHook',
     'ReleaseMemoryHook',
+    'build_model',
+    'check_data',
     'check_pretrained',
-    'check_run',
-    'check_start',
     'find_checkpoint',
 ]

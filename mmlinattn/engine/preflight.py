@@ -4,12 +4,11 @@ import copy
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 from mmengine.config import Config
-from mmengine.registry import MODELS, DefaultScope
-from mmengine.runner import Runner
+from mmengine.registry import DATASETS, MODELS, DefaultScope
 from torch import nn
 from torch.utils.data import IterableDataset
 
@@ -23,68 +22,31 @@ LIBRARY_ERRORS = (
 LIBRARIES = ('mmdet', 'mmengine', 'mmpretrain', 'mmseg')
 
 
-def build_model(cfg: Config) -> nn.Module:
-    """The model of a config, on the CPU, without its pretrained weights."""
-    model = copy.deepcopy(cfg.model)
-    if isinstance(model, nn.Module):
-        return model
-    if cfg.get('data_preprocessor') is not None:
-        model.setdefault('data_preprocessor', cfg.data_preprocessor)
-    with DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine'):
-        return MODELS.build(model)
-
-
 @contextmanager
-def error_in(key: str) -> Iterator[None]:
-    """Puts the key of a config before the error of the library that reads it."""
+def error_in(cfg: Config, key: str) -> Iterator[None]:
+    """Builds in a config's scope, without the libraries' prints, and puts a key of the
+    config before their errors."""
+    scope = DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine')
     try:
-        yield
+        with quiet(), redirect_stdout(io.StringIO()), scope:
+            yield
     except LIBRARY_ERRORS as error:
         raise ValueError(f'{key}: {type(error).__name__}: {error}') from error
 
 
-def check_run(
-    cfg: Config, path: str, task: str, warn: Callable[[str], object]
-) -> Optional[nn.Module]:
-    """Builds the model of a run, and compares it with the first sample of each of its
-    datasets. It writes nothing.
-
-    Args:
-        cfg (Config): The config of the run.
-        path (str): Its path.
-        task (str): 'train' or 'test'.
-        warn (Callable): Takes the warnings.
-
-    Returns:
-        nn.Module: The model of the run, on the CPU, or None for a runner of the user's
-        own.
+def build_model(cfg: Config) -> nn.Module:
+    """The model of a config, on the CPU, without its pretrained weights.
 
     Raises:
-        ValueError: If the config lacks a part, the model can't be built or its parts do
-            not fit each other or the labels, or a first sample can't be read.
+        ValueError: If it can't be built, or its parts do not fit each other.
     """
-    if cfg.get('runner_type', 'Runner') not in ('Runner', 'FlexibleRunner', Runner):
-        return None
-    needed = dict(train='optim_wrapper', test='test_evaluator')[task]
-    scope = DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine')
-
-    def warn_of(text: str) -> None:
-        warn(f'config={path!r}, {text}')
-
-    try:
-        # datasets print
-        with quiet(), redirect_stdout(io.StringIO()), scope:
-            for key in ('model', f'{task}_dataloader', f'{task}_cfg', needed):
-                if cfg.get(key) is None:
-                    raise ValueError(f'it has no {key}')
-            with error_in('model'):
-                model = build_model(cfg)
-            check_channels(model)
-            for name in ('train', 'val') if task == 'train' else ('test',):
-                if cfg.get(f'{name}_dataloader') is not None:
-                    check_data(cfg, name, model, warn_of)
-    except ValueError as error:
-        raise ValueError(f'config={path!r}, {error}') from error
+    with error_in(cfg, 'model'):
+        model = copy.deepcopy(cfg.model)
+        if not isinstance(model, nn.Module):
+            if cfg.get('data_preprocessor') is not None:
+                model.setdefault('data_preprocessor', cfg.data_preprocessor)
+            model = MODELS.build(model)
+    check_channels(model)
     return model
 
 
@@ -114,9 +76,20 @@ def check_channels(model: nn.Module) -> None:
 def check_data(
     cfg: Config, name: str, model: nn.Module, warn: Callable[[str], object]
 ) -> None:
-    """Reads the first sample of a data loader; compares its labels with the head."""
+    """Reads the first sample of a dataset, and compares its labels with the model's
+    head. It writes nothing.
+
+    Args:
+        cfg (Config): The config of the run.
+        name (str): 'train', 'val' or 'test'.
+        model (nn.Module): The model.
+        warn (Callable): Takes the warnings.
+
+    Raises:
+        ValueError: If the sample can't be read, or the labels do not fit.
+    """
     key, head = f'{name}_dataloader', find_head(model)
-    with error_in(key):
+    with error_in(cfg, key):
         dataset, sample = first_sample(cfg[key], lambda text: warn(f'{key}, {text}'))
     meta, found = getattr(dataset, 'metainfo', {}), getattr(dataset, 'cat_ids', None)
     names = meta.get('classes') or ()
@@ -144,20 +117,17 @@ def check_data(
 
 def first_sample(cfg: Config, warn: Callable[[str], object]) -> tuple[Any, Any]:
     """The dataset of a data loader, and its first sample or None."""
-    cfg = copy.deepcopy(cfg)
-    cfg.update(num_workers=0, persistent_workers=False, timeout=0)
-    cfg.pop('prefetch_factor', None)  # of worker processes
-    loader = Runner.build_dataloader(cfg, seed=0)
-    dataset = loader.dataset
+    dataset = cfg.dataset
+    if isinstance(dataset, dict):
+        dataset = DATASETS.build(copy.deepcopy(dataset))
     if isinstance(dataset, IterableDataset):
         return dataset, None
     if not len(dataset):
         raise ValueError(
             'there are no samples: check annotations, classes and filter_cfg'
         )
-    index = next(iter(loader.batch_sampler or loader.sampler))
     try:
-        return dataset, dataset[index[0] if isinstance(index, list) else index]
+        return dataset, dataset[0]
     except LIBRARY_ERRORS as error:
         if type(dataset).__module__.partition('.')[0] in LIBRARIES:
             raise

@@ -24,16 +24,14 @@ class Fit(NamedTuple):
         missing: Names in the model that the checkpoint lacks.
         mismatched: Names in the model that have another shape in the checkpoint, and
             both shapes.
-        unexpected: Names in the checkpoint that the model lacks.
-        extra: Unexpected names in a part that the model has, such as the blocks of a
-            deeper backbone.
+        extra: Names in the checkpoint that the model lacks, in a part that it has, such
+            as the blocks of a deeper backbone.
         broken: Names of entries with NaN or infinite values.
     """
 
     state_dict: StateDict
     missing: list[str]
     mismatched: dict[str, str]
-    unexpected: list[str]
     extra: list[str]
     broken: list[str]
 
@@ -84,18 +82,18 @@ def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
         if theirs[key].shape != ours[key].shape
     }
     loaded = {key: theirs[key] for key in common if key not in mismatched}
-    unexpected = [key for key in theirs if key not in ours]
     parts = {key.partition('.')[0] for key in ours}
     parameters = dict(model.named_parameters())
     return Fit(
         loaded,
         [key for key in ours if not (key in theirs or key.endswith(COUNTER))],
         mismatched,
-        unexpected,
         [
             key
-            for key in unexpected
-            if key.partition('.')[0] in parts and theirs[key].is_floating_point()
+            for key, x in theirs.items()
+            if key not in ours
+            and key.partition('.')[0] in parts
+            and x.is_floating_point()
         ],
         # masks, which are buffers, have infinite values
         [

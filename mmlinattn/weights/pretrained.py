@@ -5,71 +5,57 @@ A checkpoint is read, recognized, renamed, compared and loaded, by one function 
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Callable, NamedTuple, Optional
+from collections.abc import Mapping
+from typing import Any, Callable, NamedTuple, Optional
 
 from mmengine.logging import print_log
 from torch import nn
 
 from .addresses import read_checkpoint
 from .conversion import (
+    OURS,
     PREFIX,
     convert,
     find_state_dict,
     known_models,
-    plan_conversion,
     recognize,
     shortlist,
     without_wrappers,
 )
 from .families import FAMILIES, Family
-from .fitting import COUNTER, fit_weights
+from .fitting import fit_weights
 from .rows import StateDict, inside
 from .transfer import (
     BLOCK,
-    Transfer,
     is_early_norm,
     is_scaling_vector,
     may_differ,
-    plan_transfer,
     replaced_attentions,
+    split_lepe,
 )
 
 LIGHTNING = 'model.'  # its prefix
 COMMAND = 'mim run mmlinattn convert_official'
 
 
-class PretrainedWeights(NamedTuple):
-    """Weights of a checkpoint by our names.
+class Comparison(NamedTuple):
+    """What of a checkpoint loads into a backbone and other parts of a model.
 
     Attributes:
-        backbone: Those of the backbone, without prefix.
-        others: Those of other parts, such as `head.fc.weight`.
-        names: Names in the checkpoint, by ours.
-        family: The family that they are converted from, if there is one.
+        title: The models that the checkpoint is from.
+        loaded: Entries of the backbone to load.
+        unused: Names of weights of the backbone without a use.
+        replaced: Attentions, by name, that the weights were not trained with.
+        parts: Entries of other parts to load, by part.
+        others: Numbers of entries that are not the backbone's, by part.
     """
 
-    backbone: StateDict
-    others: StateDict
-    names: dict[str, str]
-    family: Optional[Family]
-
-    @property
-    def title(self) -> str:
-        """The family's name."""
-        return self.family.title if self.family else 'mmlinattn'
-
-    @property
-    def origin(self) -> str:
-        """Whose weights they are, for an error."""
-        if self.family:
-            return f'weights of {self.title}'
-        if recognize(self.backbone):
-            return 'weights of another model of mmlinattn'
-        return (
-            f'not recognized: mmlinattn takes checkpoints of {known_models()}; see '
-            f'{COMMAND} --help'
-        )
+    title: str
+    loaded: StateDict
+    unused: list[str]
+    replaced: list[str]
+    parts: dict[str, StateDict]
+    others: dict[str, int]
 
 
 def load_pretrained(
@@ -104,104 +90,133 @@ def load_pretrained(
         ConnectionError: If it cannot be downloaded.
         ImportError: If timm or safetensors is needed and missing.
     """
-    content = read_checkpoint(checkpoint, map_location=map_location)
-    try:
-        state_dict, family = recognize_backbone(content, prefix)
-        weights = rename(state_dict, family)
-        transfer, replaced = compare(model, weights)
-        for name, part in (parts or {}).items():
-            load_part(name, part, inside(weights.others, f'{name}.'))
-    except (KeyError, ValueError) as error:
-        raise type(error)(f'checkpoint={checkpoint!r}: {error.args[0]}') from error
-    if transfer.initial and initialize is not None:
+    parts = parts or {}
+    found = compare(model, checkpoint, 'checkpoint', prefix, parts)
+    if initialize is not None and found.loaded.keys() < model.state_dict().keys():
         initialize()
-    model.load_state_dict(transfer.apply(weights.backbone), strict=False)
-    report(model, weights, transfer, replaced, checkpoint, parts or ())
+    model.load_state_dict(found.loaded, strict=False)
+    for name, part in parts.items():
+        part.load_state_dict(found.parts[name])
+    report(model, found, checkpoint)
+
+
+def compare(
+    model: nn.Module,
+    checkpoint: str,
+    name: str,
+    prefix: Optional[str] = None,
+    parts: Optional[Mapping[str, nn.Module]] = None,
+) -> Comparison:
+    """Read a checkpoint, and compare it with a model, which does not change.
+
+    Arguments and errors are those of :func:`load_pretrained`; ``name`` is the user's
+    name of the checkpoint.
+    """
+    content = read_checkpoint(checkpoint, name)
+    try:
+        state_dict, recognized = recognize_backbone(content, prefix)
+        weights, family = rename(state_dict, recognized, content.get('meta'))
+        title, origin = OURS, f'weights of {OURS}'
+        if family:
+            title, origin = family.title, f'weights of {family.title}'
+        elif not recognized:
+            origin = (
+                f'not recognized: mmlinattn takes checkpoints of {known_models()}; see '
+                f'{COMMAND} --help'
+            )
+        origin = f'it has {shortlist(state_dict)}, {origin}'
+        backbone = fit_backbone(model, inside(weights, PREFIX), family, origin)
+        fitted = {
+            key: fit_part(key, part, inside(weights, f'{key}.'))
+            for key, part in (parts or {}).items()
+        }
+    except (KeyError, ValueError) as error:
+        raise type(error)(f'{name}={checkpoint!r}: {error.args[0]}') from error
+    others = Counter(x.partition('.')[0] for x in weights if not x.startswith(PREFIX))
+    return Comparison(title, *backbone, fitted, others)
 
 
 def recognize_backbone(
     content: dict, prefix: Optional[str] = None
 ) -> tuple[StateDict, Optional[str]]:
-    """The state dict in a checkpoint, without the prefixes of programs, and the family
-    of its backbone; the metadata name that of converted weights."""
+    """The state dict in a checkpoint, without the prefixes of programs, and what
+    :func:`recognize` says of it."""
     state_dict, _ = find_state_dict(content)
-    if not prefix and not recognize(state_dict) and inside(state_dict, LIGHTNING):
+    found = recognize(state_dict)
+    if not prefix and not found and inside(state_dict, LIGHTNING):
         prefix = LIGHTNING
-    if prefix:
-        under = without_wrappers(inside(state_dict, f'{prefix.rstrip(".")}.'))
-        # an official classifier has none of our prefixes
-        if under or recognize(state_dict) not in FAMILIES:
-            state_dict = under
-    family = recognize(state_dict)
-    meta = content.get('meta')
-    if family not in FAMILIES and isinstance(meta, dict):
-        family = meta.get('family')
-    return state_dict, family
+    if prefix and found not in FAMILIES:  # they have no such prefix
+        inner = inside(state_dict, f'{prefix.rstrip(".")}.')
+        state_dict = without_wrappers(inner)
+        found = recognize(state_dict)
+    return state_dict, found
 
 
-def rename(state_dict: StateDict, family: Optional[str]) -> PretrainedWeights:
-    """Weights by our names, with every key of an official model accounted for."""
-    names = {key: key for key in state_dict}
-    if recognize(state_dict) in FAMILIES:
-        plan = plan_conversion(state_dict, str(family))
-        names = {ours: ' + '.join(keys) for ours, keys in plan.sources().items()}
-        state_dict = plan.apply(state_dict)
+def rename(
+    state_dict: StateDict, recognized: Optional[str], meta: Any
+) -> tuple[StateDict, Optional[Family]]:
+    """Weights by our names, with every key of an official model accounted for, and
+    their family, which the metadata of converted weights name."""
+    if recognized in FAMILIES:
+        return convert(state_dict, recognized), FAMILIES[recognized]
     if not inside(state_dict, PREFIX):
         state_dict = {f'{PREFIX}{key}': x for key, x in state_dict.items()}
-        names = {f'{PREFIX}{key}': x for key, x in names.items()}
-    others = {k: x for k, x in state_dict.items() if not k.startswith(PREFIX)}
-    backbone = inside(state_dict, PREFIX)
-    return PretrainedWeights(backbone, others, names, FAMILIES.get(str(family)))
+    family = meta.get('family') if isinstance(meta, dict) else None
+    return state_dict, FAMILIES.get(str(family))
 
 
-def compare(model: nn.Module, weights: PretrainedWeights) -> tuple[Transfer, list[str]]:
-    """The sources of a backbone's entries, and names of attentions that the weights
-    were not trained with.
+def fit_backbone(
+    model: nn.Module, weights: StateDict, family: Optional[Family], origin: str
+) -> tuple[StateDict, list[str], list[str]]:
+    """The weights that a backbone starts from, names of those without a use, and of
+    attentions that they were not trained with. A module is taken whole or not at all.
 
     Raises:
-        KeyError: If they do not fit this backbone.
+        KeyError: If they do not fit this backbone; ``origin`` says what they are.
     """
     replaced = []
-    if weights.family:  # else it is not known what the plain model's attentions are
-        equivalent = weights.family.attentions
-        replaced = replaced_attentions(model, weights.backbone, equivalent)
-    transfer = plan_transfer(model, weights.backbone)
+    if family:  # else it is not known what the plain model's attentions are
+        replaced = replaced_attentions(model, weights, family.attentions)
+    if replaced:
+        weights = split_lepe(weights, model.state_dict())
+    fitted = fit_weights(model, weights)
+    left_out = {key.rpartition('.')[0] for key in fitted.mismatched}
+    loaded = {
+        key: x
+        for key, x in fitted.state_dict.items()
+        if key.rpartition('.')[0] not in left_out
+    }
     # a classifier may norm no map at all, such as RAVLT
-    normed = any(key.startswith('norm') for key in weights.backbone)
+    normed = any(key.startswith('norm') for key in weights)
     num_stages = model.num_stages + (not normed)
     shapes = [
         f'{key} {shapes}'
-        for key, shapes in transfer.mismatched.items()
+        for key, shapes in fitted.mismatched.items()
         if not (replaced and may_differ(key))
     ]
     lacking = [
         key
-        for key in transfer.initial
+        for key in fitted.missing
         if not (is_scaling_vector(key) or is_early_norm(key, num_stages))
-        and not (key in transfer.mismatched or key.endswith(COUNTER))
     ]
     faults = [f'{len(shapes)} shapes differ, such as {shapes[0]}'] if shapes else []
-    if transfer.broken:
-        faults.append(f'NaN or infinite values in {shortlist(transfer.broken)}')
-    if not replaced:
-        lacking += transfer.split_differently
-        if lacking:
-            faults.append(f'lacks {len(lacking)} parameters, such as {lacking[:3]}')
-    elif not any(BLOCK.match(key) for key in transfer.sources):
+    if fitted.broken:
+        faults.append(f'NaN or infinite values in {shortlist(fitted.broken)}')
+    if lacking and not replaced:
+        faults.append(f'lacks {len(lacking)} parameters, such as {lacking[:3]}')
+    if replaced and not any(BLOCK.match(key) for key in loaded):
         faults.append('the two models have no block in common')
     if faults:
-        raise KeyError(
-            f'it does not fit this {type(model).__name__}: {"; ".join(faults)}; it has '
-            f'{shortlist(weights.names.values())}, {weights.origin}'
-        )
-    return transfer, replaced
+        kind = type(model).__name__
+        raise KeyError(f'it does not fit this {kind}: {"; ".join(faults)}; {origin}')
+    return loaded, [key for key in weights if key not in loaded], replaced
 
 
-def load_part(name: str, part: nn.Module, weights: StateDict) -> None:
-    """Load a whole part of a classifier.
+def fit_part(name: str, part: nn.Module, weights: StateDict) -> StateDict:
+    """The weights of a whole part of a classifier.
 
     Raises:
-        KeyError: If its weights are missing or have other shapes.
+        KeyError: If they are missing or have other shapes.
     """
     fitted = fit_weights(part, weights)
     if fitted.missing or fitted.mismatched:
@@ -209,29 +224,23 @@ def load_part(name: str, part: nn.Module, weights: StateDict) -> None:
             f'it has no {name} for this {type(part).__name__}: {fitted.describe()}; '
             'default_hooks.pretrained.head=False starts the backbone alone'
         )
-    part.load_state_dict(fitted.state_dict)
+    return fitted.state_dict
 
 
-def report(
-    model: nn.Module,
-    weights: PretrainedWeights,
-    transfer: Transfer,
-    replaced: list[str],
-    checkpoint: str,
-    parts: Collection[str],
-) -> None:
+def report(model: nn.Module, found: Comparison, checkpoint: str) -> None:
     """Log what was loaded, in one line; a warning, if it is of another model."""
-    kind, number = type(model).__name__, len(transfer.sources)
-    others = Counter(name.partition('.')[0] for name in weights.others)
-    unused = [weights.names[PREFIX + name] for name in transfer.unused]
-    unused += [f'{x} ({n} entries)' for x, n in others.items() if x not in parts]
-    deeper = not replaced and any(BLOCK.match(name) for name in transfer.unused)
+    kind, replaced = type(model).__name__, found.replaced
+    names = list(model.state_dict())
+    initial = [key for key in names if key not in found.loaded]
+    deeper = not replaced and any(BLOCK.match(name) for name in found.unused)
+    unused = found.unused + [
+        f'{x} ({n} entries)' for x, n in found.others.items() if x not in found.parts
+    ]
     listed = list if replaced else shortlist
     lines = [
-        f'{kind}: {"STARTS from" if replaced else "loaded from"} '
-        f'{weights.title} in {checkpoint}: {number} of {len(model.state_dict())} '
-        f'entries, {len(transfer.split_differently)} of them split differently',
-        f'these keep their initial values: {listed(transfer.initial) or "none"}',
+        f'{kind}: {"STARTS from" if replaced else "loaded from"} {found.title} in '
+        f'{checkpoint}: {len(found.loaded)} of {len(names)} entries',
+        f'these keep their initial values: {listed(initial) or "none"}',
         f'not used: {listed(unused) or "none"}',
     ]
     if deeper:

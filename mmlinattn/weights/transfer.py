@@ -1,4 +1,4 @@
-"""Starts a model with another attention from a plain model's weights.
+"""What a model with another attention takes from a plain model's weights.
 
 Norms, FFNs and the projections to queries, keys and values stay; modules whose shapes
 differ keep their initial values. Blocks are matched by their number: those that only
@@ -17,12 +17,10 @@ direction, a LePE of all channels is cut in halves.
 """
 
 import re
-from typing import NamedTuple, Optional
 
 import torch
 
-from .fitting import fit_weights
-from .rows import Keys, StateDict, inside, stacked
+from .rows import Keys, StateDict, inside
 
 BLOCK = re.compile(r'(?:stages\.\d+\.)?blocks\.\d+\.')
 EMBEDDING = re.compile(r'stages\.\d+\.embedding\.')
@@ -30,85 +28,24 @@ HALF = re.compile(r'\.lepe\.([01])\.')
 SCALING_VECTORS = ('omega', 'dc_scale', 'hc_scale')
 
 
-class Source(NamedTuple):
-    """A tensor of the plain model by its name, or the first or last half of it."""
-
-    name: str
-    half: Optional[int] = None
-
-    def tensor(self, weights: StateDict) -> torch.Tensor:
-        """The tensor itself."""
-        whole = weights[self.name]
-        return whole if self.half is None else whole.chunk(2)[self.half]
-
-
-class Transfer(NamedTuple):
-    """The source of each entry of a model.
-
-    Attributes:
-        sources: By our name: tensors, or halves of them, to join along their first
-            axis.
-        initial: Entries that keep their initial values.
-        mismatched: Entries whose sources have another shape, and both shapes.
-        unused: Tensors without a use.
-        broken: Entries with NaN or infinite values.
-    """
-
-    sources: dict[str, list[Source]]
-    initial: list[str]
-    mismatched: dict[str, str]
-    unused: list[str]
-    broken: list[str]
-
-    def apply(self, weights: StateDict) -> StateDict:
-        """The state dict to load, from the tensors that :func:`plan_transfer` saw."""
-        return join(self.sources, weights)
-
-    @property
-    def split_differently(self) -> list[str]:
-        """Entries that are made of parts of tensors, or of several."""
-        return [key for key, x in self.sources.items() if x != [Source(key)]]
-
-
-def join(sources: dict[str, list[Source]], weights: StateDict) -> StateDict:
-    """The tensors that are made of others, or of halves of them."""
-    return {
-        key: stacked([source.tensor(weights) for source in parts])
-        for key, parts in sources.items()
-    }
-
-
-def plan_transfer(model: torch.nn.Module, weights: StateDict) -> Transfer:
-    """Plan how the weights of a backbone, by our names, start a model.
-
-    A module is taken whole or not at all.
-    """
-    names = list(model.state_dict())
-    found = {key: find_sources(key, weights) for key in names}
-    sources = {key: x for key, x in found.items() if x}
-    fitted = fit_weights(model, join(sources, weights))
-    left_out = {key.rpartition('.')[0] for key in fitted.mismatched}
-    sources = {k: x for k, x in sources.items() if k.rpartition('.')[0] not in left_out}
-    used = {source.name for x in sources.values() for source in x}
-    return Transfer(
-        sources,
-        [key for key in names if key not in sources],
-        fitted.mismatched,
-        [name for name in weights if name not in used],
-        fitted.broken,
-    )
-
-
-def find_sources(key: str, weights: Keys) -> list[Source]:
-    """The plain model's tensors that an entry of another model starts from."""
-    name = key.replace('.global_lepe.', '.lepe.0.').replace('.local_lepe.', '.lepe.1.')
-    if name in weights:
-        return [Source(name)]
-    whole = HALF.sub('.lepe.', name)
-    if whole in weights:
-        return [Source(whole, int(HALF.findall(name)[0]))]
-    halves = [name.replace('.lepe.', f'.lepe.{half}.') for half in (0, 1)]
-    return [Source(name) for name in halves if name in weights]
+def split_lepe(weights: StateDict, names: Keys) -> StateDict:
+    """Weights with the convolutions of LePE that a model with these names has."""
+    made, used = {}, set()
+    for key in names:
+        name = key.replace('.global_lepe.', '.lepe.0.')
+        name = name.replace('.local_lepe.', '.lepe.1.')
+        whole = HALF.sub('.lepe.', name)
+        halves = [name.replace('.lepe.', f'.lepe.{half}.') for half in (0, 1)]
+        if name in weights:
+            used.add(name)
+            made[key] = weights[name]
+        elif whole in weights:
+            used.add(whole)
+            made[key] = weights[whole].chunk(2)[int(HALF.findall(name)[0])]
+        elif halves[0] in weights:
+            used.update(halves)
+            made[key] = torch.cat([weights[half] for half in halves])
+    return {**made, **{key: x for key, x in weights.items() if key not in used}}
 
 
 def may_differ(key: str) -> bool:

@@ -11,7 +11,6 @@ import pytest
 import torch
 from mmengine.config import Config
 from mmengine.logging import MMLogger
-from mmengine.runner import Runner
 from torch import nn
 from torch.utils.data import IterableDataset
 
@@ -93,9 +92,9 @@ def of_classes(num, **more):
     ],
 )
 def test_labels_and_classes(dataset, model, expected, monkeypatch):
-    loader = Namespace(dataset=dataset, batch_sampler=[[0]], sampler=None)
-    monkeypatch.setattr(Runner, 'build_dataloader', lambda cfg, seed: loader)
-    cfg, doubts = Config(dict(train_dataloader={}, val_dataloader={})), []
+    monkeypatch.setattr('mmlinattn.engine.preflight.DATASETS.build', lambda _: dataset)
+    loader, doubts = dict(dataset=dict(type='Data')), []
+    cfg = Config(dict(train_dataloader=loader, val_dataloader=loader))
     refusal = pytest.raises(ValueError, match='train_dataloader: ')
     with refusal if expected == 'refused' else nullcontext():
         check_data(cfg, 'train', model, doubts.append)

@@ -230,7 +230,8 @@ def test_good_input(use, tool, args):
         ("_base_ = './gone.py'", ['inherits a missing config', 'gone.py']),
         ("open('mmlinattn/.mim/model-index.yml')", 'pip install -e .'),
         ("custom_imports = dict(imports=['gone_module'])", 'gone_module'),
-        ('model = 3', 'it has no train_dataloader'),
+        ('x = 3', 'model: '),
+        ('model = 3', 'model: '),
     ],
 )
 def test_config_that_can_not_be_read(fails, text, words):
@@ -240,11 +241,9 @@ def test_config_that_can_not_be_read(fails, text, words):
 
 # Lines of a config that inherits the classifier's, and words of the error.
 REFUSED = [
-    ('optim_wrapper = None', 'it has no optim_wrapper'),
     ('model = dict(type="Classifier")', 'model: KeyError', 'Classifier is not in'),
     ('model = dict(head=dict(num_clases=3))', 'model: TypeError', "'num_clases'"),
     ('train_dataloader = dict(dataset=dict(type="ImageNett"))', 'ImageNett is not'),
-    ('train_dataloader = dict(batchsize=2)', 'train_dataloader: ', "'batchsize'"),
     ('train_dataloader = dict(dataset=dict(data_root="x"))', 'train_dataloader', 'x/'),
     ('model = dict(head=dict(num_classes=3))', 'num_classes=3, labels 0 to 2'),
 ]

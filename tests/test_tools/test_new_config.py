@@ -15,7 +15,7 @@ import pytest
 from mmengine.runner import Runner
 from PIL import Image
 
-from mmlinattn.engine import check_run
+from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils import load_config
 from mmlinattn_tools.own_data import OwnData
 
@@ -866,7 +866,7 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     cfg, out = new_config(kind, *options)
     program, script, _ = out.splitlines()[-1].split()
     assert program == sys.executable and Path(script).is_file()
-    check_run(cfg, 'mine.py', 'train', pytest.fail)
+    check_data(cfg, 'train', build_model(cfg), pytest.fail)
     cfg.work_dir, cfg.launcher = 'work_dirs/mine', 'none'
     for name in ('train', 'val'):
         cfg[f'{name}_dataloader'].update(num_workers=0, persistent_workers=False)

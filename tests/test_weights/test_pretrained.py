@@ -180,10 +180,7 @@ def test_file_of_a_deeper_model(tmp_path, said):
             r'this SOFT: lacks \d+ parameters.*it has 1 \(conv1.weight\), '
             r'not recognized.*mmlinattn and of .*; SOFT \(.*mim run mmlinattn convert',
         ),
-        (
-            'backbone.patch_embed.layer.0.weight',
-            'weights of another model of mmlinattn',
-        ),
+        ('backbone.patch_embed.layer.0.weight', 'weights of mmlinattn'),
     ],
 )
 def test_not_recognized(tmp_path, key, message):
@@ -213,7 +210,10 @@ def test_maps_leave_class_layers_unused(tmp_path, said):
     torch.save(antioversmoothing.weights('cait_attnscale'), tmp_path / 'cait.pth')
     options = dict(arch=antioversmoothing.ARCHS['cait'], patch_size=8)
     small = load(CaiT, tmp_path / 'cait.pth', img_size=32, attn_scale=True, **options)
-    assert ' (cls_token, ' in said[0][1] and 'initial values: 0; ' in said[0][1]
+    assert (
+        ' (class_layers.cls_token, ' in said[0][1]
+        and 'initial values: 0; ' in said[0][1]
+    )
     # the position table of 32 pixels is resized
     large = load(CaiT, tmp_path / 'cait.pth', img_size=48, attn_scale=True, **options)
     assert large.pos_embed.table.equal(small.pos_embed((6, 6)))

@@ -1,6 +1,7 @@
 """Starting an ELFATT model from weights of Swin and CSWin."""
 
 import logging
+import re
 
 import antioversmoothing_fixture as antioversmoothing
 import cswin_fixture as cswin
@@ -9,9 +10,9 @@ import torch
 import variants_fixture as variants
 
 from mmlinattn.models import CSWinTransformer, SwinTransformer
-from mmlinattn.weights.conversion import convert, plan_conversion
+from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.rows import inside
-from mmlinattn.weights.transfer import Source, plan_transfer
+from mmlinattn.weights.transfer import split_lepe
 
 pytestmark = pytest.mark.modern
 
@@ -19,18 +20,17 @@ KINDS = pytest.mark.parametrize('kind', ['classifier', 'backbone'])
 PREFIX = 'backbone.'
 
 
-def start(official, arch):
-    """The start of an ELFATT model from official CSWin weights: its values, and the
-    official names of each one."""
+def sources_of(official, arch):
+    """The official names that each entry of an ELFATT model starts from."""
     plan = plan_conversion(official, 'cswin')
-    backbone = inside(plan.apply(official), PREFIX)
-    found = plan_transfer(CSWinTransformer(arch, 'elfatt'), backbone)
-    origin = inside(plan.sources(), PREFIX)
-    sources = {
-        key: [x for source in taken for x in origin[source.name]]
-        for key, taken in found.sources.items()
+    origin, named = inside(plan.sources(), PREFIX), inside(plan.apply(official), PREFIX)
+    # the values are the tensors' numbers, in both halves
+    numbers = {key: torch.full((2,), i) for i, key in enumerate(named)}
+    names = CSWinTransformer(arch, 'elfatt').state_dict()
+    return {
+        key: [x for i in dict.fromkeys(value.tolist()) for x in origin[[*named][i]]]
+        for key, value in split_lepe(numbers, names).items()
     }
-    return found, found.apply(backbone), sources
 
 
 @pytest.fixture
@@ -62,28 +62,18 @@ def test_cswin_starts_from_agents(tmp_path):
         assert found.equal(weights['stage2.1.attns.0.get_v.weight'])
         found = model.stages[2].blocks[1].attn
         assert found.qkv.weight.equal(weights['stage3.1.qkv.weight'])
-    model = CSWinTransformer(variants.ARCHS['agent_cswin'])
-    found = plan_transfer(model, inside(convert(weights, 'agent'), PREFIX))
-    split = found.split_differently
-    assert len(split) == 3 * 4 and all('lepe' in key for key in split)
-    half = Source('stages.1.blocks.1.attn.lepe.weight', 1)
-    assert half in found.sources[split[-2]]
 
 
 @KINDS
 def test_every_key_is_accounted_for(kind):
     official = cswin.weights(kind)
-    found, values, sources = start(official, cswin.ARCH)
-    # a classifier has no norms of earlier maps
-    fresh = [f'norm{i}.{x}' for i in range(3) for x in ('weight', 'bias')]
-    assert found.initial == (fresh if kind == 'classifier' else [])
+    sources = sources_of(official, cswin.ARCH)
     model = CSWinTransformer(cswin.ARCH, 'elfatt').state_dict()
-    assert {*found.sources, *found.initial} == {*model}
+    # a classifier has no norms of earlier maps
+    fresh = {f'norm{i}.{x}' for i in range(3) for x in ('weight', 'bias')}
+    assert model.keys() - sources.keys() == (fresh if kind == 'classifier' else set())
     names = [name for keys in sources.values() for name in keys]
     assert sorted(names) == sorted(x for x in official if not x.startswith('head.'))
-    assert not found.unused and len(found.split_differently) == 14
-    for key, keys in sources.items():
-        assert values[key].equal(torch.cat([official[name] for name in keys]))
     block = 'stages.2.blocks.1.attn'
     assert sources[f'{block}.global_lepe.weight'] == ['stage3.1.attns.0.get_v.weight']
 
@@ -110,34 +100,34 @@ def test_equal_where_stripes_see_the_whole_map(tmp_path):
 @KINDS
 def test_start_when_loaded(convert, said, kind, source):
     official = cswin.weights(kind)
-    _, expected, _ = start(official, cswin.ARCH)
     if source == 'official':
         convert.dst.parent.mkdir()
         torch.save(dict(state_dict_ema=official), convert.dst)
     else:
         convert(official, family='cswin')
     model = load(convert.dst, cswin.ARCH, 'elfatt')
-    for key, value in model.state_dict().items():
-        assert value.equal(expected.get(key, value))
+    values = model.state_dict()
+    for key, keys in sources_of(official, cswin.ARCH).items():
+        assert values[key].equal(torch.cat([official[name] for name in keys]))
     number = len(model.state_dict())
     taken = number if kind == 'backbone' else number - 6
     ((level, text),) = said
     assert level == logging.WARNING
     assert f'STARTS from CSWin in {convert.dst}: {taken} of {number} entries' in text
-    assert '14 of them split differently' in text
     assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in text
 
 
-def test_other_depths(tmp_path, other_depths):
+def test_other_depths(tmp_path, other_depths, said):
     """Blocks that only one of the two models has are named, and start as
     initialized."""
     torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
     block = load(tmp_path / 'official.pth', 'other', 'elfatt').stages[0].blocks[1]
     assert 0.01 < block.attn.qkv.weight.std() < 0.03
-    found, _, _ = start(cswin.weights('backbone'), 'other')
-    assert len(found.initial) == len(found.unused) == 16
-    assert all(x.startswith('stages.0.blocks.1.') for x in found.initial)
-    assert all(x.startswith('stages.2.blocks.1.') for x in found.unused)
+    listed = said[0][1].split('not used')
+    initial, unused = (re.findall(r"'(stages[^']+)'", text) for text in listed)
+    assert len(initial) == len(unused) == 16
+    assert all(x.startswith('stages.0.blocks.1.') for x in initial)
+    assert all(x.startswith('stages.2.blocks.1.') for x in unused)
 
 
 def test_swin(tmp_path, said):
@@ -166,6 +156,6 @@ def test_swin(tmp_path, said):
     initial, unused = text.split('keep their initial values: ')[1].split('; not used: ')
     assert 'stages.0.embedding.layer.0.weight' in initial
     assert 'attn.global_lepe.weight' in initial
-    assert 'layers.0.blocks.0.attn.relative_position_bias_table' in unused
-    assert 'layers.1.downsample.reduction.weight' in unused
+    assert 'stages.0.blocks.0.attn.relative_position_bias_table' in unused
+    assert 'stages.1.embedding.reduction.weight' in unused
     assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in text

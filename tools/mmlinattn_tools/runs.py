@@ -5,16 +5,16 @@ import os
 import os.path as osp
 import sys
 import tempfile
-from contextlib import redirect_stdout
-from typing import Any, Optional
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
 
 from mmengine.config import Config
 from mmengine.registry import DATASETS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
-from mmlinattn.engine import check_run
-from mmlinattn.engine.preflight import build_model, error_in
+from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils.config import load_config
 from mmlinattn.weights import fit, load_safely, read_checkpoint
 
@@ -86,11 +86,35 @@ def run_config(args: argparse.Namespace) -> Config:
     return cfg
 
 
-def preflight(cfg: Config, args: argparse.Namespace, task: str) -> Optional[nn.Module]:
-    """Builds all parts of a run in the first process, and returns its model."""
-    if args.no_preflight or not is_first_process():
-        return None
-    return check_run(cfg, args.config, task, warn)
+def preflight(
+    cfg: Config,
+    args: argparse.Namespace,
+    datasets: tuple[str, ...],
+    check_weights: Callable[[nn.Module], None],
+) -> None:
+    """Builds the model of a run in its first process, and compares it with its weights
+    and the first sample of each of its datasets, 'train', 'val' or 'test'. Nothing is
+    known of a runner of the user's own."""
+    ours = cfg.get('runner_type', 'Runner') in ('Runner', 'FlexibleRunner', Runner)
+    if args.no_preflight or not is_first_process() or not ours:
+        return
+    config = f'config={args.config!r}'
+    with error_of(config):
+        model = build_model(cfg)
+    check_weights(model)
+    for name in datasets:
+        if cfg.get(f'{name}_dataloader') is not None:
+            with error_of(config):
+                check_data(cfg, name, model, lambda text: warn(f'{config}, {text}'))
+
+
+@contextmanager
+def error_of(config: str) -> Iterator[None]:
+    """Puts a config before an error in it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f'{config}, {error}') from error
 
 
 def compare(name: str, path: str, model: nn.Module) -> tuple[dict, Any]:
@@ -105,9 +129,7 @@ def compare(name: str, path: str, model: nn.Module) -> tuple[dict, Any]:
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     """The config that arguments name, and its model on the CPU, without weights."""
     cfg = load_config(args.config, args.cfg_options)
-    if 'model' not in cfg:
-        raise ValueError(f'config={args.config!r} has no model')
-    with error_in(f'config={args.config!r}, model'):
+    with error_of(f'config={args.config!r}'):
         return cfg, build_model(cfg)
 
 

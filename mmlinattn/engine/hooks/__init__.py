@@ -1,11 +1,7 @@
 from .atomic_checkpoint_hook import AtomicCheckpointHook
 from .mesa_hook import MESAHook
 from .oversmoothing_hook import OversmoothingHook
-from .pretrained_backbone_hook import (
-    PretrainedBackboneHook,
-    check_pretrained,
-    check_start,
-)
+from .pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
 from .release_memory_hook import ReleaseMemoryHook
 
 __all__ = [
@@ -15,5 +11,4 @@ __all__ = [
     'PretrainedBackboneHook',
     'ReleaseMemoryHook',
     'check_pretrained',
-    'check_start',
 ]

@@ -10,9 +10,7 @@ from torch import nn
 
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.registry import HOOKS
-from mmlinattn.utils import check_file
-from mmlinattn.utils.quiet import quiet
-from mmlinattn.weights import load_pretrained, read_checkpoint
+from mmlinattn.weights.pretrained import compare
 
 
 @HOOKS.register_module()
@@ -69,7 +67,16 @@ class PretrainedBackboneHook(Hook):
 
 
 def parts_of(model: nn.Module) -> dict[str, nn.Module]:
-    """Neck and head of a classifier, which the backbone's weights initialize."""
+    """Neck and head of a classifier, which the backbone's weights initialize.
+
+    Raises:
+        ValueError: If the backbone can't initialize them.
+    """
+    if not isinstance(model.backbone, BaseBackbone):
+        raise ValueError(
+            'PretrainedBackboneHook(head=True) needs a backbone of mmlinattn, got '
+            f'{type(model.backbone).__name__}: name the weights in load_from instead'
+        )
     parts = {name: getattr(model, name, None) for name in ('neck', 'head')}
     # a pooling has no weights
     found = {name: x for name, x in parts.items() if x is not None and x.state_dict()}
@@ -82,71 +89,43 @@ def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
     """The setting that overrides `pretrained` with other weights, or None."""
     if load_from:
         return 'load_from'
-    if loads_weights(model.backbone):
-        return 'model.backbone.init_cfg'
-    return 'model.init_cfg' if loads_weights(model) else None
+    for name, module in (('model.backbone', model.backbone), ('model', model)):
+        init_cfgs = getattr(module, 'init_cfg', None) or []
+        init_cfgs = [init_cfgs] if isinstance(init_cfgs, dict) else init_cfgs
+        if any(x.get('type') in ('Pretrained', PretrainedInit) for x in init_cfgs):
+            return f'{name}.init_cfg'
+    return None
 
 
-def loads_weights(module: nn.Module) -> bool:
-    """True if a module's own initialization loads a checkpoint."""
-    init_cfgs = getattr(module, 'init_cfg', None) or []
-    if isinstance(init_cfgs, dict):
-        init_cfgs = [init_cfgs]
-    return any(cfg.get('type') in ('Pretrained', PretrainedInit) for cfg in init_cfgs)
-
-
-def check_pretrained(cfg: Any, warn: Any = None) -> None:
-    """Raises an error for a variable ``pretrained`` that nothing reads.
+def check_pretrained(cfg: Any, model: nn.Module, named: bool = False) -> None:
+    """Raises an error for a variable ``pretrained`` that a model can't start from.
 
     Other projects' configs also have a variable of this name. It is in use if its value
     is somewhere in ``model``.
 
     Args:
         cfg (Config): Config of a training.
-        warn (Callable, optional): Takes the message instead of an error, if
-            ``pretrained`` has no effect.
+        model (nn.Module): Its model, which does not change.
+        named (bool): Its user has named the weights, so they must have an effect.
 
     Raises:
-        FileNotFoundError: If ``pretrained`` is a path without a file.
-        ValueError: If ``pretrained`` would have no effect.
+        FileNotFoundError: If there is no such file.
+        ConnectionError: If it cannot be downloaded.
+        KeyError: If the weights do not fit.
+        ValueError: If they cannot be read, or would have no effect.
     """
-    pretrained = cfg.get('pretrained')
+    pretrained, backbone = cfg.get('pretrained'), getattr(model, 'backbone', None)
+    if not pretrained or repr(pretrained) in repr(cfg.get('model')):
+        return
     # a hook is a dict with a name or a class, or the hook itself
     readers = repr([cfg.get(x) for x in ('default_hooks', 'custom_hooks')])
-    in_model = repr(pretrained) in repr(cfg.get('model'))
-    if pretrained and not (PretrainedBackboneHook.__name__ in readers or in_model):
-        text = (
+    is_read = PretrainedBackboneHook.__name__ in readers
+    if named and not is_read:
+        raise ValueError(
             f'pretrained={pretrained!r} would have no effect: the config has no '
             'hook that reads it. Add default_hooks=dict(pretrained=dict('
             "type='mmlinattn.PretrainedBackboneHook')), or name the weights in "
             'model.backbone.init_cfg'
         )
-        if warn is None:
-            raise ValueError(text)
-        warn(text)
-    elif isinstance(pretrained, str):
-        check_file('pretrained', pretrained)
-
-
-def check_start(pretrained: str, model: nn.Module) -> None:
-    """Raises an error for weights that a model's backbone can't start from.
-
-    Args:
-        pretrained (str): A path or an address.
-        model (nn.Module): The model, whose backbone gets the weights.
-
-    Raises:
-        ConnectionError: If they cannot be downloaded.
-        ValueError: If they cannot be read, or do not fit.
-    """
-    backbone = getattr(model, 'backbone', None)
-    if backbone is None or other_start(model, None):
-        return
-    try:
-        with quiet():
-            if isinstance(backbone, BaseBackbone):
-                load_pretrained(backbone, pretrained)
-            else:
-                read_checkpoint(pretrained, 'pretrained')
-    except (KeyError, ValueError) as error:
-        raise ValueError(f'pretrained={pretrained!r}: {error.args[0]}') from error
+    if is_read and isinstance(backbone, BaseBackbone) and not other_start(model, None):
+        compare(backbone, pretrained, 'pretrained')

@@ -1,4 +1,5 @@
 import logging
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -187,18 +188,22 @@ DETECTOR = dict(backbone=dict(init_cfg=dict(type='Pretrained', checkpoint='its.p
         (HOOK, FileNotFoundError),
         (dict(custom_hooks=[PretrainedBackboneHook()]), FileNotFoundError),
         # a variable of someone else's config, which has its effect
-        (dict(model=dict(necks=[DETECTOR])), FileNotFoundError),
+        (dict(model=dict(necks=[DETECTOR])), None),
         (dict(model=dict(necks=[])), ValueError),
-        (dict(pretrained=None), None),
+        (dict(HOOK, pretrained=None), None),
     ],
 )
 def test_check_pretrained(cfg, error):
-    cfg, texts = Config(dict(dict(pretrained='its.pth'), **cfg)), []
-    if error is None:
-        check_pretrained(cfg)
-        return
-    with pytest.raises(error, match=r"pretrained='its.pth'"):
-        check_pretrained(cfg)
-    if error is ValueError:
-        check_pretrained(cfg, texts.append)
-        assert 'would have no effect' in texts[0]
+    cfg, model = Config(dict(dict(pretrained='its.pth'), **cfg)), Model()
+    refusal = pytest.raises(error or (), match=r"pretrained='its.pth'")
+    with refusal if error else nullcontext():
+        check_pretrained(cfg, model, named=True)
+    if error is ValueError:  # a base may have one, too
+        check_pretrained(cfg, model)
+
+
+def test_head_of_another_backbone(start, weights):
+    model = Model()
+    model.backbone = nn.Conv2d(3, 16, 1)
+    with pytest.raises(ValueError, match='needs a backbone of mmlinattn, got Conv2d'):
+        start(model, dict(head=True), pretrained=weights)
