@@ -25,6 +25,7 @@ from contextlib import ExitStack
 from functools import partial, wraps
 from math import prod
 from typing import Any, Callable, Optional
+from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
@@ -108,15 +109,9 @@ def count_flops(
     counter = _Counter()
     with ExitStack() as stack:
         for name, module in model.named_modules():
-            stack.callback(setattr, module, 'training', module.training)
             # not hooks: some libraries call forward() without them
-            own = vars(module)
-            if 'forward' in own:
-                stack.callback(own.__setitem__, 'forward', own['forward'])
-            else:
-                stack.callback(own.pop, 'forward')
-            own['forward'] = counter.watch(module, name)
-        model.eval()
+            watched = dict(training=False, forward=counter.watch(module, name))
+            stack.enter_context(patch.dict(vars(module), watched))
         stack.enter_context(torch.no_grad())
         stack.enter_context(_FunctionMode(counter))
         stack.enter_context(counter)

@@ -195,20 +195,16 @@ def quantize(path: Path, quantized: Path) -> None:
     """
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.ERROR)  # onnxruntime advises an unneeded preprocessing
-    try:
-        quantize_dynamic(
-            str(path),
-            str(quantized),
-            op_types_to_quantize=['MatMul', 'Gemm'],
-            per_channel=True,
-            weight_type=QuantType.QInt8,
-            extra_options=dict(MatMulConstBOnly=True),
-        )
-    finally:
-        root.setLevel(level)
+    logging.disable(logging.WARNING)  # it advises an unneeded preprocessing
+    quantize_dynamic(
+        str(path),
+        str(quantized),
+        op_types_to_quantize=['MatMul', 'Gemm'],
+        per_channel=True,
+        weight_type=QuantType.QInt8,
+        extra_options=dict(MatMulConstBOnly=True),
+    )
+    logging.disable(logging.NOTSET)
 
 
 def parity(model: ExportedModel, run: Runner, images: Tensor) -> dict[str, float]:

@@ -1,7 +1,6 @@
 from .hooks import (
     AtomicCheckpointHook,
     MESAHook,
-    OversmoothingHook,
     PretrainedBackboneHook,
     ReleaseMemoryHook,
     check_pretrained,
@@ -14,7 +13,6 @@ __all__ = [
     'AtomicCheckpointHook',
     'LayerDecayOptimWrapperConstructor',
     'MESAHook',
-    'OversmoothingHook',
     'PretrainedBackboneHook',
     'ReleaseMemoryHook',
     'build_model',

@@ -53,19 +53,15 @@ def as_path(address: str) -> Optional[str]:
 
 
 def read_checkpoint(
-    address: str,
-    name: str = 'checkpoint',
-    trust: bool = False,
-    map_location: Any = 'cpu',
+    address: str, name: str = 'checkpoint', trust: bool = False
 ) -> dict:
-    """Read weights from a path or an address.
+    """Read weights from a path or an address, on the CPU.
 
     Args:
         address: A path, `file://PATH`, `http(s)://...`, `timm://MODEL`, a name such as
             `open-mmlab://MODEL`, or an address of another of MMEngine's file systems.
         name: The user's name of the address, for error messages.
         trust: See :func:`~.files.read_file`.
-        map_location: Device for the tensors.
 
     Returns:
         The content of the file, or timm's state dict.
@@ -79,15 +75,15 @@ def read_checkpoint(
     if address.startswith(TIMM):
         return read_timm(address, name)
     if address.startswith(tuple(TABLES)):
-        return read_by_name(address, name, trust, map_location)
+        return read_by_name(address, name, trust)
     if address.startswith(WEB):
-        return read_file(download(address, name), name, trust, map_location)
+        return read_file(download(address, name), name, trust)
     path = as_path(address)
     if path is not None:
-        return read_file(path, name, trust, map_location)
+        return read_file(path, name, trust)
     try:
         with get_local_path(address) as path:
-            return read_file(path, name, trust, map_location)
+            return read_file(path, name, trust)
     except Exception as error:  # from any of MMEngine's file systems
         raise ValueError(
             f'{name}={address!r} cannot be read ({error}): give a path, '
@@ -147,14 +143,14 @@ def read_timm(address: str, name: str) -> dict:
         raise download_error(address, name, str(error).split('\n')[0]) from error
 
 
-def read_by_name(address: str, name: str, trust: bool, map_location: Any) -> dict:
+def read_by_name(address: str, name: str, trust: bool) -> dict:
     """Weights that MMEngine knows by name; from mmcls, a classifier's backbone."""
     scheme, separator, model = address.partition('://')
     known = TABLES[scheme + separator]()
     model = get_deprecated_model_names().get(model, model)
     if model not in known:
         raise ValueError(f'{name}={address!r}: {scheme} has no such model')
-    loaded = read_checkpoint(known[model], name, trust, map_location)
+    loaded = read_checkpoint(known[model], name, trust)
     if scheme != 'mmcls':
         return loaded
     return dict(state_dict=inside(loaded.get('state_dict', loaded), 'backbone.'))
@@ -162,8 +158,8 @@ def read_by_name(address: str, name: str, trust: bool, map_location: Any) -> dic
 
 def load_from_file(address: str, map_location: Any = None) -> dict:
     """MMEngine's loaders with :func:`read_checkpoint`; official classifiers are
-    converted."""
-    return as_whole_classifier(read_checkpoint(address, map_location=map_location))
+    converted. Tensors stay on the CPU, from where a model copies them."""
+    return as_whole_classifier(read_checkpoint(address))
 
 
 def add_file_scheme() -> None:

@@ -11,7 +11,7 @@ import pickle
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any, Union
+from typing import Union
 
 import torch
 
@@ -34,19 +34,15 @@ def trusted() -> bool:
 
 
 def read_file(
-    path: Union[str, Path],
-    name: str = 'checkpoint',
-    trust: bool = False,
-    map_location: Any = 'cpu',
+    path: Union[str, Path], name: str = 'checkpoint', trust: bool = False
 ) -> dict:
-    """Read a file of weights.
+    """Read a file of weights, on the CPU.
 
     Args:
         path: Its path.
         name: The user's name of the argument, for error messages.
         trust: Unpickle everything in it, which can run any code. MMLINATTN_TRUST=1 in
             the environment does the same.
-        map_location: Device for the tensors, as :func:`torch.load` takes it.
 
     Returns:
         The content of the file.
@@ -63,7 +59,7 @@ def read_file(
     with path.open('rb') as file:
         head = file.read(len(LEGACY))
     if path.suffix == '.safetensors':
-        return read_safetensors(path, name, map_location)
+        return read_safetensors(path, name)
     check_format(path, head, name)
     module = pickle if trust or trusted() else unpickler
     try:
@@ -72,7 +68,7 @@ def read_file(
             warnings.filterwarnings('ignore', 'TypedStorage is deprecated')
             loaded = torch.load(
                 str(path),
-                map_location=map_location,
+                map_location='cpu',
                 pickle_module=module,
                 weights_only=False,  # `unpickler` is stricter, in every version
             )
@@ -111,7 +107,7 @@ def check_format(path: Path, head: bytes, name: str) -> None:
         )
 
 
-def read_safetensors(path: Path, name: str, map_location: Any) -> dict:
+def read_safetensors(path: Path, name: str) -> dict:
     """Read a .safetensors file, which holds only tensors."""
     try:
         from safetensors import SafetensorError
@@ -122,8 +118,7 @@ def read_safetensors(path: Path, name: str, map_location: Any) -> dict:
             'safetensors'
         ) from None
     try:
-        device = map_location if isinstance(map_location, str) else 'cpu'
-        return load_file(path, device=device)
+        return load_file(path)
     except SafetensorError as error:
         raise ValueError(f'{name}={str(path)!r} cannot be read: {error}') from error
 

@@ -62,7 +62,6 @@ def load_pretrained(
     model: nn.Module,
     checkpoint: str,
     prefix: Optional[str] = None,
-    map_location: str = 'cpu',
     initialize: Optional[Callable[[], None]] = None,
     parts: Optional[Mapping[str, nn.Module]] = None,
 ) -> None:
@@ -77,7 +76,6 @@ def load_pretrained(
         checkpoint: A path, `file://PATH`, `http(s)://...` or `timm://MODEL`.
         prefix: Prefix of the backbone's keys. Default: 'backbone.' if there are such
             keys, none otherwise. Official weights need none.
-        map_location: Device to load to.
         initialize: Gives the model its initial values; called only if some are kept.
         parts: Other parts of a classifier to load, by name, such as its `head`. They
             must fit as a whole.

@@ -214,6 +214,8 @@ def test_classes_of_a_checkpoint(load_tool, monkeypatch, learned, message):
     data = dict(type='BaseDataset', metainfo=dict(classes=('cat', 'dog')), pipeline=[])
     cfg = Config(dict(test_dataloader=dict(dataset=data)))
     with pytest.raises(ValueError, match=message) if message else nullcontext():
-        tool.check_weights('x.pth', None, False, cfg)
-    tool.check_weights('x.pth', None, True, cfg)
+        args = Namespace(checkpoint='x.pth', allow_mismatch=False)
+        tool.check_weights(cfg, args, None)
+    args = Namespace(checkpoint='x.pth', allow_mismatch=True)
+    tool.check_weights(cfg, args, None)
     assert len(warned) == bool(message)

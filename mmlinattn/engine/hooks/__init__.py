@@ -1,13 +1,11 @@
 from .atomic_checkpoint_hook import AtomicCheckpointHook
 from .mesa_hook import MESAHook
-from .oversmoothing_hook import OversmoothingHook
 from .pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
 from .release_memory_hook import ReleaseMemoryHook
 
 __all__ = [
     'AtomicCheckpointHook',
     'MESAHook',
-    'OversmoothingHook',
     'PretrainedBackboneHook',
     'ReleaseMemoryHook',
     'check_pretrained',

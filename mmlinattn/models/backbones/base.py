@@ -319,6 +319,8 @@ class BaseBackbone(OptionsShown, BaseModule):
             self.init_cfg = cfgs
 
         for cfg in pretrained:
-            options = {key: x for key, x in cfg.items() if key != 'type'}
+            options = {
+                k: x for k, x in cfg.items() if k not in ('type', 'map_location')
+            }
             load_pretrained(self, initialize=initialize, **options)
         self._is_init = True
