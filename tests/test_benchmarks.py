@@ -1,7 +1,6 @@
 """The suites of measurements; no measurement is asserted."""
 
 import json
-import os
 import sys
 from functools import partial
 from importlib import import_module
@@ -53,18 +52,6 @@ def test_variants_do_the_same_work(load, monkeypatch):
                 cases.check_same_work(case.title, modules, inputs)
 
 
-def test_other_work_is_refused(load):
-    """Maps of another stride; other channels are the variants' own."""
-    layers = {
-        name: torch.nn.Conv2d(3, dims, 1, stride)
-        for name, dims, stride in (('ours', 8, 2), ('wider', 9, 2), ('finer', 8, 1))
-    }
-    check, x = load('side_by_side.cases').check_same_work, torch.rand(1, 3, 4, 4)
-    check('convolution', dict(ours=layers['ours'], wider=layers['wider']), (x,))
-    with pytest.raises(ValueError, match=r'finer gives \(1, 4, 4\), ours gives'):
-        check('convolution', layers, (x,))
-
-
 @pytest.mark.parametrize(
     'suite, only',
     [
@@ -103,15 +90,6 @@ def test_the_explicit_form_is_our_operator(load):
     model.module.load_state_dict(ours.state_dict())
     x = torch.rand(1, 3, 64, 64)
     torch.testing.assert_close(model.eval()(x), ours.eval()(x), rtol=1e-3, atol=1e-4)
-
-
-def test_ratios_are_over_the_latest_round_of_the_baseline(load):
-    summary = load('side_by_side.report').summary
-    found = summary({0: 2.0, 1: 6.0, 2: 4.0, 3: 8.0}, {0: 1.0, 2: 2.0})
-    assert found['seconds'] == 5
-    assert found['ratio'] == 3 and found['ratio_quartiles'] == (2, 4.5)
-    once = summary({0: 2.0})
-    assert once['seconds_quartiles'] is None and 'ratio' not in once
 
 
 def test_growth_of_memory(load, tmp_path):
@@ -175,29 +153,6 @@ def test_results_are_written(load, run, monkeypatch, tmp_path, capsys):
     assert page.with_suffix('.png').is_file()
     with pytest.raises(SystemExit):
         run(words.replace(' --overwrite', ''))
-
-
-@pytest.mark.skipif(not os.access('/proc/self/clear_refs', os.W_OK), reason='no Linux')
-def test_peak_of_a_known_allocation(run_python):
-    """It ignores a larger peak before, and sees memory freed within."""
-    out = run_python(f"""
-import sys
-sys.path.insert(0, {str(BENCHMARKS)!r})
-import torch
-from side_by_side.measuring import peak_bytes
-
-torch.ones(200 * 2**18)
-print(peak_bytes(lambda: torch.ones(64 * 2**18).sum(), 'cpu') / 2**20)
-""")
-    assert 63 < float(out) < 70
-
-
-def test_a_process_that_is_ended(load, monkeypatch):
-    measuring = load('side_by_side.measuring')
-    args = load('run').parse_args(['--suite', 'ops'])
-    monkeypatch.setattr(measuring, 'limit_memory', os.abort)
-    found = measuring.peak_of_variant(0, 'ours', 'forward', args)
-    assert 'was ended' in found['error']
 
 
 def test_bad_input(run, capsys):

@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from mmlinattn.analysis import KINDS, FlopCount, count_flops
+from mmlinattn.analysis import KINDS, count_flops
 
 pytestmark = pytest.mark.modern
 DEVICES = ('cpu', 'meta')
@@ -127,38 +127,21 @@ def test_attention_written_out():
     assert kinds(model, (4, 9, 8)) == expected
 
 
-def softmax_free_attention(side, dims, heads, ratio, kernel, normalize):
-    """Hand count of SoftmaxFreeAttention on one side x side map."""
-    n, m, d = side**2, (side // ratio) ** 2, dims // heads
-    # x is P V, y the pseudo-inverse applied to x
-    kernels = dict(P=m * n * d, A=m * m * d, x=m * n * d, out=n * m * d)
-    newton = dict(steps=20 * 2 * m**3, y=m * m * d)
-    if normalize:  # the step size asks for the column sums of A^2
-        newton['alpha'] = m * m
-    return dict(
-        conv=heads * m * ratio**2 * d * d + n * dims * kernel**2,
-        linear=3 * n * dims**2,
-        norm=5 * heads * m * d,
-        gaussian_kernel=heads * sum(kernels.values()),
-        pseudo_inverse=heads * sum(newton.values()),
-    )
-
-
 @pytest.mark.parametrize('device', DEVICES)
-@pytest.mark.parametrize('solver', ['auto', 'newton', 'spectral'])
-@pytest.mark.parametrize('normalize', [True, False])
-def test_softmax_free_attention(normalize, solver, device):
-    """Neither the device nor the solver changes the count."""
+def test_softmax_free_attention_is_counted_by_its_sizes(device):
+    """Neither the device nor the solver changes the count. Of 100 landmarks, the
+    automatic choice depends on the device."""
     models = pytest.importorskip('mmlinattn.models')
-    attention = models.SoftmaxFreeAttention(
-        16, 2, sampling_ratio=2, kernel_size=5, attn_norm=normalize, solver=solver
-    )
-    # 100 landmarks: there the automatic choice depends on the device
-    model = Call(lambda x: attention(x, (20, 20)))
-    model.attention = attention
-    assert kinds(model, (1, 400, 16), device=device) == softmax_free_attention(
-        20, 16, 2, 2, 5, normalize
-    )
+    found = set()
+    for solver in ('auto', 'newton', 'spectral'):
+        attention = models.SoftmaxFreeAttention(16, 2, sampling_ratio=2, solver=solver)
+        model = Call(lambda x, attention=attention: attention(x, (20, 20)))
+        model.attention = attention
+        found.add(tuple(kinds(model, (1, 400, 16), device=device).items()))
+    (counted,) = found
+    # 20 steps, of two products of the kernel of 100 landmarks, of two heads
+    steps = 2 * 20 * 2 * 100**3
+    assert steps < dict(counted)['pseudo_inverse'] < 1.01 * steps
 
 
 @pytest.mark.parametrize(
@@ -206,14 +189,6 @@ def test_batch():
     # position tables are resized once for all images
     assert three.pop('resampling') == one.pop('resampling') > 0
     assert three == {kind: 3 * macs for kind, macs in one.items()}
-
-
-def test_part_is_a_whole_name():
-    counted = FlopCount(
-        {('a.1', 'conv'): 1, ('a.10', 'softmax_attention'): 2, ('', 'norm'): 4}
-    )
-    assert [counted.total(part) for part in ('a.1', 'a', '', 'b')] == [1, 3, 7, 0]
-    assert counted.without_softmax_attention('a') == 1
 
 
 class CallsForward(nn.Module):

@@ -149,7 +149,7 @@ def test_definition():
 
 
 @pytest.mark.parametrize('begin, epochs, first', ((0.25, 7, 3), (0, 2, 0)))
-def test_begins_with_an_epoch(tmp_path, begin, epochs, first):
+def test_begin(tmp_path, begin, epochs, first):
     """The labels' loss of the steps before is that without the hook."""
     _, steps = train(tmp_path, [EMA, mesa(begin=begin)], epochs=epochs)
     assert ['loss_mesa' in x for x in steps] == [i >= first for i in range(3 * epochs)]
@@ -158,9 +158,7 @@ def test_begins_with_an_epoch(tmp_path, begin, epochs, first):
     # its batch and its dropout are those without the hook, too
     assert steps[first]['loss'] == plain[first]['loss']
     assert steps[-1]['loss'] != plain[-1]['loss']
-
-
-def test_begins_with_an_iteration(tmp_path):
+    # of a training by iterations, with an iteration
     loop = dict(by_epoch=False, max_iters=6)
     _, steps = train(tmp_path, [mesa(begin=0.5), EMA], train_cfg=loop)
     assert ['loss_mesa' in x for x in steps] == [False] * 3 + [True] * 3

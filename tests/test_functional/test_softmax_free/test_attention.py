@@ -155,15 +155,6 @@ def test_a_row_sum_that_is_not_positive():
     torch.testing.assert_close(result[:, :, 1:], torch.ones_like(q)[:, :, 1:])
 
 
-def test_a_relative_ridge_is_a_ridge():
-    q, landmarks = tokens(2, 1, 63, 5), tokens(2, 1, 9, 5)
-    relative, absolute = (
-        softmax_free_attention(q, landmarks, q, solver='cholesky', **options)
-        for options in (dict(ridge=0.01, relative_ridge=True), dict(ridge=0.09))
-    )
-    torch.testing.assert_close(relative, absolute)
-
-
 @pytest.mark.parametrize('normalize, factor', ((True, 7 / 63 * 9 / 4), (False, 7 / 63)))
 def test_size_factor(normalize, factor):
     """(N_0 / N)(m / m_0) for SOFT++, N_0 / N for SOFT."""
