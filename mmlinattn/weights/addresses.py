@@ -4,6 +4,7 @@ An address without a file's name may have one behind `#/`, which is not sent to 
 server: https://HOST/f/1234/?dl=1#/NAME.pth.
 """
 
+import hashlib
 import os
 import re
 from contextlib import suppress
@@ -104,9 +105,12 @@ def download(address: str, name: str) -> str:
 
     If there are several processes, the first one downloads and the others wait.
     """
-    folder = Path(torch.hub.get_dir(), 'checkpoints')
-    parsed = urlparse(address)
+    folder, parsed = Path(torch.hub.get_dir(), 'checkpoints'), urlparse(address)
     file_name = Path(parsed.fragment or parsed.path).name
+    digits = NAME_WITH_HASH.search(file_name)
+    # many repositories have a model.safetensors
+    if not (digits or parsed.fragment):
+        folder /= hashlib.sha256(address.encode()).hexdigest()[:8]
     path = folder / file_name
     rank, _ = get_dist_info()
     if is_distributed() and rank:
@@ -114,7 +118,6 @@ def download(address: str, name: str) -> str:
     try:
         if not path.is_file():
             folder.mkdir(parents=True, exist_ok=True)
-            digits = NAME_WITH_HASH.search(file_name)
             torch.hub.download_url_to_file(
                 address, str(path), digits and digits[1], progress=rank == 0
             )

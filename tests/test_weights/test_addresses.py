@@ -62,14 +62,23 @@ def test_download_happens_once(path, server, cache):
     assert read_checkpoint(f'{server}/x.pth')['a'].equal(WEIGHTS['a'])
     path.unlink()
     assert read_checkpoint(f'{server}/x.pth')['a'].equal(WEIGHTS['a'])
-    assert [file.name for file in cache.iterdir()] == ['x.pth']
+    assert [file.name for file in cache.rglob('*.pth')] == ['x.pth']
+
+
+def test_one_name_at_two_addresses(path, server):
+    """As model.safetensors is in many repositories."""
+    other = path.parent / 'other'
+    other.mkdir()
+    torch.save({'b': torch.ones(1)}, other / 'x.pth')
+    found = [read_checkpoint(f'{server}/{x}x.pth').keys() for x in ('', 'other/')]
+    assert found == [{'a'}, {'b'}]
 
 
 def test_name_behind_the_address(path, server, cache):
     """Files of a web page have addresses that end in /?dl=1."""
     for name, expected in (('?dl=1#/y.pth', 'y.pth'), ('?dl=1', 'x.pth')):
         assert 'a' in read_checkpoint(f'{server}/x.pth{name}')
-        assert (cache / expected).is_file()
+        assert [*cache.rglob(expected)]
     model = torch.nn.Module()
     model.a = torch.nn.Parameter(torch.zeros(6))
     load_checkpoint(model, f'{server}/x.pth?dl=1#/z.pth', strict=True)
