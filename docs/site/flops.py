@@ -1,9 +1,8 @@
-"""Parameters and FLOPs of our configs beside the papers'.
+"""Write the tables of docs/flops.md: parameters and FLOPs of our configs beside the
+papers'.
 
-The models are in paper_flops.yml; test_paper_flops.py tests them. To write the tables
-of docs/flops.md, each between two comments:
-
-    python tests/test_analysis/paper_flops.py
+A table stands between two comments, of which the first names it. The models are those
+of docs/flops.yml and docs/printed; tests/test_analysis/test_paper_flops.py tests them.
 """
 
 import copy
@@ -55,7 +54,7 @@ def read_rows(table):
     return {**rows, **{row['row']: row for row in table.get('Rows', ())}}
 
 
-DATA = yaml.safe_load(Path(__file__).with_suffix('.yml').read_text('utf-8'))
+DATA = yaml.safe_load((ROOT / 'docs/flops.yml').read_text('utf-8'))
 TABLES = {
     table['Title']: dict(table, Rows=read_rows(table)) for table in DATA['Tables']
 }
