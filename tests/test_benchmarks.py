@@ -92,25 +92,6 @@ def test_the_explicit_form_is_our_operator(load):
     torch.testing.assert_close(model.eval()(x), ours.eval()(x), rtol=1e-3, atol=1e-4)
 
 
-def test_growth_of_memory(load, tmp_path):
-    report, plot = load('side_by_side.report'), load('side_by_side.plot')
-    sizes = [('large', 1, 1), *(('fits', n, n**1.5) for n in (1, 2, 4))]
-    rows = [
-        dict(case='x', step='forward', shape=(1, 8, 10, n), variant=name, bytes=size)
-        for name, n, size in sizes
-    ]
-    text = report.growth_tables(report.growth(rows))
-    assert text.splitlines()[-2:] == [
-        '| fits | 0.0 | 0.0 | 0.0 | 1.500 |',
-        '| large | 0.0 | - | - | - |',
-    ]
-    plot.plot_growth(rows, tmp_path / 'growth.png')
-    timed = [dict(x, seconds=1.0) for x in rows[1:]]
-    plot.plot_times(timed[:2], tmp_path / 'few.png')
-    plot.plot_times(timed, tmp_path / 'times.png')
-    assert sorted(x.name for x in tmp_path.iterdir()) == ['growth.png', 'times.png']
-
-
 def test_results_are_written(load, run, monkeypatch, tmp_path, capsys):
     """What a person wrote above the mark of a page stays."""
     sizes = dict(one=4, two=8, broken=8)
@@ -153,14 +134,6 @@ def test_results_are_written(load, run, monkeypatch, tmp_path, capsys):
     assert page.with_suffix('.png').is_file()
     with pytest.raises(SystemExit):
         run(words.replace(' --overwrite', ''))
-
-
-def test_bad_input(run, capsys):
-    capsys.readouterr()  # output of libraries that are imported
-    with pytest.raises(SystemExit, match='2'):
-        run('--suite ops --only nothing')
-    line = capsys.readouterr().err
-    assert "--only='nothing' fits none of" in line and line.count('\n') == 1
 
 
 def test_models_of_other_libraries_run_or_say_why(load):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mmlinattn.utils.files import MARK
-from mmlinattn_tools import cli, runs
+from mmlinattn_tools import cli
 
 pytestmark = pytest.mark.modern
 TOOLS = Path(cli.__file__).parents[1]
@@ -127,23 +127,6 @@ def test_output(parser, tmp_path, monkeypatch, capsys, argv, message):
         parser.parse_args(argv)
     line = capsys.readouterr().err
     assert stop.value.code == 2 and message in line and line.count('\n') == 1
-
-
-@pytest.mark.parametrize(
-    'ranks, first',
-    [
-        ({}, True),
-        (dict(RANK='0', SLURM_PROCID='3'), True),
-        (dict(SLURM_PROCID='1'), False),
-        (dict(OMPI_COMM_WORLD_RANK='1'), False),
-    ],
-)
-def test_first_process(monkeypatch, ranks, first):
-    for name in ('RANK', 'SLURM_PROCID', 'OMPI_COMM_WORLD_RANK'):
-        monkeypatch.delenv(name, raising=False)
-    for name, rank in ranks.items():
-        monkeypatch.setenv(name, rank)
-    assert runs.is_first_process() == first
 
 
 @pytest.mark.parametrize('name', ['', '.ops', '.deployment.predictor', *SCRIPTS])

@@ -131,11 +131,3 @@ def test_compiled_mmcv_stays_until_another_is_asked_for(make_env, commands):
     make_env.main(['--mmcv', 'lite'])
     assert any('uninstall --yes mmcv' in x and 'lite' not in x for x in commands)
     assert 'openmmlab.txt' in commands[-3] and '--install' in commands[-1]
-
-
-def test_environment_of_an_earlier_version_gets_the_new_mmcv(make_env, commands):
-    make_env.main([])
-    stamp = make_env.ROOT / '.venv' / 'make-env.json'
-    stamp.write_text(json.dumps(dict(stack='', package='')))
-    make_env.main([])
-    assert any('uninstall --yes mmcv' in x for x in commands)

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 import torch
+from equations import paper_kernel, relative_error
 from torch.autograd import gradcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -35,11 +36,6 @@ def tokens(*shape, dtype=torch.float64):
     return torch.randn(shape, dtype=dtype)
 
 
-def paper_kernel(q, k):
-    """exp(-|q_i - k_j|^2 / 2), pair by pair."""
-    return (-(q[..., :, None, :] - k[..., None, :, :]).square().sum(-1) / 2).exp()
-
-
 def paper_attention(q, landmarks, v, normalize, ridge=0.0):
     """The papers' equations on dense matrices."""
     p = paper_kernel(landmarks, q)
@@ -68,10 +64,6 @@ def rows_attention(q, landmarks, v, ridge):
     sums = kernel.sum(-1, keepdim=True)
     shares = sums / sums.mean(-2, keepdim=True)
     return kernel @ v / sums.where(shares > 0.01, sums / shares / 100), shares
-
-
-def relative_error(result, expected):
-    return (result - expected).norm() / expected.norm()
 
 
 @pytest.mark.parametrize('solver', ('newton', 'polynomial', 'spectral'))

@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 import torch
+from equations import relative_error
 from torch import nn
 
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
@@ -49,10 +50,6 @@ def smooth(batch, m):
 
 
 LANDMARKS = pytest.mark.parametrize('landmarks', (well_conditioned, smooth))
-
-
-def relative_error(result, expected):
-    return (result - expected).norm() / expected.norm()
 
 
 @pytest.mark.parametrize('m', SIZES)

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from equations import Largest, paper_kernel, relative_error
 
 from mmlinattn.functional import gaussian_attention, gaussian_kernel, gaussian_product
 from mmlinattn.functional.softmax_free import kernel
@@ -39,11 +39,6 @@ WAYS = {
 HALF_ON_CPU = not torch.__version__.startswith('2.1.')
 
 
-def paper_kernel(q, k):
-    """exp(-|q_i - k_j|^2 / 2), pair by pair."""
-    return (-(q[..., :, None, :] - k[..., None, :, :]).square().sum(-1) / 2).exp()
-
-
 def tokens(*shape, dtype=torch.float64):
     return torch.randn(shape, dtype=dtype)
 
@@ -55,10 +50,6 @@ def inputs(shape, kind='natural', dtype=torch.float64):
     least = min(m, n)
     q[:, :, :least:3] = k[:, :, :least:3]  # some tokens of both are equal
     return q.to(dtype), k.to(dtype), v.to(dtype)
-
-
-def relative_error(result, expected):
-    return ((result.double() - expected).norm() / expected.norm()).item()
 
 
 @pytest.mark.parametrize('kind', TOKENS)
@@ -117,19 +108,6 @@ def test_row_sums_in_float16(distance, tolerance):
     result = fused(q, k, k)
     exact = count * paper_kernel(q.double(), k[:, :, :1].double()) * torch.ones(8)
     assert relative_error(result, exact) < tolerance
-
-
-class Largest(TorchDispatchMode):
-    """Entries of the largest tensor that an operation makes."""
-
-    entries = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        for x in out if isinstance(out, tuple) else (out,):
-            if isinstance(x, torch.Tensor):
-                self.entries = max(self.entries, x.numel())
-        return out
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from torch import nn
 
 from mmlinattn.models import (
     AgentAttention,
-    ConvEmbedding,
     CrossShapedWindowAttention,
     CSWinTransformer,
     FocusedLinearAttention,
@@ -163,17 +162,6 @@ def test_configs_change_only_the_attention(family, attention, expected):
     model = from_config(family, attention=attention)
     assert types(model) == (expected or alternating('ELFATT'))
     assert is_overlapping(model) == (family is CSWinTransformer)
-
-
-def test_patch_embed_and_merging_override():
-    stem = dict(type='ConvStem', norm_cfg=dict(type='BN'))
-    model = SwinTransformer(ARCH, attention='elfatt', patch_embed=stem)
-    assert type(model.stages[0].embedding).__name__ == 'ConvStem'
-    assert isinstance(model.stages[1].embedding, ConvEmbedding)
-    merging = dict(type='PatchMerging')
-    model = CSWinTransformer(ARCH, merging=merging)
-    assert isinstance(model.stages[1].embedding, PatchMerging)
-    assert isinstance(model.stages[0].embedding, ConvEmbedding)
 
 
 @BOTH
