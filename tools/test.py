@@ -7,7 +7,6 @@ from pathlib import Path
 from mmlinattn_tools import runs  # first: it tells that libraries are missing
 
 # isort: split
-from mmengine.config import ConfigDict
 
 from mmlinattn.utils import check_file
 from mmlinattn_tools.cli import (
@@ -37,11 +36,6 @@ def parse_args():
         metavar='DIR',
         help='save pictures of predictions in this folder (mmseg: in its '
         'vis_data/vis_image)',
-    )
-    parser.add_argument(
-        '--tta',
-        action='store_true',
-        help="test-time augmentation by the config's tta_model and tta_pipeline",
     )
     add_overwrite(parser)
     return parser.parse_args()
@@ -82,26 +76,11 @@ def save_predictions(cfg, path):
     cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=path)]
 
 
-def augment_test(cfg, args):
-    """Wraps the model for test-time augmentation."""
-    missing = [key for key in ('tta_model', 'tta_pipeline') if not cfg.get(key)]
-    if missing:
-        raise KeyError(
-            f'--tta needs tta_model and tta_pipeline; config={args.config!r} '
-            f'lacks {" and ".join(missing)}'
-        )
-    cfg.model = ConfigDict(**cfg.tta_model, module=cfg.model)
-    cfg.test_dataloader.dataset.pipeline = cfg.tta_pipeline
-
-
 def check_weights(cfg, args, model):
     """Raises an error for a checkpoint that doesn't cover the model, or has its classes
     in another order."""
     path, allow_mismatch = args.checkpoint, args.allow_mismatch
-    # a model for augmented tests wraps the checkpoint's model
-    checkpoint, found = runs.compare(
-        'checkpoint', path, getattr(model, 'module', model)
-    )
+    checkpoint, found = runs.compare('checkpoint', path, model)
     if not found.whole:
         text = f'checkpoint={path!r} does not fit this model: {found.describe()}'
         if not allow_mismatch:
@@ -139,8 +118,6 @@ def prepare(args):
         save_predictions(cfg, args.out)
     if args.show_dir:
         draw_predictions(cfg, args)
-    if args.tta:
-        augment_test(cfg, args)
     runs.preflight(cfg, args, ('test',), partial(check_weights, cfg, args))
     runs.begin_run(cfg)
     return cfg

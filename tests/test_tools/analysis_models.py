@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from mmlinattn_tools.analysis import Subject
+from analysis_tools.compare_predictions import Subject
 
 ARCH = 'dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])'
 PLAIN = 'dict(embed_dims=16, num_layers=3, num_heads=2)'
@@ -156,7 +156,7 @@ def write_image(path, height=60, width=90):
 
 
 def load_model(config, weights='none'):
-    return Subject(config, weights, '').model
+    return Subject(config, weights).model
 
 
 def save_weights(config, path, whole=True, **more):

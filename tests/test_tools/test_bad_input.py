@@ -406,7 +406,6 @@ def test_resume_from_what_is_there(fails, world):
         ('test', '--show-dir mine.txt', 'is a file, not a folder'),
         ('test', '--show-dir folder', 'folder is not empty: give --overwrite'),
         ('test', '--show-dir new', 'needs default_hooks.visualization'),
-        ('test', '--tta', 'lacks tta_model and tta_pipeline'),
     ],
 )
 @pytest.mark.skipif(torch.cuda.is_available(), reason='launchers work with GPUs')

@@ -170,13 +170,6 @@ def test_scenes_stay_as_they_are(tool, layout, regions, means):
 
 
 # ------------------------------------------------------- existing output folders
-def test_finished_set_is_left_alone(run, roots, capsys):
-    times = {path: path.stat().st_mtime_ns for path in roots['imagenet'].rglob('*')}
-    run('imagenet', roots['imagenet'])
-    assert times == {path: path.stat().st_mtime_ns for path in times}
-    assert capsys.readouterr().out.startswith('already there')
-
-
 def test_killed_run_is_done_anew(tool, run, roots, tmp_path, monkeypatch):
     def write(root, args):
         original(root, args)
@@ -189,12 +182,13 @@ def test_killed_run_is_done_anew(tool, run, roots, tmp_path, monkeypatch):
     assert contents(run('coco', tmp_path)) == contents(roots['coco'])
 
 
-def test_overwrite_replaces_only_the_shapes(run, roots, tmp_path, capsys):
-    root = run('ade20k', tmp_path)
+def test_only_shapes_are_replaced(run, roots, tmp_path, capsys):
+    root = run('ade20k', tmp_path / 'shapes')
     (root / 'mine.jpg').write_text('mine')
-    with pytest.raises(SystemExit):
-        run('coco', root)
-    assert 'made with other arguments: give --overwrite' in capsys.readouterr().err
-    found = contents(run('coco', root, '--overwrite'))
+    found = contents(run('coco', root))
     assert found.pop('mine.jpg') == b'mine'
     assert found == contents(roots['coco'])
+    (tmp_path / 'mine.jpg').write_text('mine')
+    with pytest.raises(SystemExit):
+        run('coco', tmp_path)
+    assert 'was not written by this tool' in capsys.readouterr().err

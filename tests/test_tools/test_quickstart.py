@@ -45,18 +45,9 @@ def test_second_run_replaces_the_first_and_nothing_else(
 def test_options_are_of_the_config(quickstart, titles, tmp_path, load_tool):
     """The config that it has written takes them."""
     folder = tmp_path / 'coco'
-    load_tool('dataset_converters/make_shapes.py').main(
-        [
-            '--layout',
-            'shapes',
-            '--out',
-            f'{folder}',
-            '--num-train',
-            '5',
-            '--num-val',
-            '2',
-        ]
-    )
+    counts = '--num-train', '5', '--num-val', '2'
+    make_shapes = load_tool('dataset_converters/make_shapes.py')
+    make_shapes.main(['--layout', 'shapes', '--out', f'{folder}', *counts])
     config = tmp_path / 'shapes.py'
     argv = ['--data', f'{folder}', '--task', 'det', '--backbone', 'softpp-t']
     load_tool('misc/new_config.py').main([*argv, '--out', f'{config}'])

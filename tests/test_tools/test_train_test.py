@@ -152,14 +152,6 @@ def test_out(run, config, checkpoint):
     assert cfg.test_evaluator.output_dir == 'x'
 
 
-def test_tta(run, config, checkpoint):
-    with config.open('a') as file:
-        file.write("tta_model = dict(type='TTA')\ntta_pipeline = [dict()]\n")
-    cfg = run('test', config, checkpoint, '--tta')
-    assert cfg.model == dict(type='TTA', module=dict(type='Model'))
-    assert cfg.test_dataloader.dataset.pipeline == [dict()]
-
-
 @pytest.mark.parametrize(
     'script, args, program, expected',
     [

@@ -7,8 +7,8 @@ of --score or more are drawn. Detectors, segmentors and classifiers may be mixed
 It goes on in a folder --out that has the predictions of some images, with the same
 models and --score; --overwrite begins anew.
 
-It writes IMAGE_predictions, and IMAGE_predictions.json with boxes, scores and classes,
-or the share of pixels of each class, or probabilities, to --out.
+It writes IMAGE_predictions.png, and IMAGE_predictions.json with the objects, the share
+of pixels of each class, or the best classes, to --out.
 
 example:
   python tools/analysis_tools/compare_predictions.py \\
@@ -24,127 +24,221 @@ from textwrap import shorten
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import number
+from mmlinattn_tools import cli
 
 # isort: split
 import mmcv
-import numpy as np
 import torch
+from matplotlib import style
+from mmengine.dataset import Compose
 from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
-from mmlinattn_tools.analysis import analysis_parser, output_stem, run
-from mmlinattn_tools.figures import picture_grid
+from mmlinattn.deployment.predictor import as_json
+from mmlinattn.engine.preflight import LIBRARY_ERRORS, build_model
+from mmlinattn.utils import load_config
+from mmlinattn.utils.quiet import quiet
+from mmlinattn.weights import load_safely
+from mmlinattn_tools import runs
+from mmlinattn_tools.figures import STYLE, picture_grid, save
+from mmlinattn_tools.own_data import IMAGES, is_damaged
 
-SHOWN = 5  # most likely classes of a classifier
-
-
-def read_pixels(path):
-    """An image file unchanged, (H, W, 3), uint8, RGB."""
-    return mmcv.imread(str(path), channel_order='rgb')
-
-
-@torch.no_grad()
-def predict(subject, path, score):
-    """A model's predictions for an image: numbers, boxes as (x1, y1, x2, y2) in pixels,
-    and the image as its library draws it, (H, W, 3), uint8, RGB."""
-    pixels = read_pixels(path)
-    with DefaultScope.overwrite_default_scope(subject.scope):
-        sample = subject.model.test_step(subject.batch(path))[0].cpu()
-        if 'pred_sem_seg' in sample:
-            labels, counts = np.unique(sample.pred_sem_seg.data, return_counts=True)
-            numbers = dict(shares=counts / counts.sum())
-            pixels = draw_sample(subject, pixels, sample, 'SegLocalVisualizer')
-        elif 'pred_score' in sample:
-            values, labels = sample.pred_score.topk(min(SHOWN, len(sample.pred_score)))
-            numbers = dict(probabilities=values.tolist())
-        elif 'pred_instances' in sample:
-            found = sample.pred_instances
-            found = found[found.scores >= score]
-            labels = found.labels
-            numbers = dict(boxes=found.bboxes.tolist(), scores=found.scores.tolist())
-            kind, options = 'DetLocalVisualizer', dict(pred_score_thr=score)
-            pixels = draw_sample(subject, pixels, sample, kind, **options)
-        else:
-            raise ValueError(
-                f'{subject.config}: {type(subject.model).__name__} is neither a '
-                'detector, a segmentor nor a classifier'
-            )
-    names = [subject.class_name(label) for label in labels.tolist()]
-    return dict(classes=names, **numbers), pixels
+VISUALIZER = dict(label_map='SegLocalVisualizer', boxes='DetLocalVisualizer')
 
 
-def draw_sample(subject, pixels, sample, kind, **options):
-    """An image with the predictions of a data sample, as the library draws them."""
-    drawn = []
-    visualizer = VISUALIZERS.build(dict(type=kind, name=kind))
-    # mmseg's visualizer does not return the image that it has drawn
-    visualizer.add_image = lambda name, image, step=0: drawn.append(image)
-    visualizer.dataset_meta = subject.meta
-    visualizer.add_datasample('', pixels, sample, draw_gt=False, **options)
-    return drawn[0]
-
-
-def summary(numbers):
-    """Numbers of :func:`predict` in words."""
-    if 'probabilities' in numbers:
-        return '\n'.join(
-            f'{shorten(name, 28, placeholder="...")}: {value:.1%}'
-            for name, value in zip(numbers['classes'], numbers['probabilities'])
-        )
-    what = 'classes' if 'shares' in numbers else 'objects'
-    return f'{what}: {len(numbers["classes"])}'
-
-
-def draw_predictions(path, labels, predictions):
-    """Draws an image, and beside it the result of :func:`predict` for each label."""
-    figure, grid = picture_grid(1, 1 + len(labels), predictions[0][1].shape, 4.0)
-    titles = [f'{x}\n{summary(found)}' for x, (found, _) in zip(labels, predictions)]
-    pictures = [read_pixels(path), *(pixels for _, pixels in predictions)]
-    for axes, title, pixels in zip(grid[0], ['image', *titles], pictures):
-        axes.imshow(pixels)
-        axes.set_title(title)
-    return figure
-
-
-def is_done(args, subjects, path, name):
-    """True if --out has an image's predictions of these models with this score."""
-    file = args.out / f'{name}.json'
-    if args.overwrite or not file.is_file():
-        return False
-    wanted = [
-        dict(image=path.name, score=args.score),
-        *(x.describe() for x in subjects),
-    ]
-    told = json.loads(file.read_text('utf-8'))
-    same = zip(wanted, [told, *told.get('models', ())])
-    weights = [Path(x.checkpoint) for x in subjects]
-    times = [x.stat().st_mtime for x in weights if x.is_file()]
-    return max(times, default=0) <= file.stat().st_mtime and all(
-        x.items() <= {key: y.get(key) for key in x}.items() for x, y in same
+def parse_args(argv=None):
+    parser = cli.Parser(description=__doc__)
+    add = parser.add_argument
+    text = 'config of mmdet, mmseg, mmpretrain or mmlinattn; several are compared'
+    add('configs', nargs='+', metavar='CONFIG', help=text)
+    add('--image', required=True, metavar='PATH', help='an image, or a folder of them')
+    text = (
+        "weights, one for each config, 'none' for none (default: none, the random "
+        'weights of a training from scratch)'
     )
+    add('--checkpoint', nargs='+', metavar='PATH', help=text)
+    text = 'name of each model in the figure (default: that of its config)'
+    add('--label', nargs='+', metavar='TEXT', help=text)
+    text = 'folder to write to (default: %(default)s)'
+    out = Path('work_dirs', 'compare_predictions')
+    add('--out', type=cli.output_folder, default=out, metavar='PATH', help=text)
+    text = 'the lowest score of a detection that is drawn (default: %(default)s)'
+    kind = cli.number(float, 0, 1)
+    add('--score', type=kind, default=0.3, metavar='S', help=text)
+    add('--device', default='cpu', help='where models run (default: %(default)s)')
+    cli.add_overwrite(parser)
+    return parser.parse_args(argv)
 
 
-def draw(args, subjects, files):
-    labels = [subject.label for subject in subjects]
-    names = {x: f'{output_stem(x, files)}_predictions' for x in files}
-    left = [x for x in files if not is_done(args, subjects, x, names[x])]
+class Subject:
+    """A model in eval mode that predicts images by the transforms of its test data.
+
+    Attributes:
+        label: Its name in figures.
+        told: Label, config, checkpoint and the checkpoint's time, for JSON.
+
+    Raises:
+        OSError: If a file can't be read.
+        ValueError: If the config can't be built, or the checkpoint is not from it.
+    """
+
+    def __init__(self, config, checkpoint='none', label='', device='cpu'):
+        load_safely()
+        self.label, self.device, path = label, device, Path(checkpoint)
+        self.told = dict(label=label, config=config, weights=checkpoint)
+        self.told.update(time=path.stat().st_mtime if path.is_file() else None)
+        cfg = load_config(config)
+        self.scope = cfg.get('default_scope') or 'mmengine'
+        torch.manual_seed(0)
+        try:
+            model = build_model(cfg).eval()
+            if checkpoint == 'none':
+                meta = {}
+                model.init_weights()
+            else:
+                meta = load_whole(model, checkpoint)
+            self.model = model.to(device)
+            dataset = runs.test_dataset(cfg)
+            self.meta = runs.dataset_meta(dataset, self.scope, meta)
+            steps = [x for x in dataset.pipeline if 'Annotation' not in str(x.type)]
+            with DefaultScope.overwrite_default_scope(self.scope):
+                self.pipeline = Compose(steps)
+        except LIBRARY_ERRORS as error:
+            text = error.args[0] if isinstance(error, KeyError) else error
+            raise ValueError(f'{config}: {text}') from error
+
+    @torch.no_grad()
+    def predict(self, path):
+        """The data sample of an image."""
+        image = dict(img_path=str(path), img_id=0, reduce_zero_label=False)
+        with DefaultScope.overwrite_default_scope(self.scope):
+            found = self.pipeline(image)
+            inputs = [found['inputs'].to(self.device)]
+            batch = dict(inputs=inputs, data_samples=[found['data_samples']])
+            return self.model.test_step(batch)[0].cpu()
+
+    def draw(self, pixels, sample, found, score):
+        """An image (H, W, 3), uint8, RGB, with its predictions as the library draws
+        them."""
+        kinds = [kind for key, kind in VISUALIZER.items() if key in found]
+        if not kinds:  # a classifier
+            return pixels
+        drawn = []
+        with DefaultScope.overwrite_default_scope(self.scope):
+            visualizer = VISUALIZERS.build(dict(type=kinds[0], name=kinds[0]))
+            # mmseg's visualizer does not return the image that it has drawn
+            visualizer.add_image = lambda name, image, step=0: drawn.append(image)
+            visualizer.dataset_meta = self.meta
+            least = dict(pred_score_thr=score) if 'boxes' in found else {}
+            visualizer.add_datasample('', pixels, sample, draw_gt=False, **least)
+        return drawn[0]
+
+
+def load_whole(model, path):
+    """Loads a checkpoint that has all of a model, and returns names and colors of its
+    classes."""
+    checkpoint, found = runs.compare('checkpoint', path, model)
+    if not found.whole:
+        raise ValueError(
+            f'checkpoint={path!r} is not from this {type(model).__name__}: '
+            f'{found.describe()}. Give one that was trained with this config'
+        )
+    model.load_state_dict(found.state_dict, strict=False)
+    return (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+
+
+def find_photos(place):
+    """A photo, or those of a folder; damaged ones among them are named and left out."""
+    if place.is_file():
+        return [place]
+    found = [x for x in sorted(place.glob('*')) if x.suffix.lower() in IMAGES]
+    damaged = [x for x in found if is_damaged(x)]
+    if damaged:
+        names = ', '.join(x.name for x in damaged)
+        runs.note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
+    if len(found) == len(damaged):
+        raise FileNotFoundError(f'--image {place}: there is no image')
+    return [x for x in found if x not in damaged]
+
+
+def output_stem(path, files):
+    """What the names of a photo's output begin with; a.jpg and a.png differ."""
+    return path.stem if [x.stem for x in files].count(path.stem) == 1 else path.name
+
+
+def summary(told):
+    """Numbers of a prediction in words, below the name of its model."""
+    if 'classes' in told:
+        names = [shorten(x['name'], 28, placeholder='...') for x in told['classes']]
+        pairs = zip(names, told['classes'])
+        return '\n'.join(f'{name}: {x["score"]:.1%}' for name, x in pairs)
+    return ', '.join(f'{name}: {len(x)}' for name, x in told.items())
+
+
+def draw(path, subjects, score):
+    """The figure of an image, and its numbers."""
+    pixels = mmcv.imread(str(path), channel_order='rgb')
+    figure, grid = picture_grid(1, 1 + len(subjects), pixels.shape, 4.0)
+    grid[0, 0].imshow(pixels)
+    grid[0, 0].set_title('image')
+    models = []
+    for subject, axes in zip(subjects, grid[0, 1:]):
+        sample = subject.predict(path)
+        found = runs.predictions_of(sample)
+        axes.imshow(subject.draw(pixels, sample, found, score))
+        if 'boxes' in found:
+            found = {key: x[found['scores'] >= score] for key, x in found.items()}
+        told = as_json(found, subject.meta.get('classes') or ())
+        axes.set_title(f'{subject.label}\n{summary(told)}')
+        models.append({**subject.told, **told})
+    return figure, dict(image=path.name, score=score, models=models)
+
+
+def is_done(file, subjects, score):
+    """True if a JSON file has an image's predictions of these models with this
+    score."""
+    if not file.is_file():
+        return False
+    told = json.loads(file.read_text('utf-8'))
+    keys = 'label', 'config', 'weights', 'time'
+    models = [{key: x.get(key) for key in keys} for x in told.get('models', ())]
+    return told.get('score') == score and models == [x.told for x in subjects]
+
+
+def run(args):
+    num = len(args.configs)
+    checkpoints = args.checkpoint or ['none'] * num
+    labels = args.label or [Path(config).stem for config in args.configs]
+    for option, values in (('--checkpoint', checkpoints), ('--label', labels)):
+        if len(values) != num:
+            raise ValueError(
+                f'{option} takes one value for each config, {num}, got {len(values)}'
+            )
+    files = find_photos(Path(args.image).expanduser())
+    named = zip(args.configs, checkpoints, labels)
+    subjects = [Subject(*x, args.device) for x in named]
+    outputs = {x: args.out / f'{output_stem(x, files)}_predictions.json' for x in files}
+    left = files
+    if not args.overwrite:
+        left = [x for x in files if not is_done(outputs[x], subjects, args.score)]
     if len(left) < len(files):
         print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
-    for path in track_iter_progress(left):
-        found = [predict(subject, path, args.score) for subject in subjects]
-        models = [x.describe(**numbers) for x, (numbers, _) in zip(subjects, found)]
-        numbers = dict(image=path.name, score=args.score, models=models)
-        figure = draw_predictions(path, labels, found)
-        yield names[path], figure, numbers
+    # an interruption loses none
+    for path in track_iter_progress(left, file=sys.stderr):
+        numbers, picture = outputs[path], outputs[path].with_suffix('.png')
+        cli.protect(args, numbers, picture)
+        figure, found = draw(path, subjects, args.score)
+        args.out.mkdir(parents=True, exist_ok=True)
+        save(figure, picture)
+        save(found, numbers)
+    print(f'{args.out}: pictures and numbers of {len(left)} images')
 
 
 def main(argv=None):
-    parser = analysis_parser(__doc__, 'compare_predictions')
-    text = 'the lowest score of a detection that is drawn (default: %(default)s)'
-    score = dict(type=number(float, 0, 1), default=0.3, metavar='S')
-    parser.add_argument('--score', help=text, **score)
-    run(parser, argv, draw, whole=True)
+    args = parse_args(argv)
+    errors = cli.errors_in_one_line(*LIBRARY_ERRORS)
+    with errors, quiet(), style.context(STYLE):
+        run(args)
 
 
 if __name__ == '__main__':

@@ -27,7 +27,6 @@ import torch
 from mmengine.structures import BaseDataElement, InstanceData
 from rich.console import Console
 from rich.table import Table
-from torch import nn
 
 from mmlinattn.analysis import count_flops
 from mmlinattn.engine.preflight import LIBRARY_ERRORS
@@ -116,23 +115,13 @@ def count_on(model, shape, device):
     return count_flops(model, images, forward=forward)
 
 
-def parts_of(model, name=''):
-    """Names of a model's parts: its children, those of its backbone and of lists."""
-    for child_name, child in model.named_children():
-        part = f'{name}.{child_name}'.strip('.')
-        if part == 'backbone' or isinstance(child, nn.ModuleList):
-            yield from parts_of(child, part)
-        else:
-            yield part
-
-
 def print_table(model, flops):
     """Prints parameters and MACs of a model's parts, and of all."""
     titles = [kind.replace('_', '\n') for kind in ATTENTION_KINDS]
     table = Table('part')
     for title in ('parameters\n(M)', 'MACs\n(G)', *titles):
         table.add_column(title, justify='right')
-    for name in [*parts_of(model), '']:
+    for name in [*dict(model.named_children()), '']:
         params = sum(p.numel() for p in model.get_submodule(name).parameters())
         macs = [flops.total(name), *map(flops.by_kind(name).get, ATTENTION_KINDS)]
         if not name:

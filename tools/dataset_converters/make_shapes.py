@@ -16,8 +16,8 @@ Each image has 1 to 4 shapes (imagenet: one) that may hide a fifth of each other
 noise, lines and small blobs; every annotation describes the visible part. Blobs are
 unlabeled if the dataset has such a label (ade20k: 0, cityscapes: static). The same
 command writes the same images with the same numpy, OpenCV and Pillow; a larger set
-contains the smaller one. make_shapes.json, next to the data, keeps the arguments: a
-finished set is not written again.
+contains the smaller one. make_shapes.json, next to the data, marks a folder as one of
+shapes: others are not written to.
 """
 
 import colorsys
@@ -42,7 +42,6 @@ import numpy as np
 from PIL import Image, ImageDraw
 from rich.progress import track
 
-RECORD = 'make_shapes.json'
 SPLITS = ('train', 'val')
 # Corners, and radius of the circumscribed circle, of regular polygons of unit area.
 SHAPES = dict(circle=(36, 0.567), square=(4, 0.707), triangle=(3, 0.877))
@@ -352,44 +351,22 @@ def parse_args(argv=None):
     add('--seed', type=number(int, 0, 2**63), default=0, help='default: 0')
     text = 'width and height of the images (cityscapes: 256 128, others: 192 192)'
     add('--size', type=side, nargs=2, metavar=('W', 'H'), help=text)
-    text = 'replace the folders of shapes that were made with other arguments'
-    add('--overwrite', action='store_true', help=text)
     args = parser.parse_args(argv)
     if args.size is None:
         args.size = [256, 128] if args.layout == 'cityscapes' else [192, 192]
     return args
 
 
-def make_shapes(args):
-    """Write the dataset; return False if it was finished before. A killed run starts
-    again."""
-    no_argument = 'out', 'overwrite', 'debug'
-    asked = {key: x for key, x in vars(args).items() if key not in no_argument}
-    claim_folder(args.out, RECORD)
-    record = args.out / RECORD
-    found = record.read_text()  # empty until the set is finished
-    if found == json.dumps(asked):
-        return False
-    if found and not args.overwrite:
-        raise FileExistsError(
-            f'{args.out} holds shapes made with other arguments: give --overwrite to '
-            'replace them, or another --out'
-        )
-    record.write_text('')
-    for folder in FOLDERS:
-        shutil.rmtree(args.out / folder, ignore_errors=True)
-    WRITERS[args.layout](args.out, args)
-    record.write_text(json.dumps(asked))
-    return True
-
-
 def main(argv=None):
     args = parse_args(argv)
     with errors_in_one_line(ValueError, OSError):
-        done = 'wrote' if make_shapes(args) else 'already there:'
+        claim_folder(args.out, 'make_shapes.json')
+        for folder in FOLDERS:
+            shutil.rmtree(args.out / folder, ignore_errors=True)
+        WRITERS[args.layout](args.out, args)
     print(
-        f'{done} {args.num_train} training and {args.num_val} validation images in '
-        f'the {args.layout} layout, {args.out}'
+        f'wrote {args.num_train} training and {args.num_val} validation images in the '
+        f'{args.layout} layout, {args.out}'
     )
 
 

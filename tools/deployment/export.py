@@ -10,16 +10,15 @@ for one image of --shape.
 With --whole, an ONNX file takes one image (H, W, 3) of any size, RGB in 8 bits, and
 returns the predictions of tools/test.py: boxes, scores, labels and masks, a label map,
 or scores of classes. mmlinattn.deployment.Predictor runs it. With --verify, too, the
-test of CONFIG runs image by image with the model and with the file. A box is compared
-with the nearest one of its label; a box without one within a pixel counts as alone.
+test of CONFIG runs with the model and with the file.
 """
 
 import shutil
 import statistics
 import sys
 import tempfile
-from collections import defaultdict
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -39,6 +38,7 @@ from mmlinattn_tools.cli import (
 import numpy as np
 import torch
 from mmengine.structures import InstanceData, PixelData
+from mmengine.utils import ProgressBar
 
 from mmlinattn.deployment import (
     FORMATS,
@@ -52,7 +52,13 @@ from mmlinattn.deployment import (
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import fit, read_checkpoint
-from mmlinattn_tools.runs import dataset_meta, load_model, make_runner, test_dataset
+from mmlinattn_tools.runs import (
+    INSTANCES,
+    dataset_meta,
+    load_model,
+    make_runner,
+    test_dataset,
+)
 
 SIDE = number(int, MIN_SIDE, 2**16)
 # options with which a data preprocessor changes images
@@ -65,8 +71,6 @@ FLAGS = {
     'reports the error without a limit',
     '--trust': 'unpickle everything in CHECKPOINT, which can run any code',
 }
-# names in files and in libraries
-INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
 
 
 def parse_args(argv=None):
@@ -138,18 +142,10 @@ def whole_model(cfg, model, preprocessor, meta):
     return WholeModel(model, dataset.pipeline, preprocessor), notes
 
 
-def read(sample):
-    """The predictions in a library's data sample, in the form of a file's."""
-    if 'pred_instances' in sample:
-        found = sample.pred_instances
-        return {key: np.asarray(found[x]) for key, x in INSTANCES.items() if x in found}
-    if 'pred_sem_seg' in sample:
-        return dict(label_map=np.asarray(sample.pred_sem_seg.data[0]))
-    return dict(scores=np.asarray(sample.pred_score))
-
-
-def write(sample, found):
-    """Puts a file's predictions into a data sample."""
+def predict(predictor, batch):
+    """A test step of a library's model, with the predictions of a file."""
+    (sample,) = batch['data_samples']
+    found = predictor(sample.img_path)
     found = {key: torch.from_numpy(x) for key, x in found.items()}
     if 'boxes' in found:
         renamed = {INSTANCES[key]: x for key, x in found.items()}
@@ -159,28 +155,21 @@ def write(sample, found):
     else:
         scores = found['scores']
         sample.set_pred_score(scores).set_pred_label(scores.argmax())
-    return sample
+    return [sample]
 
 
-def compare(found, expected):
-    """Differences of the predictions for an image: the number of boxes and of boxes
-    alone, the largest difference of a box and of a score, the pixels that differ."""
-    if 'label_map' in expected:
-        return dict(pixels=np.sum(found['label_map'] != expected['label_map']))
-    if 'boxes' not in expected:
-        return dict(score=abs(found['scores'] - expected['scores']).max())
-    gaps = abs(found['boxes'][:, None] - expected['boxes']).max(-1)
-    gaps[found['labels'][:, None] != expected['labels']] = np.inf
-    i, j = np.nonzero((gaps < 1) & (gaps == gaps.min(0, initial=np.inf)))
-    row = dict(
-        boxes=gaps.shape[1],
-        alone=max(gaps.shape) - len({*i}),
-        box=gaps[i, j].max(initial=0),
-        score=abs(found['scores'][i] - expected['scores'][j]).max(initial=0),
-    )
-    if 'masks' in expected:
-        row['pixels'] = np.sum(found['masks'][i] != expected['masks'][j])
-    return row
+def timed(step, num, seconds):
+    """A test step that tells its progress of some images, and adds its seconds."""
+    progress = ProgressBar(num, file=sys.stderr)
+
+    def call(batch):
+        begin = perf_counter()
+        found = step(batch)
+        seconds.append(perf_counter() - begin)
+        progress.update()
+        return found
+
+    return call
 
 
 def flat(metrics):
@@ -190,51 +179,27 @@ def flat(metrics):
 
 
 def verify_whole(cfg, model, paths, tolerance):
-    """Prints metrics, times and differences of files beside those of their model;
-    returns True if the metrics are within the tolerance."""
+    """Prints metrics and times of files beside those of their model; returns True if
+    the metrics are within the tolerance."""
     cfg.launcher = 'none'
     cfg.test_dataloader.batch_size = 1
-    files = {x.name: Predictor(x, threads=torch.get_num_threads()) for x in paths}
-    seconds, rows = defaultdict(list), defaultdict(list)
+    metrics = []
     with tempfile.TemporaryDirectory() as cfg.work_dir:
-        runner = make_runner(cfg)
+        runner = make_runner(cfg, brief=True)
         runner.model.load_state_dict(model.state_dict())
-        data = runner.test_loop.dataloader.dataset
-        evaluators = {x: runner.build_evaluator(cfg.test_evaluator) for x in files}
-        for evaluator in evaluators.values():
-            evaluator.dataset_meta = data.metainfo
-        step = runner.model.test_step
-
-        def timed(name, function, argument):
-            begin = perf_counter()
-            found = function(argument)
-            seconds[name].append(perf_counter() - begin)
-            return found
-
-        def test_step(batch):
-            if sys.stderr.isatty():
-                done = len(seconds['model']) + 1
-                print(f'\r{done} of {len(data)} ', end='', file=sys.stderr, flush=True)
-            (sample,) = samples = timed('model', step, batch)
-            for name, file in files.items():
-                found, other = timed(name, file, sample.img_path), sample.cpu()
-                rows[name].append(compare(found, read(other)))
-                evaluators[name].process([write(other, found)], batch)
-            return samples
-
-        runner.model.test_step = test_step
-        metrics = {'model': runner.test()}
-        for name, evaluator in evaluators.items():
-            metrics[name] = evaluator.evaluate(len(data))
-    for name, values in metrics.items():
-        texts = [f'{statistics.median(seconds[name]) * 1e3:.0f} ms']
-        texts += [f'{k} {x:.6g}' for k, x in values.items() if np.isscalar(x)]
-        print(f'{name}: {", ".join(texts)}')
-        if name in rows:
-            totals = ((x, max if x in ('box', 'score') else sum) for x in rows[name][0])
-            texts = [f'{x} {of(row[x] for row in rows[name]):.6g}' for x, of in totals]
-            print(f'  differences: {", ".join(texts)}')
-    wanted, *others = map(flat, metrics.values())
+        num = len(runner.test_loop.dataloader)
+        steps = {'model': runner.model.test_step}
+        for path in paths:
+            predictor = Predictor(path, threads=torch.get_num_threads())
+            steps[path.name] = partial(predict, predictor)
+        for name, step in steps.items():
+            seconds = []
+            runner.model.test_step = timed(step, num, seconds)
+            metrics.append(runner.test())
+            texts = [f'{statistics.median(seconds) * 1e3:.0f} ms']
+            texts += [f'{k} {x:.6g}' for k, x in metrics[-1].items() if np.isscalar(x)]
+            print(f'\n{name}: {", ".join(texts)}')
+    wanted, *others = map(flat, metrics)
     return np.allclose(others, wanted, rtol=0, atol=tolerance, equal_nan=True)
 
 

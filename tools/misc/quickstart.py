@@ -83,7 +83,7 @@ def main(argv=None):
     for name in RESULTS:
         shutil.rmtree(out / name, ignore_errors=True)
 
-    command = ['tools/dataset_converters/make_shapes.py', '--overwrite', '--out', data]
+    command = ['tools/dataset_converters/make_shapes.py', '--out', data]
     command += ['--num-train', args.num_train, '--num-val', args.num_val]
     command += ['--layout', 'shapes', '--size', 128, 128]
     run('Data', *command)

@@ -134,9 +134,7 @@ def protect(args: argparse.Namespace, *paths: Path) -> None:
 
 def _is_marked(path: Path) -> bool:
     with path.open('rb') as file:
-        start = file.read(4096)
-        file.seek(max(path.stat().st_size - 2**15, 0))  # where a PDF names its creator
-        return MARK.encode() in start + file.read()
+        return MARK.encode() in file.read(4096)
 
 
 def claim_folder(folder: Path, record: str) -> None:
@@ -149,7 +147,7 @@ def claim_folder(folder: Path, record: str) -> None:
             'another --out'
         )
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / record).touch()
+    (folder / record).write_text('{}')
 
 
 class KeepBlanks(DictAction):

@@ -1,7 +1,6 @@
-"""Figures for papers, in colors that the color-blind can tell apart."""
+"""Figures in colors that the color-blind can tell apart."""
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Union
@@ -40,19 +39,10 @@ STYLE: Any = [
         'grid.alpha': 0.3,
         'legend.title_fontsize': 8,
         'lines.markersize': 4,
-        'pdf.fonttype': 42,  # text, not outlines
         'savefig.bbox': 'tight',
         'savefig.dpi': 150,
-        'svg.fonttype': 'none',
     },
 ]
-
-
-def layer_title(name: str) -> str:
-    """A module in words, counted from 1: 'stage 3, block 2' for stages.2.blocks.1."""
-    parts = re.findall(r'([a-z_]+?)s?\.(\d+)', name)
-    words = [f'{kind.replace("_", " ")} {int(i) + 1}' for kind, i in parts]
-    return ', '.join(words) or name
 
 
 def one_legend(figure: Figure, columns: int = 4, **options: Any) -> None:
@@ -81,8 +71,7 @@ def picture_grid(
 def save(content: Union[Figure, dict[str, Any]], path: Path) -> None:
     """Writes a figure, or numbers and arrays as JSON, with the mark of our files."""
     if isinstance(content, Figure):
-        key = 'Software' if path.suffix == '.png' else 'Creator'
-        content.savefig(path, metadata={key: MARK})
+        content.savefig(path, metadata=dict(Software=MARK))
     else:
         numbers = dict(about=MARK, **content)
         path.write_text(json.dumps(numbers, default=np.ndarray.tolist) + '\n')

@@ -117,7 +117,7 @@ class OwnData:
 
     def read(self):
         """Photos with their labels; what is left out is noted."""
-        photos = self.merge(getattr(self, f'read_{self.task}')())
+        photos = [*getattr(self, f'read_{self.task}')()]
         if len(self.damaged) > max(1, len(photos) // 10):
             raise self.damaged[0]
         self.note('left out {} annotation files that are damaged', self.damaged)
@@ -136,25 +136,6 @@ class OwnData:
         """Notes of how many files or photos something is true, and the first."""
         if some:
             self.notes.append(f'{text.format(len(some))}, such as {some[0]}{more}')
-
-    def merge(self, photos):
-        """Photos, each one once where several files tell the same of its objects, as
-        VOC files and a table of them do."""
-        found, same, repeated = [], {}, set()
-        for photo in photos:
-            told = sorted(map(signature, photo.get('objects', ())))
-            key = photo['path'], str(told)
-            first = same.setdefault(key, photo) if told else photo
-            splits = {first['split'], photo['split']} - {None}
-            if first is photo or len(splits) > 1:
-                found.append(photo)
-                continue
-            first.update(split=next(iter(splits), None))
-            repeated.add(photo['path'])
-        if repeated:
-            text = f'several files tell the same of {len(repeated)} photos'
-            self.notes.append(f'{text}: one of them is taken')
-        return found
 
     def within(self, paths, option):
         """Paths in the folder that an option names, if it is given."""
@@ -208,7 +189,7 @@ class OwnData:
     def measure(self, photos):
         """Photos that OpenCV reads, with their sizes, and objects that fit them."""
         found, bad, resized, early, turned = [], [], [], [], []
-        lost = over = twice = 0
+        lost = twice = 0
         for photo in photos:
             try:
                 size, turn = header_of(photo['path'])
@@ -241,7 +222,6 @@ class OwnData:
                 twice += len(photo['objects']) - len(objects)
                 inside = [x for x in objects.values() if is_inside(x, size)]
                 lost += len(objects) - len(inside)
-                over += sum(is_over(x, size) for x in inside)
                 photo.update(objects=inside, names=[x['name'] for x in inside])
         self.note('left out {} photos that OpenCV does not read', bad)
         text = '{} photos have another size than in their annotations'
@@ -251,11 +231,6 @@ class OwnData:
         self.note(text, turned, ': so must be their labels')
         if twice:
             self.notes.append(f'left out {twice} objects that are there twice')
-        if over:
-            self.notes.append(
-                f'{over} boxes reach far over the edge of their photo: are they '
-                'corners instead of sides?'
-            )
         if lost:
             self.notes.append(
                 f'left out {lost} boxes of less than a pixel in their photo'
@@ -337,34 +312,28 @@ class OwnData:
                 yield from self.read_file(path, formats.read_json)
         for path in files['.xml'] if self.wants('voc', 'cvat') else ():
             yield from self.read_file(path, formats.read_xml)
-        for path, rows in self.tables():
-            column = self.options.get('column')
-            boxes = formats.read_boxes(rows, path, column)
-            yield from self.read_file(path, lambda *_, boxes=boxes: boxes)
         texts = [x for x in files['.txt'] if self.has_photo(x.name)]
         texts = texts if self.wants('yolo') else []
         names, keypoints = formats.yolo_names(self.files) if texts else ({}, False)
         names = names or dict(enumerate(self.names or ()))
-        read, other = 0, []
-        for path in texts:
-            photo = self.photo(path.name, path.parent)
+
+        def read_yolo(path, *_):
             try:
-                size, _ = header_of(photo['path'])
+                size, _ = header_of(self.find(path.name, path.parent))
             except (OSError, SyntaxError, ValueError):
                 size = 0, 0  # it is left out
-            text = formats.read_text(path)
-            try:
-                found = formats.read_yolo(text, size, names, keypoints)
-                if found is not None:
-                    read += 1
-                    self.labels.add(path)
-                    photo['objects'] = [formats.to_coco(x, path) for x in found]
-                    yield photo
-                    continue
-                other.append(ValueError(f'{path}: a line has no class and box of YOLO'))
-            except ValueError as error:
-                self.damaged.append(ValueError(f'{path}: {error}'))
-        self.damaged += other if read else []
+            return formats.read_yolo(path, size, names, keypoints)
+
+        faults = len(self.damaged)
+        photos = [*chain(*(self.read_file(x, read_yolo) for x in texts))]
+        if self.labels and not photos:  # beside labels, these texts are something else
+            del self.damaged[faults:]
+        yield from photos
+        if not self.labels and self.wants('csv'):  # beside labels, they repeat these
+            for path, rows in self.tables():
+                column = self.options.get('column')
+                boxes = formats.read_boxes(rows, path, column)
+                yield from self.read_file(path, lambda *_, boxes=boxes: boxes)
 
     def read_file(self, path, read):
         """Photos of one file."""
@@ -433,11 +402,9 @@ class OwnData:
                 f'--data {self.data}: {lacking} of {len(objects)} objects have boxes '
                 'without outlines: they are for --task det'
             )
-        found = {x['name'] for x in objects} - {'background', '_background_'}
-        given = [x for x in self.names or () if x != 'background']
-        if {*given} - found:
-            raise ValueError(f'no object is {", ".join({*given} - found)}')
         if objects:
+            found = {x['name'] for x in objects} - {'background', '_background_'}
+            given = [x for x in self.names or () if x != 'background']
             self.drawn = ['background', *(given or sorted(found))]
             self.notes.append('label maps are drawn from outlines, the rest is class 0')
             left = ', '.join(sorted(found - {*self.drawn}))
@@ -448,20 +415,18 @@ class OwnData:
 
     def tables(self):
         """Tables of photos, each with its rows."""
-        paths = [x for kind in TABLES for x in self.within(self.files[kind], 'labels')]
-        for path in paths if self.wants('csv') else ():
-            if 'submission' in path.name.lower():  # its classes are to be filled in
-                continue
-            rows = formats.read_table(path, self.has_photo)
-            if rows and len(rows[0]) > 1:
-                yield path, rows
+        for path in chain(*(self.within(self.files[x], 'labels') for x in TABLES)):
+            if 'submission' not in path.name.lower():  # its labels are to be filled in
+                rows = formats.read_table(path, self.has_photo)
+                if rows and len(rows[0]) > 1:
+                    yield path, rows
 
     def read_cls(self):
         """Photos in folders that are named after classes, or in a table."""
         folders = [*self.read_folders()] if self.wants('folders') else []
-        told, tables = {x['path']: x['names'] for x in folders}, []
+        told, listed = {x['path']: x['names'] for x in folders}, []
         enough = len({*map(tuple, told.values())}) > 1
-        for path, rows in self.tables():
+        for path, rows in self.tables() if self.wants('csv') else ():
             try:
                 kind = formats.class_column(rows, path, self.options.get('column'))
             except ValueError:
@@ -474,10 +439,10 @@ class OwnData:
                 split = split_in(row.get('split') or row.get('subset') or '')
                 photo.update(split=split or photo['split'])
                 if row[kind]:
-                    tables.append(dict(photo, names=[' '.join(row[kind].split())]))
+                    listed.append(dict(photo, names=[' '.join(row[kind].split())]))
         if not enough:
-            return tables or folders
-        if any(told.get(x['path'], x['names']) != x['names'] for x in tables):
+            return listed or folders
+        if any(told.get(x['path'], x['names']) != x['names'] for x in listed):
             raise ValueError(
                 f'--data {self.data}: folders and a table tell other classes: --format '
                 'csv or --format folders'
@@ -573,16 +538,17 @@ class OwnData:
 
     def tell_twice(self):
         """Tells of photos that are for training and for validation or testing, too."""
-        sizes, seen = defaultdict(list), set()
-        for split, photos in self.photos.items():
-            for photo in photos:
-                path = photo['path']
-                sizes[path.stat().st_size].append((path, split == 'train'))
-        for files in sizes.values():
-            if len({for_training for _, for_training in files}) == 2:
-                digests = {x: hashlib.md5(x.read_bytes()).digest() for x, _ in files}
-                learned = {digests[x] for x, for_training in files if for_training}
-                seen |= {x for x, y in files if not y and digests[x] in learned}
+        paths = {x['path'] for x in self.photos['train']}
+        sizes = {x.stat().st_size for x in paths}
+        held = {x['path'] for k in ('val', 'test') for x in self.photos[k]}
+        held = {x for x in held if x.stat().st_size in sizes}
+        sizes = {x.stat().st_size for x in held}
+        digests = {
+            hashlib.md5(x.read_bytes()).digest()
+            for x in paths
+            if x.stat().st_size in sizes
+        }
+        seen = [x for x in held if hashlib.md5(x.read_bytes()).digest() in digests]
         text = '{} photos for validation or testing are for training, too'
         self.note(text, sorted(seen))
 
@@ -673,12 +639,6 @@ def is_inside(x, size):
     """True if the box of an object has a pixel of its photo, of a size (W, H)."""
     pairs = zip(x['bbox'], x['bbox'][2:], size)
     return all(min(a + length, side) - max(a, 0) >= 1 for a, length, side in pairs)
-
-
-def is_over(x, size):
-    """True if a box reaches over the edge of its photo by a tenth of it."""
-    box = x['bbox']
-    return any(a + b > 1.1 * side for a, b, side in zip(box, box[2:], size))
 
 
 def walk(data):

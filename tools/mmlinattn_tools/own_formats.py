@@ -141,17 +141,17 @@ def cvat_object(x, lost):
     return dict(name=name, bbox=box)
 
 
-def read_yolo(text, size, names, keypoints):
-    """Objects of a YOLO file, or None if the text is none.
+def read_yolo(path, size, names, keypoints):
+    """The photo of a YOLO file.
 
     A line has a class and, in parts of the photo's size, the center and sides of a box,
     with a score or keypoints behind them; or the corners of an outline.
     """
     objects = []
-    for line in filter(None, map(str.split, text.splitlines())):
+    for line in filter(None, map(str.split, read_text(path).splitlines())):
         values = as_numbers(line)
         if not values or len(line) < 5 or values[0] % 1:
-            return None
+            raise ValueError('a line has no class and box of YOLO')
         (width, height), (i, *places) = size, values
         if names and i not in names:
             raise ValueError(f'class {int(i)} has no name, there are {len(names)}')
@@ -167,20 +167,19 @@ def read_yolo(text, size, names, keypoints):
         else:
             points = [x * (height if i % 2 else width) for i, x in enumerate(places)]
             objects.append(dict(name=name, segmentation=[points]))
-    return objects
+    yield path.name, None, objects
 
 
 def yolo_names(files):
     """Names by class, and whether objects have keypoints: of a yaml file, or of a list
-    such as classes.txt. Yaml files of something else are passed over."""
+    such as classes.txt."""
     found = []
     for path in chain(files['.yaml'], files['.yml']):
-        text = read_text(path)
-        if not re.search(r'\bnames\b["\']?\s*:', text):
-            continue
         try:
-            content = yaml.safe_load(text)
+            content = yaml.safe_load(read_text(path))
         except yaml.YAMLError as error:
+            if 'names' not in read_text(path):
+                continue  # it is of something else
             raise ValueError(f'{path}: {error}') from error
         names = content.get('names') if isinstance(content, dict) else None
         names = dict(enumerate(names)) if isinstance(names, list) else names

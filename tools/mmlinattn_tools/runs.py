@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
+import numpy as np
 from mmengine.config import Config
 from mmengine.registry import DATASETS, RUNNERS
 from mmengine.runner import Runner
@@ -20,6 +21,9 @@ from mmlinattn.weights import fit, load_safely, read_checkpoint
 
 from .cli import Parser, add_cfg_options, one_line
 from .screen import Brief
+
+# of Predictor, and of the libraries
+INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
 
 
 def run_parser(description: str) -> Parser:
@@ -174,3 +178,13 @@ def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, A
     with DATASETS.switch_scope_and_registry(scope) as registry:
         kind = registry.get(dataset['type'])
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
+
+
+def predictions_of(sample: Any) -> dict[str, np.ndarray]:
+    """The predictions in a library's data sample, in the form of ``Predictor``."""
+    if 'pred_instances' in sample:
+        found = sample.pred_instances
+        return {key: np.asarray(found[x]) for key, x in INSTANCES.items() if x in found}
+    if 'pred_sem_seg' in sample:
+        return dict(label_map=np.asarray(sample.pred_sem_seg.data[0]))
+    return dict(scores=np.asarray(sample.pred_score))

@@ -1,0 +1,140 @@
+"""Predictions side by side, of miniatures, and with bad input."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+import torch
+from loading import load_module
+from PIL import Image
+
+from analysis_tools import compare_predictions
+
+pytestmark = pytest.mark.modern
+pytest.importorskip('mmdet')
+pytest.importorskip('mmpretrain')
+pytest.importorskip('mmseg')
+
+models = load_module(Path(__file__).with_name('analysis_models.py'))
+
+
+@pytest.fixture
+def image(tmp_path):
+    return models.write_image(tmp_path / 'images/square.png')
+
+
+@pytest.fixture
+def fails(image, tmp_path, capsys):
+    """Runs the command, which ends with one line, and returns it; nothing is
+    written."""
+
+    def call(*arguments):
+        argv = ['--image', image, '--out', tmp_path / 'out', *arguments]
+        with pytest.raises(SystemExit) as stop:
+            compare_predictions.main([*map(str, argv)])
+        assert stop.value.code == 2
+        assert not (tmp_path / 'out').exists()
+        line = capsys.readouterr().err
+        assert line.count('\n') == 1
+        return line.rstrip()
+
+    return call
+
+
+def image_tensor(image):
+    """The image as the pipeline makes it, without mm."""
+    pixels = cv2.resize(np.asarray(Image.open(image)), (96, 64)).astype(np.float32)
+    return (torch.from_numpy(pixels).permute(2, 0, 1)[None] - 120) / 60
+
+
+def test_predictions(tmp_path, image):
+    kinds = ('retinanet', 'segmentor', 'classifier')
+    configs = [models.write_config(tmp_path, kind, kind) for kind in kinds]
+    out = tmp_path / 'out'
+    argv = *configs, '--score', '0', '--image', image, '--out', f'{out}'
+    compare_predictions.main(argv)
+    pixels = np.asarray(Image.open(out / 'square_predictions.png'))
+    assert min(pixels.shape[:2]) > 100 and pixels.std() > 5
+    numbers = models.read_json(out / 'square_predictions.json')['models']
+    boxes, shares, classes = numbers
+    assert len(boxes['objects']) == 5
+    assert {x['name'] for x in boxes['objects']} <= set('xyz')
+    found = np.array([x['box'] for x in boxes['objects']])
+    assert found.min() >= 0 and found.max(0)[2] <= 90 and found.max(0)[3] <= 60
+    assert sum(shares['shares'].values()) == pytest.approx(1)
+    assert shares['shares'].keys() <= set('abcd')
+    # the classifier, computed from its modules
+    model = models.load_model(configs[2])
+    with torch.no_grad():
+        logits = model.head.fc(model.backbone(image_tensor(image))[-1])[0]
+    expected = logits.softmax(-1).sort(descending=True).values.tolist()
+    scores = [x['score'] for x in classes['classes']]
+    assert scores == pytest.approx(expected, rel=1e-3)
+
+
+def test_names_of_classes(tmp_path):
+    """The checkpoint's, the config's, or those of the data's type, in this order."""
+
+    def classes(*args):
+        return compare_predictions.Subject(str(path), *args).meta['classes']
+
+    path = Path(models.write_config(tmp_path, 'retinanet', 'retinanet'))
+    assert classes() == ('x', 'y', 'z')
+    meta = dict(dataset_meta=dict(classes=['cat']))
+    weights = models.save_weights(str(path), tmp_path / 'cat.pth', meta=meta)
+    assert classes(weights) == ['cat']
+    path.write_text(path.read_text().replace("classes=('x', 'y', 'z')", ''))
+    assert classes()[1] == 'bicycle'
+
+
+def test_bad_input(fails, tmp_path):
+    config = models.write_config(tmp_path, 'retinanet', 'retinanet')
+    weights = models.save_weights(config, tmp_path / 'bare.pth', whole=False)
+    (tmp_path / 'empty').mkdir()
+    for arguments, message in (
+        ([config, '--image', 'nowhere.png'], '--image nowhere.png: there is no image'),
+        ([config, '--image', tmp_path / 'empty'], 'empty: there is no image'),
+        ([config, '--checkpoint', 'nowhere.pth'], "'nowhere.pth': there is no such"),
+        ([config, '--checkpoint', weights], "bare.pth' is not from this RetinaNet: "),
+        ([config, config, '--checkpoint', 'none'], 'for each config, 2, got 1'),
+    ):
+        assert message in fails(*arguments)
+
+
+def test_predictions_go_on(tmp_path, capsys):
+    """Those of the same model are kept; a damaged photo costs that photo only."""
+    config, out = models.write_config(tmp_path, 'soft'), tmp_path / 'out'
+    arguments = [config, '--image', f'{tmp_path / "photos"}', '--out', f'{out}']
+    models.write_image(tmp_path / 'photos/a.png')
+    compare_predictions.main(arguments)
+    first, written = out / 'a_predictions.png', out / 'b.png_predictions.json'
+    first.unlink()
+    for name in ('b.png', 'b.jpg', 'c.jpg', 'd.png'):
+        models.write_image(tmp_path / f'photos/{name}')
+    cut = tmp_path / 'photos/c.jpg'
+    cut.write_bytes(cut.read_bytes()[:-300])
+    (tmp_path / 'photos/d.png').write_bytes(b'')
+    compare_predictions.main(arguments)
+    told = capsys.readouterr()
+    assert 'it has 1 images, 2 left' in told.out and not first.exists()
+    assert 'left out 2 damaged photos: c.jpg, d.png\n' in told.err
+    assert written.is_file() and (out / 'b.jpg_predictions.json').is_file()
+    compare_predictions.main([*arguments, '--score', '0.1'])
+    assert first.exists()
+
+
+def test_pictures_replace_their_own_alone(tmp_path, capsys, image):
+    config = models.write_config(tmp_path, 'soft')
+    arguments = [config, '--image', image, '--out', str(tmp_path / 'out')]
+    compare_predictions.main(arguments)
+    path = tmp_path / 'out/square_predictions.png'
+    compare_predictions.main([*arguments, '--label', 'other'])
+    path.write_bytes(b'mine')
+    again = [*arguments, '--label', 'third']
+    with pytest.raises(SystemExit) as stop:
+        compare_predictions.main(again)
+    assert stop.value.code == 2 and path.read_bytes() == b'mine'
+    assert f'{path} exists: give --overwrite' in capsys.readouterr().err
+    compare_predictions.main([*again, '--overwrite'])
+    assert path.read_bytes() != b'mine'
