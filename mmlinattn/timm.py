@@ -9,7 +9,6 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 import re
 from collections.abc import Callable
 from functools import partial
-from inspect import signature
 from typing import Any, Optional, Union
 
 from timm.models import (
@@ -22,9 +21,8 @@ from timm.models._features import feature_take_indices
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
-from . import hub
+from . import hub, models
 from .functional import to_map
-from .models import ConvPoolingNeck, backbones
 from .registry import build_model
 from .utils.quiet import quiet
 from .weights import load_pretrained
@@ -224,8 +222,8 @@ class TimmModel(nn.Module):
                 'maps; the strides are in feature_info'
             )
         kind = backbone['type']
-        sized = 'img_size' in signature(getattr(backbones, kind)).parameters
-        if img_size is not None and sized:  # others take any size
+        # the others have no tables of positions
+        if img_size is not None and kind not in ('MLLA', *NECKS):
             side = img_size if isinstance(img_size, int) else max(img_size)
             options.update(img_size=side)
         options.update(in_channels=in_chans, out_type='raw')
@@ -242,11 +240,11 @@ class TimmModel(nn.Module):
             )
         ]
         self.num_features = self.head_hidden_size = model.feature_channels[-1]
-        self.neck: Optional[ConvPoolingNeck] = None
+        self.neck: Optional[models.ConvPoolingNeck] = None
         if kind in NECKS:
             is_widest = (kind, backbone.get('arch')) == ('MAViT', 'large')
             channels = 2560 if is_widest else NECKS[kind]
-            self.neck = ConvPoolingNeck(self.num_features, channels)
+            self.neck = models.ConvPoolingNeck(self.num_features, channels)
             self.head_hidden_size = self.neck.out_channels
         names = [name for name, _ in model.named_parameters()]
         self.has_token = any(name.endswith('cls_token') for name in names)

@@ -94,7 +94,7 @@ def test_names_and_configs():
         for key in ('out_type', 'out_norm', 'drop_rate', 'drop_path_rate'):
             expected.pop(key, None)
         expected['type'] = expected['type'].replace('mmlinattn.', '')
-        if 'presets' in dir(getattr(ours.backbones, expected['type'])):
+        if 'presets' in dir(getattr(ours.models, expected['type'])):
             expected.setdefault('attention', 'local')
             backbone = dict(dict(attention='local'), **backbone)
         assert backbone == expected, name

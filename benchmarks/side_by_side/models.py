@@ -207,7 +207,7 @@ def attention_stack(name, shape, num_heads, num_layers=None):
     blocks, or the attention alone."""
 
     def build():
-        from mmlinattn.models.layers import TransformerBlock
+        from mmlinattn.models import TransformerBlock
         from mmlinattn.registry import build_model
 
         softmax = dict(type='SoftmaxAttention')

@@ -18,8 +18,8 @@ from mmlinattn.functional import crop_map
 
 # Functions import these: the measures of this package need torch alone.
 if TYPE_CHECKING:
+    from mmlinattn.models import TransformerBlock
     from mmlinattn.models.attentions.base import BaseAttention
-    from mmlinattn.models.layers import TransformerBlock
 
 
 def attention_rows(
@@ -227,7 +227,7 @@ def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
     Raises:
         ValueError: If it has none.
     """
-    from mmlinattn.models.attentions import BaseAttention
+    from mmlinattn.models import BaseAttention
 
     found = {
         name: module
@@ -244,8 +244,8 @@ def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
 
 def blocks_of(model: nn.Module) -> dict[str, TransformerBlock]:
     """Transformer blocks that update all tokens, by name, in their order."""
+    from mmlinattn.models import TransformerBlock
     from mmlinattn.models.attentions.talking_heads import ClassAttention
-    from mmlinattn.models.layers import TransformerBlock
 
     return {
         name: module

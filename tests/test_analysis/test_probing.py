@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mmlinattn.analysis import attention_rows, watch
-from mmlinattn.models.attentions import BaseAttention
+from mmlinattn.models import BaseAttention
 from mmlinattn.registry import MODELS
 
 pytestmark = pytest.mark.modern

@@ -10,7 +10,7 @@ from mmlinattn.functional import agent_attention, square_side, unflatten
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from ..layers import learned_table
+from ..layers.positions import learned_table
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions, check_count
 from .landmarks import pool_map

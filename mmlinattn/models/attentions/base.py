@@ -10,7 +10,7 @@ from mmlinattn.functional import attn_scale, unflatten
 from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import is_exported
 
-from ..layers import DepthwiseConv
+from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW, OptionsShown
 
 

@@ -7,7 +7,7 @@ from typing_extensions import Unpack
 from mmlinattn.functional import elfatt_attention, square_side
 from mmlinattn.registry import MODELS
 
-from ..layers import DepthwiseConv
+from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions
 

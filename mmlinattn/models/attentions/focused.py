@@ -10,7 +10,8 @@ from typing_extensions import Unpack
 from mmlinattn.functional import focused_linear_attention, unflatten
 from mmlinattn.registry import MODELS
 
-from ..layers import DepthwiseConv, PositionTable
+from ..layers.depthwise import DepthwiseConv
+from ..layers.positions import PositionTable
 from ..layers.types import HW
 from .base import LePEOptions, ProjectedAttention, check_count
 

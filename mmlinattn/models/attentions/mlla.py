@@ -11,7 +11,7 @@ from mmlinattn.functional import mlla_attention
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from ..layers import DepthwiseConv
+from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
 from .base import AttentionOptions, BaseAttention
 

@@ -11,7 +11,7 @@ from mmlinattn.functional import rotate, to_map, to_tokens, trained_conv, traine
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from ..layers import learned_table
+from ..layers.positions import learned_table
 from ..layers.types import HW
 from .base import AttentionOptions, BaseAttention
 

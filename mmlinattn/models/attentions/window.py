@@ -10,7 +10,7 @@ from mmlinattn.functional import blockify, crop_map, pad_map, unblockify, unflat
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from ..layers import learned_table
+from ..layers.positions import learned_table
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions
 

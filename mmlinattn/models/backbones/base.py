@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections.abc import Mapping
 from typing import Any, Optional, TypedDict, Union
 
 import torch
@@ -37,15 +36,6 @@ def check_config(cfg: Any, name: str) -> dict:
     if not isinstance(cfg, dict) or 'type' not in cfg:
         raise ValueError(f"{name} must be a config, a dict with a 'type', got {cfg!r}")
     return cfg
-
-
-def check_cls_token(with_cls_token: bool, options: Mapping[str, Any]) -> None:
-    """Raises a ValueError if options ask for a class token that is not there."""
-    if not with_cls_token and options.get('out_type') == 'cls_token':
-        raise ValueError(
-            "out_type='cls_token' needs a backbone with a class token; "
-            "without one, 'avg_featmap' serves a classification head"
-        )
 
 
 def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
@@ -103,6 +93,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
             'Pretrained' loads by :func:`mmlinattn.weights.load_pretrained`, and
             accounts for every parameter.
+        with_cls_token (bool): Whether 'cls_token' is possible.
 
     Attributes:
         arch_zoo (dict[str, dict]): Architectures by name.
@@ -126,11 +117,17 @@ class BaseBackbone(OptionsShown, BaseModule):
         norm_eval: bool = False,
         with_cp: bool = False,
         init_cfg: Union[dict, list, None] = None,
+        with_cls_token: bool = False,
     ) -> None:
         super().__init__(init_cfg or DEFAULT_INIT)
         if out_type not in self.out_types:
             raise ValueError(
                 f'out_type must be one of {self.out_types}, got {out_type!r}'
+            )
+        if out_type == 'cls_token' and not with_cls_token:
+            raise ValueError(
+                "out_type='cls_token' needs a backbone with a class token; "
+                "without one, 'avg_featmap' serves a classification head"
             )
         last = num_stages - 1
         if out_indices is None:
@@ -152,6 +149,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         self.frozen_stages = frozen_stages
         self.norm_eval = norm_eval
         self.with_cp = with_cp
+        self.with_cls_token = with_cls_token
         self._register_load_state_dict_pre_hook(take_official_names)
 
     @classmethod

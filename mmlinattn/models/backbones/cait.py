@@ -9,7 +9,8 @@ from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
-from ..layers import TransformerBlock, learned_table
+from ..layers.blocks import TransformerBlock
+from ..layers.positions import learned_table
 from ..layers.types import HW
 from .isotropic import IsotropicOptions, IsotropicTransformer
 
@@ -49,7 +50,6 @@ class CaiT(IsotropicTransformer):
         'xxs24': dict(embed_dims=192, num_layers=24, num_heads=4, num_class_layers=2),
         's24': dict(embed_dims=384, num_layers=24, num_heads=8, num_class_layers=2),
     }
-
     arch_keys = (*IsotropicTransformer.arch_keys, 'num_class_layers')
 
     def __init__(

@@ -3,20 +3,15 @@
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
-from typing import Union
+from typing import Optional, Union
 
 from mmengine.model import ModuleList
 from torch import Tensor, nn
 from typing_extensions import Unpack
 
-from ..layers import (
-    ConvEmbedding,
-    PositionTable,
-    TransformerBlock,
-    drop_path_rates,
-    embed_tokens,
-    learned_table,
-)
+from ..layers.blocks import TransformerBlock, drop_path_rates
+from ..layers.embeddings import ConvEmbedding
+from ..layers.positions import PositionTable, embed_tokens, learned_table
 from .base import BackboneOptions, BaseBackbone
 
 
@@ -40,7 +35,8 @@ class IsotropicTransformer(BaseBackbone):
     Every map that is returned has a LayerNorm of its own.
 
     Args:
-        arch (dict): ``embed_dims``, ``num_layers`` and ``num_heads``, integers.
+        arch (str | dict): ``embed_dims``, ``num_layers`` and ``num_heads``, integers. A
+            subclass with an ``arch_zoo`` takes its names, too.
         attention (dict): Config of the attention.
         img_size (int): Side of the images that the position table is made for.
         with_pos_embed (bool): Adds a table of learned positions.
@@ -57,6 +53,7 @@ class IsotropicTransformer(BaseBackbone):
             one that grows linearly from 0.
         attn_scale (bool): AttnScale in every attention.
         feat_scale (bool): FeatScale in every block.
+        num_layers (int, optional): A depth instead of the architecture's.
         **kwargs: See :class:`~.base.BaseBackbone`. ``out_indices`` counts layers; the
             default is the last one.
     """
@@ -65,8 +62,8 @@ class IsotropicTransformer(BaseBackbone):
 
     def __init__(
         self,
-        arch: Union[str, dict],
-        attention: dict,
+        arch: Union[str, dict] = 'tiny',
+        attention: dict = dict(type='SoftmaxAttention'),
         img_size: int = 224,
         patch_size: int = 16,
         in_channels: int = 3,
@@ -79,9 +76,12 @@ class IsotropicTransformer(BaseBackbone):
         constant_drop_path: bool = False,
         attn_scale: bool = False,
         feat_scale: bool = False,
+        num_layers: Optional[int] = None,
         **kwargs: Unpack[BackboneOptions],
     ) -> None:
         arch = self.resolve_arch(arch)
+        if num_layers is not None:
+            arch = self.resolve_arch(dict(arch, num_layers=num_layers))
         dims, num_layers, num_heads = (arch[key] for key in self.arch_keys[:3])
         divides = 0 < patch_size <= img_size and img_size % patch_size == 0
         if patch_size < 1 or (with_pos_embed and not divides):
@@ -91,7 +91,9 @@ class IsotropicTransformer(BaseBackbone):
             )
         if kwargs.get('out_indices') is None:
             kwargs['out_indices'] = (num_layers - 1,)
-        super().__init__(in_channels, num_layers, **kwargs)
+        # class layers may add the token after all others
+        has_token = with_cls_token or 'num_class_layers' in arch
+        super().__init__(in_channels, num_layers, with_cls_token=has_token, **kwargs)
         self.embed_dims = dims
         self.stage_channels = (dims,) * num_layers
         self.stage_strides = (patch_size,) * num_layers

@@ -16,15 +16,10 @@ from mmlinattn.functional import to_map
 from mmlinattn.functional.precision import is_autocast_to_float16
 from mmlinattn.registry import MODELS, build_model
 
-from ..layers import (
-    PositionTable,
-    TransformerBlock,
-    drop_path_rates,
-    embed_tokens,
-    learned_table,
-)
+from ..layers.blocks import TransformerBlock, drop_path_rates
+from ..layers.positions import PositionTable, embed_tokens, learned_table
 from ..layers.types import HW
-from .base import BackboneOptions, BaseBackbone, check_cls_token, check_config
+from .base import BackboneOptions, BaseBackbone, check_config
 
 # Largest input of a projection to float16; with trained weights, larger tokens leave
 # float16's range, 65504.
@@ -107,7 +102,7 @@ class PyramidTransformer(BaseBackbone):
     """A pyramid of any attention, described by its config alone.
 
     Args:
-        arch (dict): ``embed_dims``, ``depths`` and ``num_heads``, lists with
+        arch (str | dict): ``embed_dims``, ``depths`` and ``num_heads``, lists with
             one entry per stage; one number of ``embed_dims`` doubles from stage to
             stage. A subclass with an ``arch_zoo`` takes its names, too.
         in_channels (int): Channels of the input image.
@@ -145,7 +140,7 @@ class PyramidTransformer(BaseBackbone):
 
     def __init__(
         self,
-        arch: Union[str, dict],
+        arch: Union[str, dict] = 'tiny',
         in_channels: int = 3,
         stem: dict = dict(type='ConvStem'),
         merging: dict = dict(type='ConvEmbedding'),
@@ -166,9 +161,10 @@ class PyramidTransformer(BaseBackbone):
             raise ValueError(f'img_size must be positive, got {img_size}')
         arch = self.resolve_arch(arch)
         dims, depths, heads = (tuple(arch[key]) for key in self.arch_keys)
-        check_cls_token(with_cls_token, kwargs)
         num_stages = len(dims)
-        super().__init__(in_channels, num_stages, **kwargs)
+        super().__init__(
+            in_channels, num_stages, with_cls_token=with_cls_token, **kwargs
+        )
         self.depths = depths
         stem, merging = check_config(stem, 'stem'), check_config(merging, 'merging')
         patterns = [
@@ -188,7 +184,6 @@ class PyramidTransformer(BaseBackbone):
         rates = iter(drop_path_rates(drop_path_rate, sum(depths)))
         self.stage_channels = dims
         self.stage_strides: tuple[int, ...] = ()
-        self.with_cls_token = with_cls_token
 
         self.stages = ModuleList()
         side, stride = img_size, 1

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
-from ..attentions import SoftmaxFreeAttention
+from ..attentions.softmax_free import SoftmaxFreeAttention
 from .base import check_config
 from .pyramid import PyramidOptions, PyramidTransformer, per_stage, with_heads
 

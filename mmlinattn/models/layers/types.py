@@ -1,7 +1,7 @@
 """Types of signatures, and signatures that list the options behind ``**kwargs``."""
 
-from collections.abc import Sequence
-from functools import partialmethod
+from collections.abc import Callable, Sequence
+from functools import wraps
 from inspect import Parameter, Signature, isfunction, signature
 from typing import Any, Union
 
@@ -22,17 +22,37 @@ class OptionsShown:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if '__init__' not in vars(cls) and 'own_defaults' in vars(cls):
+            cls.__init__ = with_defaults(cls.__init__, cls.own_defaults)  # type: ignore
         inits = [vars(base).get('__init__') for base in cls.__mro__]
-        written = [init for init in inits if isfunction(init)]
-        if cls.own_defaults and '__init__' not in vars(cls):
-            cls.__init__ = partialmethod(written[0], **cls.own_defaults)  # type: ignore
-        own = dict(signature(cls.__init__).parameters)
         known: dict[str, Any] = {}
-        for init in reversed(written):
-            known.update(signature(init).parameters)
-        packed = written[0].__annotations__.get('kwargs')
+        for init in reversed(inits):
+            known.update(signature(init).parameters if isfunction(init) else {})
+        own = dict(signature(cls.__init__).parameters)
+        packed = cls.__init__.__annotations__.get('kwargs')
         for options in getattr(packed, '__args__', ()):
             del own['kwargs']
             for name in options.__annotations__:
-                own[name] = known[name].replace(kind=Parameter.KEYWORD_ONLY)
+                default = cls.own_defaults.get(name, known[name].default)
+                own[name] = known[name].replace(
+                    kind=Parameter.KEYWORD_ONLY, default=default
+                )
         cls.__signature__ = Signature(list(own.values())[1:])
+
+
+def with_defaults(init: Callable[..., None], defaults: dict[str, Any]) -> Callable:
+    """A constructor with other defaults of its arguments."""
+    parameters = signature(init).parameters
+
+    @wraps(init)
+    def constructor(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = dict(zip(list(parameters)[1:], args), **kwargs)
+        init(self, **{**defaults, **given})
+
+    constructor.__signature__ = Signature(  # type: ignore[attr-defined]
+        [
+            x.replace(default=defaults.get(name, x.default))
+            for name, x in parameters.items()
+        ]
+    )
+    return constructor

@@ -1,4 +1,1 @@
-from .conv_pooling_neck import ConvPoolingNeck
-from .simple_feature_pyramid import SimpleFeaturePyramid
-
-__all__ = ['ConvPoolingNeck', 'SimpleFeaturePyramid']
+"""What plain backbones and classifiers need between backbone and head."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from mmlinattn.registry import MODELS
 
-from ..layers import LayerNorm2d
+from ..layers.embeddings import LayerNorm2d
 
 
 @MODELS.register_module()

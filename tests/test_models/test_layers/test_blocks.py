@@ -1,6 +1,6 @@
 import pytest
 
-from mmlinattn.models.layers import TransformerBlock, drop_path_rates
+from mmlinattn.models import TransformerBlock, drop_path_rates
 
 pytestmark = pytest.mark.modern
 

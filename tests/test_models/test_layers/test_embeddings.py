@@ -3,8 +3,7 @@ import copy
 import pytest
 import torch
 
-from mmlinattn.models import ConvEmbedding
-from mmlinattn.models.layers import PositionTable
+from mmlinattn.models import ConvEmbedding, PositionTable
 
 pytestmark = pytest.mark.modern
 
