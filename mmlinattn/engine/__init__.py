@@ -1,11 +1,8 @@
-from .hooks import (
-    AtomicCheckpointHook,
-    MESAHook,
-    PretrainedBackboneHook,
-    ReleaseMemoryHook,
-    check_pretrained,
-)
-from .optimizers import LayerDecayOptimWrapperConstructor
+from .hooks.atomic_checkpoint_hook import AtomicCheckpointHook
+from .hooks.mesa_hook import MESAHook
+from .hooks.pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
+from .hooks.release_memory_hook import ReleaseMemoryHook
+from .layer_decay import LayerDecayOptimWrapperConstructor
 from .preflight import build_model, check_data
 from .resume import find_checkpoint
 

@@ -5,7 +5,6 @@ tensors, a file may hold plain data and the classes that MMEngine writes; anythi
 is refused by name, unless the caller trusts the author of the file.
 """
 
-import io
 import os
 import pickle
 import warnings
@@ -133,8 +132,6 @@ def write_file(checkpoint: dict, path: Path) -> Path:
     Returns:
         The path.
     """
-    buffer = io.BytesIO()
-    torch.save(checkpoint, buffer)
-    with whole_file(path) as draft:
-        draft.write_bytes(buffer.getbuffer())
+    with whole_file(path) as draft, draft.open('wb') as file:
+        torch.save(checkpoint, file)
     return path

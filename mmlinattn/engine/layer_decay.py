@@ -1,6 +1,5 @@
 """Layer-wise learning rate decay for classifiers, detectors and segmentors."""
 
-from collections import defaultdict
 from typing import Any
 
 from mmengine.logging import print_log
@@ -63,7 +62,6 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
         backbones = find_backbones(model)
         rate = self.paramwise_cfg[OPTION]
         names = {id(param): name for name, param in model.named_parameters()}
-        layers = defaultdict(list)
         for group in params:
             name = names[id(group['params'][0])]
             scale = 1.0
@@ -74,13 +72,8 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
             group['lr'] = group.get('lr', self.base_lr) * scale
             group['lr_scale'] = scale
             group['param_name'] = name
-            layers[scale].append(name)
-        for scale, members in sorted(layers.items()):
-            print_log(
-                f'layer decay: lr * {scale:.3g} for {len(members)} parameters, '
-                f'{members[0]} ... {members[-1]}',
-                'current',
-            )
+        least = min(group['lr_scale'] for group in params)
+        print_log(f'layer decay: rates are multiplied by {least:.3g} to 1', 'current')
 
 
 def find_backbones(model: nn.Module) -> dict[str, Any]:
