@@ -54,16 +54,22 @@ class PretrainedBackboneHook(Hook):
         if other and pretrained:
             runner.logger.info(f'{other} overrides pretrained={pretrained!r}')
         elif pretrained:
-            init_cfg = dict(type='Pretrained', checkpoint=pretrained)
+            for backbone in backbones_of(model):
+                backbone.init_cfg = dict(type='Pretrained', checkpoint=pretrained)
             if self.head:
-                init_cfg['parts'] = parts_of(model)
-            model.backbone.init_cfg = init_cfg
+                model.backbone.init_cfg['parts'] = parts_of(model)
         elif self.warn and not other:
             runner.logger.warning(
                 'The backbone trains FROM SCRATCH: pretrained=None. To start '
                 'from ImageNet weights, set pretrained in the config or on the '
                 'command line: --cfg-options pretrained=CHECKPOINT'
             )
+
+
+def backbones_of(model: nn.Module) -> list[Any]:
+    """The backbone of a model, or those of a student and a teacher."""
+    named = model.named_modules()
+    return [x for name, x in named if name.rpartition('.')[2] == 'backbone']
 
 
 def parts_of(model: nn.Module) -> dict[str, nn.Module]:
@@ -89,11 +95,11 @@ def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
     """The setting that overrides `pretrained` with other weights, or None."""
     if load_from:
         return 'load_from'
-    for name, module in (('model.backbone', model.backbone), ('model', model)):
+    for module in (*backbones_of(model), model):
         init_cfgs = getattr(module, 'init_cfg', None) or []
         init_cfgs = [init_cfgs] if isinstance(init_cfgs, dict) else init_cfgs
         if any(x.get('type') in ('Pretrained', PretrainedInit) for x in init_cfgs):
-            return f'{name}.init_cfg'
+            return 'model.init_cfg' if module is model else 'model.backbone.init_cfg'
     return None
 
 
@@ -114,7 +120,7 @@ def check_pretrained(cfg: Any, model: nn.Module, named: bool = False) -> None:
         KeyError: If the weights do not fit.
         ValueError: If they cannot be read, or would have no effect.
     """
-    pretrained, backbone = cfg.get('pretrained'), getattr(model, 'backbone', None)
+    pretrained = cfg.get('pretrained')
     if not pretrained or repr(pretrained) in repr(cfg.get('model')):
         return
     # a hook is a dict with a name or a class, or the hook itself
@@ -127,5 +133,6 @@ def check_pretrained(cfg: Any, model: nn.Module, named: bool = False) -> None:
             "type='mmlinattn.PretrainedBackboneHook')), or name the weights in "
             'model.backbone.init_cfg'
         )
-    if is_read and isinstance(backbone, BaseBackbone) and not other_start(model, None):
-        compare(backbone, pretrained, 'pretrained')
+    ours = [x for x in backbones_of(model) if isinstance(x, BaseBackbone)]
+    if is_read and ours and not other_start(model, None):
+        compare(ours[0], pretrained, 'pretrained')

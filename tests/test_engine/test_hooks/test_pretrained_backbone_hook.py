@@ -116,6 +116,14 @@ def test_backbone_and_head(start, weights, caplog, head):
         assert model.get_parameter(name).equal(expected[name]) == head
 
 
+def test_student_and_teacher(start, weights):
+    model = BaseModule()
+    model.student, model.teacher = Model(), Model()
+    start(model, pretrained=weights)
+    assert same_backbone(model.student, weights)
+    assert same_backbone(model.teacher, weights)
+
+
 @pytest.mark.parametrize('warn', [True, False])
 @pytest.mark.parametrize('cfg', [dict(pretrained=None), {}])
 def test_from_scratch(start, caplog, cfg, warn):
