@@ -9,12 +9,11 @@ import pytest
 import torch
 import yaml
 from mmengine.hub import get_config
-from mmengine.registry import MODELS, DefaultScope
 from mmengine.runner import load_checkpoint
+from our_configs import build, meta_model
 
 import mmlinattn
 from mmlinattn import hub
-from mmlinattn.utils import load_config
 from mmlinattn.weights import convert_back, recognize
 
 pytestmark = pytest.mark.modern
@@ -76,13 +75,6 @@ def test_hub_of_mmengine(registered):
 
 
 # ------------------------------------------------------------- public weights
-def build(config, device='meta'):
-    cfg = load_config(config) if '::' not in config else get_config(config)
-    model = dict(cfg.model, data_preprocessor=cfg.model.get('data_preprocessor'))
-    with DefaultScope.overwrite_default_scope(cfg.default_scope), torch.device(device):
-        return MODELS.build(model)
-
-
 SWIN = 'mmpretrain::swin_transformer/swin'
 MASK_RCNN = 'mask-rcnn_swin-t-local_fpn'
 THEIRS = {
@@ -111,11 +103,11 @@ SELDOM = re.compile(
 )
 def test_weights_fit(name, tmp_path):
     """A file of the library's model, or of the official code, fits ours."""
-    ours = build(str(ROOT / ENTRIES[name]['Config']))
+    ours = meta_model(name)
     path = str(tmp_path / 'weights.pth')
     if name in THEIRS:
         # it reads numbers when it is built, which nothing on meta has
-        theirs = build(THEIRS[name], 'cpu').state_dict()
+        theirs = build(get_config(THEIRS[name])).state_dict()
         state_dict = {key: x.to('meta') for key, x in theirs.items()}
     else:
         families = r'agent|cait|deit|flatten|h?vittt|inline|mlla|ravlt|swin'

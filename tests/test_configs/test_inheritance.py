@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from mmengine.config import Config
+from our_configs import PATHS, build
 
 import mmlinattn
 from mmlinattn.utils import load_config
@@ -38,8 +39,8 @@ def scopes(node):
 
 
 @pytest.mark.parametrize('relative', [True, False])
-def test_by_path(child, tmp_path, config_path_of, relative):
-    base = config_path_of('mask2former_softpp-s_lsj-50e_coco')
+def test_by_path(child, tmp_path, relative):
+    base = PATHS['mask2former_softpp-s_lsj-50e_coco']
     expected = Config.fromfile(str(base))
     if relative:
         base = os.path.relpath(base, tmp_path / 'project')
@@ -58,7 +59,7 @@ def test_by_path(child, tmp_path, config_path_of, relative):
         'soft-m_in1k',
     ],
 )
-def test_by_scope(child, base, build_model):
+def test_by_scope(child, base):
     change = 'model = dict(backbone=dict(drop_path_rate=0.25))'
     path = child(f'mmlinattn::soft/{base}.py', change)
     cfg = load_config(path, {'pretrained': 'mine.pth'})
@@ -67,12 +68,12 @@ def test_by_scope(child, base, build_model):
     expected.pretrained = 'mine.pth'
     assert cfg.to_dict() == expected.to_dict()
     assert 'mmlinattn' not in scopes(cfg.to_dict())
-    backbone = build_model(cfg, 'meta').backbone
+    backbone = build(cfg, 'meta').backbone
     assert type(backbone).__module__ == 'mmlinattn.models.backbones.soft'
 
 
-def test_custom_hooks_of_an_heir_leave_pretrained_alone(child, config_path_of):
-    base = config_path_of('retinanet_softpp-t_fpn_1x_coco')
+def test_custom_hooks_of_an_heir_leave_pretrained_alone(child):
+    base = PATHS['retinanet_softpp-t_fpn_1x_coco']
     cfg = load_config(child(str(base), "custom_hooks = [dict(type='EMAHook')]"))
     assert [hook.type for hook in cfg.custom_hooks] == ['EMAHook']
     assert cfg.default_hooks.pretrained.type == 'mmlinattn.PretrainedBackboneHook'

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from loading import load_module
+from our_configs import ENTRIES, PATHS, build, load
 
 pytestmark = pytest.mark.modern
 
@@ -42,15 +43,15 @@ def test_attentions_are_compared():
     assert page.render() == written, 'run python docs/site/attentions.py'
 
 
-def test_printed_figures(entries, config_path_of):
+def test_printed_figures():
     """A metafile and a config's docstring quote the paper's figures, and no others."""
     for printed in PRINTED.values():
         name = printed['config']
-        entry = entries[name]
+        entry = ENTRIES[name]
         quoted = {METRICS[key]: printed[key] for key in METRICS if key in printed}
         assert quoted, name
         assert zoo.metrics_of(entry) == {key: float(x) for key, x in quoted.items()}
-        tree = ast.parse(config_path_of(name).read_text())
+        tree = ast.parse(PATHS[name].read_text())
         text = ' '.join(ast.get_docstring(tree).split())
         for metric, value in quoted.items():
             assert f'{metric} {value}' in text, name
@@ -58,14 +59,14 @@ def test_printed_figures(entries, config_path_of):
         if 'params' in printed:
             count = entry['Metadata']['Parameters'] / 1e6
             assert count == pytest.approx(float(printed['params']), abs=off), name
-    assert {x for x in entries if 'Results' in entries[x]} == set(PRINTED)
+    assert {x for x in ENTRIES if 'Results' in ENTRIES[x]} == set(PRINTED)
 
 
 @pytest.mark.modern_full
-def test_start_of_the_zoo(loaded, config_path_of):
+def test_start_of_the_zoo(in_folder):
     """The zoo names the weights that the config starts from."""
-    for name, cfg, _ in loaded:
-        assert zoo.start_of(config_path_of(name)) == cfg.get('pretrained'), name
+    for name, cfg, _ in in_folder:
+        assert zoo.start_of(PATHS[name]) == cfg.get('pretrained'), name
 
 
 def kind_of(name):
@@ -81,18 +82,18 @@ def is_quick(kind):
     return bool(re.fullmatch(quick, kind or ''))
 
 
-def test_flops(smallest, entries, config, build_model):
+def test_flops(smallest):
     """The metafiles have the counts of get_flops."""
-    kind, meta = kind_of(smallest), entries[smallest]['Metadata']
+    kind, meta = kind_of(smallest), ENTRIES[smallest]['Metadata']
     if kind is None:
         assert 'FLOPs' not in meta
         return
     get_flops = load_module(ROOT / 'tools/analysis_tools/get_flops.py')
-    cfg = config(smallest)
+    cfg = load(smallest)
     shape = SHAPES.get(kind.rpartition(' ')[2]) or get_flops.default_shape(cfg)
     device = 'cpu' if 'roi_head' in cfg.model else 'meta'
     with torch.device(device):
-        flops = get_flops.count(build_model(cfg, device), shape)
+        flops = get_flops.count(build(cfg, device), shape)
     total = flops.total()
     if kind != smallest:
         # the steps that SOFT's paper states, which no device takes at these sizes

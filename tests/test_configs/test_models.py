@@ -4,11 +4,12 @@ import re
 
 import pytest
 import torch
+from our_configs import ENTRIES, meta_model
 
 pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
 
-def test_model(name, entries, meta_model):
+def test_model(name):
     """The metafiles have our counts, which are compared with the papers'; necks and
     heads take the channels of the maps; techniques and attentions are the name's."""
     model = meta_model(name)
@@ -16,7 +17,7 @@ def test_model(name, entries, meta_model):
     if name.startswith('dino'):  # wider in the modern stack's mmdet
         layer = model.decoder.ref_point_head.layers[0]
         count -= (layer.in_features - 512) * layer.out_features
-    assert entries[name]['Metadata']['Parameters'] == count
+    assert ENTRIES[name]['Metadata']['Parameters'] == count
 
     reader = getattr(model, 'neck', None) or getattr(model, 'decode_head', model)
     if isinstance(channels := getattr(reader, 'in_channels', None), list):
@@ -57,7 +58,7 @@ def test_model(name, entries, meta_model):
         ('cswin-b-flatten_finetune_in1k-384px', 0, 'map_side', [96, 48]),
     ],
 )
-def test_sides(config_name, block, key, expected, meta_model):
+def test_sides(config_name, block, key, expected):
     """Sides of windows, stripes, blocks, agents and stored maps, stage by stage."""
 
     def side_of(attn):
@@ -72,7 +73,7 @@ def test_sides(config_name, block, key, expected, meta_model):
 
 @pytest.mark.parametrize('backbone', ['deit-s12-featscale_sfp', 'swin-s-featscale_fpn'])
 @pytest.mark.parametrize('method', ['retinanet', 'mask-rcnn'])
-def test_levels_have_the_strides_of_anchors(method, backbone, meta_model):
+def test_levels_have_the_strides_of_anchors(method, backbone):
     model = meta_model(f'{method}_{backbone}_1x_coco')
     head = model.bbox_head if method == 'retinanet' else model.rpn_head
     levels = model.extract_feat(torch.empty(1, 3, 256, 384, device='meta'))

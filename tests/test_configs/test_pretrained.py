@@ -6,6 +6,8 @@ from urllib.parse import urlparse
 
 import pytest
 import torch
+from loading import load_module
+from our_configs import PATHS, ROOT, load, meta_model
 
 from mmlinattn.models import (
     MLLA,
@@ -71,18 +73,19 @@ def starts():
     return {timm.get_pretrained_cfg(name).url: start for name, *start in TIMM}
 
 
-def test_addresses(names, zoo, config_path_of, starts):
-    found = {zoo.start_of(config_path_of(name)) for name in names} - {None}
+def test_addresses(starts):
+    zoo = load_module(ROOT / 'docs/site/model_zoo.py')
+    found = {zoo.start_of(path) for path in PATHS.values()} - {None}
     scaled = {x for x in found if x.rpartition('/')[2] in SCALED}
     assert len(scaled) == len(SCALED)
     assert {x for x in found if not urlparse(x).fragment} == {*starts, *scaled}
     assert {urlparse(x).fragment for x in found} - {''} < {*OTHERS}
 
 
-def test_weights_fit(name, config, meta_model, starts, monkeypatch):
+def test_weights_fit(name, starts, monkeypatch):
     """Official weights of this model and size start the backbone: of a model's own
     attentions, and of those with a technique, all but vectors and norms of maps."""
-    address = config(name).pretrained
+    address = load(name).pretrained
     if not address:
         pytest.skip('trains from scratch')
     own = (OWN.findall(name) or ['local'])[0]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from mmengine.registry import DATASETS
+from our_configs import METAFILES, PATHS
 
 pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
 
@@ -53,10 +54,10 @@ def values_of(node, keys):
         yield from values_of(child, keys)
 
 
-def test_data(loaded):
+def test_data(in_folder):
     """Heads have as many classes as the data set, training images the side of the name
     and the model."""
-    for name, cfg, _ in loaded:
+    for name, cfg, _ in in_folder:
         with DATASETS.switch_scope_and_registry(cfg.default_scope) as registry:
             dataset = registry.get(innermost(cfg.train_dataloader.dataset).type)
         classes = len(dataset.METAINFO['classes'])
@@ -73,10 +74,10 @@ def test_data(loaded):
         assert (crop.get('scale') or crop.crop_size) in (side, (side, side)), name
 
 
-def test_schedule(loaded):
+def test_schedule(in_folder):
     """All GPUs of the recipe load its batch, which the learning rate is for; the
     schedule ends with the training, whose length the index has."""
-    for name, cfg, entry in loaded:
+    for name, cfg, entry in in_folder:
         meta = entry['Metadata']
         batch, gpus = next(x for y, x in RECIPES.items() if re.match(y, name))
         assert cfg.auto_scale_lr.base_batch_size == meta['Batch Size'] == batch, name
@@ -102,10 +103,10 @@ def test_schedule(loaded):
             ), name
 
 
-def test_start(loaded):
+def test_start(in_folder):
     """Backbones start from `pretrained`, and from nothing else; recipes of ImageNet
     train from scratch."""
-    for name, cfg, _ in loaded:
+    for name, cfg, _ in in_folder:
         assert cfg.load_from is None and cfg.model.get('pretrained') is None, name
         hook = cfg.default_hooks.pretrained
         assert hook.type == 'mmlinattn.PretrainedBackboneHook', name
@@ -123,10 +124,10 @@ def test_names_are_unique():
         assert theirs and not theirs & set(names)
 
 
-def test_metafiles_list_all_configs(names, metafiles):
-    listed = [model['Name'] for meta in metafiles for model in meta['Models']]
-    assert sorted(listed) == sorted(names)
-    for meta in metafiles:
+def test_metafiles_list_all_configs():
+    listed = [model['Name'] for meta in METAFILES for model in meta['Models']]
+    assert sorted(listed) == sorted(PATHS)
+    for meta in METAFILES:
         collections = {collection['Name'] for collection in meta['Collections']}
         for collection in meta['Collections']:
             assert (ROOT / collection['README']).is_file()
@@ -138,9 +139,9 @@ def test_metafiles_list_all_configs(names, metafiles):
             assert model['In Collection'] in collections
 
 
-def test_mim_reads_the_index(names):
+def test_mim_reads_the_index():
     search = pytest.importorskip('mim.commands.search')
     table = search.convert2df(search.load(str(ROOT / 'model-index.yml')))
-    assert sorted(table.index) == sorted(names)
+    assert sorted(table.index) == sorted(PATHS)
     row = table.loc['mask-rcnn_softpp-t_fpn_1x_coco']
     assert (row['coco/paper_box_ap'], row['coco/paper_mask_ap']) == (41.2, 38.2)

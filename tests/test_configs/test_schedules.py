@@ -7,6 +7,7 @@ from functools import lru_cache
 import pytest
 from mmengine.optim import build_optim_wrapper
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
+from our_configs import load, meta_model
 from torch import nn
 
 pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
@@ -20,14 +21,10 @@ def groups_of(model, optim_wrapper):
     return {key: groups[id(param)] for key, param in model.named_parameters()}
 
 
-@pytest.fixture
-def groups(config, meta_model):
-    def get(name):
-        # mixed precision needs a GPU
-        wrapper = dict(config(name).optim_wrapper.to_dict(), type='OptimWrapper')
-        return groups_of(meta_model(name), repr(wrapper))
-
-    return get
+def groups(name):
+    # mixed precision needs a GPU
+    wrapper = dict(load(name).optim_wrapper.to_dict(), type='OptimWrapper')
+    return groups_of(meta_model(name), repr(wrapper))
 
 
 # learning rates of the backbone and of the heads
@@ -41,7 +38,7 @@ SLOWER = {
 
 
 @pytest.mark.parametrize('config_name', SLOWER)
-def test_backbones_are_slower(config_name, groups):
+def test_backbones_are_slower(config_name):
     for key, group in groups(config_name).items():
         expected = SLOWER[config_name][not key.startswith('backbone')]
         assert group['lr'] == pytest.approx(expected), key
@@ -53,11 +50,11 @@ UNDECAYED = re.compile(
 )
 
 
-def test_groups(name, config, meta_model, groups):
+def test_groups(name):
     """Norms, positions, scales and a classifier's biases have no weight decay. With a
     decay by layers, the first one is as many blocks, and a step more, below the last
     one."""
-    cfg, model, found = config(name), meta_model(name), groups(name)
+    cfg, model, found = load(name), meta_model(name), groups(name)
     undecayed = {
         f'{prefix}.{key}'
         for prefix, module in model.named_modules()

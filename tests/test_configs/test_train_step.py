@@ -8,6 +8,7 @@ from mmengine.model import revert_sync_batchnorm
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import DefaultScope
 from mmengine.structures import PixelData
+from our_configs import build, load
 
 pytestmark = pytest.mark.modern
 
@@ -93,10 +94,10 @@ BATCHES = {
 }
 
 
-def test_step(smallest, config, build_model):
-    cfg = config(smallest)
+def test_step(smallest):
+    cfg = load(smallest)
     shrink(cfg)
-    model = revert_sync_batchnorm(build_model(cfg))
+    model = revert_sync_batchnorm(build(cfg))
     # MMEngine's mixed precision needs a GPU
     optim_wrapper = dict(cfg.optim_wrapper.to_dict(), type='OptimWrapper')
     with DefaultScope.overwrite_default_scope(cfg.default_scope):
