@@ -109,7 +109,7 @@ coverage:  ## show which lines the tests run on all stacks; fails below 95 %
 gpu:  ## run every measurement that needs a GPU; resumes where it stopped
 	@$(python) -c 'import torch; exit(not torch.cuda.is_available() and "no GPU is found")'
 	-$(python) -m pytest tests -m gpu -q
-	@for suite in ops solvers backbones attentions detectors memory; do \
+	@for suite in ops solvers backbones attentions detectors; do \
 		for options in '' '--batch 16' '--dtype bfloat16' '--dtype bfloat16 --batch 16'; do \
 			$(python) benchmarks/run.py --suite $$suite --device cuda $$options \
 				--out docs/benchmarks $(ARGS); \

@@ -13,8 +13,6 @@ suites:
   detectors         training steps and predictions of RetinaNet and Mask R-CNN
   attentions        Swin-T and CSWin-T with every attention of the ELFATT paper
   zoo               every attention in the same Swin-T, for docs/attentions.md
-  memory            memory of every attention against the number of tokens
-  large             memory of the smaller models on an image of 1333×2000 pixels
   antioversmoothing AttnScale and FeatScale beside the plain models
   mmcv_ops          mmcv's compiled operators beside ours, alone and in detectors
 
@@ -103,7 +101,7 @@ def run_case(index, case, args):
         peaks[step][name] = peak
         if 'error' in peak:
             print(f'{case.title}, {step}: {name} is left out: {peak["error"]}')
-    times = measure_times(case, args, peaks) if case.timed else {}
+    times = measure_times(case, args, peaks)
     first, *_ = case.variants
     pairs = [(name, first) for name in case.variants]
     pairs += [pair for pair in case.paper if pair[1] != first]
@@ -156,9 +154,8 @@ def main(argv=None):
     if args.out is not None:
         from side_by_side import plot
 
-        draw = plot.plot_growth if args.suite == 'memory' else plot.plot_ratios
         path = stem(args).with_suffix('.png')
-        draw(rows, path)
+        plot.plot_ratios(rows, path)
         plot.plot_times(rows, path.with_stem(f'{path.stem}_sizes'))
         # the last one: a suite that has it is complete
         report.write_page(path.with_suffix('.md'), text)

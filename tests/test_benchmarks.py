@@ -57,7 +57,6 @@ def test_variants_do_the_same_work(load, monkeypatch):
     [
         ('ops', '1×64×200'),
         ('mmcv_ops', 'DETR'),
-        pytest.param('memory', 'one', marks=pytest.mark.full),
         pytest.param('detectors', 'RetinaNet', marks=pytest.mark.full),
     ],
 )
@@ -90,6 +89,18 @@ def test_the_explicit_form_is_our_operator(load):
     model.module.load_state_dict(ours.state_dict())
     x = torch.rand(1, 3, 64, 64)
     torch.testing.assert_close(model.eval()(x), ours.eval()(x), rtol=1e-3, atol=1e-4)
+
+
+def test_time_is_drawn_by_size(load, tmp_path):
+    """From three sizes on."""
+    rows = [
+        dict(case='x', step='forward', shape=(1, 3, 9, n), variant=name, seconds=n)
+        for n in (1, 2, 4)
+        for name in ('one', 'two')
+    ]
+    for count in (4, 6):
+        load('side_by_side.plot').plot_times(rows[:count], tmp_path / f'{count}.png')
+    assert [x.name for x in tmp_path.iterdir()] == ['6.png']
 
 
 def test_results_are_written(load, run, monkeypatch, tmp_path, capsys):

@@ -43,7 +43,6 @@ class Case(NamedTuple):
         small (tuple[int]): A shape for smoke tests and for warming up.
         inputs (Callable): Takes a shape and a dtype to the modules' inputs.
         steps (tuple[str]): Of 'forward' and 'forward+backward'.
-        timed (bool): Whether time is measured, and not memory alone.
         paper (dict[tuple[str], tuple[float]]): By variant and baseline, how
             many times faster the paper says it is, from and to.
     """
@@ -54,7 +53,6 @@ class Case(NamedTuple):
     small: tuple[int, ...] = (1, 3, 64, 64)
     inputs: Callable = image
     steps: tuple[str, ...] = ('forward', 'forward+backward')
-    timed: bool = True
     paper: dict[tuple, tuple] = {}
 
     @property

@@ -6,12 +6,11 @@ measure everything else.
 
 from functools import partial
 from importlib import import_module
-from math import prod
 from pathlib import Path
 
 from torch import nn
 
-from .cases import Within, shapes_of, unfused
+from .cases import Within, shapes_of
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
 
@@ -168,57 +167,3 @@ ZOO = {
     'Performer': dict(attention=dict(type='PerformerAttention', lepe=True)),
     'Nyström': dict(attention=dict(type='NystromAttention', num_landmarks=49)),
 }
-
-
-def linear_attentions(num_tokens):
-    """Attentions by name, with 49 landmarks, features, agents or keys."""
-    pooled = dict(type='SoftmaxFreeAttention', sampler='pool', num_landmarks=49)
-    sr_ratio = max(round((num_tokens / 49) ** 0.5), 1)
-    return {
-        'Linformer': dict(type='LinformerAttention', sr_ratio=sr_ratio),
-        'Performer': dict(type='PerformerAttention', num_features=49),
-        'Nyströmformer': dict(type='NystromAttention', num_landmarks=49),
-        'SOFT': dict(pooled, attn_norm=False, kernel_size=3),
-        'SOFT++': dict(pooled, kernel_size=3),
-        'ELFATT': dict(type='ELFATT', block_size=49),
-        'efficient': dict(type='EfficientAttention'),
-        'agent': dict(type='AgentAttention', num_agents=49),
-        'flatten': dict(type='FocusedLinearAttention'),
-    }
-
-
-class TokenModel(nn.Module):
-    """Layers on the tokens of a map (B, C, H, W), which they take with (H, W)."""
-
-    def __init__(self, layers):
-        super().__init__()
-        self.layers = nn.ModuleList(layers)
-
-    def forward(self, maps):
-        x, hw_shape = maps.flatten(2).mT, tuple(maps.shape[2:])
-        for layer in self.layers:
-            x = layer(x, hw_shape)
-        return x
-
-
-def attention_stack(name, shape, num_heads, num_layers=None):
-    """A function that builds layers with one of the attentions above, or with softmax
-    attention, 'fused' or 'unfused', on a map (B, C, H, W): so many whole transformer
-    blocks, or the attention alone."""
-
-    def build():
-        from mmlinattn.models import TransformerBlock
-        from mmlinattn.registry import build_model
-
-        softmax = dict(type='SoftmaxAttention')
-        cfg = linear_attentions(prod(shape[2:])).get(name, softmax)
-        if num_layers is None:
-            layers = [build_model(cfg, embed_dims=shape[1], num_heads=num_heads)]
-        else:
-            layers = [
-                TransformerBlock(shape[1], num_heads, cfg) for _ in range(num_layers)
-            ]
-        model = TokenModel(layers)
-        return Within(model, unfused) if name == 'softmax, unfused' else model
-
-    return build

@@ -10,54 +10,15 @@ from mmlinattn_tools import figures
 from mmlinattn_tools.figures import one_legend, styles
 
 from .cases import size
-from .report import growth
 
 STYLE = [*figures.STYLE, {'savefig.dpi': 90}]
 BAR = 0.16  # inches
 
 
 @style.context(STYLE)
-def plot_lines(panels, path, xlabel, ylabel, legend=None):
-    """Draws curves on logarithmic axes: by the title of a panel, points (x, y) by name;
-    a name looks the same in all."""
-    looks = styles(name for curves in panels.values() for name in curves)
-    rows = -(-len(looks) // len(panels) // 2)
-    figure, axes = subplots(len(panels), 4.4 * len(panels), 3.6 + 0.2 * rows)
-    for axis, (title, curves) in zip(axes, panels.items()):
-        for name, points in curves.items():
-            axis.plot(*zip(*points), label=name, **looks[name])
-        axis.set(xscale='log', yscale='log', title=title, xlabel=xlabel, ylabel=ylabel)
-        ticks = []
-        for x in sorted({x for points in curves.values() for x, _ in points}):
-            if not ticks or x > 1.6 * ticks[-1]:  # not too close
-                ticks.append(x)
-        axis.set_xticks(ticks, [f'{x:,}' for x in ticks])
-        axis.set_xticks([], minor=True)
-    one_legend(figure, 2 * len(panels), title=legend)
-    save(figure, path)
-
-
-def plot_growth(rows, path):
-    """Draws memory against the number of tokens, one panel a case and step."""
-    panels, exponents = {}, {}
-    for curve in growth(rows):
-        title, name = f'{curve["case"]}, {curve["step"]}', curve['variant']
-        if curve['exponent'] is not None:
-            points = [(n, x / 2**20) for n, x in sorted(curve['points'].items())]
-            panels.setdefault(title, {})[name] = points
-            exponents.setdefault(name, {})[title] = f'$N^{{{curve["exponent"]:.2f}}}$'
-    labels = {
-        name: f'{name}: ' + ', '.join(found.get(title, '–') for title in panels)
-        for name, found in exponents.items()
-    }
-    panels = {title: {labels[x]: of[x] for x in of} for title, of in panels.items()}
-    legend = 'Growth of each, panels from left to right'
-    plot_lines(panels, path, 'tokens $N$', 'peak memory of a step, MiB', legend)
-
-
 def plot_times(rows, path):
-    """Draws time against the number of pixels, of the case with most sizes, forward;
-    nothing below three sizes."""
+    """Draws time against the number of pixels, on logarithmic axes, of the case with
+    most sizes, forward; nothing below three sizes."""
     curves = {}
     for row in rows:
         if row['step'] == 'forward' and 'seconds' in row:
@@ -66,9 +27,19 @@ def plot_times(rows, path):
             of_case.setdefault(row['variant'], set()).add(point)
     sizes = {case: min(map(len, found.values())) for case, found in curves.items()}
     case = max(sizes, key=sizes.get, default=None)
-    if sizes.get(case, 0) >= 3:
-        found = {name: sorted(points) for name, points in curves[case].items()}
-        plot_lines({f'{case}, forward': found}, path, 'pixels', 'seconds')
+    if sizes.get(case, 0) < 3:
+        return
+    looks = styles(curves[case])
+    figure, (axis,) = subplots(1, 4.4, 3.6 + 0.2 * -(-len(looks) // 2))
+    for name, points in curves[case].items():
+        axis.plot(*zip(*sorted(points)), label=name, **looks[name])
+    axis.set(xscale='log', yscale='log', title=f'{case}, forward')
+    axis.set(xlabel='pixels', ylabel='seconds')
+    ticks = {x for points in curves[case].values() for x, _ in points}
+    axis.set_xticks([*ticks], [f'{x:,}' for x in ticks])
+    axis.set_xticks([], minor=True)
+    one_legend(figure, 2)
+    save(figure, path)
 
 
 @style.context(STYLE)

@@ -18,16 +18,7 @@ from mmlinattn.functional import (
 from .baselines import explicit_attention, explicit_in_models, kernel_matrix
 from .cases import Case, Op, product_inputs, softmax_free_inputs, solver_inputs, unfused
 from .mmcv_ops import mmcv_ops
-from .models import (
-    PVT_V2_B1,
-    SWIN_T,
-    ZOO,
-    attention_stack,
-    backbone,
-    detection_batch,
-    detector,
-    linear_attentions,
-)
+from .models import PVT_V2_B1, SWIN_T, ZOO, backbone, detection_batch, detector
 
 # SOFT-Tiny's softmax-free stages: stride, landmarks' ratio, heads. d is 32.
 STAGES = ((4, 8, 2), (8, 4, 4), (16, 2, 10))
@@ -175,65 +166,6 @@ def zoo() -> list[Case]:
     ]
 
 
-def memory() -> list[Case]:
-    """Memory against the number of tokens: as in SOFT's Figure 1b, and of one
-    linear attention alone on ever larger maps."""
-    linear = [*linear_attentions(1)]
-    layers = [name for name in linear if name not in ('agent', 'flatten')]
-    layers = ['softmax, unfused', 'softmax, fused', *layers]
-    shapes = [(1, 384, 28, 28 * factor) for factor in range(1, 9)]  # N = 784 p
-    cases = [
-        Case(
-            '12 layers',
-            {name: attention_stack(name, shape, 12, 12) for name in layers},
-            shape,
-            small=(1, 384, 7, 14),
-            timed=False,
-        )
-        for shape in shapes
-    ]
-    shapes = [(1, 64, *x) for x in ((100, 125), (125, 200), (200, 250), (250, 400))]
-    return cases + [
-        Case(
-            'one attention',
-            {name: attention_stack(name, shape, 2) for name in linear},
-            shape,
-            small=(1, 64, 14, 14),
-            steps=('forward+backward',),
-            timed=False,
-        )
-        for shape in shapes
-    ]
-
-
-def large() -> list[Case]:
-    """Memory that an image of 1333×2000 pixels takes, in the smaller models of each
-    family. CaiT's talking heads hold a matrix of tokens by tokens in every layer: its
-    training does not fit."""
-    families = {
-        'tiny backbones': {
-            'SOFT++-T': SOFTPP,
-            'SOFT-T': SOFT,
-            'Swin-T': SWIN,
-            'Swin-T ELFATT': dict(SWIN, attention='elfatt'),
-            'CSWin-T': CSWIN,
-            'CSWin-T ELFATT': dict(CSWIN, attention='elfatt'),
-        },
-        'DeiT': {'DeiT-S': dict(type='VisionTransformer', arch='deit-small')},
-        'CaiT': {'CaiT-XXS24': dict(type='CaiT', arch='xxs24')},
-        'small backbones': {
-            'SOFT++-S': dict(SOFTPP, arch='small'),
-            'SOFT-S': dict(SOFT, arch='small'),
-            'Swin-S': dict(SWIN, arch='small'),
-        },
-    }
-    cases = [models(x, y, (1333, 2000), timed=False) for x, y in families.items()]
-    return [
-        case._replace(steps=('forward',)) if case.name == 'CaiT' else case
-        for case in cases
-    ]
-
-
 def antioversmoothing() -> list[Case]:
     """The paper's models without and with each technique."""
     plain = {
@@ -258,7 +190,7 @@ def antioversmoothing() -> list[Case]:
 SUITES = {
     suite.__name__: suite
     for suite in (
-        *(ops, solvers, backbones, detectors, attentions, zoo, memory, large),
-        *(antioversmoothing, mmcv_ops),
+        *(ops, solvers, backbones, detectors, attentions, zoo, antioversmoothing),
+        mmcv_ops,
     )
 }

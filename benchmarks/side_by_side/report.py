@@ -1,14 +1,10 @@
 """Tables of what was measured."""
 
 import json
-import math
 import platform
 import statistics
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from mmlinattn.utils.files import whole_file
@@ -124,53 +120,12 @@ def table(rows):
     return markdown([title for title, _, _ in columns], lines)
 
 
-def growth(rows):
-    """Memory against the number of tokens N: for each case, step and variant 'points',
-    bytes by number of tokens, and 'exponent' of the power of N that fits best, None for
-    less than two points."""
-    groups = {}
-    for row in rows:
-        points = groups.setdefault((row['case'], row['step'], row['variant']), {})
-        if row.get('bytes'):
-            points[math.prod(row['shape'][2:])] = row['bytes']
-    curves = []
-    for (case, step, variant), points in sorted(groups.items()):
-        exponent = None
-        if len(points) > 1:
-            exponent = float(np.polyfit(*np.log([*points.items()]).T, 1)[0])
-        curve = dict(case=case, step=step, variant=variant)
-        curves.append(dict(curve, points=points, exponent=exponent))
-    return curves
-
-
-def growth_tables(curves):
-    """Curves as Markdown tables, one a case and step."""
-    tables = []
-    for (case, step), group in groupby(curves, itemgetter('case', 'step')):
-        group = list(group)
-        tokens = sorted({n for curve in group for n in curve['points']})
-        lines = []
-        for curve in group:
-            counts = [curve['points'].get(n) for n in tokens]
-            cells = ['-' if x is None else f'{x / 2**20:.1f}' for x in counts]
-            fit = curve['exponent']
-            lines.append(
-                [curve['variant'], *cells, '-' if fit is None else f'{fit:.3f}']
-            )
-        titles = ['attention', *(f'N = {n:,}' for n in tokens), 'exponent']
-        tables.append(f'{case}, {step}: memory, MiB\n\n{markdown(titles, lines)}')
-    return '\n\n'.join(tables)
-
-
 def describe(args, rows):
     """What was measured, on what and how, in Markdown."""
-    what = f'Suite `{args.suite}`, {args.dtype}'
-    if any('seconds' in row for row in rows):
-        what += f', up to {args.rounds} rounds'
+    what = f'Suite `{args.suite}`, {args.dtype}, up to {args.rounds} rounds'
     if args.small:
         what += ', small inputs: figures mean nothing'
-    body = growth_tables(growth(rows)) if args.suite == 'memory' else table(rows)
-    return f'{what}.\n{machine(args.device)}.\n\n{METHOD}\n\n{body}\n'
+    return f'{what}.\n{machine(args.device)}.\n\n{METHOD}\n\n{table(rows)}\n'
 
 
 def write_page(path, text):
