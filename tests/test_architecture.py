@@ -80,20 +80,18 @@ def test_imports():
     assert not wrong
 
 
-@pytest.mark.parametrize('folder', ['attentions', 'backbones', 'layers', 'necks'])
-def test_models_are_imported_by_name(folder):
+def test_models_are_imported_by_name():
     """An editor knows them, and those that are registered are found."""
-    path = PACKAGE / 'models' / folder
-    found = ast.walk(ast.parse((path / '__init__.py').read_text('utf-8')))
+    folder = PACKAGE / 'models'
     imported = {
         (node.module, alias.name)
-        for node in found
+        for node in ast.parse((folder / '__init__.py').read_text('utf-8')).body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
     registered = {
-        (file.stem, node.name)
-        for file in path.glob('[!_]*.py')
+        ('.'.join(file.relative_to(folder).with_suffix('').parts), node.name)
+        for file in folder.rglob('[!_]*.py')
         for node in ast.parse(file.read_text('utf-8')).body
         if isinstance(node, ast.ClassDef)
         and 'register_module' in ''.join(map(ast.unparse, node.decorator_list))
