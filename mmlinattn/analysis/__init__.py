@@ -8,7 +8,6 @@ from .recording import (
     watch,
 )
 from .similarity import hc_proportion, token_similarity
-from .spectrum import attention_spectrum, frequency_gain
 
 __all__ = [
     'KINDS',
@@ -16,11 +15,9 @@ __all__ = [
     'BlockCall',
     'FlopCount',
     'attention_rows',
-    'attention_spectrum',
     'attentions_of',
     'blocks_of',
     'count_flops',
-    'frequency_gain',
     'hc_proportion',
     'token_similarity',
     'watch',

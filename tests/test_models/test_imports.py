@@ -39,7 +39,7 @@ def version(name, installed=metadata.version):
 metadata.version = version
 import torch
 
-from mmlinattn.analysis import attention_spectrum, count_flops, hc_proportion, watch
+from mmlinattn.analysis import count_flops, hc_proportion, watch
 from mmlinattn.functional import softmax_free_attention
 
 x = torch.rand(1, 1, 16, 4)
