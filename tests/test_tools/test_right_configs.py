@@ -7,7 +7,6 @@ small: a few images of 48 x 48 pixels, one or two iterations, narrow models.
 
 import gc
 import re
-import shutil
 import sys
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 import torch
 from bases import bases_read_once
 from mmengine.visualization import Visualizer
+from small_configs import options_of, write_data
 
 from mmlinattn.utils import load_config
 
@@ -24,12 +24,6 @@ pytest.importorskip('mmdet')
 pytest.importorskip('mmseg')
 pytest.importorskip('mmpretrain')
 
-FOLDERS = dict(
-    coco='coco',
-    imagenet='imagenet',
-    ade20k='ade/ADEChallengeData2016',
-    cityscapes='cityscapes',
-)
 START = """
 alone = dict(
     type='mmlinattn.SOFTPlusPlus',
@@ -73,14 +67,7 @@ CASES = {name: rest for name, *rest in zip(*[iter(GROUPS)] * 4)}
 def data(tmp_path_factory, load_tool):
     """The folder ``data`` of the libraries' configs."""
     folder = tmp_path_factory.mktemp('data')
-    make_shapes = load_tool('dataset_converters/make_shapes.py')
-    for layout, path in FOLDERS.items():
-        counts = '--num-train', '4', '--num-val', '2', '--size', '48', '48'
-        make_shapes.main(['--layout', layout, '--out', str(folder / path), *counts])
-    whole = folder / 'coco/annotations/instances_train2017.json'
-    (folder / 'coco/semi_anns').mkdir()
-    for name in ('10', '10-unlabeled'):
-        shutil.copy(whole, folder / f'coco/semi_anns/{whole.stem}.1@{name}.json')
+    write_data(folder, load_tool('dataset_converters/make_shapes.py'))
     with bases_read_once():
         yield folder
 
@@ -107,40 +94,6 @@ def use(data, tmp_path, monkeypatch, capsys, load_tool):
     torch.use_deterministic_algorithms(False)
 
 
-def smaller(node, key=''):
-    """Options that make a config small: (key, value) pairs."""
-    children = {}
-    if isinstance(node, dict):
-        children = node
-    elif isinstance(node, (list, tuple)):
-        children = dict(enumerate(node))
-    for name, value in children.items():
-        place = f'{key}.{name}'.strip('.')
-        pair = isinstance(value, (tuple, list)) and len(value) == 2
-        if name == 'scale' and pair and isinstance(value[0], (tuple, list)):
-            yield place, '[(64,64),(64,64)]'
-        elif name in ('scale', 'crop_size', 'img_scale', 'size') and pair:
-            yield place, '(64,64)'
-        elif name in ('scale', 'crop_size') and isinstance(value, int):
-            yield place, '32'
-        elif name == 'scales':
-            yield place, '[(64,64)]'
-        elif name in SMALL:
-            yield place, SMALL[name]
-        elif name == 'init_cfg' and 'checkpoint' in (value or ()):
-            yield place, 'None'
-        else:
-            yield from smaller(value, place)
-
-
-SMALL = dict(num_workers='0', persistent_workers='False', batch_size='2')
-SMALL.update(max_epochs='1', max_iters='2', val_interval='1', times='1')
-PARTS = (
-    *('model', 'data_preprocessor', 'train_cfg'),
-    *('train_dataloader', 'val_dataloader', 'test_dataloader'),
-)
-
-
 def small(base, lines):
     """Writes a config that inherits a base, and returns its path and options."""
     base, more = BASES.get(base, (base, ''))
@@ -149,8 +102,7 @@ def small(base, lines):
     if base == 'nothing':
         path.write_text(lines)
     cfg = load_config(str(path))
-    parts = {key: cfg.get(key) for key in PARTS if cfg.get(key) is not None}
-    return [path, '--cfg-options', *(f'{k}={x}' for k, x in smaller(parts))]
+    return [path, '--cfg-options', *(f'{k}={x}' for k, x in options_of(cfg).items())]
 
 
 QUICK = ('one stage', 'instances', 'segmentor', 'classifier')
