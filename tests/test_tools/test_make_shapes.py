@@ -124,23 +124,6 @@ def test_metrics_of_the_truth(
     assert found == pytest.approx([expected] * len(found), abs=1e-3) and found
 
 
-def test_coco_annotations_describe_the_scenes(tool, roots):
-    mask_utils = pytest.importorskip('pycocotools.mask')
-    args = tool.parse_args(['--layout', 'coco', '--out', 'x', '--num-val', '3'])
-    file = roots['coco'] / 'annotations/instances_val2017.json'
-    content = json.loads(file.read_text())
-    assert [x['id'] for x in content['categories']][9:13] == [10, 11, 13, 14]
-    annotations = iter(content['annotations'])
-    for scene in tool.draw_split('val', args):
-        for (kind, mask), found in zip(scene.shapes(), annotations):
-            polygon = mask_utils.frPyObjects(found['segmentation'], *mask.shape)
-            decoded = mask_utils.decode(mask_utils.merge(polygon))
-            assert (decoded & mask).sum() / (decoded | mask).sum() > 0.97
-            assert found['category_id'] == tool.COCO_IDS[kind]
-            assert found['area'] == mask.sum()
-    assert next(annotations, None) is None
-
-
 def test_shapes_are_coco_with_classes_of_their_own(roots, run, tmp_path):
     coco, shapes = contents(roots['coco']), contents(run('shapes', tmp_path))
     assert coco.keys() == shapes.keys()
@@ -170,18 +153,6 @@ def test_scenes_stay_as_they_are(tool, layout, regions, means):
 
 
 # ------------------------------------------------------- existing output folders
-def test_killed_run_is_done_anew(tool, run, roots, tmp_path, monkeypatch):
-    def write(root, args):
-        original(root, args)
-        raise KeyboardInterrupt
-
-    original = tool.WRITERS['imagenet']
-    monkeypatch.setitem(tool.WRITERS, 'imagenet', write)
-    with pytest.raises(KeyboardInterrupt):
-        run('imagenet', tmp_path)
-    assert contents(run('coco', tmp_path)) == contents(roots['coco'])
-
-
 def test_only_shapes_are_replaced(run, roots, tmp_path, capsys):
     root = run('ade20k', tmp_path / 'shapes')
     (root / 'mine.jpg').write_text('mine')
