@@ -101,16 +101,6 @@ def test_install_leaves_torch_and_mm_libraries_alone(metadata):
     assert set(metadata.get_all('Provides-Extra')) == extras
 
 
-@pytest.mark.parametrize('stack', ['openmmlab', 'modern'])
-def test_constraints_keep_the_stack(stack):
-    """Both builds of OpenCV have one version, or their files would mix."""
-    folder = ROOT / 'requirements'
-    lines = (folder / f'{stack}-constraints.txt').read_text().splitlines()
-    assert f'-c {stack}.txt' in lines
-    pin = lines[-1].replace('opencv-python-headless', 'opencv-python')
-    assert pin in (folder / f'{stack}.txt').read_text().splitlines()
-
-
 @pytest.mark.modern_full
 @pytest.mark.parametrize('links', [True, False], ids=['links', 'copies'])
 def test_editable_install(tmp_path, links):

@@ -1,14 +1,12 @@
 """Our models in timm: the contract of its own tests, on a few models."""
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
-from bases import bases_read_once
 from mmengine.registry import MODELS, DefaultScope
+from our_configs import ENTRIES, ROOT, bases_read_once
 
-from mmlinattn import hub
 from mmlinattn.utils import load_config
 from mmlinattn.weights import convert_back
 
@@ -17,8 +15,6 @@ import mmlinattn.timm as ours  # noqa: E402
 
 pytestmark = pytest.mark.modern
 
-ROOT = Path(__file__).parents[1]
-ENTRIES = hub.read_models(ROOT)
 CONFIGS = {name: config for name, (config, _) in ours.MODELS.items()}
 # a pyramid, tables that grow with the image, a plain model, and class tokens; then the
 # other classes

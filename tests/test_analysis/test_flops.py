@@ -33,11 +33,6 @@ LAYERS = {
         (2, 4, 5, 7),
         dict(conv=2 * 5 * 7 * 6 * 4 * 9),
     ),
-    'conv-depthwise': (
-        nn.Conv2d(4, 4, 3, padding=1, groups=4),
-        (1, 4, 5, 7),
-        dict(conv=5 * 7 * 4 * 9),
-    ),
     'conv-transposed': (
         nn.ConvTranspose2d(4, 6, 2, stride=2, groups=2),
         (1, 4, 5, 7),
@@ -45,11 +40,6 @@ LAYERS = {
     ),
     'linear': (nn.Linear(8, 3), (2, 5, 8), dict(linear=2 * 5 * 8 * 3)),
     'matmul': (Call(lambda x: x @ x.mT), (2, 3, 5, 4), dict(matmul=2 * 3 * 5 * 5 * 4)),
-    'matmul-in-place': (
-        Call(lambda x: (x @ x.mT).baddbmm_(x, x.mT)),
-        (3, 5, 4),
-        dict(matmul=2 * 3 * 5 * 5 * 4),
-    ),
     'einsum': (
         Call(lambda x: torch.einsum('bnhd,bmhd->bhnm', x, x)),
         (2, 5, 3, 4),

@@ -1,8 +1,7 @@
 import re
 
 import pytest
-from bases import bases_read_once
-from our_configs import ENTRIES, PATHS, loaded
+from our_configs import ENTRIES, PATHS, bases_read_once, loaded
 
 
 @pytest.fixture(scope='module', autouse=True)

@@ -7,6 +7,16 @@ from mmlinattn.functional import depthwise_conv2d, dynamic_conv2d
 pytestmark = pytest.mark.modern
 
 
+def assert_equal(ours, theirs, inputs):
+    """Values and gradients are."""
+    grad = torch.randn_like(theirs)
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, inputs, grad),
+        torch.autograd.grad(theirs, inputs, grad),
+    )
+
+
 @pytest.mark.parametrize('channels_last', [False, True])
 @pytest.mark.parametrize('side', [1, 9])
 @pytest.mark.parametrize('shape', [(1, 1, 1, 1), (2, 3, 5, 7)])
@@ -18,12 +28,7 @@ def test_equals_torch(shape, side, channels_last):
     inputs = x.requires_grad_(), weight.requires_grad_()
     ours = depthwise_conv2d(*inputs)
     theirs = conv2d(*inputs, padding=side // 2, groups=shape[1])
-    grad = torch.randn_like(theirs)
-    torch.testing.assert_close(ours, theirs)
-    torch.testing.assert_close(
-        torch.autograd.grad(ours, inputs, grad),
-        torch.autograd.grad(theirs, inputs, grad),
-    )
+    assert_equal(ours, theirs, inputs)
 
 
 @pytest.mark.parametrize('side', [1, 5])
@@ -35,12 +40,7 @@ def test_filters_of_each_image(side):
     pairs = zip(x.split(1), filters.unsqueeze(2))
     theirs = torch.cat([conv2d(*pair, **options) for pair in pairs])
     ours = dynamic_conv2d(*inputs)
-    grad = torch.randn_like(theirs)
-    torch.testing.assert_close(ours, theirs)
-    torch.testing.assert_close(
-        torch.autograd.grad(ours, inputs, grad),
-        torch.autograd.grad(theirs, inputs, grad),
-    )
+    assert_equal(ours, theirs, inputs)
     # in a file, for other images
     example = torch.randn(1, 2, 3, 3), torch.randn(1, 2, side, side)
     traced = torch.jit.trace(dynamic_conv2d, example)

@@ -1,12 +1,8 @@
 """A training and a test of every kind of recipe, on a few made-up images."""
 
-import re
-from pathlib import Path
-
 import pytest
 import torch
 
-PAGE = (Path(__file__).resolve().parents[2] / 'README.md').read_text('utf-8')
 # boxes of any score: what has hardly begun to learn is sure of nothing
 RETINANET = {'model.test_cfg.score_thr': 0}
 MASK_RCNN = {
@@ -90,14 +86,3 @@ def test_a_classifier_is_the_start_of_a_detector(user, configs, quick):
     before, after = weights(trained.checkpoint), weights(detector.checkpoint)
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)
-
-
-@pytest.mark.full  # test_docs.py builds it
-def test_first_config_of_the_readme(user, quick):
-    """A project of mmdet's with our backbone, as it is printed there."""
-    (block,) = re.findall(r'^```python\n(_base_ .*?)^```$', PAGE, re.M | re.S)
-    config = user.folder / 'mine.py'
-    config.write_text(block)
-    options = quick(config, **RETINANET)
-    del options['pretrained']  # a variable of our configs
-    assert 'coco/bbox_mAP' in user.train('mmdet', config, options).metrics

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from bases import bases_read_once
 from mmengine.visualization import Visualizer
+from our_configs import bases_read_once
 from small_configs import options_of, write_data
 
 from mmlinattn.utils import load_config
