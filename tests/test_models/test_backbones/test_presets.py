@@ -6,10 +6,7 @@ from mmengine.registry import MODELS
 from torch import nn
 
 from mmlinattn.models import (
-    AgentAttention,
-    CrossShapedWindowAttention,
     CSWinTransformer,
-    FocusedLinearAttention,
     PatchMerging,
     SwinTransformer,
     WindowAttention,
@@ -76,10 +73,6 @@ for each in (SwinTransformer, CSWinTransformer):
     EXPECTED[each, 'global'] = [SOFTMAX] * 4
     EXPECTED[each, 'elfatt'] = alternating('ELFATT')
     EXPECTED[each, 'efficient'] = alternating('EfficientAttention')
-SIZED = pytest.mark.parametrize(
-    'family, attention',
-    [(each, x) for each, x in EXPECTED if 'img_size' in each.presets[x].options],
-)
 
 
 @pytest.mark.parametrize('family, name', EXPECTED)
@@ -93,28 +86,6 @@ def test_presets(family, name):
     # of other depths
     arch = dict(embed_dims=8, depths=[2, 1], num_heads=[2, 2])
     assert len(family(arch, attention=name)(torch.randn(1, 3, 64, 64))) == 2
-
-
-@SIZED
-def test_img_size(family, attention):
-    """Windows are the last stage's map, stripes of the third stage as wide; biases and
-    positions are stored for the maps."""
-    img_size, side = 96, 3
-    model = from_config(family, attention=attention, img_size=img_size)
-    for i, stage in enumerate(attentions(model)):
-        map_side = img_size // 2 ** (i + 2)
-        for j, attn in enumerate(stage):
-            if isinstance(attn, WindowAttention):
-                assert attn.window_size == side
-                assert attn.shift_size == (side // 2 if j % 2 else 0)
-            elif isinstance(attn, CrossShapedWindowAttention):
-                assert attn.stripe_width == [1, 2, side][i]
-            elif isinstance(attn, AgentAttention):
-                assert attn.agent_side**2 == [9, 16, 49][i]
-                assert attn.agent_bias.rows.shape[2:] == (map_side, 1)
-                assert attn.query_bias.columns.shape[2:] == (1, map_side)
-            elif isinstance(attn, FocusedLinearAttention):
-                assert attn.pos_embed.hw_shape == (map_side, map_side)
 
 
 def test_resized_table_of_windows():

@@ -59,22 +59,6 @@ def test_equals_the_equations():
 
 
 @pytest.mark.parametrize(
-    'options, sides',
-    [
-        (dict(num_outs=5), [(20, 28), (10, 14), (5, 7), (3, 4), (2, 2)]),
-        (
-            dict(scales=(2, 1, 0.5), num_outs=5),
-            [(10, 14), (5, 7), (3, 4), (2, 2), (1, 1)],
-        ),
-    ],
-)
-def test_sizes(options, sides):
-    neck = SimpleFeaturePyramid(8, out_channels=4, **options)
-    outs = neck([torch.randn(2, 8, 5, 7)])
-    assert [tuple(out.shape) for out in outs] == [(2, 4, *side) for side in sides]
-
-
-@pytest.mark.parametrize(
     'options, message',
     [
         (dict(in_channels=8, scales=(4, 3)), 'scales must be .* got 3'),
