@@ -9,13 +9,7 @@ from mmlinattn_tools import runs  # first: it tells that libraries are missing
 # isort: split
 
 from mmlinattn.utils import check_file
-from mmlinattn_tools.cli import (
-    INPUT_ERRORS,
-    add_overwrite,
-    errors_in_one_line,
-    output_folder,
-    protect,
-)
+from mmlinattn_tools import cli
 
 
 def parse_args():
@@ -32,12 +26,12 @@ def parse_args():
     )
     parser.add_argument(
         '--show-dir',
-        type=output_folder,
+        type=cli.output_folder,
         metavar='DIR',
         help='save pictures of predictions in this folder (mmseg: in its '
         'vis_data/vis_image)',
     )
-    add_overwrite(parser)
+    cli.add_overwrite(parser)
     return parser.parse_args()
 
 
@@ -113,7 +107,7 @@ def prepare(args):
     cfg = runs.run_config(args)
     check_file('checkpoint', args.checkpoint)
     cfg.load_from = args.checkpoint
-    protect(args, *map(Path, filter(None, (args.show_dir, args.out))))
+    cli.protect(args, *map(Path, filter(None, (args.show_dir, args.out))))
     if args.out:
         save_predictions(cfg, args.out)
     if args.show_dir:
@@ -125,7 +119,7 @@ def prepare(args):
 
 def main():
     args = parse_args()
-    with errors_in_one_line(*INPUT_ERRORS):
+    with cli.errors_in_one_line(*cli.INPUT_ERRORS):
         cfg = prepare(args)
     runs.make_runner(cfg, brief=True).test()
 

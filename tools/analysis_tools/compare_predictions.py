@@ -4,9 +4,6 @@ Each image gets a figure: the image, and the predictions of every model as its l
 draws them; a classifier's most likely classes are listed. Boxes and masks with a score
 of --score or more are drawn. Detectors, segmentors and classifiers may be mixed.
 
-It goes on in a folder --out that has the predictions of some images, with the same
-models and --score; --overwrite begins anew.
-
 It writes IMAGE_predictions.png, and IMAGE_predictions.json with the objects, the share
 of pixels of each class, or the best classes, to --out.
 
@@ -17,7 +14,6 @@ example:
       --checkpoint softpp.pth elfatt.pth --image photos/
 """
 
-import json
 import sys
 from pathlib import Path
 from textwrap import shorten
@@ -57,8 +53,6 @@ def parse_args(argv=None):
         'weights of a training from scratch)'
     )
     add('--checkpoint', nargs='+', metavar='PATH', help=text)
-    text = 'name of each model in the figure (default: that of its config)'
-    add('--label', nargs='+', metavar='TEXT', help=text)
     text = 'folder to write to (default: %(default)s)'
     out = Path('work_dirs', 'compare_predictions')
     add('--out', type=cli.output_folder, default=out, metavar='PATH', help=text)
@@ -73,20 +67,19 @@ def parse_args(argv=None):
 class Subject:
     """A model in eval mode that predicts images by the transforms of its test data.
 
-    Attributes:
-        label: Its name in figures.
-        told: Label, config, checkpoint and the checkpoint's time, for JSON.
+    Args:
+        config: Its path.
+        checkpoint: That of its weights, or 'none' for a training's initial ones.
+        device: Where it runs.
 
     Raises:
         OSError: If a file can't be read.
         ValueError: If the config can't be built, or the checkpoint is not from it.
     """
 
-    def __init__(self, config, checkpoint='none', label='', device='cpu'):
+    def __init__(self, config, checkpoint='none', device='cpu'):
         load_safely()
-        self.label, self.device, path = label, device, Path(checkpoint)
-        self.told = dict(label=label, config=config, weights=checkpoint)
-        self.told.update(time=path.stat().st_mtime if path.is_file() else None)
+        self.device, self.told = device, dict(config=config, weights=checkpoint)
         cfg = load_config(config)
         self.scope = cfg.get('default_scope') or 'mmengine'
         torch.manual_seed(0)
@@ -189,49 +182,32 @@ def draw(path, subjects, score):
         if 'boxes' in found:
             found = {key: x[found['scores'] >= score] for key, x in found.items()}
         told = as_json(found, subject.meta.get('classes') or ())
-        axes.set_title(f'{subject.label}\n{summary(told)}')
+        name = Path(subject.told['config']).stem
+        axes.set_title(f'{name}\n{summary(told)}')
         models.append({**subject.told, **told})
     return figure, dict(image=path.name, score=score, models=models)
 
 
-def is_done(file, subjects, score):
-    """True if a JSON file has an image's predictions of these models with this
-    score."""
-    if not file.is_file():
-        return False
-    told = json.loads(file.read_text('utf-8'))
-    keys = 'label', 'config', 'weights', 'time'
-    models = [{key: x.get(key) for key in keys} for x in told.get('models', ())]
-    return told.get('score') == score and models == [x.told for x in subjects]
-
-
 def run(args):
-    num = len(args.configs)
-    checkpoints = args.checkpoint or ['none'] * num
-    labels = args.label or [Path(config).stem for config in args.configs]
-    for option, values in (('--checkpoint', checkpoints), ('--label', labels)):
-        if len(values) != num:
-            raise ValueError(
-                f'{option} takes one value for each config, {num}, got {len(values)}'
-            )
+    checkpoints = args.checkpoint or ['none'] * len(args.configs)
+    if len(checkpoints) != len(args.configs):
+        raise ValueError(
+            f'--checkpoint takes one value for each config, {len(args.configs)}, got '
+            f'{len(checkpoints)}'
+        )
     files = find_photos(Path(args.image).expanduser())
-    named = zip(args.configs, checkpoints, labels)
+    named = zip(args.configs, checkpoints)
     subjects = [Subject(*x, args.device) for x in named]
-    outputs = {x: args.out / f'{output_stem(x, files)}_predictions.json' for x in files}
-    left = files
-    if not args.overwrite:
-        left = [x for x in files if not is_done(outputs[x], subjects, args.score)]
-    if len(left) < len(files):
-        print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
     # an interruption loses none
-    for path in track_iter_progress(left, file=sys.stderr):
-        numbers, picture = outputs[path], outputs[path].with_suffix('.png')
+    for path in track_iter_progress(files, file=sys.stderr):
+        picture = args.out / f'{output_stem(path, files)}_predictions.png'
+        numbers = picture.with_suffix('.json')
         cli.protect(args, numbers, picture)
         figure, found = draw(path, subjects, args.score)
         args.out.mkdir(parents=True, exist_ok=True)
         save(figure, picture)
         save(found, numbers)
-    print(f'{args.out}: pictures and numbers of {len(left)} images')
+    print(f'{args.out}: pictures and numbers of {len(files)} images')
 
 
 def main(argv=None):

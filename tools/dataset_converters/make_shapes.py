@@ -28,13 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import (
-    Parser,
-    claim_folder,
-    errors_in_one_line,
-    number,
-    output_folder,
-)
+from mmlinattn_tools import cli
 
 # isort: split
 import cv2
@@ -340,15 +334,15 @@ FOLDERS += ('train', 'val', 'meta')
 
 # --------------------------------------------------------------- command line
 def parse_args(argv=None):
-    parser = Parser(description=__doc__)
+    parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     add('--layout', required=True, choices=WRITERS)
-    add('--out', required=True, type=output_folder, help='the data_root')
+    add('--out', required=True, type=cli.output_folder, help='the data_root')
     # mmdet's base configs drop smaller images
-    count, side = number(int, 1, 10**7), number(int, 32, 8192)
+    count, side = cli.number(int, 1, 10**7), cli.number(int, 32, 8192)
     add('--num-train', type=count, default=240, help='training images (240)')
     add('--num-val', type=count, default=60, help='validation images (60)')
-    add('--seed', type=number(int, 0, 2**63), default=0, help='default: 0')
+    add('--seed', type=cli.number(int, 0, 2**63), default=0, help='default: 0')
     text = 'width and height of the images (cityscapes: 256 128, others: 192 192)'
     add('--size', type=side, nargs=2, metavar=('W', 'H'), help=text)
     args = parser.parse_args(argv)
@@ -359,8 +353,8 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    with errors_in_one_line(ValueError, OSError):
-        claim_folder(args.out, 'make_shapes.json')
+    with cli.errors_in_one_line(ValueError, OSError):
+        cli.claim_folder(args.out, 'make_shapes.json')
         for folder in FOLDERS:
             shutil.rmtree(args.out / folder, ignore_errors=True)
         WRITERS[args.layout](args.out, args)

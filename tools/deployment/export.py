@@ -24,15 +24,7 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import (
-    Parser,
-    add_cfg_options,
-    add_overwrite,
-    errors_in_one_line,
-    number,
-    output_file,
-    protect,
-)
+from mmlinattn_tools import cli
 
 # isort: split
 import numpy as np
@@ -60,7 +52,7 @@ from mmlinattn_tools.runs import (
     test_dataset,
 )
 
-SIDE = number(int, MIN_SIDE, 2**16)
+SIDE = cli.number(int, MIN_SIDE, 2**16)
 # options with which a data preprocessor changes images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
 FLAGS = {
@@ -74,13 +66,13 @@ FLAGS = {
 
 
 def parse_args(argv=None):
-    parser = Parser(description=__doc__)
+    parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     add('config', metavar='CONFIG', help='path of the config')
     add('checkpoint', metavar='CHECKPOINT', help='path of the weights')
     add('--format', choices=FORMATS, default='onnx', help='default: onnx')
     text = "file to write; default: the config's name with the format's ending"
-    add('--out', type=output_file, metavar='FILE', help=text)
+    add('--out', type=cli.output_file, metavar='FILE', help=text)
     text = 'size of the image that the exporter runs the model on; default: 224 224'
     shape = dict(nargs=2, type=SIDE, metavar=('H', 'W'), default=[224, 224])
     add('--shape', help=text, **shape)
@@ -97,8 +89,8 @@ def parse_args(argv=None):
     add('--tolerance', type=float, default=1e-4, help=text)
     for option, text in FLAGS.items():
         add(option, action='store_true', help=text)
-    add_overwrite(parser)
-    add_cfg_options(parser, 'model.backbone.num_iters=10')
+    cli.add_overwrite(parser)
+    cli.add_cfg_options(parser, 'model.backbone.num_iters=10')
     args = parser.parse_args(argv)
     if args.int8 and args.format != 'onnx':
         parser.error(f'--int8 needs --format onnx, got {args.format}')
@@ -205,7 +197,7 @@ def verify_whole(cfg, model, paths, tolerance):
 
 def run(args):
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
-    protect(args, path)
+    cli.protect(args, path)
     with stage('load'):
         cfg, model = load_model(args)
         checkpoint = read_checkpoint(args.checkpoint, trust=args.trust)
@@ -248,7 +240,7 @@ def run(args):
 def main(argv=None):
     args = parse_args(argv)
     errors = (ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
-    with errors_in_one_line(*errors), quiet():
+    with cli.errors_in_one_line(*errors), quiet():
         is_right = run(args)
     if not is_right:
         sys.exit(

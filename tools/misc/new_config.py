@@ -7,8 +7,7 @@ det     COCO or labelme files (*.json), VOC or CVAT files (*.xml), or YOLO files
         with names in a *.yaml or classes.txt), or a table of boxes (*.csv); with
         outlines, masks are learned, too
 seg     photos, and label maps of the same names in folders with label, mask, annot, seg
-        or gt in their names: an id in each pixel, 255 where there is none, or colors;
-        or outlines, in a form of det
+        or gt in their names: an id in each pixel, 255 where there is none, or colors
 cls     photos in one folder for each class, or a table (*.csv) of photos and classes
 
 Folders or files that are called train, val or test make the splits, or the lists
@@ -25,7 +24,6 @@ from itertools import chain
 from pathlib import Path
 from statistics import median
 from string import Template
-from typing import Optional
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
@@ -70,44 +68,17 @@ TASKS = dict(
 )
 
 
-@dataclass
-class Settings:
-    """The placeholders of the templates in new_config/."""
-
-    title: str
-    base: str  # the config that is inherited
-    pretrained: Optional[str]
-    classes: tuple[str, ...]
-    model: str  # source of the parts that depend on the classes
-    width: int  # of the median photo
-    height: int
-    scale: tuple[int, int]  # (long, short) side
-    crop: tuple[int, int]  # (H, W)
-    root: str
-    lists: str
-    masks: bool
-    batch: int  # on each device
-    test_batch: int
-    devices: int
-    workers: int
-    num: int  # of photos for training
-    epochs: int
-    val_interval: int
-    rate: str  # source of the learning rate
-    clip: float
-
-    def render(self, *parts: str) -> str:
-        """The source of a config, from the template that all have and those of the
-        parts."""
-        folder = Path(__file__).with_suffix('')
-        common, *parts = (
-            (folder / f'{name}.template').read_text('utf-8')
-            for name in ('common', *parts)
-        )
-        sources = ('title', 'model', 'rate')
-        values = {k: x if k in sources else repr(x) for k, x in vars(self).items()}
-        whole = Template(common).safe_substitute(parts=''.join(parts))
-        return Template(whole).substitute(values)
+def render(parts, title, model, rate, **values):
+    """The source of a config, from the template that all have and those of the parts,
+    in new_config/; title, model and rate are source, too."""
+    folder = Path(__file__).with_suffix('')
+    common, *parts = (
+        (folder / f'{name}.template').read_text('utf-8') for name in ('common', *parts)
+    )
+    values = {key: repr(x) for key, x in values.items()}
+    values.update(title=title, model=model, rate=rate)
+    whole = Template(common).safe_substitute(parts=''.join(parts))
+    return Template(whole).substitute(values)
 
 
 def parse_args(argv=None):
@@ -250,20 +221,21 @@ def write_config(args, data, lists, devices, memory):
     base_batch = cfg.auto_scale_lr.base_batch_size
     rate = f'{cfg.optim_wrapper.optimizer.lr:g} * (batch / {base_batch}) ** 0.5'
     counts = ', '.join(f'{len(x)} for {split}' for split, x in data.photos.items())
-    return Settings(
+    return render(
+        parts,
         title=f'{method} with {args.backbone}; photos: {counts}',
         base=f'mmlinattn::{path.parent.name}/{path.name}',
-        pretrained=pretrained,
+        pretrained=pretrained,  # weights of the backbone
         classes=tuple(data.classes),
         model=heads(cfg.model, TASKS[task].num_classes),
-        width=width,
+        width=width,  # of the median photo
         height=height,
-        scale=scale,
-        crop=crop,
+        scale=scale,  # (long, short) side
+        crop=crop,  # (H, W)
         root=f'{args.data.resolve().as_posix()}/',
         lists=f'{lists.resolve().as_posix()}/',
         masks=masks,
-        batch=batch,
+        batch=batch,  # on each device
         test_batch=batch if task == 'cls' else 1,
         devices=devices,
         workers=max(1, min(4, (os.cpu_count() or 1) // 2 // devices)),
@@ -272,7 +244,7 @@ def write_config(args, data, lists, devices, memory):
         val_interval=max(1, epochs // 12),
         rate=rate if pretrained else f'{rate} * 4  # to train from scratch',
         clip=(cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0),
-    ).render(*parts)
+    )
 
 
 def find_devices():

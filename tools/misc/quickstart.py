@@ -15,14 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import (
-    Parser,
-    claim_folder,
-    errors_in_one_line,
-    key_value,
-    number,
-    output_folder,
-)
+from mmlinattn_tools import cli
 
 # isort: split
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,17 +40,15 @@ SIMPLE = (
 
 
 def parse_args(argv=None):
-    parser = Parser(description=__doc__)
+    parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     out = ROOT / 'work_dirs' / 'quickstart'
     text = 'folder for data, checkpoints and pictures (default: %(default)s)'
-    add('--out', type=output_folder, default=out, help=text)
-    count = number(int, 1, 10**6)
-    add('--num-train', type=count, default=160, help='training images (160)')
-    add('--num-val', type=count, default=48, help='held-back images (48)')
+    add('--out', type=cli.output_folder, default=out, help=text)
+    count = cli.number(int, 1, 10**6)
     add('--epochs', type=count, default=5, help='passes over the images (5)')
     text = 'other settings of the config, such as model.backbone.attn_scale=True'
-    kind = dict(type=key_value, metavar='KEY=VALUE')
+    kind = dict(type=cli.key_value, metavar='KEY=VALUE')
     add('--cfg-options', nargs='+', default=[], help=text, **kind)
     return parser.parse_args(argv)
 
@@ -78,14 +69,14 @@ def main(argv=None):
     out = args.out.resolve()
     data, train, test = out / 'coco', out / 'train', out / 'test'
     pictures = out / 'predictions'
-    with errors_in_one_line(OSError):
-        claim_folder(out, 'quickstart.json')
+    with cli.errors_in_one_line(OSError):
+        cli.claim_folder(out, 'quickstart.json')
     for name in RESULTS:
         shutil.rmtree(out / name, ignore_errors=True)
 
     command = ['tools/dataset_converters/make_shapes.py', '--out', data]
-    command += ['--num-train', args.num_train, '--num-val', args.num_val]
     command += ['--layout', 'shapes', '--size', 128, 128]
+    command += ['--num-train', 160, '--num-val', 48]
     run('Data', *command)
 
     config = out / 'shapes.py'

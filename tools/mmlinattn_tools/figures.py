@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
-from cycler import cycler
 from matplotlib.figure import Figure
 
 from mmlinattn.utils.files import MARK
@@ -27,15 +26,12 @@ def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-_LOOKS = list(styles(map(str, range(len(COLORS) * len(DASHES)))).values())
-_CYCLE = cycler(**{key: [look[key] for look in _LOOKS] for key in _LOOKS[0]})
 # Settings of matplotlib while a command draws; none changes the drawings of the mm
 # libraries on images.
 STYLE: Any = [
     'seaborn-v0_8-paper',
     {
         'axes.grid': True,
-        'axes.prop_cycle': _CYCLE,
         'grid.alpha': 0.3,
         'legend.title_fontsize': 8,
         'lines.markersize': 4,

@@ -64,7 +64,7 @@ class OwnData:
     def __init__(self, data, task, names=None, ignore=(), **options):
         Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
         self.data, self.task, self.notes, self.lost = data, task, [], Counter()
-        self.names, self.options, self.drawn = names, options, []
+        self.names, self.options = names, options
         self.labels = set()  # files that have them
         self.damaged = []  # errors of files that annotate one photo each
         self.collect()
@@ -75,7 +75,7 @@ class OwnData:
         if task == 'seg':
             paths = self.files['.txt'] + self.files['.csv']
             colors = read_colors(options.get('colors'), paths)
-            chosen = names, ignore, colors, self.drawn, options.get('resize_masks')
+            chosen = names, ignore, colors, options.get('resize_masks')
             self.maps = LabelMaps(self.photos, *chosen)
             self.notes += self.maps.notes
         self.classes = self.maps.classes if task == 'seg' else self.choose(names)
@@ -374,13 +374,10 @@ class OwnData:
                 if maps:
                     text = f'takes {len(maps)} PNG files for label maps, JPEG files of'
                     self.notes.append(f'it {text} their names for photos')
-        if not self.wants('masks') or not maps:
-            yield from self.draw_maps()
-            return
         photos = {*self.within(files, 'images')} - {*maps}
         for stem, paths in self.stems.items():
             self.stems[stem] = [x for x in paths if x in photos]
-        for path in maps:
+        for path in maps if self.wants('masks') else ():
             if OF_OBJECTS.search(path.parent.name.lower()):
                 continue
             words = re.split('[_.-]', path.stem)  # a map may be called x_mask
@@ -391,27 +388,6 @@ class OwnData:
                 stems += [rest, *(f'{x}_{rest}' for x in ('image', 'img', 'photo'))]
             found = (x for x in stems if self.stems.get(x.lower()))
             yield self.photo(next(found, path.stem), path.parent, map=path)
-
-    def draw_maps(self):
-        """Photos with the outlines of objects, from which label maps are drawn."""
-        photos = [*self.read_det()] if self.options.get('format') != 'masks' else []
-        objects = [*chain(*(x['objects'] for x in photos))]
-        lacking = sum('segmentation' not in x for x in objects)
-        if lacking:
-            raise ValueError(
-                f'--data {self.data}: {lacking} of {len(objects)} objects have boxes '
-                'without outlines: they are for --task det'
-            )
-        if objects:
-            found = {x['name'] for x in objects} - {'background', '_background_'}
-            given = [x for x in self.names or () if x != 'background']
-            self.drawn = ['background', *(given or sorted(found))]
-            self.notes.append('label maps are drawn from outlines, the rest is class 0')
-            left = ', '.join(sorted(found - {*self.drawn}))
-            if left:
-                self.notes.append(f'objects of other classes are background: {left}')
-        for photo in photos:
-            yield dict(photo, map=photo['path'])
 
     def tables(self):
         """Tables of photos, each with its rows."""
@@ -456,16 +432,6 @@ class OwnData:
         splits = {x: split_in(x) for x in firsts if split_in(x)}
         # "train" is a class beside other ones, unless they have its folders
         if len({*splits.values()}) < 2 and len(splits) < len(firsts):
-            inner = {
-                x: {y[1] for y in parts.values() if y[1:] and y[0] == x} for x in firsts
-            }
-            same = [x for x in firsts if x not in splits and len(inner[x]) > 1]
-            same = [x for x in same if any(inner[x] <= inner[y] for y in splits)]
-            if same:
-                raise ValueError(
-                    f'--data {self.data}: are {", ".join(sorted([*splits, *same]))} '
-                    'splits? Call these folders train, val and test'
-                )
             splits = {}
         inner = [Path('.', *y[1:]) for y in parts.values() if y and y[0] in splits]
         start = len(Path(os.path.commonpath(inner)).parts) if inner else 0
@@ -486,16 +452,12 @@ class OwnData:
             text = formats.read_text(path) if split else ''
             if path.suffix.lower() in TABLES:
                 text = re.sub('[,;\t"]', ' ', text)
-            absent = 0
             for words in filter(None, map(str.split, text.splitlines())):
                 # a class may stand behind the name
                 names = (' '.join(words[:i]) for i in range(len(words), 0, -1))
                 name = next(filter(self.has_photo, names), None)
-                absent += name is None
                 if name is not None:
                     found[self.find(name, path.parent)] = split
-            if absent and path.suffix.lower() not in TABLES:
-                self.notes.append(f'{path}: it has no photos of {absent} names')
         return found
 
     def split(self, photos):
@@ -571,10 +533,6 @@ class OwnData:
                 f'--data {self.data}: all objects are crowds or difficult, which are '
                 'not learned'
             )
-        alike = Counter(x.lower() for x in seen)
-        alike = sorted(x for x in seen if alike[x.lower()] > 1)
-        if alike:
-            self.notes.append(f'classes differ in upper case alone: {", ".join(alike)}')
         left = {*chain(*(photo['names'] for photo in every))} - {*classes}
         if left:
             text = ', '.join(sorted(left))
