@@ -4,20 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .formats import FORMATS, export, parity, quantize
+    from .formats import FORMATS, export, parity
     from .outputs import ExportedModel
     from .predictor import Predictor
     from .whole import WholeModel
 
-__all__ = [
-    'FORMATS',
-    'ExportedModel',
-    'Predictor',
-    'WholeModel',
-    'export',
-    'parity',
-    'quantize',
-]
+__all__ = ['FORMATS', 'ExportedModel', 'Predictor', 'WholeModel', 'export', 'parity']
 _ELSEWHERE = dict(ExportedModel='outputs', Predictor='predictor', WholeModel='whole')
 
 

@@ -1,7 +1,6 @@
 """Writes a model to a file of another format, and runs and compares such files."""
 
 import json
-import logging
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -177,34 +176,6 @@ FORMATS = {
     ),
     'export': Format('.pt2', write_program, open_program, any_size=False),
 }
-
-
-def quantize(path: Path, quantized: Path) -> None:
-    """Dynamic quantization of an ONNX file.
-
-    Weights of linear layers become 8-bit integers, one scale per channel; their inputs
-    are quantized when the model runs. Convolutions and products of two activations
-    stay in float32.
-
-    Args:
-        path (Path): The ONNX file.
-        quantized (Path): The file to write.
-
-    Raises:
-        ImportError: If onnxruntime is missing.
-    """
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    logging.disable(logging.WARNING)  # it advises an unneeded preprocessing
-    quantize_dynamic(
-        str(path),
-        str(quantized),
-        op_types_to_quantize=['MatMul', 'Gemm'],
-        per_channel=True,
-        weight_type=QuantType.QInt8,
-        extra_options=dict(MatMulConstBOnly=True),
-    )
-    logging.disable(logging.NOTSET)
 
 
 def parity(model: ExportedModel, run: Runner, images: Tensor) -> dict[str, float]:

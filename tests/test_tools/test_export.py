@@ -88,17 +88,14 @@ def test_parity_at_another_size(task, format, inputs, capsys):
     assert {path.name for path in Path().iterdir()} == files
 
 
-def test_int8_and_notes(inputs, capsys):
+def test_notes(inputs):
     onnx = pytest.importorskip('onnx')
     pytest.importorskip('onnxruntime')
     paths = inputs('classifier')
-    tool.main([*paths, '--int8', '--verify', '--out', 'new/model.onnx'])
-    (difference,) = printed_differences(capsys.readouterr().out).values()
-    assert 1e-4 < difference < 1
+    tool.main([*paths, '--out', 'new/model.onnx'])
     file = onnx.load('new/model.onnx')
     noted = {x.key: x.value for x in file.metadata_props}
     assert json.loads(noted['notes']) == dict(mean=[120] * 3, std=[60] * 3, to_rgb=True)
-    assert any(x.data_type == onnx.TensorProto.INT8 for x in file.graph.initializer)
 
 
 def test_only_the_backbone_of_a_two_stage_detector(inputs, capsys):
@@ -125,7 +122,6 @@ def test_a_file_that_differs(difference, inputs, capsys, monkeypatch):
         ('weights.pth', ['--cfg-options', 'defualt_scope=x'], "'default_scope'"),
         ('weights.pth', ['--out', 'other.pth'], '--overwrite'),
         ('weights.pth', ['--shape', '16', '16'], 'must be 32 to'),
-        ('weights.pth', ['--int8', '--format=export'], 'needs --format'),
     ],
 )
 def test_wrong_input(checkpoint, options, message, inputs, capsys):

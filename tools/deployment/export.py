@@ -13,7 +13,6 @@ or scores of classes. mmlinattn.deployment.Predictor runs it. With --verify, too
 test of CONFIG runs with the model and with the file.
 """
 
-import shutil
 import statistics
 import sys
 import tempfile
@@ -39,7 +38,6 @@ from mmlinattn.deployment import (
     WholeModel,
     export,
     parity,
-    quantize,
 )
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.utils.quiet import quiet
@@ -59,8 +57,6 @@ FLAGS = {
     '--backbone-only': 'leave neck and heads out',
     '--whole': 'export from image to predictions: with the resizing of the test '
     'pipeline, normalization, and all steps after the maps (ONNX only)',
-    '--int8': 'quantize the weights of linear layers (ONNX only); --verify then '
-    'reports the error without a limit',
     '--trust': 'unpickle everything in CHECKPOINT, which can run any code',
 }
 
@@ -92,8 +88,6 @@ def parse_args(argv=None):
     cli.add_overwrite(parser)
     cli.add_cfg_options(parser, 'model.backbone.num_iters=10')
     args = parser.parse_args(argv)
-    if args.int8 and args.format != 'onnx':
-        parser.error(f'--int8 needs --format onnx, got {args.format}')
     if args.whole and (args.format != 'onnx' or args.backbone_only):
         parser.error('--whole needs --format onnx, and no --backbone-only')
     return args
@@ -170,9 +164,9 @@ def flat(metrics):
     return np.hstack([[], *metrics.values()])
 
 
-def verify_whole(cfg, model, paths, tolerance):
-    """Prints metrics and times of files beside those of their model; returns True if
-    the metrics are within the tolerance."""
+def verify_whole(cfg, model, path, tolerance):
+    """Prints metrics and times of a file beside those of its model; returns True if the
+    metrics are within the tolerance."""
     cfg.launcher = 'none'
     cfg.test_dataloader.batch_size = 1
     metrics = []
@@ -180,10 +174,9 @@ def verify_whole(cfg, model, paths, tolerance):
         runner = make_runner(cfg, brief=True)
         runner.model.load_state_dict(model.state_dict())
         num = len(runner.test_loop.dataloader)
+        predictor = Predictor(path, threads=torch.get_num_threads())
         steps = {'model': runner.model.test_step}
-        for path in paths:
-            predictor = Predictor(path, threads=torch.get_num_threads())
-            steps[path.name] = partial(predict, predictor)
+        steps[path.name] = partial(predict, predictor)
         for name, step in steps.items():
             seconds = []
             runner.model.test_step = timed(step, num, seconds)
@@ -191,8 +184,7 @@ def verify_whole(cfg, model, paths, tolerance):
             texts = [f'{statistics.median(seconds) * 1e3:.0f} ms']
             texts += [f'{k} {x:.6g}' for k, x in metrics[-1].items() if np.isscalar(x)]
             print(f'\n{name}: {", ".join(texts)}')
-    wanted, *others = map(flat, metrics)
-    return np.allclose(others, wanted, rtol=0, atol=tolerance, equal_nan=True)
+    return np.allclose(*map(flat, metrics), rtol=0, atol=tolerance, equal_nan=True)
 
 
 def run(args):
@@ -218,23 +210,16 @@ def run(args):
         notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
     path.parent.mkdir(parents=True, exist_ok=True)
     runner = export(model, path, args.format, tuple(args.shape), notes, stage)
-    with tempfile.TemporaryDirectory() as folder:
-        files = [path]
-        if args.int8:
-            files = [Path(shutil.copy(path, Path(folder, 'float32.onnx'))), path]
-            with stage('quantize'):
-                quantize(*files)
-            runner = FORMATS['onnx'].open(path)
-        print(', '.join(f'{x.name}: {x.stat().st_size / 1e6:.1f} MB' for x in files))
-        if not args.verify:
-            return True
-        begin = perf_counter()
-        if args.whole:
-            is_right = verify_whole(cfg, model.model, files, args.tolerance)
-        else:
-            is_right = verify(model, runner, args)
-        print(f'compare: {perf_counter() - begin:.1f} s')
-    return is_right or args.int8
+    print(f'{path.name}: {path.stat().st_size / 1e6:.1f} MB')
+    if not args.verify:
+        return True
+    begin = perf_counter()
+    if args.whole:
+        is_right = verify_whole(cfg, model.model, path, args.tolerance)
+    else:
+        is_right = verify(model, runner, args)
+    print(f'compare: {perf_counter() - begin:.1f} s')
+    return is_right
 
 
 def main(argv=None):
