@@ -7,13 +7,6 @@ from mmlinattn.utils import check_file, load_config, register_config_scopes
 pytestmark = pytest.mark.modern
 
 
-def test_load_config(tmp_path):
-    path = tmp_path / 'base.py'
-    path.write_text('model = dict(width=3, heads=[dict(a=1), dict(b=2)])\n')
-    cfg = load_config(str(path), {'model.width': 4, 'model.heads.1.b': 5})
-    assert cfg.model == dict(width=4, heads=[dict(a=1), dict(b=5)])
-
-
 def test_load_config_missing(tmp_path):
     path = str(tmp_path / 'none.py')
     with pytest.raises(FileNotFoundError, match="config='.*none.py'"):

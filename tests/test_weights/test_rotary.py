@@ -8,9 +8,7 @@ from mmengine.model import BaseModel
 from torch import nn
 
 from mmlinattn.models import MLLA, RAVLT, ConvPoolingNeck, HViTTT, MAViT, ViTTT
-from mmlinattn.weights import convert
 from mmlinattn.weights.fitting import fit
-from mmlinattn.weights.rows import inside
 
 pytestmark = pytest.mark.modern
 
@@ -25,8 +23,6 @@ BUFFERS = dict(
 )
 # classifiers with a norm behind their backbone
 NECKS = ('ravlt', 'mavit', 'hvittt')
-# MAViT's keys are RAVLT's
-CONVERTERS = dict(mavit='ravlt')
 FAMILIES = pytest.mark.parametrize('family', KINDS)
 EVERY = pytest.mark.parametrize('family', KINDS | PLAIN)
 
@@ -105,25 +101,3 @@ def test_parameters(family):
             model = build_classifier(family, size, 1000, width)
         number = sum(x.numel() for x in model.parameters())
         assert number == rotary.outputs('parameters')[f'{family}_{size}']
-
-
-@FAMILIES
-@pytest.mark.parametrize('converted', (False, True))
-def test_start_of_a_detector(said, tmp_path, family, converted):
-    """It starts from a classifier: MLLA's norms the last map, the others' none."""
-    official = rotary.weights(f'{family}_classifier')
-    ours = convert(official, CONVERTERS.get(family, family))
-    path = tmp_path / 'classifier.pth'
-    torch.save(dict(model=ours if converted else official), path)
-    model = KINDS[family](
-        rotary.ARCHS[family], init_cfg=dict(type='Pretrained', checkpoint=str(path))
-    )
-    model.init_weights()
-    expected = inside(ours, 'backbone.')
-    state_dict = model.state_dict()
-    assert all(state_dict[key].equal(x) for key, x in expected.items())
-    fresh = state_dict.keys() - expected.keys()
-    assert {key.partition('.')[0] for key in fresh} == {
-        f'norm{i}' for i in range(4 if family in NECKS else 3)
-    }
-    assert all((state_dict[k] == k.endswith('weight')).all() for k in fresh)
