@@ -147,7 +147,7 @@ class TransformerBlock(BaseModule):
         """Adds a convolution of tokens to them, if there is one."""
         if conv is None:
             return x
-        # tokens have no norm here, see in_own_dtype
+        # tokens have no norm here, see Embedding
         with autocast_disabled(x):
             x = x.to(conv.weight.dtype)
             return x + conv(x, hw_shape)

@@ -2,13 +2,12 @@
 
 An embedding has an attribute ``stride``: a side becomes ceil(side / stride). It takes
 ``in_channels`` of the image or map, ``embed_dims`` of its own map, and configs of its
-norm layers, ``norm_cfg``, and of its activations, ``act_cfg``. Under autocast, those
-that are convolutions compute in the dtype of their weights.
+norm layers, ``norm_cfg``, and of its activations, ``act_cfg``.
 
 Legend: B batch, C channels, (H, W) map.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, Optional
 
 import torch
@@ -41,32 +40,21 @@ def conv_norm_act(
     out_channels: int,
     norm_cfg: Optional[dict],
     act_cfg: Optional[dict],
+    kernel_size: int = 3,
+    padding: Optional[int] = None,
     **conv: Any,
 ) -> nn.Sequential:
     """A convolution with bias, a norm layer and an activation.
 
     The official weights have the bias, of which mmcv's ConvModule would warn each
-    time.
+    time. ``padding`` centers the kernel by default.
     """
+    padding = kernel_size // 2 if padding is None else padding
     return nn.Sequential(
-        nn.Conv2d(in_channels, out_channels, **conv),
+        nn.Conv2d(in_channels, out_channels, kernel_size, padding=padding, **conv),
         build_norm(norm_cfg, out_channels),
         build_activation_layer(act_cfg) if act_cfg else nn.Identity(),
     )
-
-
-def in_own_dtype(
-    layer: Callable[[Tensor], Tensor], x: Tensor, weight: Tensor
-) -> Tensor:
-    """Runs an embedding in the dtype of its weights, autocast or not.
-
-    Its input has no norm: it is an image, or a sum over all blocks so far, beyond
-    float16 in extreme images. A BatchNorm behind it removes most of the gradient, but
-    not the rounding errors: with bfloat16 convolutions, they are half of an
-    unnormalized SOFT's gradient.
-    """
-    with autocast_disabled(x):
-        return layer(x.to(weight.dtype))
 
 
 def pad_to_strides(x: Tensor, stride: int) -> Tensor:
@@ -77,8 +65,27 @@ def pad_to_strides(x: Tensor, stride: int) -> Tensor:
     return x
 
 
+class Embedding(nn.Sequential):
+    """Convolutions of a map that is zero-padded to whole strides, in the dtype of their
+    weights, autocast or not.
+
+    Their input has no norm: it is an image, or a sum over all blocks so far, beyond
+    float16 in extreme images. A BatchNorm behind it removes most of the gradient, but
+    not the rounding errors: with bfloat16 convolutions, they are half of an
+    unnormalized SOFT's gradient.
+    """
+
+    stride: int
+    pads = True
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = pad_to_strides(x, self.stride) if self.pads else x
+        with autocast_disabled(x):
+            return super().forward(x.to(self[0][0].weight.dtype))
+
+
 @MODELS.register_module()
-class ConvStem(nn.Sequential):
+class ConvStem(Embedding):
     """Overlapping patch embedding of SOFT: three 3 x 3 Conv-BN-ReLU with
     strides 2, 1, 2, so a side becomes ceil(side / 4).
 
@@ -90,6 +97,7 @@ class ConvStem(nn.Sequential):
     """
 
     stride = 4
+    pads = False
 
     def __init__(
         self,
@@ -101,29 +109,24 @@ class ConvStem(nn.Sequential):
         num_convs: int = 3,
         last_act: bool = True,
     ) -> None:
-        channels = (in_channels, *[mid_channels] * (num_convs - 1), embed_dims)
+        mids = [mid_channels] * (num_convs - 1)
         acts = [act_cfg] * (num_convs - 1) + [act_cfg if last_act else None]
+        strides = (2, *[1] * (num_convs - 2), 2)
+        layers = zip((in_channels, *mids), (*mids, embed_dims), acts, strides)
         super().__init__(
-            *(
-                conv_norm_act(
-                    channels[i],
-                    channels[i + 1],
-                    norm_cfg,
-                    acts[i],
-                    kernel_size=3,
-                    stride=stride,
-                    padding=1,
-                )
-                for i, stride in enumerate((2, *[1] * (num_convs - 2), 2))
-            )
+            *(conv_norm_act(a, b, norm_cfg, act, stride=s) for a, b, act, s in layers)
         )
 
+
+class Residual(nn.Sequential):
+    """Layers with a shortcut."""
+
     def forward(self, x: Tensor) -> Tensor:
-        return in_own_dtype(super().forward, x, self[0][0].weight)
+        return x + super().forward(x)
 
 
 @MODELS.register_module()
-class ResidualStem(nn.Module):
+class ResidualStem(Embedding):
     """Overlapping patch embedding of MLLA (arXiv 2405.16605): a 3 x 3 convolution of
     stride 2, a residual block of two, another of stride 2 to four times the channels,
     and a 1 x 1 one. They have norms and no biases.
@@ -146,47 +149,22 @@ class ResidualStem(nn.Module):
         act_cfg: Optional[dict] = dict(type='ReLU'),
         residual: bool = True,
     ) -> None:
-        super().__init__()
-        self.residual = residual
-
-        def conv(
-            in_channels: int,
-            out_channels: int,
-            act_cfg: Optional[dict] = act_cfg,
-            kernel_size: int = 3,
-            stride: int = 1,
-        ) -> nn.Sequential:
-            return conv_norm_act(
-                in_channels,
-                out_channels,
-                norm_cfg,
-                act_cfg,
-                kernel_size=kernel_size,
-                stride=stride,
-                padding=kernel_size // 2,
-                bias=False,
-            )
-
+        conv = partial(conv_norm_act, norm_cfg=norm_cfg, bias=False)
         half, more = embed_dims // 2, 4 * embed_dims
-        self.first = conv(in_channels, half, stride=2)
-        act = None if residual else act_cfg
-        self.block = nn.Sequential(conv(half, half), conv(half, half, act))
-        self.last = nn.Sequential(
-            conv(half, more, stride=2), conv(more, embed_dims, None, kernel_size=1)
+        super().__init__()
+        self.first = conv(in_channels, half, act_cfg=act_cfg, stride=2)
+        self.block = (Residual if residual else nn.Sequential)(
+            conv(half, half, act_cfg=act_cfg),
+            conv(half, half, act_cfg=None if residual else act_cfg),
         )
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = pad_to_strides(x, self.stride)
-        return in_own_dtype(self.embed, x, self.first[0].weight)
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Image of whole patches to map."""
-        x = self.first(x)
-        return self.last(x + self.block(x) if self.residual else self.block(x))
+        self.last = nn.Sequential(
+            conv(half, more, act_cfg=act_cfg, stride=2),
+            conv(more, embed_dims, act_cfg=None, kernel_size=1),
+        )
 
 
 @MODELS.register_module()
-class ConvEmbedding(nn.Module):
+class ConvEmbedding(Embedding):
     """One Conv-BN-ReLU; a side becomes ceil(side / stride).
 
     Patches overlap if ``kernel_size`` is larger than ``stride``. The map is
@@ -233,13 +211,9 @@ class ConvEmbedding(nn.Module):
             padding=padding,
         )
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = pad_to_strides(x, self.stride)
-        return in_own_dtype(self.layer, x, self.layer[0].weight)
-
 
 @MODELS.register_module()
-class InvertedMerging(nn.Sequential):
+class InvertedMerging(Embedding):
     """Merging of MLLA (arXiv 2405.16605): a 1 x 1 convolution to four times the output
     channels, a depthwise 3 x 3 one of stride 2, and a 1 x 1 one with a norm. Odd maps
     are zero-padded first.
@@ -255,16 +229,11 @@ class InvertedMerging(nn.Sequential):
         act_cfg: Optional[dict] = dict(type='ReLU'),
     ) -> None:
         more = 4 * embed_dims
-        depthwise = dict(kernel_size=3, stride=2, padding=1, groups=more)
         super().__init__(
             conv_norm_act(in_channels, more, None, act_cfg, kernel_size=1),
-            conv_norm_act(more, more, None, act_cfg, **depthwise),
+            conv_norm_act(more, more, None, act_cfg, stride=2, groups=more),
             conv_norm_act(more, embed_dims, norm_cfg, None, kernel_size=1),
         )
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = pad_to_strides(x, self.stride)
-        return in_own_dtype(super().forward, x, self[0][0].weight)
 
 
 @MODELS.register_module()
