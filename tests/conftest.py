@@ -141,3 +141,18 @@ def run_python(tmp_path):
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def error_of(capsys):
+    """Calls a command that ends with exit code 2; its only line on stderr."""
+
+    def call(command, *args, **options):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            command(*args, **options)
+        assert stop.value.code == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return call

@@ -38,11 +38,8 @@ def parser():
         (['--threads', '0'], 'argument --threads: must be 1 to 1024, got 0'),
     ],
 )
-def test_wrong_arguments_end_in_one_line(parser, capsys, argv, message):
-    with pytest.raises(SystemExit) as stop:
-        parser.parse_args(argv)
-    assert stop.value.code == 2
-    assert capsys.readouterr().err == f'tool.py: error: {message}\n'
+def test_wrong_arguments_end_in_one_line(parser, error_of, argv, message):
+    assert error_of(parser.parse_args, argv) == f'tool.py: error: {message}'
     assert 'Two\nlines.' in parser.format_help()
 
 
@@ -85,7 +82,7 @@ def test_error_ends_in_one_line(capsys, monkeypatch, error, message, debug):
         ('folder', 'folder is not empty: give --overwrite to replace files in it'),
     ],
 )
-def test_what_others_wrote_stays(tmp_path, monkeypatch, capsys, name, message):
+def test_what_others_wrote_stays(tmp_path, monkeypatch, error_of, name, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'empty').mkdir()
     (tmp_path / 'folder').mkdir()
@@ -97,9 +94,7 @@ def test_what_others_wrote_stays(tmp_path, monkeypatch, capsys, name, message):
     args = parser.parse_args([])
     if message is None:
         return cli.protect(args, Path(name))
-    with pytest.raises(SystemExit) as stop:
-        cli.protect(args, Path('new'), Path(name))
-    assert stop.value.code == 2 and capsys.readouterr().err.endswith(f'{message}\n')
+    assert error_of(cli.protect, args, Path('new'), Path(name)).endswith(message)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +108,7 @@ def test_what_others_wrote_stays(tmp_path, monkeypatch, capsys, name, message):
         (['--folder', 'file'], "'file' is a file, not a folder"),
     ],
 )
-def test_output(parser, tmp_path, monkeypatch, capsys, argv, message):
+def test_output(parser, tmp_path, monkeypatch, error_of, argv, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'folder').mkdir()
     (tmp_path / 'file').touch()
@@ -123,10 +118,7 @@ def test_output(parser, tmp_path, monkeypatch, capsys, argv, message):
     if not message:
         assert parser.parse_args(argv).out == Path(argv[1])
         return
-    with pytest.raises(SystemExit) as stop:
-        parser.parse_args(argv)
-    line = capsys.readouterr().err
-    assert stop.value.code == 2 and message in line and line.count('\n') == 1
+    assert message in error_of(parser.parse_args, argv)
 
 
 @pytest.mark.parametrize('name', ['', '.ops', '.deployment.predictor', *SCRIPTS])

@@ -25,19 +25,15 @@ def image(tmp_path):
 
 
 @pytest.fixture
-def fails(image, tmp_path, capsys):
+def fails(image, tmp_path, error_of):
     """Runs the command, which ends with one line, and returns it; nothing is
     written."""
 
     def call(*arguments):
         argv = ['--image', image, '--out', tmp_path / 'out', *arguments]
-        with pytest.raises(SystemExit) as stop:
-            compare_predictions.main([*map(str, argv)])
-        assert stop.value.code == 2
+        line = error_of(compare_predictions.main, [*map(str, argv)])
         assert not (tmp_path / 'out').exists()
-        line = capsys.readouterr().err
-        assert line.count('\n') == 1
-        return line.rstrip()
+        return line
 
     return call
 
@@ -117,16 +113,15 @@ def test_damaged_photos(tmp_path, capsys):
     assert names == {'b.png_predictions.json', 'b.jpg_predictions.json'}
 
 
-def test_pictures_replace_their_own_alone(tmp_path, capsys, image):
+def test_pictures_replace_their_own_alone(tmp_path, error_of, image):
     config = models.write_config(tmp_path, 'soft')
     arguments = [config, '--image', image, '--out', str(tmp_path / 'out')]
     compare_predictions.main(arguments)
     path = tmp_path / 'out/square_predictions.png'
     compare_predictions.main(arguments)
     path.write_bytes(b'mine')
-    with pytest.raises(SystemExit) as stop:
-        compare_predictions.main(arguments)
-    assert stop.value.code == 2 and path.read_bytes() == b'mine'
-    assert f'{path} exists: give --overwrite' in capsys.readouterr().err
+    line = error_of(compare_predictions.main, arguments)
+    assert f'{path} exists: give --overwrite' in line
+    assert path.read_bytes() == b'mine'
     compare_predictions.main([*arguments, '--overwrite'])
     assert path.read_bytes() != b'mine'

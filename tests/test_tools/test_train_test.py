@@ -110,14 +110,11 @@ def test_train_resume_from_nothing(run, config, checkpoint, capsys):
     assert 'finds no checkpoint in work_dirs/mine' in capsys.readouterr().err
 
 
-def test_no_network(run, config, capsys):
+def test_no_network(run, config, error_of):
     def train():
         raise ConnectionError("pretrained='https://host/x.pth' cannot be downloaded")
 
-    with pytest.raises(SystemExit) as exit_info:
-        run('train', config, train=train)
-    assert exit_info.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    line = error_of(run, 'train', config, train=train)
     assert line.startswith("train.py: error: pretrained='https://host/x.pth'")
 
 

@@ -13,16 +13,15 @@ pytestmark = pytest.mark.modern
 
 
 @pytest.fixture
-def refused(tool, tmp_path, capsys):
+def refused(tool, tmp_path, error_of):
     """Runs the tool on bad input, and returns the line it prints."""
 
     def run(checkpoint, *options, family='soft'):
         torch.save(checkpoint, tmp_path / 'official.pth')
         dst = tmp_path / 'refused.pth'
-        with pytest.raises(SystemExit) as exit_info:
-            tool.main([family, str(tmp_path / 'official.pth'), str(dst), *options])
-        assert exit_info.value.code == 2 and not dst.exists()
-        (line,) = capsys.readouterr().err.splitlines()
+        files = [str(tmp_path / 'official.pth'), str(dst)]
+        line = error_of(tool.main, [family, *files, *options])
+        assert not dst.exists()
         return line
 
     return run
