@@ -1,8 +1,48 @@
-"""Data and options that make a run of any config of the three libraries short: a few
-images of 48 x 48 pixels, one epoch or two iterations."""
+"""A small run, and data and options that make any run of the three libraries short: a
+few images of 48 x 48 pixels, one epoch or two iterations."""
 
 import shutil
 
+# a run, and a classifier on the data set in WORLD/imagenet
+RUN = """
+optim_wrapper = dict(type='OptimWrapper', optimizer=dict(type='SGD', lr=0.1))
+param_scheduler = [dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=2)]
+train_cfg = dict(by_epoch=True, max_epochs=1)
+val_cfg = dict()
+test_cfg = dict()
+default_hooks = dict(
+    logger=dict(type='LoggerHook'),
+    checkpoint=dict(type='mmlinattn.AtomicCheckpointHook'),
+    pretrained=dict(type='mmlinattn.PretrainedBackboneHook'),
+)
+pretrained = None
+load_from = None
+resume = False
+backbone = dict(
+    type='mmlinattn.SOFTPlusPlus',
+    arch=dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 1, 1], num_heads=[1, 2, 3, 4]),
+)
+loading = dict(
+    batch_size=1, num_workers=0, sampler=dict(type='DefaultSampler', shuffle=False)
+)
+"""
+CLASSIFIER = """
+default_scope = 'mmpretrain'
+model = dict(
+    type='ImageClassifier',
+    backbone=backbone,
+    neck=dict(type='GlobalAveragePooling'),
+    head=dict(type='LinearClsHead', num_classes=1000, in_channels=32),
+)
+data_preprocessor = dict(num_classes=1000, mean=[120.0] * 3, std=[60.0] * 3)
+pipeline = [dict(type='LoadImageFromFile'), dict(type='PackInputs')]
+dataset = dict(type='ImageNet', data_root='WORLD/imagenet', pipeline=pipeline)
+train_dataloader = dict(dataset=dict(dataset, split='train'), **loading)
+val_dataloader = dict(dataset=dict(dataset, split='val'), **loading)
+test_dataloader = val_dataloader
+val_evaluator = dict(type='Accuracy')
+test_evaluator = val_evaluator
+"""
 FOLDERS = dict(
     coco='coco',
     imagenet='imagenet',

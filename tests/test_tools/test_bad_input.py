@@ -16,6 +16,7 @@ import pytest
 import torch
 from mmengine.config import Config
 from mmengine.runner import Runner
+from small_configs import CLASSIFIER, RUN
 from torch import nn
 
 from mmlinattn.engine.preflight import build_model
@@ -26,45 +27,6 @@ pytestmark = pytest.mark.modern
 pytest.importorskip('mmdet')
 pytest.importorskip('mmpretrain')
 
-RUN = """
-optim_wrapper = dict(type='OptimWrapper', optimizer=dict(type='SGD', lr=0.1))
-param_scheduler = [dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=2)]
-train_cfg = dict(by_epoch=True, max_epochs=1)
-val_cfg = dict()
-test_cfg = dict()
-default_hooks = dict(
-    logger=dict(type='LoggerHook'),
-    checkpoint=dict(type='mmlinattn.AtomicCheckpointHook'),
-    pretrained=dict(type='mmlinattn.PretrainedBackboneHook'),
-)
-pretrained = None
-load_from = None
-resume = False
-backbone = dict(
-    type='mmlinattn.SOFTPlusPlus',
-    arch=dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 1, 1], num_heads=[1, 2, 3, 4]),
-)
-loading = dict(
-    batch_size=1, num_workers=0, sampler=dict(type='DefaultSampler', shuffle=False)
-)
-"""
-CLASSIFIER = """
-default_scope = 'mmpretrain'
-model = dict(
-    type='ImageClassifier',
-    backbone=backbone,
-    neck=dict(type='GlobalAveragePooling'),
-    head=dict(type='LinearClsHead', num_classes=1000, in_channels=32),
-)
-data_preprocessor = dict(num_classes=1000, mean=[120.0] * 3, std=[60.0] * 3)
-pipeline = [dict(type='LoadImageFromFile'), dict(type='PackInputs')]
-dataset = dict(type='ImageNet', data_root='{world}/imagenet', pipeline=pipeline)
-train_dataloader = dict(dataset=dict(dataset, split='train'), **loading)
-val_dataloader = dict(dataset=dict(dataset, split='val'), **loading)
-test_dataloader = val_dataloader
-val_evaluator = dict(type='Accuracy')
-test_evaluator = val_evaluator
-"""
 DETECTOR = """
 _base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 default_scope = 'mmdet'
@@ -80,7 +42,7 @@ pipeline = [
 ]
 dataset = dict(
     type='CocoDataset',
-    data_root='{world}/coco/',
+    data_root='WORLD/coco/',
     ann_file='annotations/instances_train2017.json',
     data_prefix=dict(img='train2017/'),
     pipeline=pipeline,
@@ -128,7 +90,7 @@ def world(tmp_path_factory, load_tool):
         counts = '--num-train', '3', '--num-val', '2', '--size', '48', '48'
         make_shapes.main(['--layout', layout, '--out', str(folder / layout), *counts])
     for name, text in dict(cls=CLASSIFIER, det=DETECTOR).items():
-        text = (RUN + text).replace('{world}', str(folder))
+        text = (RUN + text).replace('WORLD', str(folder))
         (folder / f'{name}.py').write_text(text)
     torch.manual_seed(0)
     save_checkpoints(folder, build_model(load_config(str(folder / 'cls.py'))))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_configs import CLASSIFIER, RUN
 
 pytestmark = [pytest.mark.modern, pytest.mark.full]
 
@@ -17,48 +18,18 @@ pytest.importorskip('mmpretrain')
 TOOLS = Path(__file__).resolve().parents[2] / 'tools'
 # BatchNorm in evaluation mode: then the size of a process's share does not matter.
 CONFIG = """
-default_scope = 'mmpretrain'
+_base_ = 'base.py'
 model = dict(
-    type='ImageClassifier',
-    backbone=dict(
-        type='mmlinattn.SOFTPlusPlus',
-        arch=dict(
-            embed_dims=[8, 16, 24, 32], depths=[1, 1, 1, 1], num_heads=[1, 2, 3, 4]
-        ),
-        drop_path_rate=0.0,
-        norm_cfg=dict(type='SyncBN'),
-        norm_eval=True,
-    ),
-    neck=dict(type='GlobalAveragePooling'),
-    head=dict(
-        type='LinearClsHead',
-        num_classes=1000,
-        in_channels=32,
-        loss=dict(type='CrossEntropyLoss', loss_weight=1.0),
-    ),
+    backbone=dict(drop_path_rate=0.0, norm_cfg=dict(type='SyncBN'), norm_eval=True),
+    head=dict(loss=dict(type='CrossEntropyLoss', loss_weight=1.0)),
 )
-data_preprocessor = dict(num_classes=1000, mean=[120.0] * 3, std=[60.0] * 3)
-pipeline = [dict(type='LoadImageFromFile'), dict(type='PackInputs')]
-dataset = dict(type='ImageNet', data_root='imagenet', pipeline=pipeline)
-train_dataloader = dict(
-    batch_size={batch},
-    num_workers=0,
-    sampler=dict(type='DefaultSampler', shuffle=False),
-    dataset=dict(split='train', **dataset),
-)
-test_dataloader = dict(
-    batch_size=2,
-    num_workers=0,
-    sampler=dict(type='DefaultSampler', shuffle=False),
-    dataset=dict(split='val', **dataset),
-)
-test_evaluator = dict(type='Accuracy', topk=(1, 500))
-optim_wrapper = dict(optimizer=dict(type='SGD', lr=0.1))
-train_cfg = dict(by_epoch=False, max_iters=2)
-test_cfg = dict()
+train_dataloader = dict(batch_size={batch})
+test_dataloader = dict(batch_size=2)
+test_evaluator = dict(topk=(1, 500))
+train_cfg = dict(by_epoch=False, max_iters=2, _delete_=True)
+val_cfg = val_dataloader = val_evaluator = param_scheduler = None
 default_hooks = dict(
-    checkpoint=dict(type='CheckpointHook', by_epoch=False, interval=2),
-    logger=dict(type='LoggerHook', interval=1),
+    checkpoint=dict(by_epoch=False, interval=2), logger=dict(interval=1)
 )
 log_processor = dict(by_epoch=False)
 env_cfg = dict(dist_cfg=dict(backend='nccl'))
@@ -110,6 +81,8 @@ def run(tmp_path):
     sizes = '--num-train', 8, '--num-val', 6, '--size', 48, 48
     call(sys.executable, shapes, '--layout', 'imagenet', '--out', 'imagenet', *sizes)
     (tmp_path / 'mean_loss.py').write_text(HOOK)
+    base = (RUN + CLASSIFIER).replace('WORLD', '.')
+    (tmp_path / 'base.py').write_text(base)
     for name, batch in (('one', 4), ('two', 2), ('four', 1)):
         (tmp_path / f'{name}.py').write_text(CONFIG.replace('{batch}', str(batch)))
     return call
