@@ -28,6 +28,11 @@ class _Part(NamedTuple):
     options: dict[str, Any] = {}
 
 
+# models by the class that must define `predict`
+_MODELS = (
+    *('SingleStageDetector', 'TwoStageDetector'),
+    *('EncoderDecoder', 'ImageClassifier'),
+)
 _DENSE = ('_predict_by_feat_single', '_bbox_post_process')
 _CODER = _Part(
     'DeltaXYWHBBoxCoder', ('decode',), dict(clip_border=True, add_ctr_clamp=False)
@@ -88,10 +93,12 @@ class WholeModel(ExportedModel):
         self.prepare = Preparation(pipeline, preprocessor)
 
     def check(self, model: Any) -> None:
-        heads = ('decode_head', 'head', 'bbox_head', 'roi_head')
-        if not any(getattr(model, x, None) for x in heads):
-            kind = type(model).__name__
-            raise ValueError(f'{kind} has none of the heads that can be exported whole')
+        method = getattr(getattr(model, 'predict', None), '__qualname__', '')
+        if method.rpartition('.')[0] not in _MODELS:
+            raise ValueError(
+                f'{type(model).__name__} can not be exported whole: it must predict '
+                f'like {", ".join(_MODELS)}'
+            )
         for path, known in _KNOWN.items():
             try:
                 part = attrgetter(path)(model)

@@ -14,7 +14,9 @@ from mmlinattn_tools.runs import predictions_of
 
 pytest.importorskip('onnxruntime')
 
-from mmlinattn.deployment import Predictor
+from mmlinattn.deployment import Predictor, WholeModel
+from mmlinattn.engine import build_model
+from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.modern
 ROOT = Path(__file__).parents[2]
@@ -169,6 +171,16 @@ def test_average_precision_is_that_of_the_test(paths, capsys, monkeypatch):
         assert float(value) > 0.01
         assert abs(float(metrics['mask.onnx'][key]) - float(value)) < 1e-4
     assert Predictor('mask.onnx').classes == ['one', 'two', 'three']
+
+
+def test_model_that_predicts_otherwise(paths):
+    """Such as mmdet's PanopticFPN, a Mask R-CNN with another head."""
+    config, *_ = paths('mask')
+    model = build_model(load_config(config))
+    more = dict(predict=lambda self, *args: None)
+    model.__class__ = type('PanopticFPN', (type(model),), more)
+    with pytest.raises(ValueError, match='PanopticFPN can not be .* TwoStageDetector'):
+        WholeModel(model, [], {})
 
 
 def test_nothing_found(paths):
