@@ -1,18 +1,17 @@
 """CaiT."""
 
-from typing import Optional, Union
+from typing import Optional
 
 import torch
 from mmengine.model import BaseModule, ModuleList
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
 from ..layers.blocks import TransformerBlock
 from ..layers.positions import learned_table
 from ..layers.types import HW
-from .isotropic import IsotropicOptions, IsotropicTransformer
+from .isotropic import IsotropicTransformer
 
 
 class ClassBlock(TransformerBlock):
@@ -41,8 +40,7 @@ class CaiT(IsotropicTransformer):
     Args:
         arch (str | dict): 'xxs24', 's24', or a dict with ``embed_dims``,
             ``num_layers``, ``num_heads`` and ``num_class_layers``.
-        attention (dict): Config of the attention.
-        layer_scale (float): Start of the LayerScale factors.
+        block (dict): ``layer_scale``, the start of the LayerScale factors.
         **kwargs: See :class:`~.isotropic.IsotropicTransformer`.
     """
 
@@ -52,30 +50,19 @@ class CaiT(IsotropicTransformer):
     }
     arch_keys = (*IsotropicTransformer.arch_keys, 'num_class_layers')
 
-    def __init__(
-        self,
-        arch: Union[str, dict] = 'xxs24',
-        attention: dict = dict(type='TalkingHeadsAttention'),
-        layer_scale: float = 1e-5,
-        **kwargs: Unpack[IsotropicOptions],
-    ) -> None:
-        arch = self.resolve_arch(arch)
-        super().__init__(
-            arch,
-            attention,
-            with_cls_token=False,
-            block=dict(layer_scale=layer_scale),
-            constant_drop_path=True,
-            **kwargs,
-        )
-        self.class_layers = None
+    own_defaults = dict(
+        arch='xxs24',
+        attention=dict(type='TalkingHeadsAttention'),
+        with_cls_token=False,
+        block=dict(layer_scale=1e-5),
+        constant_drop_path=True,
+    )
+
+    def add_class_layers(self, arch: dict, block: dict) -> None:
+        self.class_layers: Optional[ClassLayers] = None
         if self.out_type in ('cls_token', 'raw'):
-            self.class_layers = ClassLayers(
-                arch['embed_dims'],
-                arch['num_heads'],
-                arch['num_class_layers'],
-                layer_scale,
-            )
+            sizes = arch['embed_dims'], arch['num_heads'], arch['num_class_layers']
+            self.class_layers = ClassLayers(*sizes, block.get('layer_scale'))
 
     def readout(
         self, x: Tensor, hw_shape: HW, norm: Optional[nn.Module] = None
@@ -90,7 +77,11 @@ class ClassLayers(BaseModule):
     """Adds a class token to (B, N, C). The class token attends to all tokens."""
 
     def __init__(
-        self, embed_dims: int, num_heads: int, num_layers: int, layer_scale: float
+        self,
+        embed_dims: int,
+        num_heads: int,
+        num_layers: int,
+        layer_scale: Optional[float],
     ) -> None:
         super().__init__()
         self.cls_token = learned_table(1, 1, embed_dims)

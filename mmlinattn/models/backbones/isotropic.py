@@ -15,19 +15,6 @@ from ..layers.positions import PositionTable, embed_tokens, learned_table
 from .base import BackboneOptions, BaseBackbone
 
 
-class IsotropicOptions(BackboneOptions, total=False):
-    """Options that named models pass to :class:`IsotropicTransformer`."""
-
-    img_size: int
-    patch_size: int
-    in_channels: int
-    norm_eps: float
-    drop_rate: float
-    drop_path_rate: float
-    attn_scale: bool
-    feat_scale: bool
-
-
 class IsotropicTransformer(BaseBackbone):
     """Patch embedding, positions and blocks of one width.
 
@@ -132,6 +119,7 @@ class IsotropicTransformer(BaseBackbone):
         )
         for i in self.out_indices:
             self.add_norm(i, dims, norm_eps)
+        self.add_class_layers(arch, block)
         self.freeze()
 
     @classmethod
@@ -144,6 +132,9 @@ class IsotropicTransformer(BaseBackbone):
                     f'arch={arch}'
                 )
         return arch
+
+    def add_class_layers(self, arch: dict, block: dict) -> None:
+        """Adds what follows the layers, if a subclass has it."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Runs the layers.

@@ -134,14 +134,10 @@ class SOFT(PyramidTransformer):
         if with_cls_token:
             blocks[-1] = dict(norm_placement='pre', norm_eps=1e-6)
             attentions[-1] = dict(type='SoftmaxAttention')
-        if isinstance(attention, (list, tuple)):
-            others = per_stage(attention, num_stages, 'attention')
-            attentions = [other or own for other, own in zip(others, attentions)]
-        elif attention is not None:
-            attentions = [
-                attention if own['type'] == 'SoftmaxFreeAttention' else own
-                for own in attentions
-            ]
+        others = per_stage(attention, num_stages, 'attention')
+        if with_cls_token and not isinstance(attention, (list, tuple)):
+            others[-1] = None
+        attentions = [other or own for other, own in zip(others, attentions)]
         super().__init__(
             arch,
             stem=stem,

@@ -42,17 +42,16 @@ class OptionsShown:
 
 def with_defaults(init: Callable[..., None], defaults: dict[str, Any]) -> Callable:
     """A constructor with other defaults of its arguments."""
-    parameters = signature(init).parameters
+    own = signature(init)
 
     @wraps(init)
-    def constructor(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = dict(zip(list(parameters)[1:], args), **kwargs)
-        init(self, **{**defaults, **given})
+    def constructor(*args: Any, **kwargs: Any) -> None:
+        given = own.bind_partial(*args, **kwargs).arguments
+        init(**{**defaults, **given.pop('kwargs', {}), **given})
 
-    constructor.__signature__ = Signature(  # type: ignore[attr-defined]
-        [
-            x.replace(default=defaults.get(name, x.default))
-            for name, x in parameters.items()
-        ]
-    )
+    parameters = [
+        x.replace(default=defaults.get(name, x.default))
+        for name, x in own.parameters.items()
+    ]
+    constructor.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return constructor

@@ -35,7 +35,7 @@ def test_blocks_of_cait_start_as_in_the_paper():
     for block in (*model.blocks, *model.class_layers.blocks):
         for scale in (block.scale1, block.scale2):
             assert torch.allclose(scale.weight, torch.tensor(1e-5))
-    scale = cait(layer_scale=1e-6).blocks[0].scale1
+    scale = cait(block=dict(layer_scale=1e-6)).blocks[0].scale1
     assert torch.allclose(scale.weight, torch.tensor(1e-6), atol=0)
 
 
