@@ -18,14 +18,12 @@ def in_folder(folder):
 
 
 def representatives():
-    """Names of the smallest config of each setting, of each method in a folder, and of
-    each backbone in all its sizes."""
+    """Names of the smallest config of each setting, and of each method in a folder."""
     found, seen = set(), set()
     for name in sorted(PATHS, key=lambda x: ENTRIES[x]['Metadata']['Parameters']):
         setting = re.search(r'_base_/settings/([\w.-]+)', PATHS[name].read_text())[1]
-        method, *rest = ['in1k', name] if '_in1k' in name else name.split('_')
-        backbone = re.sub(r'-([a-z]|x\w+|s\d+)(?=[-_]|$)', '', rest[0])
-        traits = {setting, (PATHS[name].parent.name, method), backbone}
+        method = 'in1k' if '_in1k' in name else name.partition('_')[0]
+        traits = {setting, (PATHS[name].parent.name, method)}
         if traits - seen:
             found.add(name)
         seen |= traits
