@@ -57,7 +57,8 @@ class MultiheadSelfAttention(nn.Module):
         """Self-attention of the query.
 
         Args:
-            query (Tensor): (N, B, C), or (B, N, C) with ``batch_first``.
+            query (Tensor): (N, B, C), or (B, N, C) with ``batch_first``; there is
+                always a batch.
             key, value (Tensor, optional): The query.
             key_padding_mask (Tensor, optional): (B, N); tokens that are True, or -inf,
                 are left out: the result is that of each sequence alone, and 0 for
@@ -66,9 +67,14 @@ class MultiheadSelfAttention(nn.Module):
             attn_mask, is_causal: Refused.
 
         Raises:
-            ValueError: If keys or values are not the query, if there is a mask of pairs
-                of tokens, or one of the tokens of a map.
+            ValueError: If there is no batch, if keys or values are not the query, if
+                there is a mask of pairs of tokens, or one of the tokens of a map.
         """
+        if query.dim() != 3:
+            raise ValueError(
+                f'query must have three axes, got {tuple(query.shape)}; unsqueeze adds '
+                'that of the batch'
+            )
         if any(x is not None and x is not query for x in (key, value)):
             raise ValueError(
                 'key and value must be the query: these attentions have no '

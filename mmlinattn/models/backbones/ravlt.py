@@ -23,9 +23,6 @@ class RAVLT(PyramidTransformer):
         arch (str | dict): 'tiny', 'small', 'base', 'large', or a dict with
             ``embed_dims``, ``depths`` and ``num_heads``.
         attention (dict | list, optional): See :class:`~.pyramid.PyramidTransformer`.
-        layer_scale (float | list[float], optional): Start of the LayerScale factors,
-            or a list with one for each stage. Default: that of ``arch``; 1 if it is a
-            dict.
         out_norm (str, optional): See :class:`~.pyramid.PyramidTransformer`; 'all' is
             for detectors and segmentors, None for the paper's classifiers, whose norm
             is part of :class:`~..necks.ConvPoolingNeck`.
@@ -49,25 +46,19 @@ class RAVLT(PyramidTransformer):
         ),
     }
     linear_attention = dict(type='RankAugmentedAttention')
-    layer_scales: dict[Optional[str], Any] = {
-        'base': [1.0, 1.0, 1e-6, 1e-6],
-        'large': 1e-6,
-    }
+    # starts of the LayerScale factors, of all stages or of each; otherwise 1
+    layer_scales: dict[str, Any] = {'base': [1.0, 1.0, 1e-6, 1e-6], 'large': 1e-6}
 
     def __init__(
         self,
         arch: Union[str, dict] = 'tiny',
         attention: Union[dict, list, None] = None,
-        layer_scale: Union[float, list[float], None] = None,
         out_norm: Optional[str] = 'all',
         **kwargs: Unpack[PyramidOptions],
     ) -> None:
-        if layer_scale is None:
-            name = arch if isinstance(arch, str) else None
-            layer_scale = self.layer_scales.get(name, 1.0)
+        layer_scale = self.layer_scales.get(arch, 1.0) if isinstance(arch, str) else 1.0
         arch = self.resolve_arch(arch)
         dims = arch['embed_dims']
-        layer_scale = per_stage(layer_scale, len(dims), 'layer_scale')
         kwargs['init_cfg'] = kwargs.get('init_cfg') or INIT
         softmax = dict(type='RotarySoftmaxAttention')
         attentions = [self.linear_attention] * 2 + [softmax] * 2
@@ -84,7 +75,7 @@ class RAVLT(PyramidTransformer):
             attention=attention or attentions[: len(dims)],
             block=[
                 dict(position_convs=1, ffn_ratio=3.5, ffn_conv=True, layer_scale=scale)
-                for scale in layer_scale
+                for scale in per_stage(layer_scale, len(dims), 'layer_scale')
             ],
             out_norm=out_norm,
             **kwargs,
@@ -98,7 +89,7 @@ class MAViT(RAVLT):
     sizes.
 
     Args:
-        arch, layer_scale, out_norm, **kwargs: See :class:`RAVLT`.
+        arch, attention, out_norm, **kwargs: See :class:`RAVLT`.
     """
 
     linear_attention = dict(type='MagnitudeAwareAttention')

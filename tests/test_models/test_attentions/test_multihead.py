@@ -59,5 +59,7 @@ def test_in_an_encoder_layer():
 def test_refused(options, message):
     module = MultiheadSelfAttention(8, 2, hw_shape=(2, 3))
     assert module(torch.ones(6, 1, 8))[0].shape == (6, 1, 8)
+    with pytest.raises(ValueError, match=r'three axes, got \(6, 8\)'):
+        module(torch.ones(6, 8))
     with pytest.raises(ValueError, match=message):
         module(torch.ones(6, 1, 8), **options)
