@@ -55,6 +55,8 @@ test_evaluator = dict(
     type='CocoMetric', ann_file='coco.json', metric=['bbox', 'segm']
 )
 test_cfg = dict()
+default_hooks = dict(visualization=dict(type='DetVisualizationHook', draw=True))
+visualizer = dict(type='DetLocalVisualizer')
 """
 SIZES = ((60, 90), (130, 97), (64, 200))
 

@@ -128,9 +128,9 @@ def whole_model(cfg, model, preprocessor, meta):
     return WholeModel(model, dataset.pipeline, preprocessor), notes
 
 
-def predict(predictor, batch):
-    """A test step of a library's model, with the predictions of a file."""
-    (sample,) = batch['data_samples']
+def predict(predictor, inputs, data_samples, mode):
+    """The forward of a library's model, with the predictions of a file."""
+    (sample,) = data_samples
     found = predictor(sample.img_path)
     found = {key: torch.from_numpy(x) for key, x in found.items()}
     if 'boxes' in found:
@@ -144,13 +144,13 @@ def predict(predictor, batch):
     return [sample]
 
 
-def timed(step, num, seconds):
-    """A test step that tells its progress of some images, and adds its seconds."""
+def timed(forward, num, seconds):
+    """A forward that tells its progress of some images, and adds its seconds."""
     progress = ProgressBar(num, file=sys.stderr)
 
-    def call(batch):
+    def call(**batch):
         begin = perf_counter()
-        found = step(batch)
+        found = forward(**batch)
         seconds.append(perf_counter() - begin)
         progress.update()
         return found
@@ -175,11 +175,11 @@ def verify_whole(cfg, model, path, tolerance):
         runner.model.load_state_dict(model.state_dict())
         num = len(runner.test_loop.dataloader)
         predictor = Predictor(path, threads=torch.get_num_threads())
-        steps = {'model': runner.model.test_step}
-        steps[path.name] = partial(predict, predictor)
-        for name, step in steps.items():
+        forwards = {'model': runner.model.forward}
+        forwards[path.name] = partial(predict, predictor)
+        for name, forward in forwards.items():
             seconds = []
-            runner.model.test_step = timed(step, num, seconds)
+            runner.model.forward = timed(forward, num, seconds)
             metrics.append(runner.test())
             texts = [f'{statistics.median(seconds) * 1e3:.0f} ms']
             texts += [f'{k} {x:.6g}' for k, x in metrics[-1].items() if np.isscalar(x)]

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from urllib.parse import unquote
 
 import cv2
@@ -256,7 +256,7 @@ class OwnData:
 
     def has_photo(self, name):
         """True if there are photos of this name, whatever their folder and ending."""
-        return stem_of(Path(slashes(name)).name).lower() in self.stems
+        return stem_of(PureWindowsPath(name).name).lower() in self.stems
 
     def folder_of(self, path):
         """The folder of a photo below the one that all have in common."""
@@ -265,10 +265,10 @@ class OwnData:
     def find(self, name, near):
         """The photo that a file names, by the longest common end of their paths; of
         several, the one in the split of the file, or the one nearest to it."""
-        name = unicodedata.normalize('NFC', slashes(name))
+        name = unicodedata.normalize('NFC', str(name))
         if not self.has_photo(name):
             name = unquote(name)  # "a%20b.jpg"
-        *folders, name = [x for x in name.split('/') if x] or ['']
+        *folders, name = PureWindowsPath(name).parts or ['']  # or of another system
         root = near if near.is_dir() else near.parent
         wanted = ['', *root.relative_to(self.data).parts, *folders, stem_of(name)]
         wanted = [x.lower() for x in wanted[::-1]]
@@ -627,11 +627,6 @@ def split_in(name):
 def is_damaged(path):
     """True if OpenCV does not read a photo, or it ends early."""
     return cv2.imread(str(path)) is None or ends_early(path)
-
-
-def slashes(name):
-    """A path that may be of Windows."""
-    return str(name).replace('\\', '/')
 
 
 def stem_of(name):

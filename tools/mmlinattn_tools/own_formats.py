@@ -17,9 +17,10 @@ from xml.etree import ElementTree
 import cv2
 import numpy as np
 import yaml
-from pycocotools import mask as runs
+from pycocotools import mask
+from pycocotools.coco import COCO
 
-COCO = {'images', 'annotations', 'categories'}
+PARTS = {'images', 'annotations', 'categories'}  # of a COCO file
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 DATA_KEYS = {'train', 'val', 'test', 'path', 'nc'}  # of YOLO's yaml, beside names
 CLASS = ('class', 'label', 'category', 'classname', 'labelname', 'species', 'target')
@@ -46,7 +47,7 @@ def read_json(path, lost, only=None):
             return
         size = content.get('imageWidth'), content.get('imageHeight')
         yield content['imagePath'], size, labelme_objects(content['shapes'], lost)
-    elif content.keys() >= COCO and only != 'labelme':
+    elif content.keys() >= PARTS and only != 'labelme':
         yield from read_coco(content)
 
 
@@ -243,20 +244,11 @@ def read_boxes(rows, path, column):
     yield from photos.values()
 
 
-def mask_of(x, size):
-    """The pixels of an object in a photo of a size (W, H), as (H, W) of bool."""
-    found = runs.decode(as_rle(x['segmentation'], size[::-1]))
-    return found.any(2) if found.ndim == 3 else found > 0
-
-
-def as_rle(outline, shape):
-    """An outline, or a mask in COCO's run lengths, as pycocotools has them; in a photo
-    of a shape (H, W)."""
-    if is_list(outline) or is_list(outline['counts']):
-        return runs.frPyObjects(outline, *shape)
-    if isinstance(outline['counts'], str):
-        return dict(outline, counts=outline['counts'].encode())
-    return outline
+def runs_of(x, size):
+    """The pixels of an object in a photo of a size (W, H), in COCO's run lengths."""
+    coco = COCO()
+    coco.imgs[0] = dict(width=size[0], height=size[1])
+    return coco.annToRLE(dict(x, image_id=0))
 
 
 def to_coco(x, where):
@@ -271,7 +263,8 @@ def to_coco(x, where):
         outline = outline if outline.get('counts') and outline.get('size') else ()
         area = 0
         if outline and (not box or len(box) != 4):
-            box = box_of_runs(outline)
+            found = runs_of(dict(segmentation=outline), outline['size'][::-1])
+            box = mask.toBbox(found).tolist()
     elif isinstance(outline, str):
         raise ValueError(f'{where}: an outline is text, not a list: {outline[:40]}')
     else:
@@ -293,11 +286,6 @@ def to_coco(x, where):
     flags = (str(x.get(key)).strip().lower() for key in ('iscrowd', 'ignore'))
     found['iscrowd'] = int(not {*flags} <= {'none', '', '0', '0.0', 'false', 'no'})
     return dict(found, segmentation=outline) if outline else found
-
-
-def box_of_runs(x):
-    """The box (x, y, w, h) of a mask in COCO's run lengths."""
-    return np.asarray(runs.toBbox(as_rle(x, x['size']))).tolist()
 
 
 def is_list(x):
