@@ -111,6 +111,12 @@ def test_damaged_photos(tmp_path, capsys):
     assert 'left out 2 damaged photos: c.jpg, d.png\n' in capsys.readouterr().err
     names = {x.name for x in out.glob('*.json')}
     assert names == {'b.png_predictions.json', 'b.jpg_predictions.json'}
+    first = out / 'b.png_predictions.json'
+    first.unlink()
+    compare_predictions.main(argv)  # it goes on
+    assert 'it has 1 images, 1 left' in capsys.readouterr().out and first.exists()
+    compare_predictions.main([*argv, '--score', '0.1'])
+    assert 'left' not in capsys.readouterr().out
 
 
 def test_pictures_replace_their_own_alone(tmp_path, error_of, image):
@@ -118,8 +124,10 @@ def test_pictures_replace_their_own_alone(tmp_path, error_of, image):
     arguments = [config, '--image', image, '--out', str(tmp_path / 'out')]
     compare_predictions.main(arguments)
     path = tmp_path / 'out/square_predictions.png'
+    arguments += ['--score', '0.1']
     compare_predictions.main(arguments)
     path.write_bytes(b'mine')
+    arguments[-1] = '0.2'
     line = error_of(compare_predictions.main, arguments)
     assert f'{path} exists: give --overwrite' in line
     assert path.read_bytes() == b'mine'

@@ -302,6 +302,7 @@ def test_a_split_of_all_photos_is_none(tmp_path, name):
         ('{name}/day', ['blue', 'red']),
         ('{train}/day', ['bus', 'train']),
         ('{dev}/{name}', ['blue', 'red']),
+        ('{fold}/{name}', 'are fold2, train splits'),
         ('one', None),
     ],
 )
@@ -309,9 +310,13 @@ def test_folders_of_classes_at_any_depth(tmp_path, folder, classes):
     for i in range(20):
         words = dict(name=NAMES[i % 2], split='val' if i > 11 else 'train')
         words.update(train=('train', 'bus')[i % 2], dev=('train', 'dev')[i > 11])
+        words.update(fold=('train', 'fold2')[i > 11])
         photo(tmp_path / folder.format(**words) / f'{i}.jpg')
     if isinstance(classes, list):
         assert OwnData(tmp_path, 'cls').classes == classes
+    elif classes:
+        with pytest.raises(ValueError, match=classes):
+            OwnData(tmp_path, 'cls')
     else:
         with pytest.raises(FileNotFoundError, match='it has 20 photo files'):
             OwnData(tmp_path, 'cls')
@@ -474,9 +479,11 @@ def test_photos_that_are_told(tmp_path):
     paths[1].rename(paths[1].with_suffix('.HEIC'))
     cut = photo(paths[2].with_name('cut.png'))
     cut.write_bytes(cut.read_bytes()[:900])
+    photo(tmp_path / 'Red/x.jpg')
     notes = ' '.join(OwnData(tmp_path, 'cls').notes)
     assert '1 photos end early' in notes and 'left out 1 .heic files' in notes
     assert 'left out 1 photos that OpenCV does not read' in notes
+    assert 'classes differ in upper case alone: Red, red' in notes
 
 
 @pytest.mark.parametrize(
@@ -552,6 +559,40 @@ def test_format_chooses_among_labels(tmp_path):
         OwnData(tmp_path, 'det')
     assert OwnData(tmp_path, 'det', format='voc').classes == ['blue', 'red']
     assert OwnData(tmp_path, 'det', format='yolo').classes == ['class 0']
+
+
+@pytest.mark.parametrize('kind', ['labelme', 'cvat', 'yolo', 'voc'])
+def test_label_maps_from_outlines(tmp_path, kind):
+    for i in range(10):
+        photo(tmp_path / f'images/{i}.jpg', NAMES[i % 2])
+        label_file(tmp_path, kind, i, NAMES[i % 2])
+    if kind == 'voc':
+        with pytest.raises(ValueError, match='boxes without outlines'):
+            OwnData(tmp_path, 'seg')
+        return
+    found = OwnData(tmp_path, 'seg')
+    assert found.classes == ['background', 'blue', 'red']
+    labels = labels_of(found, tmp_path / 'out')
+    (path,) = [*(tmp_path / 'out/labels').rglob('1.jpg.png')]
+    assert np.array(Image.open(path))[20, 20] == 1  # blue
+    assert labels[0, 0] == 0 and 480 <= (labels > 0).sum() <= 530
+
+
+def test_corners_in_place_of_sides(tmp_path):
+    change(make(tmp_path, 'boxes') / 'labels.json', bbox=[30, 20, 60, 40])
+    assert any('corners instead of sides' in x for x in OwnData(tmp_path, 'det').notes)
+
+
+def test_circles(tmp_path):
+    make(tmp_path, 'boxes')
+    for i in range(10):
+        photo(tmp_path / f'images/{i}.jpg')
+        shape = dict(label='red', points=[[30, 20], [40, 20]], shape_type='circle')
+        text = json.dumps(dict(shapes=[shape], imagePath=f'{i}.jpg'))
+        (tmp_path / f'images/{i}.json').write_text(text)
+    found = OwnData(tmp_path, 'det', format='labelme')
+    (x,) = found.photos['train'][0]['objects']
+    assert x['bbox'] == pytest.approx([20, 10, 20, 20]) and found.masks
 
 
 @pytest.mark.parametrize(
@@ -845,7 +886,7 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
         ('voc', '--out mine.txt', 'the name of a config must end in .py'),
         ('voc', '--out my/mine.py', '--out my/mine.py is in the folder --data: give'),
         ('voc', '--out ../my.py', 'my_data is not an empty folder and was not written'),
-        ('voc', '--task seg', 'it has no data for --task seg'),
+        ('voc', '--task seg', '10 objects have boxes without outlines'),
         ('classes', '--task det', 'it has no data for --task det'),
         ('voc', '--detector mask-rcnn', 'mask-rcnn needs outlines, found only boxes'),
         ('voc', '--detector yolo', 'no config has --detector yolo and'),

@@ -4,6 +4,9 @@ Each image gets a figure: the image, and the predictions of every model as its l
 draws them; a classifier's most likely classes are listed. Boxes and masks with a score
 of --score or more are drawn. Detectors, segmentors and classifiers may be mixed.
 
+It goes on in a folder --out that has the predictions of some images, with the same
+models and --score; --overwrite begins anew.
+
 It writes IMAGE_predictions.png, and IMAGE_predictions.json with the objects, the share
 of pixels of each class, or the best classes, to --out.
 
@@ -14,6 +17,7 @@ example:
       --checkpoint softpp.pth elfatt.pth --image photos/
 """
 
+import json
 import sys
 from pathlib import Path
 from textwrap import shorten
@@ -79,7 +83,9 @@ class Subject:
 
     def __init__(self, config, checkpoint='none', device='cpu'):
         load_safely()
-        self.device, self.told = device, dict(config=config, weights=checkpoint)
+        self.device, path = device, Path(checkpoint)
+        time = path.stat().st_mtime if path.is_file() else None
+        self.told = dict(config=config, weights=checkpoint, time=time)
         cfg = load_config(config)
         self.scope = cfg.get('default_scope') or 'mmengine'
         torch.manual_seed(0)
@@ -188,6 +194,22 @@ def draw(path, subjects, score):
     return figure, dict(image=path.name, score=score, models=models)
 
 
+def is_done(file, subjects, score):
+    """True if a JSON file has an image's predictions of these models with this
+    score."""
+    if not file.is_file():
+        return False
+    told = json.loads(file.read_text('utf-8'))
+    models = told.get('models', ())
+    return (
+        told.get('score') == score
+        and len(models) == len(subjects)
+        and all(
+            subject.told.items() <= x.items() for subject, x in zip(subjects, models)
+        )
+    )
+
+
 def run(args):
     checkpoints = args.checkpoint or ['none'] * len(args.configs)
     if len(checkpoints) != len(args.configs):
@@ -198,16 +220,21 @@ def run(args):
     files = find_photos(Path(args.image).expanduser())
     named = zip(args.configs, checkpoints)
     subjects = [Subject(*x, args.device) for x in named]
+    outputs = {x: args.out / f'{output_stem(x, files)}_predictions.json' for x in files}
+    left = files
+    if not args.overwrite:
+        left = [x for x in files if not is_done(outputs[x], subjects, args.score)]
+    if len(left) < len(files):
+        print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
     # an interruption loses none
-    for path in track_iter_progress(files, file=sys.stderr):
-        picture = args.out / f'{output_stem(path, files)}_predictions.png'
-        numbers = picture.with_suffix('.json')
+    for path in track_iter_progress(left, file=sys.stderr):
+        numbers, picture = outputs[path], outputs[path].with_suffix('.png')
         cli.protect(args, numbers, picture)
         figure, found = draw(path, subjects, args.score)
         args.out.mkdir(parents=True, exist_ok=True)
         save(figure, picture)
         save(found, numbers)
-    print(f'{args.out}: pictures and numbers of {len(files)} images')
+    print(f'{args.out}: pictures and numbers of {len(left)} images')
 
 
 def main(argv=None):

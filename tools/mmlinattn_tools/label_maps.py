@@ -1,6 +1,7 @@
-"""Label maps of photos: an id or a color for each pixel.
+"""Label maps of photos: an id or a color for each pixel, or outlines to draw.
 
-A photo is a dict as in own_data.py: `map` is the path of its label map.
+A photo is a dict as in own_data.py: `map` is the path of its label map, unless it has
+`objects`, from whose outlines one is drawn.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections import defaultdict
 import cv2
 import numpy as np
 from PIL import Image
+from pycocotools.mask import decode
 
 from . import own_formats as formats
 
@@ -31,6 +33,7 @@ class LabelMaps:
         names: Names of the classes; None: 'class' and the id.
         ignore: Ids that are no label, besides 255.
         colors: Names by color, as of :func:`read_colors`.
+        drawn: Names of the classes of outlines.
         resize: Take maps of another size than their photo.
 
     Raises:
@@ -38,8 +41,8 @@ class LabelMaps:
             maps have another size than their photos.
     """
 
-    def __init__(self, photos, names, ignore, colors, resize):
-        self.photos, self.colors = photos, colors
+    def __init__(self, photos, names, ignore, colors, drawn, resize):
+        self.photos, self.colors, self.drawn = photos, colors, drawn
         self.resize, self.notes = resize, []
         self.are_colors, self.palette = False, {}
         counts = self._count()
@@ -48,7 +51,7 @@ class LabelMaps:
             counts = self._count()
         self.table = np.full(IDS, UNLABELED, np.uint8)
         choose = self._choose_colors if self.are_colors else self._choose_ids
-        self.classes = choose(counts, names, {*ignore})
+        self.classes = choose(counts, drawn or names, {*ignore})
 
     def _unique(self):
         """Photos, each label map once."""
@@ -67,7 +70,7 @@ class LabelMaps:
             self.table[:128], self.table[128:256] = 0, 1
             return ['class 0', 'class 255']
         lossy = [x for x in sorted(self._unique()) if x.suffix.lower() in JPEG]
-        if lossy:
+        if lossy and not self.drawn:
             raise ValueError(f'{lossy[0]}: a label map in JPEG has no exact ids')
         if ids != {0, UNLABELED}:  # black and white, which are two classes
             ids -= {UNLABELED}
@@ -149,6 +152,8 @@ class LabelMaps:
 
     def _read(self, photo):
         """Ids or colors of a photo, (H, W); None if ids turn out to be colors."""
+        if 'objects' in photo:
+            return self._draw(photo)
         with Image.open(photo['map']) as image:
             kind = image.mode
             gray = kind in ('1', 'F', 'I', 'L', 'P') or kind.startswith('I;')
@@ -170,6 +175,15 @@ class LabelMaps:
         ids[(ids < 0) | (ids == 2**16 - 1)] = UNLABELED
         if ids.max(initial=0) >= IDS:
             raise ValueError(f'{photo["map"]}: ids of {IDS} or more are no labels')
+        return ids
+
+    def _draw(self, photo):
+        """Ids by outlines, small objects above large ones."""
+        ids = np.zeros(photo['size'][::-1], int)
+        for x in sorted(photo['objects'], key=lambda x: -x['area']):
+            name = x['name'] if x['name'] in self.drawn else 'background'
+            label = UNLABELED if x['iscrowd'] else self.drawn.index(name)
+            ids[decode(formats.runs_of(x, photo['size'])) > 0] = label
         return ids
 
     def labels(self, photo):

@@ -64,7 +64,7 @@ class OwnData:
     def __init__(self, data, task, names=None, ignore=(), **options):
         Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
         self.data, self.task, self.notes, self.lost = data, task, [], Counter()
-        self.names, self.options = names, options
+        self.names, self.options, self.drawn = names, options, []
         self.labels = set()  # files that have them
         self.damaged = []  # errors of files that annotate one photo each
         self.collect()
@@ -75,7 +75,7 @@ class OwnData:
         if task == 'seg':
             paths = self.files['.txt'] + self.files['.csv']
             colors = read_colors(options.get('colors'), paths)
-            chosen = names, ignore, colors, options.get('resize_masks')
+            chosen = names, ignore, colors, self.drawn, options.get('resize_masks')
             self.maps = LabelMaps(self.photos, *chosen)
             self.notes += self.maps.notes
         self.classes = self.maps.classes if task == 'seg' else self.choose(names)
@@ -189,7 +189,7 @@ class OwnData:
     def measure(self, photos):
         """Photos that OpenCV reads, with their sizes, and objects that fit them."""
         found, bad, resized, early, turned = [], [], [], [], []
-        lost = twice = 0
+        lost = over = twice = 0
         for photo in photos:
             try:
                 size, turn = header_of(photo['path'])
@@ -222,6 +222,7 @@ class OwnData:
                 twice += len(photo['objects']) - len(objects)
                 inside = [x for x in objects.values() if is_inside(x, size)]
                 lost += len(objects) - len(inside)
+                over += sum(is_over(x, size) for x in inside)
                 photo.update(objects=inside, names=[x['name'] for x in inside])
         self.note('left out {} photos that OpenCV does not read', bad)
         text = '{} photos have another size than in their annotations'
@@ -231,6 +232,11 @@ class OwnData:
         self.note(text, turned, ': so must be their labels')
         if twice:
             self.notes.append(f'left out {twice} objects that are there twice')
+        if over:
+            self.notes.append(
+                f'{over} boxes reach far over the edge of their photo: are they '
+                'corners instead of sides?'
+            )
         if lost:
             self.notes.append(
                 f'left out {lost} boxes of less than a pixel in their photo'
@@ -374,10 +380,13 @@ class OwnData:
                 if maps:
                     text = f'takes {len(maps)} PNG files for label maps, JPEG files of'
                     self.notes.append(f'it {text} their names for photos')
+        if not self.wants('masks') or not maps:
+            yield from self.draw_maps()
+            return
         photos = {*self.within(files, 'images')} - {*maps}
         for stem, paths in self.stems.items():
             self.stems[stem] = [x for x in paths if x in photos]
-        for path in maps if self.wants('masks') else ():
+        for path in maps:
             if OF_OBJECTS.search(path.parent.name.lower()):
                 continue
             words = re.split('[_.-]', path.stem)  # a map may be called x_mask
@@ -388,6 +397,29 @@ class OwnData:
                 stems += [rest, *(f'{x}_{rest}' for x in ('image', 'img', 'photo'))]
             found = (x for x in stems if self.stems.get(x.lower()))
             yield self.photo(next(found, path.stem), path.parent, map=path)
+
+    def draw_maps(self):
+        """Photos with the outlines of objects, from which label maps are drawn."""
+        photos = [*self.read_det()] if self.options.get('format') != 'masks' else []
+        objects = [*chain(*(x['objects'] for x in photos))]
+        lacking = sum('segmentation' not in x for x in objects)
+        if lacking:
+            raise ValueError(
+                f'--data {self.data}: {lacking} of {len(objects)} objects have boxes '
+                'without outlines: they are for --task det'
+            )
+        found = {x['name'] for x in objects} - {'background', '_background_'}
+        given = [x for x in self.names or () if x != 'background']
+        if objects:
+            if {*given} - found:
+                raise ValueError(f'no object is {", ".join({*given} - found)}')
+            self.drawn = ['background', *(given or sorted(found))]
+            self.notes.append('label maps are drawn from outlines, the rest is class 0')
+            left = ', '.join(sorted(found - {*self.drawn}))
+            if left:
+                self.notes.append(f'objects of other classes are background: {left}')
+        for photo in photos:
+            yield dict(photo, map=photo['path'])
 
     def tables(self):
         """Tables of photos, each with its rows."""
@@ -432,6 +464,16 @@ class OwnData:
         splits = {x: split_in(x) for x in firsts if split_in(x)}
         # "train" is a class beside other ones, unless they have its folders
         if len({*splits.values()}) < 2 and len(splits) < len(firsts):
+            inner = {
+                x: {y[1] for y in parts.values() if y[1:] and y[0] == x} for x in firsts
+            }
+            same = [x for x in firsts if x not in splits and len(inner[x]) > 1]
+            same = [x for x in same if any(inner[x] <= inner[y] for y in splits)]
+            if same:
+                raise ValueError(
+                    f'--data {self.data}: are {", ".join(sorted([*splits, *same]))} '
+                    'splits? Call these folders train, val and test'
+                )
             splits = {}
         inner = [Path('.', *y[1:]) for y in parts.values() if y and y[0] in splits]
         start = len(Path(os.path.commonpath(inner)).parts) if inner else 0
@@ -452,12 +494,16 @@ class OwnData:
             text = formats.read_text(path) if split else ''
             if path.suffix.lower() in TABLES:
                 text = re.sub('[,;\t"]', ' ', text)
+            absent = 0
             for words in filter(None, map(str.split, text.splitlines())):
                 # a class may stand behind the name
                 names = (' '.join(words[:i]) for i in range(len(words), 0, -1))
                 name = next(filter(self.has_photo, names), None)
+                absent += name is None
                 if name is not None:
                     found[self.find(name, path.parent)] = split
+            if absent and path.suffix.lower() not in TABLES:
+                self.notes.append(f'{path}: it has no photos of {absent} names')
         return found
 
     def split(self, photos):
@@ -533,6 +579,10 @@ class OwnData:
                 f'--data {self.data}: all objects are crowds or difficult, which are '
                 'not learned'
             )
+        alike = Counter(x.lower() for x in seen)
+        alike = sorted(x for x in seen if alike[x.lower()] > 1)
+        if alike:
+            self.notes.append(f'classes differ in upper case alone: {", ".join(alike)}')
         left = {*chain(*(photo['names'] for photo in every))} - {*classes}
         if left:
             text = ', '.join(sorted(left))
@@ -597,6 +647,12 @@ def is_inside(x, size):
     """True if the box of an object has a pixel of its photo, of a size (W, H)."""
     pairs = zip(x['bbox'], x['bbox'][2:], size)
     return all(min(a + length, side) - max(a, 0) >= 1 for a, length, side in pairs)
+
+
+def is_over(x, size):
+    """True if a box reaches over the edge of its photo by a tenth of it."""
+    box = x['bbox']
+    return any(a + b > 1.1 * side for a, b, side in zip(box, box[2:], size))
 
 
 def walk(data):

@@ -82,6 +82,10 @@ def labelme_objects(shapes, lost):
         group = x['label'], x.get('group_id')
         if kind in ('rectangle', 'mask'):
             found.append(dict(name=x['label'], bbox=bounding_box(chain(*points))))
+        elif kind == 'circle':
+            (a, b), edge = points
+            radius = math.dist((a, b), edge)
+            found.append(dict(name=x['label'], segmentation=[ellipse(a, b, radius)]))
         elif kind not in ('polygon', 'rotation', 'oriented_rectangle'):
             lost[kind] += 1
         elif group[1] is not None and group in groups:  # a further part of an object
@@ -111,9 +115,12 @@ def read_xml(path, lost, only=None):
 
 def voc_object(x):
     corners = [x.findtext(f'bndbox/{key}') for key in CORNERS]
+    # of LabelMe's old files
+    points = [float(y.text) for y in x.findall('polygon/pt/*')]
+    outline = dict(segmentation=[points]) if points else {}
     difficult = x.findtext('difficult', '0').strip() == '1'
     box = bounding_box(corners) if all(corners) else None
-    return dict(name=x.findtext('name'), bbox=box, iscrowd=difficult)
+    return dict(outline, name=x.findtext('name'), bbox=box, iscrowd=difficult)
 
 
 def cvat_object(x, lost):
@@ -125,6 +132,9 @@ def cvat_object(x, lost):
     elif x.tag == 'polygon':
         points = re.split('[,;]', places['points'])
         return dict(name=name, segmentation=[points])
+    elif x.tag == 'ellipse':
+        sides = (float(places[key]) for key in ('cx', 'cy', 'rx', 'ry'))
+        return dict(name=name, segmentation=[ellipse(*sides)])
     else:
         lost[x.tag] += 1
         return None
@@ -327,3 +337,10 @@ def bounding_box(places):
     """The box (x, y, w, h) around points x, y, x, y, ..."""
     points = np.reshape([float(x) for x in places], (-1, 2))
     return [*points.min(0).tolist(), *np.ptp(points, 0).tolist()]
+
+
+def ellipse(x, y, a, b=None):
+    """The outline of an ellipse or a circle, with 32 corners."""
+    turns = [math.tau * i / 32 for i in range(32)]
+    corners = [(x + a * math.cos(t), y + (b or a) * math.sin(t)) for t in turns]
+    return [*chain(*corners)]
