@@ -80,8 +80,8 @@ def check_weights(cfg, args, model):
         if not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         runs.note(text)
-    learned = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
-    learned, classes = [*learned.get('classes', ())], test_classes(cfg)
+    learned = [*runs.learned_meta(checkpoint).get('classes', ())]
+    classes = test_classes(cfg)
     if learned and classes and learned != classes:
         pairs = [(a, b) for a, b in zip_longest(learned, classes) if a != b]
         text = (

@@ -143,7 +143,7 @@ def load_whole(model, path):
             f'{found.describe()}. Give one that was trained with this config'
         )
     model.load_state_dict(found.state_dict, strict=False)
-    return (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+    return runs.learned_meta(checkpoint)
 
 
 def find_photos(place):

@@ -45,6 +45,7 @@ from mmlinattn.weights import fit, read_checkpoint
 from mmlinattn_tools.runs import (
     INSTANCES,
     dataset_meta,
+    learned_meta,
     load_model,
     make_runner,
     test_dataset,
@@ -203,7 +204,7 @@ def run(args):
         model = getattr(model, 'backbone', model)
     preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
     if args.whole:
-        meta = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+        meta = learned_meta(checkpoint)
         model, notes = whole_model(cfg, model, preprocessor or {}, meta)
     else:
         model = ExportedModel(model)

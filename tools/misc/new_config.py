@@ -34,7 +34,6 @@ from mmlinattn_tools import cli  # first: a line tells that libraries are missin
 # isort: split
 import cv2
 import numpy as np
-from pycocotools.mask import decode
 from rich.console import Console
 from rich.table import Table
 
@@ -294,8 +293,8 @@ def show(data, path):
             found.update(boxes=np.hstack([box[:, :2], box[:, :2] + box[:, 2:]]))
             found.update(labels=np.array(labels, int), scores=np.ones(len(box)))
             if data.masks:
-                masks = (formats.runs_of(x, photo['size']) for x in objects)
-                masks = [cv2.resize(decode(x), size) > 0 for x in masks]
+                masks = (formats.mask_of(x, photo['size']) for x in objects)
+                masks = [cv2.resize(x, size) > 0 for x in masks]
                 found['masks'] = masks
         elif data.task == 'seg':
             labels = data.maps.labels(photo)

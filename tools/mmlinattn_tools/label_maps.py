@@ -10,7 +10,6 @@ from collections import defaultdict
 import cv2
 import numpy as np
 from PIL import Image
-from pycocotools.mask import decode
 
 from . import own_formats as formats
 
@@ -183,7 +182,7 @@ class LabelMaps:
         for x in sorted(photo['objects'], key=lambda x: -x['area']):
             name = x['name'] if x['name'] in self.drawn else 'background'
             label = UNLABELED if x['iscrowd'] else self.drawn.index(name)
-            ids[decode(formats.runs_of(x, photo['size'])) > 0] = label
+            ids[formats.mask_of(x, photo['size']) > 0] = label
         return ids
 
     def labels(self, photo):

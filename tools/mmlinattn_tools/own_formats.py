@@ -261,6 +261,11 @@ def runs_of(x, size):
     return coco.annToRLE(dict(x, image_id=0))
 
 
+def mask_of(x, size):
+    """The pixels of an object in a photo of a size (W, H), (H, W), uint8, 0 or 1."""
+    return mask.decode(runs_of(x, size))
+
+
 def to_coco(x, where):
     """An object with its name, box, area and iscrowd, and its outline if it has one.
 

@@ -180,6 +180,12 @@ def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, A
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
+def learned_meta(checkpoint: dict) -> dict[str, Any]:
+    """What a checkpoint says of the data that it was trained with: names and colors of
+    classes."""
+    return (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+
+
 def predictions_of(sample: Any) -> dict[str, np.ndarray]:
     """The predictions in a library's data sample, in the form of ``Predictor``."""
     if 'pred_instances' in sample:
