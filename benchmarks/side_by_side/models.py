@@ -63,6 +63,10 @@ class Detector(nn.Module):
             if name == 'neck' or name.endswith('head'):
                 module.register_forward_hook(partial(self.note, name))
 
+    def to(self, device):
+        self.detector.to(device)  # its own method also tells the preprocessor
+        return self
+
     def note(self, name, module, inputs, outs):
         if not name.startswith('roi'):
             self.work[name] = shapes_of(outs)

@@ -8,6 +8,8 @@ from typing import Optional
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from .tokens import few_to_tokens_attention
+
 
 def agent_attention(
     q: Tensor,
@@ -32,5 +34,5 @@ def agent_attention(
     Returns:
         Tensor: (B, h, N, d).
     """
-    collected = scaled_dot_product_attention(agents, k, v, attn_mask=agent_bias)
+    collected = few_to_tokens_attention(agents, k, v, agent_bias)
     return scaled_dot_product_attention(q, agents, collected, attn_mask=query_bias)

@@ -17,9 +17,9 @@ from .tracing import apply, is_exported
 def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
     """Convolves each channel with its own filter. The map keeps its size.
 
-    The gradient of the input is computed as a convolution with mirrored filters.
-    PyTorch's own gradient takes up to 300 times as long on a CPU (torch 2.1, maps
-    with channels last).
+    On a CPU, the gradient of the input is computed as a convolution with mirrored
+    filters. PyTorch's own gradient takes up to 300 times as long (torch 2.1, maps with
+    channels last), but half as long on a GPU.
 
     Args:
         x (Tensor): (B, C, H, W).
@@ -28,6 +28,9 @@ def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
     Returns:
         Tensor: (B, C, H, W).
     """
+    if x.is_cuda:
+        large = weight.size(-1) > 5  # slow with channels last
+        return _convolve(x.contiguous() if large else x, weight)
     return apply(_DepthwiseConv2d, x, weight)
 
 

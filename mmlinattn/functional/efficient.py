@@ -6,6 +6,7 @@ Legend: B batch, h heads, N tokens, c channels of queries and keys, d of values.
 from torch import Tensor
 
 from .precision import at_least_float32, autocast_disabled
+from .tokens import softmax_over_tokens, sum_over_tokens, to_every_token
 
 
 def efficient_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -28,5 +29,5 @@ def efficient_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """
     with autocast_disabled(q):
         k, v = at_least_float32(k, v)
-        context = k.softmax(-2).transpose(-2, -1) @ v  # (B, h, c, d)
-        return q.softmax(-1) @ context.to(q.dtype)
+        context = sum_over_tokens(softmax_over_tokens(k), v)  # (B, h, c, d)
+        return to_every_token(q.softmax(-1), context.to(q.dtype))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from .precision import at_least_float32, autocast_disabled
+from .tokens import sum_over_tokens, to_every_token
 
 # from the official code: gives a direction to a token without positive channels, and
 # keeps the normalizer of a head without any above 0
@@ -72,5 +73,6 @@ def focused_linear_attention(
             scale = scale.to(q.dtype)
         q, k = focus(q, factor, scale, (1, 3)), focus(k, factor, scale, (1, 3))
         k = k / k.size(-2)
-        normalizer = q @ k.sum(-2, keepdim=True).transpose(-2, -1)  # (B, h, N, 1)
-        return (q @ (k.transpose(-2, -1) @ v) / (normalizer + _EPS)).to(dtype)
+        normalizer = to_every_token(q, k.sum(-2).unsqueeze(-1))  # (B, h, N, 1)
+        out = to_every_token(q, sum_over_tokens(k, v)) / (normalizer + _EPS)
+        return out.to(dtype)

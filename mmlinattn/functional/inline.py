@@ -6,6 +6,7 @@ Legend: B batch, h heads, N tokens, d head dim.
 from torch import Tensor
 
 from .precision import at_least_float32, autocast_disabled
+from .tokens import sum_over_tokens, to_every_token
 
 
 def inline_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -28,5 +29,5 @@ def inline_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     with autocast_disabled(q):
         q, k, v = at_least_float32(q, k, v)
         k = (k - k.mean(-2, keepdim=True)) / (k.size(-2) * k.size(-1) ** 0.5)
-        out = q @ (k.transpose(-2, -1) @ v) + v.mean(-2, keepdim=True)
-        return out.to(dtype)
+        out = to_every_token(q, sum_over_tokens(k, v))
+        return (out + v.mean(-2, keepdim=True)).to(dtype)

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from .precision import at_least_float32, autocast_disabled
+from .tokens import few_to_tokens_attention
 
 
 def iterative_pinv(a: Tensor, num_iters: int = 6) -> Tensor:
@@ -65,6 +66,6 @@ def nystrom_attention(
         )
         scaled = q_landmarks * q.size(-1) ** -0.5
         a = (scaled @ k_landmarks.transpose(-2, -1)).softmax(-1)
-        x = scaled_dot_product_attention(q_landmarks, k, v)  # (B, h, m, d)
+        x = few_to_tokens_attention(q_landmarks, k, v)  # (B, h, m, d)
         y = iterative_pinv(a, num_iters) @ x
         return scaled_dot_product_attention(q, k_landmarks, y).to(dtype)

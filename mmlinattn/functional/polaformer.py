@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from .precision import at_least_float32, autocast_disabled
+from .tokens import sum_over_tokens, to_every_token
 
 # from the official code: a query that shares no sign with a key has the normalizer 0
 _EPS = 1e-6
@@ -42,11 +43,13 @@ def polarity_aware_attention(
         if scale is not None:
             q, k = q / scale.to(q.dtype), k / scale.to(q.dtype)
         q, k = _signed_powers(q, power), _signed_powers(k, power)
-        means = k.mean(-2, keepdim=True).transpose(-2, -1)  # (B, h, 2d, 1)
-        k = k.transpose(-2, -1) / k.size(-2)
-        same, opposite = [k @ x for x in v.chunk(2, -1)]  # (B, h, 2d, d / 2)
+        means = k.mean(-2).unsqueeze(-1)  # (B, h, 2d, 1)
+        k = k / k.size(-2)
+        same, opposite = [
+            sum_over_tokens(k, x) for x in v.chunk(2, -1)
+        ]  # (B, h, 2d, d / 2)
         outs = [
-            q @ x / (q @ mean + _EPS)
+            to_every_token(q, x) / (to_every_token(q, mean) + _EPS)
             for x, mean in ((same, means), (_swap(opposite), _swap(means)))
         ]
         return torch.cat(outs, -1).to(dtype)

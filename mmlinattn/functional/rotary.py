@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 
 from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
+from .tokens import sum_over_tokens, to_every_token
 from .tracing import is_exported
 
 # added to the normalizer, as in the official code
@@ -77,6 +78,6 @@ def rotary_linear_attention(
     Returns:
         Tensor: (B, h, N, d).
     """
-    sums = q @ k.mean(-2, keepdim=True).transpose(-2, -1)  # (B, h, N, 1)
-    context = (turned_k / k.size(-2)).transpose(-2, -1) @ v
-    return turned_q @ context / (sums + ROTARY_EPS)
+    sums = to_every_token(q, k.mean(-2).unsqueeze(-1))  # (B, h, N, 1)
+    context = sum_over_tokens(turned_k / k.size(-2), v)
+    return to_every_token(turned_q, context) / (sums + ROTARY_EPS)

@@ -10,6 +10,7 @@ from torch.nn.functional import pad, silu
 from .convolution import dynamic_conv2d
 from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
+from .tokens import sum_over_tokens, to_every_token
 
 # of the loss; the official code has it for both networks
 _SCALE = 9**-0.5
@@ -35,13 +36,14 @@ def trained_swiglu(q: Tensor, k: Tensor, v: Tensor, w1: Tensor, w2: Tensor) -> T
     dtype = v.dtype
     with autocast_disabled(q):
         q, k, v, w1, w2 = at_least_float32(q, k, v, w1, w2)
-        gate = k @ w2
+        gate = to_every_token(k, w2)
         sigmoid = gate.sigmoid()
         slope = sigmoid * (1 + gate * (1 - sigmoid))  # of SiLU
-        keys = (k * (_SCALE / k.size(-2))).transpose(-2, -1)
-        step1 = _clip(keys @ (v * gate * sigmoid), (-2,))
-        step2 = _clip(keys @ (v * (k @ w1) * slope), (-2,))
-        return ((q @ (w1 + step1)) * silu(q @ (w2 + step2))).to(dtype)
+        keys = k * (_SCALE / k.size(-2))
+        step1 = _clip(sum_over_tokens(keys, v * gate * sigmoid), (-2,))
+        step2 = _clip(sum_over_tokens(keys, v * to_every_token(k, w1) * slope), (-2,))
+        out = to_every_token(q, w1 + step1)
+        return (out * silu(to_every_token(q, w2 + step2))).to(dtype)
 
 
 def trained_conv(q: Tensor, k: Tensor, v: Tensor, weight: Tensor) -> Tensor:

@@ -84,7 +84,8 @@ def softmax_free_attention(
         scale = degree.rsqrt() if normalize is True else 1.0
         if ridge:
             ridge = num_landmarks * ridge if relative_ridge else ridge
-            a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+            eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+            a = torch.add(a, eye, alpha=ridge)
         x = to_landmarks(v)
         x = x if by_rows else scale * x
         if solver == 'cholesky':
@@ -116,7 +117,8 @@ def divide_by_row_sums(sums: Tensor) -> Tensor:
     """
     z = sums[..., -1:]
     least = _LEAST_ROW_SUM * z.mean(-2, keepdim=True)
-    least = least.clamp(min=torch.finfo(z.dtype).tiny)
+    # a quotient of less may have a gradient beyond float32
+    least = least.clamp(min=torch.finfo(z.dtype).tiny ** 0.5)
     return sums[..., :-1] / torch.maximum(z, least)
 
 

@@ -26,6 +26,7 @@ from ..precision import (
     is_half,
     rounded_to,
 )
+from ..tokens import sum_over_tokens, to_every_token
 from ..tracing import constant_when_compiled, is_exported
 
 Product = Callable[[Tensor], Tensor]
@@ -62,27 +63,32 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         Tensor: (..., M, N), values in [0, 1]. Half precision is computed and
         returned in float32: a squared norm overflows float16.
     """
-    return _kernel(q, q if k is None else k, k is None)
-
-
-def _kernel(q: Tensor, k: Tensor, is_own: bool) -> Tensor:
-    """The kernel; ``is_own`` if the keys begin with the queries."""
     with autocast_disabled(q):
+        if k is None:
+            (q,) = at_least_float32(q)
+            return _kernel(*_centered(q, q), is_own=True)
         q, k = at_least_float32(q, k)
-        dtype = q.dtype
-        if rounded_to(q):
-            q, k = q.double(), k.double()
-        q, k = _centered(q, k)
-        # in place: autograd would keep a matrix for each step
-        exponents = (q @ k.transpose(-2, -1)).add_(_minus_half_square(q))
-        exponents = exponents.add_(_minus_half_square(k).transpose(-2, -1))
-        with torch.no_grad():  # rounding of distances has no gradient
-            exponents.clamp_(max=0)
-            if is_own and is_exported():  # ONNX has no view of a diagonal
-                exponents.mul_(1 - torch.eye(*exponents.shape[-2:]).to(q))
-            elif is_own:
-                exponents.diagonal(dim1=-2, dim2=-1).zero_()
-        return exponents.exp_().to(dtype)
+        return _kernel(*_centered(q, k))
+
+
+def _kernel(q: Tensor, k: Tensor, is_own: bool = False) -> Tensor:
+    """The kernel of tokens in float32 or more; ``is_own`` if both are the same."""
+    dtype = q.dtype
+    if rounded_to(q):
+        q, k = q.double(), k.double()
+    norm_k = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
+    norm_q = norm_k if is_own else torch.linalg.vector_norm(q, dim=-1, keepdim=True)
+    # in place: autograd would keep a matrix for each step
+    exponents = (q @ k.transpose(-2, -1)).addcmul_(norm_q, norm_q, value=-0.5)
+    norm_k = norm_k.transpose(-2, -1)
+    exponents = exponents.addcmul_(norm_k, norm_k, value=-0.5)
+    with torch.no_grad():  # rounding of distances has no gradient
+        exponents.clamp_(max=0)
+        if is_own and is_exported():  # ONNX has no view of a diagonal
+            exponents.mul_(1 - torch.eye(*exponents.shape[-2:]).to(q))
+        elif is_own:
+            exponents.diagonal(dim1=-2, dim2=-1).zero_()
+    return exponents.exp_().to(dtype)
 
 
 def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -129,17 +135,23 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
 
 def landmark_products(landmarks: Tensor, q: Tensor) -> tuple[Tensor, Product, Product]:
     """A (B, h, m, m), and products with P and its transpose, of landmarks (B, h, m, d)
-    and queries (B, h, N, d): one kernel that stays in memory, in a third of the
-    launches of :func:`kernel_products`."""
-    m = landmarks.size(2)
-    kernel = _kernel(landmarks, torch.cat((landmarks, q), 2), True)
-    a, p = kernel[..., :m], kernel[..., m:]
-    return a, lambda v: _product(p, v), lambda y: _product(p.transpose(-2, -1), y)
+    and queries (B, h, N, d): a kernel that stays in memory, in a third of the launches
+    of :func:`kernel_products`."""
+    with autocast_disabled(q):
+        q, landmarks = _centered(*at_least_float32(q, landmarks))
+        a, kernel = _kernel(landmarks, landmarks, True), _kernel(q, landmarks)
+
+    # tokens are rows, so that parts of them are views
+    return (
+        a,
+        lambda v: _unrounded(sum_over_tokens, kernel, v),
+        lambda y: _unrounded(to_every_token, kernel, y),
+    )
 
 
-def _product(x: Tensor, y: Tensor) -> Tensor:
+def _unrounded(product: Callable, x: Tensor, y: Tensor) -> Tensor:
     with full_precision(x):
-        return x @ y
+        return product(x, y)
 
 
 def product_dtype(*tensors: Tensor) -> torch.dtype:
