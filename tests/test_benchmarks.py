@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from mmengine.model import BaseModel
 
 from mmlinattn.functional import softmax_free_attention
 
@@ -64,6 +65,14 @@ def test_small_suites(run, suite, only, capsys):
     """Every step of every variant."""
     run(f'--suite {suite} --only={only} --small --rounds 1 --threads 1')
     assert 'left out' not in capsys.readouterr().out
+
+
+def test_detectors_take_batches_to_their_device(load):
+    """Batches are made on the CPU, and detectors are parts of other modules."""
+    inner = type('Model', (BaseModel,), dict(forward=None))()
+    inner.weight = torch.nn.Parameter(torch.zeros(1))
+    torch.nn.Sequential(load('side_by_side.models').Detector(inner)).to('meta')
+    assert inner.data_preprocessor.device.type == 'meta'
 
 
 def test_the_explicit_form_is_our_operator(load):

@@ -63,8 +63,10 @@ class Detector(nn.Module):
             if name == 'neck' or name.endswith('head'):
                 module.register_forward_hook(partial(self.note, name))
 
-    def to(self, device):
-        self.detector.to(device)  # its own method also tells the preprocessor
+    def _apply(self, *args):
+        super()._apply(*args)
+        # only its own method tells the preprocessor
+        self.detector.to(next(self.detector.parameters()).device)
         return self
 
     def note(self, name, module, inputs, outs):
