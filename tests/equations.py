@@ -9,6 +9,14 @@ def paper_kernel(q, k):
     return (-(q[..., :, None, :] - k[..., None, :, :]).square().sum(-1) / 2).exp()
 
 
+def paper_pinv(a, alpha, num_iters=20):
+    """The literal iteration."""
+    inverse = alpha * a
+    for _ in range(num_iters):
+        inverse = 2 * inverse - inverse @ a @ inverse
+    return inverse
+
+
 def relative_error(result, expected):
     return ((result.double() - expected).norm() / expected.norm()).item()
 

@@ -27,6 +27,13 @@ class Call(nn.Module):
         return self.function(*inputs)
 
 
+def attending(attention, *hw_shape):
+    """An attention as a model of tokens."""
+    model = Call(lambda x: attention(x, hw_shape))
+    model.attention = attention
+    return model
+
+
 LAYERS = {
     'conv': (
         nn.Conv2d(4, 6, 3, padding=1),
@@ -110,9 +117,7 @@ def test_attention_written_out():
     expected = dict(linear=4 * 9 * 4 * 8 * 8, softmax_attention=products)
     assert kinds(attention, (4, 9, 8)) == expected
     models = pytest.importorskip('mmlinattn.models')
-    attention = models.TalkingHeadsAttention(8, 2)
-    model = Call(lambda x: attention(x, (3, 3)))
-    model.attention = attention
+    model = attending(models.TalkingHeadsAttention(8, 2), 3, 3)
     expected['linear'] += 2 * 4 * 9 * 9 * 2 * 2  # heads are mixed twice
     assert kinds(model, (4, 9, 8)) == expected
 
@@ -125,8 +130,7 @@ def test_softmax_free_attention_is_counted_by_its_sizes(device):
     found = set()
     for solver in ('auto', 'newton', 'spectral'):
         attention = models.SoftmaxFreeAttention(16, 2, sampling_ratio=2, solver=solver)
-        model = Call(lambda x, attention=attention: attention(x, (20, 20)))
-        model.attention = attention
+        model = attending(attention, 20, 20)
         found.add(tuple(kinds(model, (1, 400, 16), device=device).items()))
     (counted,) = found
     # 20 steps, of two products of the kernel of 100 landmarks, of two heads
@@ -147,8 +151,7 @@ def test_softmax_free_attention_is_what_it_computes(options, monkeypatch):
     """On small maps on a CPU, where kernels are matrices."""
     models = pytest.importorskip('mmlinattn.models')
     attention = models.SoftmaxFreeAttention(16, 2, sampling_ratio=2, **options)
-    model = Call(lambda x: attention(x, (20, 20)))
-    model.attention = attention
+    model = attending(attention, 20, 20)
     counted = kinds(model, (2, 400, 16))
     products = counted.pop('gaussian_kernel'), counted.pop('pseudo_inverse')
     monkeypatch.delattr(models.SoftmaxFreeAttention, 'count_products')
@@ -169,31 +172,11 @@ def test_parts_add_up():
     assert list(counted.by_kind()) == list(KINDS)
 
 
-def test_batch():
-    models = pytest.importorskip('mmlinattn.models')
-    model = models.SOFTPlusPlus('tiny').to('meta')
-    one, three = (
-        count_flops(model, torch.zeros(batch, 3, 64, 96, device='meta')).by_kind()
-        for batch in (1, 3)
-    )
-    # position tables are resized once for all images
-    assert three.pop('resampling') == one.pop('resampling') > 0
-    assert three == {kind: 3 * macs for kind, macs in one.items()}
-
-
-class CallsForward(nn.Module):
-    """A module that calls forward() by name, as mmdet and mmseg do."""
-
-    def __init__(self):
-        super().__init__()
-        self.head = Call(lambda x: x @ x)
-
-    def forward(self, x):
-        return self.head.forward(x)
-
-
 def test_forward_called_by_name():
-    counted = count_flops(CallsForward(), torch.zeros(1, 1, 4, 4))
+    """As mmdet and mmseg do."""
+    model = Call(lambda x: model.head.forward(x))
+    model.head = Call(lambda x: x @ x)
+    counted = count_flops(model, torch.zeros(1, 1, 4, 4))
     assert counted.macs == {('head', 'matmul'): 4**3}
 
 
@@ -203,19 +186,12 @@ def test_forward_of_a_part():
     assert (counted.total(), counted.total('b')) == (16, 16)
 
 
-class Failing(nn.Module):
-    def forward(self, x):
-        raise RuntimeError('fails')
-
-
-@pytest.mark.parametrize('last, fails', [(nn.ReLU(), False), (Failing(), True)])
-def test_leaves_no_trace(last, fails):
-    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), last)
+def test_leaves_no_trace():
+    """Even if the model fails."""
+    failing = Call(lambda x: 1 / 0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), failing)
     model[1].eval()
-    if fails:
-        with pytest.raises(RuntimeError, match='fails'):
-            count_flops(model, torch.zeros(2, 4))
-    else:
+    with pytest.raises(ZeroDivisionError):
         count_flops(model, torch.zeros(2, 4))
     assert [m.training for m in model.modules()] == [True, True, False, True]
     assert not any('forward' in vars(module) for module in model.modules())

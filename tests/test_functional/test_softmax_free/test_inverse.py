@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 import torch
-from equations import relative_error
+from equations import paper_pinv, relative_error
 from torch import nn
 
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
@@ -27,14 +27,6 @@ def paper_alpha(a, beta=0.5, max_halvings=10):
         if one_norm(eye - alpha * a @ a) <= 1.01:
             break
     return alpha
-
-
-def paper_pinv(a, alpha, num_iters=20):
-    """The literal iteration."""
-    inverse = alpha * a
-    for _ in range(num_iters):
-        inverse = 2 * inverse - inverse @ a @ inverse
-    return inverse
 
 
 def well_conditioned(batch, m):
