@@ -1,4 +1,4 @@
-"""Checks before a run, in parts; test_bad_input.py has whole tools, and
+"""Checks before a run, in parts; test_train_test.py has whole tools, and
 test_right_configs.py right configs."""
 
 import re

@@ -1,7 +1,15 @@
-"""Arguments of tools/train.py, tools/test.py and their launchers, up to the start of a
-run."""
+"""tools/train.py, tools/test.py and their launchers, up to the start of a run: the
+config of the run or, with bad input, one line on stderr that names the fault and the
+remedy, exit code 2, nothing written, and no work begun.
 
+Each check has a case that triggers it. A case runs the tool's `main` in this process,
+in an empty folder, and ends where a runner is made. `{world}` stands for a folder with
+data, checkpoints and two right configs.
+"""
+
+import gc
 import os
+import shutil
 import subprocess
 import sys
 from argparse import Namespace
@@ -12,110 +20,414 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.registry import DATASETS
 from mmengine.runner import Runner
+from small_configs import CLASSIFIER, RUN
+from torch import nn
 
-from mmlinattn_tools import runs
+from mmlinattn.engine.preflight import build_model
+from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.modern
 
-ROOT = Path(__file__).parents[2]
-TOOLS = ROOT / 'tools'
+pytest.importorskip('mmdet')
+pytest.importorskip('mmpretrain')
+
+TOOLS = Path(__file__).parents[2] / 'tools'
+DETECTOR = """
+_base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
+default_scope = 'mmdet'
+model = dict(
+    backbone=dict(backbone, _delete_=True),
+    neck=dict(in_channels=[8, 16, 24, 32], out_channels=8),
+    bbox_head=dict(in_channels=8, stacked_convs=1, feat_channels=8),
+)
+pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='LoadAnnotations', with_bbox=True),
+    dict(type='PackDetInputs'),
+]
+dataset = dict(
+    type='CocoDataset',
+    data_root='WORLD/coco/',
+    ann_file='annotations/instances_train2017.json',
+    data_prefix=dict(img='train2017/'),
+    pipeline=pipeline,
+)
+train_dataloader = dict(dataset=dataset, **loading)
+val_cfg = None
+test_cfg = None
+"""
+
+
+class Code:
+    """Creates a file where it is unpickled."""
+
+    def __reduce__(self):
+        return open, ('executed', 'w')
+
+
+def save_checkpoints(folder, model):
+    """Writes a whole checkpoint of the classifier, and others that are not."""
+    weights = model.state_dict()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1).state_dict()
+    classes = DATASETS.get('mmpretrain.ImageNet').METAINFO['classes']
+    meta = dict(epoch=1, iter=3, dataset_meta=dict(classes=classes))
+    whole = dict(state_dict=weights, optimizer=optimizer, meta=meta)
+    head = {k: x for k, x in weights.items() if k.startswith('head.')}
+    deeper = {k.replace('blocks.0', 'blocks.1'): x for k, x in weights.items()}
+    for name, changes in dict(
+        whole={},
+        nan=dict(state_dict={k: x * float('nan') for k, x in weights.items()}),
+        head=dict(state_dict=head),
+        other=dict(state_dict={f'teacher.{k}': x for k, x in weights.items()}),
+        wider=dict(state_dict={k: torch.cat([x, x]) for k, x in head.items()}),
+        deeper=dict(state_dict={**weights, **deeper}),
+        code=dict(extra=Code()),
+        turned=dict(meta=dict(dataset_meta=dict(classes=classes[::-1]))),
+    ).items():
+        torch.save({**whole, **changes}, folder / f'{name}.pth')
+    (folder / 'empty.pth').touch()
+    torch.save(dict(state_dict=weights), folder / 'weights.pth')
+
+
+@pytest.fixture(scope='module')
+def world(tmp_path_factory, load_tool):
+    """A folder with data, configs and checkpoints."""
+    folder = tmp_path_factory.mktemp('world')
+    make_shapes = load_tool('dataset_converters/make_shapes.py')
+    for layout in ('imagenet', 'coco'):
+        counts = '--num-train', '3', '--num-val', '2', '--size', '48', '48'
+        make_shapes.main(['--layout', layout, '--out', str(folder / layout), *counts])
+    for name, text in dict(cls=CLASSIFIER, det=DETECTOR).items():
+        text = (RUN + text).replace('WORLD', str(folder))
+        (folder / f'{name}.py').write_text(text)
+    torch.manual_seed(0)
+    save_checkpoints(folder, build_model(load_config(str(folder / 'cls.py'))))
+    gc.freeze()  # as quick_collections does: the libraries are imported only now
+    return folder
+
+
+class Began(Exception):
+    """A runner is made."""
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path, load_tool):
-    """Runs a tool in an empty folder, and returns the config it would train
-    or test."""
+def use(world, tmp_path, monkeypatch, capsys, load_tool):
+    """Uses a tool up to the beginning of work; returns its exit code and lines. The
+    config of the run is ``use.cfg``."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv('LOCAL_RANK', '0')
-    # its parts are no real ones; see test_bad_input.py
-    monkeypatch.setattr(runs, 'preflight', lambda *args: None)
+    monkeypatch.setenv('MMLINATTN_TRUST', '')
+    for name in ('RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT'):
+        monkeypatch.delenv(name, raising=False)
+    # mm changes them when it reads configs
+    monkeypatch.setattr(sys, 'path', list(sys.path))
 
-    def call(name, *args, train=lambda: None, device='cpu'):
-        configs = []
-        done = Namespace(train=train, test=lambda: None)
-        monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: configs.append(cfg) or done)
-        monkeypatch.setattr(sys, 'argv', [f'{name}.py', *map(str, args)])
-        tool = load_tool(f'{name}.py')
-        monkeypatch.setattr(tool, 'get_device', lambda: device, raising=False)
-        monkeypatch.setattr(tool, 'summary', lambda *args: [], raising=False)
-        tool.main()
-        return configs[0]
+    def begin(cfg):
+        call.cfg = cfg
+        raise Began
+
+    monkeypatch.setattr(Runner, 'from_cfg', begin)
+
+    def call(tool, *args):
+        args = [str(arg).replace('{world}', str(world)) for arg in args]
+        monkeypatch.setattr(sys, 'argv', [f'{tool}.py', *args])
+        before = set(tmp_path.rglob('*'))
+        capsys.readouterr()
+        code = 0
+        try:
+            load_tool(f'{tool}.py').main()
+        except Began:
+            pass
+        except SystemExit as stop:
+            code = stop.code
+            assert {*tmp_path.rglob('*')} - before <= set(tmp_path.rglob('*pycache*'))
+        return code, capsys.readouterr().err.splitlines()
 
     return call
 
 
 @pytest.fixture
-def config(tmp_path):
-    """A config that needs no data."""
-    path = tmp_path / 'mine.py'
-    path.write_text("""
-default_scope = 'mmdet'
-model = dict(type='Model')
-optim_wrapper = dict(type='OptimWrapper')
-auto_scale_lr = dict(enable=False, base_batch_size=16)
-default_hooks = dict(visualization=dict(type='DetVisualizationHook'))
-visualizer = dict(type='Visualizer')
-test_dataloader = dict(dataset=dict(pipeline=[]))
-test_evaluator = dict(type='CocoMetric')
-load_from = None
-resume = False
-""")
-    return path
+def fails(use):
+    """Uses a tool wrongly, and looks for words in the line that it ends with."""
+
+    def call(tool, *args, words):
+        code, (*notes, line) = use(tool, *args)
+        assert code == 2 and line.startswith(f'{tool}.py: error: '), line
+        said = tuple(f'{tool}.py: {x}' for x in ('--resume ', 'warning: '))
+        assert all(note.startswith(said) for note in notes), notes
+        for word in [words] if isinstance(words, str) else words:
+            assert word in line, line
+
+    return call
 
 
 @pytest.fixture
-def checkpoint(tmp_path):
-    path = tmp_path / 'epoch_1.pth'
-    torch.save(dict(state_dict={}), path)
-    return path
+def warns(use):
+    """Uses a tool, and looks for words in each line that it writes."""
+
+    def call(tool, *args, words):
+        code, lines = use(tool, *args)
+        assert code == 0 and lines
+        assert all(x.startswith(f'{tool}.py: ') and words in x for x in lines), lines
+
+    return call
 
 
-def test_train_options(run, config, checkpoint):
-    cfg = run('train', config)
-    assert cfg.work_dir == os.path.join('work_dirs', 'mine') and cfg.launcher == 'none'
+@pytest.fixture
+def inherit(world):
+    """Writes a config that inherits the classifier's."""
+    return lambda lines: Path('mine.py').write_text(
+        f"_base_ = '{world}/cls.py'\n{lines}\n"
+    )
+
+
+CLS = '{world}/cls.py'
+WHOLE = [CLS, '{world}/whole.pth']
+
+
+@pytest.mark.parametrize(
+    'tool, args', [('train', [CLS]), ('train', ['{world}/det.py']), ('test', WHOLE)]
+)
+def test_good_input(use, tool, args):
+    """It passes, so the failures below have their own reasons."""
+    assert use(tool, *args) == (0, [])
+
+
+@pytest.mark.parametrize(
+    'text, words',
+    [
+        ('model = dict(', ['SyntaxError', 'mine.py, line 1']),
+        ('x = undefined', "NameError: name 'undefined' is not defined"),
+        ("_base_ = './gone.py'", ['inherits a missing config', 'gone.py']),
+        ("open('mmlinattn/.mim/model-index.yml')", 'pip install -e .'),
+        ("custom_imports = dict(imports=['gone_module'])", 'gone_module'),
+        ('x = 3', 'model: '),
+        ('model = 3', 'model: '),
+    ],
+)
+def test_config_that_can_not_be_read(fails, text, words):
+    Path('mine.py').write_text(text)
+    fails('train', 'mine.py', words=['mine.py', *([words] * isinstance(words, str))])
+
+
+# Lines of a config that inherits the classifier's, and words of the error.
+REFUSED = [
+    ('model = dict(type="Classifier")', 'model: KeyError', 'Classifier is not in'),
+    ('model = dict(head=dict(num_clases=3))', 'model: TypeError', "'num_clases'"),
+    ('train_dataloader = dict(dataset=dict(type="ImageNett"))', 'ImageNett is not'),
+    ('train_dataloader = dict(dataset=dict(data_root="x"))', 'train_dataloader', 'x/'),
+    ('model = dict(head=dict(num_classes=3))', 'num_classes=3, labels 0 to 2'),
+]
+
+
+@pytest.mark.parametrize('lines, words', [(lines, words) for lines, *words in REFUSED])
+def test_part_that_can_not_be_built(fails, inherit, lines, words):
+    inherit(lines)
+    fails('train', 'mine.py', words=['mine.py', *words])
+
+
+# Those that may be meant, and words of the warning.
+DOUBTED = [
+    ('', '--cfg-options something=1', 'neither the config nor'),
+    ('model = dict(head=dict(num_classes=1001))', '', 'the head has num_classes=1001'),
+]
+if not torch.cuda.is_available():
+    DOUBTED.append(('', '--amp', 'mixed precision needs a GPU'))
+
+
+@pytest.mark.parametrize('lines, options, words', DOUBTED)
+def test_part_that_may_be_meant(warns, inherit, lines, options, words):
+    inherit(lines)
+    warns('train', 'mine.py', *options.split(), words=words)
+
+
+@pytest.mark.parametrize(
+    'name, content, words',
+    [
+        ('annotations/instances_train2017.json', b'{"images": [', 'JSONDecodeError'),
+        ('train2017/*.jpg', b'\xff\xd8\xff\xe0' * 9, 'train_dataloader: '),
+    ],
+)
+def test_damaged_data(fails, world, tmp_path_factory, name, content, words):
+    folder = tmp_path_factory.mktemp('copy') / 'coco'
+    shutil.copytree(world / 'coco', folder)
+    for path in folder.glob(name):
+        path.write_bytes(content)
+    option = f'train_dataloader.dataset.data_root={folder}'
+    words = 'train_dataloader', words
+    fails('train', '{world}/det.py', '--cfg-options', option, words=words)
+
+
+def test_checks_that_are_not_wanted(use, inherit, monkeypatch):
+    inherit('model = dict(head=dict(num_classes=3))')
+    assert use('train', 'mine.py', '--no-preflight') == (0, [])
+    monkeypatch.setenv('RANK', '1')  # the first process looks for all
+    assert use('train', 'mine.py') == (0, [])
+
+
+# ---------------------------------------------------------------------- checkpoints
+LOAD, RESUME = '--cfg-options load_from=', '--resume '
+PRETRAINED = '--cfg-options pretrained='
+
+
+@pytest.mark.parametrize(
+    'how, name, words',
+    [
+        ('', 'gone', "checkpoint='{world}/gone.pth': there is no such file"),
+        ('', 'empty', 'is empty'),
+        ('', 'code', ('io.open', '--trust')),
+        ('', 'nan', 'with NaN or infinite values'),
+        ('', 'head', ('missing', 'give --allow-mismatch')),
+        ('', 'deeper', 'that the model has no place for'),
+        ('', 'turned', "in place of 'tench"),
+        (LOAD, 'gone', "load_from='{world}/gone.pth': there is no such file"),
+        (LOAD, 'code', ('io.open', '--trust')),
+        (LOAD, 'other', 'missing'),
+        (LOAD, 'nan', 'with NaN or infinite values'),
+        (RESUME, 'empty', 'is empty'),
+        (RESUME, 'head', 'missing'),
+        (RESUME, 'weights', 'has no training state'),
+        (PRETRAINED, 'gone', "pretrained='{world}/gone.pth': there is no such file"),
+        (PRETRAINED, 'other', "pretrained='{world}/other.pth': "),
+        (PRETRAINED, 'nan', 'NaN or infinite values in'),
+    ],
+)
+def test_checkpoint(fails, world, how, name, words):
+    path = f'{{world}}/{name}.pth'
+    args = ['train', CLS, *f'{how}{path}'.split()] if how else ['test', CLS, path]
+    words = [words] if isinstance(words, str) else words
+    fails(*args, words=[f'{name}.pth', *(x.format(world=world) for x in words)])
+    assert not Path('executed').exists()
+
+
+@pytest.mark.parametrize(
+    'how, name, words',
+    [
+        (LOAD, 'head', 'entries of the model are loaded'),
+        (f'--allow-mismatch {LOAD}', 'nan', 'with NaN or infinite values'),
+        (f'--allow-mismatch {RESUME}', 'wider', 'of other shapes'),
+        ('--allow-mismatch ', 'head', 'does not fit this model'),
+        ('--allow-mismatch ', 'turned', "in place of 'tench"),
+    ],
+)
+def test_mismatch_that_is_meant(warns, how, name, words):
+    tool = 'train' if '=' in how or RESUME in how else 'test'
+    warns(tool, CLS, *f'{how}{{world}}/{name}.pth'.split(), words=words)
+
+
+def test_weights_are_read_before_data_are_looked_for(fails):
+    options = 'train_dataloader.dataset.data_root=gone', 'pretrained={world}/empty.pth'
+    fails('train', CLS, '--cfg-options', *options, words='empty.pth')
+
+
+@pytest.mark.parametrize('how', ['', LOAD, RESUME, PRETRAINED])
+def test_trust(use, fails, monkeypatch, how):
+    tool = 'train' if how else 'test'
+    args = [tool, CLS, *f'{how}{{world}}/code.pth'.split()]
+    assert use(*args, '--trust') == (0, [])
+    assert Path('executed').exists()
+    monkeypatch.setenv('MMLINATTN_TRUST', 'yes')
+    fails(*args, words=('MMLINATTN_TRUST must be 0 or 1', "'yes'"))
+
+
+# -------------------------------------------------------------------- other arguments
+@pytest.mark.parametrize(
+    'tool, options, words',
+    [
+        ('train', '--cfg-options pretraned=x', "did you mean 'pretrained'?"),
+        ('train', '--cfg-options width', "'width' is not KEY=VALUE"),
+        ('train', '--cfg-options pipeline.9.type=X', '--cfg-options do not fit'),
+        (
+            'train',
+            '--cfg-options default_hooks.pretrained=None pretrained=x.pth',
+            "pretrained='x.pth' would have no effect",
+        ),
+        ('train', '--auto-scale-lr', 'base_batch_size'),
+        ('train', '--work-dir mine.txt', "work_dir='mine.txt' can not be written"),
+        ('test', '--out x.json', '.pkl'),
+        ('test', '--show-dir mine.txt', 'is a file, not a folder'),
+        ('test', '--show-dir folder', 'folder is not empty: give --overwrite'),
+        ('test', '--show-dir new', 'needs default_hooks.visualization'),
+    ],
+)
+@pytest.mark.skipif(torch.cuda.is_available(), reason='launchers work with GPUs')
+def test_options(fails, tool, options, words):
+    Path('folder').mkdir()
+    for path in ('mine.txt', 'folder/mine'):
+        Path(path).write_text('mine')
+    args = [CLS] if tool == 'train' else WHOLE
+    fails(tool, *args, *options.split(), words=words)
+
+
+@pytest.mark.parametrize(
+    'size, batch, right', [(1, 1, False), (2, 1, True), (1, 2, True)]
+)
+def test_batch_norm_of_one_value(load_tool, size, batch, right):
+    """As torch refuses it in the first step."""
+    pool = nn.AdaptiveAvgPool2d(size), nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)
+    model = nn.Sequential(nn.Sequential(*pool))
+    cfg = Config(dict(train_dataloader=dict(batch_size=batch), launcher='none'))
+    for check in (
+        lambda: load_tool('train.py').check_batch(cfg, model),
+        lambda: model(torch.rand(batch, 3, 4, 4)),
+    ):
+        with nullcontext() if right else pytest.raises(ValueError, match='more'):
+            check()
+
+
+# ------------------------------------------------------------- the config of the run
+def test_train_options(use, inherit, world):
+    inherit('auto_scale_lr = dict(enable=False, base_batch_size=16)')
+    use('train', 'mine.py')
+    cfg = use.cfg
+    assert cfg.work_dir == 'work_dirs/mine' and cfg.launcher == 'none'
     assert not cfg.resume and cfg.load_from is None
     args = ['--work-dir', 'here', '--auto-scale-lr', '--launcher', 'pytorch']
-    cfg = run('train', config, '--resume', checkpoint, *args)
+    use('train', 'mine.py', '--resume', WHOLE[1], *args)
+    cfg = use.cfg
     assert cfg.work_dir == 'here' and cfg.launcher == 'pytorch'
     assert cfg.auto_scale_lr.enable
-    assert cfg.resume and cfg.load_from == str(checkpoint)
+    assert cfg.resume and cfg.load_from == f'{world}/whole.pth'
 
 
-@pytest.mark.parametrize('by_config', [False, True])
-def test_mixed_precision(run, config, by_config):
-    amp = 'optim_wrapper.type=AmpOptimWrapper'
-    args = ['--cfg-options', amp] if by_config else ['--amp', '--cfg-options']
-    wrapper = run('train', config, *args, 'model.width=3', device='cuda').optim_wrapper
-    assert wrapper.type in amp
-    more = 'model.width=3', 'optim_wrapper.dtype=bfloat16'
-    assert run('train', config, *args, *more).optim_wrapper.type == 'OptimWrapper'
+BY_CONFIG = '--cfg-options optim_wrapper.type=AmpOptimWrapper'
 
 
-@pytest.mark.parametrize('args', [['--resume'], ['--cfg-options', 'resume=True']])
-def test_train_resume_from_newest(run, config, checkpoint, capsys, args):
-    work = checkpoint.parent / 'work_dirs' / 'mine'
+@pytest.mark.parametrize('words', ['--amp --cfg-options', BY_CONFIG])
+def test_mixed_precision(use, monkeypatch, words):
+    for device, kind in dict(cuda='AmpOptimWrapper', cpu='OptimWrapper').items():
+        monkeypatch.setattr('mmengine.device.get_device', lambda device=device: device)
+        use('train', CLS, *words.split(), 'optim_wrapper.dtype=bfloat16')
+        assert use.cfg.optim_wrapper.type == kind
+
+
+@pytest.mark.parametrize('option', ['--resume', '--cfg-options resume=True'])
+def test_resume_from_newest(use, world, option):
+    work = Path('work_dirs/cls')
     work.mkdir(parents=True)
-    newest = work / 'epoch_2.pth'
-    for path in (work / 'epoch_1.pth', newest):
-        path.write_bytes(checkpoint.read_bytes())
-    cfg = run('train', config, *args)
-    assert cfg.resume and Path(cfg.load_from).samefile(newest)
-    assert capsys.readouterr().err.endswith('epoch_2.pth\n')
+    for i in (1, 2):
+        shutil.copy(world / 'whole.pth', work / f'epoch_{i}.pth')
+    _, lines = use('train', CLS, *option.split())
+    assert use.cfg.resume and use.cfg.load_from == f'{work}/epoch_2.pth'
+    assert lines[-1].endswith('epoch_2.pth')
 
 
-def test_train_resume_from_nothing(run, config, checkpoint, capsys):
-    cfg = run('train', config, '--resume', '--cfg-options', f'load_from={checkpoint}')
-    assert not cfg.resume and cfg.load_from == str(checkpoint)
-    assert 'finds no checkpoint in work_dirs/mine' in capsys.readouterr().err
+def test_resume_from_nothing(use, world):
+    _, lines = use('train', CLS, '--resume', *f'{LOAD}{WHOLE[1]}'.split())
+    assert not use.cfg.resume and use.cfg.load_from == f'{world}/whole.pth'
+    assert 'finds no checkpoint in work_dirs/cls' in lines[0]
 
 
-def test_no_network(run, config, error_of):
+def test_no_network(fails, monkeypatch):
+    text = "pretrained='https://host/x.pth' cannot be downloaded"
+
     def train():
-        raise ConnectionError("pretrained='https://host/x.pth' cannot be downloaded")
+        raise ConnectionError(text)
 
-    line = error_of(run, 'train', config, train=train)
-    assert line.startswith("train.py: error: pretrained='https://host/x.pth'")
+    monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: Namespace(train=train))
+    fails('train', CLS, '--work-dir', '.', words=text)
 
 
 @pytest.mark.parametrize(
@@ -126,25 +438,27 @@ def test_no_network(run, config, error_of):
         ('VisualizationHook', 'default_hooks.visualization.out_dir'),
     ],
 )
-def test_drawing(run, config, checkpoint, tmp_path, hook, folder):
-    option = f'default_hooks.visualization.type={hook}'
-    args = '--show-dir', 'pictures', '--cfg-options', option
-    cfg = run('test', config, checkpoint, *args)
-    drawing = cfg.default_hooks.visualization
+def test_drawing(use, inherit, hook, folder):
+    lines = f'default_hooks = dict(visualization=dict(type={hook!r}))'
+    inherit(f"{lines}\nvisualizer = dict(type='Visualizer')")
+    use('test', 'mine.py', WHOLE[1], '--show-dir', 'pictures')
+    cfg, drawing = use.cfg, use.cfg.default_hooks.visualization
     assert drawing.get('draw') or drawing.get('enable')
     for key in folder.split('.'):
         cfg = cfg[key]
-    assert cfg == str(tmp_path / 'pictures')
+    assert cfg == str(Path('pictures').absolute())
 
 
-def test_out(run, config, checkpoint):
-    metrics = run('test', config, checkpoint, '--out', 'x.pkl').test_evaluator
-    assert [x['type'] for x in metrics] == ['CocoMetric', 'mmdet.DumpDetResults']
-    args = config, checkpoint, '--out', 'x', '--cfg-options'
-    cfg = run('test', *args, 'default_scope=mmseg')
-    assert cfg.test_evaluator.output_dir == 'x'
+def test_out(use):
+    args = [*WHOLE, '--no-preflight', '--cfg-options']
+    use('test', *args, 'default_scope=mmdet', '--out', 'x.pkl')
+    kinds = [x['type'] for x in use.cfg.test_evaluator]
+    assert kinds == ['Accuracy', 'mmdet.DumpDetResults']
+    use('test', *args, 'default_scope=mmseg', '--out', 'x')
+    assert use.cfg.test_evaluator.output_dir == 'x'
 
 
+# ------------------------------------------------------------------------- launchers
 @pytest.mark.parametrize(
     'script, args, program, expected',
     [
@@ -182,23 +496,3 @@ def test_launchers_want_files_and_a_number(script, args, message):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == ''
     assert done.stderr == f'{script}: error: {message}\n'
-
-
-@pytest.mark.parametrize(
-    'learned, message',
-    [(['cat', 'dog'], ''), (['dog', 'cat'], "'dog' in place of 'cat")],
-)
-def test_classes_of_a_checkpoint(load_tool, monkeypatch, learned, message):
-    tool, warned = load_tool('test.py'), []
-    content = dict(meta=dict(dataset_meta=dict(classes=learned)))
-    found = Namespace(whole=True)
-    monkeypatch.setattr(tool.runs, 'compare', lambda *_: (content, found))
-    monkeypatch.setattr(tool.runs, 'warn', warned.append)
-    data = dict(type='BaseDataset', metainfo=dict(classes=('cat', 'dog')), pipeline=[])
-    cfg = Config(dict(test_dataloader=dict(dataset=data)))
-    with pytest.raises(ValueError, match=message) if message else nullcontext():
-        args = Namespace(checkpoint='x.pth', allow_mismatch=False)
-        tool.check_weights(cfg, args, None)
-    args = Namespace(checkpoint='x.pth', allow_mismatch=True)
-    tool.check_weights(cfg, args, None)
-    assert len(warned) == bool(message)
