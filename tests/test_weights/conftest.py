@@ -12,6 +12,8 @@ import torch
 import variants_fixture as variants
 from loading import load_module
 
+from mmlinattn.models.backbones.presets import Stage, agents
+from mmlinattn.models.backbones.swin import windows
 from mmlinattn.weights import pretrained
 from mmlinattn.weights.families import FAMILIES
 
@@ -40,6 +42,15 @@ def official():
         return family, {k: v for k, v in weights.items() if not k.endswith(buffers)}
 
     return get
+
+
+@pytest.fixture(scope='session')
+def few_agents():
+    """The attentions of agent_swin: the paper's base model has such a third stage."""
+    stages = [Stage(i, 4) for i in range(4)]
+    first, second, third = map(agents, stages[:3])
+    last = windows(stages[3])
+    return [first, second, [third, last[1]], last]
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ import torch
 import variants_fixture as variants
 from mmengine.registry import MODELS
 
-from mmlinattn.models.backbones.presets import Stage, agents
-from mmlinattn.models.backbones.swin import windows
 from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.rows import inside
@@ -39,7 +37,8 @@ OF_VITA = [
 ]
 # MAViT's keys are RAVLT's
 NAMES = [x for x in rotary.NAMES if not x.startswith('mavit')]
-NAMES += [*OF_VITA, 'cswin_classifier', 'cswin_backbone', 'soft', *variants.NAMES]
+OF_CSWIN = ['cswin_classifier', 'cswin_backbone']
+NAMES += [*OF_VITA, *OF_CSWIN, 'soft', *variants.NAMES]
 
 
 def build(family, **options):
@@ -98,43 +97,30 @@ def test_outputs_of_antioversmoothing(official, relative_error, name):
     assert relative_error(patches, outputs['tokens'][:, -patches.size(1) :]) < 1e-5
 
 
-@pytest.mark.parametrize('kind', ['classifier', 'backbone'])
-def test_outputs_of_cswin(relative_error, kind):
-    """All maps of the backbone, for an image that no stripe divides."""
-    options = dict(arch=cswin.ARCH, attention='local')
-    args = 'cswin', convert(cswin.weights(kind), 'cswin'), cswin.image(kind)
-    outputs = cswin.outputs(kind)
-    if kind == 'backbone':
-        maps = maps_of(*args, **options)
-        errors = [relative_error(x, outputs[f'map{i}']) for i, x in enumerate(maps)]
-        assert len(errors) == 4 and max(errors) < 1e-5, errors
-    else:
-        (last,) = maps_of(*args, **options, out_indices=(3,))
-        assert relative_error(last.flatten(2).mT, outputs['tokens']) < 1e-5
-        assert relative_error(logits_of(*args, **options), outputs['logits']) < 1e-5
-
-
-# the base model of the paper, Agent-Swin-B, has such a third stage
-STAGES = [Stage(i, 4) for i in range(4)]
-AGENTS, WINDOWS = [agents(x) for x in STAGES[:3]], windows(STAGES[3])
-FEW_AGENTS = [*AGENTS[:2], [AGENTS[2], WINDOWS[1]], WINDOWS]
-
-
-@pytest.mark.parametrize('name', variants.NAMES)
-def test_outputs_of_variants(official, relative_error, name):
-    """All maps of the detectors' backbone, for an image with odd sides."""
+@pytest.mark.parametrize('name', [*OF_CSWIN, *variants.NAMES])
+def test_outputs_of_swin_and_cswin(official, few_agents, relative_error, name):
+    """All maps of backbones for detectors, for images that no stripe divides or with
+    odd sides."""
     family, weights = official(name)
-    kind = name if name in TYPES else family
-    options = dict(arch=variants.ARCHS[name])
-    options['attention'] = FEW_AGENTS if name == 'agent_swin' else family
-    args = kind, convert(weights, family), variants.image(name)
-    outputs = variants.outputs(name)
-    if name == 'agent_detector':
-        found = variants.thin(maps_of(*args, dense_agents=True, **options))
+    if name in OF_CSWIN:
+        options = dict(arch=cswin.ARCH, attention='local')
+        recorded = cswin, name.partition('_')[2]
     else:
+        attention = few_agents if name == 'agent_swin' else family
+        options = dict(arch=variants.ARCHS[name], attention=attention)
+        recorded = variants, name
+    fixture, kind = recorded
+    outputs = fixture.outputs(kind)
+    args = name if name in TYPES else family, convert(weights, family)
+    args = *args, fixture.image(kind)
+    if 'logits' in outputs:
         (last,) = maps_of(*args, **options, out_indices=(3,))
         found = dict(tokens=last.flatten(2).mT)
         found['logits'] = logits_of(*args, **options, out_type='avg_featmap')
+    elif name == 'agent_detector':
+        found = variants.thin(maps_of(*args, dense_agents=True, **options))
+    else:
+        found = {f'map{i}': x for i, x in enumerate(maps_of(*args, **options))}
     assert found.keys() == outputs.keys()
     errors = {key: relative_error(x, outputs[key]) for key, x in found.items()}
     assert max(errors.values()) < 1e-5, errors
@@ -143,7 +129,10 @@ def test_outputs_of_variants(official, relative_error, name):
 CSWINS = dict(tiny='t24181', small='s36292', base='b36292')
 
 
-@pytest.mark.parametrize('size', CSWINS)
+@pytest.mark.parametrize(
+    'size',
+    ['tiny', *(pytest.param(x, marks=pytest.mark.full) for x in ('small', 'base'))],
+)
 @pytest.mark.parametrize('name', [x for x in variants.NAMES if 'swin' in x])
 def test_parameters_of_full_models(name, size):
     """They equal those of the papers' classifiers."""

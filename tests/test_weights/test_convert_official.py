@@ -12,21 +12,6 @@ from mmlinattn import weights
 pytestmark = pytest.mark.modern
 
 
-@pytest.fixture
-def refused(tool, tmp_path, error_of):
-    """Runs the tool on bad input, and returns the line it prints."""
-
-    def run(checkpoint, *options, family='soft'):
-        torch.save(checkpoint, tmp_path / 'official.pth')
-        dst = tmp_path / 'refused.pth'
-        files = [str(tmp_path / 'official.pth'), str(dst)]
-        line = error_of(tool.main, [family, *files, *options])
-        assert not dst.exists()
-        return line
-
-    return run
-
-
 @pytest.mark.parametrize(
     'wrap',
     [
@@ -78,9 +63,11 @@ def test_moving_average(convert, capsys):
         ({'x': Fraction(1, 3)}, (), 'a fractions.Fraction'),
     ],
 )
-def test_no_weights_of_the_family(refused, checkpoint, options, words):
-    line = refused(checkpoint, *options)
-    assert words in line and 'official.pth' in line
+def test_no_weights_of_the_family(tool, tmp_path, error_of, checkpoint, options, words):
+    src, dst = tmp_path / 'official.pth', tmp_path / 'refused.pth'
+    torch.save(checkpoint, src)
+    line = error_of(tool.main, ['soft', str(src), str(dst), *options])
+    assert words in line and 'official.pth' in line and not dst.exists()
 
 
 def test_reverse_is_exact(convert, tool, tmp_path):

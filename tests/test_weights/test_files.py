@@ -17,7 +17,7 @@ from mmengine.logging import HistoryBuffer, MessageHub
 from mmengine.optim import OptimWrapper
 from mmengine.registry import PARAM_SCHEDULERS
 
-from mmlinattn.weights import read_file, write_file
+from mmlinattn.weights import read_file
 
 pytestmark = pytest.mark.modern
 
@@ -233,12 +233,3 @@ def test_no_dict_and_no_file(path):
     torch.save([torch.zeros(1)], path)
     with pytest.raises(ValueError, match='must hold a dict, but holds a list'):
         read_file(str(path))
-
-
-def test_write_is_whole_or_not_at_all(path):
-    assert write_file(WEIGHTS, path) == path
-    before = path.read_bytes()
-    with pytest.raises(Exception, match='pickle'):
-        write_file(dict(broken=(x for x in ())), path)
-    assert path.read_bytes() == before
-    assert list(path.parent.iterdir()) == [path]

@@ -41,49 +41,38 @@ def test_whole(model, weights, place):
     assert all(model.state_dict()[key].equal(x) for key, x in before.items())
 
 
-def test_missing(model, weights):
-    del weights['backbone.1.num_batches_tracked']  # torch counts from 0
-    assert fit(model, weights).whole
-    assert not fit(model, {'x': torch.zeros(1)}).state_dict
-    del weights['backbone.0.weight']
-    found = fit(model, weights)
-    assert found.missing == ['backbone.0.weight'] and not found.whole
-    assert found.state_dict.keys() >= weights.keys()
-    assert found.describe() == '1 (backbone.0.weight) missing'
+NAN, INF = float('nan'), float('inf')
 
 
-def test_other_shapes(model, weights):
-    weights['head.weight'] = torch.zeros(7, 8)
-    weights['head.bias'] = torch.zeros(7)
-    found = fit(model, weights)
-    assert found.mismatched == {
-        'head.weight': '(7, 8) there, (4, 8) here',
-        'head.bias': '(7,) there, (4,) here',
-    }
-    assert not found.missing and not found.whole
-    assert found.state_dict.keys() == weights.keys() - found.mismatched.keys()
-    assert 'head.bias (7,) there, (4,) here) of other shapes' in found.describe()
-
-
-def test_values_that_are_no_numbers(model, weights):
+@pytest.mark.parametrize(
+    'changes, described',
+    [
+        ({'backbone.1.num_batches_tracked': None}, ''),  # torch counts from 0
+        ({'backbone.0.weight': None}, '1 (backbone.0.weight) missing'),
+        (
+            {'head.weight': torch.zeros(7, 8), 'head.bias': torch.zeros(7)},
+            '2 (head.weight (7, 8) there, (4, 8) here, head.bias (7,) there, (4,) here)'
+            ' of other shapes',
+        ),
+        ({'mask': torch.tensor([0, -INF])}, ''),  # as masks have them
+        ({'mask': torch.tensor([0, NAN])}, '1 (mask) with NaN or infinite values'),
+        ({'head.bias': torch.full((4,), INF)}, '1 (head.bias) with NaN or infinite'),
+        # a part that the model lacks, and an index
+        ({'auxiliary_head.weight': torch.zeros(2)}, ''),
+        ({'backbone.2.index': torch.zeros(2, dtype=torch.int64)}, ''),
+        ({'backbone.2.weight': torch.zeros(2)}, '1 (backbone.2.weight) that the model'),
+    ],
+)
+def test_entries_that_do_not_fit(model, weights, changes, described):
     model.register_buffer('mask', torch.zeros(2))
-    weights['mask'] = torch.tensor([0, -float('inf')])  # as masks have them
-    assert fit(model, weights).whole
-    weights['mask'][0] = float('nan')
-    weights['head.bias'][1] = float('inf')
-    found = fit(model, weights)
-    assert found.broken == ['mask', 'head.bias'] and not found.whole
-    assert 'NaN or infinite' in found.describe()
-
-
-def test_left_over(model, weights):
-    weights['auxiliary_head.weight'] = torch.zeros(2)  # a part that the model lacks
-    weights['backbone.2.index'] = torch.zeros(2, dtype=torch.int64)
-    found = fit(model, weights)
-    assert found.whole
-    weights['backbone.2.weight'] = torch.zeros(2)
-    found = fit(model, weights)
-    assert found.extra == ['backbone.2.weight'] and not found.whole
+    weights = {'mask': torch.zeros(2), **weights, **changes}
+    found = fit(model, {key: x for key, x in weights.items() if x is not None})
+    assert found.describe().startswith(described)
+    assert found.whole == (not found.describe()) == (not described)
+    there = {key for key, x in weights.items() if x is not None}
+    loaded = model.state_dict().keys() & there - found.mismatched.keys()
+    assert loaded == found.state_dict.keys() & model.state_dict().keys()
+    assert not fit(model, {'x': torch.zeros(1)}).state_dict
 
 
 @pytest.mark.parametrize(

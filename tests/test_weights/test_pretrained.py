@@ -18,8 +18,6 @@ from mmlinattn.models import (
     SwinTransformer,
     VisionTransformer,
 )
-from mmlinattn.models.backbones.presets import Stage, agents
-from mmlinattn.models.backbones.swin import windows
 from mmlinattn.weights import convert_back, fit, load_pretrained
 from mmlinattn.weights.families import FAMILIES
 
@@ -172,38 +170,34 @@ def test_file_of_a_deeper_model(tmp_path, said):
     assert level == logging.WARNING and text.endswith('of a deeper model')
 
 
-@pytest.mark.parametrize(
-    'key, message',
-    [
-        (
-            'conv1.weight',
-            r'this SOFT: lacks \d+ parameters.*it has 1 \(conv1.weight\), '
-            r'not recognized.*mmlinattn and of .*; SOFT \(.*mim run mmlinattn convert',
-        ),
-        ('backbone.patch_embed.layer.0.weight', 'weights of mmlinattn'),
-    ],
-)
-def test_not_recognized(tmp_path, key, message):
-    torch.save({key: torch.zeros(1)}, tmp_path / 'other.pth')
-    with pytest.raises(KeyError, match=message):
-        load(SOFT, tmp_path / 'other.pth')
-
-
 def test_other_models(tmp_path):
-    torch.save(antioversmoothing.weights('deit_timm'), tmp_path / 'deit.pth')
-    with pytest.raises(KeyError, match='this SOFT: lacks .*weights of DeiT'):
-        load(SOFT, tmp_path / 'deit.pth', arch=soft.ARCH)
-    torch.save(antioversmoothing.weights('swin_timm'), tmp_path / 'swin.pth')
-    arch = antioversmoothing.ARCHS['swin']
-    with pytest.raises(KeyError, match=r'shapes differ, such as .* there, \(16.* here'):
-        load(SwinTransformer, tmp_path / 'swin.pth', arch=dict(arch, embed_dims=16))
-    with pytest.raises(KeyError, match=r'lacks 13 parameters.*blocks\.2'):
-        load(SwinTransformer, tmp_path / 'swin.pth', arch=dict(arch, depths=[3, 2]))
-    official = soft.weights()
-    del official['norm.bias']
-    torch.save(official, tmp_path / 'half.pth')
-    with pytest.raises(ValueError, match=r"half.pth'.*missing 1 \(norm.bias\)"):
-        load(SOFT, tmp_path / 'half.pth', arch=soft.ARCH)
+    one, path = torch.zeros(1), tmp_path / 'other.pth'
+    deit, swin = map(antioversmoothing.weights, ('deit_timm', 'swin_timm'))
+    half = {key: x for key, x in soft.weights().items() if key != 'norm.bias'}
+    for weights, message in (
+        (
+            {'conv1.weight': one},
+            r'it has 1 \(conv1.weight\), not recognized.*mmlinattn ',
+        ),
+        ({'conv1.weight': one}, r'and of .*; SOFT \(.*mim run mmlinattn convert'),
+        ({'backbone.patch_embed.layer.0.weight': one}, 'weights of mmlinattn'),
+        (deit, r'this SOFT: lacks \d+ parameters.*weights of DeiT'),
+        (half, r"other.pth'.*missing 1 \(norm.bias\)"),
+    ):
+        torch.save(weights, path)
+        with pytest.raises((KeyError, ValueError), match=message):
+            load(SOFT, path, arch=soft.ARCH)
+    torch.save(swin, path)
+    for change, message in (
+        (dict(embed_dims=16), r'shapes differ, such as .* there, \(16.* here'),
+        (dict(depths=[3, 2]), r'lacks 13 parameters.*blocks\.2'),
+    ):
+        with pytest.raises(KeyError, match=message):
+            load(
+                SwinTransformer,
+                path,
+                arch={**antioversmoothing.ARCHS['swin'], **change},
+            )
 
 
 def test_maps_leave_class_layers_unused(tmp_path, said):
@@ -247,16 +241,12 @@ def classifier(**options):
     return randomize(MODELS.build(cfg))
 
 
-def test_load_from_an_official_classifier(tmp_path):
+def test_load_from_an_official_classifier(tmp_path, few_agents):
     """Our loader makes a whole model of it, for any address that it reads."""
     official = variants.weights('agent_swin')
     path = tmp_path / 'agent.pth'
     torch.save(dict(model=official, epoch=3), path)
-    stages = [Stage(i, 4) for i in range(4)]
-    first, second, third = map(agents, stages[:3])
-    last = windows(stages[3])
-    attention = [first, second, [third, last[1]], last]
-    options = dict(arch=variants.ARCHS['agent_swin'], attention=attention)
+    options = dict(arch=variants.ARCHS['agent_swin'], attention=few_agents)
     model = classifier(**options)
     load_checkpoint(model, path.as_uri(), strict=True)
     assert model.head.fc.bias.equal(official['head.bias'])

@@ -33,14 +33,6 @@ def sources_of(official, arch):
     }
 
 
-@pytest.fixture
-def other_depths(monkeypatch):
-    """An architecture with a block more in stage 1, one less in stage 3."""
-    arch = dict(cswin.ARCH, depths=[2, 1, 1, 1])
-    monkeypatch.setitem(CSWinTransformer.arch_zoo, 'other', arch)
-    return arch
-
-
 def load(checkpoint, arch, attention, model_class=CSWinTransformer, **options):
     """A backbone loaded like by a detector's config."""
     init_cfg = dict(type='Pretrained', checkpoint=str(checkpoint))
@@ -56,8 +48,8 @@ def test_cswin_starts_from_agents(tmp_path):
     for attention in ('local', 'elfatt'):
         model = load(tmp_path / 'agent.pth', variants.ARCHS['agent_cswin'], attention)
         attn = model.stages[1].blocks[1].attn
-        halves = list(attn.lepe) if attention == 'local' else [attn.global_lepe]
-        halves += [] if attention == 'local' else [attn.local_lepe]
+        local = attention == 'local'
+        halves = attn.lepe if local else (attn.global_lepe, attn.local_lepe)
         found = torch.cat([x.weight for x in halves])
         assert found.equal(weights['stage2.1.attns.0.get_v.weight'])
         found = model.stages[2].blocks[1].attn
@@ -117,11 +109,12 @@ def test_start_when_loaded(convert, said, kind, source):
     assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in text
 
 
-def test_other_depths(tmp_path, other_depths, said):
-    """Blocks that only one of the two models has are named, and start as
-    initialized."""
+def test_other_depths(tmp_path, said):
+    """With a block more in stage 1, and one less in stage 3. These are named, and start
+    as initialized."""
+    arch = dict(cswin.ARCH, depths=[2, 1, 1, 1])
     torch.save(cswin.weights('backbone'), tmp_path / 'official.pth')
-    block = load(tmp_path / 'official.pth', 'other', 'elfatt').stages[0].blocks[1]
+    block = load(tmp_path / 'official.pth', arch, 'elfatt').stages[0].blocks[1]
     assert 0.01 < block.attn.qkv.weight.std() < 0.03
     listed = said[0][1].split('not used')
     initial, unused = (re.findall(r"'(stages[^']+)'", text) for text in listed)
