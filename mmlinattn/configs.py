@@ -7,19 +7,13 @@ from mmengine.config import Config, ConfigDict
 
 
 def library_config(name: str) -> ConfigDict:
-    """Reads a config of another library.
+    """Reads a config of another library, such as
+    ``'mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py'``, with its bases merged.
 
     MMEngine inherits whole configs, and takes one with an import statement for one in
     the new style, which can't inherit from others. So configs of ours call
     ``__import__('mmlinattn.configs').configs.library_config(...)``, and keep the result
     under a name with two underscores, which heirs do not get.
-
-    Args:
-        name (str): Scope and path, such as
-            ``'mmdet::dino/dino-4scale_r50_8xb2-12e_coco.py'``.
-
-    Returns:
-        ConfigDict: The config, with its bases merged.
 
     Raises:
         FileNotFoundError: If the library has no such config.

@@ -29,17 +29,8 @@ OPTIM_WRAPPER_CONSTRUCTORS = roots.Registry(
 def build_model(cfg: dict, **kwargs: Any) -> Any:
     """Builds a part of one of our models in scope ``mmlinattn``.
 
-    The default scope of a run is that of its task (mmdet, mmseg, ...), where
-    an unscoped ``type='SoftmaxAttention'`` would not be found.
-
-    Args:
-        cfg (dict): ``type`` and arguments, which override ``kwargs``.
-        **kwargs: Arguments that the enclosing model knows.
-
-    Returns:
-        nn.Module: The built part.
-
-    Raises:
-        KeyError: If no such ``type`` is registered.
+    The default scope of a run is that of its task (mmdet, mmseg, ...), where an
+    unscoped ``type='SoftmaxAttention'`` would not be found. The entries of the config
+    override ``kwargs``, which the enclosing model knows.
     """
     return MODELS.build({**kwargs, **cfg, '_scope_': 'mmlinattn'})

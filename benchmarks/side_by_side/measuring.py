@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from mmlinattn.utils.memory import release_memory
+from mmlinattn.engine.hooks.release_memory_hook import release_memory
 
 from .cases import place
 

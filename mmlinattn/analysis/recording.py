@@ -120,12 +120,8 @@ class AttentionCall:
         return self.module.key_shape(self.map_shape)
 
     def query_at(self, x: float, y: float) -> int:
-        """Index of the query at a position of the image, or of the only query.
-
-        Args:
-            x (float): From the left, 0, to the right, 1.
-            y (float): From the top, 0, to the bottom, 1.
-        """
+        """Index of the query at a position of the image, x from the left, 0, to the
+        right, 1, and y from the top, 0, to the bottom, 1; or of the only query."""
         if self.q.size(1) == 1:  # class attention
             return 0
         height, width = self.map_shape
@@ -134,14 +130,8 @@ class AttentionCall:
         return self.num_extra + row * self.hw_shape[1] + column
 
     def rows(self, queries: Sequence[int]) -> Tensor:
-        """Weights that some queries give to the keys of the map.
-
-        Args:
-            queries (Sequence[int]): Indices, see :meth:`query_at`.
-
-        Returns:
-            Tensor: (B, h, number of queries, keys of ``key_shape``).
-        """
+        """Weights that some queries, see :meth:`query_at`, give to the keys of the map:
+        (B, h, number of queries, keys of ``key_shape``)."""
         rows = attention_rows(
             self.module, self.q, self.k, self.v, self.hw_shape, queries
         )[..., self.num_extra :]

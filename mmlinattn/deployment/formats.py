@@ -20,20 +20,13 @@ Runner = Callable[[Tensor], Sequence[Tensor]]
 
 
 class Format(NamedTuple):
-    """A file format.
-
-    Attributes:
-        suffix (str): The ending of its files.
-        write (Callable): Takes the model, example images, a path and notes.
-        open (Callable): Takes a path to a function of images.
-        any_size (bool): True if files take batches and images of any size, not just
-            one image of one size.
-    """
+    """A file format."""
 
     suffix: str
+    # takes the model, example images, a path and notes
     write: Callable[[ExportedModel, Tensor, Path, dict], None]
     open: Callable[[Path], Runner]
-    any_size: bool = True
+    any_size: bool = True  # any batch and size, not just one image of one size
 
 
 def export(

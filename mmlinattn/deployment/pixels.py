@@ -26,17 +26,11 @@ _STEPS: dict[str, Any] = {
 
 
 class Photo(NamedTuple):
-    """An image prepared for a network.
+    """An image prepared for a network."""
 
-    Attributes:
-        pixels (Tensor): (1, C, H', W'), normalized and padded.
-        size (Tensor): Height and width before padding, (2,), int64.
-        original (Tensor): Height and width of the original image, (2,), int64.
-    """
-
-    pixels: Tensor
-    size: Tensor
-    original: Tensor
+    pixels: Tensor  # (1, C, H', W'), normalized and padded
+    size: Tensor  # height and width before padding, (2,), int64
+    original: Tensor  # those of the original image
 
     @property
     def bounds(self) -> Tensor:
@@ -53,14 +47,8 @@ class Photo(NamedTuple):
 class Preparation(nn.Module):
     """A test pipeline and a data preprocessor as one function of an image.
 
-    Args:
-        pipeline (Sequence[dict]): Steps, of which ``Resize``, ``ResizeEdge`` and
-            ``CenterCrop`` change images.
-        preprocessor (dict): With ``mean``, ``std``, ``bgr_to_rgb`` or ``to_rgb``, and
-            options of padding.
-
     Raises:
-        ValueError: If a step or one of its options is unknown.
+        ValueError: If a step or an option is unknown, or images are padded to one size.
     """
 
     def __init__(self, pipeline: Sequence[dict], preprocessor: dict) -> None:
@@ -150,13 +138,9 @@ def _crop(image: Tensor, crop: Any) -> Tensor:
 
 
 def resize_opencv(image: Tensor, size: Tensor) -> Tensor:
-    """Bilinear resizing of an image (H, W, 3) of 8 bits, like OpenCV's ``resize``.
+    """Bilinear resizing of an image (H, W, 3) of 8 bits, in int32, like OpenCV's.
 
     OpenCV rounds weights to 11 bits, and drops 4 and then 16 bits of the products.
-
-    Args:
-        image (Tensor): In int32, like the result.
-        size (Tensor): Height and width, (2,).
     """
     old = size_of(image)
     # exporters divide numbers, unlike vectors, in float32
@@ -186,16 +170,12 @@ def _taps(old: Tensor, new: Tensor, scale: Tensor) -> tuple[Tensor, ...]:
 def resize_pillow(
     image: Tensor, size: Tensor, kernel: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """Resizing of an image (H, W, 3) of 8 bits, like Pillow's ``resize``.
+    """Resizing of an image (H, W, 3) of 8 bits, in int32, like Pillow's; the kernel
+    takes distances to weights.
 
     Pillow widens the kernel where images shrink, rounds weights to 22 bits, and rounds
     to 8 bits twice: after the width, and after the height. (Pillow 13 begins with the
     height if it shrinks much more than the width.)
-
-    Args:
-        image (Tensor): In int32, like the result.
-        size (Tensor): Height and width, (2,).
-        kernel (Callable): Distances to weights.
     """
     old = size_of(image)
     scales = old.double() / size.double()  # of vectors, as in resize_opencv

@@ -176,14 +176,10 @@ def dense(
 ) -> Boxes:
     """Boxes of a head with anchors and deltas.
 
-    Args:
-        head (nn.Module): The head.
-        maps (tuple[list[Tensor]]): Its outputs by level: logits (1, A * K, H, W),
-            deltas (1, A * 4, H, W), and from some heads logits of quality (1, A, H, W).
-        bounds (Tensor): Largest x, y, x, y, (4,).
-        cfg (dict): Its ``test_cfg``.
-        factors (Tensor, optional): Factors of the boxes, (4,). Without, the head
-            proposes regions: low scores are kept, and labels are levels.
+    Its outputs have for each level logits (1, A * K, H, W), deltas (1, A * 4, H, W)
+    and, from some heads, logits of quality (1, A, H, W). ``bounds`` are the largest x,
+    y, x, y. Without ``factors`` of the boxes, both (4,), the head proposes regions: low
+    scores are kept, and labels are levels.
     """
     sizes = [x.shape[-2:] for x in maps[0]]
     anchors = head.prior_generator.grid_priors(sizes, device='cpu')

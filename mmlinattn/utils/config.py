@@ -55,13 +55,8 @@ def load_config(
 ) -> Config:
     """Reads a config of any of the libraries.
 
-    Args:
-        path (str): Path of the config.
-        cfg_options (dict, optional): Values to override, by dotted key.
-        warn (Callable): Takes warnings about overrides that nothing reads.
-
-    Returns:
-        Config: The config.
+    ``cfg_options`` override values, by dotted key; ``warn`` takes warnings about those
+    that nothing reads.
 
     Raises:
         FileNotFoundError: If the config or one that it inherits is missing.

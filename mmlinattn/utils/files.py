@@ -17,15 +17,10 @@ DRAFTS = '.*.????????.part'
 def whole_file(path: Union[str, Path]) -> Iterator[Path]:
     """Lets a file appear under its name only when it is whole and on the disk.
 
-    The caller writes a draft in the same folder. At the end of the context, the draft
-    takes the file's name in one step. A process that is killed before leaves the old
-    file, and perhaps a draft. No two processes share a draft.
-
-    Args:
-        path (str | Path): The file. Its folder is made if missing.
-
-    Yields:
-        Path: The draft, to be written and closed in the context.
+    The caller writes the yielded draft, in the same folder, which is made if missing.
+    At the end of the context, it takes the file's name in one step. A process that is
+    killed before leaves the old file, and perhaps a draft. No two processes share a
+    draft.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

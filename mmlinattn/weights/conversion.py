@@ -20,19 +20,12 @@ AVERAGES = ('state_dict_ema', 'model_ema')
 
 
 class Conversion(NamedTuple):
-    """The conversion of one model, with the sources of every key.
+    """The conversion of one model, with the sources of every key."""
 
-    Attributes:
-        layout: Layout of the official backbone.
-        prefix: Prefix of the official backbone's names.
-        head: Official name of a classifier's head, if there is one.
-        rows: Rows of all modules, with prefixes.
-    """
-
-    layout: Layout
-    prefix: str
-    head: Optional[str]
-    rows: list[Row]
+    layout: Layout  # of the official backbone
+    prefix: str  # of its names
+    head: Optional[str]  # official name of a classifier's head
+    rows: list[Row]  # of all modules, with prefixes
 
     def sources(self) -> dict[str, list[str]]:
         """The official keys of each of our keys."""
@@ -200,13 +193,8 @@ def convert(state_dict: StateDict, family: str) -> StateDict:
 
 
 def as_whole_classifier(checkpoint: dict) -> dict:
-    """The checkpoint of an official classifier as that of a whole OpenMMLab model.
-
-    Anything else is returned unchanged.
-
-    Raises:
-        ValueError: If the official model is not whole.
-    """
+    """The checkpoint of an official classifier as that of a whole OpenMMLab model, or a
+    ValueError if it is not whole. Anything else is returned unchanged."""
     try:
         official, _ = find_state_dict(checkpoint)
     except ValueError:

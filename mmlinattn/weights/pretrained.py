@@ -39,23 +39,14 @@ COMMAND = 'mim run mmlinattn convert_official'
 
 
 class Comparison(NamedTuple):
-    """What of a checkpoint loads into a backbone and other parts of a model.
+    """What of a checkpoint loads into a backbone and other parts of a model."""
 
-    Attributes:
-        title: The models that the checkpoint is from.
-        loaded: Entries of the backbone to load.
-        unused: Names of weights of the backbone without a use.
-        replaced: Attentions, by name, that the weights were not trained with.
-        parts: Entries of other parts to load, by part.
-        others: Numbers of entries that are not the backbone's, by part.
-    """
-
-    title: str
-    loaded: StateDict
-    unused: list[str]
-    replaced: list[str]
-    parts: dict[str, StateDict]
-    others: dict[str, int]
+    title: str  # the models that the checkpoint is from
+    loaded: StateDict  # entries of the backbone
+    unused: list[str]  # weights of the backbone
+    replaced: list[str]  # attentions that the weights were not trained with
+    parts: dict[str, StateDict]  # entries of other parts, by part
+    others: dict[str, int]  # numbers of entries besides the backbone's, by part
 
 
 def load_pretrained(
@@ -262,10 +253,8 @@ def take_official_names(
     unexpected: list,
     errors: list,
 ) -> None:
-    """Give official weights our names when a whole model is loaded.
-
-    This hook of a backbone is called before its state dict is loaded. It renames the
-    official names under the backbone's prefix.
+    """Give official weights our names when a whole model is loaded: a hook of a
+    backbone, before its state dict is loaded.
 
     Raises:
         ValueError: If official names have no prefix, as in a raw official file, or the

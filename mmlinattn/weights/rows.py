@@ -39,14 +39,10 @@ def inside(state_dict: Mapping[str, T], prefix: str) -> dict[str, T]:
 class Row(NamedTuple):
     """The official sources of one of our modules.
 
-    Attributes:
-        ours: Its name in our model.
-        official: Its name in the official one; the tensors of several, joined by
-            ' + ', are stacked.
-        tensors: Names of its tensors; ('', ) for a parameter without a module.
-        change: Takes the official tensor to ours.
-        undo: Takes our tensor to the official one.
-        shares: Ratio of the parts of a stack: (1, 2) is a third and the rest.
+    Several official modules, joined by ' + ', are stacked. `tensors` are names inside
+    of the module, ('',) for a parameter without one. `change` takes an official tensor
+    to ours, `undo` ours to it. `shares` is the ratio of the parts of a stack: (1, 2) is
+    a third and the rest.
     """
 
     ours: str

@@ -110,7 +110,7 @@ def test_a_file_that_differs(difference, inputs, monkeypatch):
     [
         ('nowhere.pth', [], "'nowhere.pth'"),
         ('classifier.py', [], 'is not a file of torch.save'),
-        ('other.pth', [], "'other.pth' is from another model: .* missing"),
+        ('other.pth', [], "'other.pth' is not from this ImageClassifier: .* missing"),
         ('weights.pth', ['--cfg-options', 'defualt_scope=x'], "'default_scope'"),
         ('weights.pth', ['--out', 'other.pth'], '--overwrite'),
         ('weights.pth', ['--shape', '16', '16'], 'must be 32 to'),

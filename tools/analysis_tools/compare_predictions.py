@@ -95,7 +95,7 @@ class Subject:
                 meta = {}
                 model.init_weights()
             else:
-                meta = load_whole(model, checkpoint)
+                meta = runs.load_whole(model, checkpoint)
             self.model = model.to(device)
             dataset = runs.test_dataset(cfg)
             self.meta = runs.dataset_meta(dataset, self.scope, meta)
@@ -131,19 +131,6 @@ class Subject:
             least = dict(pred_score_thr=score) if 'boxes' in found else {}
             visualizer.add_datasample('', pixels, sample, draw_gt=False, **least)
         return drawn[0]
-
-
-def load_whole(model, path):
-    """Loads a checkpoint that has all of a model, and returns names and colors of its
-    classes."""
-    checkpoint, found = runs.compare('checkpoint', path, model)
-    if not found.whole:
-        raise ValueError(
-            f'checkpoint={path!r} is not from this {type(model).__name__}: '
-            f'{found.describe()}. Give one that was trained with this config'
-        )
-    model.load_state_dict(found.state_dict, strict=False)
-    return runs.learned_meta(checkpoint)
 
 
 def find_photos(place):

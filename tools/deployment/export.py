@@ -41,12 +41,11 @@ from mmlinattn.deployment import (
 )
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.utils.quiet import quiet
-from mmlinattn.weights import fit, read_checkpoint
 from mmlinattn_tools.runs import (
     INSTANCES,
     dataset_meta,
-    learned_meta,
     load_model,
+    load_whole,
     make_runner,
     test_dataset,
 )
@@ -193,18 +192,11 @@ def run(args):
     cli.protect(args, path)
     with stage('load'):
         cfg, model = load_model(args)
-        checkpoint = read_checkpoint(args.checkpoint, trust=args.trust)
-        found = fit(model, checkpoint)
-    if not found.whole:
-        raise ValueError(
-            f'checkpoint={args.checkpoint!r} is from another model: {found.describe()}'
-        )
-    model.load_state_dict(found.state_dict, strict=False)
+        meta = load_whole(model, args.checkpoint, args.trust)
     if args.backbone_only:
         model = getattr(model, 'backbone', model)
     preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
     if args.whole:
-        meta = learned_meta(checkpoint)
         model, notes = whole_model(cfg, model, preprocessor or {}, meta)
     else:
         model = ExportedModel(model)

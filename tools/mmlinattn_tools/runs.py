@@ -121,9 +121,11 @@ def error_of(config: str) -> Iterator[None]:
         raise ValueError(f'{config}, {error}') from error
 
 
-def compare(name: str, path: str, model: nn.Module) -> tuple[dict, Any]:
+def compare(
+    name: str, path: str, model: nn.Module, trust: bool = False
+) -> tuple[dict, Any]:
     """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model."""
-    checkpoint = read_checkpoint(path, name)
+    checkpoint = read_checkpoint(path, name, trust)
     try:
         return checkpoint, fit(model, checkpoint)
     except ValueError as error:
@@ -135,6 +137,19 @@ def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     cfg = load_config(args.config, args.cfg_options)
     with error_of(f'config={args.config!r}'):
         return cfg, build_model(cfg)
+
+
+def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, Any]:
+    """Loads a checkpoint that has all of a model, and returns names and colors of its
+    classes."""
+    checkpoint, found = compare('checkpoint', path, model, trust)
+    if not found.whole:
+        raise ValueError(
+            f'checkpoint={path!r} is not from this {type(model).__name__}: '
+            f'{found.describe()}. Give one that was trained with this config'
+        )
+    model.load_state_dict(found.state_dict, strict=False)
+    return learned_meta(checkpoint)
 
 
 def make_runner(cfg: Config, brief: bool = False) -> Runner:

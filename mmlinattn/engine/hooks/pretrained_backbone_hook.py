@@ -104,21 +104,13 @@ def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
 
 
 def check_pretrained(cfg: Any, model: nn.Module, named: bool = False) -> None:
-    """Raises an error for a variable ``pretrained`` that a model can't start from.
+    """Raises an error for a variable ``pretrained`` that the model of a training can't
+    start from: a KeyError for weights that do not fit, otherwise that of
+    :func:`mmlinattn.weights.read_checkpoint`; and, if its user has ``named`` the
+    weights, a ValueError if they would have no effect.
 
     Other projects' configs also have a variable of this name. It is in use if its value
     is somewhere in ``model``.
-
-    Args:
-        cfg (Config): Config of a training.
-        model (nn.Module): Its model, which does not change.
-        named (bool): Its user has named the weights, so they must have an effect.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ConnectionError: If it cannot be downloaded.
-        KeyError: If the weights do not fit.
-        ValueError: If they cannot be read, or would have no effect.
     """
     pretrained = cfg.get('pretrained')
     if not pretrained or repr(pretrained) in repr(cfg.get('model')):

@@ -1,11 +1,20 @@
 """Releases the memory of evaluations."""
 
+import ctypes
+import os
 from typing import Any
 
 from mmengine.hooks import Hook
 
 from mmlinattn.registry import HOOKS
-from mmlinattn.utils.memory import release_memory
+
+
+def release_memory() -> None:
+    """Returns freed memory to the system, where the C library is glibc."""
+    library = ctypes.CDLL(None) if os.name == 'posix' else None
+    trim = getattr(library, 'malloc_trim', None)
+    if trim is not None:
+        trim(0)
 
 
 @HOOKS.register_module()

@@ -31,16 +31,8 @@ Sides = Union[int, HW]
 
 
 def pool_map(x: Tensor, hw_shape: HW, side: Sides) -> Tensor:
-    """Averages over a grid of cells, for maps of any size.
-
-    Args:
-        x (Tensor): (B, h, N, d).
-        hw_shape (tuple[int]): (H, W).
-        side (int | tuple[int]): Cells along each side of the map.
-
-    Returns:
-        Tensor: (B, h, cells, d).
-    """
+    """Averages x (B, h, N, d) over a grid of cells, for maps (H, W) of any size;
+    ``side`` has the cells along each side of the map. Returns (B, h, cells, d)."""
     maps = to_map(x.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
     return unflatten(to_tokens(pool(maps, side)), 0, x.shape[:2])
 
@@ -53,18 +45,12 @@ def pool(maps: Tensor, side: Sides) -> Tensor:
 
 
 def fixed_grid(side: int, hw_shape: HW) -> HW:
-    r"""A grid of at most s * s cells that are nearly squares, on a map of any shape.
+    r"""Rows and columns of a grid of at most s * s cells that are nearly squares, on a
+    map (H, W) of any shape; at most H and W.
 
     The short side of the map gets :math:`s \sqrt{short / long}` of them, rounded, and
     the long one as many as are left. So a map and its transpose have cells of the same
     shape, and a square map has s * s.
-
-    Args:
-        side (int): s.
-        hw_shape (tuple[int]): (H, W).
-
-    Returns:
-        tuple[int]: Rows and columns of cells, at most H and W.
     """
     height, width = hw_shape
     # one of the two is s, that of the longer side

@@ -196,17 +196,10 @@ class BaseBackbone(OptionsShown, BaseModule):
     def get_layer_depth(
         self, param_name: str, prefix: str = 'backbone.'
     ) -> tuple[int, int]:
-        """Depth of a parameter, for layer-wise learning rate decay.
-
-        Args:
-            param_name (str): Name in the whole model.
-            prefix (str): Prefix of the backbone's own names.
-
-        Returns:
-            tuple[int, int]: The layer, 0 being the embedding, and the number
-            of layers. The final norm and all that is outside the backbone are
-            in the last layer, as in mmpretrain.
-        """
+        """Depth of a parameter, for layer-wise learning rate decay: its layer, 0 being
+        the embedding, and the number of layers. The final norm and all that is outside
+        the backbone, which has names with this prefix, are in the last one, as in
+        mmpretrain."""
         inside = param_name.startswith(prefix)
         return self.layer_of(param_name[len(prefix) :] if inside else '')
 

@@ -1,5 +1,7 @@
 """CSWin Transformer."""
 
+from functools import partial
+
 from mmlinattn.registry import MODELS
 
 from .presets import (
@@ -12,6 +14,7 @@ from .presets import (
     efficient,
     elfatt,
     focused,
+    leading,
     softmax,
 )
 
@@ -25,21 +28,7 @@ def local(stage: Stage) -> dict:
     return dict(type='CrossShapedWindowAttention', stripe_width=width)
 
 
-def flatten(stage: Stage) -> dict:
-    """Attentions of FLatten-CSWin (arXiv 2308.00442): focused in the first two
-    stages."""
-    return focused(stage, lepe=True) if stage.index < 2 else local(stage)
-
-
-def agent(stage: Stage) -> dict:
-    """Attentions of Agent-CSWin (arXiv 2312.08874): agents in the first two stages."""
-    return agents(stage) if stage.index < 2 else local(stage)
-
-
-def inline(stage: Stage) -> dict:
-    """Attentions of InLine-CSWin (arXiv 2412.06590): linear in the first two stages."""
-    linear = dict(type='InLineAttention', lepe=True, reads_shortcut=True)
-    return linear if stage.index < 2 else local(stage)
+INLINE = dict(type='InLineAttention', lepe=True, reads_shortcut=True)
 
 
 @MODELS.register_module()
@@ -75,7 +64,8 @@ class CSWinTransformer(PresetTransformer):
         'global': Preset(softmax),
         'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
         'efficient': Preset(efficient),
-        'agent': Preset(agent),
-        'flatten': Preset(flatten),
-        'inline': Preset(inline),
+        # arXiv 2312.08874, 2308.00442 and 2412.06590
+        'agent': Preset(leading(agents, local)),
+        'flatten': Preset(leading(partial(focused, lepe=True), local)),
+        'inline': Preset(leading(lambda stage: INLINE, local)),
     }

@@ -137,15 +137,8 @@ class IsotropicTransformer(BaseBackbone):
         """Adds what follows the layers, if a subclass has it."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Runs the layers.
-
-        Args:
-            x (Tensor): Images (B, in_channels, H, W), H and W at least 32.
-
-        Returns:
-            tuple[Tensor]: One entry per index of ``out_indices``, of the kind
-                ``out_type``.
-        """
+        """Images (B, in_channels, H, W), H and W at least 32, to one output for each of
+        ``out_indices``, of the kind ``out_type``."""
         self.check_image(x)
         x, hw_shape = embed_tokens(self.patch_embed(x), self.pos_embed, self.cls_token)
         x = self.drop(x)

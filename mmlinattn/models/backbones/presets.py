@@ -31,18 +31,11 @@ SOFTMAX = dict(type='SoftmaxAttention', lepe=True)
 
 @dataclass(frozen=True)
 class Stage:
-    """What the attention of a stage depends on.
-
-    Attributes:
-        index (int): Number of the stage.
-        num_stages (int): Stages of the model.
-        arch (str, optional): Name of the model's architecture.
-        img_size (int): Side of the images.
-    """
+    """What the attention of a stage depends on."""
 
     index: int
     num_stages: int
-    arch: Optional[str] = None
+    arch: Optional[str] = None  # its name
     img_size: int = 224
 
     @property
@@ -58,20 +51,13 @@ class Stage:
 
 
 class Preset(NamedTuple):
-    """The model behind a name.
+    """The model behind a name."""
 
-    Attributes:
-        attention (callable): Takes a :class:`Stage` and the options to the attention
-            of the stage, or to a list, a pattern over its blocks.
-        patch_embed (dict): Config of the first embedding.
-        merging (dict): Config of the embeddings between stages.
-        options (tuple[str]): Arguments of the backbone that ``attention`` takes.
-    """
-
+    # from a Stage and the options to its attention, or to a list, a pattern over blocks
     attention: Callable
     patch_embed: dict = OVERLAPPING_STEM
     merging: dict = OVERLAPPING_MERGING
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # of the backbone that ``attention`` takes
 
 
 def softmax(stage: Stage) -> dict:
@@ -93,15 +79,7 @@ def elfatt(
     split_ratio: float = 0.5,
     lepe: bool = True,
 ) -> Union[dict, list]:
-    """Attentions of the ELFATT models.
-
-    Args:
-        stage (Stage): The stage.
-        block_sizes (int | Sequence[int]): Tokens in a block, for all stages but the
-            last or for each of them.
-        split_ratio (float): Share of the channels in the global half.
-        lepe (bool): Adds positional encoding.
-    """
+    """Attentions of the ELFATT models."""
     block_sizes = per_stage(block_sizes, stage.num_stages - 1, 'block_sizes')
     linear = dict(
         type='ELFATT',
@@ -138,6 +116,15 @@ def focused(stage: Stage, **options: Any) -> dict:
     return {'type': 'FocusedLinearAttention', 'map_side': stage.map_side, **options}
 
 
+def leading(linear: Callable, local: Callable) -> Callable:
+    """Linear attentions in the first two stages, a model's own in the others."""
+
+    def attention(stage: Stage) -> Union[dict, list]:
+        return linear(stage) if stage.index < 2 else local(stage)
+
+    return attention
+
+
 # options of these models
 ELFATT_OPTIONS = ('block_sizes', 'split_ratio', 'lepe')
 
@@ -162,7 +149,9 @@ class PresetTransformer(PyramidTransformer):
         img_size (int, optional): Side of the images that the windows and stripes,
             stored biases and positions of a preset are made for (stored ones are
             resized for other images). Default: 224.
-        block_sizes, split_ratio, lepe (optional): See :func:`elfatt`.
+        block_sizes (int | Sequence[int], optional): Tokens in a block of 'elfatt', for
+            all stages but the last or for each of them.
+        split_ratio, lepe (optional): See :class:`~..attentions.elfatt.ELFATT`.
         dense_agents (bool, optional): As many agents as in the paper's detectors, in
             Swin's 'agent'.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`.

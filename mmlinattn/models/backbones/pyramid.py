@@ -249,15 +249,8 @@ class PyramidTransformer(BaseBackbone):
         return arch
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Runs the pyramid.
-
-        Args:
-            x (Tensor): Images (B, in_channels, H, W), H and W at least 32.
-
-        Returns:
-            tuple[Tensor]: One entry per index of ``out_indices``, of the kind
-                ``out_type``.
-        """
+        """Images (B, in_channels, H, W), H and W at least 32, to one output for each of
+        ``out_indices``, of the kind ``out_type``."""
         self.check_image(x)
         # on a CPU, convolutions are faster this way, and tokens are contiguous
         x = x.contiguous(memory_format=torch.channels_last)

@@ -1,5 +1,6 @@
 """Swin Transformer."""
 
+from functools import partial
 from typing import Union
 
 from mmlinattn.registry import MODELS
@@ -14,6 +15,7 @@ from .presets import (
     efficient,
     elfatt,
     focused,
+    leading,
     softmax,
 )
 
@@ -33,16 +35,9 @@ def windows(stage: Stage) -> list:
     ]
 
 
-def flatten(stage: Stage) -> Union[dict, list]:
-    """Attentions of FLatten-Swin (arXiv 2308.00442): focused in the first two
-    stages."""
-    return focused(stage) if stage.index < 2 else windows(stage)
-
-
-def polaformer(stage: Stage) -> Union[dict, list]:
-    """Attentions of Pola-Swin (arXiv 2501.15061), arranged as those of FLatten-Swin."""
-    first = focused(stage, type='PolaFormerAttention')
-    return first if stage.index < 2 else windows(stage)
+# FLatten-Swin (arXiv 2308.00442) and Pola-Swin (arXiv 2501.15061)
+flatten = leading(focused, windows)
+polaformer = leading(partial(focused, type='PolaFormerAttention'), windows)
 
 
 def linear_first(stage: Stage, linear: dict) -> Union[dict, list]:

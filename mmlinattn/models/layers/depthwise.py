@@ -58,8 +58,7 @@ class DepthwiseConv(nn.Conv2d):
             v (Tensor): (B, N, C), N = H * W + extra tokens, which come
                 first. Extra tokens have no neighbors and get zeros.
             hw_shape (tuple[int]): (H, W).
-            block_shape (tuple[int], optional): Sides of the blocks that the
-                map is cut into. Default: the whole map is one.
+            block_shape (tuple[int], optional): Sides of the blocks. Default: (H, W).
             centered (bool): See :func:`mmlinattn.functional.pad_map`.
 
         Returns:

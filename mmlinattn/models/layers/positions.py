@@ -19,16 +19,8 @@ def embed_tokens(
     pos_embed: Optional['PositionTable'] = None,
     cls_token: Optional[Tensor] = None,
 ) -> tuple[Tensor, HW]:
-    """Turns a map into tokens with positions.
-
-    Args:
-        x (Tensor): Map, (B, C, H, W).
-        pos_embed (PositionTable, optional): Positions, extra tokens first.
-        cls_token (Tensor, optional): Class token that comes first, (1, 1, C).
-
-    Returns:
-        tuple[Tensor, tuple[int]]: Tokens, (B, N, C) or (B, 1 + N, C), and (H, W).
-    """
+    """Turns a map (B, C, H, W) into tokens, (B, N, C) or (B, 1 + N, C), and (H, W):
+    after a class token (1, 1, C), and with positions of both."""
     hw_shape = (x.size(2), x.size(3))
     x = to_tokens(x)
     if cls_token is not None:

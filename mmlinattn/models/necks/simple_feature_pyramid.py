@@ -89,16 +89,8 @@ class SimpleFeaturePyramid(BaseModule):
         )
 
     def forward(self, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Builds the pyramid.
-
-        Args:
-            inputs (Sequence[Tensor]): The backbone's maps. Only the last one,
-                (B, in_channels, H, W), is used.
-
-        Returns:
-            tuple[Tensor]: ``num_outs`` maps (B, out_channels, H_i, W_i), the
-            largest first.
-        """
+        """Maps of a backbone, of which the last one, (B, in_channels, H, W), is used,
+        to ``num_outs`` maps (B, out_channels, H_i, W_i), the largest first."""
         outs = [level(inputs[-1]) for level in self.levels]
         for _ in range(self.num_extra):
             outs.append(self.extra(outs[-1]))
