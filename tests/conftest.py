@@ -21,10 +21,7 @@ from loading import load_module  # noqa: E402
 
 FOLDERS = itertools.count()
 # files whose tests share a training, or other work of seconds
-SHARE_WORK = {
-    *('test_make_shapes.py', 'test_packaging.py'),
-    *('test_paper_flops.py', 'test_right_configs.py'),
-}
+SHARE_WORK = {'test_packaging.py', 'test_paper_flops.py', 'test_right_configs.py'}
 
 
 class Scheduling(LoadScopeScheduling):

@@ -30,29 +30,6 @@ def run(load):
     return lambda words: command.main(words.split())
 
 
-@pytest.mark.full
-def test_variants_do_the_same_work(load, monkeypatch):
-    """Functions' own tests compare their outputs."""
-    monkeypatch.setattr(load('side_by_side.models'), 'initialized', lambda model: model)
-    cases, seen = load('side_by_side.cases'), set()
-    for suite, make in load('side_by_side.registry').SUITES.items():
-        for case in make():
-            assert {*sum(case.paper, ())} <= {*case.variants}
-            if case.name in seen or suite in ('ops', 'solvers'):
-                continue
-            seen.add(case.name)
-            on_cpu = suite in ('detectors', 'mmcv_ops')
-            modules = {}
-            for name, build in case.variants.items():
-                # mmdet's models are made of values
-                with torch.device('cpu' if on_cpu or 'mmdet' in name else 'meta'):
-                    modules[name] = build().to('cpu' if on_cpu else 'meta')
-            if 'explicit' not in modules:
-                device = 'cpu' if on_cpu else 'meta'
-                inputs = cases.place(case.inputs(case.small, torch.float32), device)
-                cases.check_same_work(case.title, modules, inputs)
-
-
 @pytest.mark.parametrize(
     'suite, only',
     [
@@ -98,18 +75,6 @@ def test_the_explicit_form_is_our_operator(load):
     model.module.load_state_dict(ours.state_dict())
     x = torch.rand(1, 3, 64, 64)
     torch.testing.assert_close(model.eval()(x), ours.eval()(x), rtol=1e-3, atol=1e-4)
-
-
-def test_time_is_drawn_by_size(load, tmp_path):
-    """From three sizes on."""
-    rows = [
-        dict(case='x', step='forward', shape=(1, 3, 9, n), variant=name, seconds=n)
-        for n in (1, 2, 4)
-        for name in ('one', 'two')
-    ]
-    for count in (4, 6):
-        load('side_by_side.plot').plot_times(rows[:count], tmp_path / f'{count}.png')
-    assert [x.name for x in tmp_path.iterdir()] == ['6.png']
 
 
 def test_results_are_written(load, run, monkeypatch, tmp_path, capsys):

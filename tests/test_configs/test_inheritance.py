@@ -8,6 +8,7 @@ from mmengine.config import Config
 from our_configs import PATHS, build
 
 import mmlinattn
+from mmlinattn.configs import library_config
 from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.modern
@@ -70,6 +71,13 @@ def test_by_scope(child, base):
     assert 'mmlinattn' not in scopes(cfg.to_dict())
     backbone = build(cfg, 'meta').backbone
     assert type(backbone).__module__ == 'mmlinattn.models.backbones.soft'
+
+
+def test_config_of_a_library_that_is_not_there():
+    with pytest.raises(ModuleNotFoundError, match='needs mmnothing, which is not'):
+        library_config('mmnothing::a.py')
+    with pytest.raises(FileNotFoundError, match='no_such.py'):
+        library_config('mmdet::no_such.py')
 
 
 def test_custom_hooks_of_an_heir_leave_pretrained_alone(child):

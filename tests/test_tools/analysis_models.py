@@ -76,7 +76,7 @@ model = dict(
         add_extra_convs=False,
     ),
     bbox_head=dict(
-        num_classes=3, in_channels=8, feat_channels=8, stacked_convs=1,
+        num_classes=3, in_channels=8, feat_channels=32, stacked_convs=1,
         anchor_generator=dict(scales_per_octave=1, ratios=[1.0], strides=[4, 8]),
     ),
     test_cfg=dict(nms_pre=50, score_thr=0.0, max_per_img=5),
@@ -101,22 +101,6 @@ model = dict(
     test_cfg=dict(rpn=dict(nms_pre=20, max_per_img=6)),
 )
 """
-ATSS = """
-_base_ = 'mmdet::_base_/default_runtime.py'
-model = __import__('mmlinattn.configs').configs.library_config(
-    'mmdet::atss/atss_r50_fpn_1x_coco.py'
-).model
-model.backbone = {backbone})
-model.neck.update(
-    in_channels=[8, 16], out_channels=8, num_outs=2, start_level=0,
-    add_extra_convs=False,
-)
-model.bbox_head.update(
-    num_classes=3, in_channels=8, feat_channels=32, stacked_convs=1
-)
-model.bbox_head.anchor_generator.update(strides=[4, 8])
-model.test_cfg.update(nms_pre=50, max_per_img=9)
-"""
 MASKS = """
 model['roi_head'].update(
     mask_roi_extractor=dict(out_channels=8, featmap_strides=[4, 8]),
@@ -132,6 +116,7 @@ KINDS = dict(
     faster=TWO_STAGE + COCO,
 )
 # only for the tests of whole files
+ATSS = RETINANET.replace('_base_/models/retinanet_r50_fpn', 'atss/atss_r50_fpn_1x_coco')
 MORE = dict(mask=TWO_STAGE.replace('faster-', 'mask-') + MASKS + COCO, atss=ATSS + COCO)
 
 

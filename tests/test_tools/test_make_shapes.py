@@ -1,19 +1,20 @@
 import hashlib
-import importlib
 import json
-from contextlib import contextmanager
+from ast import literal_eval
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from mmengine import Config, DefaultScope
 from mmengine.evaluator import Evaluator
-from mmengine.registry import DATASETS
+from mmengine.registry import DATASETS, DefaultScope
+from small_configs import FOLDERS, options_of
 
-# The longer sides of the default sizes: resizing to them changes nothing.
-SCALES = dict(coco=192, ade20k=192, cityscapes=256, imagenet=192)
+from mmlinattn.utils import load_config
+
 NUM_TRAIN, NUM_VAL = 6, 3
+METRICS = ('coco/bbox_mAP', 'coco/segm_mAP', 'cityscapes/mAP', 'mIoU', 'accuracy/top1')
 
 
 @pytest.fixture(scope='module')
@@ -32,9 +33,8 @@ def run(tool):
 
 
 @pytest.fixture(scope='module')
-def roots(tmp_path_factory, run):
-    folder = tmp_path_factory.mktemp('shapes')
-    return {layout: run(layout, folder / layout) for layout in SCALES}
+def coco(tmp_path_factory, run):
+    return contents(run('coco', tmp_path_factory.mktemp('shapes') / 'coco'))
 
 
 def contents(root):
@@ -43,31 +43,6 @@ def contents(root):
 
 
 # ---------------------------------------------------------------------- layouts
-@contextmanager
-def base_config(package, name, root, scale):
-    """A library's own base config with nothing but its data root and scale replaced."""
-    module = importlib.import_module(package)
-    utils = importlib.import_module(f'{package}.utils')
-    utils.register_all_modules(init_default_scope=False)
-    path = Path(module.__file__).parent / f'.mim/configs/_base_/datasets/{name}.py'
-    config = Config.fromfile(path)
-    data_root = config.val_dataloader.dataset.data_root
-
-    def replace(value, key=None):
-        if key == 'scale' and package != 'mmpretrain':
-            return scale, scale
-        if isinstance(value, dict):
-            return {k: replace(v, k) for k, v in value.items()}
-        if isinstance(value, (list, tuple)):
-            return type(value)(map(replace, value))
-        if isinstance(value, str) and value.startswith(data_root):
-            return value.replace(data_root, f'{root}/', 1)
-        return value
-
-    with DefaultScope.overwrite_default_scope(package):
-        yield Config(replace(config.to_dict()))
-
-
 def predict_instances(sample):
     truth = sample.gt_instances
     sample.pred_instances = type(truth)(
@@ -99,18 +74,17 @@ def predict_class(sample):
     ],
 )
 def test_metrics_of_the_truth(
-    roots, tmp_path, monkeypatch, package, config, layout, predict, expected
+    run, tmp_path, monkeypatch, package, config, layout, predict, expected
 ):
     """The library's metrics of its own base config know the classes and files."""
-    monkeypatch.chdir(tmp_path)  # CityScapesMetric writes to ./work_dirs
-    names = [
-        'coco/bbox_mAP',
-        'coco/segm_mAP',
-        'cityscapes/mAP',
-        'mIoU',
-        'accuracy/top1',
-    ]
-    with base_config(package, config, roots[layout], SCALES[layout]) as cfg:
+    monkeypatch.chdir(tmp_path)
+    # resizing to the size of the images changes nothing
+    run(layout, Path('data', FOLDERS[layout]), '--size', '64', '64')
+    path = Path(find_spec(package).origin).parent / '.mim/configs/_base_/datasets'
+    path = str(path / f'{config}.py')
+    options = options_of(load_config(path)).items()
+    cfg = load_config(path, {key: literal_eval(x) for key, x in options})
+    with DefaultScope.overwrite_default_scope(package):
         train = DATASETS.build(cfg.train_dataloader.dataset)
         val = DATASETS.build(cfg.val_dataloader.dataset)
         evaluator = Evaluator(cfg.val_evaluator)
@@ -120,12 +94,12 @@ def test_metrics_of_the_truth(
             evaluator.process([item['data_samples']], item)
         results = evaluator.evaluate(len(val))
     assert len(train) in (NUM_TRAIN, 8 * NUM_TRAIN) and len(val) == NUM_VAL
-    found = [results[name] for name in names if name in results]
+    found = [results[name] for name in METRICS if name in results]
     assert found == pytest.approx([expected] * len(found), abs=1e-3) and found
 
 
-def test_shapes_are_coco_with_classes_of_their_own(roots, run, tmp_path):
-    coco, shapes = contents(roots['coco']), contents(run('shapes', tmp_path))
+def test_shapes_are_coco_with_classes_of_their_own(coco, run, tmp_path):
+    shapes = contents(run('shapes', tmp_path))
     assert coco.keys() == shapes.keys()
     assert all(coco[name] == shapes[name] for name in coco if name.endswith('.jpg'))
     content = json.loads(shapes['annotations/instances_val2017.json'])
@@ -153,12 +127,12 @@ def test_scenes_stay_as_they_are(tool, layout, regions, means):
 
 
 # ------------------------------------------------------- existing output folders
-def test_only_shapes_are_replaced(run, roots, tmp_path, capsys):
+def test_only_shapes_are_replaced(run, coco, tmp_path, capsys):
     root = run('ade20k', tmp_path / 'shapes')
     (root / 'mine.jpg').write_text('mine')
     found = contents(run('coco', root))
     assert found.pop('mine.jpg') == b'mine'
-    assert found == contents(roots['coco'])
+    assert found == coco
     (tmp_path / 'mine.jpg').write_text('mine')
     with pytest.raises(SystemExit):
         run('coco', tmp_path)
