@@ -32,14 +32,7 @@ from side_by_side import measuring, report
 from side_by_side.cases import check_same_work
 from side_by_side.registry import SUITES
 
-from mmlinattn_tools.cli import (
-    Parser,
-    add_overwrite,
-    number,
-    output_folder,
-    protect,
-    threads,
-)
+from mmlinattn_tools.cli import Parser, add_overwrite, number, output_folder, protect
 
 positive = number(int, 1, 10**6)
 
@@ -52,7 +45,7 @@ def parse_args(argv=None):
     text = 'bfloat16: mixed precision for models, bfloat16 inputs for functions '
     text += '(default: float32)'
     add('--dtype', choices=['float32', 'bfloat16'], default='float32', help=text)
-    add('--threads', type=threads, default=2, help="the CPU's threads (default: 2)")
+    add('--threads', type=number(int, 1, 1024), default=2, help='of the CPU (2)')
     text = 'times each variant is measured; slow ones less often (default: 20)'
     add('--rounds', type=positive, default=20, help=text)
     add('--batch', type=positive, default=1, help='images at a time (default: 1)')

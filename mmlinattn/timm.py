@@ -370,13 +370,11 @@ class TimmModel(nn.Module):
         return stage_of if coarse else layer_of
 
     def load_pretrained(self, address: str) -> None:
-        """Load a classifier: official weights, MMPretrain's, or our own.
+        """Load a classifier: official weights, MMPretrain's, or our own, from an
+        address of :func:`mmlinattn.weights.load_pretrained`.
 
-        The first convolution is adapted to the image's channels. A last layer for
-        other classes keeps its initial values.
-
-        Args:
-            address: See :func:`mmlinattn.weights.load_pretrained`.
+        The first convolution is adapted to the image's channels. A last layer for other
+        classes keeps its initial values.
         """
         conv = next(x for x in self.backbone.modules() if isinstance(x, nn.Conv2d))
         weight = conv.weight

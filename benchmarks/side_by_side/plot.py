@@ -1,17 +1,21 @@
 """Plots of what was measured."""
 
+from itertools import cycle
 from math import prod
 
+from cycler import cycler
 from matplotlib import style
 from matplotlib.figure import Figure
 from PIL import Image
 
 from mmlinattn_tools import figures
-from mmlinattn_tools.figures import one_legend, styles
 
 from .cases import size
 
-STYLE = [*figures.STYLE, {'savefig.dpi': 90}]
+# that the color-blind can tell apart; dashes vary when they run out
+COLORS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000']
+CYCLE = cycler(linestyle=['-', '--', ':', '-.']) * cycler(color=COLORS)
+STYLE = [*figures.STYLE, {'savefig.dpi': 90, 'axes.prop_cycle': CYCLE}]
 BAR = 0.16  # inches
 
 
@@ -29,16 +33,15 @@ def plot_times(rows, path):
     case = max(sizes, key=sizes.get, default=None)
     if sizes.get(case, 0) < 3:
         return
-    looks = styles(curves[case])
-    figure, (axis,) = subplots(1, 4.4, 3.6 + 0.2 * -(-len(looks) // 2))
+    figure, (axis,) = subplots(1, 4.4, 3.6 + 0.2 * -(-len(curves[case]) // 2))
     for name, points in curves[case].items():
-        axis.plot(*zip(*sorted(points)), label=name, **looks[name])
+        axis.plot(*zip(*sorted(points)), label=name, marker='o')
     axis.set(xscale='log', yscale='log', title=f'{case}, forward')
     axis.set(xlabel='pixels', ylabel='seconds')
     ticks = {x for points in curves[case].values() for x, _ in points}
     axis.set_xticks([*ticks], [f'{x:,}' for x in ticks])
     axis.set_xticks([], minor=True)
-    one_legend(figure, 2)
+    figure.legend(loc='outside lower center', ncols=2)
     save(figure, path)
 
 
@@ -55,7 +58,7 @@ def plot_ratios(rows, path):
         groups.setdefault(group, {})[variant] = None
         # the paper's other comparisons come last
         bars.setdefault((group, variant, row['step']), row)
-    looks = styles(row['variant'] for row in rows)
+    colors = dict(zip(dict.fromkeys(row['variant'] for row in rows), cycle(COLORS)))
     height = BAR * (sum(map(len, groups.values())) + len(groups)) + 1.2
     columns = max(len(panels), 1)
     figure, axes = subplots(columns, 2.2 + 2.4 * columns, height, sharey=True)
@@ -64,8 +67,7 @@ def plot_ratios(rows, path):
         for group, variants in groups.items():
             for offset, variant in enumerate(variants):
                 if value := bars.get((group, variant, step), {}).get(key):
-                    color = looks[variant]['color']
-                    bar = axis.barh(place + offset, value, 0.9, color=color)
+                    bar = axis.barh(place + offset, value, 0.9, color=colors[variant])
                     text = f'{variant}: {value:.3g}'
                     axis.bar_label(bar, [text], padding=2, fontsize=7)
             ticks.append(place + (len(variants) - 1) / 2)

@@ -22,6 +22,7 @@ device can be counted at any size without computing anything.
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial, wraps
 from math import prod
 from typing import Any, Callable, Optional
@@ -49,27 +50,16 @@ KINDS = {
 SOFTMAX_ATTENTIONS = ('MultiheadAttention', 'WindowMSA')
 
 
+@dataclass(frozen=True)
 class FlopCount:
-    """Multiply-accumulates of a model by module and kind.
+    """Multiply-accumulates by (module name, kind of ``KINDS``), each counted once, at
+    the innermost module that did it."""
 
-    Args:
-        macs (dict): Multiply-accumulates by (module name, kind), the kinds
-            being those of ``KINDS``; each is counted once, at the innermost
-            module that did it.
-    """
-
-    def __init__(self, macs: Mapping[tuple[str, str], int]) -> None:
-        self.macs = dict(macs)
+    macs: Mapping[tuple[str, str], int]
 
     def by_kind(self, part: str = '') -> dict[str, int]:
-        """Multiply-accumulates of a part of the model.
-
-        Args:
-            part (str): Name of a module; '' is the whole model.
-
-        Returns:
-            dict[str, int]: One entry for each of ``KINDS``.
-        """
+        """Multiply-accumulates of a module by its name, '' for the whole model: one
+        entry for each of ``KINDS``."""
         kinds = dict.fromkeys(KINDS, 0)
         for (module, kind), macs in self.macs.items():
             if not part or f'{module}.'.startswith(f'{part}.'):

@@ -172,17 +172,10 @@ FORMATS = {
 
 
 def parity(model: ExportedModel, run: Runner, images: Tensor) -> dict[str, float]:
-    """Largest difference of each output, relative to its largest entry.
-
-    Args:
-        model (ExportedModel): The model.
-        run (Callable): Runs the file, as :func:`export` returns it.
-        images (Tensor): (B, C, H, W).
-
-    Returns:
-        dict[str, float]: Differences by output. They are infinite if values are not
-            finite in only one of the two, or if shapes differ.
-    """
+    """Largest difference of each output of a model on images (B, C, H, W), relative
+    to its largest entry. ``run`` runs the file, as :func:`export` returns it.
+    Differences are infinite if values are not finite in only one of the two, or if
+    shapes differ."""
     with torch.no_grad():
         expected = model.named_outputs(images)
         return {

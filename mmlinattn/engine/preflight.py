@@ -76,14 +76,9 @@ def check_channels(model: nn.Module) -> None:
 def check_data(
     cfg: Config, name: str, model: nn.Module, warn: Callable[[str], object]
 ) -> None:
-    """Reads the first sample of a dataset, and compares its labels with the model's
-    head. It writes nothing.
-
-    Args:
-        cfg (Config): The config of the run.
-        name (str): 'train', 'val' or 'test'.
-        model (nn.Module): The model.
-        warn (Callable): Takes the warnings.
+    """Reads the first sample of a config's dataset, 'train', 'val' or 'test', and
+    compares its labels with the model's head; ``warn`` takes warnings. It writes
+    nothing.
 
     Raises:
         ValueError: If the sample can't be read, or the labels do not fit.

@@ -7,11 +7,7 @@ from typing import Optional, Union
 
 def find_checkpoint(work_dir: Union[str, Path]) -> Optional[str]:
     """The checkpoint of a training that ``last_checkpoint`` in its folder names, or,
-    without such a file, the one with the largest number; None if there is none.
-
-    Args:
-        work_dir (str | Path): Folder of the training.
-    """
+    without such a file, the one with the largest number; None if there is none."""
     work_dir = Path(work_dir)
     pointer = work_dir / 'last_checkpoint'
     named = pointer.read_text().strip() if pointer.is_file() else ''
@@ -20,10 +16,5 @@ def find_checkpoint(work_dir: Union[str, Path]) -> Optional[str]:
         own = work_dir / Path(named).name
         return str(own) if own.exists() else named
     found = [*work_dir.glob('epoch_*.pth'), *work_dir.glob('iter_*.pth')]
-    newest = max(found, key=number_of, default=None)
-    return str(newest) if newest else None
-
-
-def number_of(path: Path) -> int:
-    """The number of the epoch or the iteration in a checkpoint's name."""
-    return int((re.findall(r'\d+', path.stem) or [0])[-1])
+    numbers = {x: int((re.findall(r'\d+', x.stem) or [0])[-1]) for x in found}
+    return str(max(numbers, key=numbers.__getitem__)) if numbers else None

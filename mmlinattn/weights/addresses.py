@@ -5,11 +5,10 @@ server: https://HOST/f/1234/?dl=1#/NAME.pth.
 """
 
 import hashlib
-import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 from urllib.error import URLError
 from urllib.parse import unquote, urlparse
 
@@ -46,13 +45,6 @@ REMOTE = (r'(\S+\:)?s3://', r'(\S+\:)?petrel://', 'pavi://')
 NAME_WITH_HASH = re.compile(r'-(?=\d*[a-f])([0-9a-f]{8,})\.')
 
 
-def as_path(address: str) -> Optional[str]:
-    """The path that an address stands for, or None if it is not on this machine."""
-    if address.startswith(FILE):
-        return unquote(urlparse(address).path)
-    return None if '://' in address else os.path.expanduser(address)
-
-
 def read_checkpoint(
     address: str, name: str = 'checkpoint', trust: bool = False
 ) -> dict:
@@ -79,9 +71,10 @@ def read_checkpoint(
         return read_by_name(address, name, trust)
     if address.startswith(WEB):
         return read_file(download(address, name), name, trust)
-    path = as_path(address)
-    if path is not None:
-        return read_file(path, name, trust)
+    if address.startswith(FILE):
+        address = unquote(urlparse(address).path)
+    if '://' not in address:
+        return read_file(address, name, trust)
     try:
         with get_local_path(address) as path:
             return read_file(path, name, trust)

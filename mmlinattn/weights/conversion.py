@@ -121,12 +121,6 @@ def known_models() -> str:
     return f'mmlinattn and of {"; ".join(families)}'
 
 
-def recomputed(keys: Keys, family: str) -> list[str]:
-    """Official keys that have no counterpart: a model computes these buffers."""
-    buffers = FAMILIES[family].buffers
-    return [key for key in keys if key.rpartition('.')[2] in buffers]
-
-
 def plan(
     family: str, layout: Layout, prefix: str, head: Optional[str], others: Keys
 ) -> Conversion:
@@ -170,7 +164,9 @@ def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
     others = other_parts(state_dict, behind) if prefix else []
     found = plan(family, layout, prefix, head, others)
     expected = [key for keys in found.sources().values() for key in keys]
-    expected += recomputed(state_dict, family)
+    # a model computes these itself
+    buffers = FAMILIES[family].buffers
+    expected += [key for key in state_dict if key.rpartition('.')[2] in buffers]
     check_keys(state_dict, expected, f'official {family!r} model')
     return found
 

@@ -123,15 +123,8 @@ def read_safetensors(path: Path, name: str) -> dict:
 
 
 def write_file(checkpoint: dict, path: Path) -> Path:
-    """Save a checkpoint. A killed run leaves no half-written file under its name.
-
-    Args:
-        checkpoint: An object for torch.save.
-        path: The file; missing folders are made.
-
-    Returns:
-        The path.
-    """
+    """Save a checkpoint, whole or not at all, in a folder that is made if missing, and
+    return its path."""
     with whole_file(path) as draft, draft.open('wb') as file:
         torch.save(checkpoint, file)
     return path

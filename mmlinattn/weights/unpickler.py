@@ -60,11 +60,7 @@ STAND_INS = {'yacs.config.CfgNode': Options}
 
 
 class ForbiddenClass(pickle.UnpicklingError):
-    """A checkpoint names a class or function that is not known to be harmless.
-
-    Args:
-        name: Its full name.
-    """
+    """A checkpoint names code that is not known to be harmless."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f'it holds a {name}')

@@ -24,7 +24,7 @@ def parser():
     parser = cli.Parser(prog='tool.py', description='Two\nlines.')
     parser.add_argument('--number', type=int)
     parser.add_argument('--out', type=cli.output_file)
-    parser.add_argument('--threads', type=cli.threads)
+    parser.add_argument('--threads', type=cli.number(int, 1, 1024))
     parser.add_argument('--folder', type=cli.output_folder)
     return parser
 

@@ -71,14 +71,8 @@ def parse_args(argv=None):
 class Subject:
     """A model in eval mode that predicts images by the transforms of its test data.
 
-    Args:
-        config: Its path.
-        checkpoint: That of its weights, or 'none' for a training's initial ones.
-        device: Where it runs.
-
-    Raises:
-        OSError: If a file can't be read.
-        ValueError: If the config can't be built, or the checkpoint is not from it.
+    Without a checkpoint, 'none', it has the initial weights of a training. A ValueError
+    tells of a config that can't be built, and of a checkpoint that is not from it.
     """
 
     def __init__(self, config, checkpoint='none', device='cpu'):

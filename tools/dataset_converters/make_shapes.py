@@ -52,15 +52,11 @@ def fill(canvas, polygon, value):
 
 
 class Scene:
-    """An image and its visible regions.
+    """An image, (H, W, 3) uint8, RGB, and its visible regions.
 
-    Attributes:
-        size: Width and height in pixels.
-        image: (H, W, 3) uint8, RGB.
-        index: (H, W) uint8, for each pixel the position in ``kinds`` of the region
-            seen there.
-        kinds: Kind (a key of SHAPES, or sky, ground, clutter) of each region; later
-            ones hide earlier ones.
+    Later regions hide earlier ones: ``index`` (H, W), uint8, has for each pixel the
+    position in ``kinds`` (keys of SHAPES, or sky, ground, clutter) of the one seen
+    there.
     """
 
     def __init__(self, size):

@@ -79,10 +79,6 @@ def number(kind: type, least: float, most: float) -> Callable[[str], Any]:
     return read
 
 
-# The number of the CPU's threads.
-threads = number(int, 1, 1024)
-
-
 def output_file(text: str) -> Path:
     """Type of an argument that names a file to write, which can be written."""
     path = _output(text)

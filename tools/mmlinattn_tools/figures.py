@@ -1,7 +1,6 @@
-"""Figures in colors that the color-blind can tell apart."""
+"""Figures, and files of them and of their numbers."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Union
 
@@ -9,22 +8,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mmlinattn.utils.files import MARK
-
-COLORS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000']
-DASHES, MARKERS = ('-', '--', ':', '-.'), 'osDv^P'
-
-
-def styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Different styles of curves by their names; dashes vary when colors run out."""
-    return {
-        name: dict(
-            color=COLORS[i % len(COLORS)],
-            marker=MARKERS[i % len(MARKERS)],
-            linestyle=DASHES[i // len(COLORS) % len(DASHES)],
-        )
-        for i, name in enumerate(dict.fromkeys(names))
-    }
-
 
 # Settings of matplotlib while a command draws; none changes the drawings of the mm
 # libraries on images.
@@ -39,16 +22,6 @@ STYLE: Any = [
         'savefig.dpi': 150,
     },
 ]
-
-
-def one_legend(figure: Figure, columns: int = 4, **options: Any) -> None:
-    """A legend of all axes below them, each name once."""
-    found: dict[str, Any] = {}
-    for axes in figure.axes:
-        handles, names = axes.get_legend_handles_labels()
-        found.update(zip(names, handles))
-    options.update(loc='outside lower center', ncols=min(columns, len(found)))
-    figure.legend(found.values(), found.keys(), **options)
 
 
 def picture_grid(

@@ -20,20 +20,13 @@ JPEG = ('.jfif', '.jpe', '.jpeg', '.jpg')
 
 
 class LabelMaps:
-    """The label maps of photos, by split.
+    """The label maps of photos, by split; photos whose map can't be read are taken out.
 
-    Attributes:
-        classes: Their names, in the order of labels.
-        table: The label of each id or color.
-        notes: Lines about decisions.
-
-    Args:
-        photos: Photos by split; those whose map can't be read are taken out.
-        names: Names of the classes; None: 'class' and the id.
-        ignore: Ids that are no label, besides 255.
-        colors: Names by color, as of :func:`read_colors`.
-        drawn: Names of the classes of outlines.
-        resize: Take maps of another size than their photo.
+    It has ``classes``, names in the order of labels, ``table``, the label of each id or
+    color, and ``notes``, lines about decisions. ``names`` may be None, for 'class' and
+    the id. ``ignore`` are ids that are no label, besides 255, ``colors`` names by
+    color, as of :func:`read_colors`, and ``drawn`` names of the classes of outlines;
+    ``resize`` takes maps of another size than their photo.
 
     Raises:
         ValueError: If ids and names do not fit each other, colors have no names, or

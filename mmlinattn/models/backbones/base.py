@@ -259,14 +259,11 @@ class BaseBackbone(OptionsShown, BaseModule):
         return to_map(x, hw_shape).contiguous()
 
     def check_image(self, x: Tensor) -> None:
-        """Raises an error for batches that no stage can process.
+        """Raises a ValueError for x unless it is (B, in_channels, H, W) with B >= 1 and
+        H, W >= 32, and all values are finite.
 
         Values are checked on a CPU only, because on a GPU the check would stall every
         step. The environment variable ``MMLINATTN_DEBUG=1`` turns it on everywhere.
-
-        Raises:
-            ValueError: If x is not (B, in_channels, H, W) with B >= 1 and
-                H, W >= 32, or has values that are not finite.
         """
         if is_exported():
             return

@@ -10,10 +10,8 @@ class MLLA(PyramidTransformer):
     """MLLA, also called MILA (*Demystify Mamba in Vision: A Linear Attention
     Perspective*, arXiv 2405.16605).
 
-    Args:
-        arch (str | dict): 'tiny', 'small', 'base', or a dict, see
-            :class:`~.pyramid.PyramidTransformer`.
-        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+    Sizes are those of ``arch_zoo``; for arguments, see
+    :class:`~.pyramid.PyramidTransformer`.
     """
 
     arch_zoo = {

@@ -85,11 +85,7 @@ class RAVLT(PyramidTransformer):
 @MODELS.register_module()
 class MAViT(RAVLT):
     """MAViT (*Rectifying Magnitude Neglect in Linear Attention*, arXiv 2507.00698):
-    RAVLT with magnitude-aware linear attention in the first two stages, in the same
-    sizes.
-
-    Args:
-        arch, attention, out_norm, **kwargs: See :class:`RAVLT`.
-    """
+    :class:`RAVLT` with magnitude-aware linear attention in the first two stages, with
+    the same sizes and arguments."""
 
     linear_attention = dict(type='MagnitudeAwareAttention')

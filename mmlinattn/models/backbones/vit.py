@@ -10,10 +10,8 @@ class VisionTransformer(IsotropicTransformer):
     """Vision Transformer as trained by DeiT (*Training data-efficient image
     transformers & distillation through attention*, arXiv 2012.12877).
 
-    Args:
-        arch (str | dict): 'deit-small', 'deit-base', or a dict, see
-            :class:`~.isotropic.IsotropicTransformer`.
-        **kwargs: See :class:`~.isotropic.IsotropicTransformer`.
+    Sizes are those of ``arch_zoo``; for arguments, see
+    :class:`~.isotropic.IsotropicTransformer`.
     """
 
     arch_zoo = {

@@ -9,15 +9,12 @@ from .pyramid import PyramidTransformer, with_heads
 @MODELS.register_module()
 class HViTTT(PyramidTransformer):
     """H-ViT^3, the pyramid of *ViT^3: Unlocking Test-Time Training in Vision* (arXiv
-    2512.01643).
+    2512.01643). Its ``out_norm``, 'all', is for detectors and segmentors; the paper's
+    classifiers have None, and their norm is :class:`~..necks.ConvPoolingNeck` without a
+    convolution.
 
-    Args:
-        arch (str | dict): 'tiny', 'small', 'base', or a dict, see
-            :class:`~.pyramid.PyramidTransformer`.
-        out_norm (str, optional): 'all' is for detectors and segmentors, None for the
-            paper's classifiers, whose norm is :class:`~..necks.ConvPoolingNeck` without
-            a convolution.
-        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+    Sizes are those of ``arch_zoo``; for arguments, see
+    :class:`~.pyramid.PyramidTransformer`.
     """
 
     arch_zoo = {
@@ -40,10 +37,8 @@ class ViTTT(IsotropicTransformer):
     """ViT^3, the plain model of *ViT^3: Unlocking Test-Time Training in Vision* (arXiv
     2512.01643). It has no class token, and no positions but those of convolutions.
 
-    Args:
-        arch (str | dict): 'tiny', 'small', 'base', or a dict, see
-            :class:`~.isotropic.IsotropicTransformer`.
-        **kwargs: See :class:`~.isotropic.IsotropicTransformer`.
+    Sizes are those of ``arch_zoo``; for arguments, see
+    :class:`~.isotropic.IsotropicTransformer`.
     """
 
     arch_zoo = {
