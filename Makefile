@@ -92,9 +92,9 @@ test-openmmlab:
 	@$(make-env) --stack openmmlab $(mmcv-option)
 	OMP_NUM_THREADS=1 .venv/bin/$(RUN) $(pytest-options) $(tests) -m '$(if $(FULL),,not full)' $(ARGS)
 
-test-modern:  # only the tests that are marked for it
+test-modern:  # all but the tests that are for the other stack
 	@$(make-env) --stack modern $(mmcv-option)
-	OMP_NUM_THREADS=1 .venv-modern/bin/$(RUN) $(pytest-options) $(tests) -m 'modern$(if $(FULL),, and not full and not modern_full)' $(ARGS)
+	OMP_NUM_THREADS=1 .venv-modern/bin/$(RUN) $(pytest-options) $(tests) -m 'not openmmlab$(if $(FULL),, and not full and not modern_full)' $(ARGS)
 
 coverage: export COVERAGE_FILE = $(CURDIR)/.coverage
 coverage:  ## show which lines the tests run on all stacks; fails below 95 %

@@ -12,6 +12,8 @@ from mmengine.model import BaseModel
 
 from mmlinattn.functional import softmax_free_attention
 
+pytestmark = pytest.mark.openmmlab
+
 BENCHMARKS = Path(__file__).resolve().parents[1] / 'benchmarks'
 
 

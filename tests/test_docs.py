@@ -13,6 +13,8 @@ from mmengine.registry import DefaultScope
 from mmlinattn.registry import MODELS
 from mmlinattn.utils import load_config
 
+pytestmark = pytest.mark.openmmlab
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text('utf-8')

@@ -17,7 +17,6 @@ def run(name, *args):
     return done.stdout.splitlines()
 
 
-@pytest.mark.modern
 @pytest.mark.parametrize(
     'name, last',
     [
@@ -31,8 +30,8 @@ def test_example(name, last):
     assert re.match(last, line), line
 
 
+@pytest.mark.openmmlab
 def test_detect_with_transformers(tmp_path):
-    pytest.importorskip('accelerate')
     data = tmp_path / 'data'
     command = [ROOT / 'tools/dataset_converters/make_shapes.py', '--out', data]
     command += ['--layout', 'shapes', '--num-train', '4', '--num-val', '1']
@@ -43,6 +42,7 @@ def test_detect_with_transformers(tmp_path):
     assert re.match(r'(circle|square|triangle) [01]\.', lines[-1])
 
 
+@pytest.mark.openmmlab
 @pytest.mark.full
 def test_your_photos(tmp_path):
     run('your_photos', '', tmp_path)

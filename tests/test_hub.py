@@ -16,8 +16,6 @@ import mmlinattn
 from mmlinattn import hub
 from mmlinattn.weights import convert_back, recognize
 
-pytestmark = pytest.mark.modern
-
 ROOT = Path(__file__).parents[1]
 INSTALLED = (Path(mmlinattn.__file__).parent / '.mim').is_dir()
 ENTRIES = hub.read_models(ROOT)
@@ -27,7 +25,8 @@ WITH_WEIGHTS = [name for name, entry in ENTRIES.items() if 'Weights' in entry]
 @pytest.fixture
 def registered(monkeypatch):
     """Registers the package with mmlinattn.register(), for one test."""
-    model_hub = pytest.importorskip('mmpretrain.apis.model').ModelHub
+    from mmpretrain.apis.model import ModelHub as model_hub
+
     model_hub._register_mmpretrain_models()
     models = dict(model_hub._models_dict)
     monkeypatch.setattr(model_hub, '_models_dict', models)

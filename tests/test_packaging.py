@@ -18,8 +18,6 @@ import pytest
 import mmlinattn
 import mmlinattn.models
 
-pytestmark = pytest.mark.modern
-
 ROOT = Path(__file__).resolve().parents[1]
 MIM_FILES = ('tools', 'configs', 'model-index.yml', 'dataset-index.yml')
 BUILT_FROM = (

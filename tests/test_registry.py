@@ -1,7 +1,5 @@
 import pytest
 
-pytestmark = pytest.mark.modern
-
 # Fresh interpreters: only there it shows that no import is needed.
 LIBRARY = """
 import sys
@@ -35,7 +33,6 @@ print(type(model.stages[0].blocks[0].attn).__module__)
 
 @pytest.mark.parametrize('library', ['mmengine', 'mmdet'])
 def test_library_finds_our_models(library, run_python):
-    pytest.importorskip(library)
     last = run_python(LIBRARY.format(library=library)).split()[-1]
     assert last == 'mmlinattn.models.attentions.softmax'
 

@@ -9,8 +9,6 @@ import pytest
 import yaml
 from loading import load_module
 
-pytestmark = pytest.mark.modern
-
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ROOT / '.venv-docs/bin/python'
 

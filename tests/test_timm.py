@@ -3,17 +3,14 @@
 import re
 
 import pytest
+import timm
 import torch
 from mmengine.registry import MODELS, DefaultScope
 from our_configs import ENTRIES, ROOT, bases_read_once
 
+import mmlinattn.timm as ours
 from mmlinattn.utils import load_config
 from mmlinattn.weights import convert_back
-
-timm = pytest.importorskip('timm')
-import mmlinattn.timm as ours  # noqa: E402
-
-pytestmark = pytest.mark.modern
 
 CONFIGS = {name: config for name, (config, _) in ours.MODELS.items()}
 # a pyramid, tables that grow with the image, a plain model, and class tokens; then the
@@ -104,7 +101,6 @@ def test_names_and_configs():
 @pytest.mark.modern_full
 @NAMES
 def test_same_as_the_classifier_of_the_config(name):
-    pytest.importorskip('mmpretrain')
     entry = ENTRIES[CONFIGS[name]]
     with torch.device('meta'):
         parameters = timm.create_model(name).parameters()

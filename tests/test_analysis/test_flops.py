@@ -1,11 +1,12 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from mmpretrain.models.utils import WindowMSA
 from torch import nn
 
+from mmlinattn import models
 from mmlinattn.analysis import KINDS, count_flops
 
-pytestmark = pytest.mark.modern
 DEVICES = ('cpu', 'meta')
 
 
@@ -111,12 +112,10 @@ def test_multihead_attention(need_weights, device):
 
 def test_attention_written_out():
     """Other libraries' modules have known names, ours an attribute."""
-    utils = pytest.importorskip('mmpretrain.models.utils')
-    attention = utils.WindowMSA(8, (3, 3), 2)
+    attention = WindowMSA(8, (3, 3), 2)
     products = 4 * 2 * 9 * 9 * 8
     expected = dict(linear=4 * 9 * 4 * 8 * 8, softmax_attention=products)
     assert kinds(attention, (4, 9, 8)) == expected
-    models = pytest.importorskip('mmlinattn.models')
     model = attending(models.TalkingHeadsAttention(8, 2), 3, 3)
     expected['linear'] += 2 * 4 * 9 * 9 * 2 * 2  # heads are mixed twice
     assert kinds(model, (4, 9, 8)) == expected
@@ -126,7 +125,6 @@ def test_attention_written_out():
 def test_softmax_free_attention_is_counted_by_its_sizes(device):
     """Neither the device nor the solver changes the count. Of 100 landmarks, the
     automatic choice depends on the device."""
-    models = pytest.importorskip('mmlinattn.models')
     found = set()
     for solver in ('auto', 'newton', 'spectral'):
         attention = models.SoftmaxFreeAttention(16, 2, sampling_ratio=2, solver=solver)
@@ -149,7 +147,6 @@ def test_softmax_free_attention_is_counted_by_its_sizes(device):
 )
 def test_softmax_free_attention_is_what_it_computes(options, monkeypatch):
     """On small maps on a CPU, where kernels are matrices."""
-    models = pytest.importorskip('mmlinattn.models')
     attention = models.SoftmaxFreeAttention(16, 2, sampling_ratio=2, **options)
     model = attending(attention, 20, 20)
     counted = kinds(model, (2, 400, 16))
@@ -162,7 +159,6 @@ def test_softmax_free_attention_is_what_it_computes(options, monkeypatch):
 
 
 def test_parts_add_up():
-    models = pytest.importorskip('mmlinattn.models')
     model = models.SOFTPlusPlus('tiny')
     counted = count_flops(model, torch.zeros(1, 3, 64, 96))
     parts = ['stages.0', 'stages.1', 'stages.2', 'stages.3', 'norm3']

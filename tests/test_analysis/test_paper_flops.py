@@ -6,8 +6,7 @@ import pytest
 from loading import load_module
 
 # Counts don't depend on the stack: test_flops.py runs on both.
-for library in ('mmdet', 'mmseg', 'mmpretrain'):
-    pytest.importorskip(library)
+pytestmark = pytest.mark.openmmlab
 
 paper = load_module(Path(__file__).parents[2] / 'docs/site/flops.py')
 

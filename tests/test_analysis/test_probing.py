@@ -12,7 +12,6 @@ from mmlinattn.analysis import attention_rows, watch
 from mmlinattn.models import BaseAttention
 from mmlinattn.registry import MODELS
 
-pytestmark = pytest.mark.modern
 ATTENTIONS = [
     name
     for name, x in MODELS.module_dict.items()

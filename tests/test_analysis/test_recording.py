@@ -7,8 +7,6 @@ from torch import nn
 from mmlinattn.analysis import attentions_of, blocks_of, watch
 from mmlinattn.models import CaiT, SwinTransformer, VisionTransformer
 
-pytestmark = pytest.mark.modern
-
 
 def swin():
     arch = dict(embed_dims=8, depths=[2, 1], num_heads=[2, 4])

@@ -4,8 +4,6 @@ import torch
 from mmlinattn.analysis import hc_proportion, token_similarity
 from mmlinattn.analysis import similarity as module
 
-pytestmark = pytest.mark.modern
-
 
 def tokens(*shape):
     return torch.randn(shape, dtype=torch.float64)

@@ -11,8 +11,6 @@ import mmlinattn
 from mmlinattn.configs import library_config
 from mmlinattn.utils import load_config
 
-pytestmark = pytest.mark.modern
-
 INSTALLED = Path(mmlinattn.__file__).parent / '.mim' / 'configs'
 
 

@@ -9,8 +9,6 @@ import torch
 from loading import load_module
 from our_configs import ENTRIES, PATHS, build, load
 
-pytestmark = pytest.mark.modern
-
 ROOT = Path(__file__).parents[2]
 
 

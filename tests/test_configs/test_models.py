@@ -6,7 +6,7 @@ import pytest
 import torch
 from our_configs import ENTRIES, meta_model
 
-pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
+pytestmark = pytest.mark.modern_full
 
 
 def test_model(name):

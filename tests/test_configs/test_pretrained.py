@@ -5,6 +5,7 @@ from functools import partial
 from urllib.parse import urlparse
 
 import pytest
+import timm
 import torch
 from loading import load_module
 from our_configs import PATHS, ROOT, load, meta_model
@@ -19,8 +20,6 @@ from mmlinattn.models import (
     VisionTransformer,
 )
 from mmlinattn.weights import convert_back, load_pretrained, pretrained
-
-pytestmark = pytest.mark.modern
 
 # timm's name of official weights, the family and the plain model that they are of
 TIMM = [
@@ -69,7 +68,6 @@ OWN = re.compile(
 @pytest.fixture(scope='module')
 def starts():
     """Family and model by the address that timm has."""
-    timm = pytest.importorskip('timm')
     return {timm.get_pretrained_cfg(name).url: start for name, *start in TIMM}
 
 

@@ -10,7 +10,7 @@ from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from our_configs import load, meta_model
 from torch import nn
 
-pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
+pytestmark = pytest.mark.modern_full
 
 
 @lru_cache(None)

@@ -2,15 +2,12 @@
 
 import re
 
-import pytest
 import torch
 from mmengine.model import revert_sync_batchnorm
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import DefaultScope
 from mmengine.structures import PixelData
 from our_configs import build, load
-
-pytestmark = pytest.mark.modern
 
 SIDE = 64
 

@@ -4,13 +4,13 @@ import inspect
 
 import cv2
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from PIL import Image
 
 from mmlinattn.deployment.pixels import Preparation, resize_opencv
 
-pytestmark = pytest.mark.modern
 SIZES = [
     ((60, 90), (128, 128)),
     ((375, 500), (267, 356)),
@@ -64,7 +64,6 @@ def test_pillow_resize_edge_and_center_crop(size, interpolation):
 )
 def test_files_resize_to_the_same_pixels(step, tmp_path):
     """A weight in float32 would be another one in a few places of large photos."""
-    onnxruntime = pytest.importorskip('onnxruntime')
     pipeline = [step, dict(type='CenterCrop', crop_size=64)]
     prepare = Preparation(pipeline, {})
     path, options = tmp_path / 'pixels.onnx', {}

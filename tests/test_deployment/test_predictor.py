@@ -6,17 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cv2
 import numpy as np
+import onnx
 import pytest
 from PIL import Image
+from pycocotools import mask as masks
 
-onnx = pytest.importorskip('onnx')
-pytest.importorskip('onnxruntime')
+from mmlinattn.deployment import predictor
+from mmlinattn.deployment.predictor import Predictor, as_json, paste
 
-from mmlinattn.deployment import predictor  # noqa: E402
-from mmlinattn.deployment.predictor import Predictor, as_json, paste  # noqa: E402
-
-pytestmark = pytest.mark.modern
 FOUND = dict(
     boxes=np.float32([[2, 1, 10, 7], [0, 0, 5.5, 5.5], [3.2, 2.9, 20, 11]]),
     scores=np.float32([0.9, 0.6, 0.2]),
@@ -101,7 +100,6 @@ def test_example(tmp_path, photos):
 
 
 def test_runs_are_those_of_coco():
-    masks = pytest.importorskip('pycocotools.mask')
     found = dict(FOUND, masks=paste(FOUND['masks'], FOUND['boxes'], (12, 20), 0.4))
     for entry, mask in zip(as_json(found, [])['objects'], found['masks']):
         size, counts = entry['mask']['size'], entry['mask']['counts']
@@ -170,7 +168,6 @@ def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
 @pytest.mark.parametrize('ending', ['jpg', 'png', 'webp', 'tif'])
 def test_pixels_are_those_of_opencv(mode, ending, tmp_path, monkeypatch):
     """Of every mode and orientation that OpenCV reads."""
-    cv2 = pytest.importorskip('cv2')
     monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', 99)
     rows, columns = np.mgrid[:24, :40]
     image = Image.fromarray(np.uint16(rows * 1500 + columns * 700))

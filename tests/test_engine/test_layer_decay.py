@@ -3,8 +3,6 @@ from mmengine.optim import build_optim_wrapper
 from mmengine.registry import MODELS, init_default_scope
 from torch import nn
 
-pytestmark = pytest.mark.modern
-
 SOFT = dict(
     type='mmlinattn.SOFTPlusPlus',
     arch=dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4]),
@@ -23,7 +21,6 @@ def dense_model():
 
 
 def classifier(**options):
-    pytest.importorskip('mmpretrain')
     init_default_scope('mmpretrain')
     cfg = dict(
         type='ImageClassifier',

@@ -17,8 +17,6 @@ from torch.utils.data import IterableDataset
 from mmlinattn.engine.preflight import check_channels, check_data, find_head
 from mmlinattn.utils.quiet import quiet
 
-pytestmark = pytest.mark.modern
-
 
 class Data(list):
     """A dataset of some samples, or of a classifier with labels."""

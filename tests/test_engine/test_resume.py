@@ -4,8 +4,6 @@ import pytest
 
 from mmlinattn.engine import find_checkpoint
 
-pytestmark = pytest.mark.modern
-
 
 # what is in the folder, what last_checkpoint names, and what is found
 @pytest.mark.parametrize(

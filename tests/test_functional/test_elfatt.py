@@ -5,8 +5,6 @@ import torch
 
 from mmlinattn.functional import elfatt_attention
 
-pytestmark = pytest.mark.modern
-
 
 def paper_head(q, k, v, matrix, omega, inside):
     """One head (B, N, d) of attention with a whole matrix; ``inside`` is 1 where a

@@ -19,8 +19,6 @@ from mmlinattn.functional import (
     polarity_aware_attention,
 )
 
-pytestmark = pytest.mark.modern
-
 # (B, h, N, m, d)
 SHAPES = ((2, 3, 35, 9, 5), (1, 1, 1, 1, 1), (1, 2, 6, 17, 8), (2, 1, 130, 4, 3))
 IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]

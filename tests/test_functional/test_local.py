@@ -7,8 +7,6 @@ import torch
 
 from mmlinattn.functional import local_attention
 
-pytestmark = pytest.mark.modern
-
 # map, block
 SHAPES = (
     ((6, 6), (3, 3)),

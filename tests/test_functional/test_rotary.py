@@ -9,8 +9,6 @@ from torch.nn.functional import pad
 
 from mmlinattn.functional import rotate
 
-pytestmark = pytest.mark.modern
-
 
 def tokens(*shape):
     return torch.randn(shape, dtype=torch.float64)

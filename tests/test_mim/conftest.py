@@ -1,8 +1,6 @@
 """A user's runs: the installed package, on its command lines, in a separate folder.
 Configs do not change; options make them small."""
 
-import json
-import math
 import os
 import subprocess
 import sys
@@ -51,27 +49,13 @@ class User:
         """Runs mim, and returns its output."""
         return self.run(MIM, *args, fails=fails)
 
-    def train(self, library, config, options):
-        """Trains by ``mim train`` of a library, or by our own tool ('tools').
+    def use(self, program, library, config, options, *checkpoint):
+        """Trains or tests by ``mim`` and a library, or by our own tool ('tools').
 
         Returns:
-            Training: Its work directory.
+            tuple[Path, str]: The work directory and the output.
         """
-        work_dir = self.folder / f'train-{config.stem}'
-        return Training(
-            work_dir, self._run('train', library, config, work_dir, options)
-        )
-
-    def test(self, library, config, checkpoint, options):
-        """Tests, in the same ways as :meth:`train`, and returns metrics by name."""
-        work_dir = self.folder / f'test-{config.stem}'
-        output = self._run('test', library, config, work_dir, options, checkpoint)
-        assert f'Load checkpoint from {checkpoint}' in output
-        assert 'size mismatch' not in output and 'in source state_dict' not in output
-        (report,) = work_dir.glob('*/*.json')
-        return metrics_of(json.loads(report.read_text()))
-
-    def _run(self, program, library, config, work_dir, options, *checkpoint):
+        work_dir = self.folder / f'{program}-{config.stem}'
         if library == 'tools':
             path = MIM_FOLDER / 'tools' / f'{program}.py'
             command = [sys.executable, path, config, *checkpoint]
@@ -81,35 +65,8 @@ class User:
             command = [MIM, program, library, config, '--gpus', '0']
             command += ['--checkpoint', *checkpoint] if checkpoint else []
         words = [f'{key}={value}' for key, value in options.items()]
-        return self.run(*command, '--work-dir', work_dir, '--cfg-options', *words)
-
-
-class Training:
-    """The work directory of a training.
-
-    Args:
-        work_dir (Path): The folder.
-        output (str): What the training printed.
-    """
-
-    def __init__(self, work_dir, output):
-        self.output = output
-        self.checkpoint = Path((work_dir / 'last_checkpoint').read_text())
-        log = max(work_dir.glob('*/vis_data/scalars.json')).read_text()
-        self.log = [json.loads(line) for line in log.splitlines()]
-        losses = [line['loss'] for line in self.log if 'loss' in line]
-        assert losses and all(map(math.isfinite, losses))
-
-    @property
-    def metrics(self):
-        """Metrics of the last validation by name."""
-        return metrics_of([line for line in self.log if 'loss' not in line][-1])
-
-
-def metrics_of(line):
-    metrics = {k: x for k, x in line.items() if k not in ('time', 'data_time', 'step')}
-    assert metrics and all(map(math.isfinite, metrics.values())), line
-    return metrics
+        command += ['--work-dir', work_dir, '--cfg-options', *words]
+        return work_dir, self.run(*command)
 
 
 @pytest.fixture(scope='session')

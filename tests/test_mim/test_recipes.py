@@ -1,5 +1,9 @@
 """A training and a test of every kind of recipe, on a few made-up images."""
 
+import json
+import math
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -28,34 +32,52 @@ RECIPES = {
     'elfatt/mask2former_swin-t-elfatt_lsj-50e_coco': (MASK2FORMER, MASKS),
     'soft/upernet_softpp-t_1x_cityscapes-768x768': ({}, SEGMENTS),
 }
+OTHERS = pytest.mark.full, pytest.mark.openmmlab
 MARKS = {
-    'soft/mask-rcnn_softpp-t_fpn_1x_coco': pytest.mark.modern,
-    'soft/upernet_softpp-t_1x_ade20k-512x512': (
-        pytest.mark.modern,
-        pytest.mark.modern_full,
-    ),
-    'soft/dino-4scale_softpp-s_1x_coco': (pytest.mark.full, pytest.mark.modern),
+    'soft/mask-rcnn_softpp-t_fpn_1x_coco': (),
+    'soft/upernet_softpp-t_1x_ade20k-512x512': pytest.mark.modern_full,
+    'soft/dino-4scale_softpp-s_1x_coco': pytest.mark.full,
 }
 
 
-def train_and_test(user, library, config, options):
-    training = user.train(library, config, options)
-    metrics = user.test(library, config, training.checkpoint, options)
-    assert metrics == training.metrics
-    return training
+def train(user, *args):
+    """The output of a training, its last checkpoint, and its last metrics."""
+    folder, output = user.use('train', *args)
+    log = max(folder.glob('*/vis_data/scalars.json')).read_text()
+    log = [json.loads(line) for line in log.splitlines()]
+    losses = [line['loss'] for line in log if 'loss' in line]
+    assert losses and all(map(math.isfinite, losses))
+    checkpoint = Path((folder / 'last_checkpoint').read_text())
+    return output, checkpoint, metrics_of(log[-1])
+
+
+def metrics_of(line):
+    metrics = {k: x for k, x in line.items() if k not in ('time', 'data_time', 'step')}
+    assert all(map(math.isfinite, metrics.values())), line
+    return metrics
+
+
+def train_and_test(user, *args):
+    output, checkpoint, metrics = train(user, *args)
+    folder, tested = user.use('test', *args, checkpoint)
+    assert f'Load checkpoint from {checkpoint}' in tested
+    assert 'size mismatch' not in tested and 'in source state_dict' not in tested
+    (report,) = folder.glob('*/*.json')
+    assert metrics_of(json.loads(report.read_text())) == metrics
+    return output, checkpoint, metrics
 
 
 @pytest.mark.parametrize(
-    'name', [pytest.param(x, marks=MARKS.get(x, pytest.mark.full)) for x in RECIPES]
+    'name', [pytest.param(x, marks=MARKS.get(x, OTHERS)) for x in RECIPES]
 )
 def test_detection_and_segmentation(user, configs, quick, modern, name):
     options, metrics = RECIPES[name]
     config, library = configs / f'{name}.py', 'mmdet'
     if metrics == SEGMENTS:  # onedl's mim can't resolve `mmseg::`, our tool does
         library = 'tools' if modern else 'mmsegmentation'
-    training = train_and_test(user, library, config, quick(config, **options))
-    assert 'trains FROM SCRATCH: pretrained=None' in training.output
-    assert metrics <= {*training.metrics}
+    output, _, found = train_and_test(user, library, config, quick(config, **options))
+    assert 'trains FROM SCRATCH: pretrained=None' in output
+    assert metrics <= found.keys()
 
 
 def weights(checkpoint):
@@ -70,19 +92,18 @@ def weights(checkpoint):
     }
 
 
-@pytest.mark.modern
 @pytest.mark.modern_full
 def test_a_classifier_is_the_start_of_a_detector(user, configs, quick):
     config = configs / 'soft/softpp-t_in1k.py'
     # the moving average, which is tested, follows at once
     options = quick(config, **{'custom_hooks.0.momentum': 0.5})
-    trained = train_and_test(user, 'mmpretrain', config, options)
-    assert 'accuracy/top5' in trained.metrics
+    _, classifier, metrics = train_and_test(user, 'mmpretrain', config, options)
+    assert 'accuracy/top5' in metrics
     config = configs / 'soft/retinanet_softpp-t_fpn_1x_coco.py'
     options = {**RETINANET, 'optim_wrapper.optimizer.lr': 0}
-    options = quick(config, **options, pretrained=trained.checkpoint)
-    detector = user.train('mmdet', config, options)
-    assert 'trains FROM SCRATCH' not in detector.output
-    before, after = weights(trained.checkpoint), weights(detector.checkpoint)
+    options = quick(config, **options, pretrained=classifier)
+    output, detector, _ = train(user, 'mmdet', config, options)
+    assert 'trains FROM SCRATCH' not in output
+    before, after = weights(classifier), weights(detector)
     assert before.keys() == after.keys()
     assert all(torch.equal(before[name], after[name]) for name in before)

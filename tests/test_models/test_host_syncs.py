@@ -14,8 +14,6 @@ from torch.utils._pytree import tree_flatten
 
 from mmlinattn.registry import MODELS
 
-pytestmark = pytest.mark.modern
-
 battery = load_module(Path(__file__).with_name('test_backbones') / 'test_battery.py')
 CASES = {
     **battery.CASES,

@@ -1,7 +1,5 @@
 import pytest
 
-pytestmark = pytest.mark.modern
-
 BLOCK = """
 import sys
 from importlib import metadata

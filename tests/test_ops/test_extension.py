@@ -13,8 +13,6 @@ import pytest
 import mmlinattn
 from mmlinattn.ops import __main__ as command
 
-pytestmark = pytest.mark.modern
-
 SOURCE = Path(command.__file__).with_name('_ext.py')
 
 

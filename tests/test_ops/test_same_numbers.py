@@ -11,8 +11,6 @@ from loading import load_module
 
 from mmlinattn import ops
 
-pytestmark = pytest.mark.modern
-
 PATH = Path(__file__).parents[1] / 'data/mmcv/ops_fixture.py'
 fixture = load_module(PATH)
 

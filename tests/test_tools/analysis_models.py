@@ -15,6 +15,11 @@ SOFT = (
     f"dict(type='mmlinattn.SOFTPlusPlus', arch={ARCH}, sampling_ratios=(4, 2), "
     'kernel_sizes=(3, 3)'
 )
+# quick to export
+QUICK = (
+    f"dict(type='mmlinattn.PyramidTransformer', arch={ARCH}, "
+    "attention=dict(type='EfficientAttention')"
+)
 VIT = (
     f"dict(type='mmlinattn.VisionTransformer', arch={PLAIN}, img_size=64, "
     "patch_size=16, out_type='cls_token'"

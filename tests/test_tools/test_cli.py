@@ -9,7 +9,6 @@ import pytest
 from mmlinattn.utils.files import MARK
 from mmlinattn_tools import cli
 
-pytestmark = pytest.mark.modern
 TOOLS = Path(cli.__file__).parents[1]
 # make_env.py makes the environment, and needs none
 SCRIPTS = [

@@ -11,11 +11,6 @@ from PIL import Image
 
 from analysis_tools import compare_predictions
 
-pytestmark = pytest.mark.modern
-pytest.importorskip('mmdet')
-pytest.importorskip('mmpretrain')
-pytest.importorskip('mmseg')
-
 models = load_module(Path(__file__).with_name('analysis_models.py'))
 
 

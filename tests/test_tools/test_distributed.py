@@ -11,9 +11,8 @@ import pytest
 import torch
 from small_configs import CLASSIFIER, RUN
 
-pytestmark = [pytest.mark.modern, pytest.mark.full]
+pytestmark = pytest.mark.full
 
-pytest.importorskip('mmpretrain')
 
 TOOLS = Path(__file__).resolve().parents[2] / 'tools'
 # BatchNorm in evaluation mode: then the size of a process's share does not matter.

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import onnx
 import pytest
 import torch
 from loading import load_module
@@ -11,15 +12,11 @@ from loading import load_module
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
 
-pytestmark = pytest.mark.modern
 ROOT = Path(__file__).parents[2]
 
 
 tool = load_module(ROOT / 'tools/deployment/export.py')
 miniatures = load_module(Path(__file__).with_name('analysis_models.py'))
-LIBRARIES = dict(
-    retinanet='mmdet', segmentor='mmseg', classifier='mmpretrain', faster='mmdet'
-)
 OUTPUTS = dict(
     retinanet=[f'{kind}_{i}' for kind in ('cls_scores', 'bbox_preds') for i in (0, 1)],
     segmentor=['logits'],
@@ -32,9 +29,8 @@ def inputs(tmp_path, monkeypatch):
     """Paths of the config and of the weights of a small model."""
     monkeypatch.chdir(tmp_path)
 
-    def make(task, **kwargs):
-        pytest.importorskip(LIBRARIES[task])
-        config = miniatures.write_config('', task, task, **kwargs)
+    def make(task):
+        config = miniatures.write_config('', task, task, miniatures.QUICK)
         weights = build_model(load_config(config)).state_dict()
         for name, weight in weights.items():
             if weight.is_floating_point() and 'running_var' not in name:
@@ -59,8 +55,6 @@ def printed_differences(text):
 )
 @pytest.mark.parametrize('task', OUTPUTS)
 def test_parity_at_another_size(task, format, inputs, capsys, error_of):
-    if format == 'onnx':
-        pytest.importorskip('onnxruntime')
     shape = ['96', '96'] if tool.FORMATS[format].any_size else ['129', '161']
     arguments = [*inputs(task), '--format', format, '--verify', '--shape', *shape]
     if format == 'export' and not hasattr(torch.compiler, 'is_exporting'):
@@ -80,8 +74,6 @@ def test_parity_at_another_size(task, format, inputs, capsys, error_of):
 
 
 def test_notes(inputs):
-    onnx = pytest.importorskip('onnx')
-    pytest.importorskip('onnxruntime')
     paths = inputs('classifier')
     tool.main([*paths, '--out', 'new/model.onnx'])
     file = onnx.load('new/model.onnx')

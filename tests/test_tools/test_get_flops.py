@@ -10,7 +10,7 @@ from mmlinattn.engine.preflight import build_model
 from mmlinattn.models import SOFT
 from mmlinattn.utils import load_config
 
-pytestmark = [pytest.mark.modern, pytest.mark.modern_full]
+pytestmark = pytest.mark.modern_full
 ROOT = Path(__file__).parents[2]
 TOOL = ROOT / 'tools/analysis_tools/get_flops.py'
 CONFIGS = ROOT / 'configs/soft'
@@ -20,7 +20,6 @@ get_flops = load_module(TOOL)
 
 
 def test_table_of_a_classifier(capsys):
-    pytest.importorskip('mmpretrain')
     get_flops.main([str(CLASSIFIER), '--shape', '64'])
     backbone, image = SOFT('tiny', out_type='cls_token'), torch.zeros(1, 3, 64, 64)
     macs = count_flops(backbone.to('meta'), image.to('meta')).total() + 512 * 1000
@@ -32,7 +31,6 @@ def test_table_of_a_classifier(capsys):
 def test_two_stage_detector():
     """The RoI head gets as many proposals as the RPN may keep, at any size; the parts
     of heads that have to run are counted, too."""
-    pytest.importorskip('mmdet')
     cfg = load_config(str(MASK_RCNN), {'model.test_cfg.rpn.max_per_img': 7})
     flops = get_flops.count(build_model(cfg), (64, 64))
     positions = 16**2 + 8**2 + 4**2 + 2**2 + 1
@@ -74,5 +72,4 @@ def test_falls_back_to_the_cpu():
     ],
 )
 def test_bad_input(options, says, error_of):
-    pytest.importorskip('mmpretrain')
     assert says in error_of(get_flops.main, [str(option) for option in options])

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip('mmdet')
-pytestmark = [pytest.mark.modern, pytest.mark.full]
+pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = f"""

@@ -13,6 +13,8 @@ from small_configs import FOLDERS, options_of
 
 from mmlinattn.utils import load_config
 
+pytestmark = pytest.mark.openmmlab
+
 NUM_TRAIN, NUM_VAL = 6, 3
 METRICS = ('coco/bbox_mAP', 'coco/segm_mAP', 'cityscapes/mAP', 'mIoU', 'accuracy/top1')
 

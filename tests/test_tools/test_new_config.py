@@ -19,8 +19,6 @@ from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils import load_config
 from mmlinattn_tools.own_data import OwnData
 
-pytestmark = pytest.mark.modern
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'use' / 'predict.md').read_text('utf-8')
 BLOCKS = re.findall(r'^```python\n(.*?)^```$', PAGE, re.M | re.S)
@@ -841,7 +839,6 @@ def test_one_photo_for_training(new_config, capsys):
 def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     """It trains, and runs the code of the page on predicting."""
     library = re.search(r'from (mm\w+)', BLOCKS[block])[1]
-    pytest.importorskip(library)
     kind = dict(mmdet='voc', mmseg='camvid', mmpretrain='classes')[library]
     options = ['--backbone', 'softpp-t', '--epochs', '2']
     cfg, out = new_config(kind, *options)

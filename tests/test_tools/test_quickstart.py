@@ -4,6 +4,8 @@ import pytest
 
 from mmlinattn.utils import load_config
 
+pytestmark = pytest.mark.openmmlab
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -18,12 +18,6 @@ from small_configs import options_of, write_data
 
 from mmlinattn.utils import load_config
 
-pytestmark = pytest.mark.modern
-
-pytest.importorskip('mmdet')
-pytest.importorskip('mmseg')
-pytest.importorskip('mmpretrain')
-
 START = """
 alone = dict(
     type='mmlinattn.SOFTPlusPlus',

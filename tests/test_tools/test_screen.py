@@ -11,8 +11,6 @@ from mmengine.logging import HistoryBuffer
 
 from mmlinattn_tools import screen
 
-pytestmark = pytest.mark.modern
-
 
 def test_the_screen_is_short_until_the_first_iteration():
     out = io.StringIO()

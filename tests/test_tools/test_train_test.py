@@ -28,11 +28,6 @@ from torch import nn
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
 
-pytestmark = pytest.mark.modern
-
-pytest.importorskip('mmdet')
-pytest.importorskip('mmpretrain')
-
 TOOLS = Path(__file__).parents[2] / 'tools'
 DETECTOR = """
 _base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'

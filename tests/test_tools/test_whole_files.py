@@ -10,26 +10,16 @@ import torch
 from loading import load_module
 
 from analysis_tools.compare_predictions import Subject
-from mmlinattn_tools.runs import predictions_of
-
-pytest.importorskip('onnxruntime')
-
 from mmlinattn.deployment import Predictor, WholeModel
 from mmlinattn.engine import build_model
 from mmlinattn.utils import load_config
+from mmlinattn_tools.runs import predictions_of
 
-pytestmark = pytest.mark.modern
 ROOT = Path(__file__).parents[2]
 
 
 miniatures = load_module(Path(__file__).with_name('analysis_models.py'))
 export = load_module(ROOT / 'tools/deployment/export.py')
-LIBRARIES = dict(segmentor='mmseg', slide='mmseg', classifier='mmpretrain')
-# quick to export
-BACKBONE = (
-    f"dict(type='mmlinattn.PyramidTransformer', arch={miniatures.ARCH}, "
-    "attention=dict(type='EfficientAttention')"
-)
 RATIO = "dict(type='Resize', scale=(150, 90), keep_ratio=True)"
 EDGE = (
     "dict(type='ResizeEdge', scale=72, edge='short', backend='pillow', "
@@ -67,9 +57,8 @@ def paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def make(kind):
-        pytest.importorskip(LIBRARIES.get(kind, 'mmdet'))
         name = 'segmentor' if kind == 'slide' else kind
-        config = miniatures.write_config('', kind, name, BACKBONE)
+        config = miniatures.write_config('', kind, name, miniatures.QUICK)
         steps = EDGE if kind == 'classifier' else RATIO
         with open(config, 'a', encoding='utf-8') as file:
             file.write(OPTIONS.get(kind, ''))

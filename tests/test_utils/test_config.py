@@ -4,8 +4,6 @@ from mmengine.config.utils import MODULE2PACKAGE
 
 from mmlinattn.utils import check_file, load_config, register_config_scopes
 
-pytestmark = pytest.mark.modern
-
 
 def test_load_config_missing(tmp_path):
     path = str(tmp_path / 'none.py')
@@ -33,7 +31,6 @@ def test_check_file(tmp_path):
 
 def test_scope_that_mmengine_would_pass_on(tmp_path):
     """MMEngine passes all of ``collate_fn`` to the function, which fails."""
-    pytest.importorskip('mmpretrain')
     child = tmp_path / 'child.py'
     child.write_text("_base_ = 'mmpretrain::_base_/datasets/imagenet_bs32_simclr.py'\n")
     loader = load_config(str(child)).train_dataloader

@@ -7,8 +7,6 @@ import pytest
 
 from mmlinattn.utils.files import DRAFTS, whole_file
 
-pytestmark = pytest.mark.modern
-
 
 def test_whole(tmp_path, monkeypatch):
     path = tmp_path / 'new' / 'x.txt'

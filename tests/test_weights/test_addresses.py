@@ -13,8 +13,6 @@ from mmengine.runner import CheckpointLoader, load_checkpoint
 
 from mmlinattn.weights import addresses, load_safely, read_checkpoint
 
-pytestmark = pytest.mark.modern
-
 WEIGHTS = {'a': torch.arange(6.0)}
 
 
@@ -115,7 +113,6 @@ def test_unknown_file_system():
 
 
 def test_timm(monkeypatch):
-    pytest.importorskip('timm')
     with pytest.raises(ValueError, match='timm has no weights of such a model'):
         read_checkpoint('timm://vit_tiny_patch16_384.none')
     monkeypatch.setitem(sys.modules, 'timm', None)

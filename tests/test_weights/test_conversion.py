@@ -13,8 +13,6 @@ from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.rows import inside
 
-pytestmark = pytest.mark.modern
-
 PREFIX = 'backbone.'
 TYPES = dict(
     soft='SOFT',

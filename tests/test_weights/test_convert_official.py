@@ -9,8 +9,6 @@ import torch
 
 from mmlinattn import weights
 
-pytestmark = pytest.mark.modern
-
 
 @pytest.mark.parametrize(
     'wrap',

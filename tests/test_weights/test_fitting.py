@@ -7,8 +7,6 @@ from torch import nn
 from mmlinattn.models import SOFT
 from mmlinattn.weights import convert_back, fit
 
-pytestmark = pytest.mark.modern
-
 
 @pytest.fixture
 def model():

@@ -5,7 +5,9 @@ import sys
 
 import antioversmoothing_fixture as antioversmoothing
 import pytest
+import safetensors.torch
 import soft_fixture as soft
+import timm
 import torch
 import variants_fixture as variants
 from mmengine.registry import MODELS
@@ -20,8 +22,6 @@ from mmlinattn.models import (
 )
 from mmlinattn.weights import convert_back, fit, load_pretrained
 from mmlinattn.weights.families import FAMILIES
-
-pytestmark = pytest.mark.modern
 
 SWIN = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
 DEIT = dict(embed_dims=64, num_layers=3, num_heads=2)
@@ -58,7 +58,6 @@ OF_MM = dict(
 @torch.no_grad()
 def test_file_of_mm(tmp_path, said, relative_error, library):
     """Of a whole model; the maps are equal, and vectors of a technique as at start."""
-    pytest.importorskip(library)
     cfg = dict(type=f'{library}.SwinTransformer', **OF_MM[library])
     model = randomize(MODELS.build(cfg))
     path = tmp_path / f'{library}.pth'
@@ -82,8 +81,6 @@ def test_file_of_mm(tmp_path, said, relative_error, library):
 @pytest.mark.parametrize('family', ['swin', 'deit'])
 @torch.no_grad()
 def test_file_of_timm(tmp_path, relative_error, family):
-    timm = pytest.importorskip('timm')
-    safetensors = pytest.importorskip('safetensors.torch')
     if family == 'swin':
         sizes = dict(depths=SWIN['depths'], num_heads=SWIN['num_heads'])
         model = timm.models.SwinTransformer(embed_dim=8, **sizes)
@@ -93,7 +90,7 @@ def test_file_of_timm(tmp_path, relative_error, family):
         model = timm.models.VisionTransformer(img_size=96, **sizes)
         model_class, options, side = VisionTransformer, dict(arch=DEIT, img_size=96), 96
     path = tmp_path / 'timm.safetensors'
-    safetensors.save_model(randomize(model), str(path))
+    safetensors.torch.save_model(randomize(model), str(path))
     ours = load(model_class, path, **options, **SCALES)
     x = torch.randn(1, 3, side, side)
     theirs = model.forward_features(x)
@@ -103,7 +100,6 @@ def test_file_of_timm(tmp_path, relative_error, family):
 
 def test_timm_by_name(tmp_path, said, monkeypatch):
     """A model that timm knows, with weights where its config says."""
-    timm = pytest.importorskip('timm')
     options = dict(embed_dim=8, depths=SWIN['depths'], num_heads=SWIN['num_heads'])
     path = tmp_path / 'timm.pth'
     weights = randomize(timm.models.SwinTransformer(**options)).state_dict()
@@ -230,7 +226,6 @@ def test_same_keys_but_another_attention(tmp_path, said):
 # ------------------------------------------------------------ load_from of mm
 def classifier(**options):
     """mmpretrain's classifier with our Swin and random weights."""
-    pytest.importorskip('mmpretrain')
     cfg = dict(
         type='mmpretrain.ImageClassifier',
         backbone=dict(type='mmlinattn.SwinTransformer', out_indices=(3,), **options),

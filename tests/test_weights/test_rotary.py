@@ -10,8 +10,6 @@ from torch import nn
 from mmlinattn.models import MLLA, RAVLT, ConvPoolingNeck, HViTTT, MAViT, ViTTT
 from mmlinattn.weights.fitting import fit
 
-pytestmark = pytest.mark.modern
-
 KINDS = dict(mlla=MLLA, ravlt=RAVLT, mavit=MAViT, hvittt=HViTTT)
 PLAIN = dict(vittt=ViTTT)
 # computed by our models

@@ -14,8 +14,6 @@ from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.rows import inside
 from mmlinattn.weights.transfer import split_lepe
 
-pytestmark = pytest.mark.modern
-
 KINDS = pytest.mark.parametrize('kind', ['classifier', 'backbone'])
 PREFIX = 'backbone.'
 

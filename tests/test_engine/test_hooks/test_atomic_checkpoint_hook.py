@@ -17,8 +17,6 @@ from torch import nn
 
 from mmlinattn.engine import AtomicCheckpointHook
 
-pytestmark = pytest.mark.modern
-
 RUNS = itertools.count()
 
 

@@ -5,14 +5,10 @@ import pytest
 import torch
 from mmengine.hooks import EMAHook, Hook
 from mmengine.runner import Runner
+from mmpretrain import models, structures
 from torch import nn
 
 from mmlinattn.engine import MESAHook
-
-pytestmark = pytest.mark.modern
-
-models = pytest.importorskip('mmpretrain.models')
-structures = pytest.importorskip('mmpretrain.structures')
 
 RUNS = itertools.count()
 CLASSES = 5

@@ -14,8 +14,6 @@ from torch import nn
 from mmlinattn.engine import PretrainedBackboneHook, check_pretrained
 from mmlinattn.models import SOFT, ConvPoolingNeck
 
-pytestmark = pytest.mark.modern
-
 ARCH = dict(embed_dims=[16], depths=[1], num_heads=[2])
 CONSTANT = dict(type='Constant', layer='Linear', val=0.0)
 SCRATCH = 'trains FROM SCRATCH'

@@ -8,8 +8,6 @@ import pytest
 
 from mmlinattn.engine import ReleaseMemoryHook
 
-pytestmark = pytest.mark.modern
-
 BENCHMARKS = Path(__file__).resolve().parents[3] / 'benchmarks'
 SIZE = 100_000  # bytes; larger pieces may be the system's own, which return at once
 

@@ -12,8 +12,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from mmlinattn.functional import newton_alpha, precision, softmax_free_attention
 from mmlinattn.functional.softmax_free import attention, inverse, kernel
 
-pytestmark = pytest.mark.modern
-
 # (B, h, N, m, d)
 SHAPES = ((2, 3, 63, 9, 5), (1, 1, 1, 1, 1), (1, 2, 130, 49, 7))
 IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]

@@ -7,8 +7,6 @@ from equations import paper_kernel
 from mmlinattn.functional import gaussian_attention
 from mmlinattn.functional.softmax_free import kernel
 
-pytestmark = pytest.mark.modern
-
 # (B, h, M, N, d, e)
 SHAPES = ((2, 3, 35, 9, 5, 5), (1, 1, 1, 1, 1, 1), (1, 2, 6, 17, 8, 3))
 SOFTMAX = pytest.mark.parametrize('softmax', (False, True))

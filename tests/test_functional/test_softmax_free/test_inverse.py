@@ -9,8 +9,6 @@ from torch import nn
 
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
 
-pytestmark = pytest.mark.modern
-
 SIZES = (1, 7, 49)
 SOLVERS = ('newton', 'polynomial', 'spectral')
 

@@ -9,8 +9,6 @@ from equations import Largest, paper_kernel, relative_error
 from mmlinattn.functional import gaussian_attention, gaussian_kernel, gaussian_product
 from mmlinattn.functional.softmax_free import kernel
 
-pytestmark = pytest.mark.modern
-
 # (B, h, M, N, d, e)
 SHAPES = ((2, 3, 63, 9, 5, 5), (1, 1, 1, 1, 1, 1), (1, 2, 49, 130, 7, 11))
 IDS = [f'B{b}-h{h}-M{m}-N{n}-d{d}-e{e}' for b, h, m, n, d, e in SHAPES]

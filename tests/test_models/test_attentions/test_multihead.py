@@ -6,8 +6,6 @@ from torch import nn
 
 from mmlinattn.models import MultiheadSelfAttention
 
-pytestmark = pytest.mark.modern
-
 
 @torch.no_grad()
 def test_softmax_attention_is_pytorchs():

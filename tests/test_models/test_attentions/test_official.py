@@ -7,8 +7,6 @@ from torch import nn
 
 from mmlinattn.models import FocusedLinearAttention, InLineAttention, TransformerBlock
 
-pytestmark = pytest.mark.modern
-
 NAMES = {
     'dwc': 'local_conv',
     'get_v': 'lepe',

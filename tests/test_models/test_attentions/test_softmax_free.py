@@ -7,8 +7,6 @@ from mmlinattn.functional import softmax_free_attention
 from mmlinattn.models import SoftmaxFreeAttention
 from mmlinattn.models.attentions.landmarks import ConvSampler, fixed_grid
 
-pytestmark = pytest.mark.modern
-
 SAMPLERS = ('conv', 'pool', 'random', 'biased')
 
 

@@ -18,8 +18,6 @@ from mmlinattn.deployment import ExportedModel, export, parity
 from mmlinattn.models import BaseAttention, PyramidTransformer
 from mmlinattn.registry import MODELS
 
-pytestmark = pytest.mark.modern
-
 # options that matter on small maps
 CASES = {
     'softmax': dict(type='SoftmaxAttention', lepe=True),

@@ -14,8 +14,6 @@ from mmlinattn.models import BaseBackbone, IsotropicTransformer, TransformerBloc
 from mmlinattn.models.backbones.presets import PresetTransformer
 from mmlinattn.registry import MODELS
 
-pytestmark = pytest.mark.modern
-
 PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
 PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
 PLAIN = dict(embed_dims=24, num_layers=4, num_heads=3)

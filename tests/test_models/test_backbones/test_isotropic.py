@@ -6,8 +6,6 @@ from torch import nn
 
 from mmlinattn.models import CaiT, VisionTransformer
 
-pytestmark = pytest.mark.modern
-
 ARCH = dict(embed_dims=12, num_layers=3, num_heads=3)
 CAIT = dict(ARCH, num_class_layers=2)
 

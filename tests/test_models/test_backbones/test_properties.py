@@ -12,8 +12,6 @@ from loading import load_module
 
 battery = load_module(Path(__file__).with_name('test_battery.py'))
 
-pytestmark = pytest.mark.modern
-
 LAYOUTS = {
     'contiguous': lambda x: x,
     'channels last': lambda x: x.contiguous(memory_format=torch.channels_last),

@@ -3,8 +3,6 @@ import torch
 
 from mmlinattn.models import PyramidTransformer, SwinTransformer
 
-pytestmark = pytest.mark.modern
-
 ARCH = dict(embed_dims=[8, 16], depths=[3, 2], num_heads=[1, 2])
 SOFT_CFG = dict(type='SoftmaxFreeAttention', sampling_ratio=4)
 

@@ -2,8 +2,6 @@ import pytest
 
 from mmlinattn.models import TransformerBlock, drop_path_rates
 
-pytestmark = pytest.mark.modern
-
 
 def test_drop_path_rates_grow_linearly():
     assert drop_path_rates(0.3, 4) == pytest.approx([0, 0.1, 0.2, 0.3])

@@ -5,8 +5,6 @@ import torch
 
 from mmlinattn.models import ConvEmbedding, PositionTable
 
-pytestmark = pytest.mark.modern
-
 
 def test_padding_that_would_change_the_stride():
     with pytest.raises(ValueError, match='padding=1.*kernel_size=7'):

@@ -5,8 +5,6 @@ from torch.nn.functional import conv2d, conv_transpose2d, gelu, max_pool2d
 
 from mmlinattn.models import SimpleFeaturePyramid
 
-pytestmark = pytest.mark.modern
-
 
 def norm(x, layer):
     """LayerNorm over channels, written out."""
