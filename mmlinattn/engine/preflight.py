@@ -35,11 +35,8 @@ def error_in(cfg: Config, key: str) -> Iterator[None]:
 
 
 def build_model(cfg: Config) -> nn.Module:
-    """The model of a config, on the CPU, without its pretrained weights.
-
-    Raises:
-        ValueError: If it can't be built, or its parts do not fit each other.
-    """
+    """The model of a config, on the CPU, without its pretrained weights; a ValueError
+    if it can't be built, or its parts do not fit each other."""
     with error_in(cfg, 'model'):
         model = copy.deepcopy(cfg.model)
         if not isinstance(model, nn.Module):

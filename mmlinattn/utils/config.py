@@ -109,12 +109,9 @@ def _read(path: str) -> Config:
 
 
 def _drop_scope(node: Any) -> None:
-    """Removes scopes of inherited nodes that MMEngine would stumble over.
-
-    Our configs name our own classes in full; all others belong to the config's
-    default scope, where MMEngine would not look for them. MMEngine passes every entry
-    of ``collate_fn`` to the function.
-    """
+    """Removes scopes of inherited nodes: our configs name our own classes in full, and
+    all others belong to the config's default scope, where MMEngine would not look for
+    them. It passes every entry of ``collate_fn`` to the function."""
     if isinstance(node, dict):
         if node.get('_scope_') == SCOPE:
             del node['_scope_']

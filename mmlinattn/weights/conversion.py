@@ -115,12 +115,6 @@ def recognize(keys: Keys) -> Optional[str]:
     return max(found, key=lambda family: len(marks[family]), default=None)
 
 
-def known_models() -> str:
-    """The models that :func:`recognize` knows, in words."""
-    families = (f'{x.title} ({x.code})' for x in FAMILIES.values())
-    return f'mmlinattn and of {"; ".join(families)}'
-
-
 def plan(
     family: str, layout: Layout, prefix: str, head: Optional[str], others: Keys
 ) -> Conversion:

@@ -17,7 +17,6 @@ from .conversion import (
     PREFIX,
     convert,
     find_state_dict,
-    known_models,
     recognize,
     shortlist,
     without_wrappers,
@@ -109,9 +108,10 @@ def compare(
         if family:
             title, origin = family.title, f'weights of {family.title}'
         elif not recognized:
+            known = '; '.join(f'{x.title} ({x.code})' for x in FAMILIES.values())
             origin = (
-                f'not recognized: mmlinattn takes checkpoints of {known_models()}; see '
-                f'{COMMAND} --help'
+                'not recognized: mmlinattn takes checkpoints of mmlinattn and of '
+                f'{known}; see {COMMAND} --help'
             )
         origin = f'it has {shortlist(state_dict)}, {origin}'
         backbone = fit_backbone(model, inside(weights, PREFIX), family, origin)
@@ -158,11 +158,8 @@ def fit_backbone(
     model: nn.Module, weights: StateDict, family: Optional[Family], origin: str
 ) -> tuple[StateDict, list[str], list[str]]:
     """The weights that a backbone starts from, names of those without a use, and of
-    attentions that they were not trained with. A module is taken whole or not at all.
-
-    Raises:
-        KeyError: If they do not fit this backbone; ``origin`` says what they are.
-    """
+    attentions that they were not trained with. A module is taken whole or not at all. A
+    KeyError says what they are, their ``origin``, if they do not fit this backbone."""
     replaced = []
     if family:  # else it is not known what the plain model's attentions are
         replaced = replaced_attentions(model, weights, family.attentions)
@@ -202,11 +199,8 @@ def fit_backbone(
 
 
 def fit_part(name: str, part: nn.Module, weights: StateDict) -> StateDict:
-    """The weights of a whole part of a classifier.
-
-    Raises:
-        KeyError: If they are missing or have other shapes.
-    """
+    """The weights of a whole part of a classifier; a KeyError if they are missing or
+    have other shapes."""
     fitted = fit_weights(part, weights)
     if fitted.missing or fitted.mismatched:
         raise KeyError(

@@ -129,11 +129,8 @@ class BaseAttention(OptionsShown, BaseModule):
             return self.proj(out.to(dtype))
 
     def check_map(self, x: Tensor, hw_shape: HW) -> None:
-        """Refuses empty maps and extra tokens.
-
-        Raises:
-            ValueError: If x does not have N = H * W > 0 tokens.
-        """
+        """Refuses, by a ValueError, x that does not have N = H * W > 0 tokens: empty
+        maps, and tokens besides the map's."""
         if is_exported():
             return
         height, width = hw_shape

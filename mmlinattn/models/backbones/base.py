@@ -26,11 +26,7 @@ DEFAULT_INIT = [
 
 
 def check_config(cfg: Any, name: str) -> dict:
-    """A config, a dict with a 'type', or the type alone as one.
-
-    Raises:
-        ValueError: If it is neither.
-    """
+    """A config, a dict with a 'type', or the type alone as one; else a ValueError."""
     if isinstance(cfg, str) and MODELS.get(cfg):
         return dict(type=cfg)
     if not isinstance(cfg, dict) or 'type' not in cfg:
@@ -39,11 +35,8 @@ def check_config(cfg: Any, name: str) -> dict:
 
 
 def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
-    """The argument ``out_indices`` as a tuple of increasing numbers from 0.
-
-    Raises:
-        ValueError: If there is no such stage, or the stages are not increasing.
-    """
+    """The argument ``out_indices`` as a tuple of increasing numbers of stages, from 0;
+    else a ValueError."""
     given = (out_indices,) if isinstance(out_indices, int) else out_indices
     try:
         indices = tuple(range(num_stages)[i] for i in given)
@@ -154,11 +147,8 @@ class BaseBackbone(OptionsShown, BaseModule):
 
     @classmethod
     def resolve_arch(cls, arch: Union[str, dict]) -> dict:
-        """An architecture by its name, or a dict with the entries of one.
-
-        Raises:
-            ValueError: If the name is unknown, or an entry missing, unknown or wrong.
-        """
+        """An architecture by its name, or a dict with the entries of one; else a
+        ValueError."""
         if not isinstance(arch, dict):
             names = sorted(cls.arch_zoo)
             if arch not in names:

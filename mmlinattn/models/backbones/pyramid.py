@@ -33,11 +33,8 @@ def with_heads(embed_dims: list[int], depths: list[int]) -> dict:
 
 
 def per_stage(value: Any, num_stages: int, name: str) -> list:
-    """One entry for every stage: a list is kept, another value is repeated.
-
-    Raises:
-        ValueError: If the length of a list is not the number of stages.
-    """
+    """One entry for every stage: another value than a list is repeated, and a list of
+    another length is a ValueError."""
     if not isinstance(value, (list, tuple)):
         return [value] * num_stages
     if len(value) != num_stages:
