@@ -108,10 +108,7 @@ def no_loggers_of_others(quiet):
 def load_tool():
     """Loads a file of tools/ as a module."""
 
-    def load(path):
-        return load_module(ROOT / 'tools' / path)
-
-    return load
+    return lambda path: load_module(f'tools/{path}')
 
 
 @pytest.fixture

@@ -4,16 +4,15 @@ import copy
 import os.path as osp
 from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
 
 import torch
 import yaml
+from loading import ROOT
 from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn.utils import load_config
 
-ROOT = Path(__file__).parents[1]
 PATHS = {path.stem: path for path in sorted(ROOT.glob('configs/[!_]*/*.py'))}
 
 

@@ -3,11 +3,10 @@
 import ast
 import re
 import sys
-from pathlib import Path
 
 import pytest
+from loading import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / 'mmlinattn'
 MODULES = {
     '.'.join(path.relative_to(ROOT).with_suffix('').parts).replace(

@@ -4,23 +4,21 @@ import json
 import sys
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 import torch
+from loading import ROOT
 from mmengine.model import BaseModel
 
 from mmlinattn.functional import softmax_free_attention
 
 pytestmark = pytest.mark.openmmlab
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / 'benchmarks'
-
 
 @pytest.fixture
 def load(monkeypatch):
     """Imports one of the benchmarks' modules."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
     yield lambda name: import_module(name)
     sys.modules.pop('run', None)
 

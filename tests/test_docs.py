@@ -3,10 +3,10 @@
 import re
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
 import torch
+from loading import ROOT
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import DefaultScope
 
@@ -15,7 +15,6 @@ from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.openmmlab
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text('utf-8')
     for pattern in ('*.md', 'docs/*.md', 'docs/*/*.md', 'configs/*/README.md')

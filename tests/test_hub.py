@@ -8,6 +8,7 @@ from urllib.parse import urlparse
 import pytest
 import torch
 import yaml
+from loading import ROOT
 from mmengine.hub import get_config
 from mmengine.runner import load_checkpoint
 from our_configs import build, meta_model
@@ -16,7 +17,6 @@ import mmlinattn
 from mmlinattn import hub
 from mmlinattn.weights import convert_back, recognize
 
-ROOT = Path(__file__).parents[1]
 INSTALLED = (Path(mmlinattn.__file__).parent / '.mim').is_dir()
 ENTRIES = hub.read_models(ROOT)
 WITH_WEIGHTS = [name for name, entry in ENTRIES.items() if 'Weights' in entry]

@@ -14,11 +14,11 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
+from loading import ROOT
 
 import mmlinattn
 import mmlinattn.models
 
-ROOT = Path(__file__).resolve().parents[1]
 MIM_FILES = ('tools', 'configs', 'model-index.yml', 'dataset-index.yml')
 BUILT_FROM = (
     *MIM_FILES,

@@ -3,13 +3,11 @@
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 import yaml
-from loading import load_module
+from loading import ROOT, load_module
 
-ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ROOT / '.venv-docs/bin/python'
 
 
@@ -44,7 +42,7 @@ def test_pages_for_users_are_short():
 @pytest.mark.modern_full
 @pytest.mark.skipif(not PYTHON.exists(), reason='make docs makes the environment')
 def test_the_site_loads_nothing_from_other_servers(tmp_path):
-    hosts = load_module(ROOT / 'docs/site/hosts.py')
+    hosts = load_module('docs/site/hosts.py')
     command = [PYTHON, '-m', 'mkdocs', 'build', '--quiet', '--strict', '-d', tmp_path]
     subprocess.run(
         command, cwd=ROOT, check=True, env=dict(os.environ, NO_MKDOCS_2_WARNING='1')

@@ -2,17 +2,13 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 import torch
-from loading import load_module
+from loading import ROOT, load_module
 from our_configs import ENTRIES, PATHS, build, load
 
-ROOT = Path(__file__).parents[2]
-
-
-zoo = load_module(ROOT / 'docs/site/model_zoo.py')
+zoo = load_module('docs/site/model_zoo.py')
 PRINTED = zoo.read_printed()
 METRICS = dict(top1='top-1', box_ap='box AP', mask_ap='mask AP', miou='mIoU')
 # Sizes of images whose FLOPs the metafiles have. The heads of some methods need more
@@ -36,7 +32,7 @@ def test_tables_are_those_of_the_metafiles():
 
 @pytest.mark.full
 def test_attentions_are_compared():
-    page = load_module(ROOT / 'docs/site/attentions.py')
+    page = load_module('docs/site/attentions.py')
     written = page.PAGE.read_text('utf-8')
     assert page.render() == written, 'run python docs/site/attentions.py'
 
@@ -86,7 +82,7 @@ def test_flops(smallest):
     if kind is None:
         assert 'FLOPs' not in meta
         return
-    get_flops = load_module(ROOT / 'tools/analysis_tools/get_flops.py')
+    get_flops = load_module('tools/analysis_tools/get_flops.py')
     cfg = load(smallest)
     shape = SHAPES.get(kind.rpartition(' ')[2]) or get_flops.default_shape(cfg)
     device = 'cpu' if 'roi_head' in cfg.model else 'meta'

@@ -8,7 +8,7 @@ import pytest
 import timm
 import torch
 from loading import load_module
-from our_configs import PATHS, ROOT, load, meta_model
+from our_configs import PATHS, load, meta_model
 
 from mmlinattn.models import (
     MLLA,
@@ -72,7 +72,7 @@ def starts():
 
 
 def test_addresses(starts):
-    zoo = load_module(ROOT / 'docs/site/model_zoo.py')
+    zoo = load_module('docs/site/model_zoo.py')
     found = {zoo.start_of(path) for path in PATHS.values()} - {None}
     scaled = {x for x in found if x.rpartition('/')[2] in SCALED}
     assert len(scaled) == len(SCALED)

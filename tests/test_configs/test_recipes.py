@@ -5,12 +5,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from loading import ROOT
 from mmengine.registry import DATASETS
 from our_configs import METAFILES, PATHS
 
 pytestmark = pytest.mark.modern_full
-
-ROOT = Path(__file__).parents[2]
 
 
 def innermost(dataset):

@@ -4,12 +4,12 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import cv2
 import numpy as np
 import onnx
 import pytest
+from loading import ROOT
 from PIL import Image
 from pycocotools import mask as masks
 
@@ -87,7 +87,7 @@ def test_boxes_and_masks(tmp_path, photos):
 
 def test_example(tmp_path, photos):
     """It runs a file where torch can't be imported."""
-    script = Path(__file__).parents[2] / 'examples' / 'onnx_without_torch.py'
+    script = ROOT / 'examples' / 'onnx_without_torch.py'
     for outputs, line in (
         (FOUND, 'owl'),
         (dict(scores=np.float32([0.1, 0.7, 0.2])), 'dog: 0.70'),

@@ -4,8 +4,6 @@ Without a GPU, the meta device stands for one: reading a value of it raises, and
 between it and the CPU is one that a GPU would wait for.
 """
 
-from pathlib import Path
-
 import pytest
 import torch
 from loading import load_module
@@ -14,7 +12,7 @@ from torch.utils._pytree import tree_flatten
 
 from mmlinattn.registry import MODELS
 
-battery = load_module(Path(__file__).with_name('test_backbones') / 'test_battery.py')
+battery = load_module('tests/test_models/test_backbones/test_battery.py')
 CASES = {
     **battery.CASES,
     **{

@@ -2,7 +2,6 @@
 
 import pkgutil
 import sys
-from pathlib import Path
 
 import mmcv.ops
 import pytest
@@ -11,8 +10,7 @@ from loading import load_module
 
 from mmlinattn import ops
 
-PATH = Path(__file__).parents[1] / 'data/mmcv/ops_fixture.py'
-fixture = load_module(PATH)
+fixture = load_module('tests/data/mmcv/ops_fixture.py')
 
 
 class Ours:

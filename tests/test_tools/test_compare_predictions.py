@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
+import analysis_models as models
 import cv2
 import numpy as np
 import pytest
 import torch
-from loading import load_module
 from PIL import Image
 
 from analysis_tools import compare_predictions
-
-models = load_module(Path(__file__).with_name('analysis_models.py'))
 
 
 @pytest.fixture

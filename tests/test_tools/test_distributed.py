@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from loading import ROOT
 from small_configs import CLASSIFIER, RUN
 
 pytestmark = pytest.mark.full
 
 
-TOOLS = Path(__file__).resolve().parents[2] / 'tools'
+TOOLS = ROOT / 'tools'
 # BatchNorm in evaluation mode: then the size of a process's share does not matter.
 CONFIG = """
 _base_ = 'base.py'

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import analysis_models as miniatures
 import onnx
 import pytest
 import torch
@@ -12,11 +13,7 @@ from loading import load_module
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
 
-ROOT = Path(__file__).parents[2]
-
-
-tool = load_module(ROOT / 'tools/deployment/export.py')
-miniatures = load_module(Path(__file__).with_name('analysis_models.py'))
+tool = load_module('tools/deployment/export.py')
 OUTPUTS = dict(
     retinanet=[f'{kind}_{i}' for kind in ('cls_scores', 'bbox_preds') for i in (0, 1)],
     segmentor=['logits'],

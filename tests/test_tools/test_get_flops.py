@@ -1,8 +1,6 @@
-from pathlib import Path
-
 import pytest
 import torch
-from loading import load_module
+from loading import ROOT, load_module
 from torch import nn
 
 from mmlinattn.analysis import count_flops
@@ -11,12 +9,10 @@ from mmlinattn.models import SOFT
 from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.modern_full
-ROOT = Path(__file__).parents[2]
-TOOL = ROOT / 'tools/analysis_tools/get_flops.py'
 CONFIGS = ROOT / 'configs/soft'
 CLASSIFIER = CONFIGS / 'soft-t_in1k.py'
 MASK_RCNN = CONFIGS / 'mask-rcnn_softpp-t_fpn_1x_coco.py'
-get_flops = load_module(TOOL)
+get_flops = load_module('tools/analysis_tools/get_flops.py')
 
 
 def test_table_of_a_classifier(capsys):

@@ -11,14 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import torch
+from loading import ROOT
 
 pytestmark = pytest.mark.full
 
-ROOT = Path(__file__).resolve().parents[2]
 CONFIG = f"""
 _base_ = '{ROOT}/configs/soft/retinanet_softpp-t_fpn_1x_coco.py'
 randomness = dict(seed=0)

@@ -12,6 +12,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from loading import ROOT
 from mmengine.runner import Runner
 from PIL import Image
 
@@ -19,7 +20,6 @@ from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils import load_config
 from mmlinattn_tools.own_data import OwnData
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / 'docs' / 'use' / 'predict.md').read_text('utf-8')
 BLOCKS = re.findall(r'^```python\n(.*?)^```$', PAGE, re.M | re.S)
 VOC = """<annotation><filename>other.jpg</filename><size><width>0</width></size>

@@ -1,12 +1,8 @@
-from pathlib import Path
-
 import pytest
 
 from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.openmmlab
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from loading import ROOT
 from mmengine.config import Config
 from mmengine.registry import DATASETS
 from mmengine.runner import Runner
@@ -28,7 +29,7 @@ from torch import nn
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
 
-TOOLS = Path(__file__).parents[2] / 'tools'
+TOOLS = ROOT / 'tools'
 DETECTOR = """
 _base_ = 'mmdet::_base_/models/retinanet_r50_fpn.py'
 default_scope = 'mmdet'

@@ -1,13 +1,13 @@
 import shutil
 import subprocess
 import zipfile
-from pathlib import Path
 
 import pytest
+from loading import ROOT
 
 pytestmark = pytest.mark.skipif(not shutil.which('unzip'), reason='needs unzip')
 
-SCRIPT = Path(__file__).parents[2] / 'tools/misc/unpack_coco2017.sh'
+SCRIPT = ROOT / 'tools/misc/unpack_coco2017.sh'
 CONTENTS = {
     'annotations_trainval2017.zip': 'annotations/instances_val2017.json',
     'val2017.zip': 'val2017/1.jpg',

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import analysis_models as miniatures
 import numpy as np
 import pytest
 import torch
@@ -15,11 +16,7 @@ from mmlinattn.engine import build_model
 from mmlinattn.utils import load_config
 from mmlinattn_tools.runs import predictions_of
 
-ROOT = Path(__file__).parents[2]
-
-
-miniatures = load_module(Path(__file__).with_name('analysis_models.py'))
-export = load_module(ROOT / 'tools/deployment/export.py')
+export = load_module('tools/deployment/export.py')
 RATIO = "dict(type='Resize', scale=(150, 90), keep_ratio=True)"
 EDGE = (
     "dict(type='ResizeEdge', scale=72, edge='short', backend='pillow', "

@@ -1,7 +1,6 @@
 """The command convert_official, and outputs of official code."""
 
 import logging
-from pathlib import Path
 
 import antioversmoothing_fixture as antioversmoothing
 import cswin_fixture as cswin
@@ -17,12 +16,10 @@ from mmlinattn.models.backbones.swin import windows
 from mmlinattn.weights import pretrained
 from mmlinattn.weights.families import FAMILIES
 
-TOOL = Path(__file__).parents[2] / 'tools/model_converters/convert_official.py'
-
 
 @pytest.fixture(scope='session')
 def tool():
-    return load_module(TOOL)
+    return load_module('tools/model_converters/convert_official.py')
 
 
 @pytest.fixture(scope='session')

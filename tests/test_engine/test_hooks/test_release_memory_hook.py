@@ -2,19 +2,18 @@
 
 import ctypes
 from importlib import import_module
-from pathlib import Path
 
 import pytest
+from loading import ROOT
 
 from mmlinattn.engine import ReleaseMemoryHook
 
-BENCHMARKS = Path(__file__).resolve().parents[3] / 'benchmarks'
 SIZE = 100_000  # bytes; larger pieces may be the system's own, which return at once
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), 'malloc_trim'), reason='needs glibc')
 def test_gaps_between_what_is_kept_return_to_the_system(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
     resident = import_module('side_by_side.measuring').resident
     pieces = [bytes([i % 251]) * SIZE for i in range(600)]
     kept = pieces[::2]

@@ -4,13 +4,12 @@ test-full` tries many more images, and larger ones."""
 import copy
 import math
 import random
-from pathlib import Path
 
 import pytest
 import torch
 from loading import load_module
 
-battery = load_module(Path(__file__).with_name('test_battery.py'))
+battery = load_module('tests/test_models/test_backbones/test_battery.py')
 
 LAYOUTS = {
     'contiguous': lambda x: x,
