@@ -151,7 +151,7 @@ def main():
     args = parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
         cfg = prepare(args)
-    runner = runs.make_runner(cfg, brief=True)
+    runner = runs.make_runner(cfg)
     # pretrained weights may be at an address that can't be reached
     with errors_in_one_line(ConnectionError):
         runner.train()

@@ -171,7 +171,7 @@ def verify_whole(cfg, model, path, tolerance):
     cfg.test_dataloader.batch_size = 1
     metrics = []
     with tempfile.TemporaryDirectory() as cfg.work_dir:
-        runner = make_runner(cfg, brief=True)
+        runner = make_runner(cfg)
         runner.model.load_state_dict(model.state_dict())
         num = len(runner.test_loop.dataloader)
         predictor = Predictor(path, threads=torch.get_num_threads())

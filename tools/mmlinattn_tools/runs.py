@@ -152,10 +152,10 @@ def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, An
     return learned_meta(checkpoint)
 
 
-def make_runner(cfg: Config, brief: bool = False) -> Runner:
-    """The runner of a config; ``brief`` shows little on the screen before it runs."""
+def make_runner(cfg: Config) -> Runner:
+    """The runner of a config, with little on the screen before it runs."""
     # MMEngine's log writes to what is sys.stdout while a runner is made
-    with redirect_stdout(Brief(sys.stdout) if brief else sys.stdout):
+    with redirect_stdout(Brief(sys.stdout)):
         return RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
 
 
