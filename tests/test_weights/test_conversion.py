@@ -14,20 +14,6 @@ from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.rows import inside
 
 PREFIX = 'backbone.'
-TYPES = dict(
-    soft='SOFT',
-    deit='VisionTransformer',
-    cait='CaiT',
-    swin='SwinTransformer',
-    cswin='CSWinTransformer',
-    flatten='SwinTransformer',
-    flatten_cswin='CSWinTransformer',
-    agent='SwinTransformer',
-    agent_cswin='CSWinTransformer',
-    inline='SwinTransformer',
-    inline_cswin='CSWinTransformer',
-    polaformer='SwinTransformer',
-)
 OF_VITA = [
     f'{family}_{kind}'
     for family in ('deit', 'cait', 'swin')
@@ -39,14 +25,18 @@ OF_CSWIN = ['cswin_classifier', 'cswin_backbone']
 NAMES += [*OF_VITA, *OF_CSWIN, 'soft', *variants.NAMES]
 
 
-def build(family, **options):
-    return MODELS.build(dict(type=f'mmlinattn.{TYPES[family]}', **options))
+def build(name, **options):
+    """Our backbone for a recording or a family, by the name."""
+    swin = 'CSWinTransformer' if 'cswin' in name else 'SwinTransformer'
+    others = dict(soft='SOFT', deit='VisionTransformer', cait='CaiT')
+    kind = others.get(name.partition('_')[0], swin)
+    return MODELS.build(dict(type=f'mmlinattn.{kind}', **options))
 
 
 @torch.no_grad()
-def maps_of(family, converted, image, **options):
+def maps_of(name, converted, image, **options):
     """Maps of our backbone with converted weights."""
-    model = build(family, **options)
+    model = build(name, **options)
     # a backbone for maps has no class layers
     found = model.load_state_dict(inside(converted, PREFIX), strict=False)
     assert not found.missing_keys
@@ -54,10 +44,10 @@ def maps_of(family, converted, image, **options):
 
 
 @torch.no_grad()
-def logits_of(family, converted, image, **options):
+def logits_of(name, converted, image, **options):
     """Logits of our classifier with converted weights."""
-    out_type = 'avg_featmap' if 'swin' in family else 'cls_token'
-    model = build(family, **{'out_type': out_type, **options})
+    out_type = 'avg_featmap' if 'swin' in name else 'cls_token'
+    model = build(name, out_type=out_type, **options)
     model.load_state_dict(inside(converted, PREFIX))
     (features,) = model.eval()(image)
     return features @ converted['head.fc.weight'].mT + converted['head.fc.bias']
@@ -109,12 +99,11 @@ def test_outputs_of_swin_and_cswin(official, few_agents, relative_error, name):
         recorded = variants, name
     fixture, kind = recorded
     outputs = fixture.outputs(kind)
-    args = name if name in TYPES else family, convert(weights, family)
-    args = *args, fixture.image(kind)
+    args = name, convert(weights, family), fixture.image(kind)
     if 'logits' in outputs:
         (last,) = maps_of(*args, **options, out_indices=(3,))
         found = dict(tokens=last.flatten(2).mT)
-        found['logits'] = logits_of(*args, **options, out_type='avg_featmap')
+        found['logits'] = logits_of(*args, **options)
     elif name == 'agent_detector':
         found = variants.thin(maps_of(*args, dense_agents=True, **options))
     else:
@@ -136,9 +125,8 @@ def test_parameters_of_full_models(name, size):
     """They equal those of the papers' classifiers."""
     arch = CSWINS[size] if 'cswin' in name else size
     family = name.partition('_')[0]
-    kind = name if name in TYPES else family
     with torch.device('meta'):
-        model = build(kind, arch=arch, attention=family, out_type='avg_featmap')
+        model = build(name, arch=arch, attention=family, out_type='avg_featmap')
     head = 1000 * (model.feature_channels[-1] + 1)
     number = sum(x.numel() for x in model.parameters()) + head
     assert number == variants.number_of_parameters(name, size)
