@@ -3,7 +3,12 @@ import copy
 import pytest
 import torch
 
-from mmlinattn.models import ConvEmbedding, PositionTable
+from mmlinattn.models import (
+    ConvEmbedding,
+    PositionTable,
+    TransformerBlock,
+    drop_path_rates,
+)
 
 
 def test_padding_that_would_change_the_stride():
@@ -24,3 +29,15 @@ def test_position_table_of_another_size_is_resized(num_extra):
 def test_position_table_that_is_no_square_is_refused():
     with pytest.raises(RuntimeError, match='size mismatch'):
         PositionTable(8, (3, 4)).load_state_dict(dict(table=torch.ones(1, 10, 8)))
+
+
+def test_drop_path_rates_grow_linearly():
+    assert drop_path_rates(0.3, 4) == pytest.approx([0, 0.1, 0.2, 0.3])
+    assert drop_path_rates(0.3, 1) == [0]
+
+
+def test_wrong_options():
+    with pytest.raises(ValueError, match="norm_placement.*'middle'"):
+        TransformerBlock(8, 2, dict(type='SoftmaxAttention'), norm_placement='middle')
+    with pytest.raises(ValueError, match='position_convs.*0...2.*3'):
+        TransformerBlock(8, 2, dict(type='SoftmaxAttention'), position_convs=3)
