@@ -75,23 +75,23 @@ def softmax_free_attention(
             v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
         dtype = product_dtype(q, v)
         q, landmarks, v = q.to(dtype), landmarks.to(dtype), v.to(dtype)
-        if by_rows and (is_exported() or num_landmarks < FEW):
-            a, to_landmarks, to_tokens = landmark_products(landmarks, q)
+        added = num_landmarks * ridge if relative_ridge else ridge
+        few = by_rows and (is_exported() or num_landmarks < FEW)
+        if few:
+            a, to_landmarks, to_tokens = landmark_products(landmarks, q, added)
         else:
             a = gaussian_kernel(landmarks)  # (B, h, m, m)
             to_landmarks, to_tokens = kernel_products(landmarks, q)  # P, P^T
         degree: Any = None if by_rows else a.sum(-1, keepdim=True)
         scale = degree.rsqrt() if normalize is True else 1.0
-        if ridge:
-            ridge = num_landmarks * ridge if relative_ridge else ridge
-            eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-            a = torch.add(a, eye, alpha=ridge)
+        if ridge and not few:
+            a = a + added * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
         x = to_landmarks(v)
         x = x if by_rows else scale * x
         if solver == 'cholesky':
             y = cholesky_solve(a, x)
         else:
-            alpha = None if normalize else soft_alpha(degree, ridge)
+            alpha = None if normalize else soft_alpha(degree, added)
             y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
         y = y if by_rows else scale * y
         if trained_size is not None and not by_rows:

@@ -179,7 +179,7 @@ def check_solver(
         raise ValueError(
             f"solver='polynomial' takes num_iters in {steps}; solver='newton' takes any"
         )
-    if not (ridge >= 0 and math.isfinite(ridge)):
+    if not 0 <= ridge < math.inf:
         raise ValueError(f'ridge must be finite and not negative, got {ridge}')
     if solver == 'cholesky' and not ridge:
         raise ValueError(f"solver='cholesky' needs a positive ridge, got ridge={ridge}")

@@ -11,8 +11,9 @@ Legend: B batch, h heads, M rows, N columns of the kernel K, d head dim, e chann
 values, w width of queries, keys and values of the softmax attention.
 """
 
+import math
 from collections.abc import Callable
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 import torch.nn.functional as F
@@ -27,7 +28,7 @@ from ..precision import (
     rounded_to,
 )
 from ..tokens import sum_over_tokens, to_every_token
-from ..tracing import constant_when_compiled, is_exported
+from ..tracing import constant_when_compiled, is_exported, is_traced
 
 Product = Callable[[Tensor], Tensor]
 
@@ -66,29 +67,41 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
     with autocast_disabled(q):
         if k is None:
             (q,) = at_least_float32(q)
-            return _kernel(*_centered(q, q), is_own=True)
-        q, k = at_least_float32(q, k)
-        return _kernel(*_centered(q, k))
+            q, _ = _centered(q, q)
+            norms = _norms(q)
+            return _kernel(q, q, norms, norms, 0.0)
+        q, k = _centered(*at_least_float32(q, k))
+        return _kernel(q, k, _norms(q), _norms(k))
 
 
-def _kernel(q: Tensor, k: Tensor, is_own: bool = False) -> Tensor:
-    """The kernel of tokens in float32 or more; ``is_own`` if both are the same."""
-    dtype = q.dtype
+def _norms(x: Tensor) -> Tensor:
+    """Norms (..., M, 1) of tokens, in float64 where products are rounded."""
+    x = x.double() if rounded_to(x) else x
+    return torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+
+
+def _kernel(
+    q: Tensor, k: Tensor, norms_q: Tensor, norms_k: Tensor, ridge: Any = None
+) -> Tensor:
+    """The kernel of tokens in float32 or more, of their norms. A ``ridge`` says that
+    both are the same, and the diagonal is 1 + ridge."""
+    dtype, is_own = q.dtype, ridge is not None
     if rounded_to(q):
         q, k = q.double(), k.double()
-    norm_k = torch.linalg.vector_norm(k, dim=-1, keepdim=True)
-    norm_q = norm_k if is_own else torch.linalg.vector_norm(q, dim=-1, keepdim=True)
     # in place: autograd would keep a matrix for each step
-    exponents = (q @ k.transpose(-2, -1)).addcmul_(norm_q, norm_q, value=-0.5)
-    norm_k = norm_k.transpose(-2, -1)
-    exponents = exponents.addcmul_(norm_k, norm_k, value=-0.5)
+    exponents = (q @ k.transpose(-2, -1)).addcmul_(norms_q, norms_q, value=-0.5)
+    norms_k = norms_k.transpose(-2, -1)
+    exponents = exponents.addcmul_(norms_k, norms_k, value=-0.5)
     with torch.no_grad():  # rounding of distances has no gradient
         exponents.clamp_(max=0)
-        if is_own and is_exported():  # ONNX has no view of a diagonal
-            exponents.mul_(1 - torch.eye(*exponents.shape[-2:]).to(q))
-        elif is_own:
-            exponents.diagonal(dim1=-2, dim2=-1).zero_()
-    return exponents.exp_().to(dtype)
+        if is_own and not is_traced():
+            exponents.diagonal(dim1=-2, dim2=-1).fill_(math.log1p(ridge))
+        elif is_own:  # ONNX has no view of a diagonal
+            eye = torch.eye(q.size(-2), device=q.device, dtype=q.dtype)
+            exponents.mul_(1 - eye)
+    kernel = exponents.exp_()
+    kernel = kernel + ridge * eye if is_own and is_traced() else kernel
+    return kernel.to(dtype)
 
 
 def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -133,13 +146,17 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
     return lambda v: multiply(q, k, v), lambda y: multiply(k, q, y)
 
 
-def landmark_products(landmarks: Tensor, q: Tensor) -> tuple[Tensor, Product, Product]:
-    """A (B, h, m, m), and products with P and its transpose, of landmarks (B, h, m, d)
-    and queries (B, h, N, d): a kernel that stays in memory, in a third of the launches
-    of :func:`kernel_products`."""
+def landmark_products(
+    landmarks: Tensor, q: Tensor, ridge: Any
+) -> tuple[Tensor, Product, Product]:
+    """A + ridge * I, (B, h, m, m), and products with P and its transpose, of landmarks
+    (B, h, m, d) and queries (B, h, N, d): a kernel that stays in memory, in a third of
+    the launches of :func:`kernel_products`."""
     with autocast_disabled(q):
         q, landmarks = _centered(*at_least_float32(q, landmarks))
-        a, kernel = _kernel(landmarks, landmarks, True), _kernel(q, landmarks)
+        norms = _norms(landmarks)
+        a = _kernel(landmarks, landmarks, norms, norms, ridge)
+        kernel = _kernel(q, landmarks, _norms(q), norms)
 
     # tokens are rows, so that parts of them are views
     return (

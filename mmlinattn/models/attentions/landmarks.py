@@ -22,7 +22,7 @@ from mmlinattn.functional import (
     unflatten,
 )
 from mmlinattn.functional.precision import at_least_float32, autocast_disabled
-from mmlinattn.functional.tracing import apply, larger, smaller
+from mmlinattn.functional.tracing import apply, is_exported, larger, smaller
 
 from ..layers.types import HW
 from .base import check_count
@@ -136,7 +136,9 @@ class ConvSampler(LandmarkSampler):
     def forward(self, q: Tensor, hw_shape: HW) -> Tensor:
         maps = to_map(q.flatten(0, 1), hw_shape)  # (B * h, d, H, W)
         missing = [larger(self.ratio - side, 0) for side in hw_shape]
-        maps = self.conv(pad(maps, (0, missing[1], 0, missing[0])))
+        if is_exported() or any(missing):
+            maps = pad(maps, (0, missing[1], 0, missing[0]))
+        maps = self.conv(maps)
         if self.fixed_side:
             maps = pool(maps, self.grid(hw_shape))
         landmarks = to_tokens(maps)

@@ -180,8 +180,8 @@ class SOFTPlusPlus(SOFT):
 class LinearSOFTPlusPlus(SOFTPlusPlus):
     r"""SOFT++ whose landmarks do not grow with the image, ours.
 
-    Its attention is :math:`\hat K V / \hat K 1`, the means of 49 cells are its
-    landmarks, and one factorization is its inverse. It is the same operator at all
+    Its attention is :math:`\hat K V / \hat K 1`, with SOFT++'s landmarks averaged over
+    49 cells, and one factorization as the inverse. It is the same operator at all
     sizes, as far as rounding and sampling permit: see docs/methods.md. The last stage
     is SOFT++'s, softmax attention of one token for each 32 x 32 pixels.
 
@@ -192,7 +192,7 @@ class LinearSOFTPlusPlus(SOFTPlusPlus):
 
     own_defaults = dict(
         attn_norm='rows',
-        sampler='pool',
+        sampler='conv',
         num_landmarks=49,
         solver='cholesky',
         ridge=0.001,

@@ -106,7 +106,7 @@ def test_a_prediction_is_a_few_launches():
     with torch.no_grad(), Launches() as launches:
         model(torch.randn(1, 3, 96, 416))
     assert launches.names['linalg_cholesky_ex'] == 9
-    assert launches.names.total() <= 485, launches.names
+    assert launches.names.total() <= 500, launches.names
 
 
 @pytest.mark.parametrize(
