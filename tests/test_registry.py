@@ -4,7 +4,7 @@ import pytest
 LIBRARY = """
 import sys
 import torch
-from mmengine.registry import init_default_scope
+from mmengine.registry import HOOKS, OPTIM_WRAPPER_CONSTRUCTORS, init_default_scope
 from {library}.registry import MODELS
 
 assert not any(name.startswith('mmlinattn') for name in sys.modules)
@@ -27,6 +27,12 @@ model = MODELS.build(
         attention=[attention, dict(type='mmlinattn.SoftmaxAttention'),
                    attention, attention]))
 model.train()(torch.rand(1, 3, 64, 64))
+
+# in our scope, everything is built: hooks of MMEngine among others
+OPTIM_WRAPPER_CONSTRUCTORS.get('mmlinattn.LayerDecayOptimWrapperConstructor').decay
+init_default_scope('mmlinattn')
+HOOKS.build(dict(type='IterTimerHook'))
+MODELS.build(dict(type='PyramidTransformer', arch=small))
 print(type(model.stages[0].blocks[0].attn).__module__)
 """
 
@@ -35,21 +41,6 @@ print(type(model.stages[0].blocks[0].attn).__module__)
 def test_library_finds_our_models(library, run_python):
     last = run_python(LIBRARY.format(library=library)).split()[-1]
     assert last == 'mmlinattn.models.attentions.softmax'
-
-
-def test_our_scope_as_default_scope(run_python):
-    """A runner builds everything in it: hooks of MMEngine among others."""
-    run_python("""
-from mmengine.registry import (
-    HOOKS, MODELS, OPTIM_WRAPPER_CONSTRUCTORS, init_default_scope)
-
-OPTIM_WRAPPER_CONSTRUCTORS.get('mmlinattn.LayerDecayOptimWrapperConstructor').decay
-
-init_default_scope('mmlinattn')
-HOOKS.build(dict(type='IterTimerHook'))
-small = dict(embed_dims=[8], depths=[1], num_heads=[1])
-MODELS.build(dict(type='PyramidTransformer', arch=small))
-""")
 
 
 def test_config_wins_over_the_enclosing_model():
