@@ -9,8 +9,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from mmlinattn.models import SOFT, LinearSOFTPlusPlus, SOFTPlusPlus
 from mmlinattn.registry import MODELS as OURS
 
-pytestmark = pytest.mark.modern
-
 ARCH = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
 
 
