@@ -65,43 +65,31 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         returned in float32: a squared norm overflows float16.
     """
     with autocast_disabled(q):
-        if k is None:
-            (q,) = at_least_float32(q)
-            q, _ = _centered(q, q)
-            norms = _norms(q)
-            return _kernel(q, q, norms, norms, 0.0)
-        q, k = _centered(*at_least_float32(q, k))
-        return _kernel(q, k, _norms(q), _norms(k))
+        is_own = k is None
+        q, k = at_least_float32(q, q if k is None else k)
+        dtype = q.dtype
+        if rounded_to(q):
+            q, k = q.double(), k.double()
+        q, k = _centered(q, k)
+        # in place: autograd would keep a matrix for each step
+        exponents = (q @ k.transpose(-2, -1)).add_(_minus_half_square(q))
+        exponents = exponents.add_(_minus_half_square(k).transpose(-2, -1))
+        return _exponential(exponents, 0.0 if is_own else None).to(dtype)
 
 
-def _norms(x: Tensor) -> Tensor:
-    """Norms (..., M, 1) of tokens, in float64 where products are rounded."""
-    x = x.double() if rounded_to(x) else x
-    return torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-
-
-def _kernel(
-    q: Tensor, k: Tensor, norms_q: Tensor, norms_k: Tensor, ridge: Any = None
-) -> Tensor:
-    """The kernel of tokens in float32 or more, of their norms. A ``ridge`` says that
-    both are the same, and the diagonal is 1 + ridge."""
-    dtype, is_own = q.dtype, ridge is not None
-    if rounded_to(q):
-        q, k = q.double(), k.double()
-    # in place: autograd would keep a matrix for each step
-    exponents = (q @ k.transpose(-2, -1)).addcmul_(norms_q, norms_q, value=-0.5)
-    norms_k = norms_k.transpose(-2, -1)
-    exponents = exponents.addcmul_(norms_k, norms_k, value=-0.5)
+def _exponential(exponents: Tensor, ridge: Any = None) -> Tensor:
+    """The kernel of exponents, which it overwrites; 1 + ridge on the diagonal, if given
+    for the kernel of tokens with themselves."""
+    is_own = ridge is not None
     with torch.no_grad():  # rounding of distances has no gradient
         exponents.clamp_(max=0)
         if is_own and not is_traced():
             exponents.diagonal(dim1=-2, dim2=-1).fill_(math.log1p(ridge))
         elif is_own:  # ONNX has no view of a diagonal
-            eye = torch.eye(q.size(-2), device=q.device, dtype=q.dtype)
+            eye = torch.eye(*exponents.shape[-2:]).to(exponents)
             exponents.mul_(1 - eye)
     kernel = exponents.exp_()
-    kernel = kernel + ridge * eye if is_own and is_traced() else kernel
-    return kernel.to(dtype)
+    return kernel + ridge * eye if is_own and is_traced() else kernel
 
 
 def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -154,9 +142,21 @@ def landmark_products(
     the launches of :func:`kernel_products`."""
     with autocast_disabled(q):
         q, landmarks = _centered(*at_least_float32(q, landmarks))
-        norms = _norms(landmarks)
-        a = _kernel(landmarks, landmarks, norms, norms, ridge)
-        kernel = _kernel(q, landmarks, _norms(q), norms)
+        dtype = q.dtype
+        if rounded_to(q):
+            q, landmarks = q.double(), landmarks.double()
+        norms_q, norms = (
+            torch.linalg.vector_norm(x, dim=-1, keepdim=True) for x in (q, landmarks)
+        )
+
+        def exponents(x: Tensor, norms_x: Tensor) -> Tensor:
+            found = x @ landmarks.transpose(-2, -1)
+            for y in (norms_x, norms.transpose(-2, -1)):
+                found = found.addcmul_(y, y, value=-0.5)
+            return found
+
+        a = _exponential(exponents(landmarks, norms), ridge).to(dtype)
+        kernel = _exponential(exponents(q, norms_q)).to(dtype)
 
     # tokens are rows, so that parts of them are views
     return (
