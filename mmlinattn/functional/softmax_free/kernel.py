@@ -145,9 +145,9 @@ def landmark_products(
         dtype = q.dtype
         if rounded_to(q):
             q, landmarks = q.double(), landmarks.double()
-        norms_q, norms = (
+        norms_q, norms = [
             torch.linalg.vector_norm(x, dim=-1, keepdim=True) for x in (q, landmarks)
-        )
+        ]
 
         def exponents(x: Tensor, norms_x: Tensor) -> Tensor:
             found = x @ landmarks.transpose(-2, -1)
