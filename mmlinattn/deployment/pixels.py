@@ -47,6 +47,12 @@ class Photo(NamedTuple):
 class Preparation(nn.Module):
     """A test pipeline and a data preprocessor as one function of an image.
 
+    Args:
+        pipeline (Sequence[dict]): Steps, of which ``Resize``, ``ResizeEdge`` and
+            ``CenterCrop`` change images.
+        preprocessor (dict): With ``mean``, ``std``, ``bgr_to_rgb`` or ``to_rgb``, and
+            options of padding.
+
     Raises:
         ValueError: If a step or an option is unknown, or images are padded to one size.
     """

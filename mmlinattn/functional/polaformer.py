@@ -45,9 +45,8 @@ def polarity_aware_attention(
         q, k = _signed_powers(q, power), _signed_powers(k, power)
         means = k.mean(-2).unsqueeze(-1)  # (B, h, 2d, 1)
         k = k / k.size(-2)
-        same, opposite = [
-            sum_over_tokens(k, x) for x in v.chunk(2, -1)
-        ]  # (B, h, 2d, d / 2)
+        # (B, h, 2d, d / 2)
+        same, opposite = [sum_over_tokens(k, x) for x in v.chunk(2, -1)]
         outs = [
             to_every_token(q, x) / (to_every_token(q, mean) + _EPS)
             for x, mean in ((same, means), (_swap(opposite), _swap(means)))

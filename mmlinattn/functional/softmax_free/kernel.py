@@ -68,28 +68,30 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         is_own = k is None
         q, k = at_least_float32(q, q if k is None else k)
         dtype = q.dtype
-        if rounded_to(q):
-            q, k = q.double(), k.double()
-        q, k = _centered(q, k)
+        q, k = _prepared(q, k)
         # in place: autograd would keep a matrix for each step
         exponents = (q @ k.transpose(-2, -1)).add_(_minus_half_square(q))
         exponents = exponents.add_(_minus_half_square(k).transpose(-2, -1))
         return _exponential(exponents, 0.0 if is_own else None).to(dtype)
 
 
-def _exponential(exponents: Tensor, ridge: Any = None) -> Tensor:
+def _prepared(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """Both centered, and in float64 where products are rounded."""
+    if rounded_to(q):
+        q, k = q.double(), k.double()
+    return _centered(q, k)
+
+
+def _exponential(exponents: Tensor, ridge: Optional[float] = None) -> Tensor:
     """The kernel of exponents, which it overwrites; 1 + ridge on the diagonal, if given
     for the kernel of tokens with themselves."""
-    is_own = ridge is not None
     with torch.no_grad():  # rounding of distances has no gradient
         exponents.clamp_(max=0)
-        if is_own and not is_traced():
+        if ridge is not None and is_exported():  # ONNX has no view of a diagonal
+            exponents.mul_(1 - torch.eye(*exponents.shape[-2:]).to(exponents))
+        elif ridge is not None:
             exponents.diagonal(dim1=-2, dim2=-1).fill_(math.log1p(ridge))
-        elif is_own:  # ONNX has no view of a diagonal
-            eye = torch.eye(*exponents.shape[-2:]).to(exponents)
-            exponents.mul_(1 - eye)
-    kernel = exponents.exp_()
-    return kernel + ridge * eye if is_own and is_traced() else kernel
+    return exponents.exp_()
 
 
 def gaussian_product(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -141,10 +143,9 @@ def landmark_products(
     (B, h, m, d) and queries (B, h, N, d): a kernel that stays in memory, in a third of
     the launches of :func:`kernel_products`."""
     with autocast_disabled(q):
-        q, landmarks = _centered(*at_least_float32(q, landmarks))
+        q, landmarks = at_least_float32(q, landmarks)
         dtype = q.dtype
-        if rounded_to(q):
-            q, landmarks = q.double(), landmarks.double()
+        q, landmarks = _prepared(q, landmarks)
         norms_q, norms = [
             torch.linalg.vector_norm(x, dim=-1, keepdim=True) for x in (q, landmarks)
         ]
@@ -155,7 +156,12 @@ def landmark_products(
                 found = found.addcmul_(y, y, value=-0.5)
             return found
 
-        a = _exponential(exponents(landmarks, norms), ridge).to(dtype)
+        # a tracer's number of landmarks, and so the ridge, may be a symbol
+        traced = is_traced()
+        a = _exponential(exponents(landmarks, norms), 0.0 if traced else ridge)
+        if traced:
+            a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+        a = a.to(dtype)
         kernel = _exponential(exponents(q, norms_q)).to(dtype)
 
     # tokens are rows, so that parts of them are views
