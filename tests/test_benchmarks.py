@@ -77,6 +77,18 @@ def test_the_explicit_form_is_our_operator(load):
     torch.testing.assert_close(model.eval()(x), ours.eval()(x), rtol=1e-3, atol=1e-4)
 
 
+def test_time_is_drawn_by_size(load, tmp_path):
+    """From three sizes on."""
+    rows = [
+        dict(case='x', step='forward', shape=(1, 3, 9, n), variant=name, seconds=n)
+        for n in (1, 2, 4)
+        for name in ('one', 'two')
+    ]
+    for count in (4, 6):
+        load('side_by_side.plot').plot_times(rows[:count], tmp_path / f'{count}.png')
+    assert [x.name for x in tmp_path.iterdir()] == ['6.png']
+
+
 def test_results_are_written(load, run, monkeypatch, tmp_path, capsys):
     """What a person wrote above the mark of a page stays."""
     sizes = dict(one=4, two=8, broken=8)
