@@ -261,7 +261,7 @@ def test_load_from_an_official_classifier(tmp_path, few_agents):
     ],
 )
 def test_file_of_a_variant(tmp_path, said, name):
-    """It is the whole model of the paper, at another size too."""
+    """It is the whole model of the paper, at another size and in half precision too."""
     family, _, kind = name.partition('_')
     path = tmp_path / 'max_acc.pth'
     weights = variants.weights(name)
@@ -269,8 +269,10 @@ def test_file_of_a_variant(tmp_path, said, name):
     model_class = CSWinTransformer if kind == 'cswin' else SwinTransformer
     arch = variants.ARCHS[name]
     options = dict(arch=arch, attention=family)
-    for img_size in (224, 256):
-        load(model_class, path, img_size=img_size, **options)
+    half = {key: x.half() if x.is_floating_point() else x for key, x in weights.items()}
+    torch.save(half, tmp_path / 'half.pth')
+    for file, img_size in ((path, 224), (path, 256), (tmp_path / 'half.pth', 256)):
+        load(model_class, file, img_size=img_size, **options)
         assert f'from {FAMILIES[family].title} in' in said[0][1]
         assert 'STARTS' not in said[0][1] and len(said) == 1
         said.clear()

@@ -7,6 +7,7 @@ from torch.nn.functional import interpolate
 from typing_extensions import Unpack
 
 from mmlinattn.functional import agent_attention, square_side, unflatten
+from mmlinattn.functional.precision import at_least_float32
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
@@ -67,6 +68,7 @@ class AgentBias(nn.Module):
         for name in ('rows', 'columns'):
             stored, own = state_dict.get(f'{prefix}{name}'), getattr(self, name)
             if stored is not None and stored.shape[:2] == own.shape[:2]:
+                (stored,) = at_least_float32(stored)  # no CPU resizes half precision
                 state_dict[f'{prefix}{name}'] = _resize(stored, own.shape[2:])
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from mmlinattn.functional import to_map, to_tokens
+from mmlinattn.functional.precision import at_least_float32
 from mmlinattn.functional.tracing import is_exported
 
 from .types import HW
@@ -82,6 +83,7 @@ class PositionTable(nn.Module):
         table = state_dict.get(f'{prefix}table')
         if table is None or table.shape == self.table.shape:
             return
+        (table,) = at_least_float32(table)  # no CPU resizes half precision
         side = round((table.size(1) - self.num_extra) ** 0.5)
         if side**2 + self.num_extra == table.size(1):
             state_dict[f'{prefix}table'] = self.resize(
