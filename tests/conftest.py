@@ -1,7 +1,6 @@
 import gc
 import itertools
 import logging
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # the modules that tools or tests share
 sys.path[:0] = [str(ROOT / x) for x in ('tools', 'tests', 'tests/data/official')]
 
-from loading import load_module  # noqa: E402
+from loading import load_module, run_command  # noqa: E402
 
 FOLDERS = itertools.count()
 # files whose tests share a training, or other work of seconds
@@ -123,18 +122,8 @@ def tmp_path(tmp_path):
 @pytest.fixture
 def run_python(tmp_path):
     """Runs code in an interpreter that has imported nothing yet."""
-
-    def run(code, cwd=tmp_path):
-        done = subprocess.run(
-            [sys.executable, '-W', 'ignore', '-c', code],
-            capture_output=True,
-            text=True,
-            cwd=cwd,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
+    command = sys.executable, '-W', 'ignore', '-c'
+    return lambda code, cwd=tmp_path: run_command(*command, code, cwd=cwd)
 
 
 @pytest.fixture

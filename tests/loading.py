@@ -1,6 +1,7 @@
-"""The project's folder, and files of it that are no modules of a package."""
+"""The project's folder, files of it that are no modules of a package, and commands."""
 
 import importlib.util
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -13,3 +14,11 @@ def load_module(path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def run_command(*command, fails=False, **options):
+    """Runs a command to its end; its output, or its errors where it is to fail."""
+    command = list(map(str, command))
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert (done.returncode != 0) == fails, f'{done.stdout}{done.stderr}'[-4000:]
+    return done.stderr if fails else done.stdout

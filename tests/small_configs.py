@@ -3,6 +3,8 @@ few images of 48 x 48 pixels, one epoch or two iterations."""
 
 import shutil
 
+from loading import load_module
+
 # a run, and a classifier on the data set in WORLD/imagenet
 RUN = """
 optim_wrapper = dict(type='OptimWrapper', optimizer=dict(type='SGD', lr=0.1))
@@ -57,11 +59,17 @@ PARTS = (
 )
 
 
-def write_data(folder, make_shapes):
+def draw_shapes(layout, out, num_train=4, num_val=2, size=48):
+    """Writes a small data set."""
+    words = f'--num-train {num_train} --num-val {num_val} --size {size} {size}'.split()
+    make_shapes = load_module('tools/dataset_converters/make_shapes.py')
+    make_shapes.main(['--layout', layout, '--out', str(out), *words])
+
+
+def write_data(folder):
     """Makes the folder ``data`` of the libraries' configs."""
     for layout, path in FOLDERS.items():
-        counts = '--num-train', '4', '--num-val', '2', '--size', '48', '48'
-        make_shapes.main(['--layout', layout, '--out', str(folder / path), *counts])
+        draw_shapes(layout, folder / path)
     whole = folder / 'coco/annotations/instances_train2017.json'
     (folder / 'coco/semi_anns').mkdir()
     for name in ('10', '10-unlabeled'):

@@ -1,18 +1,16 @@
 """The examples run."""
 
 import re
-import subprocess
 import sys
 
 import pytest
-from loading import ROOT
+from loading import ROOT, run_command
+from small_configs import draw_shapes
 
 
 def run(name, *args):
-    command = [sys.executable, '-W', 'ignore', ROOT / 'examples' / f'{name}.py', *args]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    script = ROOT / 'examples' / f'{name}.py'
+    return run_command(sys.executable, '-W', 'ignore', script, *args).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -31,9 +29,7 @@ def test_example(name, last):
 @pytest.mark.openmmlab
 def test_detect_with_transformers(tmp_path):
     data = tmp_path / 'data'
-    command = [ROOT / 'tools/dataset_converters/make_shapes.py', '--out', data]
-    command += ['--layout', 'shapes', '--num-train', '4', '--num-val', '1']
-    subprocess.run([sys.executable, *command], check=True)
+    draw_shapes('shapes', data, num_val=1, size=160)
     files = [data / 'annotations/instances_train2017.json', data / 'train2017']
     options = ['--backbone', 'mlla_tiny', '--size', '160', '--layers', '2']
     lines = run('detect_with_transformers', *files, tmp_path, *options, '--epochs', '1')

@@ -2,14 +2,13 @@
 
 import json
 import shutil
-import subprocess
 import sys
 
 import cv2
 import numpy as np
 import onnx
 import pytest
-from loading import ROOT
+from loading import ROOT, run_command
 from PIL import Image
 from pycocotools import mask as masks
 
@@ -94,8 +93,8 @@ def test_example(tmp_path, photos):
         (dict(label_map=np.eye(4, dtype=np.uint8)), 'dog: 25.0% of the pixels'),
     ):
         file = write_file(tmp_path / 'm.onnx', **outputs)
-        command = [sys.executable, script, file, photos / 'a.png', '--score', '0.1']
-        out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        command = sys.executable, script, file, photos / 'a.png', '--score', '0.1'
+        out = run_command(*command)
         assert line in out and 'a.png' in out
 
 

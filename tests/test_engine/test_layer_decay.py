@@ -51,6 +51,7 @@ def groups_of(model, **paramwise_cfg):
 
 DENSE = {
     'backbone.stages.0.embedding.0.0.weight': 0,
+    'backbone.stages.0.pos_embed.table': 0,
     'backbone.stages.0.blocks.0.attn.q.weight': 1,
     'backbone.stages.1.embedding.layer.0.bias': 2,
     'backbone.stages.1.blocks.1.norm1.weight': 3,

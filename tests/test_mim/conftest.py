@@ -86,10 +86,10 @@ def configs():
 
 
 @pytest.fixture(scope='session')
-def data(load_tool, tmp_path_factory):
+def data(tmp_path_factory):
     """The folder ``data`` of the configs."""
     folder = tmp_path_factory.mktemp('data')
-    write_data(folder, load_tool('dataset_converters/make_shapes.py'))
+    write_data(folder)
     return folder
 
 

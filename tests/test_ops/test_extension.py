@@ -2,13 +2,14 @@
 
 import os
 import shutil
-import subprocess
 import sys
+from functools import partial
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 import mmcv
 import pytest
+from loading import run_command
 
 import mmlinattn
 from mmlinattn.ops import __main__ as command
@@ -28,20 +29,9 @@ def folder(tmp_path):
 @pytest.fixture
 def run(folder):
     """Runs Python with that mmcv."""
-
-    def run(*args, fails=False):
-        paths = folder.parent, os.environ.get('PYTHONPATH')
-        path = os.pathsep.join(str(x) for x in paths if x)
-        done = subprocess.run(
-            [sys.executable, '-W', 'ignore', *args],
-            capture_output=True,
-            text=True,
-            env=dict(os.environ, PYTHONPATH=path),
-        )
-        assert (done.returncode != 0) == fails, done.stderr
-        return done.stderr if fails else done.stdout
-
-    return run
+    paths = folder.parent, os.environ.get('PYTHONPATH')
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(str(x) for x in paths if x))
+    return partial(run_command, sys.executable, '-W', 'ignore', env=env)
 
 
 SCRIPT = """

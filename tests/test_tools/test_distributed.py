@@ -3,14 +3,14 @@
 import json
 import os
 import socket
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from loading import ROOT
-from small_configs import CLASSIFIER, RUN
+from loading import ROOT, run_command
+from small_configs import CLASSIFIER, RUN, draw_shapes
 
 pytestmark = pytest.mark.full
 
@@ -70,22 +70,13 @@ def run(tmp_path):
         PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]),
     )
 
-    def call(*command):
-        command = list(map(str, command))
-        done = subprocess.run(
-            command, cwd=tmp_path, env=env, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-
-    shapes = TOOLS / 'dataset_converters' / 'make_shapes.py'
-    sizes = '--num-train', 8, '--num-val', 6, '--size', 48, 48
-    call(sys.executable, shapes, '--layout', 'imagenet', '--out', 'imagenet', *sizes)
+    draw_shapes('imagenet', tmp_path / 'imagenet', 8, 6)
     (tmp_path / 'mean_loss.py').write_text(HOOK)
     base = (RUN + CLASSIFIER).replace('WORLD', '.')
     (tmp_path / 'base.py').write_text(base)
     for name, batch in (('one', 4), ('two', 2), ('four', 1)):
         (tmp_path / f'{name}.py').write_text(CONFIG.replace('{batch}', str(batch)))
-    return call
+    return partial(run_command, cwd=tmp_path, env=env)
 
 
 def losses_of(folder):

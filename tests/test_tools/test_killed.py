@@ -15,6 +15,7 @@ import time
 import pytest
 import torch
 from loading import ROOT
+from small_configs import draw_shapes
 
 pytestmark = pytest.mark.full
 
@@ -45,10 +46,7 @@ SMALL = [f'{SMALL[0]}.2.scale=(64,64)', f'{SMALL[1]}.1.scale=(64,64)']
 @pytest.fixture
 def start(tmp_path):
     """Starts a training in a folder of its own, its output as a stream of lines."""
-    shapes = ROOT / 'tools/dataset_converters/make_shapes.py'
-    options = '--layout coco --out data --size 64 64 --num-train 8 --num-val 4'
-    command = [sys.executable, shapes, *options.split()]
-    subprocess.run(command, check=True, cwd=tmp_path)
+    draw_shapes('coco', tmp_path / 'data', 8, 4, 64)
     (tmp_path / 'config.py').write_text(CONFIG)
 
     def start(name, *args):

@@ -4,12 +4,13 @@ import json
 import subprocess
 
 import pytest
+from loading import load_module
 
 
 @pytest.fixture
-def make_env(tmp_path, monkeypatch, load_tool):
+def make_env(tmp_path, monkeypatch):
     """The script, for an empty project on a machine without Python."""
-    module = load_tool('misc/make_env.py')
+    module = load_module('tools/misc/make_env.py')
     (tmp_path / 'project' / 'requirements').mkdir(parents=True)
     for name in ('openmmlab.txt', 'modern.txt'):
         (tmp_path / 'project' / 'requirements' / name).write_text('torch\n')

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from loading import load_module
 from mmengine.evaluator import Evaluator
 from mmengine.registry import DATASETS, DefaultScope
 from small_configs import FOLDERS, options_of
@@ -17,25 +18,17 @@ pytestmark = pytest.mark.openmmlab
 
 NUM_TRAIN, NUM_VAL = 6, 3
 METRICS = ('coco/bbox_mAP', 'coco/segm_mAP', 'cityscapes/mAP', 'mIoU', 'accuracy/top1')
+tool = load_module('tools/dataset_converters/make_shapes.py')
+
+
+def run(layout, out, *options):
+    counts = ['--num-train', str(NUM_TRAIN), '--num-val', str(NUM_VAL)]
+    tool.main(['--layout', layout, '--out', str(out), *counts, *options])
+    return out
 
 
 @pytest.fixture(scope='module')
-def tool(load_tool):
-    return load_tool('dataset_converters/make_shapes.py')
-
-
-@pytest.fixture(scope='module')
-def run(tool):
-    def run(layout, out, *options):
-        counts = ['--num-train', str(NUM_TRAIN), '--num-val', str(NUM_VAL)]
-        tool.main(['--layout', layout, '--out', str(out), *counts, *options])
-        return out
-
-    return run
-
-
-@pytest.fixture(scope='module')
-def coco(tmp_path_factory, run):
+def coco(tmp_path_factory):
     return contents(run('coco', tmp_path_factory.mktemp('shapes') / 'coco'))
 
 
@@ -76,7 +69,7 @@ def predict_class(sample):
     ],
 )
 def test_metrics_of_the_truth(
-    run, tmp_path, monkeypatch, package, config, layout, predict, expected
+    tmp_path, monkeypatch, package, config, layout, predict, expected
 ):
     """The library's metrics of its own base config know the classes and files."""
     monkeypatch.chdir(tmp_path)
@@ -100,7 +93,7 @@ def test_metrics_of_the_truth(
     assert found == pytest.approx([expected] * len(found), abs=1e-3) and found
 
 
-def test_shapes_are_coco_with_classes_of_their_own(coco, run, tmp_path):
+def test_shapes_are_coco_with_classes_of_their_own(coco, tmp_path):
     shapes = contents(run('shapes', tmp_path))
     assert coco.keys() == shapes.keys()
     assert all(coco[name] == shapes[name] for name in coco if name.endswith('.jpg'))
@@ -118,7 +111,7 @@ def test_shapes_are_coco_with_classes_of_their_own(coco, run, tmp_path):
         ('imagenet', '6d37adb0cd7c200c', [138.38, 144.46, 150.65]),
     ],
 )
-def test_scenes_stay_as_they_are(tool, layout, regions, means):
+def test_scenes_stay_as_they_are(layout, regions, means):
     """Measurements on shapes can be repeated."""
     argv = ['--layout', layout, '--out', 'x', '--seed', '5', '--num-val', '3']
     args = tool.parse_args(argv)
@@ -129,7 +122,7 @@ def test_scenes_stay_as_they_are(tool, layout, regions, means):
 
 
 # ------------------------------------------------------- existing output folders
-def test_only_shapes_are_replaced(run, coco, tmp_path, error_of):
+def test_only_shapes_are_replaced(coco, tmp_path, error_of):
     root = run('ade20k', tmp_path / 'shapes')
     (root / 'mine.jpg').write_text('mine')
     found = contents(run('coco', root))

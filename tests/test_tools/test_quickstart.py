@@ -1,17 +1,15 @@
 import pytest
+from loading import load_module
+from small_configs import draw_shapes
 
 from mmlinattn.utils import load_config
 
 pytestmark = pytest.mark.openmmlab
+quickstart = load_module('tools/misc/quickstart.py')
 
 
 @pytest.fixture
-def quickstart(load_tool):
-    return load_tool('misc/quickstart.py')
-
-
-@pytest.fixture
-def titles(quickstart, monkeypatch):
+def titles(monkeypatch):
     """Titles of the commands, which are not run but leave their results."""
     ran = []
 
@@ -27,9 +25,7 @@ def titles(quickstart, monkeypatch):
     return ran
 
 
-def test_second_run_replaces_the_first_and_nothing_else(
-    quickstart, titles, tmp_path, capsys
-):
+def test_second_run_replaces_the_first_and_nothing_else(titles, tmp_path, capsys):
     quickstart.main(['--out', str(tmp_path)])
     (tmp_path / 'train' / 'epoch_1.pth').touch()
     (tmp_path / 'notes.txt').touch()
@@ -40,15 +36,13 @@ def test_second_run_replaces_the_first_and_nothing_else(
     assert not (tmp_path / 'train' / 'epoch_1.pth').exists()
 
 
-def test_options_are_of_the_config(quickstart, titles, tmp_path, load_tool):
+def test_options_are_of_the_config(titles, tmp_path):
     """The config that it has written takes them."""
     folder = tmp_path / 'coco'
-    counts = '--num-train', '5', '--num-val', '2'
-    make_shapes = load_tool('dataset_converters/make_shapes.py')
-    make_shapes.main(['--layout', 'shapes', '--out', f'{folder}', *counts])
+    draw_shapes('shapes', folder, 5)
     config = tmp_path / 'shapes.py'
     argv = ['--data', f'{folder}', '--task', 'det', '--backbone', 'softpp-t']
-    load_tool('misc/new_config.py').main([*argv, '--out', f'{config}'])
+    load_module('tools/misc/new_config.py').main([*argv, '--out', f'{config}'])
     options = dict(option.split('=') for option in quickstart.SIMPLE)
     after = load_config(f'{config}', options)
     assert after.model.roi_head.mask_head.num_classes == 3

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from loading import load_module
 from mmengine.visualization import Visualizer
 from our_configs import bases_read_once
 from small_configs import options_of, write_data
@@ -58,16 +59,16 @@ CASES = {name: rest for name, *rest in zip(*[iter(GROUPS)] * 4)}
 
 
 @pytest.fixture(scope='module')
-def data(tmp_path_factory, load_tool):
+def data(tmp_path_factory):
     """The folder ``data`` of the libraries' configs."""
     folder = tmp_path_factory.mktemp('data')
-    write_data(folder, load_tool('dataset_converters/make_shapes.py'))
+    write_data(folder)
     with bases_read_once():
         yield folder
 
 
 @pytest.fixture
-def use(data, tmp_path, monkeypatch, capsys, load_tool):
+def use(data, tmp_path, monkeypatch, capsys):
     """Uses a tool in a folder with data, and returns its stderr."""
     gc.freeze()  # as quick_collections does: the libraries are imported only now
     (tmp_path / 'data').symlink_to(data)
@@ -80,7 +81,7 @@ def use(data, tmp_path, monkeypatch, capsys, load_tool):
         # a visualizer of another run, with its folder
         for kind in (Visualizer, *Visualizer.__subclasses__()):
             kind._instance_dict.clear()
-        load_tool(f'{tool}.py').main()
+        load_module(f'tools/{tool}.py').main()
         lines = capsys.readouterr().err.splitlines()
         return [x for x in lines if x.startswith(f'{tool}.py')]
 

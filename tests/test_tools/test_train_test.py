@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from loading import ROOT
+from loading import ROOT, load_module
 from mmengine.config import Config
 from mmengine.registry import DATASETS
 from mmengine.runner import Runner
-from small_configs import CLASSIFIER, RUN
+from small_configs import CLASSIFIER, RUN, draw_shapes
 from torch import nn
 
 from mmlinattn.engine.preflight import build_model
@@ -88,13 +88,11 @@ def save_checkpoints(folder, model):
 
 
 @pytest.fixture(scope='module')
-def world(tmp_path_factory, load_tool):
+def world(tmp_path_factory):
     """A folder with data, configs and checkpoints."""
     folder = tmp_path_factory.mktemp('world')
-    make_shapes = load_tool('dataset_converters/make_shapes.py')
     for layout in ('imagenet', 'coco'):
-        counts = '--num-train', '3', '--num-val', '2', '--size', '48', '48'
-        make_shapes.main(['--layout', layout, '--out', str(folder / layout), *counts])
+        draw_shapes(layout, folder / layout, 3)
     for name, text in dict(cls=CLASSIFIER, det=DETECTOR).items():
         text = (RUN + text).replace('WORLD', str(folder))
         (folder / f'{name}.py').write_text(text)
@@ -109,7 +107,7 @@ class Began(Exception):
 
 
 @pytest.fixture
-def use(world, tmp_path, monkeypatch, capsys, load_tool):
+def use(world, tmp_path, monkeypatch, capsys):
     """Uses a tool up to the beginning of work; returns its exit code and lines. The
     config of the run is ``use.cfg``."""
     monkeypatch.chdir(tmp_path)
@@ -133,7 +131,7 @@ def use(world, tmp_path, monkeypatch, capsys, load_tool):
         capsys.readouterr()
         code = 0
         try:
-            load_tool(f'{tool}.py').main()
+            load_module(f'tools/{tool}.py').main()
         except Began:
             pass
         except SystemExit as stop:
@@ -360,13 +358,13 @@ def test_options(fails, tool, options, words):
 @pytest.mark.parametrize(
     'size, batch, right', [(1, 1, False), (2, 1, True), (1, 2, True)]
 )
-def test_batch_norm_of_one_value(load_tool, size, batch, right):
+def test_batch_norm_of_one_value(size, batch, right):
     """As torch refuses it in the first step."""
     pool = nn.AdaptiveAvgPool2d(size), nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)
     model = nn.Sequential(nn.Sequential(*pool))
     cfg = Config(dict(train_dataloader=dict(batch_size=batch), launcher='none'))
     for check in (
-        lambda: load_tool('train.py').check_batch(cfg, model),
+        lambda: load_module('tools/train.py').check_batch(cfg, model),
         lambda: model(torch.rand(batch, 3, 4, 4)),
     ):
         with nullcontext() if right else pytest.raises(ValueError, match='more'):

@@ -1,23 +1,12 @@
 import pytest
-from mmengine.config import Config
-from mmengine.config.utils import MODULE2PACKAGE
 
-from mmlinattn.utils import check_file, load_config, register_config_scopes
+from mmlinattn.utils import check_file, load_config
 
 
 def test_load_config_missing(tmp_path):
     path = str(tmp_path / 'none.py')
     with pytest.raises(FileNotFoundError, match="config='.*none.py'"):
         load_config(path)
-
-
-def test_register_config_scopes(tmp_path):
-    register_config_scopes()
-    register_config_scopes()
-    assert MODULE2PACKAGE['mmlinattn'] == 'mmlinattn'
-    child = tmp_path / 'child.py'
-    child.write_text("_base_ = 'mmseg::_base_/default_runtime.py'\n")
-    assert Config.fromfile(str(child)).default_scope == 'mmseg'
 
 
 def test_check_file(tmp_path):

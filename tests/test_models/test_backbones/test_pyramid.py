@@ -7,21 +7,6 @@ ARCH = dict(embed_dims=[8, 16], depths=[3, 2], num_heads=[1, 2])
 SOFT_CFG = dict(type='SoftmaxFreeAttention', sampling_ratio=4)
 
 
-@pytest.mark.parametrize(
-    'frozen_stages, frozen',
-    (
-        (-1, ()),
-        (0, ('stages.0.embedding.', 'stages.0.pos_embed.')),
-        (1, ('stages.0.',)),
-        (2, ('stages.0.', 'stages.1.')),
-    ),
-)
-def test_what_a_frozen_stage_is(frozen_stages, frozen):
-    model = PyramidTransformer(ARCH, img_size=32, frozen_stages=frozen_stages)
-    for key, parameter in model.named_parameters():
-        assert parameter.requires_grad != key.startswith(frozen)
-
-
 def test_start_as_in_the_papers():
     arch = dict(embed_dims=[64], depths=[1], num_heads=[1])
     model = PyramidTransformer(arch, img_size=32, with_cls_token=True)
