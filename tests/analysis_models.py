@@ -1,6 +1,5 @@
 """Miniatures for the tests of the analysis tools."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -114,15 +113,15 @@ model['roi_head'].update(
     ),
 )
 """
+ATSS = RETINANET.replace('_base_/models/retinanet_r50_fpn', 'atss/atss_r50_fpn_1x_coco')
 KINDS = dict(
     classifier=CLASSIFIER + IMAGENET,
     segmentor=SEGMENTOR + ABCD,
     retinanet=RETINANET + COCO,
+    atss=ATSS + COCO,
     faster=TWO_STAGE + COCO,
+    mask=TWO_STAGE.replace('faster-', 'mask-') + MASKS + COCO,
 )
-# only for the tests of whole files
-ATSS = RETINANET.replace('_base_/models/retinanet_r50_fpn', 'atss/atss_r50_fpn_1x_coco')
-MORE = dict(mask=TWO_STAGE.replace('faster-', 'mask-') + MASKS + COCO, atss=ATSS + COCO)
 
 
 def write_config(folder, name, kind='classifier', backbone=SOFT, options=''):
@@ -130,8 +129,7 @@ def write_config(folder, name, kind='classifier', backbone=SOFT, options=''):
     if kind == 'classifier' and 'out_type' not in backbone:
         options += ", out_type='avg_featmap'"
     path = Path(folder, f'{name}.py')
-    text = {**KINDS, **MORE}[kind]
-    path.write_text(text.replace('{backbone}', backbone + options))
+    path.write_text(KINDS[kind].replace('{backbone}', backbone + options))
     return str(path)
 
 
@@ -145,13 +143,9 @@ def write_image(path, height=60, width=90):
     return str(path)
 
 
-def load_model(config, weights='none'):
-    return Subject(config, weights).model
-
-
 def save_weights(config, path, whole=True, **more):
     """Writes a checkpoint of a config, of random weights, and returns its path."""
-    model = load_model(config)
+    model = Subject(config, 'none').model
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
     state = model.state_dict()
@@ -159,7 +153,3 @@ def save_weights(config, path, whole=True, **more):
         state = {key: x for key, x in state.items() if key.startswith('backbone.')}
     torch.save(dict(state_dict=state, **more), path)
     return str(path)
-
-
-def read_json(path):
-    return json.loads(Path(path).read_text())

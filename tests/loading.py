@@ -16,9 +16,26 @@ def load_module(path):
     return module
 
 
-def run_command(*command, fails=False, **options):
+def run_command(*command, fails=False, stderr=subprocess.PIPE, **options):
     """Runs a command to its end; its output, or its errors where it is to fail."""
-    command = list(map(str, command))
-    done = subprocess.run(command, capture_output=True, text=True, **options)
+    options.update(stdout=subprocess.PIPE, stderr=stderr, text=True)
+    done = subprocess.run(list(map(str, command)), **options)
     assert (done.returncode != 0) == fails, f'{done.stdout}{done.stderr}'[-4000:]
-    return done.stderr if fails else done.stdout
+    return (fails and done.stderr) or done.stdout
+
+
+# code that lets imports of ``blocked`` packages fail from then on
+BLOCK = """
+import sys
+
+
+class Blocker:
+    blocked = {blocked}
+
+    def find_spec(self, name, path=None, target=None):
+        if any(name == b or name.startswith(b + '.') for b in self.blocked):
+            raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
+
+
+sys.meta_path.insert(0, Blocker())
+"""

@@ -23,6 +23,8 @@ def read(path):
 METAFILES = [read(path) for path in read('model-index.yml')['Import']]
 ENTRIES = {model['Name']: model for meta in METAFILES for model in meta['Models']}
 BUILT = {}
+READ, FIND = Config._file2dict, Config._get_cfg_path
+READ_ONCE, FIND_ONCE = (lru_cache(maxsize=None)(x) for x in (READ, FIND))
 
 
 @contextmanager
@@ -32,32 +34,31 @@ def bases_read_once():
     MMEngine reads all bases of every config again, and for a base of another package
     all its metafiles. Inside this context it reads a file once.
     """
-    read, find = Config._file2dict, Config._get_cfg_path
-    read_once, find_once = lru_cache(maxsize=None)(read), lru_cache(maxsize=None)(find)
 
     def read_copy(filename, *args, **kwargs):
         path = osp.abspath(osp.expanduser(filename))
-        return copy.deepcopy(read_once(path, *args, **kwargs))
+        return copy.deepcopy(READ_ONCE(path, *args, **kwargs))
 
     def find_path(cfg_path, filename):
         # a path of another package does not depend on the file that asks
         if '::' in cfg_path:
-            return find_once(cfg_path, None)
-        return find(cfg_path, filename)
+            return FIND_ONCE(cfg_path, None)
+        return FIND(cfg_path, filename)
 
     Config._file2dict = staticmethod(read_copy)
     Config._get_cfg_path = staticmethod(find_path)
     try:
         yield
     finally:
-        Config._file2dict = staticmethod(read)
-        Config._get_cfg_path = staticmethod(find)
+        Config._file2dict = staticmethod(READ)
+        Config._get_cfg_path = staticmethod(FIND)
 
 
 @lru_cache(None)
 def loaded(name):
     """A config that is not to be changed."""
-    return load_config(str(PATHS[name]))
+    with bases_read_once():
+        return load_config(str(PATHS[name]))
 
 
 def load(name):

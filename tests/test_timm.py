@@ -6,10 +6,9 @@ import pytest
 import timm
 import torch
 from mmengine.registry import MODELS, DefaultScope
-from our_configs import ENTRIES, ROOT, bases_read_once
+from our_configs import ENTRIES, load
 
 import mmlinattn.timm as ours
-from mmlinattn.utils import load_config
 from mmlinattn.weights import convert_back
 
 CONFIGS = {name: config for name, (config, _) in ours.MODELS.items()}
@@ -31,12 +30,6 @@ ARCHS = dict(
     cait=dict(PLAIN, num_class_layers=1),
     vittt=PLAIN,
 )
-
-
-@pytest.fixture(scope='module', autouse=True)
-def fast_bases():
-    with bases_read_once():
-        yield
 
 
 def small(name):
@@ -81,7 +74,7 @@ def test_names_and_configs():
     assert [x for x in ablations if not re.fullmatch(known, x)] == []
     for name, config in CONFIGS.items():
         backbone = ours.backbone_of(name)
-        cfg = load_config(str(ROOT / ENTRIES[config]['Config']))
+        cfg = load(config)
         options = cfg.model.backbone.items()
         expected = {key: x for key, x in options if x is not False}
         for key in ('out_type', 'out_norm', 'drop_rate', 'drop_path_rate'):
@@ -101,11 +94,11 @@ def test_names_and_configs():
 @pytest.mark.modern_full
 @NAMES
 def test_same_as_the_classifier_of_the_config(name):
-    entry = ENTRIES[CONFIGS[name]]
+    metadata = ENTRIES[CONFIGS[name]]['Metadata']
     with torch.device('meta'):
         parameters = timm.create_model(name).parameters()
-    assert sum(x.numel() for x in parameters) == entry['Metadata']['Parameters']
-    cfg, model = load_config(str(ROOT / entry['Config'])).model, create(name).eval()
+    assert sum(x.numel() for x in parameters) == metadata['Parameters']
+    cfg, model = load(CONFIGS[name]).model, create(name).eval()
     cfg.backbone.pop('arch')  # or both would be merged
     cfg.backbone.update(small(name))
     cfg.head.in_channels = model.head_hidden_size
@@ -201,8 +194,7 @@ def test_groups_of_parameters(name):
     from timm.optim import param_groups_layer_decay
 
     model = create(name)
-    cfg = load_config(str(ROOT / ENTRIES[CONFIGS[name]]['Config']))
-    keys = cfg.optim_wrapper.paramwise_cfg.custom_keys
+    keys = load(CONFIGS[name]).optim_wrapper.paramwise_cfg.custom_keys
     parameters = dict(model.named_parameters())
     undecayed = {x for x in parameters if any(key in x for key in keys)}
     assert model.no_weight_decay() == {x for x in undecayed if parameters[x].ndim > 1}

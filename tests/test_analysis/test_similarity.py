@@ -1,12 +1,9 @@
 import pytest
 import torch
+from equations import tokens
 
 from mmlinattn.analysis import hc_proportion, token_similarity
 from mmlinattn.analysis import similarity as module
-
-
-def tokens(*shape):
-    return torch.randn(shape, dtype=torch.float64)
 
 
 def test_proportion_in_the_fourier_domain():

@@ -1,13 +1,7 @@
 import re
 
 import pytest
-from our_configs import ENTRIES, PATHS, bases_read_once, loaded
-
-
-@pytest.fixture(scope='module', autouse=True)
-def fast_bases():
-    with bases_read_once():
-        yield
+from our_configs import ENTRIES, PATHS, loaded
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import onnx
 import pytest
-from loading import ROOT, run_command
+from loading import BLOCK, ROOT, run_command
 from PIL import Image
 from pycocotools import mask as masks
 
@@ -21,18 +21,7 @@ FOUND = dict(
     labels=np.int64([1, 0, 2]),
     masks=np.random.default_rng(0).random((3, 4, 4), np.float32),
 )
-BLOCKED = """
-import sys
-
-
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.startswith(('torch', 'mm')) and not name.startswith('mmlinattn'):
-            raise ModuleNotFoundError(f'No module named {name!r}', name=name)
-
-
-sys.meta_path.insert(0, Blocker())
-"""
+MISSING = ('torch', 'torchvision', 'mmcv', 'mmdet', 'mmengine', 'mmpretrain', 'mmseg')
 
 
 def write_file(path, taken='image', **outputs):
@@ -124,7 +113,7 @@ def test_command_without_torch(outputs, told, tmp_path, photos, run_python):
     path = write_file(tmp_path / 'm.onnx', **outputs)
     arguments = ['predictor.py', path, str(photos), '--out', str(tmp_path / 'out')]
     code = 'from mmlinattn.deployment import predictor\npredictor.main()'
-    run_python(f'{BLOCKED}\nsys.argv = {arguments}\n{code}')
+    run_python(f'{BLOCK.format(blocked=MISSING)}\nsys.argv = {arguments}\n{code}')
     found = json.loads((tmp_path / 'out/predictions.json').read_text())
     names = [*('a.png',) * (photos / 'a.png').exists(), 'more/b.jpg']
     assert list(found) == names

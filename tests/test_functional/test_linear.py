@@ -5,6 +5,7 @@ Legend: B batch, h heads, N tokens, m features, landmarks or agents, d head dim.
 
 import pytest
 import torch
+from equations import tokens
 from mmengine.utils import digit_version
 
 from mmlinattn.functional import (
@@ -22,10 +23,6 @@ from mmlinattn.functional import (
 # (B, h, N, m, d)
 SHAPES = ((2, 3, 35, 9, 5), (1, 1, 1, 1, 1), (1, 2, 6, 17, 8), (2, 1, 130, 4, 3))
 IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]
-
-
-def tokens(*shape, dtype=torch.float64, **options):
-    return torch.randn(shape, dtype=dtype, **options)
 
 
 def normalized(kernel):

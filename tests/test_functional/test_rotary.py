@@ -5,13 +5,10 @@ Legend: (H, W) map, N = H * W tokens + extra ones, h heads, d head dim.
 
 import pytest
 import torch
+from equations import tokens
 from torch.nn.functional import pad
 
 from mmlinattn.functional import rotate
-
-
-def tokens(*shape):
-    return torch.randn(shape, dtype=torch.float64)
 
 
 def turned(x, hw_shape, steps):

@@ -2,13 +2,14 @@
 Configs do not change; options make them small."""
 
 import os
-import subprocess
 import sys
 import sysconfig
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from subprocess import STDOUT
 
 import pytest
+from loading import run_command
 from small_configs import options_of, write_data
 
 from mmlinattn.utils import load_config
@@ -34,16 +35,8 @@ class User:
 
     def run(self, *command, fails=False):
         """Runs a command to its end, and returns its output."""
-        done = subprocess.run(
-            [str(part) for part in command],
-            cwd=self.folder,
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        assert (done.returncode != 0) == fails, done.stdout[-4000:]
-        return done.stdout
+        options = dict(cwd=self.folder, env=self.env, stderr=STDOUT)
+        return run_command(*command, fails=fails, **options)
 
     def mim(self, *args, fails=False):
         """Runs mim, and returns its output."""

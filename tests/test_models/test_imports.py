@@ -1,20 +1,6 @@
 import pytest
+from loading import BLOCK
 
-BLOCK = """
-import sys
-from importlib import metadata
-
-
-class Blocker:
-    blocked = {blocked}
-
-    def find_spec(self, name, path=None, target=None):
-        if any(name == b or name.startswith(b + '.') for b in self.blocked):
-            raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
-
-
-sys.meta_path.insert(0, Blocker())
-"""
 MODELS = """
 import torch
 
@@ -28,6 +14,9 @@ model.init_weights()
 sum(out.sum() for out in model(torch.rand(1, 3, 64, 64))).backward()
 """
 MEASURES = """
+from importlib import metadata
+
+
 def version(name, installed=metadata.version):
     if 'mm' in name:
         raise metadata.PackageNotFoundError(name)

@@ -1,5 +1,6 @@
 """Predictions side by side, of miniatures, and with bad input."""
 
+import json
 from pathlib import Path
 
 import analysis_models as models
@@ -45,8 +46,8 @@ def test_predictions(tmp_path, image):
     compare_predictions.main(argv)
     pixels = np.asarray(Image.open(out / 'square_predictions.png'))
     assert min(pixels.shape[:2]) > 100 and pixels.std() > 5
-    numbers = models.read_json(out / 'square_predictions.json')['models']
-    boxes, shares, classes = numbers
+    content = json.loads((out / 'square_predictions.json').read_text())
+    boxes, shares, classes = content['models']
     assert len(boxes['objects']) == 5
     assert {x['name'] for x in boxes['objects']} <= set('xyz')
     found = np.array([x['box'] for x in boxes['objects']])
@@ -54,7 +55,7 @@ def test_predictions(tmp_path, image):
     assert sum(shares['shares'].values()) == pytest.approx(1)
     assert shares['shares'].keys() <= set('abcd')
     # the classifier, computed from its modules
-    model = models.load_model(configs[2])
+    model = compare_predictions.Subject(configs[2], 'none').model
     with torch.no_grad():
         logits = model.head.fc(model.backbone(image_tensor(image))[-1])[0]
     expected = logits.softmax(-1).sort(descending=True).values.tolist()

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 import torch
-from equations import paper_kernel, paper_pinv, relative_error
+from equations import paper_kernel, paper_pinv, relative_error, tokens
 from torch.autograd import gradcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -29,10 +29,6 @@ OPTIONS = pytest.mark.parametrize(
     ),
     ids=('newton', 'polynomial', 'spectral', 'soft', 'cholesky', 'rows-newton', 'rows'),
 )
-
-
-def tokens(*shape, dtype=torch.float64):
-    return torch.randn(shape, dtype=dtype)
 
 
 def paper_attention(q, landmarks, v, normalize, ridge=0.0, exact=False):

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from equations import Largest, paper_kernel, relative_error
+from equations import Largest, paper_kernel, relative_error, tokens
 
 from mmlinattn.functional import gaussian_attention, gaussian_kernel, gaussian_product
 from mmlinattn.functional.softmax_free import kernel
@@ -35,10 +35,6 @@ WAYS = {
     'pieces': kernel._product_in_pieces,
 }
 HALF_ON_CPU = not torch.__version__.startswith('2.1.')
-
-
-def tokens(*shape, dtype=torch.float64):
-    return torch.randn(shape, dtype=dtype)
 
 
 def inputs(shape, kind='natural', dtype=torch.float64):

@@ -105,29 +105,20 @@ def test_options_of_elfatt(family):
 LINEAR = dict(type='ELFATT', block_size=49)
 
 
-@pytest.mark.parametrize(
-    'attention, expected',
-    (
+@BOTH
+def test_lists_of_attentions(family):
+    """Configs, patterns, words, and None, which is the own one, change only these."""
+    own, softmax = types(family(ARCH)), dict(type=SOFTMAX)
+    for attention, expected in (
         (LINEAR, ['ELFATT'] * 4),
-        ([dict(type=SOFTMAX), LINEAR, LINEAR, LINEAR], [SOFTMAX] + ['ELFATT'] * 3),
-        ([LINEAR, LINEAR, [dict(type=SOFTMAX), LINEAR], dict(type=SOFTMAX)], None),
-    ),
-    ids=('config', 'list', 'patterns'),
-)
-@BOTH
-def test_configs_change_only_the_attention(family, attention, expected):
-    model = from_config(family, attention=attention)
-    assert types(model) == (expected or alternating('ELFATT'))
-    assert is_overlapping(model) == (family is CSWinTransformer)
-
-
-@BOTH
-def test_words_in_lists_of_attentions(family):
-    own, elfatt = types(family(ARCH)), types(family(ARCH, attention='elfatt'))
-    assert types(family(ARCH, attention=[None] * 4)) == own
-    words = [None, 'elfatt', [None], 'SoftmaxAttention']
-    found = types(family(ARCH, attention=words))
-    assert found[:2] == [own[0], elfatt[1]] and found[3] == 'SoftmaxAttention'
+        ([softmax, LINEAR, LINEAR, LINEAR], [SOFTMAX] + ['ELFATT'] * 3),
+        ([LINEAR, LINEAR, [softmax, LINEAR], softmax], alternating('ELFATT')),
+        ([None] * 4, own),
+        ([None, 'elfatt', [None], SOFTMAX], [own[0], 'ELFATT', own[2], SOFTMAX]),
+    ):
+        model = from_config(family, attention=attention)
+        assert types(model) == expected
+        assert is_overlapping(model) == (family is CSWinTransformer)
     with pytest.raises(ValueError, match="must be.*'elfat'"):
         family(ARCH, attention=[None, 'elfat', None, None])
 
