@@ -35,79 +35,70 @@ def attending(attention, *hw_shape):
     return model
 
 
+def multihead(need_weights):
+    attention = nn.MultiheadAttention(8, 2, batch_first=True)
+    model = Call(lambda x: attention(x, x, x, need_weights=need_weights))
+    model.attention = attention
+    return model
+
+
+MULTIHEAD = dict(linear=2 * 5 * 4 * 8 * 8, softmax_attention=2 * 2 * 5 * 5 * 8)
+# layers, counts, and shapes of inputs
 LAYERS = {
     'conv': (
         nn.Conv2d(4, 6, 3, padding=1),
-        (2, 4, 5, 7),
         dict(conv=2 * 5 * 7 * 6 * 4 * 9),
+        (2, 4, 5, 7),
     ),
     'conv-transposed': (
         nn.ConvTranspose2d(4, 6, 2, stride=2, groups=2),
-        (1, 4, 5, 7),
         dict(conv=5 * 7 * 4 * 3 * 4),
+        (1, 4, 5, 7),
     ),
-    'linear': (nn.Linear(8, 3), (2, 5, 8), dict(linear=2 * 5 * 8 * 3)),
-    'matmul': (Call(lambda x: x @ x.mT), (2, 3, 5, 4), dict(matmul=2 * 3 * 5 * 5 * 4)),
+    'linear': (nn.Linear(8, 3), dict(linear=2 * 5 * 8 * 3), (2, 5, 8)),
+    'matmul': (Call(lambda x: x @ x.mT), dict(matmul=2 * 3 * 5 * 5 * 4), (2, 3, 5, 4)),
     'einsum': (
         Call(lambda x: torch.einsum('bnhd,bmhd->bhnm', x, x)),
-        (2, 5, 3, 4),
         dict(matmul=2 * 3 * 5 * 5 * 4),
+        (2, 5, 3, 4),
     ),
-    'layer-norm': (nn.LayerNorm(8), (2, 5, 8), dict(norm=5 * 2 * 5 * 8)),
-    'group-norm': (nn.GroupNorm(2, 8), (2, 8, 3, 3), dict(norm=5 * 2 * 8 * 9)),
-    'batch-norm': (nn.BatchNorm2d(8), (2, 8, 3, 3), dict(norm=2 * 2 * 8 * 9)),
-    'instance-norm': (nn.InstanceNorm2d(8), (2, 8, 3, 3), dict(norm=4 * 2 * 8 * 9)),
+    'layer-norm': (nn.LayerNorm(8), dict(norm=5 * 2 * 5 * 8), (2, 5, 8)),
+    'group-norm': (nn.GroupNorm(2, 8), dict(norm=5 * 2 * 8 * 9), (2, 8, 3, 3)),
+    'batch-norm': (nn.BatchNorm2d(8), dict(norm=2 * 2 * 8 * 9), (2, 8, 3, 3)),
+    'instance-norm': (nn.InstanceNorm2d(8), dict(norm=4 * 2 * 8 * 9), (2, 8, 3, 3)),
     'bilinear': (
         nn.Upsample(scale_factor=2, mode='bilinear'),
-        (1, 8, 3, 5),
         dict(resampling=4 * 8 * 6 * 10),
+        (1, 8, 3, 5),
     ),
-    'nearest': (nn.Upsample(scale_factor=2), (1, 8, 3, 5), dict(resampling=8 * 6 * 10)),
-    'pool': (nn.AdaptiveAvgPool2d(1), (1, 8, 3, 5), dict(resampling=8 * 3 * 5)),
-    'free': (nn.Sequential(nn.GELU(), nn.Softmax(-1)), (2, 5, 8), {}),
+    'nearest': (nn.Upsample(scale_factor=2), dict(resampling=8 * 6 * 10), (1, 8, 3, 5)),
+    'pool': (nn.AdaptiveAvgPool2d(1), dict(resampling=8 * 3 * 5), (1, 8, 3, 5)),
+    'free': (nn.Sequential(nn.GELU(), nn.Softmax(-1)), {}, (2, 5, 8)),
+    'multihead': (multihead(False), MULTIHEAD, (2, 5, 8)),
+    'multihead-weights': (multihead(True), MULTIHEAD, (2, 5, 8)),
+}
+# by its sizes, for any kernel, with the masked part
+LAYERS |= {
+    f'attention-{name}': (
+        Call(attend),
+        dict(softmax_attention=2 * 3 * 5 * 7 * (4 + 6)),
+        *((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6), (5, 7)),
+    )
+    for name, attend in dict(
+        bias=F.scaled_dot_product_attention,
+        causal=lambda *qkv: F.scaled_dot_product_attention(*qkv[:3], is_causal=True),
+        keywords=lambda q, k, v, _: F.scaled_dot_product_attention(
+            query=q, key=k, value=v
+        ),
+    ).items()
 }
 
 
 @pytest.mark.parametrize('device', DEVICES)
 @pytest.mark.parametrize('name', LAYERS)
 def test_layers(name, device):
-    layer, shape, expected = LAYERS[name]
-    assert kinds(layer, shape, device=device) == expected
-
-
-@pytest.mark.parametrize('device', DEVICES)
-@pytest.mark.parametrize('mask', [None, 'bias', 'causal', 'keywords'])
-def test_scaled_dot_product_attention(mask, device):
-    """It is counted by its sizes, for any kernel, with the masked part."""
-    batch, heads, n_q, n_k, d, d_v = 2, 3, 5, 7, 4, 6
-
-    def attend(q, k, v, bias):
-        if mask == 'keywords':
-            return F.scaled_dot_product_attention(query=q, key=k, value=v)
-        return F.scaled_dot_product_attention(
-            q, k, v, bias if mask == 'bias' else None, is_causal=mask == 'causal'
-        )
-
-    counted = kinds(
-        Call(attend),
-        (batch, heads, n_q, d),
-        (batch, heads, n_k, d),
-        (batch, heads, n_k, d_v),
-        (n_q, n_k),
-        device=device,
-    )
-    assert counted == dict(softmax_attention=batch * heads * n_q * n_k * (d + d_v))
-
-
-@pytest.mark.parametrize('device', DEVICES)
-@pytest.mark.parametrize('need_weights', [True, False])
-def test_multihead_attention(need_weights, device):
-    attention = nn.MultiheadAttention(8, 2, batch_first=True)
-    model = Call(lambda x: attention(x, x, x, need_weights=need_weights))
-    model.attention = attention
-    assert kinds(model, (2, 5, 8), device=device) == dict(
-        linear=2 * 5 * 4 * 8 * 8, softmax_attention=2 * 2 * 5 * 5 * 8
-    )
+    layer, expected, *shapes = LAYERS[name]
+    assert kinds(layer, *shapes, device=device) == expected
 
 
 def test_attention_written_out():

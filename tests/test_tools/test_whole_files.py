@@ -103,7 +103,11 @@ def compare(found, expected):
 
 
 @pytest.mark.parametrize(
-    'kind', ['retinanet', 'atss', 'faster', 'mask', 'segmentor', 'slide', 'classifier']
+    'kind',
+    [
+        *('retinanet', 'atss', 'mask', 'segmentor', 'slide', 'classifier'),
+        pytest.param('faster', marks=pytest.mark.full),  # the boxes of 'mask'
+    ],
 )
 def test_predictions_are_those_of_the_library(kind, paths, capsys):
     config, weights, images = paths(kind)

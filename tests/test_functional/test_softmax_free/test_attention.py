@@ -14,7 +14,6 @@ from mmlinattn.functional.softmax_free import attention, inverse, kernel
 
 # (B, h, N, m, d)
 SHAPES = ((2, 3, 63, 9, 5), (1, 1, 1, 1, 1), (1, 2, 130, 49, 7))
-IDS = [f'B{b}-h{h}-N{n}-m{m}-d{d}' for b, h, n, m, d in SHAPES]
 ROWS = dict(normalize='rows', ridge=0.001, relative_ridge=True, solver='cholesky')
 OPTIONS = pytest.mark.parametrize(
     'options',
@@ -69,7 +68,7 @@ SOLVERS = ('newton', 'polynomial', 'spectral')
         *product((*SOLVERS, 'cholesky'), (True, False), (0.01,)),
     ),
 )
-@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
+@pytest.mark.parametrize('shape', SHAPES, ids=str)
 def test_matches_the_papers(shape, normalize, ridge, solver):
     b, h, n, m, d = shape
     q, landmarks, v = tokens(b, h, n, d), tokens(b, h, m, d), tokens(b, h, n, d)
@@ -107,7 +106,7 @@ def test_finite_on_degenerate_tokens(name, options):
     assert all(x.grad.isfinite().all() for x in inputs)
 
 
-@pytest.mark.parametrize('shape', SHAPES, ids=IDS)
+@pytest.mark.parametrize('shape', SHAPES, ids=str)
 def test_rows(shape):
     b, h, n, m, d = shape
     q, landmarks, v = tokens(b, h, n, d), tokens(b, h, m, d), tokens(b, h, n, d)
