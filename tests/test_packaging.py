@@ -93,11 +93,7 @@ def test_install_leaves_torch_and_mm_libraries_alone(metadata):
 
 
 @pytest.mark.modern_full
-@pytest.mark.parametrize(
-    'links',
-    [True, pytest.param(False, marks=pytest.mark.full)],
-    ids=['links', 'copies'],
-)
+@pytest.mark.parametrize('links', [True, pytest.param(False, marks=pytest.mark.full)])
 def test_editable_install(tmp_path, links):
     tree = copy_tree(tmp_path / 'tree')
     run(sys.executable, '-m', 'venv', '--without-pip', tmp_path / 'venv')

@@ -113,13 +113,11 @@ def test_normalization_and_padding():
         (dict(type='ResizeEdge', scale=8, edge='long'), 'long'),
         (dict(type='CenterCrop', crop_size=8, auto_pad=True), 'auto_pad'),
         (dict(type='LoadImageFromFile', to_float32=True), 'to_float32'),
+        (None, 'one size'),
     ],
 )
 def test_wrong_steps(step, message):
+    """The last one is a step of the preprocessor."""
+    preprocessor = {} if step else dict(test_cfg=dict(size=(64, 64)))
     with pytest.raises(ValueError, match=message):
-        Preparation([step], {})
-
-
-def test_padding_to_one_size():
-    with pytest.raises(ValueError, match='one size'):
-        Preparation([], dict(test_cfg=dict(size=(64, 64))))
+        Preparation([step] if step else [], preprocessor)

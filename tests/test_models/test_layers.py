@@ -11,11 +11,6 @@ from mmlinattn.models import (
 )
 
 
-def test_padding_that_would_change_the_stride():
-    with pytest.raises(ValueError, match='padding=1.*kernel_size=7'):
-        ConvEmbedding(3, 16, 7, 4, padding=1)
-
-
 @pytest.mark.parametrize('num_extra', (0, 1))
 def test_position_table_of_another_size_is_resized(num_extra):
     large = PositionTable(8, (6, 6), num_extra)
@@ -37,6 +32,8 @@ def test_drop_path_rates_grow_linearly():
 
 
 def test_wrong_options():
+    with pytest.raises(ValueError, match='padding=1.*kernel_size=7'):
+        ConvEmbedding(3, 16, 7, 4, padding=1)
     with pytest.raises(ValueError, match="norm_placement.*'middle'"):
         TransformerBlock(8, 2, dict(type='SoftmaxAttention'), norm_placement='middle')
     with pytest.raises(ValueError, match='position_convs.*0...2.*3'):

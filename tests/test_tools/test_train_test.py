@@ -317,13 +317,11 @@ def test_weights_are_read_before_data_are_looked_for(fails):
 
 
 @pytest.mark.parametrize('how', ['', LOAD, RESUME, PRETRAINED])
-def test_trust(use, fails, monkeypatch, how):
+def test_trust(use, how):
     tool = 'train' if how else 'test'
     args = [tool, CLS, *f'{how}{{world}}/code.pth'.split()]
     assert use(*args, '--trust') == (0, [])
     assert Path('executed').exists()
-    monkeypatch.setenv('MMLINATTN_TRUST', 'yes')
-    fails(*args, words=('MMLINATTN_TRUST must be 0 or 1', "'yes'"))
 
 
 # -------------------------------------------------------------------- other arguments
