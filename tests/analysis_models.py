@@ -9,7 +9,6 @@ from PIL import Image
 from analysis_tools.compare_predictions import Subject
 
 ARCH = 'dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])'
-PLAIN = 'dict(embed_dims=16, num_layers=3, num_heads=2)'
 SOFT = (
     f"dict(type='mmlinattn.SOFTPlusPlus', arch={ARCH}, sampling_ratios=(4, 2), "
     'kernel_sizes=(3, 3)'
@@ -18,10 +17,6 @@ SOFT = (
 QUICK = (
     f"dict(type='mmlinattn.PyramidTransformer', arch={ARCH}, "
     "attention=dict(type='EfficientAttention')"
-)
-VIT = (
-    f"dict(type='mmlinattn.VisionTransformer', arch={PLAIN}, img_size=64, "
-    "patch_size=16, out_type='cls_token'"
 )
 DATA = """
 test_dataloader = dict(
@@ -124,10 +119,9 @@ KINDS = dict(
 )
 
 
-def write_config(folder, name, kind='classifier', backbone=SOFT, options=''):
+def write_config(folder, name, kind='classifier', backbone=SOFT):
     """Writes a config, and returns its path."""
-    if kind == 'classifier' and 'out_type' not in backbone:
-        options += ", out_type='avg_featmap'"
+    options = ", out_type='avg_featmap'" if kind == 'classifier' else ''
     path = Path(folder, f'{name}.py')
     path.write_text(KINDS[kind].replace('{backbone}', backbone + options))
     return str(path)

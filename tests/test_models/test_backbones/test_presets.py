@@ -119,22 +119,3 @@ def test_lists_of_attentions(family):
         model = from_config(family, attention=attention)
         assert types(model) == expected
         assert is_overlapping(model) == (family is CSWinTransformer)
-    with pytest.raises(ValueError, match="must be.*'elfat'"):
-        family(ARCH, attention=[None, 'elfat', None, None])
-
-
-@pytest.mark.parametrize(
-    'options, message',
-    (
-        (dict(attention='linear'), "attention.*'agent', 'efficient'.*got 'linear'"),
-        (dict(attention='global', block_sizes=49), "block_sizes.*elfatt.*'global'"),
-        (dict(attention=dict(type='ELFATT'), split_ratio=0.5), 'split_ratio.*elfatt'),
-        (dict(attention=dict(type='ELFATT'), img_size=96), "img_size.*'local'.*ELFATT"),
-        (dict(img_size=31), 'img_size.*31'),
-        (dict(attention='elfatt', block_sizes=(49, 49)), 'block_sizes.*3 stages.*2'),
-        (dict(attention=[dict(type='ELFATT')] * 3), 'attention.*4 stages.*3'),
-    ),
-)
-def test_wrong_options(options, message):
-    with pytest.raises(ValueError, match=message):
-        SwinTransformer(**{'arch': ARCH, **options})
