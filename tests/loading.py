@@ -24,6 +24,14 @@ def run_command(*command, fails=False, stderr=subprocess.PIPE, **options):
     return (fails and done.stderr) or done.stdout
 
 
+def load_backbone(kind, checkpoint, *args, **options):
+    """A backbone loaded like by a detector's config."""
+    init_cfg = dict(type='Pretrained', checkpoint=str(checkpoint))
+    model = kind(*args, init_cfg=init_cfg, **options)
+    model.init_weights()
+    return model.eval()
+
+
 # code that lets imports of ``blocked`` packages fail from then on
 BLOCK = """
 import sys

@@ -10,6 +10,7 @@ import soft_fixture as soft
 import timm
 import torch
 import variants_fixture as variants
+from loading import load_backbone as load
 from mmengine.registry import MODELS
 from mmengine.runner import load_checkpoint, save_checkpoint
 
@@ -35,15 +36,6 @@ def randomize(model):
             parameter.add_(0.2 * torch.randn_like(parameter))
     model.eval()
     return model
-
-
-def load(model_class, checkpoint, **options):
-    """A backbone loaded like by a detector's config."""
-    model = model_class(
-        init_cfg=dict(type='Pretrained', checkpoint=str(checkpoint)), **options
-    )
-    model.init_weights()
-    return model.eval()
 
 
 # ------------------------------------------------------- files of the libraries

@@ -2,12 +2,14 @@
 
 import logging
 import re
+from functools import partial
 
 import antioversmoothing_fixture as antioversmoothing
 import cswin_fixture as cswin
 import pytest
 import torch
 import variants_fixture as variants
+from loading import load_backbone
 
 from mmlinattn.models import CSWinTransformer, SwinTransformer
 from mmlinattn.weights.conversion import plan_conversion
@@ -16,6 +18,7 @@ from mmlinattn.weights.transfer import split_lepe
 
 KINDS = pytest.mark.parametrize('kind', ['classifier', 'backbone'])
 PREFIX = 'backbone.'
+load = partial(load_backbone, CSWinTransformer)
 
 
 def sources_of(official, arch):
@@ -29,14 +32,6 @@ def sources_of(official, arch):
         key: [x for i in dict.fromkeys(value.tolist()) for x in origin[[*named][i]]]
         for key, value in split_lepe(numbers, names).items()
     }
-
-
-def load(checkpoint, arch, attention, model_class=CSWinTransformer, **options):
-    """A backbone loaded like by a detector's config."""
-    init_cfg = dict(type='Pretrained', checkpoint=str(checkpoint))
-    model = model_class(arch, attention=attention, init_cfg=init_cfg, **options)
-    model.init_weights()
-    return model.eval()
 
 
 def test_cswin_starts_from_agents(tmp_path):
@@ -125,13 +120,8 @@ def test_swin(tmp_path, said):
     """Projections, norms and FFNs are taken; stem, merging and LePE are not."""
     official = antioversmoothing.weights('swin_timm')
     torch.save(dict(model=official), tmp_path / 'swin.pth')
-    options = dict(
-        arch=antioversmoothing.ARCHS['swin'],
-        attention='elfatt',
-        model_class=SwinTransformer,
-        out_indices=(1,),
-    )
-    model = load(tmp_path / 'swin.pth', **options)
+    args = SwinTransformer, tmp_path / 'swin.pth', antioversmoothing.ARCHS['swin']
+    model = load_backbone(*args, 'elfatt', out_indices=(1,))
     for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
         block, theirs = model.stages[i].blocks[j], f'layers.{i}.blocks.{j}'
         assert block.attn.qkv.bias.equal(official[f'{theirs}.attn.qkv.bias'])

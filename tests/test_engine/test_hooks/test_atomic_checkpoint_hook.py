@@ -115,8 +115,9 @@ def assert_equal(one, other):
 
 
 @pytest.mark.parametrize('by_epoch', [True, False])
-@pytest.mark.parametrize('iteration', [4, 9])
-@pytest.mark.parametrize('options', [{}, dict(save_best='score', rule='greater')])
+@pytest.mark.parametrize(
+    'iteration, options', [(4, {}), (9, dict(save_best='score', rule='greater'))]
+)
 def test_killed_training_equals_undisturbed_one(
     make_runner, tmp_path, by_epoch, iteration, options
 ):
