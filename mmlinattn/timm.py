@@ -87,6 +87,7 @@ MODELS = {
     'softpp_large_linear': linear('softpp-l-linear', 'large'),
     'softpp_medium': row('softpp-m', 'medium'),
     'softpp_medium_linear': linear('softpp-m-linear', 'medium'),
+    'softpp_micro_linear': linear('softpp-micro-linear', 'micro'),
     'softpp_small': row('softpp-s', 'small'),
     'softpp_small_linear': linear('softpp-s-linear', 'small'),
     'softpp_tiny': row('softpp-t', 'tiny'),

@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = re.compile(
     r'(<!-- models: (\S+) (\S+) (\S+) -->\n).*?(<!-- end of models -->)', re.S
 )
+CLASSIFIER = re.compile('_(in1k|imagenette)')
 METRICS = {
+    'Top 1 Accuracy': 'top-1',
     'Paper Top 1 Accuracy': 'top-1',
     'Paper box AP': 'box AP',
     'Paper mask AP': 'mask AP',
@@ -51,9 +53,10 @@ ZOO = Path('docs/model_zoo.md')
 ZOO_PAGE = """# Model zoo
 
 <!-- python docs/site/model_zoo.py writes this page -->
-All our configs. **None of these models was trained here**: AP (of boxes / of masks),
-mIoU and top-1 accuracy are those of the linked papers. [Weights](weights.md) are public
-ones of the whole model, or of the backbone that it starts from. Parameters and FLOPs
+All our configs. **Only softpp-micro-linear was trained here, on Imagenette.** AP (of
+boxes / of masks), mIoU and top-1 accuracy of all others are those of the linked papers.
+[Weights](weights.md) are public ones of the whole model, or of the backbone that it
+starts from. Parameters and FLOPs
 are counted on our models. A FLOP is a multiply-accumulate; those of SOFT's inverse,
 which depend on how it is computed, are left out of detectors and segmentors. Images
 have 224 × 224 pixels where the name says nothing else, on COCO 800 × 1280, on ADE20K
@@ -92,7 +95,7 @@ def read_printed():
 
 def method_of(name):
     """The beginning of a config's name, or in1k for a classifier."""
-    return 'in1k' if '_in1k' in name else name.partition('_')[0]
+    return 'in1k' if CLASSIFIER.search(name) else name.partition('_')[0]
 
 
 def metrics_of(entry):
@@ -184,7 +187,7 @@ def zoo_row(entry, printed):
     """Cells of a config in the zoo."""
     name, meta = entry['Name'], entry['Metadata']
     figures = ' / '.join(map(str, metrics_of(entry).values()))
-    if figures:
+    if name in printed:
         figures = f'[{figures}]{printed[name]["source"].partition("]")[2]}'
     weights, start = entry.get('Weights'), start_of(ROOT / entry['Config'])
     start = f'[backbone]({start})' if start else 'none'
@@ -213,7 +216,8 @@ def zoo_page(metafiles, printed):
 def backbone_of(entry):
     """The backbone in the name of a config."""
     name = entry['Name']
-    return name.partition('_')[0 if '_in1k' in name else 2].partition('_')[0]
+    classifies = CLASSIFIER.search(name)
+    return name.partition('_')[0 if classifies else 2].partition('_')[0]
 
 
 def files_table(metafiles):

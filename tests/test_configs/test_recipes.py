@@ -25,13 +25,14 @@ def test_data(in_folder):
     for name, cfg, _ in in_folder:
         with DATASETS.switch_scope_and_registry(cfg.default_scope) as registry:
             dataset = registry.get(innermost(cfg.train_dataloader.dataset).type)
-        classes = len(dataset.METAINFO['classes'])
+        own = innermost(cfg.train_dataloader.dataset).get('metainfo')
+        classes = len((own or dataset.METAINFO)['classes'])
         model = repr(cfg.model.to_dict())
         heads = re.findall(r"'num_(?:things_)?classes': (\d+)", model)
         assert {*heads} == {str(classes)}, name
         if cfg.default_scope == 'mmdet':
             continue
-        side = 384 if '-384px' in name else 224
+        side = int((re.findall(r'-(\d+)px', name) or [224])[0])
         if cfg.default_scope == 'mmseg':
             side = int(name.rpartition('x')[2])
             assert cfg.model.data_preprocessor.size == (side, side), name
@@ -47,7 +48,7 @@ def test_schedule(in_folder):
         meta = entry['Metadata']
         batch = meta['Batch Size']
         assert cfg.auto_scale_lr.base_batch_size == batch, name
-        assert batch / cfg.train_dataloader.batch_size in (4, 8), name  # GPUs
+        assert batch / cfg.train_dataloader.batch_size in (1, 4, 8), name  # devices
         assert cfg.optim_wrapper.get('accumulative_counts', 1) == 1, name
         assert cfg.train_cfg.get('max_epochs') == meta.get('Epochs'), name
         assert cfg.train_cfg.get('max_iters') == meta.get('Iterations'), name
@@ -71,12 +72,12 @@ def test_schedule(in_folder):
 
 def test_start(in_folder):
     """Backbones start from `pretrained`, and from nothing else; recipes of ImageNet
-    train from scratch."""
+    and Imagenette train from scratch."""
     for name, cfg, _ in in_folder:
         assert cfg.load_from is None and cfg.model.get('pretrained') is None, name
         hook = cfg.default_hooks.pretrained
         assert hook.type == 'mmlinattn.PretrainedBackboneHook', name
-        from_scratch = '_in1k' in name and '_finetune_' not in name
+        from_scratch = re.search('(?<!_finetune)_(in1k|imagenette)', name) is not None
         assert hook.get('warn', True) == (not from_scratch), name
 
 

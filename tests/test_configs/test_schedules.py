@@ -62,7 +62,7 @@ def test_groups(name):
         for key, _ in module.named_parameters(recurse=False)
     }
     undecayed |= {key for key in found if UNDECAYED.search(key)}
-    if '_in1k' in name:
+    if re.search('_in1k|_imagenette', name):
         undecayed |= {key for key in found if key.endswith('.bias')}
     if name.startswith('mask2former'):
         undecayed |= {key for key in found if re.search(r'\.(query|level)_\w+\.', key)}

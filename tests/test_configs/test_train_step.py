@@ -16,8 +16,8 @@ def kind_of(name):
     """Method, data set, True if there is a pyramid to make, and the recent linear
     attention, if any."""
     linear = ''.join(re.findall('mlla|ravlt|mavit|h?vittt|inline|polaformer', name))
-    if '_in1k' in name:
-        return 'in1k', '-384px' in name, 'deit' in name, linear
+    if data := re.search(r'_(in1k|imagenette)(-\d+px)?', name):
+        return data[0], 'deit' in name, linear
     data = name.rpartition('_')[2]
     return name.partition('_')[0], data, 'deit' in name and 'city' not in data, linear
 
@@ -76,7 +76,7 @@ def segmentation_batch():
 def classification_batch():
     from mmpretrain.structures import DataSample
 
-    samples = [DataSample().set_gt_label(label) for label in (0, 999)]
+    samples = [DataSample().set_gt_label(label) for label in (0, 9)]
     return dict(inputs=images(), data_samples=samples)
 
 

@@ -775,6 +775,18 @@ def test_every_method(new_config, tool, monkeypatch, task, method, backbone):
     assert cfg.model.to_dict() == literal_eval(text) != model.to_dict()
 
 
+@pytest.mark.parametrize(
+    'kind, name',
+    [('voc', 'bbox_head'), ('coco', 'rpn_head'), ('camvid', 'decode_head')],
+)
+def test_without_a_gpu(new_config, kind, name):
+    """Pyramid and heads are narrow and fit each other."""
+    cfg, out = new_config(kind, '--backbone', 'softpp-micro-linear')
+    assert 'no GPU: pyramid and heads have 128 channels' in out
+    head = build_model(cfg).get_submodule(name)
+    assert getattr(head, 'feat_channels', getattr(head, 'channels', None)) == 128
+
+
 def test_what_it_chooses(new_config, tool, monkeypatch):
     monkeypatch.setattr(tool, 'find_devices', lambda: (2, 80))
     cfg, out = new_config('coco', '--backbone', 'softpp-t', '--epochs', '24')

@@ -45,6 +45,11 @@ from mmlinattn_tools.own_data import FORMATS, OwnData
 OPTIONS = ('images', 'labels', 'masks', 'format', 'column', 'resize_masks', 'colors')
 SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
+# without a GPU: channels of pyramid and heads, and where the base configs have others
+NARROW = 128
+WIDE = dict.fromkeys(('out', 'in', 'feat', 'conv_out'), 256)
+WIDE = {f'{key}_channels': x for key, x in WIDE.items()}
+WIDE = {'retinanet': WIDE, 'mask-rcnn': WIDE, 'upernet': dict(channels=512)}
 
 
 @dataclass(frozen=True)
@@ -151,17 +156,20 @@ def find_pretrained(args, cfg):
     return None if given == 'none' else given
 
 
-def heads(node, old, place='_base_.model'):
-    """Source of a model's config entries that depend on the classes, or ''."""
+def heads(node, old, wide, place='_base_.model'):
+    """Source of a model's config entries that depend on the classes, or on the width of
+    its heads, or ''."""
     found = {}
     for key, x in node.items():
         where = f'{place}.{key}'
         if key in ('num_classes', 'num_things_classes') and x == old:
             found[key] = 'num_classes'
+        elif x == wide.get(key, ''):
+            found[key] = 'width'
         elif key == 'class_weight' and isinstance(x, list) and len(x) == old + 1:
             found[key] = f'[*[1.0] * num_classes, {x[-1]}]'
         elif isinstance(x, dict):
-            found[key] = heads(x, old, where)
+            found[key] = heads(x, old, wide, where)
         elif isinstance(x, list) and "'num_classes'" in str(x):
             found[key] = f'[dict(x, num_classes=num_classes) for x in {where}]'
     text = ', '.join(f'{key}={x}' for key, x in found.items() if x)
@@ -201,6 +209,13 @@ def write_config(args, data, lists, devices, memory):
     if not pretrained:
         data.notes.append('the backbone trains from scratch, which takes many photos')
     parts = [task]
+    wide = {} if memory else WIDE.get(method, {})
+    model = f'model = {heads(cfg.model, TASKS[task].num_classes, wide)}'
+    if wide:
+        text = f'pyramid and heads have {NARROW} channels, which is faster'
+        data.notes.append(f'no GPU: {text} and less exact')
+        text = 'channels of pyramid and heads, few for training without a GPU'
+        model = f'width = {NARROW}  # {text}\n{model}'
     if not memory:
         data.notes.append('no GPU: training may take hours; --epochs shortens it')
         if isinstance((cfg.model.get('train_cfg') or {}).get('rcnn'), dict):
@@ -228,7 +243,7 @@ def write_config(args, data, lists, devices, memory):
         base=f'mmlinattn::{path.parent.name}/{path.name}',
         pretrained=pretrained,  # weights of the backbone
         classes=tuple(data.classes),
-        model=heads(cfg.model, TASKS[task].num_classes),
+        model=model,
         width=width,  # of the median photo
         height=height,
         scale=scale,  # (long, short) side

@@ -21,16 +21,7 @@ from mmlinattn_tools import cli
 ROOT = Path(__file__).resolve().parents[2]
 # files to replace; make_shapes.py replaces the data, in coco/
 RESULTS = ('train', 'test', 'predictions')
-# the width of the pyramid, and of what reads it
-WIDTHS = (
-    *('neck.out_channels', 'rpn_head.in_channels', 'rpn_head.feat_channels'),
-    *('roi_head.bbox_roi_extractor.out_channels', 'roi_head.bbox_head.in_channels'),
-    *('roi_head.mask_roi_extractor.out_channels', 'roi_head.mask_head.in_channels'),
-    'roi_head.mask_head.conv_out_channels',
-)
 SIMPLE = (
-    # heads of half the width
-    *(f'model.{part}=128' for part in WIDTHS),
     'model.roi_head.bbox_head.fc_out_channels=512',
     # a short last line
     *('val_evaluator.classwise=False', 'test_evaluator.classwise=False'),

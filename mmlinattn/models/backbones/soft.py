@@ -186,10 +186,15 @@ class LinearSOFTPlusPlus(SOFTPlusPlus):
     is SOFT++'s, softmax attention of one token for each 32 x 32 pixels.
 
     Args:
-        arch (str | dict): See :class:`SOFTPlusPlus`.
+        arch (str | dict): See :class:`SOFTPlusPlus`; 'micro', 1.4 million parameters,
+            is ours.
         attn_norm, **kwargs: See :class:`SOFT`; ``own_defaults`` differ.
     """
 
+    arch_zoo = {
+        **SOFTPlusPlus.arch_zoo,
+        'micro': with_heads([32, 64, 96, 160], [1, 2, 4, 2]),
+    }
     own_defaults = dict(
         attn_norm='rows',
         sampler='conv',
