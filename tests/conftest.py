@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # the modules that tools or tests share
 sys.path[:0] = [str(ROOT / x) for x in ('tools', 'tests', 'tests/data/official')]
 
-from loading import load_module, run_command  # noqa: E402
+from loading import run_command  # noqa: E402
 
 FOLDERS = itertools.count()
 # files whose tests share a training, or other work of seconds
@@ -101,13 +101,6 @@ def no_loggers_of_others(quiet):
     yield
     MMLogger._instance_dict.clear()
     MMLogger._instance_dict.update(loggers)
-
-
-@pytest.fixture(scope='session')
-def load_tool():
-    """Loads a file of tools/ as a module."""
-
-    return lambda path: load_module(f'tools/{path}')
 
 
 @pytest.fixture

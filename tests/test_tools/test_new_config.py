@@ -12,7 +12,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from loading import ROOT
+from loading import ROOT, load_module
 from mmengine.runner import Runner
 from PIL import Image
 
@@ -20,6 +20,7 @@ from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils import load_config
 from mmlinattn_tools.own_data import OwnData
 
+tool = load_module('tools/misc/new_config.py')
 PAGE = (ROOT / 'docs' / 'use' / 'predict.md').read_text('utf-8')
 BLOCKS = re.findall(r'^```python\n(.*?)^```$', PAGE, re.M | re.S)
 VOC = """<annotation><filename>other.jpg</filename><size><width>0</width></size>
@@ -684,13 +685,8 @@ def test_photos_of_several_splits(tmp_path):
     assert found.startswith('1 photos') and found.endswith('copied.jpg')
 
 
-@pytest.fixture(scope='module')
-def tool(load_tool):
-    return load_tool('misc/new_config.py')
-
-
 @pytest.fixture
-def new_config(tool, tmp_path, monkeypatch, capsys):
+def new_config(tmp_path, monkeypatch, capsys):
     """Runs the tool in an empty folder, and reads its config."""
     monkeypatch.chdir(tmp_path)
 
@@ -729,7 +725,7 @@ def methods():
 
 @pytest.mark.modern_full
 @pytest.mark.parametrize('task, method, backbone', [*methods()])
-def test_every_method(new_config, tool, monkeypatch, task, method, backbone):
+def test_every_method(new_config, monkeypatch, task, method, backbone):
     """All heads have the classes, and nothing else of the model changes."""
     monkeypatch.setattr(tool, 'find_devices', lambda: (1, 8))
     kind = dict(det='coco', seg='camvid', cls='classes')[task]
@@ -760,7 +756,7 @@ def test_without_a_gpu(new_config, kind, name):
     assert getattr(head, 'feat_channels', getattr(head, 'channels', None)) == 128
 
 
-def test_what_it_chooses(new_config, tool, monkeypatch):
+def test_what_it_chooses(new_config, monkeypatch):
     monkeypatch.setattr(tool, 'find_devices', lambda: (2, 80))
     cfg, out = new_config('coco', '--backbone', 'softpp-t', '--epochs', '24')
     assert cfg.val_evaluator.metric == ['bbox', 'segm'] and cfg.pretrained is None
@@ -778,13 +774,13 @@ def test_what_it_chooses(new_config, tool, monkeypatch):
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
 
 
-def test_a_training_says_little(new_config, load_tool, monkeypatch, capsys):
+def test_a_training_says_little(new_config, monkeypatch, capsys):
     new_config('classes', '--backbone', 'softpp-t', '--epochs', '1')
     options = [f'{x}_dataloader.num_workers=0' for x in ('train', 'val')]
     options += [f'{x}_dataloader.persistent_workers=False' for x in ('train', 'val')]
     monkeypatch.setattr(sys, 'argv', ['train.py', 'mine.py', '--cfg-options', *options])
     capsys.readouterr()
-    load_tool('train.py').main()
+    load_module('tools/train.py').main()
     told = capsys.readouterr()
     before, after = told.out.split('Epoch(train)', 1)
     assert before.count('\n') + told.err.count('\n') <= 40
@@ -876,7 +872,7 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
         ('camvid', '--classes a b c', '11 (8.3%), and --classes 3 names'),
     ],
 )
-def test_bad_input(tool, tmp_path, monkeypatch, error_of, kind, argv, message):
+def test_bad_input(tmp_path, monkeypatch, error_of, kind, argv, message):
     folder = tmp_path / 'here'
     make(folder / 'my', kind)
     photo(tmp_path / 'my_data' / 'a.png')
