@@ -78,13 +78,9 @@ def test_wheel_carries_the_package_and_what_mim_needs(wheel):
     assert script.external_attr >> 16 & 0o100  # it can be executed
 
 
-@pytest.fixture(scope='module')
-def metadata(wheel):
+def test_install_leaves_torch_and_mm_libraries_alone(wheel):
     text = wheel.read(f'mmlinattn-{mmlinattn.__version__}.dist-info/METADATA')
-    return Parser().parsestr(text.decode())
-
-
-def test_install_leaves_torch_and_mm_libraries_alone(metadata):
+    metadata = Parser().parsestr(text.decode())
     needs = metadata.get_all('Requires-Dist')
     assert [x for x in needs if 'extra' not in x] == ['torch>=2.1']
     assert 'mmcv' not in ' '.join(needs)

@@ -14,12 +14,6 @@ DEIT = dict(
 LR, DECAY = 1e-3, 0.05
 
 
-def dense_model():
-    """A model with the parts that detectors and segmentors share."""
-    head = nn.Conv2d(32, 2, 1)
-    return nn.ModuleDict(dict(backbone=MODELS.build(SOFT), decode_head=head))
-
-
 def classifier(**options):
     init_default_scope('mmpretrain')
     cfg = dict(
@@ -61,8 +55,9 @@ DENSE = {
 
 
 def test_dense_models():
-    """Every parameter trains with the rate of its layer."""
-    model = dense_model()
+    """Every parameter of a detector or segmentor trains with the rate of its layer."""
+    parts = dict(backbone=MODELS.build(SOFT), decode_head=nn.Conv2d(32, 2, 1))
+    model = nn.ModuleDict(parts)
     groups = groups_of(model, layer_decay_rate=0.5)
     assert groups.keys() == {k for k, x in model.named_parameters() if x.requires_grad}
     last = max(DENSE.values())

@@ -18,26 +18,6 @@ def image(tmp_path):
     return models.write_image(tmp_path / 'images/square.png')
 
 
-@pytest.fixture
-def fails(image, tmp_path, error_of):
-    """Runs the command, which ends with one line, and returns it; nothing is
-    written."""
-
-    def call(*arguments):
-        argv = ['--image', image, '--out', tmp_path / 'out', *arguments]
-        line = error_of(compare_predictions.main, [*map(str, argv)])
-        assert not (tmp_path / 'out').exists()
-        return line
-
-    return call
-
-
-def image_tensor(image):
-    """The image as the pipeline makes it, without mm."""
-    pixels = cv2.resize(np.asarray(Image.open(image)), (96, 64)).astype(np.float32)
-    return (torch.from_numpy(pixels).permute(2, 0, 1)[None] - 120) / 60
-
-
 def test_predictions(tmp_path, image):
     kinds = ('retinanet', 'segmentor', 'classifier')
     configs = [models.write_config(tmp_path, kind, kind) for kind in kinds]
@@ -54,10 +34,12 @@ def test_predictions(tmp_path, image):
     assert found.min() >= 0 and found.max(0)[2] <= 90 and found.max(0)[3] <= 60
     assert sum(shares['shares'].values()) == pytest.approx(1)
     assert shares['shares'].keys() <= set('abcd')
-    # the classifier, computed from its modules
+    # the classifier, computed from its modules, of what the pipeline makes
+    pixels = cv2.resize(np.asarray(Image.open(image)), (96, 64)).astype(np.float32)
+    x = (torch.from_numpy(pixels).permute(2, 0, 1)[None] - 120) / 60
     model = compare_predictions.Subject(configs[2], 'none').model
     with torch.no_grad():
-        logits = model.head.fc(model.backbone(image_tensor(image))[-1])[0]
+        logits = model.head.fc(model.backbone(x)[-1])[0]
     expected = logits.softmax(-1).sort(descending=True).values.tolist()
     scores = [x['score'] for x in classes['classes']]
     assert scores == pytest.approx(expected, rel=1e-3)
@@ -78,7 +60,8 @@ def test_names_of_classes(tmp_path):
     assert classes()[1] == 'bicycle'
 
 
-def test_bad_input(fails, tmp_path):
+def test_bad_input(tmp_path, image, error_of):
+    """Nothing is written."""
     config = models.write_config(tmp_path, 'retinanet', 'retinanet')
     weights = models.save_weights(config, tmp_path / 'bare.pth', whole=False)
     (tmp_path / 'empty').mkdir()
@@ -89,7 +72,9 @@ def test_bad_input(fails, tmp_path):
         ([config, '--checkpoint', weights], "bare.pth' is not from this RetinaNet: "),
         ([config, config, '--checkpoint', 'none'], 'for each config, 2, got 1'),
     ):
-        assert message in fails(*arguments)
+        argv = '--image', image, '--out', tmp_path / 'out', *arguments
+        assert message in error_of(compare_predictions.main, [*map(str, argv)])
+        assert not (tmp_path / 'out').exists()
 
 
 def test_damaged_photos(tmp_path, capsys):

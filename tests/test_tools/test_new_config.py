@@ -348,27 +348,26 @@ points="1,2;3,4"/><polygon label="{name}" points="8,9;30,9;30,31;8,31"/></image>
 def label(data, kind):
     """Adds ten photos, and their labels in the form of a tool."""
     for i, path in enumerate(ten_photos(data)):
-        label_file(data, kind, path, i, NAMES[i % 2])
-
-
-def label_file(data, kind, here, i, name):
-    corners = [x / (48 if j % 2 else 64) for j, x in enumerate(SQUARE)]
-    if kind == 'labelme':
-        here.with_suffix('.json').write_text(LABELME.format(name=name))
-    elif kind == 'cvat':
+        name = NAMES[i % 2]
+        if kind == 'labelme':
+            path.with_suffix('.json').write_text(LABELME.format(name=name))
+        elif kind == 'voc':
+            box = VOC.format(name=f'\n  {name} ').replace('<bndbox>', '\n<bndbox>')
+            box = box.replace('<xmax>30<', '<xmax> 30.0 <')
+            difficult = box.replace('<bndbox>', '<difficult>1</difficult><bndbox>')
+            extra = re.search('<object>.*</object>', difficult, re.S)[0]
+            path.with_suffix('.xml').write_text(box.replace('</ann', f'{extra}</ann'))
+        elif 'yolo' in kind:
+            places = [x / (48 if j % 2 else 64) for j, x in enumerate(SQUARE)]
+            if kind == 'yolo boxes':
+                places = [19 / 64, 20 / 48, 22 / 64, 22 / 48]
+            (data / 'labels').mkdir(exist_ok=True)
+            text = f'{i % 2} {" ".join(map(str, places))}\n'
+            (data / 'labels' / f'{i}.txt').write_text(text)
+    if kind == 'cvat':
         text = ''.join(CVAT_IMAGE.format(i=j, name=NAMES[j % 2]) for j in range(10))
         (data / 'annotations.xml').write_text(CVAT.format(text))
-    elif kind == 'voc':
-        box = VOC.format(name=f'\n  {name} ').replace('<bndbox>', '\n<bndbox>')
-        box = box.replace('<xmax>30<', '<xmax> 30.0 <')
-        difficult = box.replace('<bndbox>', '<difficult>1</difficult><bndbox>')
-        extra = re.search('<object>.*</object>', difficult, re.S)[0]
-        here.with_suffix('.xml').write_text(box.replace('</ann', f'{extra}</ann'))
-    else:
-        path = data / 'labels' / f'{i}.txt'
-        path.parent.mkdir(exist_ok=True)
-        places = corners if kind == 'yolo' else [19 / 64, 20 / 48, 22 / 64, 22 / 48]
-        path.write_text(f'{NAMES.index(name)} {" ".join(map(str, places))}\n')
+    elif 'yolo' in kind:
         for other, text in dict(a='names: {me: 1}', b='x: !y', c='names: [me]').items():
             (data / f'{other}.yml').write_text(text)
         text = f'names: {[*NAMES]}' if kind == 'yolo' else 'names: {0: red, 1: blue}'
