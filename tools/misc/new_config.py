@@ -217,7 +217,8 @@ def write_config(args, data, lists, devices, memory):
         text = 'channels of pyramid and heads, few for training without a GPU'
         model = f'width = {NARROW}  # {text}\n{model}'
     if not memory:
-        data.notes.append('no GPU: training may take hours; --epochs shortens it')
+        text = '--epochs and --backbone softpp-micro-linear shorten it'
+        data.notes.append(f'no GPU: training may take hours; {text}')
         if isinstance((cfg.model.get('train_cfg') or {}).get('rcnn'), dict):
             parts.append('fewer_regions')
             data.notes.append(
