@@ -11,6 +11,9 @@ def test_proportion_in_the_fourier_domain():
     high, dc = power[..., 1:].sum(-1), power[..., 0]
     torch.testing.assert_close(hc_proportion(x), (high / (high + dc)).sqrt())
     torch.testing.assert_close(hc_proportion(x, over_dc=True), (high / dc).sqrt())
+    one = x[..., :1, :]  # its own mean
+    assert not hc_proportion(one).any()
+    assert hc_proportion(torch.cat((one, -one), -2), over_dc=True).isinf().all()
 
 
 def test_similarity_pair_by_pair(monkeypatch):
