@@ -12,6 +12,7 @@ import random
 import re
 import unicodedata
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path, PureWindowsPath
 from urllib.parse import unquote
@@ -19,6 +20,8 @@ from urllib.parse import unquote
 import cv2
 import numpy as np
 from PIL import Image
+from rich.console import Console
+from rich.progress import track
 
 from . import own_formats as formats
 from .label_maps import JPEG, LabelMaps, read_colors
@@ -190,17 +193,16 @@ class OwnData:
         """Photos that OpenCV reads, with their sizes, and objects that fit them."""
         found, bad, resized, early, turned = [], [], [], [], []
         lost = over = twice = 0
-        for photo in photos:
+        for photo, whole in zip(photos, are_read([x['path'] for x in photos])):
             try:
                 size, turn = header_of(photo['path'])
             except (OSError, SyntaxError, ValueError):
+                whole = False
+            if not whole:
                 bad.append(photo['path'])
                 continue
             if ends_early(photo['path']):
-                read = cv2.imread(str(photo['path'])) is not None
-                (early if read else bad).append(photo['path'])
-                if not read:
-                    continue
+                early.append(photo['path'])
             photo['size'] = size
             found.append(photo)
             if self.task == 'det' and turn > 1:
@@ -666,6 +668,24 @@ def walk(data):
         yield from (Path(folder, name) for name in names)
 
 
+def are_read(paths):
+    """Whether OpenCV decodes each photo, with progress for many."""
+    with ThreadPoolExecutor() as pool:
+        read = pool.map(is_read, paths)
+        if len(paths) > 1000:
+            read = track(read, 'photos', len(paths), console=Console(stderr=True))
+        return list(read)
+
+
+def is_read(path):
+    """True if OpenCV decodes a photo from memory, as trainings do; from a file it takes
+    JPEGs that end early, too."""
+    content = np.fromfile(path, np.uint8)
+    if not len(content):
+        return False
+    return cv2.imdecode(content, cv2.IMREAD_REDUCED_COLOR_8) is not None
+
+
 def ends_early(path):
     """True if the mark at the end of a JPEG or PNG file is missing."""
     with path.open('rb') as file:
@@ -682,7 +702,7 @@ def split_in(name):
 
 def is_damaged(path):
     """True if OpenCV does not read a photo, or it ends early."""
-    return cv2.imread(str(path)) is None or ends_early(path)
+    return not is_read(path) or ends_early(path)
 
 
 def stem_of(name):
