@@ -203,9 +203,7 @@ def test_models_that_no_file_can_hold(kind, options, message, paths, error_of):
 
 
 def test_metrics_are_compared_one_by_one():
-    first, second = (
-        dict(top1=1.0, recall=[2.0, 3.0]),
-        dict(top1=1.001, recall=[2.0, 3.0]),
-    )
+    first = dict(top1=1.0, recall=[2.0, 3.0])
+    second = dict(first, top1=1.001)
     assert export.alike([first, second], 0.0011) and export.alike([{}, {}], 0)
     assert not export.alike([first, second], 0.0009)

@@ -47,9 +47,10 @@ SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
 # without a GPU: channels of pyramid and heads, and where the base configs have others
 NARROW = 128
-WIDE = dict.fromkeys(('out', 'in', 'feat', 'conv_out'), 256)
-WIDE = {f'{key}_channels': x for key, x in WIDE.items()}
-WIDE = {'retinanet': WIDE, 'mask-rcnn': WIDE, 'upernet': dict(channels=512)}
+DETECTOR = dict(
+    out_channels=256, in_channels=256, feat_channels=256, conv_out_channels=256
+)
+WIDE = {'retinanet': DETECTOR, 'mask-rcnn': DETECTOR, 'upernet': dict(channels=512)}
 
 
 @dataclass(frozen=True)
