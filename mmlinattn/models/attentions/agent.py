@@ -3,28 +3,18 @@
 from typing import Any, Optional
 
 from torch import Tensor, nn
-from torch.nn.functional import interpolate
 from typing_extensions import Unpack
 
 from mmlinattn.functional import agent_attention, square_side, unflatten
-from mmlinattn.functional.precision import at_least_float32
-from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from ..layers.positions import learned_table
+from ..layers.positions import learned_table, resize_map
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions, check_count
 from .landmarks import pool_map
 
 # side of the coarse table of a bias
 _TABLE_SIDE = 7
-
-
-def _resize(maps: Tensor, hw_shape: HW) -> Tensor:
-    """Maps (B, C, H', W') to (B, C, H, W), bilinearly."""
-    if not is_exported() and tuple(maps.shape[2:]) == tuple(hw_shape):
-        return maps
-    return interpolate(maps, hw_shape, mode='bilinear', align_corners=False)
 
 
 class AgentBias(nn.Module):
@@ -49,7 +39,7 @@ class AgentBias(nn.Module):
 
     def forward(self, hw_shape: HW) -> Tensor:
         """Biases for a map (H, W): (1, h, n, N)."""
-        bias = _resize(self.table, hw_shape) + _resize(
+        bias = resize_map(self.table, hw_shape) + resize_map(
             self.rows + self.columns, hw_shape
         )
         bias = bias.flatten(2)  # (h, stored agents, N)
@@ -57,7 +47,7 @@ class AgentBias(nn.Module):
             grids = unflatten(
                 bias.transpose(1, 2), -1, (self.stored_side, self.stored_side)
             )
-            bias = _resize(grids, (self.used_side, self.used_side))
+            bias = resize_map(grids, (self.used_side, self.used_side))
             bias = bias.flatten(2).transpose(1, 2)
         return bias.unsqueeze(0)
 
@@ -68,8 +58,7 @@ class AgentBias(nn.Module):
         for name in ('rows', 'columns'):
             stored, own = state_dict.get(f'{prefix}{name}'), getattr(self, name)
             if stored is not None and stored.shape[:2] == own.shape[:2]:
-                (stored,) = at_least_float32(stored)  # no CPU resizes half precision
-                state_dict[f'{prefix}{name}'] = _resize(stored, own.shape[2:])
+                state_dict[f'{prefix}{name}'] = resize_map(stored, own.shape[2:])
 
 
 @MODELS.register_module()

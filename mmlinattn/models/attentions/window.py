@@ -7,11 +7,10 @@ from torch import Tensor, nn
 from typing_extensions import Unpack
 
 from mmlinattn.functional import blockify, crop_map, pad_map, unblockify, unflatten
-from mmlinattn.functional.precision import at_least_float32
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
-from ..layers.positions import learned_table
+from ..layers.positions import learned_table, resize_map
 from ..layers.types import HW
 from .base import ProjectedAttention, ProjectionOptions
 
@@ -88,14 +87,11 @@ class WindowAttention(ProjectedAttention):
         stored, own = state_dict.get(key), self.relative_position_bias_table
         if stored is None or stored.shape == own.shape:
             return
-        (stored,) = at_least_float32(stored)  # no CPU resizes half precision
         side, heads = round(len(stored) ** 0.5), stored.size(1)
         if side**2 == len(stored) and heads == own.size(1):
             maps = stored.T.view(1, heads, side, side)
             span = 2 * self.window_size - 1
-            maps = nn.functional.interpolate(
-                maps, (span, span), mode='bicubic', align_corners=False
-            )
+            maps = resize_map(maps, (span, span), 'bicubic')
             state_dict[key] = maps.view(heads, -1).T
 
     def forward(self, x: Tensor, hw_shape: HW) -> Tensor:

@@ -39,6 +39,16 @@ def learned_table(*shape: int) -> nn.Parameter:
     return nn.Parameter(table)
 
 
+def resize_map(maps: Tensor, hw_shape: HW, mode: str = 'bilinear') -> Tensor:
+    """Resizes maps (B, C, H', W') to (B, C, H, W); half precision in float32, because
+    no CPU resizes it."""
+    if not is_exported() and tuple(maps.shape[2:]) == tuple(hw_shape):
+        return maps
+    (wide,) = at_least_float32(maps)
+    resized = nn.functional.interpolate(wide, hw_shape, mode=mode, align_corners=False)
+    return resized.to(maps.dtype)
+
+
 class PositionTable(nn.Module):
     """Learned positions of a map and of extra tokens, resized to any map.
 
@@ -67,9 +77,7 @@ class PositionTable(nn.Module):
         extra, maps = table.split(
             [self.num_extra, table.size(1) - self.num_extra], dim=1
         )
-        maps = nn.functional.interpolate(
-            to_map(maps, stored), size=wanted, mode=self.mode, align_corners=False
-        )
+        maps = resize_map(to_map(maps, stored), wanted, self.mode)
         return torch.cat((extra, to_tokens(maps)), dim=1)
 
     def forward(self, hw_shape: HW) -> Tensor:
@@ -83,7 +91,6 @@ class PositionTable(nn.Module):
         table = state_dict.get(f'{prefix}table')
         if table is None or table.shape == self.table.shape:
             return
-        (table,) = at_least_float32(table)  # no CPU resizes half precision
         side = round((table.size(1) - self.num_extra) ** 0.5)
         if side**2 + self.num_extra == table.size(1):
             state_dict[f'{prefix}table'] = self.resize(
