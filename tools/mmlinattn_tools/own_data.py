@@ -13,6 +13,8 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path, PureWindowsPath
 from urllib.parse import unquote
@@ -46,6 +48,9 @@ MAP = re.compile(f'^{KINDS}[_.-]|[_.-]{KINDS}$')
 FORMATS = ('coco', 'labelme', 'voc', 'cvat', 'yolo', 'csv', 'folders', 'masks')
 OF_OBJECTS = re.compile('object|instance')  # VOC's numbers, not classes
 ENDS = {b'\xff\xd8': b'\xff\xd9', b'\x89P': b'IEND'}  # of JPEG and PNG, by their begin
+SMALL = 'left out {} boxes of less than a pixel in their photo'
+OVER = '{} boxes reach far over the edge of their photo (corners instead of sides?)'
+RESIZED = '{} photos have another size than in annotations, it resizes the labels'
 HELD_BACK = 5  # without a validation set: every fifth photo
 ENDING = dict(det='json', seg='txt', cls='txt')  # of the lists
 
@@ -115,8 +120,7 @@ class OwnData:
         folders = [str(path.parent) for path in self.files['photo']]
         self.base = Path(os.path.commonpath(folders)) if folders else self.data
         for path in self.files['photo']:
-            stem = unicodedata.normalize('NFC', stem_of(path.name).lower())
-            self.stems[stem].append(path)
+            self.stems[stem_of(path.name)].append(path)
 
     def read(self):
         """Photos with their labels; what is left out is noted."""
@@ -126,19 +130,17 @@ class OwnData:
         self.note('left out {} annotation files that are damaged', self.damaged)
         self.check_found(photos)
         for ending in UNREAD:
-            if self.files[ending]:
-                text = f'left out {len(self.files[ending])} {ending} files'
-                self.notes.append(f'{text}: convert them to JPEG or PNG')
+            text = f'left out {{}} {ending} files: convert them to JPEG or PNG'
+            self.note(text, self.files[ending])
         used = {x['path'] for x in photos} | {x.get('map') for x in photos}
-        unused = len({*self.files['photo']} - used)
-        if unused:
-            self.notes.append(f'left out {unused} photos without annotations')
+        unused = sorted({*self.files['photo']} - used)
+        self.note('left out {} photos without annotations', unused)
         return photos
 
-    def note(self, text, some, more=''):
+    def note(self, text, some):
         """Notes of how many files or photos something is true, and the first."""
         if some:
-            self.notes.append(f'{text.format(len(some))}, such as {some[0]}{more}')
+            self.notes.append(f'{text.format(len(some))}, such as {some[0]}')
 
     def within(self, paths, option):
         """Paths in the folder that an option names, if it is given."""
@@ -191,69 +193,31 @@ class OwnData:
 
     def measure(self, photos):
         """Photos that OpenCV reads, with their sizes, and objects that fit them."""
-        found, bad, resized, early, turned = [], [], [], [], []
-        lost = over = twice = 0
-        for photo, whole in zip(photos, are_read([x['path'] for x in photos])):
-            try:
-                size, turn = header_of(photo['path'])
-            except (OSError, SyntaxError, ValueError):
-                whole = False
-            if not whole:
-                bad.append(photo['path'])
+        found, noted = [], defaultdict(list)  # photos by what is noted of them
+        for photo, header in zip(photos, read_headers([x['path'] for x in photos])):
+            path = photo['path']
+            if header is None:
+                noted['left out {} photos that OpenCV does not read'].append(path)
                 continue
-            if ends_early(photo['path']):
-                early.append(photo['path'])
-            photo['size'] = size
+            photo.update(header)
             found.append(photo)
-            if self.task == 'det' and turn > 1:
-                turned.append(photo['path'])
-            stated = formats.as_numbers(photo.pop('stated', None) or ())
-            if stated and all(stated) and tuple(stated) != size:
-                factors = [a / b for a, b in zip(size, stated)]
-                if not 0.98 < factors[0] / factors[1] < 1.02:
-                    raise ValueError(
-                        f'{photo["path"]} has {size[0]} x {size[1]} pixels, and its '
-                        f'annotation says {stated[0]:g} x {stated[1]:g}: the photo was '
-                        'turned or cut after it was labelled'
-                    )
-                resized.append(f'{stated[0]:g} x {stated[1]:g}')
-                scaled = [formats.scaled(x, factors) for x in photo['objects']]
-                photo['objects'] = scaled
-            if self.task == 'det':  # the libraries drop such boxes silently
-                objects = {signature(x): x for x in photo['objects']}
-                twice += len(photo['objects']) - len(objects)
-                inside = [x for x in objects.values() if is_inside(x, size)]
-                lost += len(objects) - len(inside)
-                over += sum(is_over(x, size) for x in inside)
-                photo.update(objects=inside, names=[x['name'] for x in inside])
-        self.note('left out {} photos that OpenCV does not read', bad)
-        text = '{} photos have another size than in their annotations'
-        self.note(text, resized, ': it resizes the labels')
-        self.note('{} photos end early, their last rows are missing', early)
-        text = '{} photos are turned by their orientation in EXIF'
-        self.note(text, turned, ': so must be their labels')
-        if twice:
-            self.notes.append(f'left out {twice} objects that are there twice')
-        if over:
-            self.notes.append(
-                f'{over} boxes reach far over the edge of their photo: are they '
-                'corners instead of sides?'
+            if header['early']:
+                noted['{} photos end early, their last rows are missing'].append(path)
+            for text, count in fit(photo) if 'objects' in photo else ():
+                noted[text] += [path] * count
+        for text, paths in noted.items():
+            self.note(text, paths)
+        if noted[SMALL] and not any(x['names'] for x in found):
+            raise ValueError(
+                f'--data {self.data}: all {len(noted[SMALL])} boxes have less than a '
+                'pixel in their photo: are they in pixels, as (x, y, width, height)?'
             )
-        if lost:
-            self.notes.append(
-                f'left out {lost} boxes of less than a pixel in their photo'
-            )
-            if lost == sum(len(x['names']) for x in photos) + lost:
-                raise ValueError(
-                    f'--data {self.data}: all {lost} boxes have less than a pixel in '
-                    'their photo: are they in pixels, as (x, y, width, height)?'
-                )
         return found
 
     def split_of(self, path):
         """The split in a path below the folder, if any."""
         for part in reversed(path.relative_to(self.data).parts):
-            name = stem_of(part.lower())
+            name = stem_of(part)
             found = SPLIT.fullmatch(name)
             # beside other words only if there is the same name with another split
             if not found and len(self.twins[WORD.sub('*', part.lower())]) > 1:
@@ -264,7 +228,7 @@ class OwnData:
 
     def has_photo(self, name):
         """True if there are photos of this name, whatever their folder and ending."""
-        return stem_of(PureWindowsPath(name).name).lower() in self.stems
+        return stem_of(PureWindowsPath(name).name) in self.stems
 
     def folder_of(self, path):
         """The folder of a photo below the one that all have in common."""
@@ -273,19 +237,18 @@ class OwnData:
     def find(self, name, near):
         """The photo that a file names, by the longest common end of their paths; of
         several, the one in the split of the file, or the one nearest to it."""
-        name = unicodedata.normalize('NFC', str(name))
         if not self.has_photo(name):
             name = unquote(name)  # "a%20b.jpg"
         *folders, name = PureWindowsPath(name).parts or ['']  # or of another system
         root = near if near.is_dir() else near.parent
-        wanted = ['', *root.relative_to(self.data).parts, *folders, stem_of(name)]
-        wanted = [x.lower() for x in wanted[::-1]]
+        parts = *root.relative_to(self.data).parts, *folders
+        wanted = [stem_of(name), *map(plain, parts[::-1]), '']
         split = self.split_of(near)
 
         def rank(path):
-            have = ['', *path.relative_to(self.data).parts[:-1], stem_of(path.name)]
-            have = [unicodedata.normalize('NFC', x.lower()) for x in have]
-            same = [a == b for a, b in zip(wanted, have[::-1])]
+            *parts, last = path.relative_to(self.data).parts
+            have = [stem_of(last), *map(plain, parts[::-1]), '']
+            same = [a == b for a, b in zip(wanted, have)]
             return (
                 [*same, False].index(False),
                 path.name == name,
@@ -325,15 +288,9 @@ class OwnData:
         names, keypoints = formats.yolo_names(self.files) if texts else ({}, False)
         names = names or dict(enumerate(self.names or ()))
 
-        def read_yolo(path, *_):
-            try:
-                size, _ = header_of(self.find(path.name, path.parent))
-            except (OSError, SyntaxError, ValueError):
-                size = 0, 0  # it is left out
-            return formats.read_yolo(path, size, names, keypoints)
-
+        read = partial(formats.read_yolo, names, keypoints)
         faults = len(self.damaged)
-        photos = [*chain(*(self.read_file(x, read_yolo) for x in texts))]
+        photos = [*chain(*(self.read_file(x, read) for x in texts))]
         if self.labels and not photos:  # beside labels, these texts are something else
             del self.damaged[faults:]
         yield from photos
@@ -348,14 +305,14 @@ class OwnData:
         try:
             photos = [*read(path, self.lost, self.options.get('format'))]
             self.labels |= {path} if photos else set()
-            stem, xml = stem_of(path.name).lower(), path.suffix.lower() == '.xml'
+            stem, xml = stem_of(path.name), path.suffix.lower() == '.xml'
             near = path.parent if xml or stem in self.stems else path
             for name, stated, objects in photos:
                 objects = [formats.to_coco(x, path) for x in objects]
                 # the file of one photo has its name; what it says may be older
                 own = stem in self.stems or (xml and not self.has_photo(name))
                 if len(photos) == 1 and own:
-                    name = name if stem_of(name).lower() == stem else path.name
+                    name = name if stem_of(name) == stem else path.name
                 yield self.photo(name, near, stated=stated, objects=objects)
         except (AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:
             kind = '' if isinstance(error, ValueError) else f'{type(error).__name__} '
@@ -379,9 +336,8 @@ class OwnData:
             if not maps:  # photos in JPEG, and label maps beside them
                 png = [x for x in files if x.suffix.lower() == '.png']
                 maps = [x for x in png if x.stem in jpeg]
-                if maps:
-                    text = f'takes {len(maps)} PNG files for label maps, JPEG files of'
-                    self.notes.append(f'it {text} their names for photos')
+                text = 'it takes {} PNG files beside JPEG files for their label maps'
+                self.note(text, maps)
         if not self.wants('masks') or not maps:
             yield from self.draw_maps()
             return
@@ -397,7 +353,7 @@ class OwnData:
             if MAP.match(path.stem.lower()):
                 rest = path.stem[len(words[0]) + 1 :]
                 stems += [rest, *(f'{x}_{rest}' for x in ('image', 'img', 'photo'))]
-            found = (x for x in stems if self.stems.get(x.lower()))
+            found = (x for x in stems if self.stems.get(plain(x)))
             yield self.photo(next(found, path.stem), path.parent, map=path)
 
     def draw_maps(self):
@@ -521,8 +477,7 @@ class OwnData:
             parts.get(split, drawn).append(photo)
         if not parts['train']:
             parts['train'], drawn = drawn, []
-        if drawn:
-            self.notes.append(f'left out {len(drawn)} photos in no split')
+        self.note('left out {} photos in no split', [x['path'] for x in drawn])
         if not parts['val'] and parts['test']:
             self.notes.append('no photos for validation: it uses those for testing')
             parts['val'] = parts['test']
@@ -548,19 +503,10 @@ class OwnData:
 
     def tell_twice(self):
         """Tells of photos that are for training and for validation or testing, too."""
-        paths = {x['path'] for x in self.photos['train']}
-        sizes = {x.stat().st_size for x in paths}
-        held = {x['path'] for k in ('val', 'test') for x in self.photos[k]}
-        held = {x for x in held if x.stat().st_size in sizes}
-        sizes = {x.stat().st_size for x in held}
-        digests = {
-            hashlib.md5(x.read_bytes()).digest()
-            for x in paths
-            if x.stat().st_size in sizes
-        }
-        seen = [x for x in held if hashlib.md5(x.read_bytes()).digest() in digests]
-        text = '{} photos for validation or testing are for training, too'
-        self.note(text, sorted(seen))
+        digests = {x['digest'] for x in self.photos['train']}
+        held = [*self.photos['val'], *self.photos['test']]
+        seen = sorted({x['path'] for x in held if x['digest'] in digests})
+        self.note('{} photos for validation or testing are for training, too', seen)
 
     def choose(self, names):
         """Classes: the given ones, or those of the training set."""
@@ -634,27 +580,43 @@ class OwnData:
                     path = out / 'labels' / f'{name}.png'
                     path.parent.mkdir(parents=True, exist_ok=True)
                     Image.fromarray(self.maps.labels(photo)).save(path)
-                lines.append(' '.join([name, *(str(label[x]) for x in photo['names'])]))
+                names = photo['names'] if self.task == 'cls' else ()
+                lines.append(' '.join([name, *(str(label[x]) for x in names)]))
             coco = dict(images=images, annotations=objects, categories=categories)
             text = json.dumps(coco) if self.task == 'det' else '\n'.join(lines)
             (out / f'{split}.{ENDING[self.task]}').write_text(text, 'utf-8')
 
 
-def signature(x):
-    """What two entries of one object have in common."""
-    return x['name'], x['iscrowd'], *map(round, x['bbox'])
-
-
-def is_inside(x, size):
-    """True if the box of an object has a pixel of its photo, of a size (W, H)."""
-    pairs = zip(x['bbox'], x['bbox'][2:], size)
-    return all(min(a + length, side) - max(a, 0) >= 1 for a, length, side in pairs)
-
-
-def is_over(x, size):
-    """True if a box reaches over the edge of its photo by a tenth of it."""
-    box = x['bbox']
-    return any(a + b > 1.1 * side for a, b, side in zip(box, box[2:], size))
+def fit(photo):
+    """Brings the objects of a photo into its pixels, without those that the libraries
+    would drop silently; yields lines to note, each with a number."""
+    size, objects = photo['size'], photo['objects']
+    stated = formats.as_numbers(photo['stated'] or ())
+    if stated and all(stated) and tuple(stated) != size:
+        factors = [a / b for a, b in zip(size, stated)]
+        if photo['stated'] is not formats.PARTS_OF_SIDES:
+            yield RESIZED, 1
+            if not 0.98 < factors[0] / factors[1] < 1.02:
+                raise ValueError(
+                    f'{photo["path"]} has {size[0]} x {size[1]} pixels, and its '
+                    f'annotation says {stated[0]:g} x {stated[1]:g}: the photo was '
+                    'turned or cut after it was labelled'
+                )
+        objects = [formats.scaled(x, factors) for x in objects]
+    once = {(x['name'], x['iscrowd'], *map(round, x['bbox'])): x for x in objects}
+    box = np.reshape([x['bbox'] for x in once.values()], (-1, 2, 2))
+    ends = box.sum(1)
+    inside = (np.minimum(ends, size) - np.maximum(box[:, 0], 0) >= 1).all(1)
+    photo['objects'] = [x for x, kept in zip(once.values(), inside) if kept]
+    photo['names'] = [x['name'] for x in photo['objects']]
+    if photo['turn'] > 1:
+        yield '{} photos are turned by their orientation in EXIF: so must be labels', 1
+    yield (
+        'left out {} objects that are there twice in a photo',
+        len(objects) - len(once),
+    )
+    yield SMALL, len(inside) - len(photo['objects'])
+    yield OVER, (inside & (ends > 1.1 * np.array(size)).any(1)).sum()
 
 
 def walk(data):
@@ -668,30 +630,33 @@ def walk(data):
         yield from (Path(folder, name) for name in names)
 
 
-def are_read(paths):
-    """Whether OpenCV decodes each photo, with progress for many."""
+def read_headers(paths):
+    """What :func:`read_header` tells of photos, with progress for many."""
     with ThreadPoolExecutor() as pool:
-        read = pool.map(is_read, paths)
+        found = pool.map(read_header, paths)
         if len(paths) > 1000:
-            read = track(read, 'photos', len(paths), console=Console(stderr=True))
-        return list(read)
+            found = track(found, 'photos', len(paths), console=Console(stderr=True))
+        return list(found)
 
 
-def is_read(path):
-    """True if OpenCV decodes a photo from memory, as trainings do; from a file it takes
-    JPEGs that end early, too."""
-    content = np.fromfile(path, np.uint8)
-    if not len(content):
-        return False
-    return cv2.imdecode(content, cv2.IMREAD_REDUCED_COLOR_8) is not None
-
-
-def ends_early(path):
-    """True if the mark at the end of a JPEG or PNG file is missing."""
-    with path.open('rb') as file:
-        end = ENDS.get(file.read(2))
-        file.seek(max(0, path.stat().st_size - 4096))
-        return end is not None and end not in file.read()
+def read_header(path):
+    """The `size` (W, H) of a photo as OpenCV reads it from memory, as trainings do, its
+    orientation in EXIF, if it ends `early`, without the mark at the end of a JPEG or
+    PNG file, and a `digest` of its file; None if OpenCV does not read it."""
+    content, size, turn = path.read_bytes(), None, 1
+    with suppress(OSError, SyntaxError, ValueError), Image.open(path) as image:
+        # PNG files without it would be read to their end
+        turn = image.getexif().get(0x0112, 1) if 'exif' in image.info else 1
+        size = image.size if turn < 5 else None  # it turns some formats only
+    pixels = None
+    if content:  # a part of the pixels where the size is known
+        flags = cv2.IMREAD_REDUCED_COLOR_8 if size else cv2.IMREAD_COLOR
+        pixels = cv2.imdecode(np.frombuffer(content, np.uint8), flags)
+    if pixels is None:
+        return None
+    early = ENDS.get(content[:2], b'') not in content[-4096:]
+    size = size or pixels.shape[1::-1]
+    return dict(size=size, turn=turn, early=early, digest=hashlib.md5(content).digest())
 
 
 def split_in(name):
@@ -702,27 +667,16 @@ def split_in(name):
 
 def is_damaged(path):
     """True if OpenCV does not read a photo, or it ends early."""
-    return not is_read(path) or ends_early(path)
+    header = read_header(path)
+    return header is None or header['early']
+
+
+def plain(name):
+    """A name in the form that is compared."""
+    return unicodedata.normalize('NFC', str(name)).lower()
 
 
 def stem_of(name):
-    """The name of a file without the ending of an image or of its labels."""
-    stem, dot, ending = name.rpartition('.')
-    known = f'.{ending.lower()}' in (*IMAGES, *LABELS, *TABLES)
-    return stem if dot and known else name
-
-
-def header_of(path):
-    """The size (W, H) of a photo as OpenCV reads it, with which models are trained, and
-    its orientation in EXIF."""
-    if not cv2.haveImageReader(str(path)):
-        raise OSError(f'{path} is no image')
-    with Image.open(path) as image:
-        # PNG files without it would be read to their end
-        turn = image.getexif().get(0x0112, 1) if 'exif' in image.info else 1
-        if turn < 5:
-            return image.size, turn
-    pixels = cv2.imread(str(path))  # it turns some formats only
-    if pixels is None:
-        raise OSError(f'{path} can not be read')
-    return pixels.shape[1::-1], turn
+    """The plain name of a file without the ending of an image or of its labels."""
+    stem, _, ending = plain(name).rpartition('.')
+    return stem if f'.{ending}' in (*IMAGES, *LABELS, *TABLES) else plain(name)

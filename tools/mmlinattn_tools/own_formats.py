@@ -17,10 +17,10 @@ from xml.etree import ElementTree
 import cv2
 import numpy as np
 import yaml
-from pycocotools import mask
 from pycocotools.coco import COCO
 
 PARTS = {'images', 'annotations', 'categories'}  # of a COCO file
+PARTS_OF_SIDES = 1, 1  # a size: numbers are parts of a photo's
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 DATA_KEYS = {'train', 'val', 'test', 'path', 'nc'}  # of YOLO's yaml, beside names
 CLASS = ('class', 'label', 'category', 'classname', 'labelname', 'species', 'target')
@@ -141,7 +141,7 @@ def cvat_object(x, lost):
     return dict(name=name, bbox=box)
 
 
-def read_yolo(path, size, names, keypoints):
+def read_yolo(names, keypoints, path, *_):
     """The photo of a YOLO file.
 
     A line has a class and, in parts of the photo's size, the center and sides of a box,
@@ -152,7 +152,7 @@ def read_yolo(path, size, names, keypoints):
         values = as_numbers(line)
         if not values or len(line) < 5 or values[0] % 1:
             raise ValueError('a line has no class and box of YOLO')
-        (width, height), (i, *places) = size, values
+        i, *places = values
         if names and i not in names:
             raise ValueError(f'class {int(i)} has no name, there are {len(names)}')
         if max(places) > 2:  # a box at the edge may reach beyond it
@@ -162,12 +162,10 @@ def read_yolo(path, size, names, keypoints):
         name = names.get(int(i), f'class {int(i)}')
         if len(places) < 6 or keypoints:
             x, y, w, h = places[:4]
-            box = [(x - w / 2) * width, (y - h / 2) * height, w * width, h * height]
-            objects.append(dict(name=name, bbox=box))
+            objects.append(dict(name=name, bbox=[x - w / 2, y - h / 2, w, h]))
         else:
-            points = [x * (height if i % 2 else width) for i, x in enumerate(places)]
-            objects.append(dict(name=name, segmentation=[points]))
-    yield path.name, None, objects
+            objects.append(dict(name=name, segmentation=[places]))
+    yield path.name, PARTS_OF_SIDES, objects
 
 
 def yolo_names(files):
@@ -254,16 +252,11 @@ def read_boxes(rows, path, column):
     yield from photos.values()
 
 
-def runs_of(x, size):
-    """The pixels of an object in a photo of a size (W, H), in COCO's run lengths."""
-    coco = COCO()
-    coco.imgs[0] = dict(width=size[0], height=size[1])
-    return coco.annToRLE(dict(x, image_id=0))
-
-
 def mask_of(x, size):
     """The pixels of an object in a photo of a size (W, H), (H, W), uint8, 0 or 1."""
-    return mask.decode(runs_of(x, size))
+    coco = COCO()
+    coco.imgs[0] = dict(width=size[0], height=size[1])
+    return coco.annToMask(dict(x, image_id=0))
 
 
 def to_coco(x, where):
@@ -278,8 +271,8 @@ def to_coco(x, where):
         outline = outline if outline.get('counts') and outline.get('size') else ()
         area = 0
         if outline and (not box or len(box) != 4):
-            found = runs_of(dict(segmentation=outline), outline['size'][::-1])
-            box = mask.toBbox(found).tolist()
+            pixels = mask_of(dict(segmentation=outline), outline['size'][::-1])
+            box = as_numbers(cv2.boundingRect(pixels))
     elif isinstance(outline, str):
         raise ValueError(f'{where}: an outline is text, not a list: {outline[:40]}')
     else:
