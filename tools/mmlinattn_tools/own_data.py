@@ -51,6 +51,7 @@ ENDS = {b'\xff\xd8': b'\xff\xd9', b'\x89P': b'IEND'}  # of JPEG and PNG, by thei
 SMALL = 'left out {} boxes of less than a pixel in their photo'
 OVER = '{} boxes reach far over the edge of their photo (corners instead of sides?)'
 RESIZED = '{} photos have another size than in annotations, it resizes the labels'
+BACKGROUND = ('background', '_background_')  # names of no class
 HELD_BACK = 5  # without a validation set: every fifth photo
 ENDING = dict(det='json', seg='txt', cls='txt')  # of the lists
 
@@ -72,35 +73,40 @@ class OwnData:
     def __init__(self, data, task, names=None, ignore=(), **options):
         Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
         self.data, self.task, self.notes, self.lost = data, task, [], Counter()
-        self.names, self.options, self.drawn = names, options, []
+        self.names, self.options = names, options
         self.labels = set()  # files that have them
         self.damaged = []  # errors of files that annotate one photo each
         self.collect()
-        self.photos = self.split(self.measure(self.read()))
+        photos = self.measure(self.read())
+        objects = [*chain(*(x.get('objects', ()) for x in photos))]
+        lacking = sum('segmentation' not in x for x in objects)
+        self.masks = task == 'det' and not lacking
+        text = f'{lacking} of {len(objects)} objects have boxes without outlines'
+        if lacking and task == 'seg':
+            raise ValueError(f'--data {data}: {text}: they are for --task det')
+        if 0 < lacking < len(objects):
+            self.notes.append(f'{text}: it takes the boxes of all')
+        self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
+        self.split(photos)
         self.tell_twice()
         if len({*(names or ())}) < len(names or ()):
             raise ValueError(f'--classes {" ".join(names)}: a name is given twice')
+        if task != 'seg' or objects:
+            self.classes = self.choose(names)
         if task == 'seg':
+            drawn = ['background', *self.classes] if objects else None
             paths = self.files['.txt'] + self.files['.csv']
             colors = read_colors(options.get('colors'), paths)
-            chosen = names, ignore, colors, self.drawn, options.get('resize_masks')
+            chosen = names, ignore, colors, drawn, options.get('resize_masks')
             self.maps = LabelMaps(self.photos, *chosen)
             self.notes += self.maps.notes
-        self.classes = self.maps.classes if task == 'seg' else self.choose(names)
+            self.classes = self.maps.classes
         self.check_splits()
         if task != 'det' and len(self.classes) < 2:
             raise ValueError(
                 f'--data {data}: one class only, {self.classes[0]}: there is nothing '
                 f'to tell apart; {self.content()}'
             )
-        every = chain(*self.photos.values())
-        objects = [*chain(*(x.get('objects', ()) for x in every))]
-        lacking = sum('segmentation' not in x for x in objects)
-        self.masks = task == 'det' and not lacking
-        if 0 < lacking < len(objects):
-            text = f'{lacking} of {len(objects)} objects have no outline'
-            self.notes.append(f'{text}: it takes the boxes of all')
-        self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
 
     def collect(self):
         """Finds the files of the folder by kind, and photos by their names."""
@@ -287,7 +293,6 @@ class OwnData:
         texts = texts if self.wants('yolo') else []
         names, keypoints = formats.yolo_names(self.files) if texts else ({}, False)
         names = names or dict(enumerate(self.names or ()))
-
         read = partial(formats.read_yolo, names, keypoints)
         faults = len(self.damaged)
         photos = [*chain(*(self.read_file(x, read) for x in texts))]
@@ -338,8 +343,9 @@ class OwnData:
                 maps = [x for x in png if x.stem in jpeg]
                 text = 'it takes {} PNG files beside JPEG files for their label maps'
                 self.note(text, maps)
-        if not self.wants('masks') or not maps:
-            yield from self.draw_maps()
+        if not self.wants('masks') or not maps:  # maps are drawn from outlines
+            read = self.read_det() if self.options.get('format') != 'masks' else ()
+            yield from (dict(photo, map=photo['path']) for photo in read)
             return
         photos = {*self.within(files, 'images')} - {*maps}
         for stem, paths in self.stems.items():
@@ -355,29 +361,6 @@ class OwnData:
                 stems += [rest, *(f'{x}_{rest}' for x in ('image', 'img', 'photo'))]
             found = (x for x in stems if self.stems.get(plain(x)))
             yield self.photo(next(found, path.stem), path.parent, map=path)
-
-    def draw_maps(self):
-        """Photos with the outlines of objects, from which label maps are drawn."""
-        photos = [*self.read_det()] if self.options.get('format') != 'masks' else []
-        objects = [*chain(*(x['objects'] for x in photos))]
-        lacking = sum('segmentation' not in x for x in objects)
-        if lacking:
-            raise ValueError(
-                f'--data {self.data}: {lacking} of {len(objects)} objects have boxes '
-                'without outlines: they are for --task det'
-            )
-        found = {x['name'] for x in objects} - {'background', '_background_'}
-        given = [x for x in self.names or () if x != 'background']
-        if objects:
-            if {*given} - found:
-                raise ValueError(f'no object is {", ".join({*given} - found)}')
-            self.drawn = ['background', *(given or sorted(found))]
-            self.notes.append('label maps are drawn from outlines, the rest is class 0')
-            left = ', '.join(sorted(found - {*self.drawn}))
-            if left:
-                self.notes.append(f'objects of other classes are background: {left}')
-        for photo in photos:
-            yield dict(photo, map=photo['path'])
 
     def tables(self):
         """Tables of photos, each with its rows."""
@@ -493,7 +476,6 @@ class OwnData:
             parts['test'] = parts['val']
         self.photos = parts
         self.check_splits()
-        return parts
 
     def check_splits(self):
         """Raises an error if a split has no photos."""
@@ -510,18 +492,17 @@ class OwnData:
 
     def choose(self, names):
         """Classes: the given ones, or those of the training set."""
-        every = [*chain(*self.photos.values())]
         seen = Counter(chain(*(photo['names'] for photo in self.photos['train'])))
         classes = names or sorted(seen)
+        if self.task == 'seg':
+            classes = [name for name in classes if name not in BACKGROUND]
         lacking = [name for name in classes if not seen[name]]
         if lacking or not classes:
             raise ValueError(
                 f'no photo for training has {", ".join(lacking) or "an object"}; '
                 f'their classes: {", ".join(sorted(seen)) or "none"}'
             )
-        objects = [
-            x for photo in self.photos['train'] for x in photo.get('objects', ())
-        ]
+        objects = [*chain(*(x.get('objects', ()) for x in self.photos['train']))]
         if objects and all(x['iscrowd'] for x in objects):
             raise ValueError(
                 f'--data {self.data}: all objects are crowds or difficult, which are '
@@ -531,6 +512,7 @@ class OwnData:
         alike = sorted(x for x in seen if alike[x.lower()] > 1)
         if alike:
             self.notes.append(f'classes differ in upper case alone: {", ".join(alike)}')
+        every = chain(*self.photos.values())
         left = {*chain(*(photo['names'] for photo in every))} - {*classes}
         if left:
             text = ', '.join(sorted(left))
@@ -611,10 +593,7 @@ def fit(photo):
     photo['names'] = [x['name'] for x in photo['objects']]
     if photo['turn'] > 1:
         yield '{} photos are turned by their orientation in EXIF: so must be labels', 1
-    yield (
-        'left out {} objects that are there twice in a photo',
-        len(objects) - len(once),
-    )
+    yield ('left out {} objects that are there twice', len(objects) - len(once))
     yield SMALL, len(inside) - len(photo['objects'])
     yield OVER, (inside & (ends > 1.1 * np.array(size)).any(1)).sum()
 
