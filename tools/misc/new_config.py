@@ -41,8 +41,6 @@ from mmlinattn.utils import load_config
 from mmlinattn_tools import own_formats as formats
 from mmlinattn_tools.own_data import FORMATS, OwnData
 
-# those of OwnData
-OPTIONS = ('images', 'labels', 'masks', 'format', 'column', 'resize_masks', 'colors')
 SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
 # without a GPU: channels of pyramid and heads, and where the base configs have others
@@ -209,17 +207,20 @@ def write_config(args, data, lists, devices, memory):
     pretrained = find_pretrained(args, cfg)
     if not pretrained:
         data.notes.append('the backbone trains from scratch, which takes many photos')
-    parts = [task]
-    wide = {} if memory else WIDE.get(method, {})
+    parts, wide = [task], {} if memory else WIDE.get(method, {})
     model = f'model = {heads(cfg.model, TASKS[task].num_classes, wide)}'
-    if wide:
-        text = f'pyramid and heads have {NARROW} channels, which is faster'
-        data.notes.append(f'no GPU: {text} and less exact')
-        text = 'channels of pyramid and heads, few for training without a GPU'
-        model = f'width = {NARROW}  # {text}\n{model}'
     if not memory:
-        text = '--epochs and --backbone softpp-micro-linear shorten it'
-        data.notes.append(f'no GPU: training may take hours; {text}')
+        data.notes.append(
+            'no GPU: training may take hours; --epochs and --backbone '
+            'softpp-micro-linear shorten it'
+        )
+        if wide:
+            comment = 'channels of pyramid and heads, few for training without a GPU'
+            model = f'width = {NARROW}  # {comment}\n{model}'
+            data.notes.append(
+                f'no GPU: pyramid and heads have {NARROW} channels, which is faster '
+                'and less exact'
+            )
         if isinstance((cfg.model.get('train_cfg') or {}).get('rcnn'), dict):
             parts.append('fewer_regions')
             data.notes.append(
@@ -293,26 +294,25 @@ def tell(data):
 
 def show(data, path):
     """Draws 16 photos with their labels."""
-    from mmlinattn.deployment.predictor import draw, read_image
+    from mmlinattn.deployment.predictor import draw
     from mmlinattn_tools.figures import picture_grid, save
 
-    photos = {x['path']: x for x in chain(*data.photos.values())}
-    photos = [*photos.values()]
+    photos = [*{x['path']: x for x in chain(*data.photos.values())}.values()]
     figure, axes = picture_grid(4, 4, photos[0]['size'][::-1], 3.0)
     for photo, ax in zip(photos[:: max(1, len(photos) // 16)], axes.flat):
         zoom, found = 300 / max(photo['size']), {}
-        pixels = cv2.resize(read_image(photo['path']), None, fx=zoom, fy=zoom)
-        size = pixels.shape[1::-1]
+        pixels = cv2.resize(cv2.imread(str(photo['path'])), None, fx=zoom, fy=zoom)
+        size, pixels = pixels.shape[1::-1], pixels[..., ::-1]
         if data.task == 'det':
             objects = [x for x in photo['objects'] if x['name'] in data.classes]
-            box = np.reshape([x['bbox'] for x in objects], (-1, 4)) * zoom
-            labels = [data.classes.index(x['name']) for x in objects]
-            found.update(boxes=np.hstack([box[:, :2], box[:, :2] + box[:, 2:]]))
-            found.update(labels=np.array(labels, int), scores=np.ones(len(box)))
+            box = np.reshape([x['bbox'] for x in objects], (-1, 2, 2)) * zoom
+            found.update(boxes=box.cumsum(1).reshape(-1, 4), scores=np.ones(len(box)))
+            found['labels'] = np.array(
+                [data.classes.index(x['name']) for x in objects], int
+            )
             if data.masks:
                 masks = (formats.mask_of(x, photo['size']) for x in objects)
-                masks = [cv2.resize(x, size) > 0 for x in masks]
-                found['masks'] = masks
+                found['masks'] = [cv2.resize(x, size) > 0 for x in masks]
         elif data.task == 'seg':
             labels = data.maps.labels(photo)
             nearest = cv2.resize(labels, size, interpolation=cv2.INTER_NEAREST)
@@ -333,8 +333,7 @@ def main(argv=None):
         if args.data.resolve() in out.resolve().parents:
             raise ValueError(f'--out {out} is in the folder --data: give another place')
         cli.protect(args, out, *filter(None, [args.show]))
-        options = {name: getattr(args, name) for name in OPTIONS}
-        data = OwnData(args.data, args.task, args.classes, args.ignore, **options)
+        data = OwnData(**vars(args))
         tell(data)
         told = len(data.notes)
         devices, memory = find_devices()

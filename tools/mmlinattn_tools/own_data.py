@@ -61,19 +61,19 @@ class OwnData:
     ``masks``, True if all objects have outlines, and ``notes``, lines about the
     decisions.
 
-    ``options`` are those of new_config.py: ``images``, ``labels`` and ``masks``, paths
+    The arguments are options of new_config.py: ``images``, ``labels`` and ``masks``, paths
     in the folder, which limit where each is looked for; ``format``, one of ``FORMATS``;
     ``column`` of the class in a table; ``resize_masks``; ``colors``.
 
     Raises:
         OSError: If photos or annotations are missing, or can't be read.
-        ValueError: If annotations contradict each other, or ``names``.
+        ValueError: If annotations contradict each other, or ``classes``.
     """
 
-    def __init__(self, data, task, names=None, ignore=(), **options):
+    def __init__(self, data, task, classes=None, ignore=(), **options):
         Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
         self.data, self.task, self.notes, self.lost = data, task, [], Counter()
-        self.names, self.options = names, options
+        self.names, self.options = classes, options
         self.labels = set()  # files that have them
         self.damaged = []  # errors of files that annotate one photo each
         self.collect()
@@ -89,15 +89,15 @@ class OwnData:
         self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
         self.split(photos)
         self.tell_twice()
-        if len({*(names or ())}) < len(names or ()):
-            raise ValueError(f'--classes {" ".join(names)}: a name is given twice')
+        if len({*(classes or ())}) < len(classes or ()):
+            raise ValueError(f'--classes {" ".join(classes)}: a name is given twice')
         if task != 'seg' or objects:
-            self.classes = self.choose(names)
+            self.classes = self.choose()
         if task == 'seg':
             drawn = ['background', *self.classes] if objects else None
             paths = self.files['.txt'] + self.files['.csv']
             colors = read_colors(options.get('colors'), paths)
-            chosen = names, ignore, colors, drawn, options.get('resize_masks')
+            chosen = classes, ignore, colors, drawn, options.get('resize_masks')
             self.maps = LabelMaps(self.photos, *chosen)
             self.notes += self.maps.notes
             self.classes = self.maps.classes
@@ -490,10 +490,10 @@ class OwnData:
         seen = sorted({x['path'] for x in held if x['digest'] in digests})
         self.note('{} photos for validation or testing are for training, too', seen)
 
-    def choose(self, names):
+    def choose(self):
         """Classes: the given ones, or those of the training set."""
         seen = Counter(chain(*(photo['names'] for photo in self.photos['train'])))
-        classes = names or sorted(seen)
+        classes = self.names or sorted(seen)
         if self.task == 'seg':
             classes = [name for name in classes if name not in BACKGROUND]
         lacking = [name for name in classes if not seen[name]]
@@ -578,11 +578,12 @@ def fit(photo):
         factors = [a / b for a, b in zip(size, stated)]
         if photo['stated'] is not formats.PARTS_OF_SIDES:
             yield RESIZED, 1
-            if not 0.98 < factors[0] / factors[1] < 1.02:
+            runs = any(isinstance(x.get('segmentation'), dict) for x in objects)
+            if runs or not 0.98 < factors[0] / factors[1] < 1.02:
                 raise ValueError(
                     f'{photo["path"]} has {size[0]} x {size[1]} pixels, and its '
                     f'annotation says {stated[0]:g} x {stated[1]:g}: the photo was '
-                    'turned or cut after it was labelled'
+                    'turned or cut after it was labelled, or resized with masks in runs'
                 )
         objects = [formats.scaled(x, factors) for x in objects]
     once = {(x['name'], x['iscrowd'], *map(round, x['bbox'])): x for x in objects}

@@ -101,11 +101,8 @@ def read_xml(path, lost, only=None):
     root = ElementTree.parse(path).getroot()
     if root.tag == 'annotation' and only != 'cvat':
         size = tuple(root.findtext(f'size/{x}') for x in ('width', 'height'))
-        yield (
-            root.findtext('filename', ''),
-            size,
-            [*map(voc_object, root.iter('object'))],
-        )
+        found = [*map(voc_object, root.iter('object'))]
+        yield root.findtext('filename', ''), size, found
     elif root.tag == 'annotations' and only != 'voc':
         for x in root.iter('image'):
             size = x.get('width'), x.get('height')
@@ -126,19 +123,18 @@ def voc_object(x):
 def cvat_object(x, lost):
     name, places = x.get('label'), dict(x.items())
     if x.tag == 'box':
-        box = bounding_box(places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
-    elif x.tag == 'mask':
-        box = [places[key] for key in ('left', 'top', 'width', 'height')]
-    elif x.tag == 'polygon':
-        points = re.split('[,;]', places['points'])
-        return dict(name=name, segmentation=[points])
-    elif x.tag == 'ellipse':
+        corners = (places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
+        return dict(name=name, bbox=bounding_box(corners))
+    if x.tag == 'mask':
+        keys = ('left', 'top', 'width', 'height')
+        return dict(name=name, bbox=[places[key] for key in keys])
+    if x.tag == 'polygon':
+        return dict(name=name, segmentation=[re.split('[,;]', places['points'])])
+    if x.tag == 'ellipse':
         sides = (float(places[key]) for key in ('cx', 'cy', 'rx', 'ry'))
         return dict(name=name, segmentation=[ellipse(*sides)])
-    else:
-        lost[x.tag] += 1
-        return None
-    return dict(name=name, bbox=box)
+    lost[x.tag] += 1
+    return None
 
 
 def read_yolo(names, keypoints, path, *_):
@@ -237,9 +233,8 @@ def class_column(rows, path, column=None, known=()):
 
 def read_boxes(rows, path, column):
     """Photos of a table with a box in each row."""
-    keys = next(
-        (x for x in (CORNERS, ('x1', 'y1', 'x2', 'y2')) if {*x} <= {*rows[0]}), None
-    )
+    kinds = CORNERS, ('x1', 'y1', 'x2', 'y2')
+    keys = next((x for x in kinds if {*x} <= {*rows[0]}), None)
     if keys is None:
         return
     kind, photos = class_column(rows, path, column, (*keys, 'width', 'height')), {}
@@ -266,15 +261,15 @@ def to_coco(x, where):
     of zero, in silence.
     """
     name = '' if x.get('name') is None else str(x['name'])  # a number may be 0
-    box, outline = as_numbers(x.get('bbox') or ()), x.get('segmentation') or ()
+    box, outline = as_numbers(x.get('bbox') or ()) or (), x.get('segmentation') or ()
+    if isinstance(outline, str):
+        raise ValueError(f'{where}: an outline is text, not a list: {outline[:40]}')
     if isinstance(outline, dict):
         outline = outline if outline.get('counts') and outline.get('size') else ()
         area = 0
-        if outline and (not box or len(box) != 4):
+        if outline and len(box) != 4:
             pixels = mask_of(dict(segmentation=outline), outline['size'][::-1])
             box = as_numbers(cv2.boundingRect(pixels))
-    elif isinstance(outline, str):
-        raise ValueError(f'{where}: an outline is text, not a list: {outline[:40]}')
     else:
         outline = outline if all(map(is_list, outline)) else [outline]
         if len(outline) > 2 and all(len(y) == 2 for y in outline):
@@ -282,9 +277,9 @@ def to_coco(x, where):
         outline = [[*chain(*y)] if all(map(is_list, y)) else y for y in outline]
         outline = [y for y in map(as_numbers, outline) if y and polygon_area(y) > 0]
         area = sum(map(polygon_area, outline))
-    if (not box or len(box) != 4) and isinstance(outline, list) and outline:
-        box = bounding_box(chain(*outline))
-    if not box or len(box) != 4 or not name.strip():
+        if outline and len(box) != 4:
+            box = bounding_box(chain(*outline))
+    if len(box) != 4 or not name.strip():
         raise ValueError(
             f'{where}: annotation {x.get("id", name)} has no box, or no name'
         )
@@ -302,16 +297,13 @@ def is_list(x):
 
 def scaled(x, factors):
     """An object in a photo that was resized by factors (x, y)."""
-    if isinstance(x.get('segmentation'), dict):
-        raise ValueError('runs of another size')
-    area = x['area'] * factors[0] * factors[1]
-    found = dict(
-        x, bbox=[a * factors[i % 2] for i, a in enumerate(x['bbox'])], area=area
-    )
+
+    def resized(places):
+        return (np.reshape(places, (-1, 2)) * factors).ravel().tolist()
+
+    found = dict(x, bbox=resized(x['bbox']), area=x['area'] * math.prod(factors))
     if 'segmentation' in x:
-        found['segmentation'] = [
-            [a * factors[i % 2] for i, a in enumerate(y)] for y in x['segmentation']
-        ]
+        found['segmentation'] = [*map(resized, x['segmentation'])]
     return found
 
 
