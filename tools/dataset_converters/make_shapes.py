@@ -197,7 +197,6 @@ def draw_split(split, args):
 
 # -------------------------------------------------------------------- writers
 COCO_IDS = dict(circle=37, square=84, triangle=38)
-COCO_UNUSED_IDS = {12, 26, 29, 30, 45, 66, 68, 69, 71, 83}
 ADE20K_LABELS = dict(clutter=0, sky=3, ground=10, circle=120, square=42, triangle=115)
 CITYSCAPES_IDS = dict(clutter=4, sky=23, ground=7, circle=33, square=26, triangle=24)
 TRAIN_IDS = dict(clutter=255, sky=10, ground=0, circle=18, square=13, triangle=11)
@@ -210,12 +209,13 @@ IMAGENET_CLASSES = dict(
 
 
 def save(content, path):
-    """Save an (H, W[, C]) array as an image, or a text."""
+    """Save an (H, W[, C]) array as an image, or append to a text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, np.ndarray):
         Image.fromarray(content).save(path, quality=90)
     else:
-        path.write_text(content)
+        with path.open('a') as file:
+            file.write(content)
 
 
 def outline(mask):
@@ -247,85 +247,76 @@ def annotate(content, scene, name, ids):
 
 
 def coco_categories(layout):
-    """Ids of the shapes, and the categories."""
-    if layout == 'shapes':
-        ids = {kind: i for i, kind in enumerate(SHAPES, 1)}
-        return ids, [dict(id=ids[name], name=name) for name in SHAPES]
-    from mmdet.datasets import CocoDataset  # takes seconds; other layouts don't need it
+    """Ids of the shapes, and the categories of a COCO file; none for other layouts."""
+    if layout == 'cityscapes':
+        return CITYSCAPES_IDS, CITYSCAPES_THINGS
+    if layout == 'coco':
+        from torchvision.models.detection import FasterRCNN_ResNet50_FPN_Weights as kind
 
-    numbers = (i for i in range(1, 91) if i not in COCO_UNUSED_IDS)
-    rows = zip(numbers, CocoDataset.METAINFO['classes'])
-    return COCO_IDS, [dict(id=i, name=name) for i, name in rows]
-
-
-def write_coco(root, args):
-    """Write {train,val}2017/*.jpg and annotations/instances_{train,val}2017.json."""
-    ids, categories = coco_categories(args.layout)
-    for split in SPLITS:
-        info = dict(description=f'Shapes in the layout of COCO {split}2017')
-        content = dict(info=info, images=[], annotations=[], categories=categories)
-        for i, scene in enumerate(draw_split(split, args), 1):
-            name = f'{i:012d}.jpg'
-            save(scene.image, root / f'{split}2017' / name)
-            annotate(content, scene, name, ids)
-        path = root / 'annotations' / f'instances_{split}2017.json'
-        save(json.dumps(content), path)
+        names = kind.COCO_V1.meta['categories'][1:]  # 'N/A' where COCO has no id
+        return COCO_IDS, {x: i for i, x in enumerate(names, 1) if x != 'N/A'}
+    ids = {name: i for i, name in enumerate(SHAPES, 1)}
+    return ids, ids if layout == 'shapes' else {}
 
 
-def write_ade20k(root, args):
+def write_coco(root, split, i, scene):
+    """Write {train,val}2017/*.jpg."""
+    name = f'{i:012d}.jpg'
+    save(scene.image, root / f'{split}2017' / name)
+    return name
+
+
+def write_ade20k(root, split, i, scene):
     """Write images and annotations in {training,validation}."""
-    for split, folder in zip(SPLITS, ('training', 'validation')):
-        for i, scene in enumerate(draw_split(split, args), 1):
-            file = f'{folder}/ADE_{split}_{i:08d}'
-            save(scene.image, root / 'images' / f'{file}.jpg')
-            save(scene.label_map(ADE20K_LABELS), root / 'annotations' / f'{file}.png')
+    file = f'{dict(train="training", val="validation")[split]}/ADE_{split}_{i:08d}'
+    save(scene.image, root / 'images' / f'{file}.jpg')
+    save(scene.label_map(ADE20K_LABELS), root / 'annotations' / f'{file}.png')
 
 
-def write_cityscapes(root, args):
-    """Write leftImg8bit, gtFine and annotations/instancesonly_*_{train,val}.json."""
-    ids = CITYSCAPES_IDS
-    categories = [dict(id=i, name=name) for name, i in CITYSCAPES_THINGS.items()]
-    for split, city in zip(SPLITS, ('aachen', 'frankfurt')):
-        content = dict(images=[], annotations=[], categories=categories)
-        for i, scene in enumerate(draw_split(split, args), 1):
-            stem = f'{city}/{city}_{i:06d}_000019'
-            name = f'{stem}_leftImg8bit.png'
-            save(scene.image, root / 'leftImg8bit' / split / name)
-            annotate(content, scene, name, ids)
-            label_ids = scene.label_map(ids)
-            instance_ids = label_ids.astype(np.uint16)
-            seen = dict.fromkeys(SHAPES, 0)
-            for kind, mask in scene.shapes():
-                instance_ids[mask > 0] = ids[kind] * 1000 + seen[kind]
-                seen[kind] += 1
-            for name, labels in (
-                ('labelIds', label_ids),
-                ('labelTrainIds', scene.label_map(TRAIN_IDS)),
-                ('instanceIds', instance_ids),
-            ):
-                save(labels, root / 'gtFine' / split / f'{stem}_gtFine_{name}.png')
-        name = f'instancesonly_filtered_gtFine_{split}.json'
-        save(json.dumps(content), root / 'annotations' / name)
+def write_cityscapes(root, split, i, scene):
+    """Write leftImg8bit and gtFine."""
+    city = dict(train='aachen', val='frankfurt')[split]
+    stem = f'{city}/{city}_{i:06d}_000019'
+    save(scene.image, root / 'leftImg8bit' / split / f'{stem}_leftImg8bit.png')
+    labels = dict(labelIds=scene.label_map(CITYSCAPES_IDS))
+    labels['labelTrainIds'] = scene.label_map(TRAIN_IDS)
+    labels['instanceIds'] = labels['labelIds'].astype(np.uint16)
+    for number, (kind, mask) in enumerate(scene.shapes()):
+        labels['instanceIds'][mask > 0] = CITYSCAPES_IDS[kind] * 1000 + number
+    for name, pixels in labels.items():
+        save(pixels, root / 'gtFine' / split / f'{stem}_gtFine_{name}.png')
+    return f'{stem}_leftImg8bit.png'
 
 
-def write_imagenet(root, args):
+def write_imagenet(root, split, i, scene):
     """Write train/<wnid>/*.JPEG, val/*.JPEG and meta/{train,val}.txt."""
-    for split in SPLITS:
-        rows = []
-        for i, scene in enumerate(draw_split(split, args), 1):
-            wnid, label = IMAGENET_CLASSES[next(scene.shapes())[0]]
-            name = f'{wnid}/{wnid}_{i}.JPEG'
-            if split == 'val':
-                name = f'ILSVRC2012_val_{i:08d}.JPEG'
-            save(scene.image, root / split / name)
-            rows.append(f'{name} {label}\n')
-        save(''.join(rows), root / 'meta' / f'{split}.txt')
+    wnid, label = IMAGENET_CLASSES[next(scene.shapes())[0]]
+    names = dict(train=f'{wnid}/{wnid}_{i}.JPEG', val=f'ILSVRC2012_val_{i:08d}.JPEG')
+    save(scene.image, root / split / names[split])
+    save(f'{names[split]} {label}\n', root / 'meta' / f'{split}.txt')
 
 
 WRITERS = dict(coco=write_coco, shapes=write_coco, ade20k=write_ade20k)
 WRITERS.update(cityscapes=write_cityscapes, imagenet=write_imagenet)
 FOLDERS = ('train2017', 'val2017', 'annotations', 'images', 'leftImg8bit', 'gtFine')
 FOLDERS += ('train', 'val', 'meta')
+
+
+def write(root, args):
+    """Draw all scenes and write them, with the COCO files that their layout has."""
+    ids, categories = coco_categories(args.layout)
+    categories = [dict(id=i, name=name) for name, i in categories.items()]
+    for split in SPLITS:
+        content = dict(images=[], annotations=[], categories=categories)
+        for i, scene in enumerate(draw_split(split, args), 1):
+            name = WRITERS[args.layout](root, split, i, scene)
+            if categories:
+                annotate(content, scene, name, ids)
+        name = f'instances_{split}2017.json'
+        if args.layout == 'cityscapes':
+            name = f'instancesonly_filtered_gtFine_{split}.json'
+        if categories:
+            save(json.dumps(content), root / 'annotations' / name)
 
 
 # --------------------------------------------------------------- command line
@@ -353,7 +344,7 @@ def main(argv=None):
         cli.claim_folder(args.out, 'make_shapes.json')
         for folder in FOLDERS:
             shutil.rmtree(args.out / folder, ignore_errors=True)
-        WRITERS[args.layout](args.out, args)
+        write(args.out, args)
     print(
         f'wrote {args.num_train} training and {args.num_val} validation images in the '
         f'{args.layout} layout, {args.out}'

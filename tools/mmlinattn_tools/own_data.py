@@ -61,9 +61,7 @@ class OwnData:
     ``masks``, True if all objects have outlines, and ``notes``, lines about the
     decisions.
 
-    The arguments are options of new_config.py: ``images``, ``labels`` and ``masks``, paths
-    in the folder, which limit where each is looked for; ``format``, one of ``FORMATS``;
-    ``column`` of the class in a table; ``resize_masks``; ``colors``.
+    The arguments are the options of new_config.py; others of its options are ignored.
 
     Raises:
         OSError: If photos or annotations are missing, or can't be read.
