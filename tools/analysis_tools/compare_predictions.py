@@ -183,19 +183,19 @@ def run(args):
             f'{len(checkpoints)}'
         )
     files = find_photos(Path(args.image).expanduser())
-    named = zip(args.configs, checkpoints)
-    subjects = [Subject(*x, args.device) for x in named]
+    subjects = [Subject(*x, args.device) for x in zip(args.configs, checkpoints)]
     stems = Counter(x.stem for x in files)  # a.jpg and a.png differ
-    names = {x: x.stem if stems[x.stem] == 1 else x.name for x in files}
-    outputs = {x: args.out / f'{name}_predictions.json' for x, name in names.items()}
-    left = files
-    if not args.overwrite:
-        left = [x for x in files if not is_done(outputs[x], subjects, args.score)]
+    left = {}
+    for path in files:
+        name = path.stem if stems[path.stem] == 1 else path.name
+        numbers = args.out / f'{name}_predictions.json'
+        if args.overwrite or not is_done(numbers, subjects, args.score):
+            left[path] = numbers
     if len(left) < len(files):
         print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
     # an interruption loses none
-    for path in track_iter_progress(left, file=sys.stderr):
-        numbers, picture = outputs[path], outputs[path].with_suffix('.png')
+    for path in track_iter_progress([*left], file=sys.stderr):
+        numbers, picture = left[path], left[path].with_suffix('.png')
         cli.protect(args, numbers, picture)
         figure, found = draw(path, subjects, args.score)
         args.out.mkdir(parents=True, exist_ok=True)

@@ -132,23 +132,19 @@ def print_table(model, flops):
     Console().print(table)
 
 
-def run(args):
-    cfg, model = load_model(args)
-    if args.backbone_only:
-        model = getattr(model, 'backbone', model)
-    shape = pair(args.shape) if args.shape else default_shape(cfg)
-    flops = count(model, shape)
-    height, width = shape
-    print(f'{args.config}, {type(model).__name__}, one image of {height} x {width}')
-    print_table(model, flops)
-    rest = flops.without_softmax_attention() / 1e9
-    print(f'MACs without softmax-attention products: {rest:.3f} G')
-
-
 def main(argv=None):
     args = parse_args(argv)
     with errors_in_one_line(*LIBRARY_ERRORS), quiet():
-        run(args)
+        cfg, model = load_model(args)
+        if args.backbone_only:
+            model = getattr(model, 'backbone', model)
+        shape = pair(args.shape) if args.shape else default_shape(cfg)
+        flops = count(model, shape)
+        size = ' x '.join(map(str, shape))
+        print(f'{args.config}, {type(model).__name__}, one image of {size}')
+        print_table(model, flops)
+        rest = flops.without_softmax_attention() / 1e9
+        print(f'MACs without softmax-attention products: {rest:.3f} G')
 
 
 if __name__ == '__main__':

@@ -119,23 +119,21 @@ class LabelMaps:
             if ids is None:
                 return None
             if ids.shape != photo['size'][::-1]:
-                other.append((path, ids.shape, photo['size'][::-1]))
+                other.append(f'{path}, {ids.shape} instead of {photo["size"][::-1]}')
             numbers = np.bincount(ids.ravel())
             counts[: len(numbers)] += numbers
             found = numbers.nonzero()[0]
             self.pixels[path] = found, numbers[found]
+        sizes = formats.counted(
+            '{} label maps have another size than their photo', other
+        )
         if other and not self.resize:
-            path, shape, size = other[0]
-            raise ValueError(
-                f'{len(other)} label maps have another size than their photo, such as '
-                f'{path}, {shape} instead of {size}: --resize-masks takes the nearest '
-                'pixels'
-            )
-        if other:
-            self.notes.append(f'it resizes {len(other)} label maps to their photos')
+            raise ValueError(f'{sizes[0]}: --resize-masks takes the nearest pixels')
+        self.notes += [f'{x}: it resizes them' for x in sizes]
+        self.notes += formats.counted(
+            'left out {} label maps that can not be read', bad
+        )
         if bad:
-            text = f'left out {len(bad)} label maps that can not be read'
-            self.notes.append(f'{text}, such as {bad[0]}')
             for photos in self.photos.values():
                 photos[:] = [x for x in photos if x['map'] not in bad]
             if not all(self.photos.values()):
@@ -149,21 +147,19 @@ class LabelMaps:
         with Image.open(photo['map']) as image:
             kind = image.mode
             gray = kind in ('1', 'F', 'I', 'L', 'P') or kind.startswith('I;')
-            if kind == 'P':
-                palette = np.reshape(image.getpalette('RGB'), (-1, 3)).tolist()
+            palette = image.getpalette('RGB') if kind == 'P' else ()
             as_ids = gray and not self.are_colors
-            pixels = np.array(image if as_ids else image.convert('RGB'))
-        ids = pixels.astype(int)
+            ids = np.array(image if as_ids else image.convert('RGB')).astype(int)
         if self.are_colors:
             return ids @ [2**16, 2**8, 1]
         if not gray:
-            if (pixels != pixels[..., :1]).any():
+            if (ids != ids[..., :1]).any():
                 return None
             ids = ids[..., 0]
-        elif kind == 'P':  # palettes that differ have colors for classes
-            for i in np.unique(ids).tolist():
-                if self.colors or self.palette.setdefault(i, palette[i]) != palette[i]:
-                    return None
+        for i in np.unique(ids).tolist() if kind == 'P' else ():
+            color = palette[3 * i : 3 * i + 3]  # those that differ stand for classes
+            if self.colors or self.palette.setdefault(i, color) != color:
+                return None
         ids[(ids < 0) | (ids == 2**16 - 1)] = UNLABELED
         if ids.max(initial=0) >= IDS:
             raise ValueError(f'{photo["map"]}: ids of {IDS} or more are no labels')
@@ -181,8 +177,6 @@ class LabelMaps:
     def labels(self, photo):
         """The label of each pixel of a photo, (H, W), uint8."""
         labels = self.table[self._read(photo)]
-        if labels.shape == photo['size'][::-1]:
-            return labels
         nearest = cv2.INTER_NEAREST_EXACT
         return cv2.resize(labels, photo['size'], interpolation=nearest)
 

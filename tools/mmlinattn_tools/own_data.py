@@ -142,9 +142,8 @@ class OwnData:
         return photos
 
     def note(self, text, some):
-        """Notes of how many files or photos something is true, and the first."""
-        if some:
-            self.notes.append(f'{text.format(len(some))}, such as {some[0]}')
+        """Notes how many files or photos there are, and the first."""
+        self.notes += formats.counted(text, some)
 
     def within(self, paths, option):
         """Paths in the folder that an option names, if it is given."""

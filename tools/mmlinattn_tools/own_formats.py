@@ -27,6 +27,11 @@ CLASS = ('class', 'label', 'category', 'classname', 'labelname', 'species', 'tar
 ENCODINGS = ((b'\xff\xfe', 'utf-16'), (b'\xfe\xff', 'utf-16'), (b'', 'utf-8-sig'))
 
 
+def counted(text, some):
+    """A line on how many things there are, with the first of them; none for none."""
+    return [f'{text.format(len(some))}, such as {some[0]}'] if some else []
+
+
 def read_text(path):
     """The text of a file in UTF-8 or UTF-16, or what Latin-1 makes of it."""
     content = path.read_bytes()

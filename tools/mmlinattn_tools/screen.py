@@ -10,7 +10,6 @@ from typing import Any, TextIO
 
 from matplotlib.figure import Figure
 from mmengine.config import Config
-from mmengine.hooks import CheckpointHook
 from mmengine.runner import Runner
 
 from .figures import save
@@ -52,36 +51,28 @@ class Brief:
 def draw_curves(runner: Runner, out: Path) -> bool:
     """Draws the loss of each iteration and the scores of each validation, which a
     resumed run has from its beginning; returns False for nothing."""
-    told = runner.message_hub.log_scalars
-    loss = {'loss': told['train/loss'].data[0]} if 'train/loss' in told else {}
-    scores = {
-        name[4:]: x.data[0]
-        for name, x in told.items()
-        if name.startswith('val/') and not NO_SCORE.fullmatch(name[4:])
-    }
     figure = Figure((9, 3.5), layout='constrained')
-    for axes, curves, name in zip(
-        figure.subplots(1, 2), (loss, scores), ('iteration', 'validation')
-    ):
-        for label, values in [*curves.items()][:10]:
-            axes.plot(range(1, len(values) + 1), values, label=label)
-        axes.set_xlabel(name)
-        if curves:
-            axes.legend(fontsize='small')
-    if loss:
+    axes = dict(zip(('train', 'val'), figure.subplots(1, 2)))
+    for kind, name in dict(train='iteration', val='validation').items():
+        axes[kind].set_xlabel(name)
+    told = runner.message_hub.log_scalars
+    for name, x in told.items():
+        kind, _, label = name.partition('/')
+        if name == 'train/loss' or (kind == 'val' and not NO_SCORE.fullmatch(label)):
+            values = x.data[0]
+            axes[kind].plot(range(1, len(values) + 1), values, label=label)
+            axes[kind].legend(fontsize='small')
+    if 'train/loss' in told:
         save(figure, out)
-    return bool(loss)
+    return 'train/loss' in told
 
 
 def best_of(runner: Runner) -> tuple[str, str]:
     """The checkpoint to go on with, and its score in words."""
     told: dict[str, Any] = runner.message_hub.runtime_info
-    hooks = (x for x in runner.hooks if isinstance(x, CheckpointHook))
-    for name in getattr(next(hooks, None), 'key_indicators', None) or ():
-        for key in ('', f'_{name}'):
-            path = told.get(f'best_ckpt{key}')
-            if path and os.path.isfile(path):
-                return path, f'{told[f"best_score{key}"]:.4g} ({name}), the best'
+    for key, path in told.items():
+        if key.startswith('best_ckpt') and path and os.path.isfile(path):
+            return path, f'{told[key.replace("ckpt", "score")]:.4g}, the best'
     last = Path(runner.work_dir, 'last_checkpoint')
     return (last.read_text('utf-8').strip() if last.is_file() else ''), ''
 
