@@ -25,6 +25,7 @@ from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, num
 # isort: split
 import torch
 from mmengine.structures import BaseDataElement, InstanceData
+from mmengine.utils import to_2tuple
 from rich.console import Console
 from rich.table import Table
 
@@ -60,22 +61,16 @@ def default_shape(cfg):
     for transform in test_data(cfg).get('pipeline', []):
         kind = str(transform.get('type')).rpartition('.')[2]
         if kind == 'Resize' and transform.get('scale'):
-            shape = pair(transform['scale'])[::-1]
+            shape = to_2tuple(transform['scale'])[::-1]
             if transform.get('keep_ratio'):  # a scale for images of any orientation
                 shape = sorted(shape)
         elif kind == 'CenterCrop':
-            shape = pair(transform['crop_size'])
+            shape = to_2tuple(transform['crop_size'])
     if shape is None:
         raise ValueError('the test pipeline has no fixed scale: give --shape H W')
     preprocessor = cfg.model.get('data_preprocessor') or {}
     divisor = preprocessor.get('pad_size_divisor', 1)
     return tuple(-(-length // divisor) * divisor for length in shape)
-
-
-def pair(value):
-    """Turns one number, alone or in a list, into two; two stay unchanged."""
-    values = [value] if isinstance(value, int) else list(value)
-    return tuple(values * 2)[:2]
 
 
 def count(model, shape):
@@ -138,7 +133,7 @@ def main(argv=None):
         cfg, model = load_model(args)
         if args.backbone_only:
             model = getattr(model, 'backbone', model)
-        shape = pair(args.shape) if args.shape else default_shape(cfg)
+        shape = tuple(args.shape * 2)[:2] if args.shape else default_shape(cfg)
         flops = count(model, shape)
         size = ' x '.join(map(str, shape))
         print(f'{args.config}, {type(model).__name__}, one image of {size}')

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the installed package is made from.
@@ -22,17 +21,11 @@ SOURCES = {'mmlinattn', 'tools', 'configs', 'model-index.yml', 'dataset-index.ym
 SOURCES |= {'setup.py', 'pyproject.toml', 'MANIFEST.in', 'README.md', 'LICENSE'}
 
 
-class Stack(NamedTuple):
-    """An environment that can be made."""
-
-    folder: str
-    versions: tuple  # of Python, the preferred one first
-    alone: tuple = ()  # installed without dependencies
-
-
+# its folder, versions of Python, the preferred one first, and packages that are
+# installed without their dependencies
 STACKS = {
-    'openmmlab': Stack('.venv', ('3.11', '3.10', '3.9')),
-    'modern': Stack('.venv-modern', ('3.13', '3.12', '3.14'), ('onedl-mim==0.5.1',)),
+    'openmmlab': ('.venv', ('3.11', '3.10', '3.9'), ()),
+    'modern': ('.venv-modern', ('3.13', '3.12', '3.14'), ('onedl-mim==0.5.1',)),
 }
 
 
@@ -48,7 +41,7 @@ def version_of(python):
 
 def find_python(stack):
     """The interpreter of a stack's environment, or one to make it with."""
-    folder, versions = STACKS[stack].folder, STACKS[stack].versions
+    folder, versions, _ = STACKS[stack]
     there = ROOT / folder / 'bin' / 'python'
     if os.path.lexists(there):
         if version_of(there) in versions:
@@ -90,7 +83,8 @@ def fingerprint(names):
 
 def make(stack, base):
     """Brings the environment of a stack up to date."""
-    folder, requirements = ROOT / STACKS[stack].folder, f'requirements/{stack}.txt'
+    folder, _, alone = STACKS[stack]
+    folder, requirements = ROOT / folder, f'requirements/{stack}.txt'
     python, stamp = folder / 'bin' / 'python', folder / 'make-env.json'
     pip = [python, '-m', 'pip', '--disable-pip-version-check']
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
@@ -99,8 +93,8 @@ def make(stack, base):
         if not (folder / 'bin' / 'pip').exists():
             run(base, '-m', 'venv', folder)
         run(*pip, 'install', '-r', ROOT / requirements)
-        if STACKS[stack].alone:
-            run(*pip, 'install', '--no-deps', *STACKS[stack].alone)
+        if alone:
+            run(*pip, 'install', '--no-deps', *alone)
         stamp.write_text(json.dumps(dict(wanted, package='')))
     if done != wanted:
         with tempfile.TemporaryDirectory() as copy:
@@ -137,7 +131,7 @@ def main(argv=None):
             raise RuntimeError('no stack has its Python')
         stack, python = next(iter(found.items()))
         if args.print_folder:
-            print(STACKS[stack].folder)
+            print(STACKS[stack][0])
         elif args.print_stacks:
             print(*found)
         else:

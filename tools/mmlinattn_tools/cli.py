@@ -29,8 +29,8 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault('formatter_class', argparse.RawDescriptionHelpFormatter)
-        super().__init__(allow_abbrev=False, **kwargs)
+        kind = argparse.RawDescriptionHelpFormatter
+        super().__init__(allow_abbrev=False, formatter_class=kind, **kwargs)
         self.add_argument(
             '--debug', action='store_true', help='show the traceback of an error'
         )
