@@ -541,14 +541,15 @@ def test_few_photos(tmp_path, num):
         ]
 
 
-def test_format_chooses_among_labels(tmp_path):
+def test_a_pattern_chooses_among_labels(tmp_path):
     make(tmp_path, 'voc')
     for i in range(10):
         (tmp_path / f'a.{i}.txt').write_text('0 .5 .5 .25 .25')
-    with pytest.raises(ValueError, match='several files annotate.*--format'):
+    with pytest.raises(ValueError, match='several files annotate.*--labels'):
         OwnData(tmp_path, 'det')
-    assert OwnData(tmp_path, 'det', format='voc').classes == ['blue', 'red']
-    assert OwnData(tmp_path, 'det', format='yolo').classes == ['class 0']
+    for labels in ('Annotations', '*.xml'):
+        assert OwnData(tmp_path, 'det', labels=labels).classes == ['blue', 'red']
+    assert OwnData(tmp_path, 'det', labels='*.txt').classes == ['class 0']
 
 
 @pytest.mark.parametrize('kind', ['labelme', 'cvat', 'yolo'])

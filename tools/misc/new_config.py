@@ -39,7 +39,7 @@ from rich.table import Table
 
 from mmlinattn.utils import load_config
 from mmlinattn_tools import own_formats as formats
-from mmlinattn_tools.own_data import FORMATS, OwnData
+from mmlinattn_tools.own_data import OwnData
 
 SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
@@ -101,11 +101,9 @@ def parse_args(argv=None):
     text = 'ids in label maps that are no label, besides 255'
     add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
     add('--images', metavar='FOLDER', help='where in --data the photos are')
-    text = 'where in --data the annotations are, a folder or one file'
+    text = "where in --data the annotations are: a folder, a file, or such as '*.xml'"
     add('--labels', metavar='PATH', help=text)
     add('--masks', metavar='FOLDER', help='where in --data the label maps are')
-    text = 'what the labels are (default: whatever is found)'
-    add('--format', choices=FORMATS, help=text)
     add('--column', metavar='NAME', help='column of a table that has the class')
     text = 'a picture to write, of 16 photos with their labels'
     add('--show', type=cli.output_file, metavar='NAME.png', help=text)

@@ -5,7 +5,6 @@ A photo is a dict as in own_data.py: `map` is the path of its label map, unless 
 """
 
 import re
-from collections import defaultdict
 
 import cv2
 import numpy as np
@@ -182,18 +181,17 @@ class LabelMaps:
 
     def overview(self):
         """Rows of a table: a class with its ids, and its share of each split."""
-        ids, kind = defaultdict(set), color_of if self.are_colors else str
         shares = np.zeros((len(self.photos), UNLABELED + 1))
         for row, photos in zip(shares, self.photos.values()):
             for photo in photos:
                 found, numbers = self.pixels[photo['map']]
                 np.add.at(row, self.table[found], numbers)
-                for i in found.tolist():
-                    ids[self.table[i]].add(i)
         shares /= shares.sum(1, keepdims=True)
+        seen = np.unique(np.concatenate([found for found, _ in self.pixels.values()]))
         for i, name in [*enumerate(self.classes), (UNLABELED, 'no label')]:
             if i < UNLABELED or shares[:, i].any():
-                told = ' '.join([kind(x) for x in sorted(ids[i])][:3])
+                ids = seen[self.table[seen] == i][:3].tolist()
+                told = ' '.join(map(color_of if self.are_colors else str, ids))
                 yield [f'{name} ({told})', *(f'{x:.1%}' for x in shares[:, i])]
 
 

@@ -45,7 +45,6 @@ PHOTOS = re.compile('image|img|photo|picture|rgb|jpeg')  # in names of folders
 MAPS = re.compile('annot|ann_|label|mask|seg|gt')
 KINDS = '(?:mask|label|seg|gt|annotation)s?'  # of files
 MAP = re.compile(f'^{KINDS}[_.-]|[_.-]{KINDS}$')
-FORMATS = ('coco', 'labelme', 'voc', 'cvat', 'yolo', 'csv', 'folders', 'masks')
 OF_OBJECTS = re.compile('object|instance')  # VOC's numbers, not classes
 ENDS = {b'\xff\xd8': b'\xff\xd9', b'\x89P': b'IEND'}  # of JPEG and PNG, by their begin
 SMALL = 'left out {} boxes of less than a pixel in their photo'
@@ -146,14 +145,14 @@ class OwnData:
         self.notes += formats.counted(text, some)
 
     def within(self, paths, option):
-        """Paths in the folder that an option names, if it is given."""
-        folder = option and self.options.get(option)
-        if not folder:
+        """Paths in the folder, or of the pattern, that an option names, if any."""
+        name = self.options.get(option)
+        if not name:
             return paths
-        folder = self.data / folder
-        if not folder.exists():
+        folder = self.data / name
+        if not folder.exists() and '*' not in name:
             raise FileNotFoundError(f'--{option} {folder}: there is no such place')
-        return [x for x in paths if folder in (x, *x.parents)]
+        return [x for x in paths if folder in (x, *x.parents) or x.match(name)]
 
     def content(self):
         """The files of the folder, and options, for an error."""
@@ -163,14 +162,7 @@ class OwnData:
             told += ' files: compare_predictions.py predicts photos without labels'
         else:
             told = f'{told or "no"} files'
-        return (
-            f'it has {told}; --images, --labels and --masks name the folders of each, '
-            '--format what the labels are'
-        )
-
-    def wants(self, *kinds):
-        """True if labels of this format are read."""
-        return (self.options.get('format') or kinds[0]) in kinds
+        return f'it has {told}; --images, --labels and --masks name the folders of each'
 
     def check_found(self, photos):
         """Raises an error if photos are missing, or annotated twice."""
@@ -191,7 +183,7 @@ class OwnData:
         if any(len({*x} - {None}) < len(x) for x in splits.values() if x[1:]):
             raise ValueError(
                 f'--data {self.data}: several files annotate the same photos: --labels '
-                'or --masks names a folder or file, or --format the format'
+                'or --masks names a folder, a file, or a pattern such as *.xml'
             )
 
     def measure(self, photos):
@@ -280,14 +272,13 @@ class OwnData:
     def read_det(self):
         """Photos and objects of the files of labelling tools."""
         files = {x: self.within(self.files[x], 'labels') for x in LABELS}
-        for path in files['.json'] if self.wants('coco', 'labelme') else ():
+        for path in files['.json']:
             # COCO has people's keypoints in further files
             if 'keypoints' not in path.name:
                 yield from self.read_file(path, formats.read_json)
-        for path in files['.xml'] if self.wants('voc', 'cvat') else ():
+        for path in files['.xml']:
             yield from self.read_file(path, formats.read_xml)
         texts = [x for x in files['.txt'] if self.has_photo(x.name)]
-        texts = texts if self.wants('yolo') else []
         names, keypoints = formats.yolo_names(self.files) if texts else ({}, False)
         names = names or dict(enumerate(self.names or ()))
         read = partial(formats.read_yolo, names, keypoints)
@@ -296,7 +287,7 @@ class OwnData:
         if self.labels and not photos:  # beside labels, these texts are something else
             del self.damaged[faults:]
         yield from photos
-        if not self.labels and self.wants('csv'):  # beside labels, they repeat these
+        if not self.labels:  # beside labels, they repeat these
             for path, rows in self.tables():
                 column = self.options.get('column')
                 boxes = formats.read_boxes(rows, path, column)
@@ -305,7 +296,7 @@ class OwnData:
     def read_file(self, path, read):
         """Photos of one file."""
         try:
-            photos = [*read(path, self.lost, self.options.get('format'))]
+            photos = [*read(path, self.lost)]
             self.labels |= {path} if photos else set()
             stem, xml = stem_of(path.name), path.suffix.lower() == '.xml'
             near = path.parent if xml or stem in self.stems else path
@@ -340,9 +331,8 @@ class OwnData:
                 maps = [x for x in png if x.stem in jpeg]
                 text = 'it takes {} PNG files beside JPEG files for their label maps'
                 self.note(text, maps)
-        if not self.wants('masks') or not maps:  # maps are drawn from outlines
-            read = self.read_det() if self.options.get('format') != 'masks' else ()
-            yield from (dict(photo, map=photo['path']) for photo in read)
+        if self.options.get('labels') or not maps:  # they are drawn from outlines
+            yield from (dict(photo, map=photo['path']) for photo in self.read_det())
             return
         photos = {*self.within(files, 'images')} - {*maps}
         for stem, paths in self.stems.items():
@@ -369,10 +359,10 @@ class OwnData:
 
     def read_cls(self):
         """Photos in folders that are named after classes, or in a table."""
-        folders = [*self.read_folders()] if self.wants('folders') else []
+        folders = [] if self.options.get('labels') else [*self.read_folders()]
         told, listed = {x['path']: x['names'] for x in folders}, []
         enough = len({*map(tuple, told.values())}) > 1
-        for path, rows in self.tables() if self.wants('csv') else ():
+        for path, rows in self.tables():
             try:
                 kind = formats.class_column(rows, path, self.options.get('column'))
             except ValueError:
@@ -390,8 +380,8 @@ class OwnData:
             return listed or folders
         if any(told.get(x['path'], x['names']) != x['names'] for x in listed):
             raise ValueError(
-                f'--data {self.data}: folders and a table tell other classes: --format '
-                'csv or --format folders'
+                f'--data {self.data}: folders and a table tell other classes: --labels '
+                'names the table, or remove it'
             )
         return folders
 

@@ -42,17 +42,15 @@ def read_text(path):
         return content.decode('latin-1')
 
 
-def read_json(path, lost, only=None):
+def read_json(path, lost):
     """Photos of a COCO file, or of a labelme file; none of another one."""
     content = json.loads(read_text(path))
     if not isinstance(content, dict):
         return
     if 'shapes' in content and 'imagePath' in content:
-        if only == 'coco':
-            return
         size = content.get('imageWidth'), content.get('imageHeight')
         yield content['imagePath'], size, labelme_objects(content['shapes'], lost)
-    elif content.keys() >= PARTS and only != 'labelme':
+    elif content.keys() >= PARTS:
         yield from read_coco(content)
 
 
@@ -101,14 +99,14 @@ def labelme_objects(shapes, lost):
     return found
 
 
-def read_xml(path, lost, only=None):
+def read_xml(path, lost):
     """Photos of a VOC file, or of a CVAT file; none of another one."""
     root = ElementTree.parse(path).getroot()
-    if root.tag == 'annotation' and only != 'cvat':
+    if root.tag == 'annotation':
         size = tuple(root.findtext(f'size/{x}') for x in ('width', 'height'))
         found = [*map(voc_object, root.iter('object'))]
         yield root.findtext('filename', ''), size, found
-    elif root.tag == 'annotations' and only != 'voc':
+    elif root.tag == 'annotations':
         for x in root.iter('image'):
             size = x.get('width'), x.get('height')
             found = [cvat_object(shape, lost) for shape in x if shape.tag != 'tag']
@@ -142,7 +140,7 @@ def cvat_object(x, lost):
     return None
 
 
-def read_yolo(names, keypoints, path, *_):
+def read_yolo(names, keypoints, path, _):
     """The photo of a YOLO file.
 
     A line has a class and, in parts of the photo's size, the center and sides of a box,
