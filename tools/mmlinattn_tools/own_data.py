@@ -63,8 +63,8 @@ class OwnData:
     The arguments are the options of new_config.py; others of its options are ignored.
 
     Raises:
-        OSError: If photos or annotations are missing, or can't be read.
-        ValueError: If annotations contradict each other, or ``classes``.
+        OSError: If photos or annotations can't be read.
+        ValueError: If they are missing, or contradict each other, or ``classes``.
     """
 
     def __init__(self, data, task, classes=None, ignore=(), **options):
@@ -80,7 +80,7 @@ class OwnData:
         self.masks = task == 'det' and not lacking
         text = f'{lacking} of {len(objects)} objects have boxes without outlines'
         if lacking and task == 'seg':
-            raise ValueError(f'--data {data}: {text}: they are for --task det')
+            raise ValueError(f'{text}: they are for --task det')
         if 0 < lacking < len(objects):
             self.notes.append(f'{text}: it takes the boxes of all')
         self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
@@ -100,10 +100,8 @@ class OwnData:
             self.classes = self.maps.classes
         self.check_splits()
         if task != 'det' and len(self.classes) < 2:
-            raise ValueError(
-                f'--data {data}: one class only, {self.classes[0]}: there is nothing '
-                f'to tell apart; {self.content()}'
-            )
+            text = f'one class only, {self.classes[0]}: there is nothing to tell apart'
+            raise ValueError(f'{text}; {self.content()}')
 
     def collect(self):
         """Finds the files of the folder by kind, and photos by their names."""
@@ -151,39 +149,36 @@ class OwnData:
             return paths
         folder = self.data / name
         if not folder.exists() and '*' not in name:
-            raise FileNotFoundError(f'--{option} {folder}: there is no such place')
+            raise ValueError(f'--{option} {folder}: there is no such place')
         return [x for x in paths if folder in (x, *x.parents) or x.match(name)]
 
     def content(self):
         """The files of the folder, and options, for an error."""
-        kinds = {k: len(x) for k, x in self.files.items() if x}
-        told = ', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))
-        if kinds.keys() == {'photo'}:
+        kinds = {kind: len(x) for kind, x in sorted(self.files.items()) if x}
+        told = ', '.join(f'{n} {kind}' for kind, n in kinds.items())
+        if {*kinds} == {'photo'}:
             told += ' files: compare_predictions.py predicts photos without labels'
-        else:
-            told = f'{told or "no"} files'
-        return f'it has {told}; --images, --labels and --masks name the folders of each'
+        places = '--images, --labels and --masks name the folders of each'
+        return f'it has {told or "nothing"}; {places}'
 
     def check_found(self, photos):
         """Raises an error if photos are missing, or annotated twice."""
         missing = [x['name'] for x in photos if x['path'] is None]
         if missing:
-            raise FileNotFoundError(
-                f'{len(missing)} of {len(photos)} photos with annotations are missing '
-                f'in {self.data}, such as {missing[0]}'
+            text = (
+                f'{len(missing)} of {len(photos)} photos with annotations are missing'
             )
+            raise ValueError(f'{text}, such as {missing[0]}')
         if not photos:
-            raise FileNotFoundError(
-                f'--data {self.data}: it has no data for --task {self.task}, see '
-                f'--help; {self.content()}'
-            )
+            text = f'it has no data for --task {self.task}, see --help'
+            raise ValueError(f'{text}; {self.content()}')
         splits = defaultdict(list)
         for x in photos:
             splits[x['path']].append(x['split'])
         if any(len({*x} - {None}) < len(x) for x in splits.values() if x[1:]):
             raise ValueError(
-                f'--data {self.data}: several files annotate the same photos: --labels '
-                'or --masks names a folder, a file, or a pattern such as *.xml'
+                'several files annotate the same photos: --labels or --masks names a '
+                'folder, a file, or a pattern such as *.xml'
             )
 
     def measure(self, photos):
@@ -204,8 +199,8 @@ class OwnData:
             self.note(text, paths)
         if noted[SMALL] and not any(x['names'] for x in found):
             raise ValueError(
-                f'--data {self.data}: all {len(noted[SMALL])} boxes have less than a '
-                'pixel in their photo: are they in pixels, as (x, y, width, height)?'
+                f'all {len(noted[SMALL])} boxes have less than a pixel in their photo: '
+                'are they in pixels, as (x, y, width, height)?'
             )
         return found
 
@@ -380,8 +375,8 @@ class OwnData:
             return listed or folders
         if any(told.get(x['path'], x['names']) != x['names'] for x in listed):
             raise ValueError(
-                f'--data {self.data}: folders and a table tell other classes: --labels '
-                'names the table, or remove it'
+                'folders and a table tell other classes: --labels names the table, or '
+                'remove it'
             )
         return folders
 
@@ -399,8 +394,8 @@ class OwnData:
             same = [x for x in same if any(inner[x] <= inner[y] for y in splits)]
             if same:
                 raise ValueError(
-                    f'--data {self.data}: are {", ".join(sorted([*splits, *same]))} '
-                    'splits? Call these folders train, val and test'
+                    f'are {", ".join(sorted([*splits, *same]))} splits? Call these '
+                    'folders train, val and test'
                 )
             splits = {}
         inner = [Path('.', *y[1:]) for y in parts.values() if y and y[0] in splits]
@@ -468,7 +463,7 @@ class OwnData:
         """Raises an error if a split has no photos."""
         if not all(self.photos.values()):
             counts = (f'{len(x)} for {split}' for split, x in self.photos.items())
-            raise ValueError(f'--data {self.data}: too few photos, {", ".join(counts)}')
+            raise ValueError(f'too few photos, {", ".join(counts)}')
 
     def tell_twice(self):
         """Tells of photos that are for training and for validation or testing, too."""
@@ -491,10 +486,7 @@ class OwnData:
             )
         objects = [*chain(*(x.get('objects', ()) for x in self.photos['train']))]
         if objects and all(x['iscrowd'] for x in objects):
-            raise ValueError(
-                f'--data {self.data}: all objects are crowds or difficult, which are '
-                'not learned'
-            )
+            raise ValueError('all objects are crowds or difficult, and not learned')
         alike = Counter(x.lower() for x in seen)
         alike = sorted(x for x in seen if alike[x.lower()] > 1)
         if alike:
