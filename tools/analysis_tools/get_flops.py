@@ -26,8 +26,6 @@ from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, num
 import torch
 from mmengine.structures import BaseDataElement, InstanceData
 from mmengine.utils import to_2tuple
-from rich.console import Console
-from rich.table import Table
 
 from mmlinattn.analysis import count_flops
 from mmlinattn.engine.preflight import LIBRARY_ERRORS
@@ -112,19 +110,15 @@ def count_on(model, shape, device):
 
 def print_table(model, flops):
     """Prints parameters and MACs of a model's parts, and of all."""
-    titles = [kind.replace('_', '\n') for kind in ATTENTION_KINDS]
-    table = Table('part')
-    for title in ('parameters\n(M)', 'MACs\n(G)', *titles):
-        table.add_column(title, justify='right')
+    titles = 'parameters, M', 'MACs, G', *ATTENTION_KINDS
+    print(f' {"part":<16}', *(f'{title:>17}' for title in titles), sep=' | ')
     for name in [*dict(model.named_children()), '']:
         params = sum(p.numel() for p in model.get_submodule(name).parameters())
         macs = [flops.total(name), *map(flops.by_kind(name).get, ATTENTION_KINDS)]
-        if not name:
-            table.add_section()
         if params or macs[0]:
-            cells = (f'{number / 1e9:.3f}' for number in macs)
-            table.add_row(name or 'all', f'{params / 1e6:.2f}', *cells)
-    Console().print(table)
+            cells = [f'{params / 1e6:.2f}', *(f'{number / 1e9:.3f}' for number in macs)]
+            line = f' {name or "all":<16}', *(f'{cell:>17}' for cell in cells)
+            print(*line, sep=' | ')
 
 
 def main(argv=None):

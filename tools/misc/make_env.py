@@ -55,12 +55,10 @@ def find_python(stack):
     for python in filter(None, [sys.executable, *found]):
         if version_of(python) in versions:
             return python
-    best = f'python{versions[0]}'
     raise RuntimeError(
         f'the {stack} stack needs Python {" or ".join(versions)} with ensurepip, and '
-        'there is none: install one '
-        f'(`sudo apt install {best}-venv`, `uv python install`, conda), or '
-        'name one: make env PYTHON=/path/to/it'
+        f'there is none: install one (`sudo apt install python{versions[0]}-venv`, '
+        '`uv python install`, conda), or name one: make env PYTHON=/path/to/it'
     )
 
 

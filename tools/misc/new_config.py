@@ -122,12 +122,10 @@ def parse_args(argv=None):
 
 def find_bases(task):
     """Our configs with the shortest schedules, by method and backbone."""
-    found = {}
-    for path in (ROOT / 'configs').glob(f'*/*{TASKS[task].ending}.py'):
-        words = ['classifier'] * (task == 'cls') + path.stem.split('_')
-        rank = '1x' not in path.stem, len(path.stem), path
-        found[tuple(words[:2])] = min(rank, found.get(tuple(words[:2]), rank))
-    return {key: path for key, (*_, path) in found.items()}
+    paths = (ROOT / 'configs').glob(f'*/*{TASKS[task].ending}.py')
+    first = ['classifier'] * (task == 'cls')
+    order = sorted(paths, key=lambda x: ('1x' not in x.stem, len(x.stem), x))
+    return {tuple([*first, *x.stem.split('_')][:2]): x for x in order[::-1]}
 
 
 def find_base(task, method, backbone):

@@ -165,10 +165,8 @@ class OwnData:
         """Raises an error if photos are missing, or annotated twice."""
         missing = [x['name'] for x in photos if x['path'] is None]
         if missing:
-            text = (
-                f'{len(missing)} of {len(photos)} photos with annotations are missing'
-            )
-            raise ValueError(f'{text}, such as {missing[0]}')
+            text = f'of {len(photos)} photos with annotations are missing in the folder'
+            raise ValueError(f'{len(missing)} {text}, such as {missing[0]}')
         if not photos:
             text = f'it has no data for --task {self.task}, see --help'
             raise ValueError(f'{text}; {self.content()}')

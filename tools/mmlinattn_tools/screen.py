@@ -79,34 +79,30 @@ def best_of(runner: Runner) -> tuple[str, str]:
 
 def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
     """Lines for the end of a training: what there is, and the next commands."""
-    lines, (path, score) = [], best_of(runner)
-    if score or cfg.get('val_cfg'):
-        lines.append(f'score:      {score or "none, no validation had one"}')
+    path, score = best_of(runner)
     told = runner.message_hub.log_scalars.get('train/grad_norm')
     norms = told.data[0] if told else []
     lost = len(norms) - sum(map(math.isfinite, norms))
-    if lost:
-        share = f'{lost} of {len(norms)} iterations'
-        lines.append(f'gradients:  infinite in {share}, which learned nothing')
-    if path:
-        lines.append(f'checkpoint: {os.path.relpath(path)}')
+    share = f'{lost} of {len(norms)} iterations, which learned nothing'
     curves = Path(runner.work_dir, 'curves.png')
-    if draw_curves(runner, curves):
-        lines.append(f'curves:     {os.path.relpath(curves)}')
     pictures = Path(runner.log_dir, 'vis_data', 'vis_image')
-    if pictures.is_dir():
-        lines.append(f'pictures:   {os.path.relpath(pictures)}')
-    lines.append(f'log:        {os.path.relpath(runner.log_dir)}')
+    lines = dict(
+        score=score or ('none, no validation had one' if cfg.get('val_cfg') else ''),
+        gradients=f'infinite in {share}' if lost else '',
+        checkpoint=os.path.relpath(path) if path else '',
+        curves=os.path.relpath(curves) if draw_curves(runner, curves) else '',
+        pictures=os.path.relpath(pictures) if pictures.is_dir() else '',
+        log=os.path.relpath(runner.log_dir),
+    )
     if path:
         model = [config, os.path.relpath(path)]
-        look = ['analysis_tools/compare_predictions.py', config, '--checkpoint']
-        whole = ['deployment/export.py', *model, '--whole', '--verify']
-        lines += [
-            f'test:       {command("test.py", *model)}',
-            f'predict:    {command(*look, model[1], "--image", "PHOTOS")}',
-            f'export:     {command(*whole)}',
-        ]
-    return lines
+        look = [config, '--checkpoint', model[1], '--image', 'PHOTOS']
+        lines.update(
+            test=command('test.py', *model),
+            predict=command('analysis_tools/compare_predictions.py', *look),
+            export=command('deployment/export.py', *model, '--whole', '--verify'),
+        )
+    return [f'{f"{name}:":<11} {text}' for name, text in lines.items() if text]
 
 
 def command(tool: str, *words: str) -> str:
