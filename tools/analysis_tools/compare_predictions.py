@@ -42,7 +42,7 @@ from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
 from mmlinattn_tools import runs
 from mmlinattn_tools.figures import STYLE, picture_grid, save
-from mmlinattn_tools.own_data import IMAGES, is_damaged
+from mmlinattn_tools.own_data import IMAGES, read_headers
 
 TOLD = ('config', 'weights', 'time')  # of a model, in the JSON files
 VISUALIZER = dict(label_map='SegLocalVisualizer', boxes='DetLocalVisualizer')
@@ -127,7 +127,8 @@ def find_photos(place):
     if place.is_file():
         return [place]
     found = [x for x in sorted(place.glob('*')) if x.suffix.lower() in IMAGES]
-    damaged = [x for x in found if is_damaged(x)]
+    pairs = zip(found, read_headers(found))
+    damaged = [x for x, header in pairs if header is None or header['early']]
     if damaged:
         names = ', '.join(x.name for x in damaged)
         runs.note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')

@@ -84,24 +84,22 @@ class Scene:
 
 def vivid_color(rng, others):
     """A saturated color: the one of a few random ones farthest from the others."""
-
-    def distance(color):
-        return min(np.linalg.norm(np.subtract(color, other)) for other in others)
-
-    candidates = [
+    hues = [
         colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(0.6, 1), rng.uniform(0.5, 1))
         for _ in range(3)
     ]
-    return max((tuple(round(255 * c) for c in rgb) for rgb in candidates), key=distance)
+    colors = np.round(255 * np.array(hues)).astype(int)
+    gaps = np.linalg.norm(colors[:, None] - np.array(others), axis=-1).min(1)
+    return tuple(colors[gaps.argmax()].tolist())
 
 
 def ring(radii, turn=0.0, stretch=1.0):
     """(n, 2) corners at equal angles around the origin, stretched in x, then turned."""
     # One side lies at the bottom, so a stretched square is an upright rectangle.
     angles = np.pi / 2 + (np.arange(len(radii)) + 0.5) * 2 * np.pi / len(radii)
-    x, y = stretch * radii * np.cos(angles), radii * np.sin(angles)
-    cos, sin = np.cos(turn), np.sin(turn)
-    return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
+    corners = radii * np.exp(1j * angles)
+    corners = (stretch * corners.real + 1j * corners.imag) * np.exp(1j * turn)
+    return np.stack([corners.real, corners.imag], axis=1)
 
 
 def place(rng, corners, size):
@@ -116,10 +114,8 @@ def still_visible(index, areas):
     """True if each shape shows enough of its area, in one piece without holes."""
     for i, area in areas.items():
         mask = (index == i).astype(np.uint8)
-        if mask.sum() < (1 - MAX_HIDDEN) * area:
-            return False
         pieces, _ = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
-        if len(pieces) != 1:
+        if mask.sum() < (1 - MAX_HIDDEN) * area or len(pieces) != 1:
             return False
     return True
 
@@ -145,8 +141,13 @@ def draw_background(rng, scene):
     return [sky, ground]
 
 
-def draw_shapes(rng, scene, kinds, scale, colors):
-    """Paint shapes back to front: the first always, the others if they fit."""
+def draw_scene(rng, kinds, args):
+    """Draw shapes, keys of SHAPES from back to front, on a cluttered background: the
+    first always, the others if they fit."""
+    scene = Scene(args.size)
+    colors = draw_background(rng, scene)
+    # the square root of a shape's area over the shorter side
+    scale = (0.45, 0.62) if args.layout == 'imagenet' else (0.25, 0.42)
     areas = {}  # in pixels, by position in scene.kinds
     for kind in kinds:
         corners, unit = SHAPES[kind]
@@ -165,15 +166,6 @@ def draw_shapes(rng, scene, kinds, scale, colors):
         areas[position] = int(mask.sum())
         # A dark rim keeps shapes of like colors apart where they overlap.
         scene.image[mask > cv2.erode(mask, np.ones((3, 3)), borderValue=0)] //= 2
-
-
-def draw_scene(rng, kinds, args):
-    """Draw shapes, keys of SHAPES from back to front, on a cluttered background."""
-    scene = Scene(args.size)
-    colors = draw_background(rng, scene)
-    # the square root of a shape's area over the shorter side
-    scale = (0.45, 0.62) if args.layout == 'imagenet' else (0.25, 0.42)
-    draw_shapes(rng, scene, kinds, scale, colors)
     width, height = args.size
     noise = rng.normal(0, 12, (height // 16 + 2, width // 16 + 2, 3))
     noise = cv2.resize(noise, tuple(args.size), interpolation=cv2.INTER_CUBIC)

@@ -332,17 +332,15 @@ def main(argv=None):
         cli.protect(args, out, *filter(None, [args.show]))
         with error_of(f'--data {args.data}'):
             data = OwnData(**vars(args))
-        tell(data)
-        told = len(data.notes)
         devices, memory = find_devices()
         text = write_config(args, data, lists, devices, memory)
+        tell(data)
         cli.claim_folder(lists, 'new_config.json')
         data.write(lists)
         out.write_text(text, 'utf-8')
         if args.show:
             show(data, args.show)
-    for note in [*data.notes[told:], text[3:].partition(';')[0]]:
-        print(f'new_config.py: {note}')
+    print(f'new_config.py: {text[3:].partition(";")[0]}')
     tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
     name, python = shlex.quote(str(out)), shlex.quote(sys.executable)
     print('To train it; it ends with the commands to test, predict and export:')

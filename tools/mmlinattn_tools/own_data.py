@@ -85,7 +85,6 @@ class OwnData:
             self.notes.append(f'{text}: it takes the boxes of all')
         self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
         self.split(photos)
-        self.tell_twice()
         if len({*(classes or ())}) < len(classes or ()):
             raise ValueError(f'--classes {" ".join(classes)}: a name is given twice')
         if task != 'seg' or objects:
@@ -456,19 +455,16 @@ class OwnData:
             parts['test'] = parts['val']
         self.photos = parts
         self.check_splits()
+        digests = {x['digest'] for x in parts['train']}
+        held = [*parts['val'], *parts['test']]
+        twice = sorted({x['path'] for x in held if x['digest'] in digests})
+        self.note('{} photos for validation or testing are for training, too', twice)
 
     def check_splits(self):
         """Raises an error if a split has no photos."""
         if not all(self.photos.values()):
             counts = (f'{len(x)} for {split}' for split, x in self.photos.items())
             raise ValueError(f'too few photos, {", ".join(counts)}')
-
-    def tell_twice(self):
-        """Tells of photos that are for training and for validation or testing, too."""
-        digests = {x['digest'] for x in self.photos['train']}
-        held = [*self.photos['val'], *self.photos['test']]
-        seen = sorted({x['path'] for x in held if x['digest'] in digests})
-        self.note('{} photos for validation or testing are for training, too', seen)
 
     def choose(self):
         """Classes: the given ones, or those of the training set."""
@@ -620,12 +616,6 @@ def split_in(name):
     """The split that the name of a folder or file says, or None."""
     found = SPLIT.fullmatch(name.lower())
     return SPLITS[found[1]] if found else None
-
-
-def is_damaged(path):
-    """True if OpenCV does not read a photo, or it ends early."""
-    header = read_header(path)
-    return header is None or header['early']
 
 
 def plain(name):

@@ -5,6 +5,7 @@ form, with its class under `name`; :func:`to_coco` checks it. `lost` counts shap
 are neither a box nor an outline.
 """
 
+import codecs
 import csv
 import json
 import math
@@ -24,7 +25,6 @@ PARTS_OF_SIDES = 1, 1  # a size: numbers are parts of a photo's
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 DATA_KEYS = {'train', 'val', 'test', 'path', 'nc'}  # of YOLO's yaml, beside names
 CLASS = ('class', 'label', 'category', 'classname', 'labelname', 'species', 'target')
-ENCODINGS = ((b'\xff\xfe', 'utf-16'), (b'\xfe\xff', 'utf-16'), (b'', 'utf-8-sig'))
 
 
 def counted(text, some):
@@ -35,9 +35,9 @@ def counted(text, some):
 def read_text(path):
     """The text of a file in UTF-8 or UTF-16, or what Latin-1 makes of it."""
     content = path.read_bytes()
-    encoding = next(kind for mark, kind in ENCODINGS if content.startswith(mark))
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return content.decode(encoding)
+        return content.decode('utf-16' if wide else 'utf-8-sig')
     except UnicodeDecodeError:
         return content.decode('latin-1')
 
