@@ -45,7 +45,6 @@ def parse_args(argv=None):
     )
     side = number(int, 1, 2**16)
     add('--shape', nargs='+', type=side, metavar='SIDE', help=text)
-    add('--backbone-only', action='store_true', help='leave neck and heads out')
     add_cfg_options(parser, 'model.backbone.arch=small')
     args = parser.parse_args(argv)
     if args.shape and len(args.shape) > 2:
@@ -125,8 +124,6 @@ def main(argv=None):
     args = parse_args(argv)
     with errors_in_one_line(*LIBRARY_ERRORS), quiet():
         cfg, model = load_model(args)
-        if args.backbone_only:
-            model = getattr(model, 'backbone', model)
         shape = tuple(args.shape * 2)[:2] if args.shape else default_shape(cfg)
         flops = count(model, shape)
         size = ' x '.join(map(str, shape))

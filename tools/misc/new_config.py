@@ -46,9 +46,8 @@ SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
 # without a GPU: channels of pyramid and heads, and where the base configs have others
 NARROW = 128
-DETECTOR = dict(
-    out_channels=256, in_channels=256, feat_channels=256, conv_out_channels=256
-)
+CHANNELS = ('out_channels', 'in_channels', 'feat_channels', 'conv_out_channels')
+DETECTOR = dict.fromkeys(CHANNELS, 256)
 WIDE = {'retinanet': DETECTOR, 'mask-rcnn': DETECTOR, 'upernet': dict(channels=512)}
 
 

@@ -112,13 +112,11 @@ def protect(args: argparse.Namespace, *paths: Path) -> None:
             if path.is_dir() and any(path.iterdir()):
                 text = 'is not empty: give --overwrite to replace files in it'
                 raise FileExistsError(f'{path} {text}')
-            if path.is_file() and not _is_marked(path):
-                raise FileExistsError(f'{path} exists: give --overwrite to replace it')
-
-
-def _is_marked(path: Path) -> bool:
-    with path.open('rb') as file:
-        return MARK.encode() in file.read(4096)
+            if path.is_file():
+                with path.open('rb') as file:
+                    if MARK.encode() not in file.read(4096):
+                        text = f'{path} exists: give --overwrite to replace it'
+                        raise FileExistsError(text)
 
 
 def claim_folder(folder: Path, record: str) -> None:

@@ -21,8 +21,8 @@ JPEG = ('.jfif', '.jpe', '.jpeg', '.jpg')
 class LabelMaps:
     """The label maps of photos, by split; photos whose map can't be read are taken out.
 
-    It has ``classes``, names in the order of labels, ``table``, the label of each id or
-    color, and ``notes``, lines about decisions. ``names`` may be None, for 'class' and
+    It has ``classes``, names in the order of labels, and ``table``, the label of each
+    id or color; ``notes`` gets lines about decisions. ``names`` may be None, for 'class' and
     the id. ``ignore`` are ids that are no label, besides 255, ``colors`` names by
     color, as of :func:`read_colors`, and ``drawn`` names of the classes of outlines;
     ``resize`` takes maps of another size than their photo.
@@ -32,9 +32,9 @@ class LabelMaps:
             maps have another size than their photos.
     """
 
-    def __init__(self, photos, names, ignore, colors, drawn, resize):
-        self.photos, self.colors, self.drawn = photos, colors, drawn
-        self.resize, self.notes = resize, []
+    def __init__(self, photos, notes, names, ignore, colors, drawn, resize):
+        self.photos, self.notes, self.colors = photos, notes, colors
+        self.drawn, self.resize = drawn, resize
         self.are_colors, self.palette = False, {}
         counts = self._count()
         if counts is None:  # colors, or palettes of different colors
@@ -144,9 +144,8 @@ class LabelMaps:
         if 'objects' in photo:
             return self._draw(photo)
         with Image.open(photo['map']) as image:
-            kind = image.mode
-            gray = kind in ('1', 'F', 'I', 'L', 'P') or kind.startswith('I;')
-            palette = image.getpalette('RGB') if kind == 'P' else ()
+            gray, is_palette = len(image.getbands()) == 1, image.mode == 'P'
+            palette = image.getpalette('RGB') if is_palette else ()
             as_ids = gray and not self.are_colors
             ids = np.array(image if as_ids else image.convert('RGB')).astype(int)
         if self.are_colors:
@@ -155,7 +154,7 @@ class LabelMaps:
             if (ids != ids[..., :1]).any():
                 return None
             ids = ids[..., 0]
-        for i in np.unique(ids).tolist() if kind == 'P' else ():
+        for i in np.unique(ids).tolist() if is_palette else ():
             color = palette[3 * i : 3 * i + 3]  # those that differ stand for classes
             if self.colors or self.palette.setdefault(i, color) != color:
                 return None

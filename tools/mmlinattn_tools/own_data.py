@@ -94,8 +94,7 @@ class OwnData:
             paths = self.files['.txt'] + self.files['.csv']
             colors = read_colors(options.get('colors'), paths)
             chosen = classes, ignore, colors, drawn, options.get('resize_masks')
-            self.maps = LabelMaps(self.photos, *chosen)
-            self.notes += self.maps.notes
+            self.maps = LabelMaps(self.photos, self.notes, *chosen)
             self.classes = self.maps.classes
         self.check_splits()
         if task != 'det' and len(self.classes) < 2:
@@ -169,10 +168,9 @@ class OwnData:
         if not photos:
             text = f'it has no data for --task {self.task}, see --help'
             raise ValueError(f'{text}; {self.content()}')
-        splits = defaultdict(list)
-        for x in photos:
-            splits[x['path']].append(x['split'])
-        if any(len({*x} - {None}) < len(x) for x in splits.values() if x[1:]):
+        counts = Counter(x['path'] for x in photos)
+        several = [(x['path'], x['split']) for x in photos if counts[x['path']] > 1]
+        if len({pair for pair in several if pair[1]}) < len(several):
             raise ValueError(
                 'several files annotate the same photos: --labels or --masks names a '
                 'folder, a file, or a pattern such as *.xml'
@@ -380,14 +378,13 @@ class OwnData:
     def read_folders(self):
         """Photos in folders that are named after classes."""
         parts = {x: x.parent.relative_to(self.base).parts for x in self.files['photo']}
-        firsts = {folders[0] for folders in parts.values() if folders[1:]}
-        splits = {x: split_in(x) for x in firsts if split_in(x)}
+        inner = defaultdict(set)  # folders by the one that has them
+        for first, second, *_ in (x for x in parts.values() if x[1:]):
+            inner[first].add(second)
+        splits = {x: split_in(x) for x in inner if split_in(x)}
         # "train" is a class beside other ones, unless they have its folders
-        if len({*splits.values()}) < 2 and len(splits) < len(firsts):
-            inner = {
-                x: {y[1] for y in parts.values() if y[1:] and y[0] == x} for x in firsts
-            }
-            same = [x for x in firsts if x not in splits and len(inner[x]) > 1]
+        if len({*splits.values()}) < 2 and len(splits) < len(inner):
+            same = [x for x in inner if x not in splits and len(inner[x]) > 1]
             same = [x for x in same if any(inner[x] <= inner[y] for y in splits)]
             if same:
                 raise ValueError(
