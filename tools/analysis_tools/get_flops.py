@@ -107,19 +107,6 @@ def count_on(model, shape, device):
     return count_flops(model, images, forward=forward)
 
 
-def print_table(model, flops):
-    """Prints parameters and MACs of a model's parts, and of all."""
-    titles = 'parameters, M', 'MACs, G', *ATTENTION_KINDS
-    print(f' {"part":<16}', *(f'{title:>17}' for title in titles), sep=' | ')
-    for name in [*dict(model.named_children()), '']:
-        params = sum(p.numel() for p in model.get_submodule(name).parameters())
-        macs = [flops.total(name), *map(flops.by_kind(name).get, ATTENTION_KINDS)]
-        if params or macs[0]:
-            cells = [f'{params / 1e6:.2f}', *(f'{number / 1e9:.3f}' for number in macs)]
-            line = f' {name or "all":<16}', *(f'{cell:>17}' for cell in cells)
-            print(*line, sep=' | ')
-
-
 def main(argv=None):
     args = parse_args(argv)
     with errors_in_one_line(*LIBRARY_ERRORS), quiet():
@@ -128,7 +115,16 @@ def main(argv=None):
         flops = count(model, shape)
         size = ' x '.join(map(str, shape))
         print(f'{args.config}, {type(model).__name__}, one image of {size}')
-        print_table(model, flops)
+        titles = 'parameters, M', 'MACs, G', *ATTENTION_KINDS
+        print(f' {"part":<16}', *(f'{title:>17}' for title in titles), sep=' | ')
+        for name in [*dict(model.named_children()), '']:
+            params = sum(p.numel() for p in model.get_submodule(name).parameters())
+            kinds = flops.by_kind(name)
+            macs = [flops.total(name), *map(kinds.get, ATTENTION_KINDS)]
+            if params or macs[0]:
+                cells = f'{params / 1e6:.2f}', *(f'{x / 1e9:.3f}' for x in macs)
+                line = f' {name or "all":<16}', *(f'{cell:>17}' for cell in cells)
+                print(*line, sep=' | ')
         rest = flops.without_softmax_attention() / 1e9
         print(f'MACs without softmax-attention products: {rest:.3f} G')
 

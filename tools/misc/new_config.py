@@ -127,19 +127,6 @@ def find_bases(task):
     return {tuple([*first, *x.stem.split('_')][:2]): x for x in order[::-1]}
 
 
-def find_base(task, method, backbone):
-    """The path of our config of a method with a backbone."""
-    bases = find_bases(task)
-    if (method, backbone) not in bases:
-        near = [f'{x} {y}' for x, y in sorted(bases) if x == method or y == backbone]
-        near = near or sorted({x for x, _ in bases})
-        raise ValueError(
-            f'no config has --detector {method} and --backbone {backbone}; there are '
-            f'{", ".join(near)}'
-        )
-    return bases[method, backbone]
-
-
 def find_pretrained(args, cfg):
     """Weights to start from: the given ones, those of the base config, or those of a
     detector's with the same backbone."""
@@ -171,31 +158,34 @@ def heads(node, old, wide, place='_base_.model'):
     return text and f'dict({text})'
 
 
-def choose_scale(task, width, height):
-    """Sides (long, short) and (H, W) of a photo of the median size as models see it."""
-    longest, shortest = TASKS[task].longest, TASKS[task].shortest
-    least = min(width, height)
-    zoom = min(longest / max(width, height), shortest / least, max(1, SMALLEST / least))
-    h, w = round(height * zoom), round(width * zoom)
-    return (max(h, w), min(h, w)), (min(h, shortest), min(w, shortest))
-
-
-def choose_batch(task, scale, num, memory):
-    """Photos in the batch of a device with this many GB (a CPU: 0), of ``num`` photos
-    for its training."""
-    kind = TASKS[task]
+def choose_sizes(task, sides, num, memory):
+    """Sides (long, short) and (H, W) of a photo of the median size (W, H) as models see
+    it, and the photos in the batch of a device with this many GB (a CPU: 0), of ``num``
+    photos for its training."""
+    kind, least = TASKS[task], min(sides)
+    zoom = min(kind.longest / max(sides), kind.shortest / least)
+    w, h = (round(side * min(zoom, max(1, SMALLEST / least))) for side in sides)
+    scale = max(h, w), min(h, w)
     megapixels = scale[1] * scale[kind.square] / 1e6
     room = (memory * kind.on_gpu or kind.on_cpu) / megapixels
     most = kind.largest_batch if memory else kind.largest_batch / 4
     # BatchNorm needs two values
-    return max(int(min(room, most, num / 8)), 1 if task == 'det' else 2)
+    batch = max(int(min(room, most, num / 8)), 1 if task == 'det' else 2)
+    return scale, (min(h, kind.shortest), min(w, kind.shortest)), batch
 
 
 def write_config(args, data, lists, devices, memory):
     """The source of a config for devices with this many GB (a CPU: 0)."""
     task = args.task
     method = args.detector or ('mask-rcnn' if data.masks else TASKS[task].method)
-    path = find_base(task, method, args.backbone)
+    bases = find_bases(task)
+    if (method, args.backbone) not in bases:
+        near = [' '.join(x) for x in sorted(bases) if {*x} & {method, args.backbone}]
+        raise ValueError(
+            f'no config has --detector {method} and --backbone {args.backbone}; there '
+            f'are {", ".join(near or sorted({x for x, _ in bases}))}'
+        )
+    path = bases[method, args.backbone]
     cfg = load_config(str(path))
     masks = task == 'det' and 'segm' in cfg.val_evaluator.metric
     if masks and not data.masks:
@@ -226,9 +216,8 @@ def write_config(args, data, lists, devices, memory):
 
     sizes = [photo['size'] for photo in chain(*data.photos.values())]
     width, height = (round(median(x)) for x in zip(*sizes))
-    scale, crop = choose_scale(task, width, height)
     num = len(data.photos['train'])
-    batch = choose_batch(task, scale, num / devices, memory)
+    scale, crop, batch = choose_sizes(task, (width, height), num / devices, memory)
     if num < batch * devices:
         raise ValueError(f'{num} photos for training are fewer than a batch of {batch}')
     passes = ITERATIONS // (num // (batch * devices))

@@ -9,6 +9,7 @@ import traceback
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -89,9 +90,8 @@ def output_file(text: str, is_folder: bool = False) -> Path:
     )
 
 
-def output_folder(text: str) -> Path:
-    """Type of an argument that names a folder to write to; see :func:`output_file`."""
-    return output_file(text, is_folder=True)
+# type of an argument that names a folder to write to
+output_folder = partial(output_file, is_folder=True)
 
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:

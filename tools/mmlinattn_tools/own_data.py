@@ -122,12 +122,25 @@ class OwnData:
             self.stems[stem_of(path.name)].append(path)
 
     def read(self):
-        """Photos with their labels; what is left out is noted."""
+        """Photos with their labels, each once; what is left out is noted."""
         photos = [*getattr(self, f'read_{self.task}')()]
         if len(self.damaged) > max(1, len(photos) // 10):
             raise self.damaged[0]
         self.note('left out {} annotation files that are damaged', self.damaged)
-        self.check_found(photos)
+        missing = [x['name'] for x in photos if x['path'] is None]
+        if missing:
+            text = f'of {len(photos)} photos with annotations are missing in the folder'
+            raise ValueError(f'{len(missing)} {text}, such as {missing[0]}')
+        if not photos:
+            text = f'it has no data for --task {self.task}, see --help'
+            raise ValueError(f'{text}; {self.content()}')
+        counts = Counter(x['path'] for x in photos)
+        several = [(x['path'], x['split']) for x in photos if counts[x['path']] > 1]
+        if len({pair for pair in several if pair[1]}) < len(several):
+            raise ValueError(
+                'several files annotate the same photos: --labels or --masks names a '
+                'folder, a file, or a pattern such as *.xml'
+            )
         for ending in UNREAD:
             text = f'left out {{}} {ending} files: convert them to JPEG or PNG'
             self.note(text, self.files[ending])
@@ -158,23 +171,6 @@ class OwnData:
             told += ' files: compare_predictions.py predicts photos without labels'
         places = '--images, --labels and --masks name the folders of each'
         return f'it has {told or "nothing"}; {places}'
-
-    def check_found(self, photos):
-        """Raises an error if photos are missing, or annotated twice."""
-        missing = [x['name'] for x in photos if x['path'] is None]
-        if missing:
-            text = f'of {len(photos)} photos with annotations are missing in the folder'
-            raise ValueError(f'{len(missing)} {text}, such as {missing[0]}')
-        if not photos:
-            text = f'it has no data for --task {self.task}, see --help'
-            raise ValueError(f'{text}; {self.content()}')
-        counts = Counter(x['path'] for x in photos)
-        several = [(x['path'], x['split']) for x in photos if counts[x['path']] > 1]
-        if len({pair for pair in several if pair[1]}) < len(several):
-            raise ValueError(
-                'several files annotate the same photos: --labels or --masks names a '
-                'folder, a file, or a pattern such as *.xml'
-            )
 
     def measure(self, photos):
         """Photos that OpenCV reads, with their sizes, and objects that fit them."""

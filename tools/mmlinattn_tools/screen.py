@@ -48,9 +48,9 @@ class Brief:
         self.stream.flush()
 
 
-def draw_curves(runner: Runner, out: Path) -> bool:
+def draw_curves(runner: Runner, out: Path) -> None:
     """Draws the loss of each iteration and the scores of each validation, which a
-    resumed run has from its beginning; returns False for nothing."""
+    resumed run has from its beginning."""
     figure = Figure((9, 3.5), layout='constrained')
     axes = dict(zip(('train', 'val'), figure.subplots(1, 2)))
     for kind, name in dict(train='iteration', val='validation').items():
@@ -62,9 +62,7 @@ def draw_curves(runner: Runner, out: Path) -> bool:
             values = x.data[0]
             axes[kind].plot(range(1, len(values) + 1), values, label=label)
             axes[kind].legend(fontsize='small')
-    if 'train/loss' in told:
-        save(figure, out)
-    return 'train/loss' in told
+    save(figure, out)
 
 
 def best_of(runner: Runner) -> tuple[str, str]:
@@ -80,17 +78,19 @@ def best_of(runner: Runner) -> tuple[str, str]:
 def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
     """Lines for the end of a training: what there is, and the next commands."""
     path, score = best_of(runner)
-    told = runner.message_hub.log_scalars.get('train/grad_norm')
-    norms = told.data[0] if told else []
+    told = runner.message_hub.log_scalars
+    norms = told['train/grad_norm'].data[0] if 'train/grad_norm' in told else []
     lost = len(norms) - sum(map(math.isfinite, norms))
     share = f'{lost} of {len(norms)} iterations, which learned nothing'
     curves = Path(runner.work_dir, 'curves.png')
+    if 'train/loss' in told:
+        draw_curves(runner, curves)
     pictures = Path(runner.log_dir, 'vis_data', 'vis_image')
     lines = dict(
         score=score or ('none, no validation had one' if cfg.get('val_cfg') else ''),
         gradients=f'infinite in {share}' if lost else '',
         checkpoint=os.path.relpath(path) if path else '',
-        curves=os.path.relpath(curves) if draw_curves(runner, curves) else '',
+        curves=os.path.relpath(curves) if curves.is_file() else '',
         pictures=os.path.relpath(pictures) if pictures.is_dir() else '',
         log=os.path.relpath(runner.log_dir),
     )
