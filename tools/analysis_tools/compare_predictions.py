@@ -179,10 +179,8 @@ def is_done(file, subjects, score):
 def run(args):
     checkpoints = args.checkpoint or ['none'] * len(args.configs)
     if len(checkpoints) != len(args.configs):
-        raise ValueError(
-            f'--checkpoint takes one value for each config, {len(args.configs)}, got '
-            f'{len(checkpoints)}'
-        )
+        text = f'one value for each config, {len(args.configs)}, got {len(checkpoints)}'
+        raise ValueError(f'--checkpoint takes {text}')
     files = find_photos(Path(args.image).expanduser())
     subjects = [Subject(*x, args.device) for x in zip(args.configs, checkpoints)]
     stems = Counter(x.stem for x in files)  # a.jpg and a.png differ

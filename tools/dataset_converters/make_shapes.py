@@ -223,12 +223,12 @@ def annotate(content, scene, name, ids):
     """Add a scene to the content of a COCO file."""
     images, annotations = content['images'], content['annotations']
     width, height = scene.size
-    info = dict(id=len(images) + 1, file_name=name, width=width, height=height)
-    images.append(info)
+    i = len(images) + 1
+    images.append(dict(id=i, file_name=name, width=width, height=height))
     for kind, mask in scene.shapes():
         shape = dict(
             id=len(annotations) + 1,
-            image_id=info['id'],
+            image_id=i,
             category_id=ids[kind],
             segmentation=[outline(mask)],
             area=int(mask.sum()),

@@ -34,6 +34,7 @@ from mmlinattn_tools import cli  # first: a line tells that libraries are missin
 # isort: split
 import cv2
 import numpy as np
+from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
@@ -196,23 +197,17 @@ def write_config(args, data, lists, devices, memory):
     parts, wide = [task], {} if memory else WIDE.get(method, {})
     model = f'model = {heads(cfg.model, TASKS[task].num_classes, wide)}'
     if not memory:
-        data.notes.append(
-            'no GPU: training may take hours; --epochs and --backbone '
-            'softpp-micro-linear shorten it'
-        )
+        text = '--epochs and --backbone softpp-micro-linear shorten it'
+        data.notes.append(f'no GPU: training may take hours; {text}')
+        less = []
         if wide:
             comment = 'channels of pyramid and heads, few for training without a GPU'
             model = f'width = {NARROW}  # {comment}\n{model}'
-            data.notes.append(
-                f'no GPU: pyramid and heads have {NARROW} channels, which is faster '
-                'and less exact'
-            )
+            less.append(f'pyramid and heads have {NARROW} channels')
         if isinstance((cfg.model.get('train_cfg') or {}).get('rcnn'), dict):
             parts.append('fewer_regions')
-            data.notes.append(
-                'no GPU: the config takes 32 regions of a photo, not 512, which is '
-                'faster and less exact'
-            )
+            less.append('the config takes 32 regions of a photo, not 512')
+        data.notes += [f'no GPU: {x}, which is faster and less exact' for x in less]
 
     sizes = [photo['size'] for photo in chain(*data.photos.values())]
     width, height = (round(median(x)) for x in zip(*sizes))
@@ -292,16 +287,14 @@ def show(data, path):
             objects = [x for x in photo['objects'] if x['name'] in data.classes]
             box = np.reshape([x['bbox'] for x in objects], (-1, 2, 2)) * zoom
             found.update(boxes=box.cumsum(1).reshape(-1, 4), scores=np.ones(len(box)))
-            found['labels'] = np.array(
-                [data.classes.index(x['name']) for x in objects], int
-            )
+            labels = [data.classes.index(x['name']) for x in objects]
+            found['labels'] = np.array(labels, int)
             if data.masks:
                 masks = (formats.mask_of(x, photo['size']) for x in objects)
                 found['masks'] = [cv2.resize(x, size) > 0 for x in masks]
         elif data.task == 'seg':
-            labels = data.maps.labels(photo)
-            nearest = cv2.resize(labels, size, interpolation=cv2.INTER_NEAREST)
-            found['label_map'] = nearest.astype(int)
+            labels = Image.fromarray(data.maps.labels(photo))
+            found['label_map'] = np.array(labels.resize(size, Image.NEAREST), int)
         ax.imshow(draw(pixels, found, data.classes) if found else pixels)
         ax.set_title(' '.join([photo['path'].name, *dict.fromkeys(photo['names'])]))
     save(figure, path)

@@ -22,10 +22,10 @@ class LabelMaps:
     """The label maps of photos, by split; photos whose map can't be read are taken out.
 
     It has ``classes``, names in the order of labels, and ``table``, the label of each
-    id or color; ``notes`` gets lines about decisions. ``names`` may be None, for 'class' and
-    the id. ``ignore`` are ids that are no label, besides 255, ``colors`` names by
-    color, as of :func:`read_colors`, and ``drawn`` names of the classes of outlines;
-    ``resize`` takes maps of another size than their photo.
+    id or color; ``notes`` gets lines about decisions. ``names`` may be None, for
+    'class' and the id. ``ignore`` are ids that are no label, besides 255, ``colors``
+    names by color, as of :func:`read_colors`, and ``drawn`` names of the classes of
+    outlines; ``resize`` takes maps of another size than their photo.
 
     Raises:
         ValueError: If ids and names do not fit each other, colors have no names, or
@@ -44,10 +44,6 @@ class LabelMaps:
         choose = self._choose_colors if self.are_colors else self._choose_ids
         self.classes = choose(counts, drawn or names, {*ignore})
 
-    def _unique(self):
-        """Photos, each label map once."""
-        return {x['map']: x for photos in self.photos.values() for x in photos}
-
     def _choose_ids(self, counts, names, ignore):
         ids, total = {*counts.nonzero()[0].tolist()} - ignore, counts.sum()
         # black and white, with borders that JPEG or a resizing has blurred
@@ -60,7 +56,7 @@ class LabelMaps:
             )
             self.table[:128], self.table[128:256] = 0, 1
             return ['class 0', 'class 255']
-        lossy = [x for x in sorted(self._unique()) if x.suffix.lower() in JPEG]
+        lossy = [x for x in sorted(self.pixels) if x.suffix.lower() in JPEG]
         if lossy and not self.drawn:
             raise ValueError(f'{lossy[0]}: a label map in JPEG has no exact ids')
         if ids != {0, UNLABELED}:  # black and white, which are two classes
@@ -109,7 +105,8 @@ class LabelMaps:
     def _count(self):
         """Pixels of each id or color; None if ids turn out to be colors."""
         counts, bad, other, self.pixels = np.zeros(IDS, int), [], [], {}
-        for path, photo in self._unique().items():
+        unique = {x['map']: x for photos in self.photos.values() for x in photos}
+        for path, photo in unique.items():
             try:
                 ids = self._read(photo)
             except (OSError, SyntaxError):
@@ -175,8 +172,7 @@ class LabelMaps:
     def labels(self, photo):
         """The label of each pixel of a photo, (H, W), uint8."""
         labels = self.table[self._read(photo)]
-        nearest = cv2.INTER_NEAREST_EXACT
-        return cv2.resize(labels, photo['size'], interpolation=nearest)
+        return cv2.resize(labels, photo['size'], interpolation=cv2.INTER_NEAREST_EXACT)
 
     def overview(self):
         """Rows of a table: a class with its ids, and its share of each split."""

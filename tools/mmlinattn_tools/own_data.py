@@ -52,7 +52,6 @@ OVER = '{} boxes reach far over the edge of their photo (corners instead of side
 RESIZED = '{} photos have another size than in annotations, it resizes the labels'
 BACKGROUND = ('background', '_background_')  # names of no class
 HELD_BACK = 5  # without a validation set: every fifth photo
-ENDING = dict(det='json', seg='txt', cls='txt')  # of the lists
 
 
 class OwnData:
@@ -142,7 +141,7 @@ class OwnData:
                 'folder, a file, or a pattern such as *.xml'
             )
         for ending in UNREAD:
-            text = f'left out {{}} {ending} files: convert them to JPEG or PNG'
+            text = f'left out {{}} {ending} files, to be converted to JPEG or PNG'
             self.note(text, self.files[ending])
         used = {x['path'] for x in photos} | {x.get('map') for x in photos}
         unused = sorted({*self.files['photo']} - used)
@@ -481,8 +480,7 @@ class OwnData:
         every = chain(*self.photos.values())
         left = {*chain(*(photo['names'] for photo in every))} - {*classes}
         if left:
-            text = ', '.join(sorted(left))
-            self.notes.append(f'left out objects of other classes: {text}')
+            self.notes.append(f'left out other classes: {", ".join(sorted(left))}')
         for photos in self.photos.values():
             for x in photos:
                 x['names'] = [name for name in x['names'] if name in classes]
@@ -501,12 +499,9 @@ class OwnData:
         for name, i in (('smallest', 0), ('median', None), ('largest', -1)):
             picked = (x[len(x) // 2 if i is None else i] for x in sizes)
             yield [name, *(f'{width} x {height}' for width, height in picked)]
-        if self.task == 'seg':
-            yield from self.maps.overview()
-            return
         counts = [Counter(chain(*(x['names'] for x in y))) for y in parts]
-        for name in self.classes:
-            yield [name, *(str(x[name]) for x in counts)]
+        rows = ([name, *(str(x[name]) for x in counts)] for name in self.classes)
+        yield from self.maps.overview() if self.task == 'seg' else rows
 
     def write(self, out):
         """Writes the files of a config to a folder: a COCO file for each split, or a
@@ -531,8 +526,10 @@ class OwnData:
                 names = photo['names'] if self.task == 'cls' else ()
                 lines.append(' '.join([name, *(str(label[x]) for x in names)]))
             coco = dict(images=images, annotations=objects, categories=categories)
-            text = json.dumps(coco) if self.task == 'det' else '\n'.join(lines)
-            (out / f'{split}.{ENDING[self.task]}').write_text(text, 'utf-8')
+            if self.task == 'det':
+                (out / f'{split}.json').write_text(json.dumps(coco))
+            else:
+                (out / f'{split}.txt').write_text('\n'.join(lines), 'utf-8')
 
 
 def fit(photo):

@@ -86,9 +86,8 @@ def labelme_objects(shapes, lost):
         if kind in ('rectangle', 'mask'):
             found.append(dict(name=x['label'], bbox=bounding_box(chain(*points))))
         elif kind == 'circle':
-            (a, b), edge = points
-            radius = math.dist((a, b), edge)
-            found.append(dict(name=x['label'], segmentation=[ellipse(a, b, radius)]))
+            outline = ellipse(*points[0], math.dist(*points))
+            found.append(dict(name=x['label'], segmentation=[outline]))
         elif kind not in ('polygon', 'rotation', 'oriented_rectangle'):
             lost[kind] += 1
         elif group[1] is not None and group in groups:  # a further part of an object
@@ -222,11 +221,9 @@ def read_table(path, is_photo):
 def class_column(rows, path, column=None, known=()):
     """The column of a table that has the classes, beside those that are known."""
     others = [x for x in rows[0] if x not in ('photo', 'split', 'subset', *known)]
-    if column:
-        found = [re.sub('[ _]', '', column.lower())]
-    else:
-        found = [x for x in others if x in CLASS] or others
-    if len(found) != 1 or found[0] not in others:
+    named = {re.sub('[ _]', '', column.lower())} if column else CLASS
+    found = [x for x in others if x in named] or others * (not column)
+    if len(found) != 1:
         raise ValueError(
             f'{path}: which column has the class? --column names one of '
             f'{", ".join(others)}'
