@@ -557,6 +557,7 @@ def test_label_maps_from_outlines(tmp_path, kind):
     label(tmp_path, kind)
     found = OwnData(tmp_path, 'seg')
     assert found.classes == ['background', 'blue', 'red']
+    assert any('drawn from outlines' in note for note in found.notes)
     labels = labels_of(found, tmp_path / 'out')
     (path,) = [*(tmp_path / 'out/labels').rglob('1.jpg.png')]
     assert np.array(Image.open(path))[20, 20] == 1  # blue

@@ -67,7 +67,6 @@ class OwnData:
     """
 
     def __init__(self, data, task, classes=None, ignore=(), **options):
-        Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
         self.data, self.task, self.notes, self.lost = data, task, [], Counter()
         self.names, self.options = classes, options
         self.labels = set()  # files that have them
@@ -90,6 +89,9 @@ class OwnData:
             self.classes = self.choose()
         if task == 'seg':
             drawn = ['background', *self.classes] if objects else None
+            if drawn:
+                text = 'label maps are drawn from outlines, the rest is class 0'
+                self.notes.append(text)
             paths = self.files['.txt'] + self.files['.csv']
             colors = read_colors(options.get('colors'), paths)
             chosen = classes, ignore, colors, drawn, options.get('resize_masks')
@@ -316,7 +318,8 @@ class OwnData:
                 maps = [x for x in png if x.stem in jpeg]
                 text = 'it takes {} PNG files beside JPEG files for their label maps'
                 self.note(text, maps)
-        if self.options.get('labels') or not maps:  # they are drawn from outlines
+        labels, masks = map(self.options.get, ('labels', 'masks'))
+        if not maps or (labels and not masks):  # they are drawn from outlines
             yield from (dict(photo, map=photo['path']) for photo in self.read_det())
             return
         photos = {*self.within(files, 'images')} - {*maps}
@@ -344,10 +347,11 @@ class OwnData:
 
     def read_cls(self):
         """Photos in folders that are named after classes, or in a table."""
-        folders = [] if self.options.get('labels') else [*self.read_folders()]
+        tables, wanted = [*self.tables()], self.options.get('labels')
+        folders = [] if tables and wanted else [*self.read_folders()]
         told, listed = {x['path']: x['names'] for x in folders}, []
         enough = len({*map(tuple, told.values())}) > 1
-        for path, rows in self.tables():
+        for path, rows in tables:
             try:
                 kind = formats.class_column(rows, path, self.options.get('column'))
             except ValueError:
@@ -575,6 +579,7 @@ def walk(data):
 
 def read_headers(paths):
     """What :func:`read_header` tells of photos, with progress for many."""
+    Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
     with ThreadPoolExecutor() as pool:
         found = pool.map(read_header, paths)
         if len(paths) > 1000:
