@@ -54,10 +54,7 @@ def parse_args(argv=None):
     text = 'config of mmdet, mmseg, mmpretrain or mmlinattn; several are compared'
     add('configs', nargs='+', metavar='CONFIG', help=text)
     add('--image', required=True, metavar='PATH', help='an image, or a folder of them')
-    text = (
-        "weights, one for each config, 'none' for none (default: none, the random "
-        'weights of a training from scratch)'
-    )
+    text = "weights, one for each config (default: 'none', those before a training)"
     add('--checkpoint', nargs='+', metavar='PATH', help=text)
     text = 'folder to write to (default: %(default)s)'
     out = Path('work_dirs', 'compare_predictions')

@@ -39,10 +39,7 @@ def parse_args(argv=None):
     parser = Parser(description=__doc__)
     add = parser.add_argument
     add('config', metavar='CONFIG', help='path of the config')
-    text = (
-        'height and width of the image in pixels, or one number for both (default: the '
-        "scale of the config's test pipeline, padded by its data preprocessor)"
-    )
+    text = 'height and width in pixels, or one for both (default: of the test pipeline)'
     side = number(int, 1, 2**16)
     add('--shape', nargs='+', type=side, metavar='SIDE', help=text)
     add_cfg_options(parser, 'model.backbone.arch=small')

@@ -88,10 +88,10 @@ class OwnData:
         if task != 'seg' or objects:
             self.classes = self.choose()
         if task == 'seg':
-            drawn = ['background', *self.classes] if objects else None
-            if drawn:
-                text = 'label maps are drawn from outlines, the rest is class 0'
-                self.notes.append(text)
+            drawn = None
+            if objects:
+                drawn = ['background', *self.classes]
+                self.notes.append('label maps are drawn from outlines, on class 0')
             paths = self.files['.txt'] + self.files['.csv']
             colors = read_colors(options.get('colors'), paths)
             chosen = classes, ignore, colors, drawn, options.get('resize_masks')
@@ -481,8 +481,8 @@ class OwnData:
         alike = sorted(x for x in seen if alike[x.lower()] > 1)
         if alike:
             self.notes.append(f'classes differ in upper case alone: {", ".join(alike)}')
-        every = chain(*self.photos.values())
-        left = {*chain(*(photo['names'] for photo in every))} - {*classes}
+        every = chain(*(x['names'] for x in chain(*self.photos.values())))
+        left = {*every} - {*classes}
         if left:
             self.notes.append(f'left out other classes: {", ".join(sorted(left))}')
         for photos in self.photos.values():

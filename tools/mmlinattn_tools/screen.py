@@ -81,14 +81,14 @@ def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
     told = runner.message_hub.log_scalars
     norms = told['train/grad_norm'].data[0] if 'train/grad_norm' in told else []
     lost = len(norms) - sum(map(math.isfinite, norms))
-    share = f'{lost} of {len(norms)} iterations, which learned nothing'
+    share = f'infinite in {lost} of {len(norms)} iterations, which learned nothing'
     curves = Path(runner.work_dir, 'curves.png')
     if 'train/loss' in told:
         draw_curves(runner, curves)
     pictures = Path(runner.log_dir, 'vis_data', 'vis_image')
     lines = dict(
         score=score or ('none, no validation had one' if cfg.get('val_cfg') else ''),
-        gradients=f'infinite in {share}' if lost else '',
+        gradients=share if lost else '',
         checkpoint=os.path.relpath(path) if path else '',
         curves=os.path.relpath(curves) if curves.is_file() else '',
         pictures=os.path.relpath(pictures) if pictures.is_dir() else '',
