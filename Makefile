@@ -1,7 +1,6 @@
 python := $(or $(PYTHON),python3)
 make-env := $(python) tools/misc/make_env.py
 stack-option := $(if $(STACK),--stack $(STACK))
-mmcv-option := $(if $(MMCV),--mmcv $(MMCV))
 
 # Quick tests come first, so that a mistake shows before the trainings start. The last
 # ones are short, so that all processes end at once.
@@ -28,11 +27,10 @@ pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --no-loadscope-reorder 
 help:  ## show this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
 	@echo 'STACK=openmmlab or modern, PYTHON=/path/to/python: default, what fits.'
-	@echo 'MMCV=compiled: mmcv with its compiled part, which takes a C++ compiler.'
 	@echo 'JOBS=n: processes that run tests; default, one per core.'
 
 env:  ## make .venv (openmmlab stack) or .venv-modern (modern stack)
-	@$(make-env) $(stack-option) $(mmcv-option)
+	@$(make-env) $(stack-option)
 
 quickstart: env  ## train and test a small Mask R-CNN, and draw what it finds
 	@folder=$$($(make-env) $(stack-option) --print-folder) && \
@@ -89,11 +87,11 @@ test-full:  ## the same with the long tests
 test-openmmlab test-modern: export OMP_WAIT_POLICY ?= PASSIVE
 
 test-openmmlab:
-	@$(make-env) --stack openmmlab $(mmcv-option)
+	@$(make-env) --stack openmmlab
 	OMP_NUM_THREADS=1 .venv/bin/$(RUN) $(pytest-options) $(tests) -m '$(if $(FULL),,not full)' $(ARGS)
 
 test-modern:  # all but the tests that are for the other stack
-	@$(make-env) --stack modern $(mmcv-option)
+	@$(make-env) --stack modern
 	OMP_NUM_THREADS=1 .venv-modern/bin/$(RUN) $(pytest-options) $(tests) -m 'not openmmlab$(if $(FULL),, and not full and not modern_full)' $(ARGS)
 
 coverage: export COVERAGE_FILE = $(CURDIR)/.coverage

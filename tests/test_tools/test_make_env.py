@@ -116,19 +116,3 @@ def test_what_pins_a_release_without_a_wheel_comes_alone(
     monkeypatch.setattr(subprocess, 'run', lambda *args, **kwargs: works)
     make_env.main(['--stack', 'modern'])
     assert [x for x in commands if '--no-deps' in x and 'onedl-mim==' in x]
-
-
-def test_compiled_mmcv_stays_until_another_is_asked_for(make_env, commands):
-    make_env.main(['--mmcv', 'compiled'])
-    # a ready-made one for this torch, else one that is built for the CPU
-    page = 'https://download.openmmlab.com/mmcv/dist/cu121/torch2.1.0/index.html'
-    build, done = commands[-2], len(commands)
-    assert f'--no-build-isolation --force-reinstall --find-links {page}' in build
-    assert 'mmcv==2.1.0 MAX_JOBS=' in build and 'FORCE_CUDA=0' in build
-    assert not any('mmlinattn.ops' in x for x in commands)
-    assert any('uninstall --yes mmcv-lite' in x for x in commands)
-    make_env.main([])
-    assert len(commands) == done
-    make_env.main(['--mmcv', 'lite'])
-    assert any('uninstall --yes mmcv' in x and 'lite' not in x for x in commands)
-    assert 'openmmlab.txt' in commands[-3] and '--install' in commands[-1]

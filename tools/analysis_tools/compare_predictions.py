@@ -19,6 +19,7 @@ example:
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from textwrap import shorten
 
@@ -35,14 +36,15 @@ from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
 from mmlinattn.deployment.predictor import as_json
-from mmlinattn.engine.preflight import LIBRARY_ERRORS, build_model
+from mmlinattn.engine.preflight import LIBRARY_ERRORS, build_model, error_in
 from mmlinattn.utils import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
 from mmlinattn_tools import runs
 from mmlinattn_tools.figures import STYLE, picture_grid, save
-from mmlinattn_tools.own_data import IMAGES, is_damaged
+from mmlinattn_tools.own_data import IMAGES, read_headers
 
+TOLD = ('config', 'weights', 'time')  # of a model, in the JSON files
 VISUALIZER = dict(label_map='SegLocalVisualizer', boxes='DetLocalVisualizer')
 
 
@@ -52,10 +54,7 @@ def parse_args(argv=None):
     text = 'config of mmdet, mmseg, mmpretrain or mmlinattn; several are compared'
     add('configs', nargs='+', metavar='CONFIG', help=text)
     add('--image', required=True, metavar='PATH', help='an image, or a folder of them')
-    text = (
-        "weights, one for each config, 'none' for none (default: none, the random "
-        'weights of a training from scratch)'
-    )
+    text = "weights, one for each config (default: 'none', those before a training)"
     add('--checkpoint', nargs='+', metavar='PATH', help=text)
     text = 'folder to write to (default: %(default)s)'
     out = Path('work_dirs', 'compare_predictions')
@@ -77,28 +76,22 @@ class Subject:
 
     def __init__(self, config, checkpoint='none', device='cpu'):
         load_safely()
-        self.device, path = device, Path(checkpoint)
+        path = Path(checkpoint)
         time = path.stat().st_mtime if path.is_file() else None
-        self.told = dict(config=config, weights=checkpoint, time=time)
+        self.told = dict(zip(TOLD, (config, checkpoint, time)))
         cfg = load_config(config)
         self.scope = cfg.get('default_scope') or 'mmengine'
         torch.manual_seed(0)
-        try:
-            model = build_model(cfg).eval()
+        with error_in(cfg, config):
+            self.model, meta = build_model(cfg).eval().to(device), {}
             if checkpoint == 'none':
-                meta = {}
-                model.init_weights()
+                self.model.init_weights()
             else:
-                meta = runs.load_whole(model, checkpoint)
-            self.model = model.to(device)
+                meta = runs.load_whole(self.model, checkpoint)
             dataset = runs.test_dataset(cfg)
             self.meta = runs.dataset_meta(dataset, self.scope, meta)
             steps = [x for x in dataset.pipeline if 'Annotation' not in str(x.type)]
-            with DefaultScope.overwrite_default_scope(self.scope):
-                self.pipeline = Compose(steps)
-        except LIBRARY_ERRORS as error:
-            text = error.args[0] if isinstance(error, KeyError) else error
-            raise ValueError(f'{config}: {text}') from error
+            self.pipeline = Compose(steps)
 
     @torch.no_grad()
     def predict(self, path):
@@ -106,8 +99,7 @@ class Subject:
         image = dict(img_path=str(path), img_id=0, reduce_zero_label=False)
         with DefaultScope.overwrite_default_scope(self.scope):
             found = self.pipeline(image)
-            inputs = [found['inputs'].to(self.device)]
-            batch = dict(inputs=inputs, data_samples=[found['data_samples']])
+            batch = dict(inputs=[found['inputs']], data_samples=[found['data_samples']])
             return self.model.test_step(batch)[0].cpu()
 
     def draw(self, pixels, sample, found, score):
@@ -132,18 +124,14 @@ def find_photos(place):
     if place.is_file():
         return [place]
     found = [x for x in sorted(place.glob('*')) if x.suffix.lower() in IMAGES]
-    damaged = [x for x in found if is_damaged(x)]
+    pairs = zip(found, read_headers(found))
+    damaged = [x for x, header in pairs if header is None or header['early']]
     if damaged:
         names = ', '.join(x.name for x in damaged)
         runs.note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
     if len(found) == len(damaged):
         raise FileNotFoundError(f'--image {place}: there is no image')
     return [x for x in found if x not in damaged]
-
-
-def output_stem(path, files):
-    """What the names of a photo's output begin with; a.jpg and a.png differ."""
-    return path.stem if [x.stem for x in files].count(path.stem) == 1 else path.name
 
 
 def summary(told):
@@ -181,35 +169,29 @@ def is_done(file, subjects, score):
     if not file.is_file():
         return False
     told = json.loads(file.read_text('utf-8'))
-    models = told.get('models', ())
-    return (
-        told.get('score') == score
-        and len(models) == len(subjects)
-        and all(
-            subject.told.items() <= x.items() for subject, x in zip(subjects, models)
-        )
-    )
+    models = [{key: x.get(key) for key in TOLD} for x in told.get('models', ())]
+    return told.get('score') == score and models == [x.told for x in subjects]
 
 
 def run(args):
     checkpoints = args.checkpoint or ['none'] * len(args.configs)
     if len(checkpoints) != len(args.configs):
-        raise ValueError(
-            f'--checkpoint takes one value for each config, {len(args.configs)}, got '
-            f'{len(checkpoints)}'
-        )
+        text = f'one value for each config, {len(args.configs)}, got {len(checkpoints)}'
+        raise ValueError(f'--checkpoint takes {text}')
     files = find_photos(Path(args.image).expanduser())
-    named = zip(args.configs, checkpoints)
-    subjects = [Subject(*x, args.device) for x in named]
-    outputs = {x: args.out / f'{output_stem(x, files)}_predictions.json' for x in files}
-    left = files
-    if not args.overwrite:
-        left = [x for x in files if not is_done(outputs[x], subjects, args.score)]
+    subjects = [Subject(*x, args.device) for x in zip(args.configs, checkpoints)]
+    stems = Counter(x.stem for x in files)  # a.jpg and a.png differ
+    left = {}
+    for path in files:
+        name = path.stem if stems[path.stem] == 1 else path.name
+        numbers = args.out / f'{name}_predictions.json'
+        if args.overwrite or not is_done(numbers, subjects, args.score):
+            left[path] = numbers
     if len(left) < len(files):
         print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
     # an interruption loses none
-    for path in track_iter_progress(left, file=sys.stderr):
-        numbers, picture = outputs[path], outputs[path].with_suffix('.png')
+    for path in track_iter_progress([*left], file=sys.stderr):
+        numbers, picture = left[path], left[path].with_suffix('.png')
         cli.protect(args, numbers, picture)
         figure, found = draw(path, subjects, args.score)
         args.out.mkdir(parents=True, exist_ok=True)

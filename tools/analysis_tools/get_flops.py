@@ -25,8 +25,7 @@ from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, num
 # isort: split
 import torch
 from mmengine.structures import BaseDataElement, InstanceData
-from rich.console import Console
-from rich.table import Table
+from mmengine.utils import to_2tuple
 
 from mmlinattn.analysis import count_flops
 from mmlinattn.engine.preflight import LIBRARY_ERRORS
@@ -40,13 +39,9 @@ def parse_args(argv=None):
     parser = Parser(description=__doc__)
     add = parser.add_argument
     add('config', metavar='CONFIG', help='path of the config')
-    text = (
-        'height and width of the image in pixels, or one number for both (default: the '
-        "scale of the config's test pipeline, padded by its data preprocessor)"
-    )
+    text = 'height and width in pixels, or one for both (default: of the test pipeline)'
     side = number(int, 1, 2**16)
     add('--shape', nargs='+', type=side, metavar='SIDE', help=text)
-    add('--backbone-only', action='store_true', help='leave neck and heads out')
     add_cfg_options(parser, 'model.backbone.arch=small')
     args = parser.parse_args(argv)
     if args.shape and len(args.shape) > 2:
@@ -60,22 +55,16 @@ def default_shape(cfg):
     for transform in test_data(cfg).get('pipeline', []):
         kind = str(transform.get('type')).rpartition('.')[2]
         if kind == 'Resize' and transform.get('scale'):
-            shape = pair(transform['scale'])[::-1]
+            shape = to_2tuple(transform['scale'])[::-1]
             if transform.get('keep_ratio'):  # a scale for images of any orientation
                 shape = sorted(shape)
         elif kind == 'CenterCrop':
-            shape = pair(transform['crop_size'])
+            shape = to_2tuple(transform['crop_size'])
     if shape is None:
         raise ValueError('the test pipeline has no fixed scale: give --shape H W')
     preprocessor = cfg.model.get('data_preprocessor') or {}
     divisor = preprocessor.get('pad_size_divisor', 1)
     return tuple(-(-length // divisor) * divisor for length in shape)
-
-
-def pair(value):
-    """Turns one number, alone or in a list, into two; two stay unchanged."""
-    values = [value] if isinstance(value, int) else list(value)
-    return tuple(values * 2)[:2]
 
 
 def count(model, shape):
@@ -115,40 +104,26 @@ def count_on(model, shape, device):
     return count_flops(model, images, forward=forward)
 
 
-def print_table(model, flops):
-    """Prints parameters and MACs of a model's parts, and of all."""
-    titles = [kind.replace('_', '\n') for kind in ATTENTION_KINDS]
-    table = Table('part')
-    for title in ('parameters\n(M)', 'MACs\n(G)', *titles):
-        table.add_column(title, justify='right')
-    for name in [*dict(model.named_children()), '']:
-        params = sum(p.numel() for p in model.get_submodule(name).parameters())
-        macs = [flops.total(name), *map(flops.by_kind(name).get, ATTENTION_KINDS)]
-        if not name:
-            table.add_section()
-        if params or macs[0]:
-            cells = (f'{number / 1e9:.3f}' for number in macs)
-            table.add_row(name or 'all', f'{params / 1e6:.2f}', *cells)
-    Console().print(table)
-
-
-def run(args):
-    cfg, model = load_model(args)
-    if args.backbone_only:
-        model = getattr(model, 'backbone', model)
-    shape = pair(args.shape) if args.shape else default_shape(cfg)
-    flops = count(model, shape)
-    height, width = shape
-    print(f'{args.config}, {type(model).__name__}, one image of {height} x {width}')
-    print_table(model, flops)
-    rest = flops.without_softmax_attention() / 1e9
-    print(f'MACs without softmax-attention products: {rest:.3f} G')
-
-
 def main(argv=None):
     args = parse_args(argv)
     with errors_in_one_line(*LIBRARY_ERRORS), quiet():
-        run(args)
+        cfg, model = load_model(args)
+        shape = tuple(args.shape * 2)[:2] if args.shape else default_shape(cfg)
+        flops = count(model, shape)
+        size = ' x '.join(map(str, shape))
+        print(f'{args.config}, {type(model).__name__}, one image of {size}')
+        titles = 'parameters, M', 'MACs, G', *ATTENTION_KINDS
+        print(f' {"part":<16}', *(f'{title:>17}' for title in titles), sep=' | ')
+        for name in [*dict(model.named_children()), '']:
+            params = sum(p.numel() for p in model.get_submodule(name).parameters())
+            kinds = flops.by_kind(name)
+            macs = [flops.total(name), *map(kinds.get, ATTENTION_KINDS)]
+            if params or macs[0]:
+                cells = f'{params / 1e6:.2f}', *(f'{x / 1e9:.3f}' for x in macs)
+                line = f' {name or "all":<16}', *(f'{cell:>17}' for cell in cells)
+                print(*line, sep=' | ')
+        rest = flops.without_softmax_attention() / 1e9
+        print(f'MACs without softmax-attention products: {rest:.3f} G')
 
 
 if __name__ == '__main__':

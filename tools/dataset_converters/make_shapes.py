@@ -84,24 +84,22 @@ class Scene:
 
 def vivid_color(rng, others):
     """A saturated color: the one of a few random ones farthest from the others."""
-
-    def distance(color):
-        return min(np.linalg.norm(np.subtract(color, other)) for other in others)
-
-    candidates = [
+    hues = [
         colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(0.6, 1), rng.uniform(0.5, 1))
         for _ in range(3)
     ]
-    return max((tuple(round(255 * c) for c in rgb) for rgb in candidates), key=distance)
+    colors = np.round(255 * np.array(hues)).astype(int)
+    gaps = np.linalg.norm(colors[:, None] - np.array(others), axis=-1).min(1)
+    return tuple(colors[gaps.argmax()].tolist())
 
 
 def ring(radii, turn=0.0, stretch=1.0):
     """(n, 2) corners at equal angles around the origin, stretched in x, then turned."""
     # One side lies at the bottom, so a stretched square is an upright rectangle.
     angles = np.pi / 2 + (np.arange(len(radii)) + 0.5) * 2 * np.pi / len(radii)
-    x, y = stretch * radii * np.cos(angles), radii * np.sin(angles)
-    cos, sin = np.cos(turn), np.sin(turn)
-    return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
+    corners = radii * np.exp(1j * angles)
+    corners = (stretch * corners.real + 1j * corners.imag) * np.exp(1j * turn)
+    return np.stack([corners.real, corners.imag], axis=1)
 
 
 def place(rng, corners, size):
@@ -116,10 +114,8 @@ def still_visible(index, areas):
     """True if each shape shows enough of its area, in one piece without holes."""
     for i, area in areas.items():
         mask = (index == i).astype(np.uint8)
-        if mask.sum() < (1 - MAX_HIDDEN) * area:
-            return False
         pieces, _ = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
-        if len(pieces) != 1:
+        if mask.sum() < (1 - MAX_HIDDEN) * area or len(pieces) != 1:
             return False
     return True
 
@@ -145,8 +141,13 @@ def draw_background(rng, scene):
     return [sky, ground]
 
 
-def draw_shapes(rng, scene, kinds, scale, colors):
-    """Paint shapes back to front: the first always, the others if they fit."""
+def draw_scene(rng, kinds, args):
+    """Draw shapes, keys of SHAPES from back to front, on a cluttered background: the
+    first always, the others if they fit."""
+    scene = Scene(args.size)
+    colors = draw_background(rng, scene)
+    # the square root of a shape's area over the shorter side
+    scale = (0.45, 0.62) if args.layout == 'imagenet' else (0.25, 0.42)
     areas = {}  # in pixels, by position in scene.kinds
     for kind in kinds:
         corners, unit = SHAPES[kind]
@@ -165,15 +166,6 @@ def draw_shapes(rng, scene, kinds, scale, colors):
         areas[position] = int(mask.sum())
         # A dark rim keeps shapes of like colors apart where they overlap.
         scene.image[mask > cv2.erode(mask, np.ones((3, 3)), borderValue=0)] //= 2
-
-
-def draw_scene(rng, kinds, args):
-    """Draw shapes, keys of SHAPES from back to front, on a cluttered background."""
-    scene = Scene(args.size)
-    colors = draw_background(rng, scene)
-    # the square root of a shape's area over the shorter side
-    scale = (0.45, 0.62) if args.layout == 'imagenet' else (0.25, 0.42)
-    draw_shapes(rng, scene, kinds, scale, colors)
     width, height = args.size
     noise = rng.normal(0, 12, (height // 16 + 2, width // 16 + 2, 3))
     noise = cv2.resize(noise, tuple(args.size), interpolation=cv2.INTER_CUBIC)
@@ -197,7 +189,6 @@ def draw_split(split, args):
 
 # -------------------------------------------------------------------- writers
 COCO_IDS = dict(circle=37, square=84, triangle=38)
-COCO_UNUSED_IDS = {12, 26, 29, 30, 45, 66, 68, 69, 71, 83}
 ADE20K_LABELS = dict(clutter=0, sky=3, ground=10, circle=120, square=42, triangle=115)
 CITYSCAPES_IDS = dict(clutter=4, sky=23, ground=7, circle=33, square=26, triangle=24)
 TRAIN_IDS = dict(clutter=255, sky=10, ground=0, circle=18, square=13, triangle=11)
@@ -210,12 +201,13 @@ IMAGENET_CLASSES = dict(
 
 
 def save(content, path):
-    """Save an (H, W[, C]) array as an image, or a text."""
+    """Save an (H, W[, C]) array as an image, or append to a text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, np.ndarray):
         Image.fromarray(content).save(path, quality=90)
     else:
-        path.write_text(content)
+        with path.open('a') as file:
+            file.write(content)
 
 
 def outline(mask):
@@ -231,12 +223,12 @@ def annotate(content, scene, name, ids):
     """Add a scene to the content of a COCO file."""
     images, annotations = content['images'], content['annotations']
     width, height = scene.size
-    info = dict(id=len(images) + 1, file_name=name, width=width, height=height)
-    images.append(info)
+    i = len(images) + 1
+    images.append(dict(id=i, file_name=name, width=width, height=height))
     for kind, mask in scene.shapes():
         shape = dict(
             id=len(annotations) + 1,
-            image_id=info['id'],
+            image_id=i,
             category_id=ids[kind],
             segmentation=[outline(mask)],
             area=int(mask.sum()),
@@ -247,85 +239,76 @@ def annotate(content, scene, name, ids):
 
 
 def coco_categories(layout):
-    """Ids of the shapes, and the categories."""
-    if layout == 'shapes':
-        ids = {kind: i for i, kind in enumerate(SHAPES, 1)}
-        return ids, [dict(id=ids[name], name=name) for name in SHAPES]
-    from mmdet.datasets import CocoDataset  # takes seconds; other layouts don't need it
+    """Ids of the shapes, and the categories of a COCO file; none for other layouts."""
+    if layout == 'cityscapes':
+        return CITYSCAPES_IDS, CITYSCAPES_THINGS
+    if layout == 'coco':
+        from torchvision.models.detection import FasterRCNN_ResNet50_FPN_Weights as kind
 
-    numbers = (i for i in range(1, 91) if i not in COCO_UNUSED_IDS)
-    rows = zip(numbers, CocoDataset.METAINFO['classes'])
-    return COCO_IDS, [dict(id=i, name=name) for i, name in rows]
-
-
-def write_coco(root, args):
-    """Write {train,val}2017/*.jpg and annotations/instances_{train,val}2017.json."""
-    ids, categories = coco_categories(args.layout)
-    for split in SPLITS:
-        info = dict(description=f'Shapes in the layout of COCO {split}2017')
-        content = dict(info=info, images=[], annotations=[], categories=categories)
-        for i, scene in enumerate(draw_split(split, args), 1):
-            name = f'{i:012d}.jpg'
-            save(scene.image, root / f'{split}2017' / name)
-            annotate(content, scene, name, ids)
-        path = root / 'annotations' / f'instances_{split}2017.json'
-        save(json.dumps(content), path)
+        names = kind.COCO_V1.meta['categories'][1:]  # 'N/A' where COCO has no id
+        return COCO_IDS, {x: i for i, x in enumerate(names, 1) if x != 'N/A'}
+    ids = {name: i for i, name in enumerate(SHAPES, 1)}
+    return ids, ids if layout == 'shapes' else {}
 
 
-def write_ade20k(root, args):
+def write_coco(root, split, i, scene):
+    """Write {train,val}2017/*.jpg."""
+    name = f'{i:012d}.jpg'
+    save(scene.image, root / f'{split}2017' / name)
+    return name
+
+
+def write_ade20k(root, split, i, scene):
     """Write images and annotations in {training,validation}."""
-    for split, folder in zip(SPLITS, ('training', 'validation')):
-        for i, scene in enumerate(draw_split(split, args), 1):
-            file = f'{folder}/ADE_{split}_{i:08d}'
-            save(scene.image, root / 'images' / f'{file}.jpg')
-            save(scene.label_map(ADE20K_LABELS), root / 'annotations' / f'{file}.png')
+    file = f'{dict(train="training", val="validation")[split]}/ADE_{split}_{i:08d}'
+    save(scene.image, root / 'images' / f'{file}.jpg')
+    save(scene.label_map(ADE20K_LABELS), root / 'annotations' / f'{file}.png')
 
 
-def write_cityscapes(root, args):
-    """Write leftImg8bit, gtFine and annotations/instancesonly_*_{train,val}.json."""
-    ids = CITYSCAPES_IDS
-    categories = [dict(id=i, name=name) for name, i in CITYSCAPES_THINGS.items()]
-    for split, city in zip(SPLITS, ('aachen', 'frankfurt')):
-        content = dict(images=[], annotations=[], categories=categories)
-        for i, scene in enumerate(draw_split(split, args), 1):
-            stem = f'{city}/{city}_{i:06d}_000019'
-            name = f'{stem}_leftImg8bit.png'
-            save(scene.image, root / 'leftImg8bit' / split / name)
-            annotate(content, scene, name, ids)
-            label_ids = scene.label_map(ids)
-            instance_ids = label_ids.astype(np.uint16)
-            seen = dict.fromkeys(SHAPES, 0)
-            for kind, mask in scene.shapes():
-                instance_ids[mask > 0] = ids[kind] * 1000 + seen[kind]
-                seen[kind] += 1
-            for name, labels in (
-                ('labelIds', label_ids),
-                ('labelTrainIds', scene.label_map(TRAIN_IDS)),
-                ('instanceIds', instance_ids),
-            ):
-                save(labels, root / 'gtFine' / split / f'{stem}_gtFine_{name}.png')
-        name = f'instancesonly_filtered_gtFine_{split}.json'
-        save(json.dumps(content), root / 'annotations' / name)
+def write_cityscapes(root, split, i, scene):
+    """Write leftImg8bit and gtFine."""
+    city = dict(train='aachen', val='frankfurt')[split]
+    stem = f'{city}/{city}_{i:06d}_000019'
+    save(scene.image, root / 'leftImg8bit' / split / f'{stem}_leftImg8bit.png')
+    labels = dict(labelIds=scene.label_map(CITYSCAPES_IDS))
+    labels['labelTrainIds'] = scene.label_map(TRAIN_IDS)
+    labels['instanceIds'] = labels['labelIds'].astype(np.uint16)
+    for number, (kind, mask) in enumerate(scene.shapes()):
+        labels['instanceIds'][mask > 0] = CITYSCAPES_IDS[kind] * 1000 + number
+    for name, pixels in labels.items():
+        save(pixels, root / 'gtFine' / split / f'{stem}_gtFine_{name}.png')
+    return f'{stem}_leftImg8bit.png'
 
 
-def write_imagenet(root, args):
+def write_imagenet(root, split, i, scene):
     """Write train/<wnid>/*.JPEG, val/*.JPEG and meta/{train,val}.txt."""
-    for split in SPLITS:
-        rows = []
-        for i, scene in enumerate(draw_split(split, args), 1):
-            wnid, label = IMAGENET_CLASSES[next(scene.shapes())[0]]
-            name = f'{wnid}/{wnid}_{i}.JPEG'
-            if split == 'val':
-                name = f'ILSVRC2012_val_{i:08d}.JPEG'
-            save(scene.image, root / split / name)
-            rows.append(f'{name} {label}\n')
-        save(''.join(rows), root / 'meta' / f'{split}.txt')
+    wnid, label = IMAGENET_CLASSES[next(scene.shapes())[0]]
+    names = dict(train=f'{wnid}/{wnid}_{i}.JPEG', val=f'ILSVRC2012_val_{i:08d}.JPEG')
+    save(scene.image, root / split / names[split])
+    save(f'{names[split]} {label}\n', root / 'meta' / f'{split}.txt')
 
 
 WRITERS = dict(coco=write_coco, shapes=write_coco, ade20k=write_ade20k)
 WRITERS.update(cityscapes=write_cityscapes, imagenet=write_imagenet)
 FOLDERS = ('train2017', 'val2017', 'annotations', 'images', 'leftImg8bit', 'gtFine')
 FOLDERS += ('train', 'val', 'meta')
+
+
+def write(root, args):
+    """Draw all scenes and write them, with the COCO files that their layout has."""
+    ids, categories = coco_categories(args.layout)
+    categories = [dict(id=i, name=name) for name, i in categories.items()]
+    for split in SPLITS:
+        content = dict(images=[], annotations=[], categories=categories)
+        for i, scene in enumerate(draw_split(split, args), 1):
+            name = WRITERS[args.layout](root, split, i, scene)
+            if categories:
+                annotate(content, scene, name, ids)
+        name = f'instances_{split}2017.json'
+        if args.layout == 'cityscapes':
+            name = f'instancesonly_filtered_gtFine_{split}.json'
+        if categories:
+            save(json.dumps(content), root / 'annotations' / name)
 
 
 # --------------------------------------------------------------- command line
@@ -353,7 +336,7 @@ def main(argv=None):
         cli.claim_folder(args.out, 'make_shapes.json')
         for folder in FOLDERS:
             shutil.rmtree(args.out / folder, ignore_errors=True)
-        WRITERS[args.layout](args.out, args)
+        write(args.out, args)
     print(
         f'wrote {args.num_train} training and {args.num_val} validation images in the '
         f'{args.layout} layout, {args.out}'

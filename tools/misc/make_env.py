@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the installed package is made from.
@@ -22,37 +21,12 @@ SOURCES = {'mmlinattn', 'tools', 'configs', 'model-index.yml', 'dataset-index.ym
 SOURCES |= {'setup.py', 'pyproject.toml', 'MANIFEST.in', 'README.md', 'LICENSE'}
 
 
-class Stack(NamedTuple):
-    """An environment that can be made."""
-
-    folder: str
-    versions: tuple  # of Python, the preferred one first
-    mmcv: str  # to compile
-    wheels: str  # page of ready-made ones
-    alone: tuple = ()  # installed without dependencies
-
-
+# its folder, versions of Python, the preferred one first, and packages that are
+# installed without their dependencies
 STACKS = {
-    'openmmlab': Stack(
-        '.venv',
-        ('3.11', '3.10', '3.9'),
-        'mmcv==2.1.0',
-        'https://download.openmmlab.com/mmcv/dist/{}/torch{}.{}.0/index.html',
-    ),
-    'modern': Stack(
-        '.venv-modern',
-        ('3.13', '3.12', '3.14'),
-        'onedl-mmcv==2.3.6',
-        'https://mmwheels.onedl.ai/{}-torch{}{}0/simple/onedl-mmcv/index.html',
-        alone=('onedl-mim==0.5.1',),
-    ),
+    'openmmlab': ('.venv', ('3.11', '3.10', '3.9'), ()),
+    'modern': ('.venv-modern', ('3.13', '3.12', '3.14'), ('onedl-mim==0.5.1',)),
 }
-PROBE = """if True:
-    import json, torch
-    from torch.utils.cpp_extension import CUDA_HOME as toolkit
-    cuda = torch.version.cuda
-    cuda = 'cu' + cuda.replace('.', '') if cuda else 'cpu'
-    print(json.dumps([cuda, *torch.__version__.split('.')[:2], toolkit is not None]))"""
 
 
 def version_of(python):
@@ -67,7 +41,7 @@ def version_of(python):
 
 def find_python(stack):
     """The interpreter of a stack's environment, or one to make it with."""
-    folder, versions = STACKS[stack].folder, STACKS[stack].versions
+    folder, versions, _ = STACKS[stack]
     there = ROOT / folder / 'bin' / 'python'
     if os.path.lexists(there):
         if version_of(there) in versions:
@@ -81,39 +55,18 @@ def find_python(stack):
     for python in filter(None, [sys.executable, *found]):
         if version_of(python) in versions:
             return python
-    best = f'python{versions[0]}'
     raise RuntimeError(
         f'the {stack} stack needs Python {" or ".join(versions)} with ensurepip, and '
-        'there is none: install one '
-        f'(`sudo apt install {best}-venv`, `uv python install`, conda), or '
-        'name one: make env PYTHON=/path/to/it'
+        f'there is none: install one (`sudo apt install python{versions[0]}-venv`, '
+        '`uv python install`, conda), or name one: make env PYTHON=/path/to/it'
     )
 
 
-def run(*command, **env):
+def run(*command):
     """Runs a command, whose own output says what it does and what went wrong."""
     print('$', *command, flush=True)
-    if subprocess.run(command, env={**os.environ, **env}).returncode:
+    if subprocess.run(command).returncode:
         raise RuntimeError(f'`{" ".join(map(str, command))}` failed: see above')
-
-
-def compile_mmcv(stack, python, pip):
-    """Replaces mmcv by one with a compiled part, ready-made or built here."""
-    answer = subprocess.check_output([python, '-I', '-c', PROBE])
-    cuda, major, minor, toolkit = json.loads(answer.splitlines()[-1])
-    # each compiler takes up to 3 GB of memory
-    memory = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
-    jobs = str(max(1, min(os.cpu_count(), memory // (3 << 30))))
-    env = dict(MAX_JOBS=os.environ.get('MAX_JOBS', jobs))
-    if not toolkit:  # a build for the GPU would fail
-        env.update(CUDA_VISIBLE_DEVICES='', FORCE_CUDA='0')
-    run(*pip, 'install', 'ninja', 'wheel')
-    run(*pip, 'uninstall', '--yes', 'mmcv-lite')
-    # pip's own cache does not know for which torch it built a wheel
-    options = ['--no-deps', '--no-cache-dir', '--no-build-isolation']
-    page = STACKS[stack].wheels.format(cuda, major, minor)
-    options += ['--force-reinstall', '--find-links', page]
-    run(*pip, 'install', *options, STACKS[stack].mmcv, **env)
 
 
 def fingerprint(names):
@@ -126,24 +79,20 @@ def fingerprint(names):
     return digest.hexdigest()
 
 
-def make(stack, base, mmcv):
-    """Brings the environment of a stack up to date, with the mmcv that it has."""
-    folder, requirements = ROOT / STACKS[stack].folder, f'requirements/{stack}.txt'
+def make(stack, base):
+    """Brings the environment of a stack up to date."""
+    folder, _, alone = STACKS[stack]
+    folder, requirements = ROOT / folder, f'requirements/{stack}.txt'
     python, stamp = folder / 'bin' / 'python', folder / 'make-env.json'
     pip = [python, '-m', 'pip', '--disable-pip-version-check']
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
     wanted = dict(stack=fingerprint([requirements]), package=fingerprint(SOURCES))
-    wanted['mmcv'] = mmcv or done.get('mmcv', 'lite')
-    if any(done.get(key) != wanted[key] for key in ('stack', 'mmcv')):
+    if done.get('stack') != wanted['stack']:
         if not (folder / 'bin' / 'pip').exists():
             run(base, '-m', 'venv', folder)
-        if done and done.get('mmcv') != 'lite':  # pip would leave what is compiled
-            run(*pip, 'uninstall', '--yes', STACKS[stack].mmcv.partition('==')[0])
         run(*pip, 'install', '-r', ROOT / requirements)
-        if STACKS[stack].alone:
-            run(*pip, 'install', '--no-deps', *STACKS[stack].alone)
-        if wanted['mmcv'] == 'compiled':
-            compile_mmcv(stack, python, pip)
+        if alone:
+            run(*pip, 'install', '--no-deps', *alone)
         stamp.write_text(json.dumps(dict(wanted, package='')))
     if done != wanted:
         with tempfile.TemporaryDirectory() as copy:
@@ -154,8 +103,8 @@ def make(stack, base, mmcv):
             # the modern stack has the dependencies by other names
             options = ['--no-deps', '--no-build-isolation', '--force-reinstall']
             run(*pip, 'install', '--quiet', *options, copy)
-        if wanted['mmcv'] == 'lite':  # for what imports mmdet or mmseg before us
-            run(python, '-I', '-m', 'mmlinattn.ops', '--install')
+        # for what imports mmdet or mmseg before us
+        run(python, '-I', '-m', 'mmlinattn.ops', '--install')
         stamp.write_text(json.dumps(wanted))
     print(f'{folder.name} is {"up to date" if done == wanted else "ready"}')
 
@@ -165,9 +114,6 @@ def main(argv=None):
     add = parser.add_argument
     stacks = 'openmmlab (Python 3.9 to 3.11) where its Python is found, else modern'
     add('--stack', choices=STACKS, help=f'default: {stacks}')
-    add(
-        '--mmcv', choices=('lite', 'compiled'), help='default: what is there, else lite'
-    )
     add('--print-folder', action='store_true', help='only print the folder')
     add('--print-stacks', action='store_true', help='only print what can be made here')
     args = parser.parse_args(argv)
@@ -183,11 +129,11 @@ def main(argv=None):
             raise RuntimeError('no stack has its Python')
         stack, python = next(iter(found.items()))
         if args.print_folder:
-            print(STACKS[stack].folder)
+            print(STACKS[stack][0])
         elif args.print_stacks:
             print(*found)
         else:
-            make(stack, python, args.mmcv)
+            make(stack, python)
     except (RuntimeError, OSError) as error:
         parser.exit(2, f'make env: error: {error}\n')
     except KeyboardInterrupt:

@@ -34,22 +34,21 @@ from mmlinattn_tools import cli  # first: a line tells that libraries are missin
 # isort: split
 import cv2
 import numpy as np
+from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
 from mmlinattn.utils import load_config
 from mmlinattn_tools import own_formats as formats
-from mmlinattn_tools.own_data import FORMATS, OwnData
+from mmlinattn_tools.own_data import OwnData
+from mmlinattn_tools.runs import error_of
 
-# those of OwnData
-OPTIONS = ('images', 'labels', 'masks', 'format', 'column', 'resize_masks', 'colors')
 SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
 # without a GPU: channels of pyramid and heads, and where the base configs have others
 NARROW = 128
-DETECTOR = dict(
-    out_channels=256, in_channels=256, feat_channels=256, conv_out_channels=256
-)
+CHANNELS = ('out_channels', 'in_channels', 'feat_channels', 'conv_out_channels')
+DETECTOR = dict.fromkeys(CHANNELS, 256)
 WIDE = {'retinanet': DETECTOR, 'mask-rcnn': DETECTOR, 'upernet': dict(channels=512)}
 
 
@@ -103,11 +102,9 @@ def parse_args(argv=None):
     text = 'ids in label maps that are no label, besides 255'
     add('--ignore', nargs='+', type=int, default=[], metavar='ID', help=text)
     add('--images', metavar='FOLDER', help='where in --data the photos are')
-    text = 'where in --data the annotations are, a folder or one file'
+    text = "where in --data the annotations are: a folder, a file, or such as '*.xml'"
     add('--labels', metavar='PATH', help=text)
     add('--masks', metavar='FOLDER', help='where in --data the label maps are')
-    text = 'what the labels are (default: whatever is found)'
-    add('--format', choices=FORMATS, help=text)
     add('--column', metavar='NAME', help='column of a table that has the class')
     text = 'a picture to write, of 16 photos with their labels'
     add('--show', type=cli.output_file, metavar='NAME.png', help=text)
@@ -125,25 +122,10 @@ def parse_args(argv=None):
 
 def find_bases(task):
     """Our configs with the shortest schedules, by method and backbone."""
-    found = {}
-    for path in (ROOT / 'configs').glob(f'*/*{TASKS[task].ending}.py'):
-        words = ['classifier'] * (task == 'cls') + path.stem.split('_')
-        rank = '1x' not in path.stem, len(path.stem), path
-        found[tuple(words[:2])] = min(rank, found.get(tuple(words[:2]), rank))
-    return {key: path for key, (*_, path) in found.items()}
-
-
-def find_base(task, method, backbone):
-    """The path of our config of a method with a backbone."""
-    bases = find_bases(task)
-    if (method, backbone) not in bases:
-        near = [f'{x} {y}' for x, y in sorted(bases) if x == method or y == backbone]
-        near = near or sorted({x for x, _ in bases})
-        raise ValueError(
-            f'no config has --detector {method} and --backbone {backbone}; there are '
-            f'{", ".join(near)}'
-        )
-    return bases[method, backbone]
+    paths = (ROOT / 'configs').glob(f'*/*{TASKS[task].ending}.py')
+    first = ['classifier'] * (task == 'cls')
+    order = sorted(paths, key=lambda x: ('1x' not in x.stem, len(x.stem), x))
+    return {tuple([*first, *x.stem.split('_')][:2]): x for x in order[::-1]}
 
 
 def find_pretrained(args, cfg):
@@ -177,31 +159,34 @@ def heads(node, old, wide, place='_base_.model'):
     return text and f'dict({text})'
 
 
-def choose_scale(task, width, height):
-    """Sides (long, short) and (H, W) of a photo of the median size as models see it."""
-    longest, shortest = TASKS[task].longest, TASKS[task].shortest
-    least = min(width, height)
-    zoom = min(longest / max(width, height), shortest / least, max(1, SMALLEST / least))
-    h, w = round(height * zoom), round(width * zoom)
-    return (max(h, w), min(h, w)), (min(h, shortest), min(w, shortest))
-
-
-def choose_batch(task, scale, num, memory):
-    """Photos in the batch of a device with this many GB (a CPU: 0), of ``num`` photos
-    for its training."""
-    kind = TASKS[task]
+def choose_sizes(task, sides, num, memory):
+    """Sides (long, short) and (H, W) of a photo of the median size (W, H) as models see
+    it, and the photos in the batch of a device with this many GB (a CPU: 0), of ``num``
+    photos for its training."""
+    kind, least = TASKS[task], min(sides)
+    zoom = min(kind.longest / max(sides), kind.shortest / least)
+    w, h = (round(side * min(zoom, max(1, SMALLEST / least))) for side in sides)
+    scale = max(h, w), min(h, w)
     megapixels = scale[1] * scale[kind.square] / 1e6
     room = (memory * kind.on_gpu or kind.on_cpu) / megapixels
     most = kind.largest_batch if memory else kind.largest_batch / 4
     # BatchNorm needs two values
-    return max(int(min(room, most, num / 8)), 1 if task == 'det' else 2)
+    batch = max(int(min(room, most, num / 8)), 1 if task == 'det' else 2)
+    return scale, (min(h, kind.shortest), min(w, kind.shortest)), batch
 
 
 def write_config(args, data, lists, devices, memory):
     """The source of a config for devices with this many GB (a CPU: 0)."""
     task = args.task
     method = args.detector or ('mask-rcnn' if data.masks else TASKS[task].method)
-    path = find_base(task, method, args.backbone)
+    bases = find_bases(task)
+    if (method, args.backbone) not in bases:
+        near = [' '.join(x) for x in sorted(bases) if {*x} & {method, args.backbone}]
+        raise ValueError(
+            f'no config has --detector {method} and --backbone {args.backbone}; there '
+            f'are {", ".join(near or sorted({x for x, _ in bases}))}'
+        )
+    path = bases[method, args.backbone]
     cfg = load_config(str(path))
     masks = task == 'det' and 'segm' in cfg.val_evaluator.metric
     if masks and not data.masks:
@@ -209,29 +194,25 @@ def write_config(args, data, lists, devices, memory):
     pretrained = find_pretrained(args, cfg)
     if not pretrained:
         data.notes.append('the backbone trains from scratch, which takes many photos')
-    parts = [task]
-    wide = {} if memory else WIDE.get(method, {})
+    parts, wide = [task], {} if memory else WIDE.get(method, {})
     model = f'model = {heads(cfg.model, TASKS[task].num_classes, wide)}'
-    if wide:
-        text = f'pyramid and heads have {NARROW} channels, which is faster'
-        data.notes.append(f'no GPU: {text} and less exact')
-        text = 'channels of pyramid and heads, few for training without a GPU'
-        model = f'width = {NARROW}  # {text}\n{model}'
     if not memory:
         text = '--epochs and --backbone softpp-micro-linear shorten it'
         data.notes.append(f'no GPU: training may take hours; {text}')
+        less = []
+        if wide:
+            comment = 'channels of pyramid and heads, few for training without a GPU'
+            model = f'width = {NARROW}  # {comment}\n{model}'
+            less.append(f'pyramid and heads have {NARROW} channels')
         if isinstance((cfg.model.get('train_cfg') or {}).get('rcnn'), dict):
             parts.append('fewer_regions')
-            data.notes.append(
-                'no GPU: the config takes 32 regions of a photo, not 512, which is '
-                'faster and less exact'
-            )
+            less.append('the config takes 32 regions of a photo, not 512')
+        data.notes += [f'no GPU: {x}, which is faster and less exact' for x in less]
 
     sizes = [photo['size'] for photo in chain(*data.photos.values())]
     width, height = (round(median(x)) for x in zip(*sizes))
-    scale, crop = choose_scale(task, width, height)
     num = len(data.photos['train'])
-    batch = choose_batch(task, scale, num / devices, memory)
+    scale, crop, batch = choose_sizes(task, (width, height), num / devices, memory)
     if num < batch * devices:
         raise ValueError(f'{num} photos for training are fewer than a batch of {batch}')
     passes = ITERATIONS // (num // (batch * devices))
@@ -293,30 +274,27 @@ def tell(data):
 
 def show(data, path):
     """Draws 16 photos with their labels."""
-    from mmlinattn.deployment.predictor import draw, read_image
+    from mmlinattn.deployment.predictor import draw
     from mmlinattn_tools.figures import picture_grid, save
 
-    photos = {x['path']: x for x in chain(*data.photos.values())}
-    photos = [*photos.values()]
+    photos = [*{x['path']: x for x in chain(*data.photos.values())}.values()]
     figure, axes = picture_grid(4, 4, photos[0]['size'][::-1], 3.0)
     for photo, ax in zip(photos[:: max(1, len(photos) // 16)], axes.flat):
         zoom, found = 300 / max(photo['size']), {}
-        pixels = cv2.resize(read_image(photo['path']), None, fx=zoom, fy=zoom)
-        size = pixels.shape[1::-1]
+        pixels = cv2.resize(cv2.imread(str(photo['path'])), None, fx=zoom, fy=zoom)
+        size, pixels = pixels.shape[1::-1], pixels[..., ::-1]
         if data.task == 'det':
             objects = [x for x in photo['objects'] if x['name'] in data.classes]
-            box = np.reshape([x['bbox'] for x in objects], (-1, 4)) * zoom
+            box = np.reshape([x['bbox'] for x in objects], (-1, 2, 2)) * zoom
+            found.update(boxes=box.cumsum(1).reshape(-1, 4), scores=np.ones(len(box)))
             labels = [data.classes.index(x['name']) for x in objects]
-            found.update(boxes=np.hstack([box[:, :2], box[:, :2] + box[:, 2:]]))
-            found.update(labels=np.array(labels, int), scores=np.ones(len(box)))
+            found['labels'] = np.array(labels, int)
             if data.masks:
                 masks = (formats.mask_of(x, photo['size']) for x in objects)
-                masks = [cv2.resize(x, size) > 0 for x in masks]
-                found['masks'] = masks
+                found['masks'] = [cv2.resize(x, size) > 0 for x in masks]
         elif data.task == 'seg':
-            labels = data.maps.labels(photo)
-            nearest = cv2.resize(labels, size, interpolation=cv2.INTER_NEAREST)
-            found['label_map'] = nearest.astype(int)
+            labels = Image.fromarray(data.maps.labels(photo))
+            found['label_map'] = np.array(labels.resize(size, Image.NEAREST), int)
         ax.imshow(draw(pixels, found, data.classes) if found else pixels)
         ax.set_title(' '.join([photo['path'].name, *dict.fromkeys(photo['names'])]))
     save(figure, path)
@@ -333,19 +311,17 @@ def main(argv=None):
         if args.data.resolve() in out.resolve().parents:
             raise ValueError(f'--out {out} is in the folder --data: give another place')
         cli.protect(args, out, *filter(None, [args.show]))
-        options = {name: getattr(args, name) for name in OPTIONS}
-        data = OwnData(args.data, args.task, args.classes, args.ignore, **options)
-        tell(data)
-        told = len(data.notes)
+        with error_of(f'--data {args.data}'):
+            data = OwnData(**vars(args))
         devices, memory = find_devices()
         text = write_config(args, data, lists, devices, memory)
+        tell(data)
         cli.claim_folder(lists, 'new_config.json')
         data.write(lists)
         out.write_text(text, 'utf-8')
         if args.show:
             show(data, args.show)
-    for note in [*data.notes[told:], text[3:].partition(';')[0]]:
-        print(f'new_config.py: {note}')
+    print(f'new_config.py: {text[3:].partition(";")[0]}')
     tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
     name, python = shlex.quote(str(out)), shlex.quote(sys.executable)
     print('To train it; it ends with the commands to test, predict and export:')

@@ -57,33 +57,25 @@ def run(title, *command):
 
 def main(argv=None):
     args = parse_args(argv)
-    out = args.out.resolve()
-    data, train, test = out / 'coco', out / 'train', out / 'test'
-    pictures = out / 'predictions'
+    out, epochs = args.out.resolve(), args.epochs
     with cli.errors_in_one_line(OSError):
         cli.claim_folder(out, 'quickstart.json')
     for name in RESULTS:
         shutil.rmtree(out / name, ignore_errors=True)
-
-    command = ['tools/dataset_converters/make_shapes.py', '--out', data]
-    command += ['--layout', 'shapes', '--size', 128, 128]
-    command += ['--num-train', 160, '--num-val', 48]
-    run('Data', *command)
-
-    config = out / 'shapes.py'
-    command = ['tools/misc/new_config.py', '--overwrite', '--out', config]
-    command += ['--task', 'det', '--backbone', 'softpp-t', '--epochs', args.epochs]
-    run('Config', *command, '--data', data)
-
-    once = f'train_cfg.val_interval={args.epochs}'
-    options = ['--cfg-options', *SIMPLE, once, *args.cfg_options]
-    command = ['tools/train.py', config, '--work-dir', train, *options]
-    run('Training', *command)
-
+    data, config, train = out / 'coco', out / 'shapes.py', out / 'train'
+    options = ['--layout', 'shapes', '--size', 128, 128, '--out', data]
+    options += ['--num-train', 160, '--num-val', 48]
+    run('Data', 'tools/dataset_converters/make_shapes.py', *options)
+    options = ['--task', 'det', '--backbone', 'softpp-t', '--epochs', epochs]
+    options += ['--overwrite', '--out', config, '--data', data]
+    run('Config', 'tools/misc/new_config.py', *options)
+    options = ['--cfg-options', *SIMPLE, f'train_cfg.val_interval={epochs}']
+    options += args.cfg_options
+    run('Training', 'tools/train.py', config, '--work-dir', train, *options)
     checkpoint = (train / 'last_checkpoint').read_text().strip()
-    command = ['tools/test.py', config, checkpoint, '--work-dir', test]
-    run('Testing', *command, '--show-dir', pictures, *options)
-    print(f'\nCheckpoint:  {checkpoint}\nPredictions: {pictures}')
+    folders = ['--work-dir', out / 'test', '--show-dir', out / 'predictions']
+    run('Testing', 'tools/test.py', config, checkpoint, *folders, *options)
+    print(f'\nCheckpoint:  {checkpoint}\nPredictions: {out / "predictions"}')
     print('(truth on the left, prediction on the right)')
 
 

@@ -3,13 +3,12 @@
 import sys
 from importlib.util import find_spec
 
-if not all(map(find_spec, ('cv2', 'mmengine', 'torch'))):
+LACKING = [x for x in ('cv2', 'mmengine', 'torch', 'mmlinattn') if not find_spec(x)]
+if LACKING:
     print(
-        f'{sys.executable} lacks the libraries: take the Python of the environment, '
-        '.venv/bin/python after make env, or see docs/start.md',
+        f'{sys.executable} lacks {", ".join(LACKING)}: take the Python of the '
+        'environment, .venv/bin/python after make env, or pip install -e . '
+        '(docs/start.md)',
         file=sys.stderr,
     )
-    sys.exit(2)
-if not find_spec('mmlinattn'):
-    print('mmlinattn is not installed: pip install -e .', file=sys.stderr)
     sys.exit(2)

@@ -9,6 +9,7 @@ import traceback
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,8 +30,8 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault('formatter_class', argparse.RawDescriptionHelpFormatter)
-        super().__init__(allow_abbrev=False, **kwargs)
+        kind = argparse.RawDescriptionHelpFormatter
+        super().__init__(allow_abbrev=False, formatter_class=kind, **kwargs)
         self.add_argument(
             '--debug', action='store_true', help='show the traceback of an error'
         )
@@ -45,25 +46,20 @@ def one_line(message: object) -> str:
     return ' '.join(str(message).split())
 
 
-def exit_with(error: BaseException) -> NoReturn:
-    """Exits with code 2 and one line on stderr about the wrong input; with ``--debug``,
-    the traceback comes before it."""
-    if '--debug' in sys.argv:
-        traceback.print_exception(type(error), error, error.__traceback__)
-    # str() of a KeyError has quotes around the message
-    message = error.args[0] if isinstance(error, KeyError) and error.args else error
-    text = one_line(message) or type(error).__name__
-    print(f'{osp.basename(sys.argv[0])}: error: {text}', file=sys.stderr)
-    sys.exit(2)
-
-
 @contextmanager
 def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
-    """Calls :func:`exit_with` on exceptions that mean bad input."""
+    """Ends the tool with code 2 and one line on stderr for exceptions that mean wrong
+    input; with ``--debug``, the traceback comes before it."""
     try:
         yield
     except kinds as error:
-        exit_with(error)
+        if '--debug' in sys.argv:
+            traceback.print_exc()
+        # str() of a KeyError has quotes around the message
+        told = error.args[0] if isinstance(error, KeyError) and error.args else error
+        text = one_line(told) or type(error).__name__
+        print(f'{osp.basename(sys.argv[0])}: error: {text}', file=sys.stderr)
+        sys.exit(2)
 
 
 def number(kind: type, least: float, most: float) -> Callable[[str], Any]:
@@ -79,24 +75,12 @@ def number(kind: type, least: float, most: float) -> Callable[[str], Any]:
     return read
 
 
-def output_file(text: str) -> Path:
+def output_file(text: str, is_folder: bool = False) -> Path:
     """Type of an argument that names a file to write, which can be written."""
-    path = _output(text)
-    if path.is_dir():
-        raise ArgumentTypeError(f'{text!r} is a folder, not a file')
-    return path
-
-
-def output_folder(text: str) -> Path:
-    """Type of an argument that names a folder to write to; see :func:`output_file`."""
-    path = _output(text)
-    if path.exists() and not path.is_dir():
-        raise ArgumentTypeError(f'{text!r} is a file, not a folder')
-    return path
-
-
-def _output(text: str) -> Path:
     path = Path(text).expanduser()
+    if path.exists() and path.is_dir() != is_folder:
+        kinds = ('a folder, not a file', 'a file, not a folder')
+        raise ArgumentTypeError(f'{text!r} is {kinds[is_folder]}')
     there = next(x for x in (path, *path.absolute().parents) if x.exists())
     if (there == path or there.is_dir()) and os.access(there, os.W_OK):
         return path
@@ -104,6 +88,10 @@ def _output(text: str) -> Path:
         f'{text!r} can not be written: {str(there)!r} is a file, or you lack '
         'permission for it'
     )
+
+
+# type of an argument that names a folder to write to
+output_folder = partial(output_file, is_folder=True)
 
 
 def add_overwrite(parser: argparse.ArgumentParser) -> None:
@@ -119,18 +107,16 @@ def protect(args: argparse.Namespace, *paths: Path) -> None:
     Our figures and their numbers are marked, so they can be drawn again. A folder among
     the paths is for files of any name.
     """
-    for path in [] if args.overwrite else paths:
-        if path.is_dir() and any(path.iterdir()):
-            text = f'{path} is not empty: give --overwrite to replace files in it'
-            exit_with(FileExistsError(text))
-        if path.is_file() and not _is_marked(path):
-            text = f'{path} exists: give --overwrite to replace it'
-            exit_with(FileExistsError(text))
-
-
-def _is_marked(path: Path) -> bool:
-    with path.open('rb') as file:
-        return MARK.encode() in file.read(4096)
+    with errors_in_one_line(FileExistsError):
+        for path in [] if args.overwrite else paths:
+            if path.is_dir() and any(path.iterdir()):
+                text = 'is not empty: give --overwrite to replace files in it'
+                raise FileExistsError(f'{path} {text}')
+            if path.is_file():
+                with path.open('rb') as file:
+                    if MARK.encode() not in file.read(4096):
+                        text = f'{path} exists: give --overwrite to replace it'
+                        raise FileExistsError(text)
 
 
 def claim_folder(folder: Path, record: str) -> None:

@@ -5,7 +5,6 @@ A photo is a dict as in own_data.py: `map` is the path of its label map, unless 
 """
 
 import re
-from collections import defaultdict
 
 import cv2
 import numpy as np
@@ -22,20 +21,20 @@ JPEG = ('.jfif', '.jpe', '.jpeg', '.jpg')
 class LabelMaps:
     """The label maps of photos, by split; photos whose map can't be read are taken out.
 
-    It has ``classes``, names in the order of labels, ``table``, the label of each id or
-    color, and ``notes``, lines about decisions. ``names`` may be None, for 'class' and
-    the id. ``ignore`` are ids that are no label, besides 255, ``colors`` names by
-    color, as of :func:`read_colors`, and ``drawn`` names of the classes of outlines;
-    ``resize`` takes maps of another size than their photo.
+    It has ``classes``, names in the order of labels, and ``table``, the label of each
+    id or color; ``notes`` gets lines about decisions. ``names`` may be None, for
+    'class' and the id. ``ignore`` are ids that are no label, besides 255, ``colors``
+    names by color, as of :func:`read_colors`, and ``drawn`` names of the classes of
+    outlines; ``resize`` takes maps of another size than their photo.
 
     Raises:
         ValueError: If ids and names do not fit each other, colors have no names, or
             maps have another size than their photos.
     """
 
-    def __init__(self, photos, names, ignore, colors, drawn, resize):
-        self.photos, self.colors, self.drawn = photos, colors, drawn
-        self.resize, self.notes = resize, []
+    def __init__(self, photos, notes, names, ignore, colors, drawn, resize):
+        self.photos, self.notes, self.colors = photos, notes, colors
+        self.drawn, self.resize = drawn, resize
         self.are_colors, self.palette = False, {}
         counts = self._count()
         if counts is None:  # colors, or palettes of different colors
@@ -44,10 +43,6 @@ class LabelMaps:
         self.table = np.full(IDS, UNLABELED, np.uint8)
         choose = self._choose_colors if self.are_colors else self._choose_ids
         self.classes = choose(counts, drawn or names, {*ignore})
-
-    def _unique(self):
-        """Photos, each label map once."""
-        return {x['map']: x for photos in self.photos.values() for x in photos}
 
     def _choose_ids(self, counts, names, ignore):
         ids, total = {*counts.nonzero()[0].tolist()} - ignore, counts.sum()
@@ -61,7 +56,7 @@ class LabelMaps:
             )
             self.table[:128], self.table[128:256] = 0, 1
             return ['class 0', 'class 255']
-        lossy = [x for x in sorted(self._unique()) if x.suffix.lower() in JPEG]
+        lossy = [x for x in sorted(self.pixels) if x.suffix.lower() in JPEG]
         if lossy and not self.drawn:
             raise ValueError(f'{lossy[0]}: a label map in JPEG has no exact ids')
         if ids != {0, UNLABELED}:  # black and white, which are two classes
@@ -110,7 +105,8 @@ class LabelMaps:
     def _count(self):
         """Pixels of each id or color; None if ids turn out to be colors."""
         counts, bad, other, self.pixels = np.zeros(IDS, int), [], [], {}
-        for path, photo in self._unique().items():
+        unique = {x['map']: x for photos in self.photos.values() for x in photos}
+        for path, photo in unique.items():
             try:
                 ids = self._read(photo)
             except (OSError, SyntaxError):
@@ -119,23 +115,21 @@ class LabelMaps:
             if ids is None:
                 return None
             if ids.shape != photo['size'][::-1]:
-                other.append((path, ids.shape, photo['size'][::-1]))
+                other.append(f'{path}, {ids.shape} instead of {photo["size"][::-1]}')
             numbers = np.bincount(ids.ravel())
             counts[: len(numbers)] += numbers
             found = numbers.nonzero()[0]
             self.pixels[path] = found, numbers[found]
+        sizes = formats.counted(
+            '{} label maps have another size than their photo', other
+        )
         if other and not self.resize:
-            path, shape, size = other[0]
-            raise ValueError(
-                f'{len(other)} label maps have another size than their photo, such as '
-                f'{path}, {shape} instead of {size}: --resize-masks takes the nearest '
-                'pixels'
-            )
-        if other:
-            self.notes.append(f'it resizes {len(other)} label maps to their photos')
+            raise ValueError(f'{sizes[0]}: --resize-masks takes the nearest pixels')
+        self.notes += [f'{x}: it resizes them' for x in sizes]
+        self.notes += formats.counted(
+            'left out {} label maps that can not be read', bad
+        )
         if bad:
-            text = f'left out {len(bad)} label maps that can not be read'
-            self.notes.append(f'{text}, such as {bad[0]}')
             for photos in self.photos.values():
                 photos[:] = [x for x in photos if x['map'] not in bad]
             if not all(self.photos.values()):
@@ -147,23 +141,20 @@ class LabelMaps:
         if 'objects' in photo:
             return self._draw(photo)
         with Image.open(photo['map']) as image:
-            kind = image.mode
-            gray = kind in ('1', 'F', 'I', 'L', 'P') or kind.startswith('I;')
-            if kind == 'P':
-                palette = np.reshape(image.getpalette('RGB'), (-1, 3)).tolist()
+            gray, is_palette = len(image.getbands()) == 1, image.mode == 'P'
+            palette = image.getpalette('RGB') if is_palette else ()
             as_ids = gray and not self.are_colors
-            pixels = np.array(image if as_ids else image.convert('RGB'))
-        ids = pixels.astype(int)
+            ids = np.array(image if as_ids else image.convert('RGB')).astype(int)
         if self.are_colors:
             return ids @ [2**16, 2**8, 1]
         if not gray:
-            if (pixels != pixels[..., :1]).any():
+            if (ids != ids[..., :1]).any():
                 return None
             ids = ids[..., 0]
-        elif kind == 'P':  # palettes that differ have colors for classes
-            for i in np.unique(ids).tolist():
-                if self.colors or self.palette.setdefault(i, palette[i]) != palette[i]:
-                    return None
+        for i in np.unique(ids).tolist() if is_palette else ():
+            color = palette[3 * i : 3 * i + 3]  # those that differ stand for classes
+            if self.colors or self.palette.setdefault(i, color) != color:
+                return None
         ids[(ids < 0) | (ids == 2**16 - 1)] = UNLABELED
         if ids.max(initial=0) >= IDS:
             raise ValueError(f'{photo["map"]}: ids of {IDS} or more are no labels')
@@ -181,25 +172,21 @@ class LabelMaps:
     def labels(self, photo):
         """The label of each pixel of a photo, (H, W), uint8."""
         labels = self.table[self._read(photo)]
-        if labels.shape == photo['size'][::-1]:
-            return labels
-        nearest = cv2.INTER_NEAREST_EXACT
-        return cv2.resize(labels, photo['size'], interpolation=nearest)
+        return cv2.resize(labels, photo['size'], interpolation=cv2.INTER_NEAREST_EXACT)
 
     def overview(self):
         """Rows of a table: a class with its ids, and its share of each split."""
-        ids, kind = defaultdict(set), color_of if self.are_colors else str
         shares = np.zeros((len(self.photos), UNLABELED + 1))
         for row, photos in zip(shares, self.photos.values()):
             for photo in photos:
                 found, numbers = self.pixels[photo['map']]
                 np.add.at(row, self.table[found], numbers)
-                for i in found.tolist():
-                    ids[self.table[i]].add(i)
         shares /= shares.sum(1, keepdims=True)
+        seen = np.unique(np.concatenate([found for found, _ in self.pixels.values()]))
         for i, name in [*enumerate(self.classes), (UNLABELED, 'no label')]:
             if i < UNLABELED or shares[:, i].any():
-                told = ' '.join([kind(x) for x in sorted(ids[i])][:3])
+                ids = seen[self.table[seen] == i][:3].tolist()
+                told = ' '.join(map(color_of if self.are_colors else str, ids))
                 yield [f'{name} ({told})', *(f'{x:.1%}' for x in shares[:, i])]
 
 

@@ -13,6 +13,8 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path, PureWindowsPath
 from urllib.parse import unquote
@@ -43,11 +45,13 @@ PHOTOS = re.compile('image|img|photo|picture|rgb|jpeg')  # in names of folders
 MAPS = re.compile('annot|ann_|label|mask|seg|gt')
 KINDS = '(?:mask|label|seg|gt|annotation)s?'  # of files
 MAP = re.compile(f'^{KINDS}[_.-]|[_.-]{KINDS}$')
-FORMATS = ('coco', 'labelme', 'voc', 'cvat', 'yolo', 'csv', 'folders', 'masks')
 OF_OBJECTS = re.compile('object|instance')  # VOC's numbers, not classes
 ENDS = {b'\xff\xd8': b'\xff\xd9', b'\x89P': b'IEND'}  # of JPEG and PNG, by their begin
+SMALL = 'left out {} boxes of less than a pixel in their photo'
+OVER = '{} boxes reach far over the edge of their photo (corners instead of sides?)'
+RESIZED = '{} photos have another size than in annotations, it resizes the labels'
+BACKGROUND = ('background', '_background_')  # names of no class
 HELD_BACK = 5  # without a validation set: every fifth photo
-ENDING = dict(det='json', seg='txt', cls='txt')  # of the lists
 
 
 class OwnData:
@@ -55,47 +59,48 @@ class OwnData:
     ``masks``, True if all objects have outlines, and ``notes``, lines about the
     decisions.
 
-    ``options`` are those of new_config.py: ``images``, ``labels`` and ``masks``, paths
-    in the folder, which limit where each is looked for; ``format``, one of ``FORMATS``;
-    ``column`` of the class in a table; ``resize_masks``; ``colors``.
+    The arguments are the options of new_config.py; others of its options are ignored.
 
     Raises:
-        OSError: If photos or annotations are missing, or can't be read.
-        ValueError: If annotations contradict each other, or ``names``.
+        OSError: If photos or annotations can't be read.
+        ValueError: If they are missing, or contradict each other, or ``classes``.
     """
 
-    def __init__(self, data, task, names=None, ignore=(), **options):
-        Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
+    def __init__(self, data, task, classes=None, ignore=(), **options):
         self.data, self.task, self.notes, self.lost = data, task, [], Counter()
-        self.names, self.options, self.drawn = names, options, []
+        self.names, self.options = classes, options
         self.labels = set()  # files that have them
         self.damaged = []  # errors of files that annotate one photo each
         self.collect()
-        self.photos = self.split(self.measure(self.read()))
-        self.tell_twice()
-        if len({*(names or ())}) < len(names or ()):
-            raise ValueError(f'--classes {" ".join(names)}: a name is given twice')
-        if task == 'seg':
-            paths = self.files['.txt'] + self.files['.csv']
-            colors = read_colors(options.get('colors'), paths)
-            chosen = names, ignore, colors, self.drawn, options.get('resize_masks')
-            self.maps = LabelMaps(self.photos, *chosen)
-            self.notes += self.maps.notes
-        self.classes = self.maps.classes if task == 'seg' else self.choose(names)
-        self.check_splits()
-        if task != 'det' and len(self.classes) < 2:
-            raise ValueError(
-                f'--data {data}: one class only, {self.classes[0]}: there is nothing '
-                f'to tell apart; {self.content()}'
-            )
-        every = chain(*self.photos.values())
-        objects = [*chain(*(x.get('objects', ()) for x in every))]
+        photos = self.measure(self.read())
+        objects = [*chain(*(x.get('objects', ()) for x in photos))]
         lacking = sum('segmentation' not in x for x in objects)
         self.masks = task == 'det' and not lacking
+        text = f'{lacking} of {len(objects)} objects have boxes without outlines'
+        if lacking and task == 'seg':
+            raise ValueError(f'{text}: they are for --task det')
         if 0 < lacking < len(objects):
-            text = f'{lacking} of {len(objects)} objects have no outline'
             self.notes.append(f'{text}: it takes the boxes of all')
         self.notes += [f'left out {n} shapes: {x}' for x, n in self.lost.items()]
+        self.split(photos)
+        if len({*(classes or ())}) < len(classes or ()):
+            raise ValueError(f'--classes {" ".join(classes)}: a name is given twice')
+        if task != 'seg' or objects:
+            self.classes = self.choose()
+        if task == 'seg':
+            drawn = None
+            if objects:
+                drawn = ['background', *self.classes]
+                self.notes.append('label maps are drawn from outlines, on class 0')
+            paths = self.files['.txt'] + self.files['.csv']
+            colors = read_colors(options.get('colors'), paths)
+            chosen = classes, ignore, colors, drawn, options.get('resize_masks')
+            self.maps = LabelMaps(self.photos, self.notes, *chosen)
+            self.classes = self.maps.classes
+        self.check_splits()
+        if task != 'det' and len(self.classes) < 2:
+            text = f'one class only, {self.classes[0]}: there is nothing to tell apart'
+            raise ValueError(f'{text}; {self.content()}')
 
     def collect(self):
         """Finds the files of the folder by kind, and photos by their names."""
@@ -115,145 +120,86 @@ class OwnData:
         folders = [str(path.parent) for path in self.files['photo']]
         self.base = Path(os.path.commonpath(folders)) if folders else self.data
         for path in self.files['photo']:
-            stem = unicodedata.normalize('NFC', stem_of(path.name).lower())
-            self.stems[stem].append(path)
+            self.stems[stem_of(path.name)].append(path)
 
     def read(self):
-        """Photos with their labels; what is left out is noted."""
+        """Photos with their labels, each once; what is left out is noted."""
         photos = [*getattr(self, f'read_{self.task}')()]
         if len(self.damaged) > max(1, len(photos) // 10):
             raise self.damaged[0]
         self.note('left out {} annotation files that are damaged', self.damaged)
-        self.check_found(photos)
+        missing = [x['name'] for x in photos if x['path'] is None]
+        if missing:
+            text = f'of {len(photos)} photos with annotations are missing in the folder'
+            raise ValueError(f'{len(missing)} {text}, such as {missing[0]}')
+        if not photos:
+            text = f'it has no data for --task {self.task}, see --help'
+            raise ValueError(f'{text}; {self.content()}')
+        counts = Counter(x['path'] for x in photos)
+        several = [(x['path'], x['split']) for x in photos if counts[x['path']] > 1]
+        if len({pair for pair in several if pair[1]}) < len(several):
+            raise ValueError(
+                'several files annotate the same photos: --labels or --masks names a '
+                'folder, a file, or a pattern such as *.xml'
+            )
         for ending in UNREAD:
-            if self.files[ending]:
-                text = f'left out {len(self.files[ending])} {ending} files'
-                self.notes.append(f'{text}: convert them to JPEG or PNG')
+            text = f'left out {{}} {ending} files, to be converted to JPEG or PNG'
+            self.note(text, self.files[ending])
         used = {x['path'] for x in photos} | {x.get('map') for x in photos}
-        unused = len({*self.files['photo']} - used)
-        if unused:
-            self.notes.append(f'left out {unused} photos without annotations')
+        unused = sorted({*self.files['photo']} - used)
+        self.note('left out {} photos without annotations', unused)
         return photos
 
-    def note(self, text, some, more=''):
-        """Notes of how many files or photos something is true, and the first."""
-        if some:
-            self.notes.append(f'{text.format(len(some))}, such as {some[0]}{more}')
+    def note(self, text, some):
+        """Notes how many files or photos there are, and the first."""
+        self.notes += formats.counted(text, some)
 
     def within(self, paths, option):
-        """Paths in the folder that an option names, if it is given."""
-        folder = option and self.options.get(option)
-        if not folder:
+        """Paths in the folder, or of the pattern, that an option names, if any."""
+        name = self.options.get(option)
+        if not name:
             return paths
-        folder = self.data / folder
-        if not folder.exists():
-            raise FileNotFoundError(f'--{option} {folder}: there is no such place')
-        return [x for x in paths if folder in (x, *x.parents)]
+        folder = self.data / name
+        if not folder.exists() and '*' not in name:
+            raise ValueError(f'--{option} {folder}: there is no such place')
+        return [x for x in paths if folder in (x, *x.parents) or x.match(name)]
 
     def content(self):
         """The files of the folder, and options, for an error."""
-        kinds = {k: len(x) for k, x in self.files.items() if x}
-        told = ', '.join(f'{n} {kind}' for kind, n in sorted(kinds.items()))
-        if kinds.keys() == {'photo'}:
+        kinds = {kind: len(x) for kind, x in sorted(self.files.items()) if x}
+        told = ', '.join(f'{n} {kind}' for kind, n in kinds.items())
+        if {*kinds} == {'photo'}:
             told += ' files: compare_predictions.py predicts photos without labels'
-        else:
-            told = f'{told or "no"} files'
-        return (
-            f'it has {told}; --images, --labels and --masks name the folders of each, '
-            '--format what the labels are'
-        )
-
-    def wants(self, *kinds):
-        """True if labels of this format are read."""
-        return (self.options.get('format') or kinds[0]) in kinds
-
-    def check_found(self, photos):
-        """Raises an error if photos are missing, or annotated twice."""
-        missing = [x['name'] for x in photos if x['path'] is None]
-        if missing:
-            raise FileNotFoundError(
-                f'{len(missing)} of {len(photos)} photos with annotations are missing '
-                f'in {self.data}, such as {missing[0]}'
-            )
-        if not photos:
-            raise FileNotFoundError(
-                f'--data {self.data}: it has no data for --task {self.task}, see '
-                f'--help; {self.content()}'
-            )
-        splits = defaultdict(list)
-        for x in photos:
-            splits[x['path']].append(x['split'])
-        if any(len({*x} - {None}) < len(x) for x in splits.values() if x[1:]):
-            raise ValueError(
-                f'--data {self.data}: several files annotate the same photos: --labels '
-                'or --masks names a folder or file, or --format the format'
-            )
+        places = '--images, --labels and --masks name the folders of each'
+        return f'it has {told or "nothing"}; {places}'
 
     def measure(self, photos):
         """Photos that OpenCV reads, with their sizes, and objects that fit them."""
-        found, bad, resized, early, turned = [], [], [], [], []
-        lost = over = twice = 0
-        for photo, whole in zip(photos, are_read([x['path'] for x in photos])):
-            try:
-                size, turn = header_of(photo['path'])
-            except (OSError, SyntaxError, ValueError):
-                whole = False
-            if not whole:
-                bad.append(photo['path'])
+        found, noted = [], defaultdict(list)  # photos by what is noted of them
+        for photo, header in zip(photos, read_headers([x['path'] for x in photos])):
+            path = photo['path']
+            if header is None:
+                noted['left out {} photos that OpenCV does not read'].append(path)
                 continue
-            if ends_early(photo['path']):
-                early.append(photo['path'])
-            photo['size'] = size
+            photo.update(header)
             found.append(photo)
-            if self.task == 'det' and turn > 1:
-                turned.append(photo['path'])
-            stated = formats.as_numbers(photo.pop('stated', None) or ())
-            if stated and all(stated) and tuple(stated) != size:
-                factors = [a / b for a, b in zip(size, stated)]
-                if not 0.98 < factors[0] / factors[1] < 1.02:
-                    raise ValueError(
-                        f'{photo["path"]} has {size[0]} x {size[1]} pixels, and its '
-                        f'annotation says {stated[0]:g} x {stated[1]:g}: the photo was '
-                        'turned or cut after it was labelled'
-                    )
-                resized.append(f'{stated[0]:g} x {stated[1]:g}')
-                scaled = [formats.scaled(x, factors) for x in photo['objects']]
-                photo['objects'] = scaled
-            if self.task == 'det':  # the libraries drop such boxes silently
-                objects = {signature(x): x for x in photo['objects']}
-                twice += len(photo['objects']) - len(objects)
-                inside = [x for x in objects.values() if is_inside(x, size)]
-                lost += len(objects) - len(inside)
-                over += sum(is_over(x, size) for x in inside)
-                photo.update(objects=inside, names=[x['name'] for x in inside])
-        self.note('left out {} photos that OpenCV does not read', bad)
-        text = '{} photos have another size than in their annotations'
-        self.note(text, resized, ': it resizes the labels')
-        self.note('{} photos end early, their last rows are missing', early)
-        text = '{} photos are turned by their orientation in EXIF'
-        self.note(text, turned, ': so must be their labels')
-        if twice:
-            self.notes.append(f'left out {twice} objects that are there twice')
-        if over:
-            self.notes.append(
-                f'{over} boxes reach far over the edge of their photo: are they '
-                'corners instead of sides?'
+            if header['early']:
+                noted['{} photos end early, their last rows are missing'].append(path)
+            for text, count in fit(photo) if 'objects' in photo else ():
+                noted[text] += [path] * count
+        for text, paths in noted.items():
+            self.note(text, paths)
+        if noted[SMALL] and not any(x['names'] for x in found):
+            raise ValueError(
+                f'all {len(noted[SMALL])} boxes have less than a pixel in their photo: '
+                'are they in pixels, as (x, y, width, height)?'
             )
-        if lost:
-            self.notes.append(
-                f'left out {lost} boxes of less than a pixel in their photo'
-            )
-            if lost == sum(len(x['names']) for x in photos) + lost:
-                raise ValueError(
-                    f'--data {self.data}: all {lost} boxes have less than a pixel in '
-                    'their photo: are they in pixels, as (x, y, width, height)?'
-                )
         return found
 
     def split_of(self, path):
         """The split in a path below the folder, if any."""
         for part in reversed(path.relative_to(self.data).parts):
-            name = stem_of(part.lower())
+            name = stem_of(part)
             found = SPLIT.fullmatch(name)
             # beside other words only if there is the same name with another split
             if not found and len(self.twins[WORD.sub('*', part.lower())]) > 1:
@@ -264,7 +210,7 @@ class OwnData:
 
     def has_photo(self, name):
         """True if there are photos of this name, whatever their folder and ending."""
-        return stem_of(PureWindowsPath(name).name).lower() in self.stems
+        return stem_of(PureWindowsPath(name).name) in self.stems
 
     def folder_of(self, path):
         """The folder of a photo below the one that all have in common."""
@@ -273,19 +219,18 @@ class OwnData:
     def find(self, name, near):
         """The photo that a file names, by the longest common end of their paths; of
         several, the one in the split of the file, or the one nearest to it."""
-        name = unicodedata.normalize('NFC', str(name))
         if not self.has_photo(name):
             name = unquote(name)  # "a%20b.jpg"
         *folders, name = PureWindowsPath(name).parts or ['']  # or of another system
         root = near if near.is_dir() else near.parent
-        wanted = ['', *root.relative_to(self.data).parts, *folders, stem_of(name)]
-        wanted = [x.lower() for x in wanted[::-1]]
+        parts = *root.relative_to(self.data).parts, *folders
+        wanted = [stem_of(name), *map(plain, parts[::-1]), '']
         split = self.split_of(near)
 
         def rank(path):
-            have = ['', *path.relative_to(self.data).parts[:-1], stem_of(path.name)]
-            have = [unicodedata.normalize('NFC', x.lower()) for x in have]
-            same = [a == b for a, b in zip(wanted, have[::-1])]
+            *parts, last = path.relative_to(self.data).parts
+            have = [stem_of(last), *map(plain, parts[::-1]), '']
+            same = [a == b for a, b in zip(wanted, have)]
             return (
                 [*same, False].index(False),
                 path.name == name,
@@ -314,30 +259,22 @@ class OwnData:
     def read_det(self):
         """Photos and objects of the files of labelling tools."""
         files = {x: self.within(self.files[x], 'labels') for x in LABELS}
-        for path in files['.json'] if self.wants('coco', 'labelme') else ():
+        for path in files['.json']:
             # COCO has people's keypoints in further files
             if 'keypoints' not in path.name:
                 yield from self.read_file(path, formats.read_json)
-        for path in files['.xml'] if self.wants('voc', 'cvat') else ():
+        for path in files['.xml']:
             yield from self.read_file(path, formats.read_xml)
         texts = [x for x in files['.txt'] if self.has_photo(x.name)]
-        texts = texts if self.wants('yolo') else []
         names, keypoints = formats.yolo_names(self.files) if texts else ({}, False)
         names = names or dict(enumerate(self.names or ()))
-
-        def read_yolo(path, *_):
-            try:
-                size, _ = header_of(self.find(path.name, path.parent))
-            except (OSError, SyntaxError, ValueError):
-                size = 0, 0  # it is left out
-            return formats.read_yolo(path, size, names, keypoints)
-
+        read = partial(formats.read_yolo, names, keypoints)
         faults = len(self.damaged)
-        photos = [*chain(*(self.read_file(x, read_yolo) for x in texts))]
+        photos = [*chain(*(self.read_file(x, read) for x in texts))]
         if self.labels and not photos:  # beside labels, these texts are something else
             del self.damaged[faults:]
         yield from photos
-        if not self.labels and self.wants('csv'):  # beside labels, they repeat these
+        if not self.labels:  # beside labels, they repeat these
             for path, rows in self.tables():
                 column = self.options.get('column')
                 boxes = formats.read_boxes(rows, path, column)
@@ -346,16 +283,16 @@ class OwnData:
     def read_file(self, path, read):
         """Photos of one file."""
         try:
-            photos = [*read(path, self.lost, self.options.get('format'))]
+            photos = [*read(path, self.lost)]
             self.labels |= {path} if photos else set()
-            stem, xml = stem_of(path.name).lower(), path.suffix.lower() == '.xml'
+            stem, xml = stem_of(path.name), path.suffix.lower() == '.xml'
             near = path.parent if xml or stem in self.stems else path
             for name, stated, objects in photos:
                 objects = [formats.to_coco(x, path) for x in objects]
                 # the file of one photo has its name; what it says may be older
                 own = stem in self.stems or (xml and not self.has_photo(name))
                 if len(photos) == 1 and own:
-                    name = name if stem_of(name).lower() == stem else path.name
+                    name = name if stem_of(name) == stem else path.name
                 yield self.photo(name, near, stated=stated, objects=objects)
         except (AttributeError, KeyError, SyntaxError, TypeError, ValueError) as error:
             kind = '' if isinstance(error, ValueError) else f'{type(error).__name__} '
@@ -379,11 +316,11 @@ class OwnData:
             if not maps:  # photos in JPEG, and label maps beside them
                 png = [x for x in files if x.suffix.lower() == '.png']
                 maps = [x for x in png if x.stem in jpeg]
-                if maps:
-                    text = f'takes {len(maps)} PNG files for label maps, JPEG files of'
-                    self.notes.append(f'it {text} their names for photos')
-        if not self.wants('masks') or not maps:
-            yield from self.draw_maps()
+                text = 'it takes {} PNG files beside JPEG files for their label maps'
+                self.note(text, maps)
+        labels, masks = map(self.options.get, ('labels', 'masks'))
+        if not maps or (labels and not masks):  # they are drawn from outlines
+            yield from (dict(photo, map=photo['path']) for photo in self.read_det())
             return
         photos = {*self.within(files, 'images')} - {*maps}
         for stem, paths in self.stems.items():
@@ -397,31 +334,8 @@ class OwnData:
             if MAP.match(path.stem.lower()):
                 rest = path.stem[len(words[0]) + 1 :]
                 stems += [rest, *(f'{x}_{rest}' for x in ('image', 'img', 'photo'))]
-            found = (x for x in stems if self.stems.get(x.lower()))
+            found = (x for x in stems if self.stems.get(plain(x)))
             yield self.photo(next(found, path.stem), path.parent, map=path)
-
-    def draw_maps(self):
-        """Photos with the outlines of objects, from which label maps are drawn."""
-        photos = [*self.read_det()] if self.options.get('format') != 'masks' else []
-        objects = [*chain(*(x['objects'] for x in photos))]
-        lacking = sum('segmentation' not in x for x in objects)
-        if lacking:
-            raise ValueError(
-                f'--data {self.data}: {lacking} of {len(objects)} objects have boxes '
-                'without outlines: they are for --task det'
-            )
-        found = {x['name'] for x in objects} - {'background', '_background_'}
-        given = [x for x in self.names or () if x != 'background']
-        if objects:
-            if {*given} - found:
-                raise ValueError(f'no object is {", ".join({*given} - found)}')
-            self.drawn = ['background', *(given or sorted(found))]
-            self.notes.append('label maps are drawn from outlines, the rest is class 0')
-            left = ', '.join(sorted(found - {*self.drawn}))
-            if left:
-                self.notes.append(f'objects of other classes are background: {left}')
-        for photo in photos:
-            yield dict(photo, map=photo['path'])
 
     def tables(self):
         """Tables of photos, each with its rows."""
@@ -433,10 +347,11 @@ class OwnData:
 
     def read_cls(self):
         """Photos in folders that are named after classes, or in a table."""
-        folders = [*self.read_folders()] if self.wants('folders') else []
+        tables, wanted = [*self.tables()], self.options.get('labels')
+        folders = [] if tables and wanted else [*self.read_folders()]
         told, listed = {x['path']: x['names'] for x in folders}, []
         enough = len({*map(tuple, told.values())}) > 1
-        for path, rows in self.tables() if self.wants('csv') else ():
+        for path, rows in tables:
             try:
                 kind = formats.class_column(rows, path, self.options.get('column'))
             except ValueError:
@@ -454,27 +369,26 @@ class OwnData:
             return listed or folders
         if any(told.get(x['path'], x['names']) != x['names'] for x in listed):
             raise ValueError(
-                f'--data {self.data}: folders and a table tell other classes: --format '
-                'csv or --format folders'
+                'folders and a table tell other classes: --labels names the table, or '
+                'remove it'
             )
         return folders
 
     def read_folders(self):
         """Photos in folders that are named after classes."""
         parts = {x: x.parent.relative_to(self.base).parts for x in self.files['photo']}
-        firsts = {folders[0] for folders in parts.values() if folders[1:]}
-        splits = {x: split_in(x) for x in firsts if split_in(x)}
+        inner = defaultdict(set)  # folders by the one that has them
+        for first, second, *_ in (x for x in parts.values() if x[1:]):
+            inner[first].add(second)
+        splits = {x: split_in(x) for x in inner if split_in(x)}
         # "train" is a class beside other ones, unless they have its folders
-        if len({*splits.values()}) < 2 and len(splits) < len(firsts):
-            inner = {
-                x: {y[1] for y in parts.values() if y[1:] and y[0] == x} for x in firsts
-            }
-            same = [x for x in firsts if x not in splits and len(inner[x]) > 1]
+        if len({*splits.values()}) < 2 and len(splits) < len(inner):
+            same = [x for x in inner if x not in splits and len(inner[x]) > 1]
             same = [x for x in same if any(inner[x] <= inner[y] for y in splits)]
             if same:
                 raise ValueError(
-                    f'--data {self.data}: are {", ".join(sorted([*splits, *same]))} '
-                    'splits? Call these folders train, val and test'
+                    f'are {", ".join(sorted([*splits, *same]))} splits? Call these '
+                    'folders train, val and test'
                 )
             splits = {}
         inner = [Path('.', *y[1:]) for y in parts.values() if y and y[0] in splits]
@@ -521,8 +435,7 @@ class OwnData:
             parts.get(split, drawn).append(photo)
         if not parts['train']:
             parts['train'], drawn = drawn, []
-        if drawn:
-            self.notes.append(f'left out {len(drawn)} photos in no split')
+        self.note('left out {} photos in no split', [x['path'] for x in drawn])
         if not parts['val'] and parts['test']:
             self.notes.append('no photos for validation: it uses those for testing')
             parts['val'] = parts['test']
@@ -538,57 +451,40 @@ class OwnData:
             parts['test'] = parts['val']
         self.photos = parts
         self.check_splits()
-        return parts
+        digests = {x['digest'] for x in parts['train']}
+        held = [*parts['val'], *parts['test']]
+        twice = sorted({x['path'] for x in held if x['digest'] in digests})
+        self.note('{} photos for validation or testing are for training, too', twice)
 
     def check_splits(self):
         """Raises an error if a split has no photos."""
         if not all(self.photos.values()):
             counts = (f'{len(x)} for {split}' for split, x in self.photos.items())
-            raise ValueError(f'--data {self.data}: too few photos, {", ".join(counts)}')
+            raise ValueError(f'too few photos, {", ".join(counts)}')
 
-    def tell_twice(self):
-        """Tells of photos that are for training and for validation or testing, too."""
-        paths = {x['path'] for x in self.photos['train']}
-        sizes = {x.stat().st_size for x in paths}
-        held = {x['path'] for k in ('val', 'test') for x in self.photos[k]}
-        held = {x for x in held if x.stat().st_size in sizes}
-        sizes = {x.stat().st_size for x in held}
-        digests = {
-            hashlib.md5(x.read_bytes()).digest()
-            for x in paths
-            if x.stat().st_size in sizes
-        }
-        seen = [x for x in held if hashlib.md5(x.read_bytes()).digest() in digests]
-        text = '{} photos for validation or testing are for training, too'
-        self.note(text, sorted(seen))
-
-    def choose(self, names):
+    def choose(self):
         """Classes: the given ones, or those of the training set."""
-        every = [*chain(*self.photos.values())]
         seen = Counter(chain(*(photo['names'] for photo in self.photos['train'])))
-        classes = names or sorted(seen)
+        classes = self.names or sorted(seen)
+        if self.task == 'seg':
+            classes = [name for name in classes if name not in BACKGROUND]
         lacking = [name for name in classes if not seen[name]]
         if lacking or not classes:
             raise ValueError(
                 f'no photo for training has {", ".join(lacking) or "an object"}; '
                 f'their classes: {", ".join(sorted(seen)) or "none"}'
             )
-        objects = [
-            x for photo in self.photos['train'] for x in photo.get('objects', ())
-        ]
+        objects = [*chain(*(x.get('objects', ()) for x in self.photos['train']))]
         if objects and all(x['iscrowd'] for x in objects):
-            raise ValueError(
-                f'--data {self.data}: all objects are crowds or difficult, which are '
-                'not learned'
-            )
+            raise ValueError('all objects are crowds or difficult, and not learned')
         alike = Counter(x.lower() for x in seen)
         alike = sorted(x for x in seen if alike[x.lower()] > 1)
         if alike:
             self.notes.append(f'classes differ in upper case alone: {", ".join(alike)}')
-        left = {*chain(*(photo['names'] for photo in every))} - {*classes}
+        every = chain(*(x['names'] for x in chain(*self.photos.values())))
+        left = {*every} - {*classes}
         if left:
-            text = ', '.join(sorted(left))
-            self.notes.append(f'left out objects of other classes: {text}')
+            self.notes.append(f'left out other classes: {", ".join(sorted(left))}')
         for photos in self.photos.values():
             for x in photos:
                 x['names'] = [name for name in x['names'] if name in classes]
@@ -607,12 +503,9 @@ class OwnData:
         for name, i in (('smallest', 0), ('median', None), ('largest', -1)):
             picked = (x[len(x) // 2 if i is None else i] for x in sizes)
             yield [name, *(f'{width} x {height}' for width, height in picked)]
-        if self.task == 'seg':
-            yield from self.maps.overview()
-            return
         counts = [Counter(chain(*(x['names'] for x in y))) for y in parts]
-        for name in self.classes:
-            yield [name, *(str(x[name]) for x in counts)]
+        rows = ([name, *(str(x[name]) for x in counts)] for name in self.classes)
+        yield from self.maps.overview() if self.task == 'seg' else rows
 
     def write(self, out):
         """Writes the files of a config to a folder: a COCO file for each split, or a
@@ -634,27 +527,43 @@ class OwnData:
                     path = out / 'labels' / f'{name}.png'
                     path.parent.mkdir(parents=True, exist_ok=True)
                     Image.fromarray(self.maps.labels(photo)).save(path)
-                lines.append(' '.join([name, *(str(label[x]) for x in photo['names'])]))
+                names = photo['names'] if self.task == 'cls' else ()
+                lines.append(' '.join([name, *(str(label[x]) for x in names)]))
             coco = dict(images=images, annotations=objects, categories=categories)
-            text = json.dumps(coco) if self.task == 'det' else '\n'.join(lines)
-            (out / f'{split}.{ENDING[self.task]}').write_text(text, 'utf-8')
+            if self.task == 'det':
+                (out / f'{split}.json').write_text(json.dumps(coco))
+            else:
+                (out / f'{split}.txt').write_text('\n'.join(lines), 'utf-8')
 
 
-def signature(x):
-    """What two entries of one object have in common."""
-    return x['name'], x['iscrowd'], *map(round, x['bbox'])
-
-
-def is_inside(x, size):
-    """True if the box of an object has a pixel of its photo, of a size (W, H)."""
-    pairs = zip(x['bbox'], x['bbox'][2:], size)
-    return all(min(a + length, side) - max(a, 0) >= 1 for a, length, side in pairs)
-
-
-def is_over(x, size):
-    """True if a box reaches over the edge of its photo by a tenth of it."""
-    box = x['bbox']
-    return any(a + b > 1.1 * side for a, b, side in zip(box, box[2:], size))
+def fit(photo):
+    """Brings the objects of a photo into its pixels, without those that the libraries
+    would drop silently; yields lines to note, each with a number."""
+    size, objects = photo['size'], photo['objects']
+    stated = formats.as_numbers(photo['stated'] or ())
+    if stated and all(stated) and tuple(stated) != size:
+        factors = [a / b for a, b in zip(size, stated)]
+        if photo['stated'] is not formats.PARTS_OF_SIDES:
+            yield RESIZED, 1
+            runs = any(isinstance(x.get('segmentation'), dict) for x in objects)
+            if runs or not 0.98 < factors[0] / factors[1] < 1.02:
+                raise ValueError(
+                    f'{photo["path"]} has {size[0]} x {size[1]} pixels, and its '
+                    f'annotation says {stated[0]:g} x {stated[1]:g}: the photo was '
+                    'turned or cut after it was labelled, or resized with masks in runs'
+                )
+        objects = [formats.scaled(x, factors) for x in objects]
+    once = {(x['name'], x['iscrowd'], *map(round, x['bbox'])): x for x in objects}
+    box = np.reshape([x['bbox'] for x in once.values()], (-1, 2, 2))
+    ends = box.sum(1)
+    inside = (np.minimum(ends, size) - np.maximum(box[:, 0], 0) >= 1).all(1)
+    photo['objects'] = [x for x, kept in zip(once.values(), inside) if kept]
+    photo['names'] = [x['name'] for x in photo['objects']]
+    if photo['turn'] > 1:
+        yield '{} photos are turned by their orientation in EXIF: so must be labels', 1
+    yield ('left out {} objects that are there twice', len(objects) - len(once))
+    yield SMALL, len(inside) - len(photo['objects'])
+    yield OVER, (inside & (ends > 1.1 * np.array(size)).any(1)).sum()
 
 
 def walk(data):
@@ -668,30 +577,34 @@ def walk(data):
         yield from (Path(folder, name) for name in names)
 
 
-def are_read(paths):
-    """Whether OpenCV decodes each photo, with progress for many."""
+def read_headers(paths):
+    """What :func:`read_header` tells of photos, with progress for many."""
+    Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
     with ThreadPoolExecutor() as pool:
-        read = pool.map(is_read, paths)
+        found = pool.map(read_header, paths)
         if len(paths) > 1000:
-            read = track(read, 'photos', len(paths), console=Console(stderr=True))
-        return list(read)
+            found = track(found, 'photos', len(paths), console=Console(stderr=True))
+        return list(found)
 
 
-def is_read(path):
-    """True if OpenCV decodes a photo from memory, as trainings do; from a file it takes
-    JPEGs that end early, too."""
-    content = np.fromfile(path, np.uint8)
-    if not len(content):
-        return False
-    return cv2.imdecode(content, cv2.IMREAD_REDUCED_COLOR_8) is not None
-
-
-def ends_early(path):
-    """True if the mark at the end of a JPEG or PNG file is missing."""
-    with path.open('rb') as file:
-        end = ENDS.get(file.read(2))
-        file.seek(max(0, path.stat().st_size - 4096))
-        return end is not None and end not in file.read()
+def read_header(path):
+    """The `size` (W, H) of a photo as OpenCV reads it from memory, as trainings do, its
+    orientation in EXIF, if it ends `early`, without the mark at the end of a JPEG or
+    PNG file, and a `digest` of its file; None if OpenCV does not read it."""
+    content, size, turn = path.read_bytes(), None, 1
+    with suppress(OSError, SyntaxError, ValueError), Image.open(path) as image:
+        # PNG files without it would be read to their end
+        turn = image.getexif().get(0x0112, 1) if 'exif' in image.info else 1
+        size = image.size if turn < 5 else None  # it turns some formats only
+    pixels = None
+    if content:  # a part of the pixels where the size is known
+        flags = cv2.IMREAD_REDUCED_COLOR_8 if size else cv2.IMREAD_COLOR
+        pixels = cv2.imdecode(np.frombuffer(content, np.uint8), flags)
+    if pixels is None:
+        return None
+    early = ENDS.get(content[:2], b'') not in content[-4096:]
+    size = size or pixels.shape[1::-1]
+    return dict(size=size, turn=turn, early=early, digest=hashlib.md5(content).digest())
 
 
 def split_in(name):
@@ -700,29 +613,12 @@ def split_in(name):
     return SPLITS[found[1]] if found else None
 
 
-def is_damaged(path):
-    """True if OpenCV does not read a photo, or it ends early."""
-    return not is_read(path) or ends_early(path)
+def plain(name):
+    """A name in the form that is compared."""
+    return unicodedata.normalize('NFC', str(name)).lower()
 
 
 def stem_of(name):
-    """The name of a file without the ending of an image or of its labels."""
-    stem, dot, ending = name.rpartition('.')
-    known = f'.{ending.lower()}' in (*IMAGES, *LABELS, *TABLES)
-    return stem if dot and known else name
-
-
-def header_of(path):
-    """The size (W, H) of a photo as OpenCV reads it, with which models are trained, and
-    its orientation in EXIF."""
-    if not cv2.haveImageReader(str(path)):
-        raise OSError(f'{path} is no image')
-    with Image.open(path) as image:
-        # PNG files without it would be read to their end
-        turn = image.getexif().get(0x0112, 1) if 'exif' in image.info else 1
-        if turn < 5:
-            return image.size, turn
-    pixels = cv2.imread(str(path))  # it turns some formats only
-    if pixels is None:
-        raise OSError(f'{path} can not be read')
-    return pixels.shape[1::-1], turn
+    """The plain name of a file without the ending of an image or of its labels."""
+    stem, _, ending = plain(name).rpartition('.')
+    return stem if f'.{ending}' in (*IMAGES, *LABELS, *TABLES) else plain(name)

@@ -5,6 +5,7 @@ form, with its class under `name`; :func:`to_coco` checks it. `lost` counts shap
 are neither a box nor an outline.
 """
 
+import codecs
 import csv
 import json
 import math
@@ -17,37 +18,39 @@ from xml.etree import ElementTree
 import cv2
 import numpy as np
 import yaml
-from pycocotools import mask
 from pycocotools.coco import COCO
 
 PARTS = {'images', 'annotations', 'categories'}  # of a COCO file
+PARTS_OF_SIDES = 1, 1  # a size: numbers are parts of a photo's
 CORNERS = ('xmin', 'ymin', 'xmax', 'ymax')
 DATA_KEYS = {'train', 'val', 'test', 'path', 'nc'}  # of YOLO's yaml, beside names
 CLASS = ('class', 'label', 'category', 'classname', 'labelname', 'species', 'target')
-ENCODINGS = ((b'\xff\xfe', 'utf-16'), (b'\xfe\xff', 'utf-16'), (b'', 'utf-8-sig'))
+
+
+def counted(text, some):
+    """A line on how many things there are, with the first of them; none for none."""
+    return [f'{text.format(len(some))}, such as {some[0]}'] if some else []
 
 
 def read_text(path):
     """The text of a file in UTF-8 or UTF-16, or what Latin-1 makes of it."""
     content = path.read_bytes()
-    encoding = next(kind for mark, kind in ENCODINGS if content.startswith(mark))
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return content.decode(encoding)
+        return content.decode('utf-16' if wide else 'utf-8-sig')
     except UnicodeDecodeError:
         return content.decode('latin-1')
 
 
-def read_json(path, lost, only=None):
+def read_json(path, lost):
     """Photos of a COCO file, or of a labelme file; none of another one."""
     content = json.loads(read_text(path))
     if not isinstance(content, dict):
         return
     if 'shapes' in content and 'imagePath' in content:
-        if only == 'coco':
-            return
         size = content.get('imageWidth'), content.get('imageHeight')
         yield content['imagePath'], size, labelme_objects(content['shapes'], lost)
-    elif content.keys() >= PARTS and only != 'labelme':
+    elif content.keys() >= PARTS:
         yield from read_coco(content)
 
 
@@ -83,9 +86,8 @@ def labelme_objects(shapes, lost):
         if kind in ('rectangle', 'mask'):
             found.append(dict(name=x['label'], bbox=bounding_box(chain(*points))))
         elif kind == 'circle':
-            (a, b), edge = points
-            radius = math.dist((a, b), edge)
-            found.append(dict(name=x['label'], segmentation=[ellipse(a, b, radius)]))
+            outline = ellipse(*points[0], math.dist(*points))
+            found.append(dict(name=x['label'], segmentation=[outline]))
         elif kind not in ('polygon', 'rotation', 'oriented_rectangle'):
             lost[kind] += 1
         elif group[1] is not None and group in groups:  # a further part of an object
@@ -96,17 +98,14 @@ def labelme_objects(shapes, lost):
     return found
 
 
-def read_xml(path, lost, only=None):
+def read_xml(path, lost):
     """Photos of a VOC file, or of a CVAT file; none of another one."""
     root = ElementTree.parse(path).getroot()
-    if root.tag == 'annotation' and only != 'cvat':
+    if root.tag == 'annotation':
         size = tuple(root.findtext(f'size/{x}') for x in ('width', 'height'))
-        yield (
-            root.findtext('filename', ''),
-            size,
-            [*map(voc_object, root.iter('object'))],
-        )
-    elif root.tag == 'annotations' and only != 'voc':
+        found = [*map(voc_object, root.iter('object'))]
+        yield root.findtext('filename', ''), size, found
+    elif root.tag == 'annotations':
         for x in root.iter('image'):
             size = x.get('width'), x.get('height')
             found = [cvat_object(shape, lost) for shape in x if shape.tag != 'tag']
@@ -126,22 +125,21 @@ def voc_object(x):
 def cvat_object(x, lost):
     name, places = x.get('label'), dict(x.items())
     if x.tag == 'box':
-        box = bounding_box(places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
-    elif x.tag == 'mask':
-        box = [places[key] for key in ('left', 'top', 'width', 'height')]
-    elif x.tag == 'polygon':
-        points = re.split('[,;]', places['points'])
-        return dict(name=name, segmentation=[points])
-    elif x.tag == 'ellipse':
+        corners = (places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
+        return dict(name=name, bbox=bounding_box(corners))
+    if x.tag == 'mask':
+        keys = ('left', 'top', 'width', 'height')
+        return dict(name=name, bbox=[places[key] for key in keys])
+    if x.tag == 'polygon':
+        return dict(name=name, segmentation=[re.split('[,;]', places['points'])])
+    if x.tag == 'ellipse':
         sides = (float(places[key]) for key in ('cx', 'cy', 'rx', 'ry'))
         return dict(name=name, segmentation=[ellipse(*sides)])
-    else:
-        lost[x.tag] += 1
-        return None
-    return dict(name=name, bbox=box)
+    lost[x.tag] += 1
+    return None
 
 
-def read_yolo(path, size, names, keypoints):
+def read_yolo(names, keypoints, path, _):
     """The photo of a YOLO file.
 
     A line has a class and, in parts of the photo's size, the center and sides of a box,
@@ -152,7 +150,7 @@ def read_yolo(path, size, names, keypoints):
         values = as_numbers(line)
         if not values or len(line) < 5 or values[0] % 1:
             raise ValueError('a line has no class and box of YOLO')
-        (width, height), (i, *places) = size, values
+        i, *places = values
         if names and i not in names:
             raise ValueError(f'class {int(i)} has no name, there are {len(names)}')
         if max(places) > 2:  # a box at the edge may reach beyond it
@@ -162,12 +160,10 @@ def read_yolo(path, size, names, keypoints):
         name = names.get(int(i), f'class {int(i)}')
         if len(places) < 6 or keypoints:
             x, y, w, h = places[:4]
-            box = [(x - w / 2) * width, (y - h / 2) * height, w * width, h * height]
-            objects.append(dict(name=name, bbox=box))
+            objects.append(dict(name=name, bbox=[x - w / 2, y - h / 2, w, h]))
         else:
-            points = [x * (height if i % 2 else width) for i, x in enumerate(places)]
-            objects.append(dict(name=name, segmentation=[points]))
-    yield path.name, None, objects
+            objects.append(dict(name=name, segmentation=[places]))
+    yield path.name, PARTS_OF_SIDES, objects
 
 
 def yolo_names(files):
@@ -225,11 +221,9 @@ def read_table(path, is_photo):
 def class_column(rows, path, column=None, known=()):
     """The column of a table that has the classes, beside those that are known."""
     others = [x for x in rows[0] if x not in ('photo', 'split', 'subset', *known)]
-    if column:
-        found = [re.sub('[ _]', '', column.lower())]
-    else:
-        found = [x for x in others if x in CLASS] or others
-    if len(found) != 1 or found[0] not in others:
+    named = {re.sub('[ _]', '', column.lower())} if column else CLASS
+    found = [x for x in others if x in named] or others * (not column)
+    if len(found) != 1:
         raise ValueError(
             f'{path}: which column has the class? --column names one of '
             f'{", ".join(others)}'
@@ -239,9 +233,8 @@ def class_column(rows, path, column=None, known=()):
 
 def read_boxes(rows, path, column):
     """Photos of a table with a box in each row."""
-    keys = next(
-        (x for x in (CORNERS, ('x1', 'y1', 'x2', 'y2')) if {*x} <= {*rows[0]}), None
-    )
+    kinds = CORNERS, ('x1', 'y1', 'x2', 'y2')
+    keys = next((x for x in kinds if {*x} <= {*rows[0]}), None)
     if keys is None:
         return
     kind, photos = class_column(rows, path, column, (*keys, 'width', 'height')), {}
@@ -254,16 +247,11 @@ def read_boxes(rows, path, column):
     yield from photos.values()
 
 
-def runs_of(x, size):
-    """The pixels of an object in a photo of a size (W, H), in COCO's run lengths."""
-    coco = COCO()
-    coco.imgs[0] = dict(width=size[0], height=size[1])
-    return coco.annToRLE(dict(x, image_id=0))
-
-
 def mask_of(x, size):
     """The pixels of an object in a photo of a size (W, H), (H, W), uint8, 0 or 1."""
-    return mask.decode(runs_of(x, size))
+    coco = COCO()
+    coco.imgs[0] = dict(width=size[0], height=size[1])
+    return coco.annToMask(dict(x, image_id=0))
 
 
 def to_coco(x, where):
@@ -273,15 +261,15 @@ def to_coco(x, where):
     of zero, in silence.
     """
     name = '' if x.get('name') is None else str(x['name'])  # a number may be 0
-    box, outline = as_numbers(x.get('bbox') or ()), x.get('segmentation') or ()
+    box, outline = as_numbers(x.get('bbox') or ()) or (), x.get('segmentation') or ()
+    if isinstance(outline, str):
+        raise ValueError(f'{where}: an outline is text, not a list: {outline[:40]}')
     if isinstance(outline, dict):
         outline = outline if outline.get('counts') and outline.get('size') else ()
         area = 0
-        if outline and (not box or len(box) != 4):
-            found = runs_of(dict(segmentation=outline), outline['size'][::-1])
-            box = mask.toBbox(found).tolist()
-    elif isinstance(outline, str):
-        raise ValueError(f'{where}: an outline is text, not a list: {outline[:40]}')
+        if outline and len(box) != 4:
+            pixels = mask_of(dict(segmentation=outline), outline['size'][::-1])
+            box = as_numbers(cv2.boundingRect(pixels))
     else:
         outline = outline if all(map(is_list, outline)) else [outline]
         if len(outline) > 2 and all(len(y) == 2 for y in outline):
@@ -289,9 +277,9 @@ def to_coco(x, where):
         outline = [[*chain(*y)] if all(map(is_list, y)) else y for y in outline]
         outline = [y for y in map(as_numbers, outline) if y and polygon_area(y) > 0]
         area = sum(map(polygon_area, outline))
-    if (not box or len(box) != 4) and isinstance(outline, list) and outline:
-        box = bounding_box(chain(*outline))
-    if not box or len(box) != 4 or not name.strip():
+        if outline and len(box) != 4:
+            box = bounding_box(chain(*outline))
+    if len(box) != 4 or not name.strip():
         raise ValueError(
             f'{where}: annotation {x.get("id", name)} has no box, or no name'
         )
@@ -309,16 +297,13 @@ def is_list(x):
 
 def scaled(x, factors):
     """An object in a photo that was resized by factors (x, y)."""
-    if isinstance(x.get('segmentation'), dict):
-        raise ValueError('runs of another size')
-    area = x['area'] * factors[0] * factors[1]
-    found = dict(
-        x, bbox=[a * factors[i % 2] for i, a in enumerate(x['bbox'])], area=area
-    )
+
+    def resized(places):
+        return (np.reshape(places, (-1, 2)) * factors).ravel().tolist()
+
+    found = dict(x, bbox=resized(x['bbox']), area=x['area'] * math.prod(factors))
     if 'segmentation' in x:
-        found['segmentation'] = [
-            [a * factors[i % 2] for i, a in enumerate(y)] for y in x['segmentation']
-        ]
+        found['segmentation'] = [*map(resized, x['segmentation'])]
     return found
 
 

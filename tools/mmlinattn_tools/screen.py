@@ -10,7 +10,6 @@ from typing import Any, TextIO
 
 from matplotlib.figure import Figure
 from mmengine.config import Config
-from mmengine.hooks import CheckpointHook
 from mmengine.runner import Runner
 
 from .figures import save
@@ -49,73 +48,61 @@ class Brief:
         self.stream.flush()
 
 
-def draw_curves(runner: Runner, out: Path) -> bool:
+def draw_curves(runner: Runner, out: Path) -> None:
     """Draws the loss of each iteration and the scores of each validation, which a
-    resumed run has from its beginning; returns False for nothing."""
-    told = runner.message_hub.log_scalars
-    loss = {'loss': told['train/loss'].data[0]} if 'train/loss' in told else {}
-    scores = {
-        name[4:]: x.data[0]
-        for name, x in told.items()
-        if name.startswith('val/') and not NO_SCORE.fullmatch(name[4:])
-    }
+    resumed run has from its beginning."""
     figure = Figure((9, 3.5), layout='constrained')
-    for axes, curves, name in zip(
-        figure.subplots(1, 2), (loss, scores), ('iteration', 'validation')
-    ):
-        for label, values in [*curves.items()][:10]:
-            axes.plot(range(1, len(values) + 1), values, label=label)
-        axes.set_xlabel(name)
-        if curves:
-            axes.legend(fontsize='small')
-    if loss:
-        save(figure, out)
-    return bool(loss)
+    axes = dict(zip(('train', 'val'), figure.subplots(1, 2)))
+    for kind, name in dict(train='iteration', val='validation').items():
+        axes[kind].set_xlabel(name)
+    told = runner.message_hub.log_scalars
+    for name, x in told.items():
+        kind, _, label = name.partition('/')
+        if name == 'train/loss' or (kind == 'val' and not NO_SCORE.fullmatch(label)):
+            values = x.data[0]
+            axes[kind].plot(range(1, len(values) + 1), values, label=label)
+            axes[kind].legend(fontsize='small')
+    save(figure, out)
 
 
 def best_of(runner: Runner) -> tuple[str, str]:
     """The checkpoint to go on with, and its score in words."""
     told: dict[str, Any] = runner.message_hub.runtime_info
-    hooks = (x for x in runner.hooks if isinstance(x, CheckpointHook))
-    for name in getattr(next(hooks, None), 'key_indicators', None) or ():
-        for key in ('', f'_{name}'):
-            path = told.get(f'best_ckpt{key}')
-            if path and os.path.isfile(path):
-                return path, f'{told[f"best_score{key}"]:.4g} ({name}), the best'
+    for key, path in told.items():
+        if key.startswith('best_ckpt') and path and os.path.isfile(path):
+            return path, f'{told[key.replace("ckpt", "score")]:.4g}, the best'
     last = Path(runner.work_dir, 'last_checkpoint')
     return (last.read_text('utf-8').strip() if last.is_file() else ''), ''
 
 
 def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
     """Lines for the end of a training: what there is, and the next commands."""
-    lines, (path, score) = [], best_of(runner)
-    if score or cfg.get('val_cfg'):
-        lines.append(f'score:      {score or "none, no validation had one"}')
-    told = runner.message_hub.log_scalars.get('train/grad_norm')
-    norms = told.data[0] if told else []
+    path, score = best_of(runner)
+    told = runner.message_hub.log_scalars
+    norms = told['train/grad_norm'].data[0] if 'train/grad_norm' in told else []
     lost = len(norms) - sum(map(math.isfinite, norms))
-    if lost:
-        share = f'{lost} of {len(norms)} iterations'
-        lines.append(f'gradients:  infinite in {share}, which learned nothing')
-    if path:
-        lines.append(f'checkpoint: {os.path.relpath(path)}')
+    share = f'infinite in {lost} of {len(norms)} iterations, which learned nothing'
     curves = Path(runner.work_dir, 'curves.png')
-    if draw_curves(runner, curves):
-        lines.append(f'curves:     {os.path.relpath(curves)}')
+    if 'train/loss' in told:
+        draw_curves(runner, curves)
     pictures = Path(runner.log_dir, 'vis_data', 'vis_image')
-    if pictures.is_dir():
-        lines.append(f'pictures:   {os.path.relpath(pictures)}')
-    lines.append(f'log:        {os.path.relpath(runner.log_dir)}')
+    lines = dict(
+        score=score or ('none, no validation had one' if cfg.get('val_cfg') else ''),
+        gradients=share if lost else '',
+        checkpoint=os.path.relpath(path) if path else '',
+        curves=os.path.relpath(curves) if curves.is_file() else '',
+        pictures=os.path.relpath(pictures) if pictures.is_dir() else '',
+        log=os.path.relpath(runner.log_dir),
+    )
     if path:
         model = [config, os.path.relpath(path)]
-        look = ['analysis_tools/compare_predictions.py', config, '--checkpoint']
-        whole = ['deployment/export.py', *model, '--whole', '--verify']
-        lines += [
-            f'test:       {command("test.py", *model)}',
-            f'predict:    {command(*look, model[1], "--image", "PHOTOS")}',
-            f'export:     {command(*whole)}',
-        ]
-    return lines
+        look = [config, '--checkpoint', model[1], '--image', 'PHOTOS']
+        lines.update(
+            test=command('test.py', *model),
+            predict=command('analysis_tools/compare_predictions.py', *look),
+            export=command('deployment/export.py', *model, '--whole', '--verify'),
+        )
+    return [f'{f"{name}:":<11} {text}' for name, text in lines.items() if text]
 
 
 def command(tool: str, *words: str) -> str:

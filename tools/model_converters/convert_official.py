@@ -57,35 +57,27 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def convert(official, family):
-    """A checkpoint of our weights, made of official ones."""
+def convert(weights, meta, args):
+    """A checkpoint of our weights, made of official ones, or the reverse."""
+    family = args.family
     if family == AUTO:
-        family = recognize(official)
+        family = meta.get('family') if args.reverse else recognize(weights)
     if family not in FAMILIES:
         raise ValueError(
-            f'{shortlist(official)} keys are not recognized: FAMILY={AUTO} takes '
-            f'checkpoints of {", ".join(x.title for x in FAMILIES.values())}'
+            f'{shortlist(weights)} keys are not recognized: FAMILY={AUTO} takes '
+            f'checkpoints of {", ".join(x.title for x in FAMILIES.values())}, and with '
+            '--reverse those that this command has written'
         )
-    plan = plan_conversion(official, family)
-    ours = plan.apply(official)
-    print(f'{family}: depths={list(plan.layout.depths)}')
-    print(f'converted {len(official)} official keys to {len(ours)} of ours')
+    if args.reverse:
+        if not inside(weights, PREFIX):
+            weights = {f'{PREFIX}{key}': value for key, value in weights.items()}
+        official, _ = convert_back(weights, family, meta.get('layout'))
+        print(f'converted {len(weights)} keys of ours to {len(official)} official ones')
+        return {FAMILIES[family].place: official}
+    plan = plan_conversion(weights, family)
+    ours = plan.apply(weights)
+    print(f'converted {len(weights)} official keys to {len(ours)} of ours: {family}')
     return dict(meta=dict(family=family, layout=plan.describe()), state_dict=ours)
-
-
-def reverse(ours, family, meta):
-    """A checkpoint of official weights, made of ours."""
-    if family == AUTO:
-        family = meta.get('family')
-    if family not in FAMILIES:
-        raise ValueError(
-            f'the metadata name no family: name it, one of {sorted(FAMILIES)}'
-        )
-    if not inside(ours, PREFIX):
-        ours = {f'{PREFIX}{key}': value for key, value in ours.items()}
-    official, _ = convert_back(ours, family, meta.get('layout'))
-    print(f'converted {len(ours)} keys of ours to {len(official)} official ones')
-    return {FAMILIES[family].place: official}
 
 
 def main(argv=None):
@@ -95,10 +87,7 @@ def main(argv=None):
         checkpoint = read_checkpoint(args.src, 'SRC', args.trust)
         try:
             found, average = find_state_dict(checkpoint, args.ema)
-            if args.reverse:
-                written = reverse(found, args.family, checkpoint.get('meta') or {})
-            else:
-                written = convert(found, args.family)
+            written = convert(found, checkpoint.get('meta') or {}, args)
         except ValueError as error:
             raise ValueError(f'SRC={args.src}: {error}') from error
         if not average and {*AVERAGES} & checkpoint.keys():
