@@ -2,16 +2,24 @@ import gc
 import itertools
 import logging
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 import torch
+import yaml
+from mmengine.config import config
+from mmengine.config import utils as config_utils
 from mmengine.logging import MMLogger
 from mmengine.registry import DefaultScope
 from mmengine.runner import CheckpointLoader
 from mmengine.visualization import Visualizer
 from xdist.scheduler import LoadScopeScheduling
 
+# collections that imports trigger find nothing
+gc.disable()
+# PyYAML's own parser takes seconds for the index of models
+yaml.SafeLoader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 ROOT = Path(__file__).resolve().parents[1]
 # the modules that tools or tests share
 sys.path[:0] = [str(ROOT / x) for x in ('tools', 'tests', 'tests/data/official')]
@@ -39,6 +47,10 @@ class Scheduling(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
+
+
+def pytest_collection_finish():
+    gc.enable()
 
 
 def pytest_sessionfinish():
@@ -85,6 +97,26 @@ def quick_texts():
             patch.setattr(
                 f'{module}.FormatCode', lambda text, **_: (text, True), raising=False
             )
+        yield
+
+
+@pytest.fixture(scope='session', autouse=True)
+def quick_libraries():
+    """MMEngine looks for a library, and reads all of its metafiles, for each config
+    that inherits one of its."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((config, 'is_installed'), (config_utils, 'load')):
+            patch.setattr(module, name, lru_cache(None)(getattr(module, name)))
+        yield
+
+
+@pytest.fixture(scope='session', autouse=True)
+def quick_initialization():
+    """MMEngine's takes most of its time for notes on how each parameter changes."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ('base_module', 'weight_init'):
+            name = f'mmengine.model.{module}.update_init_info'
+            patch.setattr(name, lambda *args, **kwargs: None)
         yield
 
 

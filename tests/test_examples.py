@@ -4,7 +4,7 @@ import re
 import sys
 
 import pytest
-from loading import ROOT, run_command
+from loading import ROOT, load_module, run_command
 from small_configs import draw_shapes
 
 
@@ -13,17 +13,21 @@ def run(name, *args):
     return run_command(sys.executable, '-W', 'ignore', script, *args).splitlines()
 
 
+@pytest.mark.openmmlab
 @pytest.mark.parametrize(
     'name, last',
-    [
-        ('plain_pytorch', r'(9\d|100)\b.*%'),
-        ('own_attention', r'RetinaNet: \[\(256,'),
-        ('torchvision_detectors', 'FCOS .*classification'),
-    ],
+    [('plain_pytorch', r'(9\d|100)\b.*%'), ('own_attention', r'RetinaNet: \[\(256,')],
 )
 def test_example(name, last):
     *_, line = run(name)
     assert re.match(last, line), line
+
+
+def test_torchvision_detectors(capsys):
+    """With a smaller backbone."""
+    load_module('examples/torchvision_detectors.py').main('softpp_micro_linear')
+    *_, last = capsys.readouterr().out.splitlines()
+    assert re.match('FCOS .*classification', last), last
 
 
 @pytest.mark.openmmlab

@@ -13,6 +13,8 @@ from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.rows import inside
 
+pytestmark = pytest.mark.modern_full
+
 PREFIX = 'backbone.'
 OF_VITA = [
     f'{family}_{kind}'

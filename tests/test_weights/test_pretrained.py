@@ -127,6 +127,7 @@ def test_official_file_and_any_prefix(tmp_path, said, prefix):
     assert 'from SOFT in file:///' in said[0][1]
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize(
     'prefix',
     ['_orig_mod.', '_orig_mod.module.', 'module._orig_mod.', 'model.', 'model.module.'],
@@ -245,6 +246,7 @@ def test_load_from_an_official_classifier(tmp_path, few_agents):
         fit(model.backbone, dict(model=official))
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize(
     'name',
     [

@@ -16,6 +16,8 @@ from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.rows import inside
 from mmlinattn.weights.transfer import split_lepe
 
+pytestmark = pytest.mark.openmmlab
+
 KINDS = pytest.mark.parametrize('kind', ['classifier', 'backbone'])
 PREFIX = 'backbone.'
 load = partial(load_backbone, CSWinTransformer)

@@ -366,11 +366,11 @@ def test_half_precision_under_autocast(name):
 def test_dropout_keeps_the_mean(name):
     """Dropped weights, then scaled: on average the scaled ones without dropout."""
     module = build_scaled(name, attn_drop=0.3).double()
-    x = tokens((5, 6), batch=1)
-    expected = module(x, (5, 6))[0]
+    x = tokens((3, 4), batch=1)
+    expected = module(x, (3, 4))[0]
     num = 4096
     with torch.no_grad():
-        outs = module.train()(x.expand(num, -1, -1), (5, 6))
+        outs = module.train()(x.expand(num, -1, -1), (3, 4))
     changed = outs.std(0) > 1e-9  # all but the tokens that pass through
     assert changed[0].all()
     error = (outs.mean(0) - expected).abs()
