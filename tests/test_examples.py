@@ -13,21 +13,23 @@ def run(name, *args):
     return run_command(sys.executable, '-W', 'ignore', script, *args).splitlines()
 
 
-@pytest.mark.openmmlab
 @pytest.mark.parametrize(
-    'name, last',
-    [('plain_pytorch', r'(9\d|100)\b.*%'), ('own_attention', r'RetinaNet: \[\(256,')],
+    'name, args, last',
+    [
+        ('plain_pytorch', (), r'(9\d|100)\b.*%'),
+        ('torchvision_detectors', ('softpp_micro_linear',), 'FCOS .*classification'),
+    ],
 )
-def test_example(name, last):
-    *_, line = run(name)
+def test_example(name, args, last, capsys):
+    load_module(f'examples/{name}.py').main(*args)
+    *_, line = capsys.readouterr().out.splitlines()
     assert re.match(last, line), line
 
 
-def test_torchvision_detectors(capsys):
-    """With a smaller backbone."""
-    load_module('examples/torchvision_detectors.py').main('softpp_micro_linear')
-    *_, last = capsys.readouterr().out.splitlines()
-    assert re.match('FCOS .*classification', last), last
+@pytest.mark.openmmlab
+def test_own_attention():
+    """It registers a class, and has a process for it."""
+    assert run('own_attention')[-1].startswith('RetinaNet: [(256,')
 
 
 @pytest.mark.openmmlab
