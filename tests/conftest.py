@@ -1,6 +1,8 @@
+import copy
 import gc
 import itertools
 import logging
+import os.path as osp
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -107,6 +109,23 @@ def quick_libraries():
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((config, 'is_installed'), (config_utils, 'load')):
             patch.setattr(module, name, lru_cache(None)(getattr(module, name)))
+        yield
+
+
+@pytest.fixture(scope='session', autouse=True)
+def quick_configs():
+    """Those of the project and of libraries, which do not change, are read once."""
+    read = config.Config._file2dict
+    read_once = lru_cache(None)(read)
+
+    def read_copy(filename, *args, **kwargs):
+        path = osp.abspath(osp.expanduser(filename))
+        if path.startswith((str(ROOT), sys.prefix)):
+            return copy.deepcopy(read_once(path, *args, **kwargs))
+        return read(filename, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config.Config, '_file2dict', staticmethod(read_copy))
         yield
 
 
