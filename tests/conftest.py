@@ -91,30 +91,10 @@ def no_traces():
 
 
 @pytest.fixture(scope='session', autouse=True)
-def quick_texts():
-    """Runners write their config out, and neat Python takes most of a short one's
-    time."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in ('mmengine.config.config', 'yapf.yapflib.yapf_api'):
-            patch.setattr(
-                f'{module}.FormatCode', lambda text, **_: (text, True), raising=False
-            )
-        yield
-
-
-@pytest.fixture(scope='session', autouse=True)
-def quick_libraries():
-    """MMEngine looks for a library, and reads all of its metafiles, for each config
-    that inherits one of its."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((config, 'is_installed'), (config_utils, 'load')):
-            patch.setattr(module, name, lru_cache(None)(getattr(module, name)))
-        yield
-
-
-@pytest.fixture(scope='session', autouse=True)
-def quick_configs():
-    """Those of the project and of libraries, which do not change, are read once."""
+def quick_mmengine():
+    """What takes MMEngine most of the time of small runs is done once, or not at all:
+    looking for libraries, reading their index of models and the files of configs that
+    do not change; neat Python in copies of configs, and notes on initialization."""
     read = config.Config._file2dict
     read_once = lru_cache(None)(read)
 
@@ -126,16 +106,14 @@ def quick_configs():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config.Config, '_file2dict', staticmethod(read_copy))
-        yield
-
-
-@pytest.fixture(scope='session', autouse=True)
-def quick_initialization():
-    """MMEngine's takes most of its time for notes on how each parameter changes."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in ('base_module', 'weight_init'):
-            name = f'mmengine.model.{module}.update_init_info'
-            patch.setattr(name, lambda *args, **kwargs: None)
+        for module, name in ((config, 'is_installed'), (config_utils, 'load')):
+            patch.setattr(module, name, lru_cache(None)(getattr(module, name)))
+        for name in ('mmengine.config.config', 'yapf.yapflib.yapf_api'):
+            neat = f'{name}.FormatCode'
+            patch.setattr(neat, lambda text, **_: (text, True), raising=False)
+        for name in ('base_module', 'weight_init'):
+            notes = f'mmengine.model.{name}.update_init_info'
+            patch.setattr(notes, lambda *args, **kwargs: None)
         yield
 
 
