@@ -367,10 +367,9 @@ EXPORTS = [
 ]
 
 
-@pytest.mark.filterwarnings('error::torch.jit.TracerWarning')
 @pytest.mark.parametrize('name, kind', EXPORTS)
 def test_exported(name, kind, tmp_path):
-    """It takes images of any size, if the format allows them: no size is a constant."""
+    """It takes images of any size, if the format allows them."""
     if kind == 'onnx':
         pytest.importorskip('onnxruntime')
     options = {} if name == 'SOFT' else shallow(name)
@@ -381,6 +380,15 @@ def test_exported(name, kind, tmp_path):
         sizes += [(2, 96, 129), (1, 32, 32), (3, 257, 33), (1, 200, 333)]
     for size in sizes:
         assert max(parity(model, run, images(*size)).values()) <= 1e-4
+
+
+@ONE_STACK
+@pytest.mark.filterwarnings('error::torch.jit.TracerWarning')
+@BACKBONES
+def test_a_trace_takes_no_size_for_a_constant(name):
+    with torch.no_grad():
+        model = build(name, out_indices=ALL, **shallow(name))
+        torch.jit.trace(model, images(), check_trace=False)
 
 
 def test_values_are_looked_at_where_that_is_cheap(monkeypatch):
