@@ -37,7 +37,7 @@ def test_detect_with_transformers(tmp_path):
     data = tmp_path / 'data'
     draw_shapes('shapes', data, num_val=1, size=160)
     files = [data / 'annotations/instances_train2017.json', data / 'train2017']
-    options = ['--backbone', 'mlla_tiny', '--size', '160', '--layers', '2']
+    options = ['--backbone', 'softpp_micro_linear', '--size', '160', '--layers', '2']
     lines = run('detect_with_transformers', *files, tmp_path, *options, '--epochs', '1')
     assert re.match(r'(circle|square|triangle) [01]\.', lines[-1])
 

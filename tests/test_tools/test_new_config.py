@@ -824,7 +824,8 @@ def test_one_photo_for_training(new_config, error_of):
 
 
 @pytest.mark.parametrize(
-    'block', [0, pytest.param(1, marks=LONG), pytest.param(2, marks=LONG), 3]
+    'block',
+    [0, *(pytest.param(x, marks=y) for x, y in ((1, LONG), (2, LONG), (3, ONE_STACK)))],
 )
 def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     """It trains, and runs the code of the page on predicting."""
