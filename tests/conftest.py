@@ -1,17 +1,27 @@
+import copy
 import gc
 import itertools
 import logging
+import os.path as osp
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 import torch
+import yaml
+from mmengine.config import config
+from mmengine.config import utils as config_utils
 from mmengine.logging import MMLogger
 from mmengine.registry import DefaultScope
 from mmengine.runner import CheckpointLoader
 from mmengine.visualization import Visualizer
 from xdist.scheduler import LoadScopeScheduling
 
+# collections that imports trigger find nothing
+gc.disable()
+# PyYAML's own parser takes seconds for the index of models
+yaml.SafeLoader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 ROOT = Path(__file__).resolve().parents[1]
 # the modules that tools or tests share
 sys.path[:0] = [str(ROOT / x) for x in ('tools', 'tests', 'tests/data/official')]
@@ -39,6 +49,10 @@ class Scheduling(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
+
+
+def pytest_collection_finish():
+    gc.enable()
 
 
 def pytest_sessionfinish():
@@ -77,14 +91,29 @@ def no_traces():
 
 
 @pytest.fixture(scope='session', autouse=True)
-def quick_texts():
-    """Runners write their config out, and neat Python takes most of a short one's
-    time."""
+def quick_mmengine():
+    """What takes MMEngine most of the time of small runs is done once, or not at all:
+    looking for libraries, reading their index of models and the files of configs that
+    do not change; neat Python in copies of configs, and notes on initialization."""
+    read = config.Config._file2dict
+    read_once = lru_cache(None)(read)
+
+    def read_copy(filename, *args, **kwargs):
+        path = osp.abspath(osp.expanduser(filename))
+        if path.startswith((str(ROOT), sys.prefix)):
+            return copy.deepcopy(read_once(path, *args, **kwargs))
+        return read(filename, *args, **kwargs)
+
     with pytest.MonkeyPatch.context() as patch:
-        for module in ('mmengine.config.config', 'yapf.yapflib.yapf_api'):
-            patch.setattr(
-                f'{module}.FormatCode', lambda text, **_: (text, True), raising=False
-            )
+        patch.setattr(config.Config, '_file2dict', staticmethod(read_copy))
+        for module, name in ((config, 'is_installed'), (config_utils, 'load')):
+            patch.setattr(module, name, lru_cache(None)(getattr(module, name)))
+        for name in ('mmengine.config.config', 'yapf.yapflib.yapf_api'):
+            neat = f'{name}.FormatCode'
+            patch.setattr(neat, lambda text, **_: (text, True), raising=False)
+        for name in ('base_module', 'weight_init'):
+            notes = f'mmengine.model.{name}.update_init_info'
+            patch.setattr(notes, lambda *args, **kwargs: None)
         yield
 
 

@@ -1,14 +1,11 @@
-"""Our configs by their names, and quick reading of many."""
+"""Our configs by their names."""
 
 import copy
-import os.path as osp
-from contextlib import contextmanager
 from functools import lru_cache
 
 import torch
 import yaml
 from loading import ROOT
-from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn.utils import load_config
@@ -23,42 +20,12 @@ def read(path):
 METAFILES = [read(path) for path in read('model-index.yml')['Import']]
 ENTRIES = {model['Name']: model for meta in METAFILES for model in meta['Models']}
 BUILT = {}
-READ, FIND = Config._file2dict, Config._get_cfg_path
-READ_ONCE, FIND_ONCE = (lru_cache(maxsize=None)(x) for x in (READ, FIND))
-
-
-@contextmanager
-def bases_read_once():
-    """Makes loading many configs quick while no file changes.
-
-    MMEngine reads all bases of every config again, and for a base of another package
-    all its metafiles. Inside this context it reads a file once.
-    """
-
-    def read_copy(filename, *args, **kwargs):
-        path = osp.abspath(osp.expanduser(filename))
-        return copy.deepcopy(READ_ONCE(path, *args, **kwargs))
-
-    def find_path(cfg_path, filename):
-        # a path of another package does not depend on the file that asks
-        if '::' in cfg_path:
-            return FIND_ONCE(cfg_path, None)
-        return FIND(cfg_path, filename)
-
-    Config._file2dict = staticmethod(read_copy)
-    Config._get_cfg_path = staticmethod(find_path)
-    try:
-        yield
-    finally:
-        Config._file2dict = staticmethod(READ)
-        Config._get_cfg_path = staticmethod(FIND)
 
 
 @lru_cache(None)
 def loaded(name):
     """A config that is not to be changed."""
-    with bases_read_once():
-        return load_config(str(PATHS[name]))
+    return load_config(str(PATHS[name]))
 
 
 def load(name):

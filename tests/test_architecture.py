@@ -7,6 +7,8 @@ import sys
 import pytest
 from loading import ROOT
 
+pytestmark = pytest.mark.openmmlab
+
 PACKAGE = ROOT / 'mmlinattn'
 MODULES = {
     '.'.join(path.relative_to(ROOT).with_suffix('').parts).replace(

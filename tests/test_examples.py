@@ -4,7 +4,7 @@ import re
 import sys
 
 import pytest
-from loading import ROOT, run_command
+from loading import ROOT, load_module, run_command
 from small_configs import draw_shapes
 
 
@@ -14,16 +14,22 @@ def run(name, *args):
 
 
 @pytest.mark.parametrize(
-    'name, last',
+    'name, args, last',
     [
-        ('plain_pytorch', r'(9\d|100)\b.*%'),
-        ('own_attention', r'RetinaNet: \[\(256,'),
-        ('torchvision_detectors', 'FCOS .*classification'),
+        ('plain_pytorch', (), r'(9\d|100)\b.*%'),
+        ('torchvision_detectors', ('softpp_micro_linear',), 'FCOS .*classification'),
     ],
 )
-def test_example(name, last):
-    *_, line = run(name)
+def test_example(name, args, last, capsys):
+    load_module(f'examples/{name}.py').main(*args)
+    *_, line = capsys.readouterr().out.splitlines()
     assert re.match(last, line), line
+
+
+@pytest.mark.openmmlab
+def test_own_attention():
+    """It registers a class, and has a process for it."""
+    assert run('own_attention')[-1].startswith('RetinaNet: [(256,')
 
 
 @pytest.mark.openmmlab
@@ -31,7 +37,7 @@ def test_detect_with_transformers(tmp_path):
     data = tmp_path / 'data'
     draw_shapes('shapes', data, num_val=1, size=160)
     files = [data / 'annotations/instances_train2017.json', data / 'train2017']
-    options = ['--backbone', 'mlla_tiny', '--size', '160', '--layers', '2']
+    options = ['--backbone', 'softpp_micro_linear', '--size', '160', '--layers', '2']
     lines = run('detect_with_transformers', *files, tmp_path, *options, '--epochs', '1')
     assert re.match(r'(circle|square|triangle) [01]\.', lines[-1])
 

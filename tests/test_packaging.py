@@ -17,6 +17,8 @@ from loading import ROOT, run_command
 import mmlinattn
 import mmlinattn.models
 
+pytestmark = pytest.mark.modern_full
+
 MIM_FILES = ('tools', 'configs', 'model-index.yml', 'dataset-index.yml')
 BUILT_FROM = (
     *MIM_FILES,
@@ -88,7 +90,6 @@ def test_install_leaves_torch_and_mm_libraries_alone(wheel):
     assert set(metadata.get_all('Provides-Extra')) == extras
 
 
-@pytest.mark.modern_full
 @pytest.mark.parametrize('links', [True, pytest.param(False, marks=pytest.mark.full)])
 def test_editable_install(tmp_path, links):
     tree = copy_tree(tmp_path / 'tree')

@@ -37,7 +37,9 @@ print(type(model.stages[0].blocks[0].attn).__module__)
 """
 
 
-@pytest.mark.parametrize('library', ['mmengine', 'mmdet'])
+@pytest.mark.parametrize(
+    'library', [pytest.param('mmengine', marks=pytest.mark.modern_full), 'mmdet']
+)
 def test_library_finds_our_models(library, run_python):
     last = run_python(LIBRARY.format(library=library)).split()[-1]
     assert last == 'mmlinattn.models.attentions.softmax'

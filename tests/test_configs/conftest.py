@@ -27,22 +27,22 @@ def representatives():
 def pytest_generate_tests(metafunc):
     """Tests with a `folder` look at all configs in it. Tests with a `name` run for all
     configs, in the normal run for representatives. Those with a `smallest` run for the
-    smallest config of each kind, which its module's `kind_of` tells by the name;
-    `is_quick` says of which kinds in the normal run."""
+    smallest config of each kind, which its module's `kind_of` tells by the name, with
+    the kind's `marks_of`."""
     if 'folder' in metafunc.fixturenames:
         metafunc.parametrize('folder', sorted({x.parent.name for x in PATHS.values()}))
     if 'name' in metafunc.fixturenames:
-        parametrize(metafunc, 'name', {x: x in QUICK for x in PATHS})
+        marks = {x: () if x in QUICK else pytest.mark.full for x in PATHS}
+        parametrize(metafunc, 'name', marks)
     if 'smallest' in metafunc.fixturenames:
         by_size = sorted(ENTRIES, key=lambda x: -ENTRIES[x]['Metadata']['Parameters'])
         kinds = {metafunc.module.kind_of(name): name for name in by_size}
-        is_quick = metafunc.module.is_quick
-        parametrize(metafunc, 'smallest', {x: is_quick(y) for y, x in kinds.items()})
+        marks = {x: metafunc.module.marks_of(y) for y, x in kinds.items()}
+        parametrize(metafunc, 'smallest', marks)
 
 
-def parametrize(metafunc, argument, values):
-    """Values of an argument, those that are not quick marked `full`."""
-    marks = {x: () if quick else pytest.mark.full for x, quick in values.items()}
+def parametrize(metafunc, argument, marks):
+    """Values of an argument, with their marks."""
     params = [pytest.param(x, marks=mark) for x, mark in marks.items()]
     metafunc.parametrize(argument, params)
 

@@ -11,6 +11,8 @@ import mmlinattn
 from mmlinattn.configs import library_config
 from mmlinattn.utils import load_config
 
+pytestmark = pytest.mark.openmmlab
+
 INSTALLED = Path(mmlinattn.__file__).parent / '.mim' / 'configs'
 
 

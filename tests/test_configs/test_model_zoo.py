@@ -8,6 +8,8 @@ import torch
 from loading import ROOT, load_module
 from our_configs import ENTRIES, PATHS, build, load
 
+pytestmark = pytest.mark.modern_full
+
 zoo = load_module('docs/site/model_zoo.py')
 PRINTED = zoo.read_printed()
 METRICS = dict(top1='top-1', box_ap='box AP', mask_ap='mask AP', miou='mIoU')
@@ -57,7 +59,6 @@ def test_printed_figures():
     assert {x for x in ENTRIES if 'Results' in ENTRIES[x]} == measured | set(PRINTED)
 
 
-@pytest.mark.modern_full
 def test_start_of_the_zoo(in_folder):
     """The zoo names the weights that the config starts from."""
     for name, cfg, _ in in_folder:
@@ -72,9 +73,9 @@ def kind_of(name):
         return f'{zoo.method_of(name)} {next(x for x in SHAPES if x in name)}'
 
 
-def is_quick(kind):
+def marks_of(kind):
     quick = r'(softpp-t|deit-s12-featscale|swin-t-(flatten|agent))_in1k|retinanet coco'
-    return bool(re.fullmatch(quick, kind or ''))
+    return () if re.fullmatch(quick, kind or '') else pytest.mark.full
 
 
 def test_flops(smallest):

@@ -21,6 +21,8 @@ from mmlinattn.models import (
 )
 from mmlinattn.weights import convert_back, load_pretrained, pretrained
 
+pytestmark = pytest.mark.modern_full
+
 # timm's name of official weights, the family and the plain model that they are of
 TIMM = [
     ('swin_tiny_patch4_window7_224.ms_in1k', 'swin', 'tiny'),

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 import torch
 from mmengine.model import revert_sync_batchnorm
 from mmengine.optim import build_optim_wrapper
@@ -22,12 +23,15 @@ def kind_of(name):
     return name.partition('_')[0], data, 'deit' in name and 'city' not in data, linear
 
 
-def is_quick(kind):
-    """False for Cityscapes, which has other classes only, for methods that take the
-    maps of an FPN as RetinaNet and Mask R-CNN do, and for recent linear attention,
-    whose training step test_battery.py takes."""
+def marks_of(kind):
+    """Left to `make test-full` are Cityscapes, which has other classes only, methods
+    that take the maps of an FPN as RetinaNet and Mask R-CNN do, and recent linear
+    attention, whose training step test_battery.py takes; on the modern stack, pyramids
+    that are made, and fine-tuning, too."""
     others = re.match('cascade|sparse|atss|gfl', kind[0])
-    return not (kind[-1] or others or 'cityscapes' in str(kind))
+    if kind[-1] or others or 'cityscapes' in str(kind):
+        return pytest.mark.full
+    return pytest.mark.modern_full if kind[-2] is True or '384' in kind[0] else ()
 
 
 def shrink(cfg):

@@ -4,6 +4,8 @@ import pytest
 
 from mmlinattn.engine import find_checkpoint
 
+pytestmark = pytest.mark.openmmlab
+
 
 # what is in the folder, what last_checkpoint names, and what is found
 @pytest.mark.parametrize(

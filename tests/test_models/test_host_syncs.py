@@ -12,6 +12,8 @@ from torch.utils._pytree import tree_flatten
 
 from mmlinattn.registry import MODELS
 
+pytestmark = pytest.mark.modern_full
+
 battery = load_module('tests/test_models/test_backbones/test_battery.py')
 CASES = {
     **battery.CASES,

@@ -9,6 +9,8 @@ import pytest
 from mmlinattn.utils.files import MARK
 from mmlinattn_tools import cli
 
+pytestmark = pytest.mark.openmmlab
+
 TOOLS = Path(cli.__file__).parents[1]
 # make_env.py makes the environment, and needs none
 SCRIPTS = [

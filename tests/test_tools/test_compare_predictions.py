@@ -12,6 +12,8 @@ from PIL import Image
 
 from analysis_tools import compare_predictions
 
+pytestmark = pytest.mark.openmmlab
+
 
 @pytest.fixture
 def image(tmp_path):

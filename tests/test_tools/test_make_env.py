@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from loading import load_module
 
+pytestmark = pytest.mark.openmmlab
+
 
 @pytest.fixture
 def make_env(tmp_path, monkeypatch):

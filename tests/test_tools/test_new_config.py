@@ -29,6 +29,7 @@ VOC = """<annotation><filename>other.jpg</filename><size><width>0</width></size>
 SQUARE = [8, 9, 30, 9, 30, 31, 8, 31]
 NAMES = ('red', 'blue')
 LONG = pytest.mark.full
+ONE_STACK = pytest.mark.modern_full
 
 
 def photo(path, name='red', size=(64, 48)):
@@ -615,6 +616,7 @@ def labels_of(found, out):
     return np.array(Image.open(next((out / 'labels').rglob('*.png'))))
 
 
+@ONE_STACK
 def test_label_maps_in_colors(tmp_path):
     data = colored(tmp_path / 'my')
     found = OwnData(data, 'seg')
@@ -628,6 +630,7 @@ def test_label_maps_in_colors(tmp_path):
     assert labels_of(found, tmp_path / 'out')[20, 20] == 0
 
 
+@ONE_STACK
 @pytest.mark.parametrize('same', [True, False])
 def test_palettes(tmp_path, same):
     """The indices are ids if all files have one palette; otherwise colors are."""
@@ -709,11 +712,11 @@ def new_config(tmp_path, monkeypatch, capsys):
 KINDS = dict(det=80, seg=150, cls=1000)
 
 
+@ONE_STACK
 @pytest.mark.parametrize('kind', ['coco', 'camvid', 'classes'])
 def test_show(new_config, kind):
     new_config(kind, '--show', 'seen.png')
-    pixels = np.asarray(Image.open('seen.png').convert('RGB'))
-    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 1000
+    assert len(Image.open('seen.png').convert('RGB').getcolors(2**24)) > 1000
 
 
 def methods():
@@ -728,7 +731,7 @@ def methods():
     yield 'cls', 'classifier', 'cait-s24'
 
 
-@pytest.mark.modern_full
+@ONE_STACK
 @pytest.mark.parametrize('task, method, backbone', [*methods()])
 def test_every_method(new_config, monkeypatch, task, method, backbone):
     """All heads have the classes, and nothing else of the model changes."""
@@ -749,6 +752,7 @@ def test_every_method(new_config, monkeypatch, task, method, backbone):
     assert cfg.model.to_dict() == literal_eval(text) != model.to_dict()
 
 
+@ONE_STACK
 @pytest.mark.parametrize(
     'kind, name',
     [('voc', 'bbox_head'), ('coco', 'rpn_head'), ('camvid', 'decode_head')],
@@ -761,6 +765,7 @@ def test_without_a_gpu(new_config, kind, name):
     assert getattr(head, 'feat_channels', getattr(head, 'channels', None)) == 128
 
 
+@ONE_STACK
 def test_what_it_chooses(new_config, monkeypatch):
     monkeypatch.setattr(tool, 'find_devices', lambda: (2, 80))
     cfg, out = new_config('coco', '--backbone', 'softpp-t', '--epochs', '24')
@@ -779,6 +784,7 @@ def test_what_it_chooses(new_config, monkeypatch):
     assert cfg.pretrained.endswith('swin_tiny_patch4_window7_224.pth')
 
 
+@ONE_STACK
 def test_a_training_says_little(new_config, monkeypatch, capsys):
     new_config('classes', '--backbone', 'softpp-t', '--epochs', '1')
     options = [f'{x}_dataloader.num_workers=0' for x in ('train', 'val')]
@@ -799,6 +805,7 @@ def test_a_training_says_little(new_config, monkeypatch, capsys):
     assert len(log.read_text().splitlines()) > 300
 
 
+@ONE_STACK
 def test_one_photo_for_training(new_config, error_of):
     """A detector trains on it, and a batch of two is refused."""
     photo(Path('my/train/0.jpg'))
@@ -818,7 +825,8 @@ def test_one_photo_for_training(new_config, error_of):
 
 
 @pytest.mark.parametrize(
-    'block', [0, pytest.param(1, marks=LONG), pytest.param(2, marks=LONG), 3]
+    'block',
+    [0, *(pytest.param(x, marks=y) for x, y in ((1, LONG), (2, LONG), (3, ONE_STACK)))],
 )
 def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
     """It trains, and runs the code of the page on predicting."""
@@ -860,6 +868,7 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
         assert any(Path('found').rglob('*.*g'))
 
 
+@ONE_STACK
 @pytest.mark.parametrize(
     'kind, argv, message',
     [
@@ -907,6 +916,7 @@ def write_ids(path):
 FIRST_MAP = 'trainannot/0.png'
 
 
+@ONE_STACK
 @pytest.mark.parametrize(
     'kind, damage, message',
     [

@@ -14,7 +14,6 @@ import pytest
 import torch
 from loading import load_module
 from mmengine.visualization import Visualizer
-from our_configs import bases_read_once
 from small_configs import options_of, write_data
 
 from mmlinattn.utils import load_config
@@ -63,8 +62,7 @@ def data(tmp_path_factory):
     """The folder ``data`` of the libraries' configs."""
     folder = tmp_path_factory.mktemp('data')
     write_data(folder)
-    with bases_read_once():
-        yield folder
+    return folder
 
 
 @pytest.fixture

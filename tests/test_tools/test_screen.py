@@ -11,6 +11,8 @@ from mmengine.logging import HistoryBuffer
 
 from mmlinattn_tools import screen
 
+pytestmark = pytest.mark.openmmlab
+
 
 def test_the_screen_is_short_until_the_first_iteration():
     out = io.StringIO()

@@ -46,6 +46,7 @@ default_hooks = dict(visualization=dict(type='DetVisualizationHook', draw=True))
 visualizer = dict(type='DetLocalVisualizer')
 """
 SIZES = ((60, 90), (130, 97), (64, 200))
+ONE_STACK = pytest.mark.modern_full
 
 
 @pytest.fixture
@@ -105,7 +106,8 @@ def compare(found, expected):
 @pytest.mark.parametrize(
     'kind',
     [
-        *('retinanet', 'atss', 'mask', 'segmentor', 'slide', 'classifier'),
+        *('mask', 'segmentor', 'classifier'),
+        *(pytest.param(x, marks=ONE_STACK) for x in ('retinanet', 'atss', 'slide')),
         pytest.param('faster', marks=pytest.mark.full),  # the boxes of 'mask'
     ],
 )
@@ -131,6 +133,7 @@ def test_predictions_are_those_of_the_library(kind, paths, capsys):
     assert seen >= len(images)
 
 
+@ONE_STACK
 def test_average_precision_is_that_of_the_test(paths, capsys, monkeypatch):
     """Annotations are some of the model's own predictions."""
     config, weights, images = paths('mask')
@@ -175,6 +178,7 @@ def test_model_that_predicts_otherwise(paths):
         WholeModel(model, [], {})
 
 
+@ONE_STACK
 def test_nothing_found(paths):
     config, weights, images = paths('mask')
     options = ['--cfg-options', 'model.test_cfg.rcnn.score_thr=1.0']
@@ -184,6 +188,7 @@ def test_nothing_found(paths):
     assert found['masks'].shape == (0, *SIZES[0])
 
 
+@ONE_STACK
 @pytest.mark.parametrize(
     'kind, options, message',
     [

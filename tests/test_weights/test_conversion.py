@@ -13,6 +13,8 @@ from mmlinattn.weights import convert, convert_back, recognize
 from mmlinattn.weights.conversion import plan_conversion
 from mmlinattn.weights.rows import inside
 
+pytestmark = pytest.mark.modern_full
+
 PREFIX = 'backbone.'
 OF_VITA = [
     f'{family}_{kind}'
@@ -203,14 +205,11 @@ def test_parts_of_a_detector_stay(official):
         ('soft', 'patch_embed2.proj.1.running_var'),
         ('deit_featscale', 'blocks.0.lamb2'),
         ('cait_featscale', 'blocks_token_only.1.attn.v.weight'),
-        ('swin_attnscale', 'layers.1.blocks.1.attn.relative_position_bias_table'),
         ('cswin_backbone', 'norm2.bias'),
         ('ravlt_classifier', 'norm.running_var'),
-        ('hvittt_backbone', 'norm1.bias'),
         ('vittt_classifier', 'blocks.1.attn.w3'),
         ('flatten_cswin', 'stage2.1.attns.0.get_v.weight'),
         ('agent_swin', 'layers.2.blocks.1.attn.relative_position_bias_table'),
-        ('inline_cswin', 'stage2.0.attns.0.residual.0.weight'),
         # keys of others
         ('deit_timm', 'fc_norm.weight'),
         ('cait_attnscale', 'blocks_token_only.0.attn.lamb'),

@@ -9,6 +9,8 @@ import torch
 
 from mmlinattn import weights
 
+pytestmark = pytest.mark.openmmlab
+
 
 @pytest.mark.parametrize(
     'wrap',

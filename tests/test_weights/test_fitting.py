@@ -7,6 +7,8 @@ from torch import nn
 from mmlinattn.models import SOFT
 from mmlinattn.weights import convert_back, fit
 
+pytestmark = pytest.mark.openmmlab
+
 
 @pytest.fixture
 def model():

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from itertools import product
 
 import antioversmoothing_fixture as antioversmoothing
 import pytest
@@ -21,7 +22,7 @@ from mmlinattn.models import (
     SwinTransformer,
     VisionTransformer,
 )
-from mmlinattn.weights import convert_back, fit, load_pretrained
+from mmlinattn.weights import fit, load_pretrained
 from mmlinattn.weights.families import FAMILIES
 
 SWIN = dict(embed_dims=8, depths=[2, 2, 2, 2], num_heads=[1, 2, 4, 4])
@@ -113,39 +114,30 @@ def test_timm_by_name(tmp_path, said, monkeypatch):
 
 
 # ------------------------------------------------------------- official files
-@pytest.mark.parametrize('prefix', [None, 'backbone.', 'backbone'])
-def test_official_file_and_any_prefix(tmp_path, said, prefix):
+# those of DataParallel, torch.compile and Lightning
+PROGRAMS = '_orig_mod.', 'module._orig_mod.', '_orig_mod.module.'
+PROGRAMS += 'model.', 'model.module.'
+
+
+@pytest.mark.parametrize(
+    'prefix, given',
+    [
+        *(('', x) for x in (None, 'backbone.', 'backbone')),
+        *product(PROGRAMS, (None, 'model')),
+    ],
+)
+def test_official_file_and_any_prefix(tmp_path, said, prefix, given):
     official = soft.weights()
     path = tmp_path / 'soft_tiny.pth.tar'
-    average = {key: value + 1 for key, value in official.items()}
-    torch.save(dict(state_dict=official, state_dict_ema=average, epoch=3), path)
-    init_cfg = dict(type='Pretrained', checkpoint=path.as_uri(), prefix=prefix)
+    state_dict = {f'{prefix}{key}': value for key, value in official.items()}
+    average = {key: value + 1 for key, value in state_dict.items()}
+    torch.save(dict(state_dict=state_dict, state_dict_ema=average, epoch=3), path)
+    init_cfg = dict(type='Pretrained', checkpoint=path.as_uri(), prefix=given)
     model = SOFT(soft.ARCH, init_cfg=init_cfg)
     model.init_weights()
     assert model.norm3.bias.equal(official['norm.bias'])
     assert model.is_init and model.init_cfg == init_cfg
     assert 'from SOFT in file:///' in said[0][1]
-
-
-@pytest.mark.parametrize(
-    'prefix',
-    ['_orig_mod.', '_orig_mod.module.', 'module._orig_mod.', 'model.', 'model.module.'],
-)
-@pytest.mark.parametrize('given', [None, 'model'])
-def test_prefixes_of_programs(tmp_path, prefix, given):
-    """Those of DataParallel, torch.compile and Lightning, around a classifier."""
-    options = dict(arch=SWIN, attention='local')
-    source = randomize(SwinTransformer(**options))
-    ours = {f'backbone.{k}': v for k, v in source.state_dict().items()}
-    ours = {k: v for k, v in ours.items() if k[9:14] not in ('norm0', 'norm1', 'norm2')}
-    head = {'head.fc.weight': torch.rand(5, 64), 'head.fc.bias': torch.rand(5)}
-    official, _ = convert_back({**ours, **head}, 'swin')
-    path = tmp_path / 'a.pth'
-    torch.save(dict(state_dict={prefix + k: v for k, v in official.items()}), path)
-    model = SwinTransformer(**options)
-    load_pretrained(model, str(path), given)
-    found = model.state_dict()
-    assert all(value.equal(found[key[9:]]) for key, value in ours.items())
 
 
 def test_file_of_a_deeper_model(tmp_path, said):
@@ -245,6 +237,7 @@ def test_load_from_an_official_classifier(tmp_path, few_agents):
         fit(model.backbone, dict(model=official))
 
 
+@pytest.mark.modern_full
 @pytest.mark.parametrize(
     'name',
     [

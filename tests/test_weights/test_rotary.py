@@ -90,6 +90,7 @@ def test_outputs_of_the_backbone(relative_error, family):
     assert max(errors.values()) < 1e-5, errors
 
 
+@pytest.mark.modern_full
 @EVERY
 def test_parameters(family):
     """They equal those of the papers' classifiers."""

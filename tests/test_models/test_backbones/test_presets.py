@@ -12,6 +12,8 @@ from mmlinattn.models import (
     WindowAttention,
 )
 
+pytestmark = pytest.mark.modern_full
+
 ARCH = dict(embed_dims=8, depths=[1, 2, 4, 1], num_heads=[2, 2, 4, 4])
 BOTH = pytest.mark.parametrize('family', (SwinTransformer, CSWinTransformer))
 

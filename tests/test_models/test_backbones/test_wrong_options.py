@@ -3,6 +3,8 @@
 import pytest
 from loading import load_module
 
+pytestmark = pytest.mark.openmmlab
+
 battery = load_module('tests/test_models/test_backbones/test_battery.py')
 ELFATT = dict(type='ELFATT')
 PYRAMID, PLAIN = battery.PYRAMID, battery.PLAIN
