@@ -64,10 +64,8 @@ def save_predictions(cfg, path):
         return
     if not path.endswith(('.pkl', '.pickle')):
         raise ValueError(f'--out must be a .pkl or .pickle file, got {path!r}')
-    dump = (
-        'mmdet.DumpDetResults' if cfg.get('default_scope') == 'mmdet' else 'DumpResults'
-    )
-    cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=path)]
+    kind = 'mmdet.DumpDet' if cfg.get('default_scope') == 'mmdet' else 'Dump'
+    cfg.test_evaluator = [*metrics, dict(type=f'{kind}Results', out_file_path=path)]
 
 
 def check_weights(cfg, args, model):

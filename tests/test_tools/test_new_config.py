@@ -189,6 +189,8 @@ def replace(path, old, new):
         (dict(area=None, segmentation=[[8, 9, 30, 31]]), False),
         (dict(bbox=['8', '9', '22', '22'], segmentation=[8, 9, 8, 9, 8, 9]), False),
         (dict(bbox=[], segmentation=SQUARE), True),
+        # as CVAT writes masks
+        (dict(iscrowd=1, attributes=dict(occluded=False), segmentation=SQUARE), True),
         (dict(bbox=None, segmentation=[[[8, 9], [30, 9], [30, 31], [8, 31]]]), True),
     ],
 )
@@ -299,6 +301,7 @@ def test_a_split_of_all_photos_is_none(tmp_path, name):
         ('{train}/day', ['bus', 'train']),
         ('{dev}/{name}', ['blue', 'red']),
         ('{fold}/{name}', 'are fold2, train splits'),
+        ('{split}', 'it has 20 photo files'),
         ('one', 'it has 20 photo files'),
     ],
 )
@@ -623,6 +626,9 @@ def test_label_maps_in_colors(tmp_path):
     labels = labels_of(found, tmp_path / 'out')
     assert found.classes == ['sky', 'road']
     assert labels[20, 20] == 1 and labels[0, 0] == 0
+    table = 'no R G B\n1\t9\t0\t200\tsky\n2 \t128\t64 \t0\troad\n'
+    (data / 'class_dict.csv').write_text(table)
+    assert OwnData(data, 'seg').classes == ['sky', 'road']
     (data / 'class_dict.csv').unlink()
     with pytest.raises(ValueError, match=r'have colors, 9,0,200 \(84.2%\); 128,64,0'):
         OwnData(data, 'seg')

@@ -14,7 +14,8 @@ from . import own_formats as formats
 
 UNLABELED = 255
 IDS = 2**24  # label maps have smaller numbers, or colors
-COLOR = re.compile(r'(\d{1,3})[\s,;]+(\d{1,3})[\s,;]+(\d{1,3})(?!\d)')
+INDEX = r'(?:^\s*\d+[\s,;]+(?=(?:\d+[\s,;]+){3}\D))?'  # before a color and a name
+COLOR = re.compile(INDEX + r'(\d{1,3})[\s,;]+(\d{1,3})[\s,;]+(\d{1,3})(?!\d)')
 JPEG = ('.jfif', '.jpe', '.jpeg', '.jpg')
 
 
@@ -93,7 +94,7 @@ class LabelMaps:
         other = sum(counts[x] for x in found if x not in self.colors) / total
         text = f'{other:.1%} of label maps have colors of no class'
         if other > 0.5:
-            raise ValueError(text)
+            raise ValueError(f'{text}, such as {color_of(found[0])}')
         if other:
             self.notes.append(f'{text}, and no label')
         classes = names or [*dict.fromkeys(self.colors.values())]

@@ -349,6 +349,8 @@ class OwnData:
         """Photos in folders that are named after classes, or in a table."""
         tables, wanted = [*self.tables()], self.options.get('labels')
         folders = [] if tables and wanted else [*self.read_folders()]
+        if len({split_in(x['names'][0]) for x in folders} - {None}) > 1:
+            folders = []  # photos lie in splits, which have no folders of classes
         told, listed = {x['path']: x['names'] for x in folders}, []
         enough = len({*map(tuple, told.values())}) > 1
         for path, rows in tables:

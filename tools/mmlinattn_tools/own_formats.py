@@ -286,6 +286,8 @@ def to_coco(x, where):
     stated = (as_numbers([x.get('area')]) or [0])[0]
     found = dict(name=' '.join(name.split()), bbox=box)
     found['area'] = stated if stated > 0 else area or box[2] * box[3]
+    if 'occluded' in (x.get('attributes') or ()):  # CVAT calls all masks crowds
+        x = dict(x, iscrowd=0)
     flags = (str(x.get(key)).strip().lower() for key in ('iscrowd', 'ignore'))
     found['iscrowd'] = int(not {*flags} <= {'none', '', '0', '0.0', 'false', 'no'})
     return dict(found, segmentation=outline) if outline else found
