@@ -16,7 +16,6 @@ lint-pythons := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.
 typed-python := $(firstword $(wildcard .venv/bin/python .venv-modern/bin/python))
 
 # One process per core, each with one thread: the tests' tensors are small.
-RUN := pytest
 # After a crash, other processes would wait forever for the tests of the lost one.
 pytest-options := -n $(or $(JOBS),auto) --maxprocesses 8 --no-loadscope-reorder \
 	--max-worker-restart 0
@@ -88,18 +87,19 @@ test-openmmlab test-modern: export OMP_WAIT_POLICY ?= PASSIVE
 
 test-openmmlab:
 	@$(make-env) --stack openmmlab
-	OMP_NUM_THREADS=1 .venv/bin/$(RUN) $(pytest-options) $(tests) -m '$(if $(FULL),,not full)' $(ARGS)
+	OMP_NUM_THREADS=1 $(if $(COVER),.venv/bin/coverage run) .venv/bin/pytest $(pytest-options) $(tests) -m '$(if $(FULL),,not full)' $(ARGS)
 
 test-modern:  # all but the tests that are for the other stack
 	@$(make-env) --stack modern
-	OMP_NUM_THREADS=1 .venv-modern/bin/$(RUN) $(pytest-options) $(tests) -m 'not openmmlab$(if $(FULL),, and not full and not modern_full)' $(ARGS)
+	OMP_NUM_THREADS=1 $(if $(COVER),.venv-modern/bin/coverage run) .venv-modern/bin/pytest $(pytest-options) $(tests) -m 'not openmmlab$(if $(FULL),, and not full and not modern_full)' $(ARGS)
 
+# -m would import the tree in place of the installed package
 coverage: export COVERAGE_FILE = $(CURDIR)/.coverage
 coverage:  ## show which lines the tests run on all stacks; fails below 95 %
 	@rm -f .coverage .coverage.*
 	@stacks=$(or $(STACK),$$($(make-env) --print-stacks)) && \
 	for stack in $$stacks; do \
-		$(MAKE) --no-print-directory test-$$stack RUN='coverage run -m pytest' || exit; \
+		$(MAKE) --no-print-directory test-$$stack COVER=yes || exit; \
 	done
 	@coverage=$$(ls .venv/bin/coverage .venv-modern/bin/coverage 2>/dev/null | head -1) && \
 	$$coverage combine --quiet && $$coverage report
