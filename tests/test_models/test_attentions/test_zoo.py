@@ -423,7 +423,6 @@ if hasattr(torch.compiler, 'is_exporting'):
     EXPORTS.append('export')
 
 
-@pytest.mark.filterwarnings('error::torch.jit.TracerWarning')
 @pytest.mark.parametrize('kind', EXPORTS)
 @EACH_KIND
 def test_exported(name, kind, tmp_path):
