@@ -12,11 +12,6 @@ from mmlinattn.utils.files import whole_file
 from .cases import size
 
 MEASURED = '<!-- measured -->'
-METHOD = """Ratios are over what "over" names, in the same round or the latest one \
-that it took part in, and the median of the rounds; times are medians too, and both \
-come with their quartiles. Memory is the peak of one step, in a process of its own, \
-above what is there before it: on a CPU the resident set's high-water mark, on a GPU \
-what torch allocates; input, weights and the weights' gradients are not counted."""
 
 
 def machine(device):
@@ -125,7 +120,7 @@ def describe(args, rows):
     what = f'Suite `{args.suite}`, {args.dtype}, up to {args.rounds} rounds'
     if args.small:
         what += ', small inputs: figures mean nothing'
-    return f'{what}.\n{machine(args.device)}.\n\n{METHOD}\n\n{table(rows)}\n'
+    return f'{what}.\n{machine(args.device)}.\n\n{table(rows)}\n'
 
 
 def write_page(path, text):
