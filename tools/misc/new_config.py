@@ -41,7 +41,6 @@ from rich.table import Table
 from mmlinattn.utils import load_config
 from mmlinattn_tools import own_formats as formats
 from mmlinattn_tools.own_data import OwnData
-from mmlinattn_tools.runs import error_of
 
 SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
@@ -311,7 +310,7 @@ def main(argv=None):
         if args.data.resolve() in out.resolve().parents:
             raise ValueError(f'--out {out} is in the folder --data: give another place')
         cli.protect(args, out, *filter(None, [args.show]))
-        with error_of(f'--data {args.data}'):
+        with cli.error_of(f'--data {args.data}, '):
             data = OwnData(**vars(args))
         devices, memory = find_devices()
         text = write_config(args, data, lists, devices, memory)

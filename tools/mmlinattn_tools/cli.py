@@ -62,6 +62,15 @@ def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
         sys.exit(2)
 
 
+@contextmanager
+def error_of(place: str) -> Iterator[None]:
+    """Puts a place, with what separates them, before an error in it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f'{place}{error}') from error
+
+
 def number(kind: type, least: float, most: float) -> Callable[[str], Any]:
     """Type of an argument that is an int or a float from ``least`` to ``most``."""
 

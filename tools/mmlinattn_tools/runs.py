@@ -5,8 +5,8 @@ import os
 import os.path as osp
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils.config import load_config
 from mmlinattn.weights import fit, load_safely, read_checkpoint
 
-from .cli import Parser, add_cfg_options, one_line
+from .cli import Parser, add_cfg_options, error_of, one_line
 from .screen import Brief
 
 # of Predictor, and of the libraries
@@ -102,23 +102,14 @@ def preflight(
     ours = cfg.get('runner_type', 'Runner') in ('Runner', 'FlexibleRunner', Runner)
     if args.no_preflight or not is_first_process() or not ours:
         return
-    config = f'config={args.config!r}'
+    config = f'config={args.config!r}, '
     with error_of(config):
         model = build_model(cfg)
     check_weights(model)
     for name in datasets:
         if cfg.get(f'{name}_dataloader') is not None:
             with error_of(config):
-                check_data(cfg, name, model, lambda text: warn(f'{config}, {text}'))
-
-
-@contextmanager
-def error_of(config: str) -> Iterator[None]:
-    """Puts a config before an error in it."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f'{config}, {error}') from error
+                check_data(cfg, name, model, lambda text: warn(f'{config}{text}'))
 
 
 def compare(
@@ -126,16 +117,14 @@ def compare(
 ) -> tuple[dict, Any]:
     """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model."""
     checkpoint = read_checkpoint(path, name, trust)
-    try:
+    with error_of(f'{name}={path!r}: '):
         return checkpoint, fit(model, checkpoint)
-    except ValueError as error:
-        raise ValueError(f'{name}={path!r}: {error}') from error
 
 
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     """The config that arguments name, and its model on the CPU, without weights."""
     cfg = load_config(args.config, args.cfg_options)
-    with error_of(f'config={args.config!r}'):
+    with error_of(f'config={args.config!r}, '):
         return cfg, build_model(cfg)
 
 

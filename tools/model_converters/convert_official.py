@@ -85,11 +85,9 @@ def main(argv=None):
     with cli.errors_in_one_line(ValueError, OSError, ImportError):
         cli.protect(args, args.dst)
         checkpoint = read_checkpoint(args.src, 'SRC', args.trust)
-        try:
+        with cli.error_of(f'SRC={args.src}: '):
             found, average = find_state_dict(checkpoint, args.ema)
             written = convert(found, checkpoint.get('meta') or {}, args)
-        except ValueError as error:
-            raise ValueError(f'SRC={args.src}: {error}') from error
         if not average and {*AVERAGES} & checkpoint.keys():
             print('SRC also holds a moving average of the weights: --ema takes it')
         print(f'wrote {write_file(written, args.dst)}')
