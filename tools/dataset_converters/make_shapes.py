@@ -201,13 +201,12 @@ IMAGENET_CLASSES = dict(
 
 
 def save(content, path):
-    """Save an (H, W[, C]) array as an image, or append to a text."""
+    """Save an (H, W[, C]) array as an image, or a text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, np.ndarray):
         Image.fromarray(content).save(path, quality=90)
     else:
-        with path.open('a') as file:
-            file.write(content)
+        path.write_text(content)
 
 
 def outline(mask):
@@ -281,11 +280,11 @@ def write_cityscapes(root, split, i, scene):
 
 
 def write_imagenet(root, split, i, scene):
-    """Write train/<wnid>/*.JPEG, val/*.JPEG and meta/{train,val}.txt."""
+    """Write train/<wnid>/*.JPEG and val/*.JPEG; the line of its list."""
     wnid, label = IMAGENET_CLASSES[next(scene.shapes())[0]]
     names = dict(train=f'{wnid}/{wnid}_{i}.JPEG', val=f'ILSVRC2012_val_{i:08d}.JPEG')
     save(scene.image, root / split / names[split])
-    save(f'{names[split]} {label}\n', root / 'meta' / f'{split}.txt')
+    return f'{names[split]} {label}\n'
 
 
 WRITERS = dict(coco=write_coco, shapes=write_coco, ade20k=write_ade20k)
@@ -300,10 +299,13 @@ def write(root, args):
     categories = [dict(id=i, name=name) for name, i in categories.items()]
     for split in SPLITS:
         content = dict(images=[], annotations=[], categories=categories)
+        names = []
         for i, scene in enumerate(draw_split(split, args), 1):
-            name = WRITERS[args.layout](root, split, i, scene)
+            names.append(WRITERS[args.layout](root, split, i, scene))
             if categories:
-                annotate(content, scene, name, ids)
+                annotate(content, scene, names[-1], ids)
+        if args.layout == 'imagenet':
+            save(''.join(names), root / 'meta' / f'{split}.txt')
         name = f'instances_{split}2017.json'
         if args.layout == 'cityscapes':
             name = f'instancesonly_filtered_gtFine_{split}.json'

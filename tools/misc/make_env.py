@@ -21,11 +21,14 @@ SOURCES = {'mmlinattn', 'tools', 'configs', 'model-index.yml', 'dataset-index.ym
 SOURCES |= {'setup.py', 'pyproject.toml', 'MANIFEST.in', 'README.md', 'LICENSE'}
 
 
-# its folder, versions of Python, the preferred one first, and packages that are
-# installed without their dependencies
+# versions of Python, the preferred one first; `alone` comes without dependencies
 STACKS = {
-    'openmmlab': ('.venv', ('3.11', '3.10', '3.9'), ()),
-    'modern': ('.venv-modern', ('3.13', '3.12', '3.14'), ('onedl-mim==0.5.1',)),
+    'openmmlab': dict(folder='.venv', versions=('3.11', '3.10', '3.9'), alone=()),
+    'modern': dict(
+        folder='.venv-modern',
+        versions=('3.13', '3.12', '3.14'),
+        alone=('onedl-mim==0.5.1',),
+    ),
 }
 
 
@@ -41,7 +44,7 @@ def version_of(python):
 
 def find_python(stack):
     """The interpreter of a stack's environment, or one to make it with."""
-    folder, versions, _ = STACKS[stack]
+    folder, versions = STACKS[stack]['folder'], STACKS[stack]['versions']
     there = ROOT / folder / 'bin' / 'python'
     if os.path.lexists(there):
         if version_of(there) in versions:
@@ -81,8 +84,7 @@ def fingerprint(names):
 
 def make(stack, base):
     """Brings the environment of a stack up to date."""
-    folder, _, alone = STACKS[stack]
-    folder, requirements = ROOT / folder, f'requirements/{stack}.txt'
+    folder, requirements = ROOT / STACKS[stack]['folder'], f'requirements/{stack}.txt'
     python, stamp = folder / 'bin' / 'python', folder / 'make-env.json'
     pip = [python, '-m', 'pip', '--disable-pip-version-check']
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
@@ -91,8 +93,8 @@ def make(stack, base):
         if not (folder / 'bin' / 'pip').exists():
             run(base, '-m', 'venv', folder)
         run(*pip, 'install', '-r', ROOT / requirements)
-        if alone:
-            run(*pip, 'install', '--no-deps', *alone)
+        if STACKS[stack]['alone']:
+            run(*pip, 'install', '--no-deps', *STACKS[stack]['alone'])
         stamp.write_text(json.dumps(dict(wanted, package='')))
     if done != wanted:
         with tempfile.TemporaryDirectory() as copy:
@@ -129,7 +131,7 @@ def main(argv=None):
             raise RuntimeError('no stack has its Python')
         stack, python = next(iter(found.items()))
         if args.print_folder:
-            print(STACKS[stack][0])
+            print(STACKS[stack]['folder'])
         elif args.print_stacks:
             print(*found)
         else:

@@ -222,7 +222,7 @@ def class_column(rows, path, column=None, known=()):
     """The column of a table that has the classes, beside those that are known."""
     others = [x for x in rows[0] if x not in ('photo', 'split', 'subset', *known)]
     named = {re.sub('[ _]', '', column.lower())} if column else CLASS
-    found = [x for x in others if x in named] or others * (not column)
+    found = [x for x in others if x in named] or ([] if column else others)
     if len(found) != 1:
         raise ValueError(
             f'{path}: which column has the class? --column names one of '
