@@ -49,6 +49,8 @@ def parse_args(argv=None):
     text = 'times each variant is measured; slow ones less often (default: 20)'
     add('--rounds', type=positive, default=20, help=text)
     add('--batch', type=positive, default=1, help='images at a time (default: 1)')
+    text = 'predictions as CUDA graphs, without the time of launches'
+    add('--graph', action='store_true', help=text)
     text = 'only cases whose name and input, such as "SOFT-Norm-Tiny, 1×3×224×224", '
     text += 'contain this'
     add('--only', default='', metavar='TEXT', help=text)
@@ -60,6 +62,8 @@ def parse_args(argv=None):
     args = parser.parse_args(argv)
     if args.device == 'cuda' and not torch.cuda.is_available():
         parser.error('--device cuda: torch finds no GPU')
+    if args.graph and args.device != 'cuda':
+        parser.error('--graph needs --device cuda')
     if not selected(args):
         titles = [case.title for case in SUITES[args.suite]()]
         parser.error(f'--only={args.only!r} fits none of {titles}')
@@ -75,6 +79,8 @@ def selected(args):
     for i, case in enumerate(SUITES[args.suite]()):
         if args.only in case.title:
             case = case.at(args.batch, args.small)
+            if args.graph:
+                case = case._replace(steps=('forward',))
             cases.setdefault(case.title, (i, case))
     return list(cases.values())
 
@@ -82,7 +88,8 @@ def selected(args):
 def stem(args):
     """The result files' common stem."""
     parts = [args.suite, args.device, *[args.dtype] * (args.dtype != 'float32')]
-    return args.out / '_'.join(parts + [f'batch{args.batch}'] * (args.batch != 1))
+    parts += [f'batch{args.batch}'] * (args.batch != 1) + ['graph'] * args.graph
+    return args.out / '_'.join(parts)
 
 
 def run_case(index, case, args):
@@ -124,9 +131,10 @@ def measure_times(case, args, peaks):
     inputs, small = measuring.make_inputs(case, args)
     modules = measuring.build(case, args, names)
     check_same_work(case.title, modules, small)
+    timed = measuring.replayed if args.graph else measuring.timed
     return {
         step: measuring.measure(
-            {x: measuring.timed(modules[x], inputs, step, args) for x in can_run[step]},
+            {x: timed(modules[x], inputs, step, args) for x in can_run[step]},
             args.rounds,
             partial(track, description=f'{case.title}, {step}'),
         )

@@ -22,6 +22,7 @@ from .softmax_free.attention import divide_by_row_sums, softmax_free_attention
 from .softmax_free.exact import gaussian_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
 from .softmax_free.kernel import gaussian_kernel, gaussian_product, kernel_products
+from .softmax_free.linear import linear_softmax_free_attention
 from .ttt import trained_conv, trained_swiglu
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     'inline_attention',
     'iterative_pinv',
     'kernel_products',
+    'linear_softmax_free_attention',
     'local_attention',
     'magnitude_aware_attention',
     'mlla_attention',

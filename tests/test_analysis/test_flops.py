@@ -28,6 +28,10 @@ class Call(nn.Module):
         return self.function(*inputs)
 
 
+LINEAR = dict(num_landmarks=49, attn_norm='rows', solver='cholesky', ridge=0.001)
+LINEAR.update(relative_ridge=True)
+
+
 def attending(attention, *hw_shape):
     """An attention as a model of tokens."""
     model = Call(lambda x: attention(x, hw_shape))
@@ -134,6 +138,8 @@ def test_softmax_free_attention_is_counted_by_its_sizes(device):
         dict(solver='newton', attn_norm='rows'),
         dict(solver='newton', attn_norm=False),
         dict(solver='cholesky', attn_norm=False),
+        dict(LINEAR, exact_window=1),
+        dict(LINEAR, exact_window=3),
     ],
 )
 def test_softmax_free_attention_is_what_it_computes(options, monkeypatch):

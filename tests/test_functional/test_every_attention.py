@@ -37,6 +37,12 @@ def attentions(**options):
         'linear-softpp': lambda q, k, v: F.softmax_free_attention(
             q, landmarks, k + v, **rows
         ),
+        'exact-diagonal': lambda q, k, v: F.linear_softmax_free_attention(
+            q, landmarks, k + v
+        ),
+        'exact-windows': lambda q, k, v: F.linear_softmax_free_attention(
+            q, landmarks, k + v, window=2, hw_shape=(5, 7)
+        ),
     }
 
 

@@ -136,12 +136,10 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
     return lambda v: multiply(q, k, v), lambda y: multiply(k, q, y)
 
 
-def landmark_products(
-    landmarks: Tensor, q: Tensor, ridge: Any
-) -> tuple[Tensor, Product, Product]:
-    """A + ridge * I, (B, h, m, m), and products with P and its transpose, of landmarks
-    (B, h, m, d) and queries (B, h, N, d): a kernel that stays in memory, in a third of
-    the launches of :func:`kernel_products`."""
+def landmark_kernels(landmarks: Tensor, q: Tensor, ridge: Any) -> tuple[Tensor, Tensor]:
+    """A + ridge * I, (B, h, m, m), and the transpose of P, (B, h, N, m), of landmarks
+    (B, h, m, d) and queries (B, h, N, d), both in memory. Tokens are rows, so that
+    parts of them are views."""
     with autocast_disabled(q):
         q, landmarks = at_least_float32(q, landmarks)
         dtype = q.dtype
@@ -151,20 +149,25 @@ def landmark_products(
         ]
 
         def exponents(x: Tensor, norms_x: Tensor) -> Tensor:
-            found = x @ landmarks.transpose(-2, -1)
+            products = x @ landmarks.transpose(-2, -1)
             for y in (norms_x, norms.transpose(-2, -1)):
-                found = found.addcmul_(y, y, value=-0.5)
-            return found
+                products = products.addcmul_(y, y, value=-0.5)
+            return products
 
         # a tracer's number of landmarks, and so the ridge, may be a symbol
         traced = is_traced()
         a = _exponential(exponents(landmarks, norms), 0.0 if traced else ridge)
         if traced:
             a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-        a = a.to(dtype)
-        kernel = _exponential(exponents(q, norms_q)).to(dtype)
+        return a.to(dtype), _exponential(exponents(q, norms_q)).to(dtype)
 
-    # tokens are rows, so that parts of them are views
+
+def landmark_products(
+    landmarks: Tensor, q: Tensor, ridge: Any
+) -> tuple[Tensor, Product, Product]:
+    """A + ridge * I, and products with P and its transpose, see
+    :func:`landmark_kernels`, in a third of the launches of :func:`kernel_products`."""
+    a, kernel = landmark_kernels(landmarks, q, ridge)
     return (
         a,
         lambda v: _unrounded(sum_over_tokens, kernel, v),

@@ -8,6 +8,7 @@ from typing_extensions import Unpack
 
 from mmlinattn.functional import (
     depthwise_conv2d,
+    linear_softmax_free_attention,
     softmax_free_attention,
     to_map,
     to_tokens,
@@ -45,12 +46,16 @@ class SoftmaxFreeAttention(BaseAttention):
             :func:`mmlinattn.functional.softmax_free_attention`.
         ridge (float, optional): Added to A's diagonal. Default: 0 with
             ``attn_norm``, 0.01 without.
+        exact_window (int): With 'rows', side of the windows of the map in which the
+            kernel is exact; 1: only its diagonal is, 0: none of it. See
+            :func:`mmlinattn.functional.linear_softmax_free_attention`.
         embed_dims, num_heads, **kwargs: See :class:`BaseAttention`.
 
     Raises:
         ValueError: If ``sampler`` or ``solver`` is unknown, ``kernel_size``
-            is even, ``num_landmarks`` is not a square number, or a number is out of
-            range.
+            is even, ``num_landmarks`` is not a square number, a number is out of
+            range, or ``exact_window`` comes without 'rows', 'cholesky' and
+            ``relative_ridge``.
     """
 
     bound_to_map = True
@@ -68,6 +73,7 @@ class SoftmaxFreeAttention(BaseAttention):
         solver: str = 'auto',
         ridge: Optional[float] = None,
         relative_ridge: bool = False,
+        exact_window: int = 0,
         **kwargs: Unpack[AttentionOptions],
     ) -> None:
         super().__init__(embed_dims, num_heads, **kwargs)
@@ -80,11 +86,23 @@ class SoftmaxFreeAttention(BaseAttention):
         if ridge is None:
             ridge = 0.0 if attn_norm else 0.01
         check_solver(solver, num_iters, ridge, attn_norm)
+        if not isinstance(exact_window, int) or exact_window < 0:
+            raise ValueError(
+                f'exact_window must be an integer, 0 or more, got {exact_window!r}'
+            )
+        is_linear = attn_norm == 'rows' and solver == 'cholesky' and relative_ridge
+        if exact_window and not is_linear:
+            raise ValueError(
+                f"exact_window={exact_window} needs attn_norm='rows', "
+                f"solver='cholesky' and relative_ridge=True, got {attn_norm!r}, "
+                f'{solver!r} and {relative_ridge}'
+            )
         self.attn_norm = attn_norm
         self.num_iters = num_iters
         self.solver = solver
         self.ridge = ridge
         self.relative_ridge = relative_ridge
+        self.exact_window = exact_window
         self.q = nn.Linear(embed_dims, embed_dims)
         self.v = nn.Linear(embed_dims, embed_dims)
         self.sampler = SAMPLERS[sampler](self.head_dims, sampling_ratio, num_landmarks)
@@ -121,17 +139,23 @@ class SoftmaxFreeAttention(BaseAttention):
         if not self.attn_norm:
             # its sums grow to N times the values, beyond float16
             (v,) = at_least_float32(v)
-        out = softmax_free_attention(
-            q,
-            self.sampler(q, hw_shape),
-            v,
-            normalize=self.attn_norm,
-            num_iters=self.num_iters,
-            ridge=self.ridge,
-            solver=self.solver,
-            relative_ridge=self.relative_ridge,
-            trained_size=self.trained_size,
-        )
+        landmarks = self.sampler(q, hw_shape)
+        if self.exact_window:
+            out = linear_softmax_free_attention(
+                q, landmarks, v, self.ridge, self.exact_window, hw_shape
+            )
+        else:
+            out = softmax_free_attention(
+                q,
+                landmarks,
+                v,
+                normalize=self.attn_norm,
+                num_iters=self.num_iters,
+                ridge=self.ridge,
+                solver=self.solver,
+                relative_ridge=self.relative_ridge,
+                trained_size=self.trained_size,
+            )
         return self.merge_heads(self.scale(out, v))
 
     def count_products(self, x: Tensor, hw_shape: HW) -> dict[str, int]:
@@ -143,12 +167,28 @@ class SoftmaxFreeAttention(BaseAttention):
         # row sums are one more column of each head's values
         columns = self.embed_dims + h * (self.attn_norm == 'rows')
         kernels = m * (n + m) * self.embed_dims + 2 * m * n * columns
+        if self.exact_window:
+            kernels += self.count_exact_part(hw_shape)
         if self.solver == 'cholesky':
-            inverse = h * m**3 // 6 + m * m * columns
+            parts = 3 if self.exact_window else 6  # with the factor's inverse
+            inverse = h * m**3 // parts + m * m * columns
         else:  # the step size, unless it is SOFT's, has the column sums of A^2
             steps = 2 * self.num_iters * m**3 + (m * m if self.attn_norm else 0)
             inverse = h * steps + m * m * columns
         return dict(gaussian_kernel=len(x) * kernels, pseudo_inverse=len(x) * inverse)
+
+    def count_exact_part(self, hw_shape: HW) -> int:
+        """Those of the tokens' features, and of the kernel inside of windows."""
+        m, n = self.sampler.num_landmarks(hw_shape), math.prod(hw_shape)
+        h = self.num_heads
+        features = h * m * m * n
+        if self.exact_window == 1:
+            return features
+        size = self.exact_window**2
+        tokens = size * math.prod(-(-side // self.exact_window) for side in hw_shape)
+        columns = self.embed_dims + h
+        in_windows = tokens * size * (self.embed_dims + columns)
+        return features + in_windows + (2 * tokens - n) * m * columns
 
     def local_branch(self, values: Tensor, hw_shape: HW) -> Tensor:
         """Depthwise convolution of the value map, (B, N, C) to (B, N, C)."""

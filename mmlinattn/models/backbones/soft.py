@@ -57,6 +57,7 @@ class SOFT(PyramidTransformer):
         ridge (float, optional): Added to the diagonal of the landmarks'
             matrix. Default: 0 with ``attn_norm``, 0.01 without.
         relative_ridge (bool): Multiplies the ridge by the number of landmarks.
+        exact_window (int): See :class:`SoftmaxFreeAttention`.
         keep_scale (bool): Keeps the norm of the attention as at ``img_size``, for
             weights that were trained there and maps of other sizes.
         img_size (int): Image side that the position tables are made for.
@@ -86,6 +87,7 @@ class SOFT(PyramidTransformer):
         solver: str = 'auto',
         ridge: Optional[float] = None,
         relative_ridge: bool = False,
+        exact_window: int = 0,
         keep_scale: bool = False,
         img_size: int = 224,
         **kwargs: Unpack[PyramidOptions],
@@ -122,6 +124,7 @@ class SOFT(PyramidTransformer):
                 solver=solver,
                 ridge=ridge,
                 relative_ridge=relative_ridge,
+                exact_window=exact_window,
             )
             for ratio, kernel in zip(ratios, kernels)
         ]

@@ -160,6 +160,8 @@ def test_random_landmarks_are_tokens_of_the_map():
         (dict(num_iters=0), 'num_iters.*0'),
         (dict(ridge=-0.1), 'ridge.*-0.1'),
         (dict(ridge=float('inf')), 'ridge.*inf'),
+        (dict(exact_window=-1), 'exact_window.*-1'),
+        (dict(exact_window=7), "exact_window=7.*'rows'"),
     ),
 )
 def test_wrong_options(kwargs, message):

@@ -19,6 +19,15 @@ from mmlinattn.models import BaseAttention, PyramidTransformer
 from mmlinattn.registry import MODELS
 
 # options that matter on small maps
+LINEAR = dict(
+    type='SoftmaxFreeAttention',
+    sampling_ratio=2,
+    num_landmarks=9,
+    attn_norm='rows',
+    solver='cholesky',
+    ridge=0.001,
+    relative_ridge=True,
+)
 CASES = {
     'softmax': dict(type='SoftmaxAttention', lepe=True),
     'softmax-shared': dict(type='SoftmaxAttention', shared_qk=True),
@@ -57,15 +66,10 @@ CASES = {
     'softmax-free-ridge': dict(
         type='SoftmaxFreeAttention', sampling_ratio=2, attn_norm=False, sampler='pool'
     ),
-    'softmax-free-rows': dict(
-        type='SoftmaxFreeAttention',
-        sampling_ratio=2,
-        num_landmarks=9,
-        attn_norm='rows',
-        solver='cholesky',
-        ridge=0.001,
-        relative_ridge=True,
-    ),
+    'softmax-free-rows': LINEAR,
+    **{
+        f'softmax-free-exact-{side}': dict(LINEAR, exact_window=side) for side in (1, 4)
+    },
     'window': dict(type='WindowAttention', window_size=3),
     'window-shifted': dict(type='WindowAttention', window_size=3, shift_size=1),
     'talking-heads': dict(type='TalkingHeadsAttention'),

@@ -1,0 +1,139 @@
+r"""Gaussian attention that is linear in the number of tokens: the linear SOFT++, ours.
+
+The kernel K of all tokens is approximated by that of few landmarks. With P, (m, N), the
+kernel of landmarks and tokens, A that of the landmarks, and L the Cholesky factor of
+:math:`A + \rho m I`,
+
+.. math:: U = L^{-1} P, \quad \hat K = U^T U,
+
+which is positive semi-definite by construction. It misses what no landmark is near to.
+There K itself takes over, in blocks on the diagonal:
+
+.. math:: \tilde K = \hat K + blockdiag(K - \hat K), \quad
+    out = \tilde K V / \max(\tilde K 1, 1).
+
+A block is one token (FITC: Snelson & Ghahramani, *Sparse Gaussian Processes using
+Pseudo-inputs*, 2006) or a window of the map (PITC: Quinonero-Candela & Rasmussen, *A
+Unifying View of Sparse Approximate Gaussian Process Regression*, 2005). A low-rank part
+beside a sparse one is also what *Scatterbrain* (arXiv 2110.15343) has. No row sum of K
+is below 1, because every token attends at least to itself.
+
+Legend: B batch, h heads, N tokens, m landmarks, d head dim, w windows of b * b tokens.
+"""
+
+from typing import Optional
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ..blocks import Shape, blockify, unblockify
+from ..precision import at_least_float32, autocast_disabled, full_precision, rounded_to
+from ..tokens import sum_over_tokens, to_every_token
+from ..tracing import is_exported
+from .kernel import gaussian_kernel, landmark_kernels
+
+# Steps to an inverse square root in files: enough for a condition of 1e4.
+_ROOT_STEPS = 24
+
+
+def linear_softmax_free_attention(
+    q: Tensor,
+    landmarks: Tensor,
+    v: Tensor,
+    ridge: float = 1e-3,
+    window: int = 1,
+    hw_shape: Optional[Shape] = None,
+) -> Tensor:
+    r"""Computes :math:`\tilde K V / \max(\tilde K 1, 1)`, see the module.
+
+    Args:
+        q (Tensor): Queries, which are the keys too, divided by :math:`d^{1/4}`,
+            (B, h, N, d).
+        landmarks (Tensor): Landmark queries on the same scale, (B, h, m, d).
+        v (Tensor): Values, (B, h, N, d).
+        ridge (float): :math:`\rho`, positive; A's norm grows with m, and so does what
+            is added to its diagonal.
+        window (int): Side b of the windows in which the kernel is exact; 1: only its
+            diagonal is. Windows at the right and bottom edges may be incomplete.
+        hw_shape (tuple[int], optional): (H, W) with N = H * W; windows need it.
+
+    Returns:
+        Tensor: (B, h, N, d), in the dtype of ``v``; computed in float32 or more.
+    """
+    dtype = v.dtype
+    with autocast_disabled(q):
+        q, landmarks, v = at_least_float32(q, landmarks, v)
+        v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
+        u = nystroem_features(q, landmarks, ridge)
+        with full_precision(q):
+            if window == 1:
+                sums = with_exact_diagonal(u, v)
+            else:
+                assert hw_shape is not None
+                sums = with_exact_windows(q, u, v, window, hw_shape)
+        return (sums[..., :-1] / sums[..., -1:].clamp(min=1)).to(dtype)
+
+
+def nystroem_features(q: Tensor, landmarks: Tensor, ridge: float) -> Tensor:
+    r"""The tokens' features :math:`U^T`, whose inner products are :math:`\hat K`.
+
+    Args:
+        q (Tensor): (B, h, N, d), in float32 or more.
+        landmarks (Tensor): (B, h, m, d), in the same dtype.
+        ridge (float): :math:`\rho`.
+
+    Returns:
+        Tensor: (B, h, N, m); no row is longer than 1, but for rounding.
+    """
+    a, kernel = landmark_kernels(landmarks, q, landmarks.size(2) * ridge)
+    root = inverse_root(a)
+    with full_precision(q):
+        return to_every_token(kernel, root.transpose(-2, -1))
+
+
+def with_exact_diagonal(u: Tensor, v: Tensor) -> Tensor:
+    r""":math:`(\hat K + diag(1 - |u_i|^2)) V`, of features (B, h, N, m) and values
+    (B, h, N, e) to (B, h, N, e)."""
+    missing = (1 - u.square().sum(-1, keepdim=True)).clamp(min=0)
+    return to_every_token(u, sum_over_tokens(u, v)) + missing * v
+
+
+def with_exact_windows(
+    q: Tensor, u: Tensor, v: Tensor, window: int, hw_shape: Shape
+) -> Tensor:
+    r""":math:`(\hat K + blockdiag(K - \hat K)) V`, of queries (B, h, N, d), features
+    (B, h, N, m) and values (B, h, N, e) to (B, h, N, e): :math:`\hat K` reaches the
+    tokens outside of a window, K those in it."""
+    sums = sum_over_tokens(u, v).unsqueeze(-3)  # (B, h, 1, m, e)
+    # (B, h, w, b * b, ...); values of padding are 0
+    q, u, v = (blockify(x, hw_shape, window) for x in (q, u, v))
+    outside = sums - u.transpose(-2, -1) @ v
+    return unblockify(u @ outside + gaussian_kernel(q) @ v, hw_shape, window)
+
+
+def inverse_root(a: Tensor) -> Tensor:
+    """R with R^T R = A^-1, of positive definite matrices (..., m, m): the inverse of
+    the Cholesky factor, or in a file, which has no factorization, of the root.
+
+    A GPU does not check that A is positive definite, because it would have to wait.
+    """
+    eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+    if is_exported():
+        return _inverse_square_root(a, eye)
+    dtype = a.dtype
+    if rounded_to(a):
+        a, eye = a.double(), eye.double()
+    factor, _ = torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)
+    inverse = torch.linalg.solve_triangular(factor, eye.expand_as(a), upper=False)
+    return inverse.to(dtype)
+
+
+def _inverse_square_root(a: Tensor, eye: Tensor) -> Tensor:
+    """A^(-1/2) by coupled Newton-Schulz steps: Y to (A / c)^(1/2), Z to its inverse."""
+    norm = a.sum(-1, keepdim=True).amax(-2, keepdim=True)
+    y, z = a / norm, eye.expand_as(a)
+    for _ in range(_ROOT_STEPS):
+        step = 1.5 * eye - 0.5 * (z @ y)
+        y, z = y @ step, step @ z
+    return z * norm.rsqrt()
