@@ -425,11 +425,10 @@ def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
 def weights_of(config: str) -> Optional[str]:
     """The address of a model's public weights, trained from scratch or fine-tuned."""
     names = config, config.replace('_in1k', '_finetune_in1k')
-    found = (_entries.get(name, {}).get('Weights') for name in names)
-    return next(filter(None, found), None)
+    return next((_addresses[name] for name in names if name in _addresses), None)
 
 
-_entries = hub.read_models(hub.find_folder())
+_addresses = hub.read_addresses(hub.find_folder())
 default_cfgs = generate_default_cfgs(
     {name: describe(name, weights_of(config)) for name, (config, _) in MODELS.items()}
 )
