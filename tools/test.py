@@ -9,6 +9,7 @@ from mmlinattn_tools import runs  # first: it tells that libraries are missing
 # isort: split
 
 from mmlinattn.utils import check_file
+from mmlinattn.weights import load_safely
 from mmlinattn_tools import cli
 
 
@@ -70,7 +71,7 @@ def save_predictions(cfg, path):
 
 def check_weights(cfg, args, model):
     """Raises an error for a checkpoint that doesn't cover the model, or has its classes
-    in another order."""
+    in another order, and hands on what it read."""
     path, allow_mismatch = args.checkpoint, args.allow_mismatch
     checkpoint, found = runs.compare('checkpoint', path, model)
     if not found.whole:
@@ -89,6 +90,7 @@ def check_weights(cfg, args, model):
         if sorted(learned) == sorted(classes) and not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         runs.warn(text)
+    load_safely({path: checkpoint})
 
 
 def test_classes(cfg):

@@ -41,7 +41,9 @@ def build_model(cfg: Config) -> nn.Module:
         model = copy.deepcopy(cfg.model)
         if not isinstance(model, nn.Module):
             if cfg.get('data_preprocessor') is not None:
-                model.setdefault('data_preprocessor', cfg.data_preprocessor)
+                # building writes into it
+                preprocessor = copy.deepcopy(cfg.data_preprocessor)
+                model.setdefault('data_preprocessor', preprocessor)
             model = MODELS.build(model)
     check_channels(model)
     return model

@@ -8,7 +8,7 @@ import hashlib
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 from urllib.error import URLError
 from urllib.parse import unquote, urlparse
 
@@ -23,7 +23,6 @@ from mmengine.runner.checkpoint import (
     get_torchvision_models,
 )
 
-from .conversion import as_whole_classifier
 from .files import read_file
 from .rows import inside
 
@@ -153,9 +152,9 @@ def read_by_name(address: str, name: str, trust: bool) -> dict:
 
 
 def load_from_file(address: str, map_location: Any = None) -> dict:
-    """MMEngine's loaders with :func:`read_checkpoint`; official classifiers are
-    converted. Tensors stay on the CPU, from where a model copies them."""
-    return as_whole_classifier(read_checkpoint(address))
+    """MMEngine's loaders with :func:`read_checkpoint`: what a file holds, as it is.
+    Tensors stay on the CPU, from where a model copies them."""
+    return read_checkpoint(address)
 
 
 def add_file_scheme() -> None:
@@ -166,12 +165,21 @@ def add_file_scheme() -> None:
             CheckpointLoader.register_scheme(scheme, load_from_file)
 
 
-def load_safely() -> None:
+def load_safely(known: Optional[dict[str, dict]] = None) -> None:
     """Let every checkpoint of this process go through :func:`read_checkpoint`.
 
     This is for programs, not for libraries: it replaces MMEngine's own loaders, so
     load_from, resume and 'Pretrained' of any module run no code that is hidden in a
     file.
+
+    Args:
+        known: Contents of files that were read before, by address. Each is handed on
+            once, instead of reading its file again.
     """
+    read = dict(known or {})
+
+    def load_from_file(address: str, map_location: Any = None) -> dict:
+        return read.pop(address, None) or read_checkpoint(address)
+
     schemes = ['', FILE, NAMED, TIMM, *WEB, *TABLES, *REMOTE]
     CheckpointLoader.register_scheme(schemes, load_from_file, force=True)

@@ -16,18 +16,21 @@ from argparse import Namespace
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 from loading import ROOT, load_module
 from mmengine.config import Config
 from mmengine.registry import DATASETS
-from mmengine.runner import Runner
+from mmengine.runner import CheckpointLoader, Runner
 from small_configs import CLASSIFIER, RUN, draw_shapes
 from torch import nn
 
+from mmlinattn.engine import PretrainedBackboneHook
 from mmlinattn.engine.preflight import build_model
 from mmlinattn.utils import load_config
+from mmlinattn.weights import addresses
 
 TOOLS = ROOT / 'tools'
 DETECTOR = """
@@ -69,7 +72,8 @@ def save_checkpoints(folder, model):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1).state_dict()
     classes = DATASETS.get('mmpretrain.ImageNet').METAINFO['classes']
     meta = dict(epoch=1, iter=3, dataset_meta=dict(classes=classes))
-    whole = dict(state_dict=weights, optimizer=optimizer, meta=meta)
+    state = dict(optimizer=optimizer, message_hub={}, meta=meta)
+    whole = dict(state, state_dict=weights)
     head = {k: x for k, x in weights.items() if k.startswith('head.')}
     deeper = {k.replace('blocks.0', 'blocks.1'): x for k, x in weights.items()}
     for name, changes in dict(
@@ -412,13 +416,38 @@ def test_resume_from_nothing(use, world):
     assert 'finds no checkpoint in work_dirs/cls' in lines[0]
 
 
+def test_what_the_checks_found_is_the_start(use, world, monkeypatch):
+    """It is not read and compared again."""
+
+    def train():
+        raise Began
+
+    hook = PretrainedBackboneHook()
+    runner = Namespace(train=train, hooks=[hook])
+    monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: runner)
+    read = Mock(wraps=addresses.read_file)
+    monkeypatch.setattr(addresses, 'read_file', read)
+    whole, work = WHOLE[1].format(world=world), ('--work-dir', '.')
+    use('train', CLS, *work, *f'{PRETRAINED}{whole}'.split())
+    weights = torch.load(whole)['state_dict']
+    assert {f'backbone.{x}' for x in hook.found.loaded} < weights.keys()
+    for how in (LOAD, RESUME):
+        use('train', CLS, *work, *f'{how}{whole}'.split())
+        CheckpointLoader.load_checkpoint(whole)
+    monkeypatch.setattr(runner, 'test', train, raising=False)
+    use('test', *WHOLE, *work)
+    CheckpointLoader.load_checkpoint(whole)
+    assert read.call_count == 4
+
+
 def test_no_network(fails, monkeypatch):
     text = "pretrained='https://host/x.pth' cannot be downloaded"
 
     def train():
         raise ConnectionError(text)
 
-    monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: Namespace(train=train))
+    runner = Namespace(train=train, hooks=[])
+    monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: runner)
     fails('train', CLS, '--work-dir', '.', words=text)
 
 

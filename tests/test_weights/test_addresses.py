@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
+import antioversmoothing_fixture as antioversmoothing
 import pytest
 import torch
 from mmengine.runner import CheckpointLoader, load_checkpoint
@@ -146,3 +147,24 @@ def test_load_safely(safe, path, server):
     for address in (str(path), path.as_uri(), f'{server}/x.pth'):
         with pytest.raises(ValueError, match='a fractions.Fraction'):
             load_checkpoint(torch.nn.Linear(1, 1), address)
+
+
+def test_loaders_only_read(safe, path, server, tmp_path):
+    """All that a file holds arrives, under its own names, though they are DeiT's."""
+    weights = antioversmoothing.weights('deit_timm')
+    content = dict(state_dict=weights, meta=dict(epoch=3), optimizer=dict(state={}))
+    content.update(message_hub={}, ema_state_dict={}, param_schedulers=[])
+    torch.save(content, path)
+    web = f'{server}/x.pth'
+    for address in (str(path), path.as_uri(), web, f'{web}#/y.pth'):
+        loaded = CheckpointLoader.load_checkpoint(address)
+        assert list(loaded) == list(content) and loaded['meta'] == content['meta']
+        assert list(loaded['state_dict']) == list(weights)
+        assert all(x.equal(loaded['state_dict'][key]) for key, x in weights.items())
+
+
+def test_what_was_read_is_handed_on_once(path):
+    known = dict(WEIGHTS, b=torch.ones(1))
+    load_safely({str(path): known})
+    found = [CheckpointLoader.load_checkpoint(str(path)) for _ in range(2)]
+    assert found[0] is known and found[1].keys() == WEIGHTS.keys()

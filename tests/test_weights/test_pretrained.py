@@ -221,7 +221,7 @@ def classifier(**options):
 
 
 def test_load_from_an_official_classifier(tmp_path, few_agents):
-    """Our loader makes a whole model of it, for any address that it reads."""
+    """Its backbone makes a whole model of it, whatever program loads it."""
     official = variants.weights('agent_swin')
     path = tmp_path / 'agent.pth'
     torch.save(dict(model=official, epoch=3), path)

@@ -17,6 +17,7 @@ from torch import nn
 
 from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils.config import load_config
+from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import fit, load_safely, read_checkpoint
 
 from .cli import Parser, add_cfg_options, error_of, one_line
@@ -94,31 +95,33 @@ def preflight(
     cfg: Config,
     args: argparse.Namespace,
     datasets: tuple[str, ...],
-    check_weights: Callable[[nn.Module], None],
-) -> None:
+    check_weights: Callable[[nn.Module], Any],
+) -> Any:
     """Builds the model of a run in its first process, and compares it with its weights
     and the first sample of each of its datasets, 'train', 'val' or 'test'. Nothing is
-    known of a runner of the user's own."""
+    known of a runner of the user's own. Returns what ``check_weights`` found."""
     ours = cfg.get('runner_type', 'Runner') in ('Runner', 'FlexibleRunner', Runner)
     if args.no_preflight or not is_first_process() or not ours:
-        return
+        return None
     config = f'config={args.config!r}, '
     with error_of(config):
         model = build_model(cfg)
-    check_weights(model)
+    found = check_weights(model)
     for name in datasets:
         if cfg.get(f'{name}_dataloader') is not None:
             with error_of(config):
                 check_data(cfg, name, model, lambda text: warn(f'{config}{text}'))
+    return found
 
 
 def compare(
     name: str, path: str, model: nn.Module, trust: bool = False
 ) -> tuple[dict, Any]:
-    """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model."""
+    """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model, which
+    is to be thrown away or loaded next."""
     checkpoint = read_checkpoint(path, name, trust)
-    with error_of(f'{name}={path!r}: '):
-        return checkpoint, fit(model, checkpoint)
+    with error_of(f'{name}={path!r}: '), quiet():
+        return checkpoint, fit(model, checkpoint, may_change=True)
 
 
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:

@@ -13,7 +13,8 @@ from torch.utils.checkpoint import checkpoint
 from mmlinattn.functional import to_map
 from mmlinattn.functional.tracing import is_exported, is_traced
 from mmlinattn.registry import MODELS
-from mmlinattn.weights.pretrained import load_pretrained, take_official_names
+from mmlinattn.weights.naming import name_backbone, name_classifier
+from mmlinattn.weights.pretrained import load_pretrained
 
 from ..layers.types import HW, Indices, OptionsShown
 
@@ -99,6 +100,8 @@ class BaseBackbone(OptionsShown, BaseModule):
     arch_keys: tuple[str, ...] = ()
     init_cfg: Any
     out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
+    # mmpretrain's classifiers call it with all that they load
+    _checkpoint_filter = staticmethod(name_classifier)
 
     def __init__(
         self,
@@ -143,7 +146,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         self.norm_eval = norm_eval
         self.with_cp = with_cp
         self.with_cls_token = with_cls_token
-        self._register_load_state_dict_pre_hook(take_official_names)
+        self._register_load_state_dict_pre_hook(name_backbone)
 
     @classmethod
     def resolve_arch(cls, arch: Union[str, dict]) -> dict:

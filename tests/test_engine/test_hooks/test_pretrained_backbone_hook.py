@@ -1,5 +1,7 @@
+import copy
 import logging
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -47,7 +49,7 @@ def weights(tmp_path):
 def start(tmp_path, caplog):
     """Runs the hook like a runner before a training; returns the model."""
 
-    def run(model=None, hook={}, **cfg):
+    def run(model=None, hook={}, found=None, **cfg):
         model = model or Model()
         runner = SimpleNamespace(
             cfg=cfg,
@@ -57,7 +59,9 @@ def start(tmp_path, caplog):
             optim_wrapper=OptimWrapper(torch.optim.SGD(model.parameters(), 0.1)),
         )
         caplog.set_level('INFO')
-        PretrainedBackboneHook(**hook).before_run(runner)
+        hook = PretrainedBackboneHook(**hook)
+        hook.found = found
+        hook.before_run(runner)
         model.init_weights()
         return model
 
@@ -114,6 +118,20 @@ def test_backbone_and_head(start, weights, caplog, head):
         assert model.get_parameter(name).equal(expected[name]) == head
 
 
+@pytest.mark.parametrize('head', [False, True])
+def test_what_a_check_found_is_not_read_again(start, weights, head):
+    hook = dict(type='mmlinattn.PretrainedBackboneHook', head=head)
+    cfg = Config(dict(default_hooks=dict(pretrained=hook), pretrained=weights))
+    found = check_pretrained(cfg, Model())
+    gone = Path(weights).rename(Path(weights).with_name('gone.pth'))
+    model = start(hook=dict(head=head), found=found, pretrained=weights)
+    assert same_backbone(model, gone)
+    expected = torch.load(gone)['state_dict']['head.fc.weight']
+    assert model.head.fc.weight.equal(expected) == head
+    assert model.backbone.init_cfg['found']() is None
+    copy.deepcopy(model)
+
+
 def test_student_and_teacher(start, weights):
     model = BaseModule()
     model.student, model.teacher = Model(), Model()
@@ -161,7 +179,7 @@ def test_weights_that_cannot_be_had(start, weights, monkeypatch, tmp_path):
     monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
     with pytest.raises(ConnectionError, match='set pretrained=None to train from scra'):
         start(pretrained=NOWHERE)
-    with pytest.raises(FileNotFoundError, match="checkpoint='nowhere.pth'"):
+    with pytest.raises(FileNotFoundError, match="pretrained='nowhere.pth'"):
         start(pretrained='nowhere.pth')
     with pytest.raises(KeyError, match='has no head for this BaseModule.*fc.bias'):
         start(Model(num_classes=3), dict(head=True), pretrained=weights)
