@@ -121,7 +121,8 @@ def main():
     args = parse_args()
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):
         cfg = prepare(args)
-    runs.make_runner(cfg).test()
+    with cli.errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):
+        runs.make_runner(cfg).test()
 
 
 if __name__ == '__main__':

@@ -157,12 +157,12 @@ def main():
     args = parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
         cfg, found = prepare(args)
-    runner = runs.make_runner(cfg)
-    for hook in runner.hooks:
-        if isinstance(hook, PretrainedBackboneHook):
-            hook.found = found
     # pretrained weights may be at an address that can't be reached
-    with errors_in_one_line(ConnectionError):
+    with errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):
+        runner = runs.make_runner(cfg)
+        for hook in runner.hooks:
+            if isinstance(hook, PretrainedBackboneHook):
+                hook.found = found
         runner.train()
     if runs.is_first_process():
         print('', *summary(runner, cfg, args.config), sep='\n')

@@ -12,13 +12,14 @@ whole models; `fitting` compares a checkpoint with a model; `transfer` starts an
 attention from a plain model's weights; `pretrained` loads.
 """
 
-from .addresses import add_file_scheme, load_safely, read_checkpoint
+from .addresses import DownloadError, add_file_scheme, load_safely, read_checkpoint
 from .conversion import convert, convert_back, find_state_dict, recognize
 from .files import read_file, write_file
 from .fitting import Fit, fit
 from .pretrained import load_pretrained
 
 __all__ = [
+    'DownloadError',
     'Fit',
     'convert',
     'convert_back',

@@ -17,6 +17,7 @@ from mmengine.dist import barrier, get_dist_info, is_distributed
 from mmengine.fileio import get_local_path
 from mmengine.runner import CheckpointLoader
 from mmengine.runner.checkpoint import (
+    _get_mmengine_home,
     get_deprecated_model_names,
     get_external_models,
     get_mmcls_models,
@@ -61,7 +62,7 @@ def read_checkpoint(
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: See :func:`~.files.read_file`; also if the model is unknown.
-        ConnectionError: If it cannot be downloaded.
+        DownloadError: If it cannot be downloaded.
         ImportError: If timm or safetensors is needed and missing.
     """
     if address.startswith(TIMM):
@@ -84,12 +85,21 @@ def read_checkpoint(
         ) from error
 
 
-def download_error(address: str, name: str, reason: str) -> ConnectionError:
-    """The error for a failed download, with the remedies."""
-    return ConnectionError(
-        f'{name}={address!r} cannot be downloaded ({reason}): fetch it on another '
-        'machine and give its path, or set pretrained=None to train from scratch'
-    )
+class DownloadError(ConnectionError):
+    """A file can't be downloaded.
+
+    Attributes:
+        address: Its address, as a config has it.
+        reason: Why.
+    """
+
+    def __init__(self, name: str, address: str, reason: str) -> None:
+        self.address, self.reason = address, reason
+        scratch = ', or set pretrained=None to train from scratch'
+        super().__init__(
+            f'{name}={address!r} cannot be downloaded ({reason}): fetch it on another '
+            f'machine and give its path{scratch if name == "pretrained" else ""}'
+        )
 
 
 def download(address: str, name: str) -> str:
@@ -114,9 +124,8 @@ def download(address: str, name: str) -> str:
                 address, str(path), digits and digits[1], progress=rank == 0
             )
     except (URLError, OSError, RuntimeError) as error:
-        raise download_error(
-            address, name, str(getattr(error, 'reason', error))
-        ) from error
+        reason = str(getattr(error, 'reason', error))
+        raise DownloadError(name, address, reason) from error
     finally:
         if is_distributed() and not rank:
             barrier()
@@ -135,7 +144,7 @@ def read_timm(address: str, name: str) -> dict:
     try:
         return timm.create_model(model, pretrained=True).state_dict()
     except Exception as error:  # from any of the libraries that timm downloads with
-        raise download_error(address, name, str(error).split('\n')[0]) from error
+        raise DownloadError(name, address, str(error).split('\n')[0]) from error
 
 
 def read_by_name(address: str, name: str, trust: bool) -> dict:
@@ -145,7 +154,13 @@ def read_by_name(address: str, name: str, trust: bool) -> dict:
     model = get_deprecated_model_names().get(model, model)
     if model not in known:
         raise ValueError(f'{name}={address!r}: {scheme} has no such model')
-    loaded = read_checkpoint(known[model], name, trust)
+    place = known[model]
+    if '://' not in place:  # of a table of the user's own
+        place = str(Path(_get_mmengine_home(), place))
+    try:
+        loaded = read_checkpoint(place, name, trust)
+    except DownloadError as error:
+        raise DownloadError(name, address, error.reason) from error
     if scheme != 'mmcls':
         return loaded
     return dict(state_dict=inside(loaded.get('state_dict', loaded), 'backbone.'))

@@ -103,6 +103,7 @@ def test_no_network_says_both_ways_out(server):
         read_checkpoint(f'{server}/none.pth', 'pretrained')
     message = str(error.value)
     assert '(File not found)' in message and '\n' not in message
+    assert error.value.address == f'{server}/none.pth'
     assert 'give its path, or set pretrained=None to train from scratch' in message
     with pytest.raises(ConnectionError, match='cannot be downloaded'):
         read_checkpoint('http://127.0.0.1:9/x.pth')

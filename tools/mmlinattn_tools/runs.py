@@ -3,10 +3,11 @@
 import argparse
 import os
 import os.path as osp
+import re
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from torch import nn
 from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.quiet import quiet
-from mmlinattn.weights import fit, load_safely, read_checkpoint
+from mmlinattn.weights import DownloadError, fit, load_safely, read_checkpoint
 
 from .cli import Parser, add_cfg_options, error_of, one_line
 from .screen import Brief
@@ -91,6 +92,42 @@ def run_config(args: argparse.Namespace) -> Config:
     return cfg
 
 
+@contextmanager
+def advice_on_downloads(cfg: Config) -> Iterator[None]:
+    """Says which key of a config names a file that can't be downloaded, and what to set
+    there."""
+    try:
+        yield
+    except DownloadError as error:
+        keys = keys_with(error.address, cfg.to_dict())
+        # a part's own key, rather than a variable that it is made of
+        key = next(iter(sorted(keys, key=lambda x: '.' not in x)), None)
+        if key is None:
+            raise
+        text = (
+            f'{key}={error.address!r} cannot be downloaded ({error.reason}): fetch it '
+            f'on another machine, and give --cfg-options {key}=PATH'
+        )
+        scratch = re.sub(r'(\.\d+)?\.checkpoint$', '', key)
+        if scratch.rpartition('.')[2] in ('init_cfg', 'load_from', 'pretrained'):
+            text += f', or {scratch}=None to start without it'
+        raise ConnectionError(text) from error
+
+
+def keys_with(value: Any, node: Any, key: str = '') -> Iterator[str]:
+    """Dotted keys of a config that have a value, without variables that only other keys
+    are made of."""
+    children: Iterable[tuple[Any, Any]] = ()
+    if isinstance(node, dict):
+        children = node.items()
+    elif isinstance(node, (list, tuple)):
+        children = enumerate(node)
+    elif node == value and ('.' in key or key in ('load_from', 'pretrained')):
+        yield key
+    for name, child in children:
+        yield from keys_with(value, child, f'{key}.{name}'.strip('.'))
+
+
 def preflight(
     cfg: Config,
     args: argparse.Namespace,
@@ -104,9 +141,10 @@ def preflight(
     if args.no_preflight or not is_first_process() or not ours:
         return None
     config = f'config={args.config!r}, '
-    with error_of(config):
-        model = build_model(cfg)
-    found = check_weights(model)
+    with advice_on_downloads(cfg):
+        with error_of(config):
+            model = build_model(cfg)
+        found = check_weights(model)
     for name in datasets:
         if cfg.get(f'{name}_dataloader') is not None:
             with error_of(config):
