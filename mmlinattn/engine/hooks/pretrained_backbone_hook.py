@@ -56,17 +56,21 @@ class PretrainedBackboneHook(Hook):
         if other and pretrained:
             runner.logger.info(f'{other} overrides pretrained={pretrained!r}')
         elif pretrained:
-            backbones = backbones_of(model)
-            for backbone in backbones:
-                backbone.init_cfg = dict(type='Pretrained', checkpoint=pretrained)
-            ours = [x for x in backbones if isinstance(x, BaseBackbone)]
-            for backbone in ours:
-                backbone.init_cfg.update(name='pretrained')
-            for backbone in ours[:1]:
-                # copies of the model share a function, and so no weights
-                backbone.init_cfg.update(found=lambda: self.take_found())
+            # copies of the model share a function, and so no weights
+            options = dict(name='pretrained', found=lambda: self.take_found())
+            for backbone in backbones_of(model):
+                init_cfg = dict(type='Pretrained', checkpoint=pretrained)
+                if isinstance(backbone, BaseBackbone):
+                    # the others initialize what the weights lack
+                    others = backbone.init_cfg
+                    others = [others] if isinstance(others, dict) else others
+                    backbone.init_cfg = [*others, {**init_cfg, **options}]
+                    options = dict(name='pretrained')  # found is of the first one
+                else:
+                    backbone.init_cfg = init_cfg
             if self.head:
-                model.backbone.init_cfg['parts'] = parts_of(model)
+                parts = parts_of(model)
+                model.backbone.init_cfg[-1]['parts'] = parts
         elif self.warn and not other:
             runner.logger.warning(
                 'The backbone trains FROM SCRATCH: pretrained=None. To start '

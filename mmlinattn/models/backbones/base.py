@@ -92,12 +92,15 @@ class BaseBackbone(OptionsShown, BaseModule):
     Attributes:
         arch_zoo (dict[str, dict]): Architectures by name.
         arch_keys (tuple[str]): The entries of an architecture.
+        default_init (list[dict]): The default ``init_cfg``, which also initializes what
+            pretrained weights lack.
         feature_channels (tuple[int]): Channels of the returned maps.
         feature_strides (tuple[int]): Their strides: a side becomes ceil(side / stride).
     """
 
     arch_zoo: dict[str, dict] = {}
     arch_keys: tuple[str, ...] = ()
+    default_init: list[dict] = DEFAULT_INIT
     init_cfg: Any
     out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
     # mmpretrain's classifiers call it with all that they load
@@ -115,7 +118,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         init_cfg: Union[dict, list, None] = None,
         with_cls_token: bool = False,
     ) -> None:
-        super().__init__(init_cfg or DEFAULT_INIT)
+        super().__init__(init_cfg or self.default_init)
         if out_type not in self.out_types:
             raise ValueError(
                 f'out_type must be one of {self.out_types}, got {out_type!r}'
@@ -295,7 +298,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         def initialize() -> None:
             # other entries initialize the parameters that the checkpoint lacks
             others = [cfg for cfg in cfgs if cfg not in pretrained]
-            self.init_cfg = others or DEFAULT_INIT
+            self.init_cfg = others or self.default_init
             super(BaseBackbone, self).init_weights()
             self.init_cfg = cfgs
 

@@ -15,6 +15,7 @@ from torch import nn
 
 from mmlinattn.engine import PretrainedBackboneHook, check_pretrained
 from mmlinattn.models import SOFT, ConvPoolingNeck
+from mmlinattn.weights import pretrained
 
 ARCH = dict(embed_dims=[16], depths=[1], num_heads=[2])
 CONSTANT = dict(type='Constant', layer='Linear', val=0.0)
@@ -128,8 +129,22 @@ def test_what_a_check_found_is_not_read_again(start, weights, head):
     assert same_backbone(model, gone)
     expected = torch.load(gone)['state_dict']['head.fc.weight']
     assert model.head.fc.weight.equal(expected) == head
-    assert model.backbone.init_cfg['found']() is None
+    assert model.backbone.init_cfg[-1]['found']() is None
     copy.deepcopy(model)
+
+
+def test_own_initial_values_of_what_weights_lack(start, weights, monkeypatch):
+    """Those of the backbone's other initialization."""
+    content = torch.load(weights)
+    key = 'backbone.stages.0.blocks.0.ffn.layers.1'
+    lacking = {k: x for k, x in content['state_dict'].items() if not k.startswith(key)}
+    torch.save(dict(content, state_dict=lacking), weights)
+    # a family's weights may lack it
+    monkeypatch.setattr(pretrained, 'is_scaling_vector', lambda name: True)
+    for init_cfg in (CONSTANT, [CONSTANT]):
+        model = start(Model(dict(init_cfg=init_cfg)), pretrained=weights)
+        assert not model.get_parameter(f'{key}.weight').any()
+        assert model.backbone.stages[0].blocks[0].ffn.layers[0][0].weight.any()
 
 
 def test_student_and_teacher(start, weights):
