@@ -41,6 +41,8 @@ TABLES = {
 }
 # patterns of file systems that MMEngine reads
 REMOTE = (r'(\S+\:)?s3://', r'(\S+\:)?petrel://', 'pavi://')
+# names that files of many models have
+COMMON = re.compile('(pytorch_)?model|weights|checkpoint|best|last|latest|[a-z]+_[0-9]+')
 # hashes at the end of names of torchvision, timm, OpenMMLab; digits may be a date
 NAME_WITH_HASH = re.compile(r'-(?=\d*[a-f])([0-9a-f]{8,})\.')
 
@@ -110,10 +112,13 @@ def download(address: str, name: str) -> str:
     folder, parsed = Path(torch.hub.get_dir(), 'checkpoints'), urlparse(address)
     file_name = Path(parsed.fragment or parsed.path).name
     digits = NAME_WITH_HASH.search(file_name)
-    # many repositories have a model.safetensors
-    if not (digits or parsed.fragment):
-        folder /= hashlib.sha256(address.encode()).hexdigest()[:8]
     path = folder / file_name
+    # many repositories have a model.safetensors; but one that the libraries would take
+    # from this folder was put there by them, or by hand for a machine without a network
+    named = digits or parsed.fragment
+    if not named and (COMMON.fullmatch(path.stem) or not path.is_file()):
+        folder /= hashlib.sha256(address.encode()).hexdigest()[:8]
+        path = folder / file_name
     rank, _ = get_dist_info()
     if is_distributed() and rank:
         barrier()

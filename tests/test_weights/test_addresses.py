@@ -73,6 +73,19 @@ def test_one_name_at_two_addresses(path, server):
     assert found == [{'a'}, {'b'}]
 
 
+def test_file_that_the_libraries_have_downloaded(path, server, cache):
+    """It is taken from torch.hub's folder, unless many models' files have its name."""
+    cache.mkdir(parents=True)
+    for name in ('swin_tiny_224.pth', 'model.pth', 'epoch_12.pth'):
+        torch.save({'there': torch.ones(1)}, cache / name)
+        path.with_name(name).write_bytes(path.read_bytes())
+    found = [
+        read_checkpoint(f'{server}/{name}.pth').keys()
+        for name in ('swin_tiny_224', 'model', 'epoch_12')
+    ]
+    assert found == [{'there'}, {'a'}, {'a'}]
+
+
 def test_name_behind_the_address(path, server, cache):
     """Files of a web page have addresses that end in /?dl=1."""
     for name, expected in (('?dl=1#/y.pth', 'y.pth'), ('?dl=1', 'x.pth')):
