@@ -42,7 +42,9 @@ TABLES = {
 # patterns of file systems that MMEngine reads
 REMOTE = (r'(\S+\:)?s3://', r'(\S+\:)?petrel://', 'pavi://')
 # names that files of many models have
-COMMON = re.compile('(pytorch_)?model|weights|checkpoint|best|last|latest|[a-z]+_[0-9]+')
+COMMON = re.compile(
+    r'(pytorch_)?model|weights|checkpoint|best|last|latest|(epoch|iter)_\d+'
+)
 # hashes at the end of names of torchvision, timm, OpenMMLab; digits may be a date
 NAME_WITH_HASH = re.compile(r'-(?=\d*[a-f])([0-9a-f]{8,})\.')
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.module import _IncompatibleKeys
 
 from .conversion import find_state_dict, shortlist
 from .rows import StateDict
@@ -57,16 +58,15 @@ class Fit(NamedTuple):
         )
 
 
-def fit(model: nn.Module, checkpoint: dict, may_change: bool = False) -> Fit:
+def fit(model: nn.Module, checkpoint: dict, load: bool = False) -> Fit:
     """Find the entries of a checkpoint that load into a model.
 
     Args:
-        model: Any model. ``model.load_state_dict(found.state_dict, strict=False)``
-            loads the entries.
+        model: Any model.
         checkpoint: The content of a file: a state dict, bare or under
             `state_dict`. For a classifier with one of our backbones, also an official
             one, under any key.
-        may_change: The model is thrown away, or loaded next. Otherwise a copy is used.
+        load: Also load them; otherwise into a copy of the model, which does not change.
 
     Raises:
         ValueError: If it holds no weights, or an official backbone that is incomplete
@@ -75,20 +75,23 @@ def fit(model: nn.Module, checkpoint: dict, may_change: bool = False) -> Fit:
     weights = checkpoint.get('state_dict', checkpoint)
     if not isinstance(weights, Mapping):
         weights = {}
-    found = fit_weights(model, weights, may_change)
+    found = fit_weights(model, weights, load)
     if not found.state_dict:  # an error, if there is none in it
         find_state_dict(checkpoint, places=('state_dict',))
     return found
 
 
-def fit_weights(model: nn.Module, weights: StateDict, may_change: bool = False) -> Fit:
+def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit:
     """:func:`fit` with a state dict."""
     ours = {k: x for k, x in model.state_dict().items() if isinstance(x, Tensor)}
     shapes = {key: x.shape for key, x in ours.items()}
     parameters = {name for name, _ in model.named_parameters()}
     parts = {key.partition('.')[0] for key in ours}
-    copied = model if may_change else copy.deepcopy(model)
-    theirs, missing, unexpected = rehearse(copied, weights)
+    # as MMEngine removes it
+    entries = {re.sub(r'^module\.', '', key): x for key, x in weights.items()}
+    metadata = getattr(weights, '_metadata', None) or {}
+    loading = model if load else copy.deepcopy(model)
+    theirs, missing, unexpected = load_entries(loading, entries, metadata)
     mismatched = {
         key: f'{tuple(theirs[key].shape)} there, {tuple(shapes[key])} here'
         for key in ours
@@ -101,7 +104,7 @@ def fit_weights(model: nn.Module, weights: StateDict, may_change: bool = False) 
         [
             key
             for key in missing
-            if key in ours and key not in weights and not key.endswith(COUNTER)
+            if key in ours and key not in entries and not key.endswith(COUNTER)
         ],
         mismatched,
         [
@@ -120,16 +123,16 @@ def fit_weights(model: nn.Module, weights: StateDict, may_change: bool = False) 
     )
 
 
-def rehearse(
-    model: nn.Module, weights: Mapping[str, Any]
+def load_entries(
+    model: nn.Module, weights: dict[str, Any], metadata: Mapping[str, dict]
 ) -> tuple[StateDict, list[str], dict[str, Any]]:
-    """Load a state dict as MMEngine does. Modules may change names and tensors first,
-    by hooks and by methods, and their versions are metadata of the state dict.
+    """Load a state dict as MMEngine does: before it, modules may change names and
+    tensors, by hooks and methods, which know their ``metadata``, and after it, by hooks,
+    what they miss.
 
     Returns:
         Entries by the model's names, names that are missing, and other entries.
     """
-    metadata = getattr(weights, '_metadata', None) or {}
     taken: StateDict = {}
     missing: list[str] = []
     unexpected: list[str] = []
@@ -151,12 +154,18 @@ def rehearse(
         for name, child in module._modules.items():
             if child is not None:
                 below = f'{prefix}{name}.'
-                inner = {k: x for k, x in entries.items() if k.startswith(below)}
-                load(child, inner, below)
+                load(child, start_of(entries, below), below)
+        keys = _IncompatibleKeys(missing, unexpected)
+        for hook in module._load_state_dict_post_hooks.values():
+            hook(module, keys)
 
-    # as MMEngine removes it
-    load(model, {re.sub(r'^module\.', '', k): x for k, x in weights.items()}, '')
-    return taken, missing, others
+    load(model, dict(weights), '')
+    return taken, missing, {key: x for key, x in others.items() if key in unexpected}
+
+
+def start_of(entries: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The entries under a prefix."""
+    return {key: x for key, x in entries.items() if key.startswith(prefix)}
 
 
 def is_broken(x: Tensor, may_be_infinite: bool) -> bool:

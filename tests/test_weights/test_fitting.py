@@ -93,10 +93,16 @@ class Renamed(nn.Linear):
     def __init__(self):
         super().__init__(2, 2)
         self.register_buffer('table', torch.ones(1))
+        self.register_buffer('frozen', torch.ones(1))
         self._register_load_state_dict_pre_hook(self.drop_table)
+        self.register_load_state_dict_post_hook(self.need_no_frozen)
 
     def drop_table(self, state_dict, prefix, *args):
         state_dict.pop(f'{prefix}table', None)
+
+    def need_no_frozen(self, module, keys):
+        for names in keys:
+            names[:] = [x for x in names if not x.endswith(('.frozen', '.melted'))]
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, *args):
         if metadata.get('version', 1) < 2:
@@ -112,7 +118,8 @@ def test_modules_load_in_their_own_ways(tmp_path, version):
     if version == 1:
         weights['neck.offset'] = weights.pop('neck.bias') + 1
         weights._metadata['neck'] = dict(version=1)
-    weights['neck.table'] = torch.zeros(1)
+    weights['neck.table'] = weights['neck.melted'] = torch.zeros(1)
+    del weights['neck.frozen']
     path = tmp_path / 'x.pth'
     torch.save(dict(state_dict=weights), path)
     found = fit(model, read_file(path))

@@ -155,11 +155,11 @@ def preflight(
 def compare(
     name: str, path: str, model: nn.Module, trust: bool = False
 ) -> tuple[dict, Any]:
-    """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model, which
-    is to be thrown away or loaded next."""
+    """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model, into
+    which it is loaded."""
     checkpoint = read_checkpoint(path, name, trust)
     with error_of(f'{name}={path!r}: '), quiet():
-        return checkpoint, fit(model, checkpoint, may_change=True)
+        return checkpoint, fit(model, checkpoint, load=True)
 
 
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
@@ -178,7 +178,6 @@ def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, An
             f'checkpoint={path!r} is not from this {type(model).__name__}: '
             f'{found.describe()}. Give one that was trained with this config'
         )
-    model.load_state_dict(found.state_dict, strict=False)
     return learned_meta(checkpoint)
 
 
