@@ -126,9 +126,9 @@ def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit
 def load_entries(
     model: nn.Module, weights: dict[str, Any], metadata: Mapping[str, dict]
 ) -> tuple[StateDict, list[str], dict[str, Any]]:
-    """Load a state dict as MMEngine does: before it, modules may change names and
-    tensors, by hooks and methods, which know their ``metadata``, and after it, by hooks,
-    what they miss.
+    """Load a state dict as MMEngine does: modules may change names and tensors first,
+    by hooks and methods, which know their ``metadata``, and then, by hooks, what they
+    miss.
 
     Returns:
         Entries by the model's names, names that are missing, and other entries.
