@@ -102,7 +102,7 @@ def smaller(node, key=''):
             yield place, '[(64,64)]' if isinstance(value[0], (tuple, list)) else '[64]'
         elif name in SMALL:
             yield place, SMALL[name]
-        elif name == 'init_cfg' and 'checkpoint' in (value or ()):
+        elif name == 'init_cfg' and '://' in str(value):
             yield place, 'None'
         else:
             yield from smaller(value, place)

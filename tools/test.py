@@ -9,6 +9,7 @@ from mmlinattn_tools import runs  # first: it tells that libraries are missing
 # isort: split
 
 from mmlinattn.utils import check_file
+from mmlinattn.weights import load_safely
 from mmlinattn_tools import cli
 
 
@@ -70,7 +71,7 @@ def save_predictions(cfg, path):
 
 def check_weights(cfg, args, model):
     """Raises an error for a checkpoint that doesn't cover the model, or has its classes
-    in another order."""
+    in another order, and hands on what it read."""
     path, allow_mismatch = args.checkpoint, args.allow_mismatch
     checkpoint, found = runs.compare('checkpoint', path, model)
     if not found.whole:
@@ -89,6 +90,7 @@ def check_weights(cfg, args, model):
         if sorted(learned) == sorted(classes) and not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         runs.warn(text)
+    load_safely({path: checkpoint})
 
 
 def test_classes(cfg):
@@ -119,7 +121,8 @@ def main():
     args = parse_args()
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):
         cfg = prepare(args)
-    runs.make_runner(cfg).test()
+    with cli.errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):
+        runs.make_runner(cfg).test()
 
 
 if __name__ == '__main__':

@@ -9,8 +9,9 @@ from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmlinattn.engine import check_pretrained, find_checkpoint
+from mmlinattn.engine import PretrainedBackboneHook, check_pretrained, find_checkpoint
 from mmlinattn.utils import check_file
+from mmlinattn.weights import load_safely
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.screen import summary
 
@@ -73,19 +74,19 @@ def choose_precision(cfg, amp):
 
 
 def check_weights(cfg, args, model):
-    """Raises an error for weights that do not fit the run.
+    """Raises an error for weights that do not fit the run, and hands on what it read;
+    returns what the backbone starts from, or None.
 
     A resumed training needs its whole model. One that starts from `load_from` may have
     another head, or other parts, which are listed in one line.
     """
     path = cfg.get('load_from')
     if not path:
-        if not cfg.get('resume'):  # a resumed run needs no pretrained weights
-            named = 'pretrained' in (args.cfg_options or {})
-            check_pretrained(cfg, model, named)
-        return
+        if cfg.get('resume'):  # a resumed run needs no pretrained weights
+            return None
+        return check_pretrained(cfg, model, 'pretrained' in (args.cfg_options or {}))
     if osp.isdir(path):  # other runners have their own kinds of checkpoints
-        return
+        return None
     checkpoint, found = runs.compare('load_from', path, model)
     fatal = found.broken or not found.state_dict
     fatal = fatal or (cfg.get('resume') and not found.whole)
@@ -100,11 +101,15 @@ def check_weights(cfg, args, model):
             f'{len(model.state_dict())} entries of the model are loaded; '
             f'{found.describe()}'
         )
-    if cfg.get('resume') and 'optimizer' not in checkpoint:
+    if cfg.get('resume') and not {'meta', 'message_hub'} <= checkpoint.keys():
         raise ValueError(
             f'load_from={path!r} has no training state: start from its weights with '
             f'--cfg-options load_from={path}'
         )
+    if cfg.get('resume') and 'optimizer' not in checkpoint:
+        runs.warn(f'load_from={path!r} has no state of the optimizer: it begins anew')
+    load_safely({path: checkpoint})
+    return None
 
 
 def check_batch(cfg, model):
@@ -123,7 +128,8 @@ def check_batch(cfg, model):
 
 
 def prepare(args):
-    """Prepares the config of the run, and checks its inputs."""
+    """Prepares the config of the run, and checks its inputs; also returns what the
+    backbone starts from."""
     cfg = runs.run_config(args)
     choose_precision(cfg, args.amp)
     if args.auto_scale_lr:
@@ -140,20 +146,23 @@ def prepare(args):
 
     def check_model(model):
         check_batch(cfg, model)
-        check_weights(cfg, args, model)
+        return check_weights(cfg, args, model)
 
-    runs.preflight(cfg, args, ('train', 'val'), check_model)
+    found = runs.preflight(cfg, args, ('train', 'val'), check_model)
     runs.begin_run(cfg)
-    return cfg
+    return cfg, found
 
 
 def main():
     args = parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
-        cfg = prepare(args)
-    runner = runs.make_runner(cfg)
+        cfg, found = prepare(args)
     # pretrained weights may be at an address that can't be reached
-    with errors_in_one_line(ConnectionError):
+    with errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):
+        runner = runs.make_runner(cfg)
+        for hook in runner.hooks:
+            if isinstance(hook, PretrainedBackboneHook):
+                hook.found = found
         runner.train()
     if runs.is_first_process():
         print('', *summary(runner, cfg, args.config), sep='\n')

@@ -4,6 +4,7 @@ import copy
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from mmengine.registry import DATASETS, MODELS, DefaultScope
 from torch import nn
 from torch.utils.data import IterableDataset
 
+from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.utils.quiet import quiet
+from mmlinattn.weights import DownloadError
 
 # Errors of the libraries for a config that can't be built, or can't run at a size.
 LIBRARY_ERRORS = (
@@ -30,6 +33,8 @@ def error_in(cfg: Config, key: str) -> Iterator[None]:
     try:
         with quiet(), redirect_stdout(io.StringIO()), scope:
             yield
+    except DownloadError:  # of weights that a model reads when it is built
+        raise
     except LIBRARY_ERRORS as error:
         raise ValueError(f'{key}: {type(error).__name__}: {error}') from error
 
@@ -41,7 +46,9 @@ def build_model(cfg: Config) -> nn.Module:
         model = copy.deepcopy(cfg.model)
         if not isinstance(model, nn.Module):
             if cfg.get('data_preprocessor') is not None:
-                model.setdefault('data_preprocessor', cfg.data_preprocessor)
+                # building writes into it
+                preprocessor = copy.deepcopy(cfg.data_preprocessor)
+                model.setdefault('data_preprocessor', preprocessor)
             model = MODELS.build(model)
     check_channels(model)
     return model
@@ -50,7 +57,8 @@ def build_model(cfg: Config) -> nn.Module:
 def check_channels(model: nn.Module) -> None:
     """Raises a ValueError for a neck or a segmentor's heads that take other channels
     than the maps of one of our backbones have."""
-    maps: Any = getattr(getattr(model, 'backbone', None), 'feature_channels', None)
+    backbone: Any = getattr(model, 'backbone', None)
+    maps = backbone.feature_channels if isinstance(backbone, BaseBackbone) else ()
     neck = getattr(model, 'neck', None)
     names = ('decode_head', 'auxiliary_head') if neck is None else ('neck',)
     for name in names if maps else ():
@@ -67,7 +75,32 @@ def check_channels(model: nn.Module) -> None:
                 raise ValueError(
                     f'model.{name} has in_channels={wanted} and in_index={[*taken]}, '
                     f'but the maps of the backbone have {list(maps)} channels'
+                    f'{advise_on_maps(name, part, backbone)}'
                 )
+
+
+def advise_on_maps(name: str, part: Any, backbone: Any) -> str:
+    """What to set where a neck or a head takes other maps than a backbone returns."""
+    maps, wanted = list(backbone.feature_channels), part.in_channels
+    index: Any = getattr(part, 'in_index', None)
+    if isinstance(wanted, int):
+        one = index if index in range(-len(maps), len(maps)) else len(maps) - 1
+        return f': set model.{name}.in_index={one} and in_channels={maps[one]}'
+    if index is not None:
+        several = [i for i in index if i in range(-len(maps), len(maps))]
+        channels = [maps[i] for i in several]
+        return f': set model.{name}.in_index={several} and in_channels={channels}'
+    if len(wanted) >= len(maps):
+        return f': set model.{name}.in_channels={maps}'
+    # maps with the wanted channels, otherwise the last ones
+    places = combinations(range(len(maps)), len(wanted))
+    last = tuple(range(len(maps)))[-len(wanted) :]
+    chosen = next((x for x in places if [maps[i] for i in x] == [*wanted]), last)
+    stages = tuple(backbone.out_indices[i] for i in chosen)
+    text, channels = f': set model.backbone.out_indices={stages}', maps[chosen[0] :]
+    if channels != [*wanted] and chosen == last:
+        text += f' and model.{name}.in_channels={channels}'
+    return text
 
 
 def check_data(

@@ -4,19 +4,22 @@ This package lies below the models. It works on given files, state dicts and mod
 and imports torch, MMEngine and the registry, never `mmlinattn.models`, because
 backbones import it.
 
-Modules: `files` and `addresses` read and write; `unpickler` reads without running code;
-`families` describe official models in `rows`; `conversion` takes a state dict to ours
-and back; `fitting` compares a checkpoint with a model; `transfer` starts another
+A checkpoint is read, recognized, renamed, fitted and loaded, in this order. Modules:
+`files` and `addresses` read and write, and nothing else; `unpickler` reads without
+running code; `families` describe official models in `rows`; `conversion` recognizes
+them, and takes a state dict to ours and back; `naming` does so for our backbones in
+whole models; `fitting` compares a checkpoint with a model; `transfer` starts another
 attention from a plain model's weights; `pretrained` loads.
 """
 
-from .addresses import add_file_scheme, load_safely, read_checkpoint
+from .addresses import DownloadError, add_file_scheme, load_safely, read_checkpoint
 from .conversion import convert, convert_back, find_state_dict, recognize
 from .files import read_file, write_file
 from .fitting import Fit, fit
 from .pretrained import load_pretrained
 
 __all__ = [
+    'DownloadError',
     'Fit',
     'convert',
     'convert_back',

@@ -8,7 +8,7 @@ import hashlib
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 from urllib.error import URLError
 from urllib.parse import unquote, urlparse
 
@@ -17,13 +17,13 @@ from mmengine.dist import barrier, get_dist_info, is_distributed
 from mmengine.fileio import get_local_path
 from mmengine.runner import CheckpointLoader
 from mmengine.runner.checkpoint import (
+    _get_mmengine_home,
     get_deprecated_model_names,
     get_external_models,
     get_mmcls_models,
     get_torchvision_models,
 )
 
-from .conversion import as_whole_classifier
 from .files import read_file
 from .rows import inside
 
@@ -41,6 +41,10 @@ TABLES = {
 }
 # patterns of file systems that MMEngine reads
 REMOTE = (r'(\S+\:)?s3://', r'(\S+\:)?petrel://', 'pavi://')
+# names that files of many models have
+COMMON = re.compile(
+    r'(pytorch_)?model|weights|checkpoint|best|last|latest|(epoch|iter)_\d+'
+)
 # hashes at the end of names of torchvision, timm, OpenMMLab; digits may be a date
 NAME_WITH_HASH = re.compile(r'-(?=\d*[a-f])([0-9a-f]{8,})\.')
 
@@ -62,7 +66,7 @@ def read_checkpoint(
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: See :func:`~.files.read_file`; also if the model is unknown.
-        ConnectionError: If it cannot be downloaded.
+        DownloadError: If it cannot be downloaded.
         ImportError: If timm or safetensors is needed and missing.
     """
     if address.startswith(TIMM):
@@ -85,12 +89,21 @@ def read_checkpoint(
         ) from error
 
 
-def download_error(address: str, name: str, reason: str) -> ConnectionError:
-    """The error for a failed download, with the remedies."""
-    return ConnectionError(
-        f'{name}={address!r} cannot be downloaded ({reason}): fetch it on another '
-        'machine and give its path, or set pretrained=None to train from scratch'
-    )
+class DownloadError(ConnectionError):
+    """A file can't be downloaded.
+
+    Attributes:
+        address: Its address, as a config has it.
+        reason: Why.
+    """
+
+    def __init__(self, name: str, address: str, reason: str) -> None:
+        self.address, self.reason = address, reason
+        scratch = ', or set pretrained=None to train from scratch'
+        super().__init__(
+            f'{name}={address!r} cannot be downloaded ({reason}): fetch it on another '
+            f'machine and give its path{scratch if name == "pretrained" else ""}'
+        )
 
 
 def download(address: str, name: str) -> str:
@@ -101,10 +114,13 @@ def download(address: str, name: str) -> str:
     folder, parsed = Path(torch.hub.get_dir(), 'checkpoints'), urlparse(address)
     file_name = Path(parsed.fragment or parsed.path).name
     digits = NAME_WITH_HASH.search(file_name)
-    # many repositories have a model.safetensors
-    if not (digits or parsed.fragment):
-        folder /= hashlib.sha256(address.encode()).hexdigest()[:8]
     path = folder / file_name
+    # many repositories have a model.safetensors; but one that the libraries would take
+    # from this folder was put there by them, or by hand for a machine without a network
+    named = digits or parsed.fragment
+    if not named and (COMMON.fullmatch(path.stem) or not path.is_file()):
+        folder /= hashlib.sha256(address.encode()).hexdigest()[:8]
+        path = folder / file_name
     rank, _ = get_dist_info()
     if is_distributed() and rank:
         barrier()
@@ -115,9 +131,8 @@ def download(address: str, name: str) -> str:
                 address, str(path), digits and digits[1], progress=rank == 0
             )
     except (URLError, OSError, RuntimeError) as error:
-        raise download_error(
-            address, name, str(getattr(error, 'reason', error))
-        ) from error
+        reason = str(getattr(error, 'reason', error))
+        raise DownloadError(name, address, reason) from error
     finally:
         if is_distributed() and not rank:
             barrier()
@@ -136,7 +151,7 @@ def read_timm(address: str, name: str) -> dict:
     try:
         return timm.create_model(model, pretrained=True).state_dict()
     except Exception as error:  # from any of the libraries that timm downloads with
-        raise download_error(address, name, str(error).split('\n')[0]) from error
+        raise DownloadError(name, address, str(error).split('\n')[0]) from error
 
 
 def read_by_name(address: str, name: str, trust: bool) -> dict:
@@ -146,16 +161,22 @@ def read_by_name(address: str, name: str, trust: bool) -> dict:
     model = get_deprecated_model_names().get(model, model)
     if model not in known:
         raise ValueError(f'{name}={address!r}: {scheme} has no such model')
-    loaded = read_checkpoint(known[model], name, trust)
+    place = known[model]
+    if '://' not in place:  # of a table of the user's own
+        place = str(Path(_get_mmengine_home(), place))
+    try:
+        loaded = read_checkpoint(place, name, trust)
+    except DownloadError as error:
+        raise DownloadError(name, address, error.reason) from error
     if scheme != 'mmcls':
         return loaded
     return dict(state_dict=inside(loaded.get('state_dict', loaded), 'backbone.'))
 
 
 def load_from_file(address: str, map_location: Any = None) -> dict:
-    """MMEngine's loaders with :func:`read_checkpoint`; official classifiers are
-    converted. Tensors stay on the CPU, from where a model copies them."""
-    return as_whole_classifier(read_checkpoint(address))
+    """MMEngine's loaders with :func:`read_checkpoint`: what a file holds, as it is.
+    Tensors stay on the CPU, from where a model copies them."""
+    return read_checkpoint(address)
 
 
 def add_file_scheme() -> None:
@@ -166,12 +187,21 @@ def add_file_scheme() -> None:
             CheckpointLoader.register_scheme(scheme, load_from_file)
 
 
-def load_safely() -> None:
+def load_safely(known: Optional[dict[str, dict]] = None) -> None:
     """Let every checkpoint of this process go through :func:`read_checkpoint`.
 
     This is for programs, not for libraries: it replaces MMEngine's own loaders, so
     load_from, resume and 'Pretrained' of any module run no code that is hidden in a
     file.
+
+    Args:
+        known: Contents of files that were read before, by address. Each is handed on
+            once, instead of reading its file again.
     """
+    read = dict(known or {})
+
+    def load_from_file(address: str, map_location: Any = None) -> dict:
+        return read.pop(address, None) or read_checkpoint(address)
+
     schemes = ['', FILE, NAMED, TIMM, *WEB, *TABLES, *REMOTE]
     CheckpointLoader.register_scheme(schemes, load_from_file, force=True)

@@ -182,20 +182,6 @@ def convert(state_dict: StateDict, family: str) -> StateDict:
     return plan_conversion(state_dict, family).apply(state_dict)
 
 
-def as_whole_classifier(checkpoint: dict) -> dict:
-    """The checkpoint of an official classifier as that of a whole OpenMMLab model, or a
-    ValueError if it is not whole. Anything else is returned unchanged."""
-    try:
-        official, _ = find_state_dict(checkpoint)
-    except ValueError:
-        return checkpoint
-    family = recognize(official)
-    heads = [f'{head}.weight' for head in HEADS]
-    if family not in FAMILIES or official.keys().isdisjoint(heads):
-        return checkpoint
-    return dict(state_dict=convert(official, family))
-
-
 def convert_back(
     state_dict: StateDict, family: str, layout: Optional[dict] = None
 ) -> tuple[StateDict, Conversion]:

@@ -4,11 +4,16 @@ MMEngine loads the entries that fit and only logs the others. A test of a checkp
 another model then reports the accuracy of random weights.
 """
 
-from typing import NamedTuple
+import copy
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.module import _IncompatibleKeys
 
-from .conversion import as_whole_classifier, find_state_dict, shortlist
+from .conversion import find_state_dict, shortlist
 from .rows import StateDict
 
 # torch adds this counter of batches if a checkpoint lacks it
@@ -53,46 +58,60 @@ class Fit(NamedTuple):
         )
 
 
-def fit(model: nn.Module, checkpoint: dict) -> Fit:
+def fit(model: nn.Module, checkpoint: dict, load: bool = False) -> Fit:
     """Find the entries of a checkpoint that load into a model.
 
     Args:
-        model: Any model. It does not change: ``model.load_state_dict(
-            found.state_dict, strict=False)`` loads the entries.
+        model: Any model.
         checkpoint: The content of a file: a state dict, bare or under
-            `state_dict`. For a classifier, also an official one, under any key.
+            `state_dict`. For a classifier with one of our backbones, also an official
+            one, under any key.
+        load: Also load them; otherwise into a copy of the model, which does not change.
 
     Raises:
         ValueError: If it holds no weights, or an official backbone that is incomplete
             or that the whole model can't take.
     """
-    if hasattr(getattr(model, 'head', None), 'fc'):
-        checkpoint = as_whole_classifier(checkpoint)
-    return fit_weights(model, find_state_dict(checkpoint, places=('state_dict',))[0])
+    weights = checkpoint.get('state_dict', checkpoint)
+    if not isinstance(weights, Mapping):
+        weights = {}
+    found = fit_weights(model, weights, load)
+    if not found.state_dict:  # an error, if there is none in it
+        find_state_dict(checkpoint, places=('state_dict',))
+    return found
 
 
-def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
+def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit:
     """:func:`fit` with a state dict."""
-    theirs = adapt_state_dict(model, weights)
     ours = {k: x for k, x in model.state_dict().items() if isinstance(x, Tensor)}
-    common = [key for key in ours if key in theirs]
-    mismatched = {
-        key: f'{tuple(theirs[key].shape)} there, {tuple(ours[key].shape)} here'
-        for key in common
-        if theirs[key].shape != ours[key].shape
-    }
-    loaded = {key: theirs[key] for key in common if key not in mismatched}
+    shapes = {key: x.shape for key, x in ours.items()}
+    parameters = {name for name, _ in model.named_parameters()}
     parts = {key.partition('.')[0] for key in ours}
-    parameters = dict(model.named_parameters())
+    # as MMEngine removes it
+    entries = {re.sub(r'^module\.', '', key): x for key, x in weights.items()}
+    metadata = getattr(weights, '_metadata', None) or {}
+    loading = model if load else copy.deepcopy(model)
+    theirs, missing, unexpected = load_entries(loading, entries, metadata)
+    mismatched = {
+        key: f'{tuple(theirs[key].shape)} there, {tuple(shapes[key])} here'
+        for key in ours
+        if key in theirs and theirs[key].shape != shapes[key]
+    }
+    loaded = {k: theirs[k] for k in ours if k in theirs and k not in mismatched}
     return Fit(
         loaded,
-        [key for key in ours if not (key in theirs or key.endswith(COUNTER))],
+        # what a module drops itself, it does not miss
+        [
+            key
+            for key in missing
+            if key in ours and key not in entries and not key.endswith(COUNTER)
+        ],
         mismatched,
         [
             key
-            for key, x in theirs.items()
-            if key not in ours
-            and key.partition('.')[0] in parts
+            for key, x in unexpected.items()
+            if key.partition('.')[0] in parts
+            and isinstance(x, Tensor)
             and x.is_floating_point()
         ],
         # masks, which are buffers, have infinite values
@@ -104,16 +123,49 @@ def fit_weights(model: nn.Module, weights: StateDict) -> Fit:
     )
 
 
-def adapt_state_dict(model: nn.Module, weights: StateDict) -> StateDict:
-    """A state dict as a model takes it: its modules' hooks give official weights the
-    model's names, and resize tables."""
-    adapted = dict(weights)
-    parts = {name for name, _ in (*model.named_children(), *model.named_parameters())}
-    elsewhere = [key for key in weights if key.partition('.')[0] not in parts]
-    for name, module in model.named_modules():
-        for hook in module._load_state_dict_pre_hooks.values():
-            hook(adapted, name and f'{name}.', {}, False, [], elsewhere, [])
-    return adapted
+def load_entries(
+    model: nn.Module, weights: dict[str, Any], metadata: Mapping[str, dict]
+) -> tuple[StateDict, list[str], dict[str, Any]]:
+    """Load a state dict as MMEngine does: modules may change names and tensors first,
+    by hooks and methods, which know their ``metadata``, and then, by hooks, what they
+    miss.
+
+    Returns:
+        Entries by the model's names, names that are missing, and other entries.
+    """
+    taken: StateDict = {}
+    missing: list[str] = []
+    unexpected: list[str] = []
+    others: dict[str, Any] = {}
+
+    def load(module: nn.Module, entries: dict[str, Any], prefix: str) -> None:
+        before, version = len(unexpected), metadata.get(prefix[:-1], {})
+        # a BatchNorm adds it
+        counted = not isinstance(module, _BatchNorm) or prefix + COUNTER in entries
+        errors: list[str] = []
+        module._load_from_state_dict(
+            entries, prefix, version, True, missing, unexpected, errors
+        )
+        others.update((name, entries.get(name)) for name in unexpected[before:])
+        for name in (*module._parameters, *module._buffers):
+            here = isinstance(entries.get(prefix + name), Tensor)
+            if here and (counted or name != COUNTER):
+                taken[prefix + name] = entries[prefix + name]
+        for name, child in module._modules.items():
+            if child is not None:
+                below = f'{prefix}{name}.'
+                load(child, start_of(entries, below), below)
+        keys = _IncompatibleKeys(missing, unexpected)
+        for hook in module._load_state_dict_post_hooks.values():
+            hook(module, keys)
+
+    load(model, dict(weights), '')
+    return taken, missing, {key: x for key, x in others.items() if key in unexpected}
+
+
+def start_of(entries: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The entries under a prefix."""
+    return {key: x for key, x in entries.items() if key.startswith(prefix)}
 
 
 def is_broken(x: Tensor, may_be_infinite: bool) -> bool:

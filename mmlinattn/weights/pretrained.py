@@ -23,6 +23,7 @@ from .conversion import (
 )
 from .families import FAMILIES, Family
 from .fitting import fit_weights
+from .naming import COMMAND
 from .rows import StateDict, inside
 from .transfer import (
     BLOCK,
@@ -34,7 +35,6 @@ from .transfer import (
 )
 
 LIGHTNING = 'model.'  # its prefix
-COMMAND = 'mim run mmlinattn convert_official'
 
 
 class Comparison(NamedTuple):
@@ -54,6 +54,8 @@ def load_pretrained(
     prefix: Optional[str] = None,
     initialize: Optional[Callable[[], None]] = None,
     parts: Optional[Mapping[str, nn.Module]] = None,
+    name: str = 'checkpoint',
+    found: Optional[Callable[[], Optional[Comparison]]] = None,
 ) -> None:
     """Load pretrained weights into a backbone, and log it.
 
@@ -69,6 +71,10 @@ def load_pretrained(
         initialize: Gives the model its initial values; called only if some are kept.
         parts: Other parts of a classifier to load, by name, such as its `head`. They
             must fit as a whole.
+        name: The user's name of the checkpoint, for error messages.
+        found: Returns the result of an earlier :func:`compare`, or None.
+        name: The user's name of the checkpoint, for error messages.
+        found: Returns the result of :func:`compare`, if there is one.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -79,13 +85,15 @@ def load_pretrained(
         ImportError: If timm or safetensors is needed and missing.
     """
     parts = parts or {}
-    found = compare(model, checkpoint, 'checkpoint', prefix, parts)
-    if initialize is not None and found.loaded.keys() < model.state_dict().keys():
+    compared = found and found()
+    if not compared:
+        compared = compare(model, checkpoint, name, prefix, parts)
+    if initialize is not None and compared.loaded.keys() < model.state_dict().keys():
         initialize()
-    model.load_state_dict(found.loaded, strict=False)
-    for name, part in parts.items():
-        part.load_state_dict(found.parts[name])
-    report(model, found, checkpoint)
+    model.load_state_dict(compared.loaded, strict=False)
+    for key, part in parts.items():
+        part.load_state_dict(compared.parts[key])
+    report(model, compared, checkpoint)
 
 
 def compare(
@@ -236,38 +244,3 @@ def report(model: nn.Module, found: Comparison, checkpoint: str) -> None:
         )
     level = logging.WARNING if replaced or deeper else logging.INFO
     print_log('; '.join(lines), 'current', level)
-
-
-def take_official_names(
-    state_dict: StateDict,
-    prefix: str,
-    metadata: dict,
-    strict: bool,
-    missing: list,
-    unexpected: list,
-    errors: list,
-) -> None:
-    """Give official weights our names when a whole model is loaded: a hook of a
-    backbone, before its state dict is loaded.
-
-    Raises:
-        ValueError: If official names have no prefix, as in a raw official file, or the
-            official backbone is incomplete.
-    """
-    official = inside(state_dict, prefix)
-    family = recognize(official or unexpected)
-    if family not in FAMILIES:
-        return
-    if not official:
-        title, code = FAMILIES[family].title, FAMILIES[family].code
-        raise ValueError(
-            f'this checkpoint holds {title} weights with keys of {code}; load_from, '
-            'tests and inference need a whole OpenMMLab model. Use '
-            f'pretrained=CHECKPOINT, or convert it: {COMMAND} {family} SRC DST'
-        )
-    for key in official:
-        del state_dict[prefix + key]
-    converted = convert(official, family)
-    state_dict.update(
-        (prefix + key, value) for key, value in inside(converted, PREFIX).items()
-    )

@@ -15,6 +15,7 @@ from torch import nn
 from torch.utils.data import IterableDataset
 
 from mmlinattn.engine.preflight import check_channels, check_data, find_head
+from mmlinattn.models import SwinTransformer
 from mmlinattn.utils.quiet import quiet
 
 
@@ -112,20 +113,45 @@ def test_head_of_a_cascade():
     [
         ('neck', dict(in_channels=[8, 16]), ''),
         ('neck', dict(in_channels=[8, 32]), 'model.neck has in_channels=[8, 32]'),
+        ('neck', dict(in_channels=[8, 32]), 'set model.neck.in_channels=[8, 16]'),
+        ('neck', dict(in_channels=[8]), ': set model.backbone.out_indices=(0,)'),
+        ('neck', dict(in_channels=[16]), ': set model.backbone.out_indices=(1,)'),
+        (
+            'neck',
+            dict(in_channels=[32]),
+            ': set model.backbone.out_indices=(1,) and model.neck.in_channels=[16]',
+        ),
         ('neck', dict(in_channels=[8, 16, 32]), 'model.neck has'),
         ('decode_head', dict(in_channels=16, in_index=-1), ''),
         ('decode_head', dict(in_channels=[8, 16], in_index=[0, 1]), ''),
         ('decode_head', dict(in_channels=[8, 16], in_index=[1, 2]), 'in_index=[1, 2]'),
         ('auxiliary_head', dict(in_channels=8, in_index=1), 'model.auxiliary_head has'),
+        (
+            'decode_head',
+            dict(in_channels=8, in_index=3),
+            ': set model.decode_head.in_index=1 and in_channels=16',
+        ),
+        (
+            'decode_head',
+            dict(in_channels=[8, 32], in_index=[0, 1]),
+            ': set model.decode_head.in_index=[0, 1] and in_channels=[8, 16]',
+        ),
     ],
 )
 def test_channels_of_necks_and_heads(name, head, text):
-    model = nn.ModuleDict({'backbone': nn.Module(), name: nn.Module()})
-    vars(model.backbone).update(feature_channels=(8, 16))
+    arch = dict(embed_dims=8, depths=[1, 1], num_heads=[1, 1])
+    model = nn.ModuleDict(dict(backbone=SwinTransformer(arch), **{name: nn.Module()}))
     vars(model[name]).update(head)
     refusal = pytest.raises(ValueError, match=re.escape(text or 'none'))
     with refusal if text else nullcontext():
         check_channels(model)
+
+
+def test_maps_of_other_backbones_are_not_judged():
+    model = nn.ModuleDict(dict(backbone=nn.Module(), neck=nn.Module()))
+    model.backbone.feature_channels = 8, 16
+    model.neck.in_channels = [3]
+    check_channels(model)
 
 
 def test_quiet(recwarn):

@@ -16,18 +16,23 @@ from argparse import Namespace
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import Mock
 
 import pytest
 import torch
 from loading import ROOT, load_module
 from mmengine.config import Config
 from mmengine.registry import DATASETS
-from mmengine.runner import Runner
+from mmengine.runner import CheckpointLoader, Runner
 from small_configs import CLASSIFIER, RUN, draw_shapes
 from torch import nn
 
+from mmlinattn.engine import PretrainedBackboneHook
 from mmlinattn.engine.preflight import build_model
+from mmlinattn.models import SOFT
 from mmlinattn.utils import load_config
+from mmlinattn.weights import addresses, convert_back
 
 TOOLS = ROOT / 'tools'
 DETECTOR = """
@@ -69,7 +74,8 @@ def save_checkpoints(folder, model):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1).state_dict()
     classes = DATASETS.get('mmpretrain.ImageNet').METAINFO['classes']
     meta = dict(epoch=1, iter=3, dataset_meta=dict(classes=classes))
-    whole = dict(state_dict=weights, optimizer=optimizer, meta=meta)
+    state = dict(optimizer=optimizer, message_hub={}, meta=meta)
+    whole = dict(state, state_dict=weights)
     head = {k: x for k, x in weights.items() if k.startswith('head.')}
     deeper = {k.replace('blocks.0', 'blocks.1'): x for k, x in weights.items()}
     for name, changes in dict(
@@ -412,13 +418,38 @@ def test_resume_from_nothing(use, world):
     assert 'finds no checkpoint in work_dirs/cls' in lines[0]
 
 
+def test_what_the_checks_found_is_the_start(use, world, monkeypatch):
+    """It is not read and compared again."""
+
+    def train():
+        raise Began
+
+    hook = PretrainedBackboneHook()
+    runner = Namespace(train=train, hooks=[hook])
+    monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: runner)
+    read = Mock(wraps=addresses.read_file)
+    monkeypatch.setattr(addresses, 'read_file', read)
+    whole, work = WHOLE[1].format(world=world), ('--work-dir', '.')
+    use('train', CLS, *work, *f'{PRETRAINED}{whole}'.split())
+    weights = torch.load(whole)['state_dict']
+    assert {f'backbone.{x}' for x in hook.found.loaded} < weights.keys()
+    for how in (LOAD, RESUME):
+        use('train', CLS, *work, *f'{how}{whole}'.split())
+        CheckpointLoader.load_checkpoint(whole)
+    monkeypatch.setattr(runner, 'test', train, raising=False)
+    use('test', *WHOLE, *work)
+    CheckpointLoader.load_checkpoint(whole)
+    assert read.call_count == 4
+
+
 def test_no_network(fails, monkeypatch):
     text = "pretrained='https://host/x.pth' cannot be downloaded"
 
     def train():
         raise ConnectionError(text)
 
-    monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: Namespace(train=train))
+    runner = Namespace(train=train, hooks=[])
+    monkeypatch.setattr(Runner, 'from_cfg', lambda cfg: runner)
     fails('train', CLS, '--work-dir', '.', words=text)
 
 
@@ -488,3 +519,204 @@ def test_launchers_want_files_and_a_number(script, args, message):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == ''
     assert done.stderr == f'{script}: error: {message}\n'
+
+
+# ---------------------------------------------------------------- remedies that work
+HOOK = "default_hooks = dict(pretrained=dict(type='mmlinattn.PretrainedBackboneHook'))"
+NO_HOOK = 'default_hooks = dict(pretrained=None)'
+INIT = 'model.backbone.init_cfg'
+NAMES = 'train_dataloader = dict(dataset=dict(metainfo=dict(classes=({}))))'
+MORE = 'model = dict(head=dict(num_classes=1001))\n'
+
+
+class Remedy(NamedTuple):
+    """Lines of a config and options that fail, and the same as the error advises."""
+
+    tool: str
+    lines: str
+    options: str
+    advice: str
+    then_lines: str
+    then_options: str
+    base: str = 'cls'
+
+
+REMEDIES = [
+    Remedy(
+        *('train', '', '--resume {world}/weights.pth'),
+        '--cfg-options load_from={world}/weights.pth',
+        *('', '--cfg-options load_from={world}/weights.pth'),
+    ),
+    Remedy(
+        *('train', '', '--resume {world}/head.pth', 'give --allow-mismatch'),
+        *('', '--resume {world}/head.pth --allow-mismatch'),
+    ),
+    Remedy(
+        *('train', '', '--cfg-options load_from={world}/nan.pth'),
+        'give --allow-mismatch',
+        *('', '--allow-mismatch --cfg-options load_from={world}/nan.pth'),
+    ),
+    Remedy(
+        *('test', '', '{world}/head.pth', 'give --allow-mismatch'),
+        *('', '{world}/head.pth --allow-mismatch'),
+    ),
+    Remedy(
+        *('test', '', '{world}/turned.pth', 'give --allow-mismatch'),
+        *('', '{world}/turned.pth --allow-mismatch'),
+    ),
+    Remedy(
+        *('test', '', '{world}/code.pth', 'also take --trust'),
+        *('', '{world}/code.pth --trust'),
+    ),
+    Remedy(
+        *('train', NO_HOOK, f'--cfg-options pretrained={WHOLE[1]}'),
+        'Add default_hooks=dict(',
+        *(HOOK, f'--cfg-options pretrained={WHOLE[1]}'),
+    ),
+    Remedy(
+        *('train', NO_HOOK, f'--cfg-options pretrained={WHOLE[1]}'),
+        f'name the weights in {INIT}',
+        NO_HOOK,
+        f'--cfg-options {INIT}.type=Pretrained {INIT}.checkpoint={WHOLE[1]}',
+    ),
+    Remedy(
+        *('train', MORE + HOOK),
+        f'--cfg-options default_hooks.pretrained.head=True pretrained={WHOLE[1]}',
+        'default_hooks.pretrained.head=False',
+        MORE + HOOK,
+        f'--cfg-options default_hooks.pretrained.head=False pretrained={WHOLE[1]}',
+    ),
+    Remedy(
+        *('train', 'model = dict(neck=dict(in_channels=[16, 24, 32]))', ''),
+        'set model.backbone.out_indices=(1, 2, 3)',
+        'model = dict(neck=dict(in_channels=[16, 24, 32]))',
+        '--cfg-options model.backbone.out_indices=(1,2,3)',
+        'det',
+    ),
+    Remedy(
+        *('train', 'model = dict(neck=dict(in_channels=[64, 128, 256]))', ''),
+        'out_indices=(1, 2, 3) and model.neck.in_channels=[16, 24, 32]',
+        'model = dict(neck=dict(in_channels=[16, 24, 32]))',
+        '--cfg-options model.backbone.out_indices=(1,2,3)',
+        'det',
+    ),
+    Remedy(
+        *('train', 'model = dict(neck=dict(in_channels=[8, 16, 32, 64]))', ''),
+        'set model.neck.in_channels=[8, 16, 24, 32]',
+        *('model = dict(neck=dict(in_channels=[8, 16, 24, 32]))', '', 'det'),
+    ),
+    Remedy(
+        *('train', NAMES.format("'mine',"), '', 'in metainfo=dict(classes=...)'),
+        *(NAMES.format("'kite', 'frisbee', 'sports ball'"), '', 'det'),
+    ),
+    Remedy(
+        *('train', 'model = dict(head=dict(num_classes=3))', '', 'labels 0 to 2'),
+        *('model = dict(head=dict(num_classes=1000))', ''),
+    ),
+    Remedy(
+        *('train', '', '--auto-scale-lr', 'needs auto_scale_lr.base_batch_size'),
+        *('auto_scale_lr = dict(base_batch_size=16)', '--auto-scale-lr'),
+    ),
+    Remedy(
+        *('train', '', '--cfg-options pretraned=None', "did you mean 'pretrained'?"),
+        *('', '--cfg-options pretrained=None'),
+    ),
+    Remedy(
+        *('test', '', f'{WHOLE[1]} --out x.json', 'must be a .pkl'),
+        *('', f'{WHOLE[1]} --out x.pkl'),
+    ),
+    Remedy(
+        *('test', '', f'{WHOLE[1]} --show-dir new'),
+        '--show-dir needs default_hooks.visualization',
+        "default_hooks = dict(visualization=dict(type='VisualizationHook'))",
+        f'{WHOLE[1]} --show-dir new',
+    ),
+]
+
+
+@pytest.mark.parametrize('remedy', REMEDIES, ids=lambda x: x.advice)
+def test_remedy(fails, use, world, remedy):
+    """What the error advises works."""
+
+    def run(lines, options):
+        text = f"_base_ = '{world}/{remedy.base}.py'\n{lines}\n"
+        Path('mine.py').write_text(text)
+        return remedy.tool, 'mine.py', *options.split()
+
+    advice = remedy.advice.format(world=world)
+    fails(*run(remedy.lines, remedy.options), words=advice)
+    code, _ = use(*run(remedy.then_lines, remedy.then_options))
+    assert code == 0
+
+
+def test_raw_official_file(fails, use, world, monkeypatch):
+    """It is not for a whole detector, but for its backbone or the converter."""
+    cfg = load_config(f'{world}/det.py').model.backbone
+    weights = SOFT(cfg.arch).state_dict()
+    official, _ = convert_back({f'backbone.{k}': x for k, x in weights.items()}, 'soft')
+    torch.save(official, 'raw.pth')
+    lines = "model = dict(backbone=dict(type='mmlinattn.SOFT'))"
+    text = f"_base_ = '{world}/det.py'\n{lines}"
+    Path('mine.py').write_text(text)
+    words = 'pretrained=CHECKPOINT', 'mim run mmlinattn convert_official soft SRC DST'
+    fails('train', 'mine.py', '--cfg-options', 'load_from=raw.pth', words=words)
+    assert use('train', 'mine.py', '--cfg-options', 'pretrained=raw.pth') == (0, [])
+    tool = load_module('tools/model_converters/convert_official.py')
+    tool.main(['soft', 'raw.pth', 'ours.pth'])
+    assert use('train', 'mine.py', '--cfg-options', 'load_from=ours.pth')[0] == 0
+
+
+NOWHERE = 'http://127.0.0.1:9/weights.pth'
+STARTS = dict(type='Pretrained', checkpoint=NOWHERE)
+NAMED = dict(STARTS, checkpoint='torchvision://resnet18')
+
+
+@pytest.mark.parametrize(
+    'lines, key, without',
+    [
+        (f'init_cfg={STARTS}', f'{INIT}.checkpoint', INIT),
+        (f'init_cfg={NAMED}', f'{INIT}.checkpoint', INIT),
+        (f'init_cfg={[STARTS]}', f'{INIT}.0.checkpoint', INIT),
+        (f'init_cfg=None, pretrained={NOWHERE!r}', *['model.backbone.pretrained'] * 2),
+    ],
+)
+def test_weights_of_a_stock_config_that_cannot_be_had(
+    fails, use, world, monkeypatch, lines, key, without
+):
+    """The error names the key where the address stands, and what to set there."""
+    monkeypatch.setenv('no_proxy', '*')
+    monkeypatch.setattr(torch.hub, '_hub_dir', str(world / 'hub'))
+    table = dict(resnet18=NOWHERE)
+    monkeypatch.setitem(addresses.TABLES, 'torchvision://', lambda: table)
+
+    def make_runner(cfg):
+        def train():
+            build_model(cfg).init_weights()
+            raise Began
+
+        return Namespace(train=train, hooks=[])
+
+    monkeypatch.setattr(Runner, 'from_cfg', make_runner)
+    resnet = f"dict(type='mmdet.ResNet', depth=18, base_channels=2, {lines})"
+    path = Path('mine.py')
+    path.write_text(
+        f"_base_ = '{world}/det.py'\naddress = {NOWHERE!r}\n"
+        f'model = dict(backbone=dict({resnet}, _delete_=True), '
+        'neck=dict(in_channels=[2, 4, 8, 16]))'
+    )
+    command = 'train', 'mine.py', '--work-dir', '.', '--cfg-options'
+    words = f'--cfg-options {key}=PATH', f', or {without}=None to start without it'
+    fails(*command, 'pretrained=None', words=words)
+    assert use(*command, f'{without}=None') == (0, [])
+    torch.save(build_model(load_config('mine.py')).backbone.state_dict(), 'there.pth')
+    assert use(*command, f'{key}=there.pth') == (0, [])
+
+
+@pytest.mark.parametrize('key', ['load_from', 'pretrained'])
+def test_weights_that_cannot_be_had(fails, use, world, monkeypatch, key):
+    monkeypatch.setenv('no_proxy', '*')
+    monkeypatch.setattr(torch.hub, '_hub_dir', str(world / 'hub'))
+    words = f'--cfg-options {key}=PATH, or {key}=None to start without it'
+    fails('train', CLS, '--cfg-options', f'{key}={NOWHERE}', words=words)
+    for option in ('None', WHOLE[1]):
+        assert use('train', CLS, '--cfg-options', f'{key}={option}') == (0, [])

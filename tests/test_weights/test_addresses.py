@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
+import antioversmoothing_fixture as antioversmoothing
 import pytest
 import torch
 from mmengine.runner import CheckpointLoader, load_checkpoint
@@ -72,6 +73,19 @@ def test_one_name_at_two_addresses(path, server):
     assert found == [{'a'}, {'b'}]
 
 
+def test_file_that_the_libraries_have_downloaded(path, server, cache):
+    """It is taken from torch.hub's folder, unless many models' files have its name."""
+    cache.mkdir(parents=True)
+    for name in ('swin_tiny_224.pth', 'model.pth', 'epoch_12.pth'):
+        torch.save({'there': torch.ones(1)}, cache / name)
+        path.with_name(name).write_bytes(path.read_bytes())
+    found = [
+        read_checkpoint(f'{server}/{name}.pth').keys()
+        for name in ('swin_tiny_224', 'model', 'epoch_12')
+    ]
+    assert found == [{'there'}, {'a'}, {'a'}]
+
+
 def test_name_behind_the_address(path, server, cache):
     """Files of a web page have addresses that end in /?dl=1."""
     for name, expected in (('?dl=1#/y.pth', 'y.pth'), ('?dl=1', 'x.pth')):
@@ -102,6 +116,7 @@ def test_no_network_says_both_ways_out(server):
         read_checkpoint(f'{server}/none.pth', 'pretrained')
     message = str(error.value)
     assert '(File not found)' in message and '\n' not in message
+    assert error.value.address == f'{server}/none.pth'
     assert 'give its path, or set pretrained=None to train from scratch' in message
     with pytest.raises(ConnectionError, match='cannot be downloaded'):
         read_checkpoint('http://127.0.0.1:9/x.pth')
@@ -146,3 +161,24 @@ def test_load_safely(safe, path, server):
     for address in (str(path), path.as_uri(), f'{server}/x.pth'):
         with pytest.raises(ValueError, match='a fractions.Fraction'):
             load_checkpoint(torch.nn.Linear(1, 1), address)
+
+
+def test_loaders_only_read(safe, path, server, tmp_path):
+    """All that a file holds arrives, under its own names, though they are DeiT's."""
+    weights = antioversmoothing.weights('deit_timm')
+    content = dict(state_dict=weights, meta=dict(epoch=3), optimizer=dict(state={}))
+    content.update(message_hub={}, ema_state_dict={}, param_schedulers=[])
+    torch.save(content, path)
+    web = f'{server}/x.pth'
+    for address in (str(path), path.as_uri(), web, f'{web}#/y.pth'):
+        loaded = CheckpointLoader.load_checkpoint(address)
+        assert list(loaded) == list(content) and loaded['meta'] == content['meta']
+        assert list(loaded['state_dict']) == list(weights)
+        assert all(x.equal(loaded['state_dict'][key]) for key, x in weights.items())
+
+
+def test_what_was_read_is_handed_on_once(path):
+    known = dict(WEIGHTS, b=torch.ones(1))
+    load_safely({str(path): known})
+    found = [CheckpointLoader.load_checkpoint(str(path)) for _ in range(2)]
+    assert found[0] is known and found[1].keys() == WEIGHTS.keys()

@@ -1,11 +1,13 @@
 """Entries of a checkpoint that load into a model."""
 
+import antioversmoothing_fixture as antioversmoothing
 import pytest
 import torch
+from mmengine.runner import load_checkpoint
 from torch import nn
 
 from mmlinattn.models import SOFT
-from mmlinattn.weights import convert_back, fit
+from mmlinattn.weights import convert_back, fit, read_file
 
 pytestmark = pytest.mark.openmmlab
 
@@ -81,6 +83,61 @@ def test_entries_that_do_not_fit(model, weights, changes, described):
 def test_no_weights(model, checkpoint):
     with pytest.raises(ValueError, match='there are no weights'):
         fit(model, checkpoint)
+
+
+class Renamed(nn.Linear):
+    """A layer whose bias had another name in version 1, and that has its own table."""
+
+    _version = 2
+
+    def __init__(self):
+        super().__init__(2, 2)
+        self.register_buffer('table', torch.ones(1))
+        self.register_buffer('frozen', torch.ones(1))
+        self._register_load_state_dict_pre_hook(self.drop_table)
+        self.register_load_state_dict_post_hook(self.need_no_frozen)
+
+    def drop_table(self, state_dict, prefix, *args):
+        state_dict.pop(f'{prefix}table', None)
+
+    def need_no_frozen(self, module, keys):
+        for names in keys:
+            names[:] = [x for x in names if not x.endswith(('.frozen', '.melted'))]
+
+    def _load_from_state_dict(self, state_dict, prefix, metadata, *args):
+        if metadata.get('version', 1) < 2:
+            state_dict[f'{prefix}bias'] = state_dict.pop(f'{prefix}offset')
+        super()._load_from_state_dict(state_dict, prefix, metadata, *args)
+
+
+@pytest.mark.parametrize('version', [1, 2])
+def test_modules_load_in_their_own_ways(tmp_path, version):
+    """As MMEngine loads the file: it takes their versions into account."""
+    model = nn.ModuleDict(dict(neck=Renamed()))
+    weights = model.state_dict()
+    if version == 1:
+        weights['neck.offset'] = weights.pop('neck.bias') + 1
+        weights._metadata['neck'] = dict(version=1)
+    weights['neck.table'] = weights['neck.melted'] = torch.zeros(1)
+    del weights['neck.frozen']
+    path = tmp_path / 'x.pth'
+    torch.save(dict(state_dict=weights), path)
+    found = fit(model, read_file(path))
+    assert found.whole and list(found.state_dict) == ['neck.weight', 'neck.bias']
+    load_checkpoint(model, str(path), strict=False)
+    assert model.neck.bias.equal(found.state_dict['neck.bias'])
+    assert model.neck.table.equal(torch.ones(1))
+
+
+def test_names_of_other_models_stay(model, weights):
+    """Even if they are those of DeiT."""
+    deit = antioversmoothing.weights('deit_timm')
+    model = nn.Module()
+    model.head = nn.Module()
+    model.head.fc = nn.Linear(2, 2)
+    found = fit(model, dict(state_dict=deit))
+    assert found.missing == ['head.fc.weight', 'head.fc.bias']
+    assert sorted(found.extra) == ['head.bias', 'head.weight']
 
 
 def test_what_loads_is_renamed_and_resized(soft):

@@ -49,6 +49,8 @@ def build_classifier(family, arch, num_classes, projection=None):
         dims = model.neck.out_channels
     model.head = nn.Module()
     model.head.fc = nn.Linear(dims, num_classes)
+    # as mmpretrain's classifiers do
+    model._register_load_state_dict_pre_hook(model.backbone._checkpoint_filter)
     return model
 
 

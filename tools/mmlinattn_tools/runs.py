@@ -3,10 +3,11 @@
 import argparse
 import os
 import os.path as osp
+import re
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from torch import nn
 
 from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils.config import load_config
-from mmlinattn.weights import fit, load_safely, read_checkpoint
+from mmlinattn.utils.quiet import quiet
+from mmlinattn.weights import DownloadError, fit, load_safely, read_checkpoint
 
 from .cli import Parser, add_cfg_options, error_of, one_line
 from .screen import Brief
@@ -90,35 +92,74 @@ def run_config(args: argparse.Namespace) -> Config:
     return cfg
 
 
+@contextmanager
+def advice_on_downloads(cfg: Config) -> Iterator[None]:
+    """Says which key of a config names a file that can't be downloaded, and what to set
+    there."""
+    try:
+        yield
+    except DownloadError as error:
+        keys = keys_with(error.address, cfg.to_dict())
+        # a part's own key, rather than a variable that it is made of
+        key = next(iter(sorted(keys, key=lambda x: '.' not in x)), None)
+        if key is None:
+            raise
+        text = (
+            f'{key}={error.address!r} cannot be downloaded ({error.reason}): fetch it '
+            f'on another machine, and give --cfg-options {key}=PATH'
+        )
+        scratch = re.sub(r'(\.\d+)?\.checkpoint$', '', key)
+        if scratch.rpartition('.')[2] in ('init_cfg', 'load_from', 'pretrained'):
+            text += f', or {scratch}=None to start without it'
+        raise ConnectionError(text) from error
+
+
+def keys_with(value: Any, node: Any, key: str = '') -> Iterator[str]:
+    """Dotted keys of a config that have a value, without variables that only other keys
+    are made of."""
+    children: Iterable[tuple[Any, Any]] = ()
+    if isinstance(node, dict):
+        children = node.items()
+    elif isinstance(node, (list, tuple)):
+        children = enumerate(node)
+    elif node == value and ('.' in key or key in ('load_from', 'pretrained')):
+        yield key
+    for name, child in children:
+        yield from keys_with(value, child, f'{key}.{name}'.strip('.'))
+
+
 def preflight(
     cfg: Config,
     args: argparse.Namespace,
     datasets: tuple[str, ...],
-    check_weights: Callable[[nn.Module], None],
-) -> None:
+    check_weights: Callable[[nn.Module], Any],
+) -> Any:
     """Builds the model of a run in its first process, and compares it with its weights
     and the first sample of each of its datasets, 'train', 'val' or 'test'. Nothing is
-    known of a runner of the user's own."""
+    known of a runner of the user's own. Returns what ``check_weights`` found."""
     ours = cfg.get('runner_type', 'Runner') in ('Runner', 'FlexibleRunner', Runner)
     if args.no_preflight or not is_first_process() or not ours:
-        return
+        return None
     config = f'config={args.config!r}, '
-    with error_of(config):
-        model = build_model(cfg)
-    check_weights(model)
+    with advice_on_downloads(cfg):
+        with error_of(config):
+            model = build_model(cfg)
+        found = check_weights(model)
     for name in datasets:
         if cfg.get(f'{name}_dataloader') is not None:
             with error_of(config):
                 check_data(cfg, name, model, lambda text: warn(f'{config}{text}'))
+    return found
 
 
 def compare(
     name: str, path: str, model: nn.Module, trust: bool = False
 ) -> tuple[dict, Any]:
-    """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model."""
+    """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model, into
+    which it is loaded."""
     checkpoint = read_checkpoint(path, name, trust)
-    with error_of(f'{name}={path!r}: '):
-        return checkpoint, fit(model, checkpoint)
+    with error_of(f'{name}={path!r}: '), quiet():
+        return checkpoint, fit(model, checkpoint, load=True)
 
 
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
@@ -137,7 +178,6 @@ def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, An
             f'checkpoint={path!r} is not from this {type(model).__name__}: '
             f'{found.describe()}. Give one that was trained with this config'
         )
-    model.load_state_dict(found.state_dict, strict=False)
     return learned_meta(checkpoint)
 
 

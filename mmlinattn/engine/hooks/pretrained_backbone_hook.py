@@ -10,7 +10,7 @@ from torch import nn
 
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.registry import HOOKS
-from mmlinattn.weights.pretrained import compare
+from mmlinattn.weights.pretrained import Comparison, compare
 
 
 @HOOKS.register_module()
@@ -38,6 +38,8 @@ class PretrainedBackboneHook(Hook):
     def __init__(self, warn: bool = True, head: bool = False) -> None:
         self.warn = warn
         self.head = head
+        # a result of check_pretrained, to start from without reading the file again
+        self.found: Optional[Comparison] = None
 
     def before_run(self, runner: Any) -> None:
         """Sets ``init_cfg`` of the backbone, before weights are initialized."""
@@ -54,16 +56,32 @@ class PretrainedBackboneHook(Hook):
         if other and pretrained:
             runner.logger.info(f'{other} overrides pretrained={pretrained!r}')
         elif pretrained:
+            # copies of the model share a function, and so no weights
+            options = dict(name='pretrained', found=lambda: self.take_found())
             for backbone in backbones_of(model):
-                backbone.init_cfg = dict(type='Pretrained', checkpoint=pretrained)
+                init_cfg = dict(type='Pretrained', checkpoint=pretrained)
+                if isinstance(backbone, BaseBackbone):
+                    # the others initialize what the weights lack
+                    others = backbone.init_cfg
+                    others = [others] if isinstance(others, dict) else others
+                    backbone.init_cfg = [*others, {**init_cfg, **options}]
+                    options = dict(name='pretrained')  # found is of the first one
+                else:
+                    backbone.init_cfg = init_cfg
             if self.head:
-                model.backbone.init_cfg['parts'] = parts_of(model)
+                parts = parts_of(model)
+                model.backbone.init_cfg[-1]['parts'] = parts
         elif self.warn and not other:
             runner.logger.warning(
                 'The backbone trains FROM SCRATCH: pretrained=None. To start '
                 'from ImageNet weights, set pretrained in the config or on the '
                 'command line: --cfg-options pretrained=CHECKPOINT'
             )
+
+    def take_found(self) -> Optional[Comparison]:
+        """:attr:`found`, once."""
+        found, self.found = self.found, None
+        return found
 
 
 def backbones_of(model: nn.Module) -> list[Any]:
@@ -100,22 +118,28 @@ def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
     return None
 
 
-def check_pretrained(cfg: Any, model: nn.Module, named: bool = False) -> None:
-    """Raises an error for a variable ``pretrained`` that the model of a training can't
-    start from: a KeyError for weights that do not fit, otherwise that of
-    :func:`mmlinattn.weights.read_checkpoint`; and, if its user has ``named`` the
-    weights, a ValueError if they would have no effect.
+def check_pretrained(
+    cfg: Any, model: nn.Module, named: bool = False
+) -> Optional[Comparison]:
+    """Compares the variable ``pretrained`` with the model of a training.
 
     Other projects' configs also have a variable of this name. It is in use if its value
     is somewhere in ``model``.
+
+    Returns:
+        What of the weights loads, for the attribute ``found`` of the hook; None if the
+        training does not start from them. The model is to be thrown away.
+
+    Raises:
+        KeyError: If the weights do not fit.
+        ValueError: If they would have no effect, though their user has ``named`` them.
+        OSError: And other errors of :func:`mmlinattn.weights.read_checkpoint`.
     """
     pretrained = cfg.get('pretrained')
     if not pretrained or repr(pretrained) in repr(cfg.get('model')):
-        return
-    # a hook is a dict with a name or a class, or the hook itself
-    readers = repr([cfg.get(x) for x in ('default_hooks', 'custom_hooks')])
-    is_read = PretrainedBackboneHook.__name__ in readers
-    if named and not is_read:
+        return None
+    hook = find_hook(cfg)
+    if named and hook is None:
         raise ValueError(
             f'pretrained={pretrained!r} would have no effect: the config has no '
             'hook that reads it. Add default_hooks=dict(pretrained=dict('
@@ -123,5 +147,16 @@ def check_pretrained(cfg: Any, model: nn.Module, named: bool = False) -> None:
             'model.backbone.init_cfg'
         )
     ours = [x for x in backbones_of(model) if isinstance(x, BaseBackbone)]
-    if is_read and ours and not other_start(model, None):
-        compare(ours[0], pretrained, 'pretrained')
+    if hook is None or not ours or other_start(model, None):
+        return None
+    head = hook.head if isinstance(hook, Hook) else hook.get('head')
+    parts = parts_of(model) if head else None
+    return compare(ours[0], pretrained, 'pretrained', parts=parts)
+
+
+def find_hook(cfg: Any) -> Any:
+    """The hook of a config that reads ``pretrained``: a dict with its name or class, or
+    the hook itself; None if there is none."""
+    hooks = [*(cfg.get('default_hooks') or {}).values()]
+    hooks += cfg.get('custom_hooks') or []
+    return next((x for x in hooks if PretrainedBackboneHook.__name__ in repr(x)), None)

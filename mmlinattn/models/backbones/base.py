@@ -13,7 +13,8 @@ from torch.utils.checkpoint import checkpoint
 from mmlinattn.functional import to_map
 from mmlinattn.functional.tracing import is_exported, is_traced
 from mmlinattn.registry import MODELS
-from mmlinattn.weights.pretrained import load_pretrained, take_official_names
+from mmlinattn.weights.naming import name_backbone, name_classifier
+from mmlinattn.weights.pretrained import load_pretrained
 
 from ..layers.types import HW, Indices, OptionsShown
 
@@ -91,14 +92,19 @@ class BaseBackbone(OptionsShown, BaseModule):
     Attributes:
         arch_zoo (dict[str, dict]): Architectures by name.
         arch_keys (tuple[str]): The entries of an architecture.
+        default_init (list[dict]): The default ``init_cfg``, which also initializes what
+            pretrained weights lack.
         feature_channels (tuple[int]): Channels of the returned maps.
         feature_strides (tuple[int]): Their strides: a side becomes ceil(side / stride).
     """
 
     arch_zoo: dict[str, dict] = {}
     arch_keys: tuple[str, ...] = ()
+    default_init: list[dict] = DEFAULT_INIT
     init_cfg: Any
     out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
+    # mmpretrain's classifiers call it with all that they load
+    _checkpoint_filter = staticmethod(name_classifier)
 
     def __init__(
         self,
@@ -112,7 +118,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         init_cfg: Union[dict, list, None] = None,
         with_cls_token: bool = False,
     ) -> None:
-        super().__init__(init_cfg or DEFAULT_INIT)
+        super().__init__(init_cfg or self.default_init)
         if out_type not in self.out_types:
             raise ValueError(
                 f'out_type must be one of {self.out_types}, got {out_type!r}'
@@ -143,7 +149,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         self.norm_eval = norm_eval
         self.with_cp = with_cp
         self.with_cls_token = with_cls_token
-        self._register_load_state_dict_pre_hook(take_official_names)
+        self._register_load_state_dict_pre_hook(name_backbone)
 
     @classmethod
     def resolve_arch(cls, arch: Union[str, dict]) -> dict:
@@ -292,7 +298,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         def initialize() -> None:
             # other entries initialize the parameters that the checkpoint lacks
             others = [cfg for cfg in cfgs if cfg not in pretrained]
-            self.init_cfg = others or DEFAULT_INIT
+            self.init_cfg = others or self.default_init
             super(BaseBackbone, self).init_weights()
             self.init_cfg = cfgs
 

@@ -9,8 +9,6 @@ from mmlinattn.registry import MODELS
 from .base import DEFAULT_INIT
 from .pyramid import PyramidOptions, PyramidTransformer, per_stage
 
-INIT = [dict(DEFAULT_INIT[0], layer=['Linear', 'Conv2d']), DEFAULT_INIT[1]]
-
 
 @MODELS.register_module()
 class RAVLT(PyramidTransformer):
@@ -46,6 +44,7 @@ class RAVLT(PyramidTransformer):
         ),
     }
     linear_attention = dict(type='RankAugmentedAttention')
+    default_init = [dict(DEFAULT_INIT[0], layer=['Linear', 'Conv2d']), DEFAULT_INIT[1]]
     # starts of the LayerScale factors, of all stages or of each; otherwise 1
     layer_scales: dict[str, Any] = {'base': [1.0, 1.0, 1e-6, 1e-6], 'large': 1e-6}
 
@@ -59,7 +58,6 @@ class RAVLT(PyramidTransformer):
         layer_scale = self.layer_scales.get(arch, 1.0) if isinstance(arch, str) else 1.0
         arch = self.resolve_arch(arch)
         dims = arch['embed_dims']
-        kwargs['init_cfg'] = kwargs.get('init_cfg') or INIT
         softmax = dict(type='RotarySoftmaxAttention')
         attentions = [self.linear_attention] * 2 + [softmax] * 2
         super().__init__(

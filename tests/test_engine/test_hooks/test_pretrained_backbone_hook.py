@@ -1,5 +1,7 @@
+import copy
 import logging
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +15,7 @@ from torch import nn
 
 from mmlinattn.engine import PretrainedBackboneHook, check_pretrained
 from mmlinattn.models import SOFT, ConvPoolingNeck
+from mmlinattn.weights import pretrained
 
 ARCH = dict(embed_dims=[16], depths=[1], num_heads=[2])
 CONSTANT = dict(type='Constant', layer='Linear', val=0.0)
@@ -47,7 +50,7 @@ def weights(tmp_path):
 def start(tmp_path, caplog):
     """Runs the hook like a runner before a training; returns the model."""
 
-    def run(model=None, hook={}, **cfg):
+    def run(model=None, hook={}, found=None, **cfg):
         model = model or Model()
         runner = SimpleNamespace(
             cfg=cfg,
@@ -57,7 +60,9 @@ def start(tmp_path, caplog):
             optim_wrapper=OptimWrapper(torch.optim.SGD(model.parameters(), 0.1)),
         )
         caplog.set_level('INFO')
-        PretrainedBackboneHook(**hook).before_run(runner)
+        hook = PretrainedBackboneHook(**hook)
+        hook.found = found
+        hook.before_run(runner)
         model.init_weights()
         return model
 
@@ -114,6 +119,34 @@ def test_backbone_and_head(start, weights, caplog, head):
         assert model.get_parameter(name).equal(expected[name]) == head
 
 
+@pytest.mark.parametrize('head', [False, True])
+def test_what_a_check_found_is_not_read_again(start, weights, head):
+    hook = dict(type='mmlinattn.PretrainedBackboneHook', head=head)
+    cfg = Config(dict(default_hooks=dict(pretrained=hook), pretrained=weights))
+    found = check_pretrained(cfg, Model())
+    gone = Path(weights).rename(Path(weights).with_name('gone.pth'))
+    model = start(hook=dict(head=head), found=found, pretrained=weights)
+    assert same_backbone(model, gone)
+    expected = torch.load(gone)['state_dict']['head.fc.weight']
+    assert model.head.fc.weight.equal(expected) == head
+    assert model.backbone.init_cfg[-1]['found']() is None
+    copy.deepcopy(model)
+
+
+def test_own_initial_values_of_what_weights_lack(start, weights, monkeypatch):
+    """Those of the backbone's other initialization."""
+    content = torch.load(weights)
+    key = 'backbone.stages.0.blocks.0.ffn.layers.1'
+    lacking = {k: x for k, x in content['state_dict'].items() if not k.startswith(key)}
+    torch.save(dict(content, state_dict=lacking), weights)
+    # a family's weights may lack it
+    monkeypatch.setattr(pretrained, 'is_scaling_vector', lambda name: True)
+    for init_cfg in (CONSTANT, [CONSTANT]):
+        model = start(Model(dict(init_cfg=init_cfg)), pretrained=weights)
+        assert not model.get_parameter(f'{key}.weight').any()
+        assert model.backbone.stages[0].blocks[0].ffn.layers[0][0].weight.any()
+
+
 def test_student_and_teacher(start, weights):
     model = BaseModule()
     model.student, model.teacher = Model(), Model()
@@ -161,7 +194,7 @@ def test_weights_that_cannot_be_had(start, weights, monkeypatch, tmp_path):
     monkeypatch.setattr(torch.hub, '_hub_dir', str(tmp_path))
     with pytest.raises(ConnectionError, match='set pretrained=None to train from scra'):
         start(pretrained=NOWHERE)
-    with pytest.raises(FileNotFoundError, match="checkpoint='nowhere.pth'"):
+    with pytest.raises(FileNotFoundError, match="pretrained='nowhere.pth'"):
         start(pretrained='nowhere.pth')
     with pytest.raises(KeyError, match='has no head for this BaseModule.*fc.bias'):
         start(Model(num_classes=3), dict(head=True), pretrained=weights)

@@ -14,6 +14,7 @@ from mmlinattn.deployment import ExportedModel, export, parity
 from mmlinattn.models import BaseBackbone, IsotropicTransformer, TransformerBlock
 from mmlinattn.models.backbones.presets import PresetTransformer
 from mmlinattn.registry import MODELS
+from mmlinattn.weights.pretrained import Comparison
 
 PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 2, 1, 1], num_heads=[1, 2, 3, 4])
 PRESET = dict(embed_dims=8, depths=[2, 1, 1, 1], num_heads=[2, 2, 4, 4])
@@ -573,6 +574,22 @@ def test_pretrained_in_its_other_spellings(pretrained, init_type, in_list):
     state_dict = build('SOFT').state_dict()
     loaded = pretrained('SOFT', state_dict, init_type, in_list).state_dict()
     assert all(loaded[key].equal(value) for key, value in state_dict.items())
+
+
+@ONE_STACK
+@BACKBONES
+def test_what_weights_lack_has_its_own_initial_values(name):
+    """Those of a model that starts from no weights."""
+    nothing = Comparison('', {}, [], [], {}, {})
+    start = dict(type='Pretrained', checkpoint='x.pth', found=lambda: nothing)
+    starts = []
+    for init_cfg in (None, start, [start]):
+        torch.manual_seed(0)
+        model = MODELS.build({**CASES[name], 'init_cfg': init_cfg})
+        model.init_weights()
+        starts.append(model.state_dict())
+    for other in starts[1:]:
+        assert all(x.equal(other[key]) for key, x in starts[0].items())
 
 
 @ONE_STACK
