@@ -15,6 +15,7 @@ from timm.models import (
     adapt_input_conv,
     build_model_with_cfg,
     generate_default_cfgs,
+    is_model,
     register_model,
 )
 from timm.models._features import feature_take_indices
@@ -392,7 +393,9 @@ class TimmModel(nn.Module):
 
 
 def register(name: str) -> None:
-    """Make timm build a model of ours by its name."""
+    """Make timm build a model of ours by its name, unless it knows the name."""
+    if is_model(name):  # imported again; or timm's own by now, which stays
+        return
     backbone = backbone_of(name)
 
     def create(pretrained: bool = False, **kwargs: Any) -> nn.Module:

@@ -18,6 +18,7 @@ from .pretrained import load_pretrained
 
 __all__ = [
     'Fit',
+    'add_file_scheme',
     'convert',
     'convert_back',
     'find_state_dict',
@@ -29,5 +30,3 @@ __all__ = [
     'recognize',
     'write_file',
 ]
-
-add_file_scheme()
