@@ -231,6 +231,8 @@ class TimmModel(nn.Module):
         options.update(in_channels=in_chans, out_type='raw')
         if kind in NECKS:
             options.update(out_norm=None)
+        if kind == 'SwinTransformer':  # these are classifiers
+            options.setdefault('pad_small_map', False)
         self.backbone = model = build_model({**backbone, **options})
         # only the last stage's map has a norm, as in a classifier
         model.out_indices = tuple(range(model.num_stages))
