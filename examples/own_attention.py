@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch.nn.functional import elu
 
+from mmlinattn import ops
 from mmlinattn.engine.preflight import build_model as build_detector
 from mmlinattn.models import ProjectedAttention
 from mmlinattn.registry import MODELS, build_model
@@ -37,6 +38,7 @@ def seconds(backbone, images):
 
 
 def main():
+    ops.enable()  # RetinaNet needs mmcv's operators
     torch.manual_seed(0)
     mine = dict(type='LinearAttention')
     for cfg in (

@@ -3,35 +3,24 @@
 Importing the package costs nothing: it imports neither torch, mmengine nor mmcv.
 MMEngine imports ``mmlinattn.registry`` by itself when a config says
 ``type='mmlinattn.X'``.
+
+No import changes the process, but that names of ours are known to MMEngine and, with
+``mmlinattn.timm``, to timm. What else there is to change, a program asks for:
+
+- :func:`register`: our configs and weights are found by name;
+- :func:`mmlinattn.ops.enable`: operators for an mmcv without its compiled part;
+- :func:`mmlinattn.weights.load_safely`: checkpoints of any model are read without
+  running code in them. Our tools call the last two.
 """
 
 import re
-import sys
 from contextlib import suppress
 from importlib import metadata
-from importlib.util import find_spec, spec_from_file_location
-from pathlib import Path
-from typing import Any
+from importlib.util import find_spec
 
 from .version import __version__, version_info
 
 __all__ = ['__version__', 'register', 'version_info']
-
-
-class OperatorFinder:
-    """Finds ``mmcv._ext`` in ``mmlinattn/ops`` where mmcv itself has none.
-
-    Python asks it last, and only when something imports ``mmcv.ops``.
-    """
-
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
-        if name != 'mmcv._ext':
-            return None
-        return spec_from_file_location(name, Path(__file__).parent / 'ops' / '_ext.py')
-
-
-sys.meta_path.append(OperatorFinder)  # type: ignore[arg-type]
 
 
 def register() -> None:

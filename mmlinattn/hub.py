@@ -20,13 +20,18 @@ def register() -> None:
 
     - ``mmengine.hub.get_config('mmlinattn::soft/softpp-t_in1k.py')`` finds our configs,
       and ``_base_ = 'mmlinattn::...'`` works in every config;
+    - MMEngine loads checkpoints from ``file://`` addresses, and from web addresses with
+      a file's name behind ``#/``, as those of our models have;
     - ``mmpretrain.list_models`` lists our models, and ``get_model`` and mmpretrain's
       inferencers take the names of our classifiers, which are those of our configs.
 
     Raises:
         FileNotFoundError: If the package has no configs.
     """
+    from .weights import add_file_scheme  # it imports torch
+
     register_config_scopes()
+    add_file_scheme()
     folder = find_folder()
     if find_spec('mmpretrain'):
         from mmpretrain.apis.model import ModelHub

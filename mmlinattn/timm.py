@@ -15,6 +15,7 @@ from timm.models import (
     adapt_input_conv,
     build_model_with_cfg,
     generate_default_cfgs,
+    is_model,
     register_model,
 )
 from timm.models._features import feature_take_indices
@@ -230,6 +231,8 @@ class TimmModel(nn.Module):
         options.update(in_channels=in_chans, out_type='raw')
         if kind in NECKS:
             options.update(out_norm=None)
+        if kind == 'SwinTransformer':  # these are classifiers
+            options.setdefault('pad_small_map', False)
         self.backbone = model = build_model({**backbone, **options})
         # only the last stage's map has a norm, as in a classifier
         model.out_indices = tuple(range(model.num_stages))
@@ -392,7 +395,9 @@ class TimmModel(nn.Module):
 
 
 def register(name: str) -> None:
-    """Make timm build a model of ours by its name."""
+    """Make timm build a model of ours by its name, unless it knows the name."""
+    if is_model(name):  # imported again; or timm's own by now, which stays
+        return
     backbone = backbone_of(name)
 
     def create(pretrained: bool = False, **kwargs: Any) -> nn.Module:

@@ -15,7 +15,7 @@ from our_configs import build, meta_model
 
 import mmlinattn
 from mmlinattn import hub
-from mmlinattn.weights import convert_back, recognize
+from mmlinattn.weights import add_file_scheme, convert_back, recognize
 
 INSTALLED = (Path(mmlinattn.__file__).parent / '.mim').is_dir()
 ENTRIES = hub.read_models(ROOT)
@@ -120,6 +120,7 @@ def test_weights_fit(name, tmp_path):
         assert recognize(state_dict) == family
     place = 'state_dict' if any('backbone.' in x for x in state_dict) else 'model'
     torch.save({place: state_dict}, path)
+    add_file_scheme()
     load_checkpoint(ours, f'file://{path}', map_location='meta', strict=True)
 
 

@@ -8,8 +8,8 @@ model = dict(
     backbone=dict(
         attention=[
             [
-                dict(type='mmlinattn.WindowAttention', shared_qk=True),
-                dict(type='mmlinattn.WindowAttention', shift_size=3, shared_qk=True),
+                dict(type='mmlinattn.WindowAttention', shared_qk=True, pad_small_map=False),
+                dict(type='mmlinattn.WindowAttention', shift_size=3, shared_qk=True, pad_small_map=False),
             ]
         ]
         * 4

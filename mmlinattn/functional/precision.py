@@ -9,6 +9,8 @@ from torch import Tensor
 
 from .tracing import constant_when_compiled, is_traced
 
+_torch: Any = torch._C
+
 
 def autocast_disabled(x: Tensor) -> AbstractContextManager:
     """Context in which no operation on ``x``'s device is autocast."""
@@ -53,17 +55,14 @@ else:
 def _permitted(device_type: str) -> Optional[str]:
     # from torch 2.9 on, the common setting and those of libraries may differ
     if hasattr(torch.backends, 'fp32_precision'):
-        precision = _library(device_type).matmul.fp32_precision
+        backends: Any = torch.backends
+        library = backends.mkldnn if device_type == 'cpu' else backends.cuda
+        precision = library.matmul.fp32_precision
         return precision if precision in ('tf32', 'bf16') else None
     if device_type == 'cpu':
         medium = torch.get_float32_matmul_precision() == 'medium'
         return 'bf16' if medium else None
     return 'tf32' if torch.backends.cuda.matmul.allow_tf32 else None
-
-
-def _library(device_type: str) -> Any:
-    backends: Any = torch.backends
-    return backends.mkldnn if device_type == 'cpu' else backends.cuda
 
 
 def rounded_to(x: Tensor) -> Optional[str]:
@@ -89,12 +88,13 @@ def full_precision(x: Tensor) -> AbstractContextManager:
 @contextmanager
 def _unrounded(device_type: str) -> Iterator[None]:
     if hasattr(torch.backends, 'fp32_precision'):
-        setting = _library(device_type).matmul
-        given, setting.fp32_precision = setting.fp32_precision, 'ieee'
+        place = 'mkldnn' if device_type == 'cpu' else 'cuda', 'matmul'
+        given = _own_precision(*place)
+        _set_precision(*place, 'ieee')
         try:
             yield
         finally:
-            setting.fp32_precision = given
+            _set_precision(*place, given)
     else:
         given = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision('highest')
@@ -102,3 +102,21 @@ def _unrounded(device_type: str) -> Iterator[None]:
             yield
         finally:
             torch.set_float32_matmul_precision(given)
+
+
+def _own_precision(library: str, operation: str) -> str:
+    """A setting of PyTorch itself, 'none' if it has the value of the one above it. That
+    is what PyTorch returns then, so the one above is changed for a moment."""
+    found = _torch._get_fp32_precision_getter(library, operation)
+    if library == 'generic':  # there is none above it
+        return found
+    above = ('generic' if operation == 'all' else library, 'all')
+    kept = _own_precision(*above)
+    _set_precision(*above, 'tf32' if found == 'ieee' else 'ieee')
+    inherited = _torch._get_fp32_precision_getter(library, operation) != found
+    _set_precision(*above, kept)
+    return 'none' if inherited else found
+
+
+def _set_precision(library: str, operation: str, precision: str) -> None:
+    _torch._set_fp32_precision_setter(library, operation, precision)

@@ -5,14 +5,88 @@ have the names and arguments of its calls: tensors by position, options by name.
 fill an output that they are given, and the ``_backward`` ones add to gradients. They
 run on all devices of PyTorch and torchvision, float16 and bfloat16 in float32.
 
+Importing this changes nothing. A program calls :func:`enable` before it imports
+``mmcv.ops``; ``python -m mmlinattn.ops --install`` serves programs of others.
+
 Letters: N, images or boxes; R, regions; C, channels; H and W, a map's height and width;
 ph and pw, bins of a region. Boxes are x1, y1, x2, y2 in pixels.
 """
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from typing import Any
 
-MODULES = ('boxes', 'deformable', 'losses', 'maps', 'regions')
+# operators by the module that has them
+MODULES = {
+    'boxes': ('bbox_overlaps', 'nms', 'nms_match', 'softnms'),
+    'deformable': (
+        'deform_conv_backward_input',
+        'deform_conv_backward_parameters',
+        'deform_conv_forward',
+        'modulated_deform_conv_backward',
+        'modulated_deform_conv_forward',
+        'ms_deform_attn_backward',
+        'ms_deform_attn_forward',
+    ),
+    'losses': (
+        'sigmoid_focal_loss_backward',
+        'sigmoid_focal_loss_forward',
+        'softmax_focal_loss_backward',
+        'softmax_focal_loss_forward',
+    ),
+    'maps': (
+        'carafe_backward',
+        'carafe_forward',
+        'carafe_naive_backward',
+        'carafe_naive_forward',
+        'masked_col2im_forward',
+        'masked_im2col_forward',
+        'psamask_backward',
+        'psamask_forward',
+    ),
+    'regions': (
+        'border_align_backward',
+        'border_align_forward',
+        'deform_roi_pool_backward',
+        'deform_roi_pool_forward',
+        'roi_align_backward',
+        'roi_align_forward',
+        'roi_pool_backward',
+        'roi_pool_forward',
+    ),
+}
+_PLACES = {name: module for module, names in MODULES.items() for name in names}
+# questions that mmcv asks its compiled part
+_FACTS = ('get_compiler_version', 'get_compiling_cuda_version')
+NAMES = (*sorted(_PLACES), *_FACTS)
+
+
+class Finder:
+    """Finds ``mmcv._ext`` here where mmcv has none. Python asks it last, and only when
+    something imports ``mmcv.ops``."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        if name != 'mmcv._ext':
+            return None
+        return spec_from_file_location(name, Path(__file__).with_name('_ext.py'))
+
+
+def enable() -> None:
+    """Let this process use the operators here, where mmcv has no compiled part.
+
+    Call it before anything imports ``mmcv.ops``, as mmdet and mmseg do. It adds a
+    finder to ``sys.meta_path``, once, and imports nothing.
+    """
+    if f'{__name__}.Finder' not in (_path_of(finder) for finder in sys.meta_path):
+        sys.meta_path.append(Finder)  # type: ignore[arg-type]
+
+
+def _path_of(finder: Any) -> str:
+    return f'{finder.__module__}.{getattr(finder, "__name__", "")}'
 
 
 def find(name: str) -> Callable:
@@ -21,11 +95,16 @@ def find(name: str) -> Callable:
     Raises:
         NotImplementedError: If it is not here.
     """
-    modules = [import_module(f'mmlinattn.ops.{module}') for module in MODULES]
-    for scope in (globals(), *map(vars, modules)):
-        if name in scope:
-            return scope[name]
-    raise NotImplementedError(
+    if name in _FACTS:
+        return globals()[name]
+    if name not in _PLACES:
+        raise NotImplementedError(missing(name))
+    return getattr(import_module(f'.{_PLACES[name]}', __name__), name)
+
+
+def missing(name: str) -> str:
+    """What to tell of an operator that is not here."""
+    return (
         f'{name} is not among the operators of mmlinattn, only in a compiled mmcv: '
         "pip uninstall mmcv-lite, then mim install 'mmcv>=2.0.0,<2.2.0'"
     )

@@ -4,9 +4,7 @@
 compiled part, and `--remove` removes it.
 """
 
-from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
 
 if find_spec('mmlinattn') is None:
     raise ModuleNotFoundError(
@@ -15,15 +13,5 @@ if find_spec('mmlinattn') is None:
         name='mmlinattn',
     )
 
-
-def __getattr__(name: str) -> Callable:
-    # mmcv looks up all names when mmcv.cnn is imported, and calls few of them
-    if name.startswith('__'):
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-
-    def operator(*tensors: Any, **options: Any) -> Any:
-        from mmlinattn import ops
-
-        return ops.find(name)(*tensors, **options)
-
-    return operator
+from mmlinattn.ops.extension import __dir__ as __dir__
+from mmlinattn.ops.extension import __getattr__ as __getattr__

@@ -21,6 +21,7 @@ from .pretrained import load_pretrained
 __all__ = [
     'DownloadError',
     'Fit',
+    'add_file_scheme',
     'convert',
     'convert_back',
     'find_state_dict',
@@ -32,5 +33,3 @@ __all__ = [
     'recognize',
     'write_file',
 ]
-
-add_file_scheme()

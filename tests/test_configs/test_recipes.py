@@ -41,6 +41,20 @@ def test_data(in_folder):
         assert (crop.get('scale') or crop.crop_size) in (side, (side, side)), name
 
 
+def test_small_maps(in_folder):
+    """What shifted windows do on small maps is written down, for detectors and
+    segmentors as in their codes, for classifiers as in theirs."""
+    for name, cfg, _ in in_folder:
+        backbone, dense = cfg.model.backbone, cfg.default_scope != 'mmpretrain'
+        text = repr(backbone.to_dict())
+        without = backbone.get('attention') in ('elfatt', 'efficient', 'global')
+        if 'SwinTransformer' in backbone.type.split('.') and not without:
+            assert backbone.pad_small_map == dense, name
+        said = text.count(f"'pad_small_map': {dense}")
+        assert said >= text.count('WindowAttention') - text.count('ShapedWindow'), name
+        assert f"'pad_small_map': {not dense}" not in text, name
+
+
 def test_schedule(in_folder):
     """The GPUs of the recipe load the batch that the learning rate is for; the
     schedule ends with the training, whose length the index has."""

@@ -4,14 +4,17 @@ import os
 import shutil
 import sys
 from functools import partial
+from importlib import import_module
 from importlib.machinery import PathFinder
+from importlib.util import spec_from_file_location
+from inspect import isfunction
 from pathlib import Path
 
 import mmcv
 import pytest
 from loading import run_command
 
-import mmlinattn
+from mmlinattn import ops
 from mmlinattn.ops import __main__ as command
 
 SOURCE = Path(command.__file__).with_name('_ext.py')
@@ -35,20 +38,34 @@ def run(folder):
 
 
 SCRIPT = """
-import sys, mmlinattn
+import sys
 from multiprocessing import get_context
+
+import mmlinattn.ops
+
+mmlinattn.ops.enable()
+mmlinattn.ops.enable()
+
 
 def suppress(device):
     import mmcv.ops, torch
     boxes = torch.tensor([[0.0, 0, 9, 9], [0, 0, 9, 8], [20, 0, 29, 9]])
     return mmcv.ops.nms(boxes, boxes[:, 3], 0.5)[1].tolist()
 
+
 if __name__ == '__main__':
-    assert 'torch' not in sys.modules
-    import mmlinattn.models, mmcv.ops
-    assert not {'mmlinattn.ops', 'torchvision'} & {*sys.modules}
+    assert sum('Finder' in str(x) and 'mmlinattn' in str(x) for x in sys.meta_path) == 1
+    assert not {'torch', 'mmcv', 'torchvision'} & {*sys.modules}
+    import mmcv.ops
+    from mmcv import _ext
+    assert not {'mmlinattn.ops.boxes', 'torchvision'} & {*sys.modules}
+    # others are told the truth, and mmcv's own modules can be imported
+    lacking = 'box_iou_rotated', 'points_in_boxes_cpu_forward', 'no_such_operator'
+    assert not any(hasattr(_ext, x) for x in lacking)
+    assert hasattr(_ext, 'nms') and _ext.nms is _ext.nms and 'nms' in dir(_ext)
+    assert hasattr(mmcv.ops, 'box_iou_rotated')
     assert suppress(0) == [0, 2]
-    assert 'mmlinattn.ops' in sys.modules
+    assert 'mmlinattn.ops.boxes' in sys.modules
     from mmcv.utils import collect_env
     assert 'mmlinattn' in collect_env()['MMCV Compiler']
     with get_context('spawn').Pool(1) as pool:
@@ -56,17 +73,36 @@ if __name__ == '__main__':
 """
 
 
-def test_importing_the_package_is_enough(run, tmp_path):
+def test_a_call_is_enough(run, tmp_path):
     """Also where worker processes start anew; and nothing is imported too early."""
     script = tmp_path / 'script.py'
     script.write_text(SCRIPT)
     run(script)
 
 
+IMPORTED = """
+import mmlinattn.models, mmlinattn.timm
+try:
+    import mmcv.ops
+except ModuleNotFoundError as error:
+    assert error.name == 'mmcv._ext', error
+else:
+    raise AssertionError('mmcv.ops is there')
+import mmlinattn.ops
+mmlinattn.ops.enable()
+import mmcv.ops
+"""
+
+
+def test_an_import_provides_nothing(run):
+    """The process is as without us, and a call mends it even after the error."""
+    run('-c', IMPORTED)
+
+
 # mmcv's version is the only thing that mmdet checks of it
 OTHERS = """
 import sys, mmcv.ops, mmdet
-assert 'mmlinattn.ops' not in sys.modules and 'torchvision' not in sys.modules
+assert 'mmlinattn.ops.boxes' not in sys.modules and 'torchvision' not in sys.modules
 """
 
 
@@ -92,10 +128,24 @@ def test_without_the_package(run, folder):
     assert '_ext.py needs mmlinattn, which is not installed: install it, or' in line
 
 
+def test_names_are_those_of_the_functions():
+    """Public functions of the modules that have tensors as arguments."""
+    there = {
+        name
+        for module in ops.MODULES
+        for name, x in vars(import_module(f'mmlinattn.ops.{module}')).items()
+        if isfunction(x)
+        and x.__module__ == f'mmlinattn.ops.{module}'
+        and not name.startswith('_')
+    }
+    assert there == {x for x in ops.NAMES if not x.startswith('get_')}
+    assert all(callable(ops.find(name)) for name in ops.NAMES)
+
+
 @pytest.fixture
 def call(folder, monkeypatch, capsys):
     """Calls the command for that mmcv, in this process."""
-    spec = mmlinattn.spec_from_file_location('mmcv', folder / '__init__.py')
+    spec = spec_from_file_location('mmcv', folder / '__init__.py')
 
     def call(action, spec=spec):
         monkeypatch.setattr(command.importlib.util, 'find_spec', lambda name: spec)

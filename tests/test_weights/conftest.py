@@ -44,7 +44,7 @@ def official():
 @pytest.fixture(scope='session')
 def few_agents():
     """The attentions of agent_swin: the paper's base model has such a third stage."""
-    stages = [Stage(i, 4) for i in range(4)]
+    stages = [Stage(i, 4, pad_small_map=False) for i in range(4)]
     first, second, third = map(agents, stages[:3])
     last = windows(stages[3])
     return [first, second, [third, last[1]], last]

@@ -12,7 +12,7 @@ import pytest
 import torch
 from mmengine.runner import CheckpointLoader, load_checkpoint
 
-from mmlinattn.weights import addresses, load_safely, read_checkpoint
+from mmlinattn.weights import add_file_scheme, addresses, load_safely, read_checkpoint
 
 WEIGHTS = {'a': torch.arange(6.0)}
 
@@ -93,6 +93,7 @@ def test_name_behind_the_address(path, server, cache):
         assert [*cache.rglob(expected)]
     model = torch.nn.Module()
     model.a = torch.nn.Parameter(torch.zeros(6))
+    add_file_scheme()
     load_checkpoint(model, f'{server}/x.pth?dl=1#/z.pth', strict=True)
     assert model.a.equal(WEIGHTS['a']) and (cache / 'z.pth').is_file()
 

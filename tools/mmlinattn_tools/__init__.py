@@ -12,3 +12,8 @@ if LACKING:
         file=sys.stderr,
     )
     sys.exit(2)
+
+from mmlinattn import ops
+
+# here, so that workers of data loaders that are spawned have them, too
+ops.enable()

@@ -10,6 +10,7 @@ model = dict(
         attention='agent',
         dense_agents=True,
         drop_path_rate=0.1,
+        pad_small_map=True,
     ),
     neck=dict(in_channels=[96, 192, 384, 768]),
 )

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from typing_extensions import Unpack
 
 from mmlinattn.functional import blockify, crop_map, pad_map, unblockify, unflatten
-from mmlinattn.functional.tracing import is_exported
+from mmlinattn.functional.tracing import is_exported, smaller
 from mmlinattn.registry import MODELS
 
 from ..layers.positions import learned_table, resize_map
@@ -16,17 +16,17 @@ from .base import ProjectedAttention, ProjectionOptions
 
 
 def _shift_mask(
-    hw_shape: HW, window_size: int, shift_size: int, device: torch.device
+    hw_shape: HW, window: HW, shift_size: int, device: torch.device
 ) -> Tensor:
     """Additive mask between tokens that only a cyclic shift made neighbors: 0 or -100,
     (n windows, s * s, s * s), for a padded map."""
     rows, columns = [
-        (index >= length - window_size).long() + (index >= length - shift_size)
-        for length in hw_shape
+        (index >= length - side).long() + (index >= length - shift_size)
+        for length, side in zip(hw_shape, window)
         for index in [torch.arange(length, device=device)]
     ]
     labels = 3 * rows[:, None] + columns
-    labels = blockify(labels.flatten()[:, None], hw_shape, window_size)
+    labels = blockify(labels.flatten()[:, None], hw_shape, window)
     return (labels != labels.transpose(-2, -1)) * -100.0
 
 
@@ -41,8 +41,12 @@ class WindowAttention(ProjectedAttention):
 
     Args:
         window_size (int): Side s of a window.
-        shift_size (int): Cyclic shift, 0 for none. A map with a side that is no
-            longer than a window is not shifted, as in the official classifier.
+        shift_size (int): Cyclic shift, 0 for none.
+        pad_small_map (bool): What happens to a map with a side that is no longer than a
+            window. True: it is padded and shifted like any other, as in the detectors
+            and segmentors of mmdet, mmseg and the official code. False: it is not
+            shifted, and its windows shrink to the shorter side, as in the official
+            classifier. Weights are the same.
         attn_drop (float): Dropout rate on attention weights.
         embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`; there is
             no LePE. AttnScale's mean is taken over a window.
@@ -59,6 +63,7 @@ class WindowAttention(ProjectedAttention):
         num_heads: int,
         window_size: int = 7,
         shift_size: int = 0,
+        pad_small_map: bool = True,
         attn_drop: float = 0.0,
         **kwargs: Unpack[ProjectionOptions],
     ) -> None:
@@ -70,6 +75,7 @@ class WindowAttention(ProjectedAttention):
             )
         self.window_size = window_size
         self.shift_size = shift_size
+        self.pad_small_map = pad_small_map
         self.attn_drop = attn_drop
         side, span = torch.arange(window_size), 2 * window_size - 1
         self.relative_position_bias_table = learned_table(span**2, num_heads)
@@ -96,29 +102,43 @@ class WindowAttention(ProjectedAttention):
 
     def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
         self.check_map(x, hw_shape)
-        x, padded_shape = pad_map(x, hw_shape, self.window_size)
+        x, padded_shape = pad_map(x, hw_shape, self.window_on(hw_shape)[0])
         q, k, v = self.project(x)
         out = self.attend(q, k, v, padded_shape)
         return self.proj(crop_map(out, padded_shape, hw_shape))
 
+    def window_on(self, hw_shape: HW) -> tuple[HW, int]:
+        """Sides of a window on a map, and their shift."""
+        if self.pad_small_map:
+            return (self.window_size, self.window_size), self.shift_size
+        shorter = smaller(*hw_shape)
+        side = smaller(shorter, self.window_size)
+        # no branch in an export: 0 for several windows, else 1 or more
+        is_one = smaller(self.window_size // shorter, 1)
+        return (side, side), self.shift_size * (1 - is_one)
+
+    def bias_of(self, window: HW) -> Tensor:
+        """Biases in a window that may be shrunk, (h, 1, s * s, s * s)."""
+        index = self.relative_position_index
+        if not self.pad_small_map:
+            rows, columns = window
+            index = unflatten(index, 1, (self.window_size, self.window_size))
+            index = index[:, :rows, :columns].flatten(1)
+            index = unflatten(index, 0, (self.window_size, self.window_size))
+            index = index[:rows, :columns].flatten(0, 1)
+        return self.relative_position_bias_table[index].permute(2, 0, 1).unsqueeze(1)
+
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         """See :meth:`BaseAttention.attend`, on a map of whole windows."""
-        shift = self.shift_size
-        for length in hw_shape:  # no branch: 1 // n is 0 for several windows
-            shift = shift * (1 - 1 // (length // self.window_size))
+        window, shift = self.window_on(hw_shape)
         q, k, v = [
-            blockify(
-                self.split_heads(self.roll(x, hw_shape, -shift)),
-                hw_shape,
-                self.window_size,
-            )
+            blockify(self.split_heads(self.roll(x, hw_shape, -shift)), hw_shape, window)
             for x in (q, k, v)
         ]  # (B, h, n, s * s, d)
-        bias = self.relative_position_bias_table[self.relative_position_index]
-        bias = bias.permute(2, 0, 1).unsqueeze(1)  # (h, 1, s * s, s * s)
+        bias = self.bias_of(window)
         # fused kernels take four axes; all images share the mask of a window
         if self.shift_size and (is_exported() or shift):
-            mask = _shift_mask(hw_shape, self.window_size, shift, q.device)
+            mask = _shift_mask(hw_shape, window, shift, q.device)
             bias, joined = (bias + mask).flatten(0, 1), (1, 2)
         else:
             bias, joined = bias.repeat(q.size(0), 1, 1, 1), (0, 1)
@@ -130,7 +150,7 @@ class WindowAttention(ProjectedAttention):
             dropout_p=self.dropout_p,
         )
         out = self.scale(out.view_as(q), v)
-        out = unblockify(out, hw_shape, self.window_size)
+        out = unblockify(out, hw_shape, window)
         return self.roll(self.merge_heads(out), hw_shape, shift)
 
     @staticmethod

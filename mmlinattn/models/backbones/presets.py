@@ -37,6 +37,7 @@ class Stage:
     num_stages: int
     arch: Optional[str] = None  # its name
     img_size: int = 224
+    pad_small_map: bool = True  # of windows that shift
 
     @property
     def map_side(self) -> int:
@@ -154,6 +155,9 @@ class PresetTransformer(PyramidTransformer):
         split_ratio, lepe (optional): See :class:`~..attentions.elfatt.ELFATT`.
         dense_agents (bool, optional): As many agents as in the paper's detectors, in
             Swin's 'agent'.
+        pad_small_map (bool): What the presets' shifted windows do on small maps, see
+            :class:`~..attentions.window.WindowAttention`: True, as detectors and
+            segmentors; False, as classifiers. CSWin has none that shift.
         **kwargs: See :class:`~.pyramid.PyramidTransformer`.
 
     Raises:
@@ -174,6 +178,7 @@ class PresetTransformer(PyramidTransformer):
         split_ratio: Optional[float] = None,
         lepe: Optional[bool] = None,
         dense_agents: Optional[bool] = None,
+        pad_small_map: bool = True,
         **kwargs: Unpack[PyramidOptions],
     ) -> None:
         name = arch if isinstance(arch, str) else None
@@ -191,7 +196,9 @@ class PresetTransformer(PyramidTransformer):
         if not isinstance(side, int) or side < 32:
             raise ValueError(f'img_size must be an integer from 32 on, got {side!r}')
         num_stages = len(arch['depths'])
-        stages = [Stage(i, num_stages, name, side) for i in range(num_stages)]
+        stages = [
+            Stage(i, num_stages, name, side, pad_small_map) for i in range(num_stages)
+        ]
         if isinstance(attention, str):
             attention = [preset.attention(stage, **options) for stage in stages]
         elif isinstance(attention, (list, tuple)):

@@ -28,11 +28,12 @@ PATCH_MERGING = dict(type='PatchMerging', norm_cfg=LAYER_NORM)
 def windows(stage: Stage) -> list:
     """Attentions of Swin itself, of two blocks: the second one's windows are shifted by
     half of one."""
-    side = stage.window_side
-    return [
-        dict(type='WindowAttention', window_size=side),
-        dict(type='WindowAttention', window_size=side, shift_size=side // 2),
-    ]
+    window = dict(
+        type='WindowAttention',
+        window_size=stage.window_side,
+        pad_small_map=stage.pad_small_map,
+    )
+    return [window, dict(window, shift_size=stage.window_side // 2)]
 
 
 # FLatten-Swin (arXiv 2308.00442) and Pola-Swin (arXiv 2501.15061)

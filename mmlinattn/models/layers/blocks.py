@@ -9,7 +9,6 @@ import torch
 from mmcv.cnn import build_activation_layer
 from mmcv.cnn.bricks import DropPath
 from mmcv.cnn.bricks.scale import LayerScale
-from mmcv.cnn.bricks.transformer import FFN
 from mmengine.model import BaseModule
 from torch import Tensor, nn
 
@@ -108,14 +107,18 @@ class TransformerBlock(BaseModule):
         self.feat_scale = FeatScale(embed_dims) if feat_scale else nn.Identity()
         self.cpe2 = DepthwiseConv(embed_dims) if position_convs == 2 else None
         self.norm2 = nn.LayerNorm(embed_dims, eps=norm_eps)
-        self.ffn = FFN(
-            embed_dims,
-            feedforward_channels=int(embed_dims * ffn_ratio),
-            act_cfg=act_cfg,
-            ffn_drop=drop,
-            add_identity=False,
+        hidden_dims = int(embed_dims * ffn_ratio)
+        # names are those of mmcv's FFN, whose module imports all of mmcv.ops
+        first = nn.Sequential(
+            nn.Linear(embed_dims, hidden_dims),
+            build_activation_layer(act_cfg),
+            nn.Dropout(drop),
         )
-        self.ffn_conv = DepthwiseConv(int(embed_dims * ffn_ratio)) if ffn_conv else None
+        layers = nn.Sequential(
+            first, nn.Linear(hidden_dims, embed_dims), nn.Dropout(drop)
+        )
+        self.ffn = nn.ModuleDict(dict(layers=layers))
+        self.ffn_conv = DepthwiseConv(hidden_dims) if ffn_conv else None
         self.ffn_conv_act = nn.Identity()
         if ffn_conv_act:
             self.ffn_conv_act = build_activation_layer(act_cfg)

@@ -5,7 +5,10 @@ PolaFormer code, narrow.
 have names and shapes of official state dicts, without buffers. ``leaplab_outputs.npz``
 and ``inline_outputs.npz`` have the models' outputs with :func:`weights` and
 :func:`image`: a classifier's logits and tokens after the final norm, every 7th value of
-the four maps of the detectors' backbone, the tokens of InLine-DeiT's attention.
+the four maps of the detectors' backbone, the tokens of InLine-DeiT's attention; and
+every 29th value of these maps for images of DENSE, where maps are no larger than a
+window, or narrower. The segmentors' file has the same blocks and attentions. Detectors
+of FLatten, InLine and PolaFormer are not in their checkouts.
 ``flatten_outputs.npz`` has those of FLatten-Swin's and FLatten-CSWin's attentions with
 :func:`focused_weights` and :func:`focused_tokens`; CSWin's takes queries, keys and
 values, and has no projection back. They were recorded on a CPU, torch 2.1.2, einops
@@ -60,8 +63,13 @@ OFFICIAL = dict(
     inline_cswin=('models/inline_cswin.py', 'CSWinTransformer', 'IISS'),
     polaformer_swin=('models/pola_swin.py', 'PolaSwinTransformer', 'LLSS'),
 )
+# recordings of the detectors' backbone, by the size of their image
+DENSE = {
+    f'agent_detector_{height}x{width}': (height, width)
+    for height, width in ((32, 32), (64, 512), (128, 160), (224, 224))
+}
 DIMS, HEADS, SIDE = 24, 4, 7  # of single attentions
-STRIDE = 7
+STRIDE, DENSE_STRIDE = 7, 29
 
 
 def scale(key, shape, value):
@@ -101,6 +109,8 @@ def number_of_parameters(name, size):
 
 def image(name):
     """One normalized image of noise; two rows of tokens for the attention."""
+    if name in DENSE:
+        return recording.noise(1, 3, *DENSE[name])
     if name == 'inline_deit':
         return recording.noise(2, 1 + SIDE**2, DIMS)
     return recording.noise(
@@ -108,9 +118,9 @@ def image(name):
     )
 
 
-def thin(maps):
+def thin(maps, stride=STRIDE):
     """The recorded part of a detector's maps."""
-    return {f'map{i}': x.flatten()[::STRIDE] for i, x in enumerate(maps)}
+    return {f'map{i}': x.flatten()[::stride] for i, x in enumerate(maps)}
 
 
 def run(model, x):
@@ -165,6 +175,14 @@ def write_focused(swin, cswin):
     FOCUSED.write_outputs('', dict(swin=swin(x), cswin=cswin(qkv)), mark='')
 
 
+@torch.no_grad()
+def write_dense(one, detector):
+    """Writes outputs of a detector's backbone, which has its weights, for the sizes
+    of DENSE."""
+    for name in DENSE:
+        one.write_outputs(name, thin(detector(image(name)), DENSE_STRIDE))
+
+
 def options_of(name):
     """Options of an official model."""
     arch, is_cswin = ARCHS[name], name.endswith('cswin')
@@ -198,6 +216,8 @@ def main(flatten, agent, inline, polaformer):
             deit = recording.import_file(Path(inline, 'models/inline_deit.py'))
             models['inline_deit'] = deit.InLineAttention(DIMS, HEADS, qkv_bias=True)
         one.write(models, run, image)
+        if 'agent' in families:
+            write_dense(one, models['agent_detector'])
     files = (Path(flatten, OFFICIAL[f'flatten_{x}'][0]) for x in ('swin', 'cswin'))
     write_focused(*map(recording.import_file, files))
 
