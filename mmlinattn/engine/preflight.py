@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils.data import IterableDataset
 
 from mmlinattn.models.backbones.base import BaseBackbone
+from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError
 
@@ -28,7 +29,7 @@ LIBRARIES = ('mmdet', 'mmengine', 'mmpretrain', 'mmseg')
 @contextmanager
 def error_in(cfg: Config, key: str) -> Iterator[None]:
     """Builds in a config's scope, without the libraries' prints, and puts a key of the
-    config before their errors."""
+    config before their errors; a fault of ours stays as it is."""
     scope = DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine')
     try:
         with quiet(), redirect_stdout(io.StringIO()), scope:
@@ -36,6 +37,8 @@ def error_in(cfg: Config, key: str) -> Iterator[None]:
     except DownloadError:  # of weights that a model reads when it is built
         raise
     except LIBRARY_ERRORS as error:
+        if is_own_fault(error):
+            raise
         raise ValueError(f'{key}: {type(error).__name__}: {error}') from error
 
 

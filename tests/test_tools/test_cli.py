@@ -5,7 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from loading import ROOT, load_module
+from PIL import Image
 
+from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.files import MARK
 from mmlinattn_tools import cli
 
@@ -133,3 +137,46 @@ def test_another_python_ends_in_one_line(name):
     )
     assert found.returncode in (1, 2) and found.stderr.count('\n') == 1
     assert re.search('make env|pip install', found.stderr)
+
+
+def check_and_fail(kind):
+    """What a line of ours does: a check, a fault, and a fault inside of torch."""
+    if kind == 'check':
+        raise TypeError('head must be a dict, got 3')
+    if kind == 'torch':
+        return torch.nn.functional.linear(torch.ones(2, 2), None)
+    return None.shape
+
+
+@pytest.mark.parametrize('kind, is_fault', (('check', 0), ('fault', 1), ('torch', 1)))
+def test_faults_are_not_told_as_wrong_input(kind, is_fault, capsys):
+    """They keep their traceback, below a line that asks for a report."""
+    error = None
+    try:
+        check_and_fail(kind)
+    except (AttributeError, TypeError) as found:
+        error = found
+    here = Path(__file__).parent
+    assert is_own_fault(error, here) == is_fault
+    assert not is_own_fault(error)  # of the package
+
+
+@pytest.mark.parametrize(
+    'tool, options',
+    [
+        ('analysis_tools/get_flops.py', ['--shape', '64']),
+        ('deployment/export.py', ['none.pth']),
+        ('analysis_tools/compare_predictions.py', ['--image', '{}']),
+    ],
+)
+def test_a_fault_in_a_backbone(tool, options, monkeypatch, tmp_path, capsys):
+    """An AttributeError in the package is no error in a config."""
+    monkeypatch.setattr('mmlinattn.models.backbones.soft.per_stage', None)
+    image = tmp_path / 'photo.png'
+    Image.new('RGB', (64, 64)).save(image)
+    config = 'configs/soft/softpp-t_in1k.py'
+    argv = [str(ROOT / config), *(x.format(image) for x in options)]
+    main = load_module(f'tools/{tool}').main
+    with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+        main(argv)
+    assert 'this is a fault of mmlinattn: please report' in capsys.readouterr().err

@@ -36,7 +36,7 @@ from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
 from mmlinattn.deployment.predictor import as_json
-from mmlinattn.engine.preflight import LIBRARY_ERRORS, build_model, error_in
+from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
@@ -202,7 +202,7 @@ def run(args):
 
 def main(argv=None):
     args = parse_args(argv)
-    errors = cli.errors_in_one_line(*LIBRARY_ERRORS)
+    errors = cli.errors_in_one_line(*cli.INPUT_ERRORS)
     with errors, quiet(), style.context(STYLE):
         run(args)
 

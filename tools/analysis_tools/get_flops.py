@@ -20,7 +20,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, number
+from mmlinattn_tools.cli import (
+    INPUT_ERRORS,
+    Parser,
+    add_cfg_options,
+    errors_in_one_line,
+    number,
+)
 
 # isort: split
 import torch
@@ -28,7 +34,7 @@ from mmengine.structures import BaseDataElement, InstanceData
 from mmengine.utils import to_2tuple
 
 from mmlinattn.analysis import count_flops
-from mmlinattn.engine.preflight import LIBRARY_ERRORS
+from mmlinattn.engine.preflight import error_in
 from mmlinattn.utils.quiet import quiet
 from mmlinattn_tools.runs import load_model, test_data
 
@@ -106,11 +112,12 @@ def count_on(model, shape, device):
 
 def main(argv=None):
     args = parse_args(argv)
-    with errors_in_one_line(*LIBRARY_ERRORS), quiet():
+    with errors_in_one_line(*INPUT_ERRORS), quiet():
         cfg, model = load_model(args)
         shape = tuple(args.shape * 2)[:2] if args.shape else default_shape(cfg)
-        flops = count(model, shape)
         size = ' x '.join(map(str, shape))
+        with error_in(cfg, f'config={args.config!r}, an image of {size}'):
+            flops = count(model, shape)
         print(f'{args.config}, {type(model).__name__}, one image of {size}')
         titles = 'parameters, M', 'MACs, G', *ATTENTION_KINDS
         print(f' {"part":<16}', *(f'{title:>17}' for title in titles), sep=' | ')

@@ -40,6 +40,7 @@ from mmlinattn.deployment import (
     parity,
 )
 from mmlinattn.models.backbones.base import MIN_SIDE
+from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.quiet import quiet
 from mmlinattn_tools.runs import (
     INSTANCES,
@@ -102,6 +103,20 @@ def stage(name):
         yield
     finally:
         print(f'{perf_counter() - begin:.1f} s')
+
+
+@contextmanager
+def exporter_errors(config):
+    """Names the config in errors of torch's exporters, for operations that a format
+    lacks."""
+    try:
+        yield
+    except (RuntimeError, TypeError, LookupError) as error:
+        if is_own_fault(error):
+            raise
+        raise ValueError(
+            f'config={config!r} can not be exported: {type(error).__name__}: {error}'
+        ) from error
 
 
 def verify(model, run, args):
@@ -204,7 +219,8 @@ def run(args):
         model = ExportedModel(model)
         notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
     path.parent.mkdir(parents=True, exist_ok=True)
-    runner = export(model, path, args.format, tuple(args.shape), notes, stage)
+    with exporter_errors(args.config):
+        runner = export(model, path, args.format, tuple(args.shape), notes, stage)
     print(f'{path.name}: {path.stat().st_size / 1e6:.1f} MB')
     if not args.verify:
         return True
@@ -219,8 +235,7 @@ def run(args):
 
 def main(argv=None):
     args = parse_args(argv)
-    errors = (ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
-    with cli.errors_in_one_line(*errors), quiet():
+    with cli.errors_in_one_line(*cli.INPUT_ERRORS), quiet():
         is_right = run(args)
     if not is_right:
         sys.exit(

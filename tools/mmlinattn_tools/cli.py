@@ -15,10 +15,12 @@ from typing import Any, NoReturn
 
 from mmengine.config import DictAction
 
+from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.files import MARK
 
 # Errors of our checks; other errors are not the user's.
 INPUT_ERRORS = (ImportError, KeyError, OSError, ValueError)
+TOOLS = Path(__file__).resolve().parents[1]
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,15 +51,25 @@ def one_line(message: object) -> str:
 @contextmanager
 def errors_in_one_line(*kinds: type[BaseException]) -> Iterator[None]:
     """Ends the tool with code 2 and one line on stderr for exceptions that mean wrong
-    input; with ``--debug``, the traceback comes before it."""
+    input; with ``--debug``, the traceback comes before it. A fault of ours keeps its
+    traceback, after a line that asks for a report."""
     try:
         yield
-    except kinds as error:
+    except Exception as error:
+        if is_own_fault(error, TOOLS):
+            print(
+                f'{osp.basename(sys.argv[0])}: this is a fault of mmlinattn: please '
+                'report the lines below where it comes from (pip show mmlinattn)',
+                file=sys.stderr,
+            )
+            raise
+        if not isinstance(error, kinds):
+            raise
         if '--debug' in sys.argv:
             traceback.print_exc()
         # str() of a KeyError has quotes around the message
-        told = error.args[0] if isinstance(error, KeyError) and error.args else error
-        text = one_line(told) or type(error).__name__
+        is_key = isinstance(error, KeyError) and error.args
+        text = one_line(error.args[0] if is_key else error) or type(error).__name__
         print(f'{osp.basename(sys.argv[0])}: error: {text}', file=sys.stderr)
         sys.exit(2)
 

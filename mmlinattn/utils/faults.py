@@ -1,0 +1,43 @@
+"""Tells faults of this package from wrong input."""
+
+import linecache
+import traceback
+from pathlib import Path
+from types import FrameType
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+# of what Python raises by itself where code is wrong
+_KINDS = (
+    *(AssertionError, AttributeError, LookupError, NameError, TypeError),
+    ZeroDivisionError,
+)
+
+
+def is_own_fault(error: BaseException, *folders: Path) -> bool:
+    """True for an error that Python raised at a line of this package, rather than a
+    check of it by ``raise``.
+
+    Args:
+        error (BaseException): The error, with its traceback.
+        *folders (Path): Of code that counts as this package's, too.
+    """
+    if not isinstance(error, _KINDS):
+        return False
+    frames = list(traceback.walk_tb(error.__traceback__))
+    # what torch refuses was given to it by the line before
+    while frames and frames[-1][0].f_globals.get('__name__', '').startswith('torch.'):
+        frames.pop()
+    if not frames:
+        return False
+    frame, line = frames[-1]
+    return _is_in(frame, _PACKAGE, *folders) and not _raises(frame, line)
+
+
+def _is_in(frame: FrameType, *folders: Path) -> bool:
+    parents = Path(frame.f_code.co_filename).resolve().parents
+    return any(folder in parents for folder in folders)
+
+
+def _raises(frame: FrameType, line: int) -> bool:
+    text = linecache.getline(frame.f_code.co_filename, line, frame.f_globals)
+    return text.lstrip().startswith('raise')
