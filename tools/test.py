@@ -4,19 +4,26 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
-from mmlinattn_tools import runs  # first: it tells that libraries are missing
-
-# isort: split
-
-from mmlinattn.utils import check_file
-from mmlinattn.weights import load_safely
 from mmlinattn_tools import cli
+from mmlinattn_tools.run_arguments import note, parse_run, run_parser, warn
+
+# what to type in place of options of the libraries' own scripts
+REPLACED = {
+    '--show': '--show-dir DIR saves the pictures',
+    '--wait-time': '--show-dir DIR saves the pictures',
+    '--interval': '--show-dir DIR saves the pictures of all images',
+    '--out-item': '--out FILE.pkl saves the predictions; the metrics are in the work '
+    "directory's JSON file",
+    '--amp': '--cfg-options test_cfg.fp16=True',
+    '--format-only': '--cfg-options test_evaluator.format_only=True',
+}
 
 
 def parse_args():
-    parser = runs.run_parser(
+    parser = run_parser(
         'Test a model from a config of mmdet, mmseg, mmpretrain or mmlinattn: '
-        'print its metrics, and write them to the work directory.'
+        'print its metrics, and write them to the work directory.',
+        REPLACED,
     )
     parser.add_argument('checkpoint', help='path of the weights to test')
     parser.add_argument(
@@ -32,8 +39,24 @@ def parse_args():
         help='save pictures of predictions in this folder (mmseg: in its '
         'vis_data/vis_image)',
     )
+    parser.add_argument(
+        '--tta',
+        action='store_true',
+        help='test-time augmentation, by tta_model and tta_pipeline of the config; '
+        'default for mmdet and mmpretrain: flips',
+    )
     cli.add_overwrite(parser)
-    return parser.parse_args()
+    return parse_run(parser)
+
+
+# before the libraries are imported, which takes seconds
+ARGS = parse_args() if __name__ == '__main__' else None
+
+# isort: split
+from mmlinattn.utils import check_file
+from mmlinattn.weights import load_safely
+from mmlinattn_tools import runs
+from mmlinattn_tools.library_options import use_test_time_augmentation
 
 
 def draw_predictions(cfg, args):
@@ -78,7 +101,7 @@ def check_weights(cfg, args, model):
         text = f'checkpoint={path!r} does not fit this model: {found.describe()}'
         if not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
-        runs.note(text)
+        note(text)
     learned = [*runs.learned_meta(checkpoint).get('classes', ())]
     classes = test_classes(cfg)
     if learned and classes and learned != classes:
@@ -89,7 +112,7 @@ def check_weights(cfg, args, model):
         )
         if sorted(learned) == sorted(classes) and not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
-        runs.warn(text)
+        warn(text)
     load_safely({path: checkpoint})
 
 
@@ -113,12 +136,14 @@ def prepare(args):
     if args.show_dir:
         draw_predictions(cfg, args)
     runs.preflight(cfg, args, ('test',), partial(check_weights, cfg, args))
+    if args.tta:
+        use_test_time_augmentation(cfg)
     runs.begin_run(cfg)
     return cfg
 
 
 def main():
-    args = parse_args()
+    args = ARGS or parse_args()
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):
         cfg = prepare(args)
     with cli.errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):

@@ -2,24 +2,30 @@
 
 import os.path as osp
 
-from mmlinattn_tools import runs  # first: it tells that libraries are missing
+from mmlinattn_tools.run_arguments import (
+    is_first_process,
+    note,
+    parse_run,
+    run_parser,
+    warn,
+)
 
-# isort: split
-from mmengine.device import get_device
-from torch import nn
-from torch.nn.modules.batchnorm import _BatchNorm
-
-from mmlinattn.engine import PretrainedBackboneHook, check_pretrained, find_checkpoint
-from mmlinattn.utils import check_file
-from mmlinattn.weights import load_safely
-from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
-from mmlinattn_tools.screen import summary
+# what to type in place of options of the libraries' own scripts
+REPLACED = {
+    '--no-validate': '--cfg-options val_cfg=None val_dataloader=None '
+    'val_evaluator=None',
+    '--no-persistent-workers': '--cfg-options '
+    'train_dataloader.persistent_workers=False',
+    '--resume-from': '--resume CHECKPOINT',
+    '--auto-resume': '--resume',
+}
 
 
 def parse_args():
-    parser = runs.run_parser(
+    parser = run_parser(
         'Train a model from a config of mmdet, mmseg, mmpretrain or '
-        'mmlinattn; the config may inherit from mmlinattn::.'
+        'mmlinattn; the config may inherit from mmlinattn::.',
+        REPLACED,
     )
     parser.add_argument(
         '--amp', action='store_true', help='automatic mixed precision, on a GPU'
@@ -38,7 +44,23 @@ def parse_args():
         help='scale the learning rate from the batch size of the config '
         '(auto_scale_lr.base_batch_size) to the real one',
     )
-    return parser.parse_args()
+    return parse_run(parser)
+
+
+# before the libraries are imported, which takes seconds
+ARGS = parse_args() if __name__ == '__main__' else None
+
+# isort: split
+from mmengine.device import get_device
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from mmlinattn.engine import PretrainedBackboneHook, check_pretrained, find_checkpoint
+from mmlinattn.utils import check_file
+from mmlinattn.weights import load_safely
+from mmlinattn_tools import runs
+from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
+from mmlinattn_tools.screen import summary
 
 
 def resume(cfg, checkpoint):
@@ -47,12 +69,10 @@ def resume(cfg, checkpoint):
     if checkpoint == 'auto':
         checkpoint = find_checkpoint(cfg.work_dir)
         if checkpoint is None:
-            runs.note(
-                f'--resume finds no checkpoint in {cfg.work_dir}: training begins'
-            )
+            note(f'--resume finds no checkpoint in {cfg.work_dir}: training begins')
             cfg.resume = False
             return
-        runs.note(f'--resume continues from {checkpoint}')
+        note(f'--resume continues from {checkpoint}')
     check_file('load_from', checkpoint)
     cfg.resume, cfg.load_from = True, checkpoint
 
@@ -67,7 +87,7 @@ def choose_precision(cfg, amp):
         wrapper.type = 'AmpOptimWrapper'
         wrapper.setdefault('loss_scale', 'dynamic')
     if wrapper.get('type') == 'AmpOptimWrapper' and get_device() == 'cpu':
-        runs.warn('mixed precision needs a GPU, and there is none: float32 is used')
+        warn('mixed precision needs a GPU, and there is none: float32 is used')
         wrapper.type = 'OptimWrapper'
         for option in ('dtype', 'loss_scale', 'use_fsdp'):
             wrapper.pop(option, None)
@@ -96,7 +116,7 @@ def check_weights(cfg, args, model):
             'another one, or give --allow-mismatch'
         )
     if not found.whole:
-        runs.note(
+        note(
             f'load_from={path}: {len(found.state_dict)} of the '
             f'{len(model.state_dict())} entries of the model are loaded; '
             f'{found.describe()}'
@@ -107,7 +127,7 @@ def check_weights(cfg, args, model):
             f'--cfg-options load_from={path}'
         )
     if cfg.get('resume') and 'optimizer' not in checkpoint:
-        runs.warn(f'load_from={path!r} has no state of the optimizer: it begins anew')
+        warn(f'load_from={path!r} has no state of the optimizer: it begins anew')
     load_safely({path: checkpoint})
     return None
 
@@ -154,7 +174,7 @@ def prepare(args):
 
 
 def main():
-    args = parse_args()
+    args = ARGS or parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
         cfg, found = prepare(args)
     # pretrained weights may be at an address that can't be reached
@@ -164,7 +184,7 @@ def main():
             if isinstance(hook, PretrainedBackboneHook):
                 hook.found = found
         runner.train()
-    if runs.is_first_process():
+    if is_first_process():
         print('', *summary(runner, cfg, args.config), sep='\n')
 
 

@@ -81,10 +81,14 @@ def load_config(
 def _check_overrides(cfg: Config, names: Iterable[str], warn: Callable) -> None:
     """Raises a KeyError for a top-level key that is misspelled, and warns of others
     that nothing reads."""
-    from mmengine.runner import Runner  # it imports torch, which few tools need
+    known = {*cfg, *OPTIONAL_KEYS}
+    keys = {name.partition('.')[0] for name in names}
+    if keys <= known:
+        return
+    from mmengine.runner import Runner  # it imports torch, which takes seconds
 
-    known = {*cfg, *inspect.signature(Runner).parameters, *OPTIONAL_KEYS}
-    for key in {name.partition('.')[0] for name in names} - known:
+    known |= {*inspect.signature(Runner).parameters}
+    for key in keys - known:
         text = f'--cfg-options {key}: neither the config nor MMEngine has such a key'
         likely = get_close_matches(key, known, 1, 0.8)
         if likely:

@@ -114,6 +114,8 @@ def test_right_config(use, name):
     # models that learn without labels have no test
     if load_config(str(path)).get('test_cfg') is not None:
         said += use('test', path, checkpoint, *options, '--work-dir', 'work')
+        if name in ('one stage', 'classifier'):
+            said += use('test', path, checkpoint, *options, '--tta')
     words = words.split('; ') if words else []
     for word in words:
         assert any(word in line for line in said)

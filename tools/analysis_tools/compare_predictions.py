@@ -43,6 +43,7 @@ from mmlinattn.weights import load_safely
 from mmlinattn_tools import runs
 from mmlinattn_tools.figures import STYLE, picture_grid, save
 from mmlinattn_tools.own_data import IMAGES, read_headers
+from mmlinattn_tools.run_arguments import note
 
 TOLD = ('config', 'weights', 'time')  # of a model, in the JSON files
 VISUALIZER = dict(label_map='SegLocalVisualizer', boxes='DetLocalVisualizer')
@@ -128,7 +129,7 @@ def find_photos(place):
     damaged = [x for x, header in pairs if header is None or header['early']]
     if damaged:
         names = ', '.join(x.name for x in damaged)
-        runs.note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
+        note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
     if len(found) == len(damaged):
         raise FileNotFoundError(f'--image {place}: there is no image')
     return [x for x in found if x not in damaged]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Optional
 
 from mmengine.config import DictAction
 
@@ -29,17 +29,29 @@ class Parser(argparse.ArgumentParser):
     It reports an error in one line. It takes no abbreviations, because a misspelled
     option could be the abbreviation of another one. The description is printed
     unchanged.
+
+    Args:
+        replaced (dict, optional): By option that other scripts have, what to type here
+            in its place.
+        **kwargs: Of :class:`argparse.ArgumentParser`.
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(
+        self, replaced: Optional[dict[str, str]] = None, **kwargs: Any
+    ) -> None:
         kind = argparse.RawDescriptionHelpFormatter
         super().__init__(allow_abbrev=False, formatter_class=kind, **kwargs)
+        self.replaced = replaced or {}
         self.add_argument(
             '--debug', action='store_true', help='show the traceback of an error'
         )
 
     def error(self, message: str) -> NoReturn:
         """Ends the tool with one line on stderr and exit code 2."""
+        for word in message.split():
+            option = word.partition('=')[0]
+            if option in self.replaced:
+                message += f'; in place of {option}: {self.replaced[option]}'
         self.exit(2, f'{self.prog}: error: {one_line(message)}\n')
 
 

@@ -21,71 +21,23 @@ from mmlinattn.utils.config import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError, fit, load_safely, read_checkpoint
 
-from .cli import Parser, add_cfg_options, error_of, one_line
+from .cli import error_of
+from .library_options import set_loader_defaults
+from .run_arguments import is_first_process, warn
 from .screen import Brief
 
 # of Predictor, and of the libraries
 INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
 
 
-def run_parser(description: str) -> Parser:
-    """Arguments that training and testing have in common."""
-    parser = Parser(description=description)
-    add = parser.add_argument
-    add('config', help='path of the config')
-    text = 'folder for logs, checkpoints and results'
-    add('--work-dir', help=f'{text}; default: ./work_dirs/<name of the config>')
-    add_cfg_options(parser, 'train_dataloader.batch_size=4')
-    text = (
-        'accept a checkpoint that does not fit the model: report the differences, and '
-        'load the rest'
-    )
-    add('--allow-mismatch', action='store_true', help=text)
-    text = (
-        'unpickle everything in checkpoints, whatever its classes; this can run any '
-        'code in them'
-    )
-    add('--trust', action='store_true', help=text)
-    text = (
-        'begin at once, without building the model, reading the first '
-        'samples and comparing checkpoints with the model beforehand'
-    )
-    add('--no-preflight', action='store_true', help=text)
-    kinds = ['none', 'pytorch', 'slurm', 'mpi']
-    text = 'launcher of the processes; default: none, a single one'
-    add('--launcher', choices=kinds, default='none', help=text)
-    # torch's launcher passes it; MMEngine reads the environment instead
-    parser.add_argument(
-        '--local_rank', '--local-rank', type=int, default=0, help=argparse.SUPPRESS
-    )
-    return parser
-
-
-def is_first_process() -> bool:
-    """True if this process is the only one of a run or its first, by its launcher."""
-    ranks = map(os.environ.get, ('RANK', 'OMPI_COMM_WORLD_RANK', 'SLURM_PROCID'))
-    return next(filter(None, ranks), '0') == '0'
-
-
-def note(text: str) -> None:
-    """Prints a line on stderr, in the first process of a run only."""
-    if is_first_process():
-        print(f'{osp.basename(sys.argv[0])}: {one_line(text)}', file=sys.stderr)
-
-
-def warn(text: str) -> None:
-    """Prints a warning by :func:`note`."""
-    note(f'warning: {text}')
-
-
 def run_config(args: argparse.Namespace) -> Config:
-    """Reads the config of a run from arguments of :func:`run_parser`; from then on,
-    checkpoints are read without running code in them."""
-    os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
+    """The config of a run from its arguments; from then on, checkpoints are read
+    without running code in them."""
     if args.trust:
         os.environ['MMLINATTN_TRUST'] = '1'
     load_safely()
-    cfg = load_config(args.config, args.cfg_options, warn)
+    cfg = args.read_config
+    set_loader_defaults(cfg)
     cfg.launcher = args.launcher
     name = osp.splitext(osp.basename(args.config))[0]
     cfg.work_dir = args.work_dir or cfg.get('work_dir') or f'work_dirs/{name}'

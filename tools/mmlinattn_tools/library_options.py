@@ -1,0 +1,71 @@
+"""What the libraries' own scripts set in a config before they run it."""
+
+import copy
+from typing import Any
+
+from mmengine.config import Config, ConfigDict
+
+# merge predictions of a photo and of its mirror image, where a config says nothing
+TTA_MODELS = {
+    'mmdet': dict(
+        type='DetTTAModel',
+        tta_cfg=dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100),
+    ),
+    'mmpretrain': dict(type='mmpretrain.AverageClsScoreTTA'),
+}
+FLIPS = [dict(type='RandomFlip', prob=1.0), dict(type='RandomFlip', prob=0.0)]
+# of the flip, which boxes are turned back by
+DET_KEYS = (
+    *('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor'),
+    *('flip', 'flip_direction'),
+)
+
+
+def set_loader_defaults(cfg: Config) -> None:
+    """Sets the options of data loaders that MMPretrain's scripts set for its configs:
+    without them, workers begin anew in each epoch, and images are normalized one by
+    one."""
+    if cfg.get('default_scope') != 'mmpretrain':
+        return
+    for name in ('train_dataloader', 'val_dataloader', 'test_dataloader'):
+        loader = cfg.get(name)
+        if isinstance(loader, dict):
+            loader.setdefault('pin_memory', True)
+            loader.setdefault('collate_fn', dict(type='default_collate'))
+            # PyTorch refuses it without workers
+            if loader.get('num_workers'):
+                loader.setdefault('persistent_workers', True)
+
+
+def use_test_time_augmentation(cfg: Config) -> None:
+    """Wraps the model of a config by its ``tta_model``, on data of its
+    ``tta_pipeline``; without them, by flips, as the libraries' scripts do.
+
+    Raises:
+        KeyError: If the library has no default, as mmseg, and the config lacks either.
+    """
+    scope = cfg.get('default_scope')
+    dataset: Any = cfg.test_dataloader.dataset
+    while 'pipeline' not in dataset and 'dataset' in dataset:
+        dataset = dataset['dataset']
+    model, pipeline = cfg.get('tta_model'), cfg.get('tta_pipeline')
+    if model is None and scope in TTA_MODELS:
+        model = TTA_MODELS[scope]
+    if pipeline is None and scope in TTA_MODELS:
+        pipeline = flipped(dataset['pipeline'], scope)
+    if model is None or pipeline is None:
+        raise KeyError(
+            '--tta needs tta_model and tta_pipeline in the config, which '
+            f'{scope or "MMEngine"} has no defaults for'
+        )
+    cfg.model = ConfigDict(**model, module=cfg.model)
+    dataset['pipeline'] = pipeline
+
+
+def flipped(pipeline: Any, scope: str) -> list:
+    """A test pipeline that ends with both of a photo and its mirror image."""
+    steps = copy.deepcopy(list(pipeline))
+    pack = steps.pop()
+    if scope == 'mmdet':
+        pack = dict(type='PackDetInputs', meta_keys=DET_KEYS)
+    return [*steps, dict(type='TestTimeAug', transforms=[FLIPS, [pack]])]
