@@ -3,7 +3,7 @@
 Legend: B batch, h heads, N tokens, m landmarks, d head dim.
 """
 
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import torch
 from torch import Tensor
@@ -67,38 +67,99 @@ def softmax_free_attention(
         ValueError: See :func:`check_solver`.
     """
     check_solver(solver, num_iters, ridge, normalize)
-    by_rows = normalize == 'rows'
+    num_landmarks = landmarks.size(2)
+    added = num_landmarks * ridge if relative_ridge else ridge
+    factor = None
+    if trained_size is not None:
+        factor = trained_size[0] / q.size(2)
+        factor = factor * num_landmarks / trained_size[1] if normalize else factor
     with autocast_disabled(q):
-        given, num_landmarks = v.dtype, landmarks.size(2)
-        if by_rows:  # half precision does not hold sums over all tokens
-            q, v = at_least_float32(q, v)
-            v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
-        dtype = product_dtype(q, v)
-        q, landmarks, v = q.to(dtype), landmarks.to(dtype), v.to(dtype)
-        added = num_landmarks * ridge if relative_ridge else ridge
-        few = by_rows and (is_exported() or num_landmarks < FEW)
-        if few:
-            a, to_landmarks, to_tokens = landmark_products(landmarks, q, added)
+        if normalize == 'rows':
+            out = row_normalized(q, landmarks, v, added, num_iters, solver)
         else:
-            a = gaussian_kernel(landmarks)  # (B, h, m, m)
-            to_landmarks, to_tokens = kernel_products(landmarks, q)  # P, P^T
-        degree: Any = None if by_rows else a.sum(-1, keepdim=True)
-        scale = degree.rsqrt() if normalize is True else 1.0
-        if ridge and not few:
-            a = a + added * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-        x = to_landmarks(v)
-        x = x if by_rows else scale * x
-        if solver == 'cholesky':
-            y = cholesky_solve(a, x)
-        else:
-            alpha = None if normalize else soft_alpha(degree, added)
-            y = newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
-        y = y if by_rows else scale * y
-        if trained_size is not None and not by_rows:
-            more = num_landmarks / trained_size[1] if normalize else 1.0
-            y = y * (trained_size[0] / q.size(2) * more)
-        out = to_tokens(y.to(dtype))
-        return (divide_by_row_sums(out) if by_rows else out).to(given)
+            operator = softpp if normalize else soft
+            out = operator(q, landmarks, v, added, num_iters, solver, factor)
+        return out.to(v.dtype)
+
+
+def soft(
+    q: Tensor,
+    landmarks: Tensor,
+    v: Tensor,
+    ridge: float,
+    num_iters: int,
+    solver: str,
+    factor: Optional[float] = None,
+) -> Tensor:
+    r"""SOFT, :math:`P^T A^\dagger P V` times a factor, of the arguments of
+    :func:`softmax_free_attention`; ``ridge`` is what is added to A's diagonal."""
+    q, landmarks, v = _for_products(q, landmarks, v)
+    a = gaussian_kernel(landmarks)  # (B, h, m, m)
+    to_landmarks, to_tokens = kernel_products(landmarks, q)  # P, P^T
+    alpha = soft_alpha(a.sum(-1, keepdim=True), ridge)
+    y = _invert(_add_ridge(a, ridge), to_landmarks(v), num_iters, solver, alpha)
+    return to_tokens(_scaled(y, factor).to(v.dtype))
+
+
+def softpp(
+    q: Tensor,
+    landmarks: Tensor,
+    v: Tensor,
+    ridge: float,
+    num_iters: int,
+    solver: str,
+    factor: Optional[float] = None,
+) -> Tensor:
+    r"""SOFT++, :math:`P^T D^{-1/2} A^\dagger D^{-1/2} P V` with :math:`D = diag(A 1)`,
+    times a factor; see :func:`soft`."""
+    q, landmarks, v = _for_products(q, landmarks, v)
+    a = gaussian_kernel(landmarks)
+    to_landmarks, to_tokens = kernel_products(landmarks, q)
+    scale = a.sum(-1, keepdim=True).rsqrt()
+    x = scale * to_landmarks(v)
+    y = scale * _invert(_add_ridge(a, ridge), x, num_iters, solver)
+    return to_tokens(_scaled(y, factor).to(v.dtype))
+
+
+def row_normalized(
+    q: Tensor, landmarks: Tensor, v: Tensor, ridge: float, num_iters: int, solver: str
+) -> Tensor:
+    r""":math:`\hat K V / \hat K 1` with :math:`\hat K = P^T A^\dagger P`, ours; see
+    :func:`soft`."""
+    q, v = at_least_float32(q, v)  # half precision does not hold sums over all tokens
+    v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
+    q, landmarks, v = _for_products(q, landmarks, v)
+    if is_exported() or landmarks.size(2) < FEW:
+        a, to_landmarks, to_tokens = landmark_products(landmarks, q, ridge)
+    else:
+        a = _add_ridge(gaussian_kernel(landmarks), ridge)
+        to_landmarks, to_tokens = kernel_products(landmarks, q)
+    y = _invert(a, to_landmarks(v), num_iters, solver)
+    return divide_by_row_sums(to_tokens(y.to(v.dtype)))
+
+
+def _for_products(q: Tensor, landmarks: Tensor, v: Tensor) -> tuple[Tensor, ...]:
+    dtype = product_dtype(q, v)
+    return q.to(dtype), landmarks.to(dtype), v.to(dtype)
+
+
+def _add_ridge(a: Tensor, ridge: float) -> Tensor:
+    if not ridge:
+        return a
+    return a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+
+
+def _invert(
+    a: Tensor, x: Tensor, num_iters: int, solver: str, alpha: Optional[Tensor] = None
+) -> Tensor:
+    """The inverse of A times x, (B, h, m, k)."""
+    if solver == 'cholesky':
+        return cholesky_solve(a, x)
+    return newton_pinv(a, num_iters, x, alpha=alpha, solver=solver)
+
+
+def _scaled(y: Tensor, factor: Optional[float]) -> Tensor:
+    return y if factor is None else y * factor
 
 
 def divide_by_row_sums(sums: Tensor) -> Tensor:
