@@ -6,7 +6,6 @@ held-back images, and keeps pictures of the predictions. The same commands with 
 options at their end are for photos of your own.
 """
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -48,10 +47,7 @@ def run(title, *command):
     """Runs a script; the logs of trainings and tests are in their folders."""
     command = [sys.executable, *map(str, command)]
     print(f'\n== {title}\n$ {shlex.join(command)}', flush=True)
-    # on shared cores, waiting threads that sleep are many times faster
-    busy = not hasattr(os, 'getloadavg') or os.getloadavg()[0] > os.cpu_count()
-    env = {'OMP_WAIT_POLICY': 'PASSIVE' if busy else 'ACTIVE', **os.environ}
-    if subprocess.run(command, cwd=ROOT, env=env).returncode:
+    if subprocess.run(command, cwd=ROOT).returncode:
         sys.exit(f'{title} failed')
 
 
