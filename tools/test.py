@@ -9,7 +9,6 @@ from mmlinattn_tools import runs  # first: it tells that libraries are missing
 # isort: split
 
 from mmlinattn.utils import check_file
-from mmlinattn.weights import load_safely
 from mmlinattn_tools import cli
 
 
@@ -90,7 +89,7 @@ def check_weights(cfg, args, model):
         if sorted(learned) == sorted(classes) and not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         runs.warn(text)
-    load_safely({path: checkpoint})
+    runs.hand_on(cfg, path, checkpoint)
 
 
 def test_classes(cfg):

@@ -11,7 +11,6 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from mmlinattn.engine import PretrainedBackboneHook, check_pretrained, find_checkpoint
 from mmlinattn.utils import check_file
-from mmlinattn.weights import load_safely
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.screen import summary
 
@@ -108,7 +107,7 @@ def check_weights(cfg, args, model):
         )
     if cfg.get('resume') and 'optimizer' not in checkpoint:
         runs.warn(f'load_from={path!r} has no state of the optimizer: it begins anew')
-    load_safely({path: checkpoint})
+    runs.hand_on(cfg, path, checkpoint)
     return None
 
 
@@ -161,7 +160,8 @@ def main():
     with errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)
         for hook in runner.hooks:
-            if isinstance(hook, PretrainedBackboneHook):
+            # several processes wait for each other to read weights
+            if isinstance(hook, PretrainedBackboneHook) and cfg.launcher == 'none':
                 hook.found = found
         runner.train()
     if runs.is_first_process():

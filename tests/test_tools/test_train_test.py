@@ -440,6 +440,13 @@ def test_what_the_checks_found_is_the_start(use, world, monkeypatch):
     use('test', *WHOLE, *work)
     CheckpointLoader.load_checkpoint(whole)
     assert read.call_count == 4
+    # several processes wait for each other before they read
+    hook.found = None
+    use('train', CLS, *work, '--launcher', 'pytorch', *f'{PRETRAINED}{whole}'.split())
+    assert hook.found is None
+    use('train', CLS, *work, '--launcher', 'pytorch', *f'{LOAD}{whole}'.split())
+    CheckpointLoader.load_checkpoint(whole)
+    assert read.call_count == 7
 
 
 def test_no_network(fails, monkeypatch):
