@@ -107,7 +107,8 @@ QUICK = {'swin-s_in1k', *{family_of(name): name for name in QUICK}.values()}
     ],
 )
 def test_weights_fit(name, tmp_path):
-    """A file of the library's model, or of the official code, fits ours."""
+    """A file of the library's model, or of the official code, fits ours, by MMEngine's
+    own loader."""
     ours = meta_model(name)
     path = str(tmp_path / 'weights.pth')
     if name in THEIRS:
@@ -120,7 +121,7 @@ def test_weights_fit(name, tmp_path):
         assert recognize(state_dict) == family
     place = 'state_dict' if any('backbone.' in x for x in state_dict) else 'model'
     torch.save({place: state_dict}, path)
-    load_checkpoint(ours, f'file://{path}', map_location='meta', strict=True)
+    load_checkpoint(ours, path, map_location='meta', strict=True)
 
 
 def test_addresses_are_the_libraries(registered):

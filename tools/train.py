@@ -83,7 +83,10 @@ def check_weights(cfg, args, model):
     if not path:
         if cfg.get('resume'):  # a resumed run needs no pretrained weights
             return None
-        return check_pretrained(cfg, model, 'pretrained' in (args.cfg_options or {}))
+        named = 'pretrained' in (args.cfg_options or {})
+        found = check_pretrained(cfg, model, named)
+        # several processes read them at once, because they wait for each other
+        return found if cfg.launcher == 'none' else None
     if osp.isdir(path):  # other runners have their own kinds of checkpoints
         return None
     checkpoint, found = runs.compare('load_from', path, model)
@@ -159,9 +162,8 @@ def main():
     # pretrained weights may be at an address that can't be reached
     with errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)
-        for hook in runner.hooks:
-            # several processes wait for each other to read weights
-            if isinstance(hook, PretrainedBackboneHook) and cfg.launcher == 'none':
+        for hook in runner.hooks if found else ():
+            if isinstance(hook, PretrainedBackboneHook):
                 hook.found = found
         runner.train()
     if runs.is_first_process():

@@ -91,6 +91,8 @@ def save_checkpoints(folder, model):
         torch.save({**whole, **changes}, folder / f'{name}.pth')
     (folder / 'empty.pth').touch()
     torch.save(dict(state_dict=weights), folder / 'weights.pth')
+    del whole['optimizer']
+    torch.save(whole, folder / 'anew.pth')
 
 
 @pytest.fixture(scope='module')
@@ -308,6 +310,7 @@ def test_checkpoint(fails, world, how, name, words):
         (LOAD, 'head', 'entries of the model are loaded'),
         (f'--allow-mismatch {LOAD}', 'nan', 'with NaN or infinite values'),
         (f'--allow-mismatch {RESUME}', 'wider', 'of other shapes'),
+        (RESUME, 'anew', 'has no state of the optimizer: it begins anew'),
         ('--allow-mismatch ', 'head', 'does not fit this model'),
         ('--allow-mismatch ', 'turned', "in place of 'tench"),
     ],
