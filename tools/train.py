@@ -119,9 +119,10 @@ def check_batch(cfg, model):
     pyramids of UperNet and PSPNet."""
     if cfg.train_dataloader.get('batch_size') != 1 or cfg.launcher != 'none':
         return
+    model.train()  # a backbone may leave norms in eval mode
     for name, module in model.named_modules():
         first = module[0] if isinstance(module, nn.Sequential) and len(module) else None
-        norms = any(isinstance(x, _BatchNorm) for x in module.modules())
+        norms = any(isinstance(x, _BatchNorm) and x.training for x in module.modules())
         if norms and getattr(first, 'output_size', None) in (1, (1, 1)):
             raise ValueError(
                 f'train_dataloader.batch_size=1: BatchNorm of {name}, behind a pooling '

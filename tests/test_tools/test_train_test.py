@@ -362,12 +362,25 @@ def test_options(fails, tool, options, words):
     fails(tool, *args, *options.split(), words=words)
 
 
+class Frozen(nn.BatchNorm2d):
+    """A norm that stays in eval mode."""
+
+    def train(self, mode=True):
+        return super().train(False)
+
+
 @pytest.mark.parametrize(
-    'size, batch, right', [(1, 1, False), (2, 1, True), (1, 2, True)]
+    'size, batch, norm, right',
+    [
+        (1, 1, nn.BatchNorm2d, False),
+        (2, 1, nn.BatchNorm2d, True),
+        (1, 2, nn.BatchNorm2d, True),
+        (1, 1, Frozen, True),
+    ],
 )
-def test_batch_norm_of_one_value(size, batch, right):
+def test_batch_norm_of_one_value(size, batch, norm, right):
     """As torch refuses it in the first step."""
-    pool = nn.AdaptiveAvgPool2d(size), nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)
+    pool = nn.AdaptiveAvgPool2d(size), nn.Conv2d(3, 3, 1), norm(3)
     model = nn.Sequential(nn.Sequential(*pool))
     cfg = Config(dict(train_dataloader=dict(batch_size=batch), launcher='none'))
     for check in (
