@@ -15,7 +15,7 @@ from our_configs import build, meta_model
 
 import mmlinattn
 from mmlinattn import hub
-from mmlinattn.weights import add_file_scheme, convert_back, recognize
+from mmlinattn.weights import convert_back, recognize
 
 INSTALLED = (Path(mmlinattn.__file__).parent / '.mim').is_dir()
 ENTRIES = hub.read_models(ROOT)
@@ -107,7 +107,8 @@ QUICK = {'swin-s_in1k', *{family_of(name): name for name in QUICK}.values()}
     ],
 )
 def test_weights_fit(name, tmp_path):
-    """A file of the library's model, or of the official code, fits ours."""
+    """A file of the library's model, or of the official code, fits ours, by MMEngine's
+    own loader."""
     ours = meta_model(name)
     path = str(tmp_path / 'weights.pth')
     if name in THEIRS:
@@ -120,8 +121,7 @@ def test_weights_fit(name, tmp_path):
         assert recognize(state_dict) == family
     place = 'state_dict' if any('backbone.' in x for x in state_dict) else 'model'
     torch.save({place: state_dict}, path)
-    add_file_scheme()
-    load_checkpoint(ours, f'file://{path}', map_location='meta', strict=True)
+    load_checkpoint(ours, path, map_location='meta', strict=True)
 
 
 def test_addresses_by_lines():

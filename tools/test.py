@@ -54,7 +54,6 @@ ARGS = parse_args() if __name__ == '__main__' else None
 
 # isort: split
 from mmlinattn.utils import check_file
-from mmlinattn.weights import load_safely
 from mmlinattn_tools import runs
 from mmlinattn_tools.library_options import use_test_time_augmentation
 
@@ -113,7 +112,7 @@ def check_weights(cfg, args, model):
         if sorted(learned) == sorted(classes) and not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         warn(text)
-    load_safely({path: checkpoint})
+    runs.hand_on(cfg, path, checkpoint)
 
 
 def test_classes(cfg):

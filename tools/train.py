@@ -57,7 +57,6 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from mmlinattn.engine import PretrainedBackboneHook, check_pretrained, find_checkpoint
 from mmlinattn.utils import check_file
-from mmlinattn.weights import load_safely
 from mmlinattn_tools import runs
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.screen import summary
@@ -104,7 +103,10 @@ def check_weights(cfg, args, model):
     if not path:
         if cfg.get('resume'):  # a resumed run needs no pretrained weights
             return None
-        return check_pretrained(cfg, model, 'pretrained' in (args.cfg_options or {}))
+        named = 'pretrained' in (args.cfg_options or {})
+        found = check_pretrained(cfg, model, named)
+        # several processes read them at once, because they wait for each other
+        return found if cfg.launcher == 'none' else None
     if osp.isdir(path):  # other runners have their own kinds of checkpoints
         return None
     checkpoint, found = runs.compare('load_from', path, model)
@@ -128,7 +130,7 @@ def check_weights(cfg, args, model):
         )
     if cfg.get('resume') and 'optimizer' not in checkpoint:
         warn(f'load_from={path!r} has no state of the optimizer: it begins anew')
-    load_safely({path: checkpoint})
+    runs.hand_on(cfg, path, checkpoint)
     return None
 
 
@@ -137,9 +139,10 @@ def check_batch(cfg, model):
     pyramids of UperNet and PSPNet."""
     if cfg.train_dataloader.get('batch_size') != 1 or cfg.launcher != 'none':
         return
+    model.train()  # a backbone may leave norms in eval mode
     for name, module in model.named_modules():
         first = module[0] if isinstance(module, nn.Sequential) and len(module) else None
-        norms = any(isinstance(x, _BatchNorm) for x in module.modules())
+        norms = any(isinstance(x, _BatchNorm) and x.training for x in module.modules())
         if norms and getattr(first, 'output_size', None) in (1, (1, 1)):
             raise ValueError(
                 f'train_dataloader.batch_size=1: BatchNorm of {name}, behind a pooling '
@@ -180,7 +183,7 @@ def main():
     # pretrained weights may be at an address that can't be reached
     with errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)
-        for hook in runner.hooks:
+        for hook in runner.hooks if found else ():
             if isinstance(hook, PretrainedBackboneHook):
                 hook.found = found
         runner.train()

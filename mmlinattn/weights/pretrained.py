@@ -73,8 +73,6 @@ def load_pretrained(
             must fit as a whole.
         name: The user's name of the checkpoint, for error messages.
         found: Returns the result of an earlier :func:`compare`, or None.
-        name: The user's name of the checkpoint, for error messages.
-        found: Returns the result of :func:`compare`, if there is one.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -85,8 +83,8 @@ def load_pretrained(
         ImportError: If timm or safetensors is needed and missing.
     """
     parts = parts or {}
-    compared = found and found()
-    if not compared:
+    compared = found() if found else None
+    if compared is None:
         compared = compare(model, checkpoint, name, prefix, parts)
     if initialize is not None and compared.loaded.keys() < model.state_dict().keys():
         initialize()

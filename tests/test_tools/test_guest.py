@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import sys
+from collections import OrderedDict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -155,8 +156,13 @@ def with_their_tools(monkeypatch, tool, args, options):
     """What the libraries' tools do."""
     cfg = Config.fromfile('mine.py')
     cfg.launcher = 'none'
-    cfg.merge_from_dict({key: parse(x) for key, x in options.items()})
+    cfg.merge_from_dict({key: ast.literal_eval(x) for key, x in options.items()})
     cfg.work_dir = 'work'
+    loaders = [cfg.get(f'{name}_dataloader') for name in ('train', 'val', 'test')]
+    for loader in loaders if cfg.get('default_scope') == 'mmpretrain' else ():
+        if loader is not None:  # of its script, as far as there are no workers
+            loader.setdefault('pin_memory', True)
+            loader.setdefault('collate_fn', dict(type='default_collate'))
     # MMEngine's own stops on a CPU
     if cfg.optim_wrapper.get('type') == 'AmpOptimWrapper':
         cfg.optim_wrapper.type = 'OptimWrapper'
@@ -167,11 +173,6 @@ def with_their_tools(monkeypatch, tool, args, options):
         (cfg.load_from,) = args
     runner = Runner.from_cfg(cfg)
     runner.train() if tool == 'train' else runner.test()
-
-
-def parse(text):
-    """An option of the command line as a value."""
-    return ast.literal_eval(text)
 
 
 def small(name):
@@ -199,6 +200,8 @@ def differences(a, b, place=''):
             return [f'{place}: keys {list(a)}, {list(b)}']
         keys = [key for key in a if str(key).rpartition('/')[2] not in CHANCE]
         inner = [(a[key], b[key], f'{place}.{key}') for key in keys]
+        if isinstance(a, OrderedDict):  # versions of modules
+            inner.append((vars(a), vars(b), f'{place}: attributes'))
         return [text for x in inner for text in differences(*x)]
     if isinstance(a, (list, tuple)):
         if len(a) != len(b):
@@ -263,3 +266,4 @@ def test_same_as_the_libraries(run, tmp_path, monkeypatch, name):
     for tool, args, given in steps:
         theirs, ours = (run(x, tool, text, *args, **given) for x in ('theirs', 'ours'))
         assert '\n'.join(differences(theirs, ours)) == ''
+        assert ('predictions' in ours) == tested

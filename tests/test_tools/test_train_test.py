@@ -91,6 +91,8 @@ def save_checkpoints(folder, model):
         torch.save({**whole, **changes}, folder / f'{name}.pth')
     (folder / 'empty.pth').touch()
     torch.save(dict(state_dict=weights), folder / 'weights.pth')
+    del whole['optimizer']
+    torch.save(whole, folder / 'anew.pth')
 
 
 @pytest.fixture(scope='module')
@@ -308,6 +310,7 @@ def test_checkpoint(fails, world, how, name, words):
         (LOAD, 'head', 'entries of the model are loaded'),
         (f'--allow-mismatch {LOAD}', 'nan', 'with NaN or infinite values'),
         (f'--allow-mismatch {RESUME}', 'wider', 'of other shapes'),
+        (RESUME, 'anew', 'has no state of the optimizer: it begins anew'),
         ('--allow-mismatch ', 'head', 'does not fit this model'),
         ('--allow-mismatch ', 'turned', "in place of 'tench"),
     ],
@@ -359,12 +362,25 @@ def test_options(fails, tool, options, words):
     fails(tool, *args, *options.split(), words=words)
 
 
+class Frozen(nn.BatchNorm2d):
+    """A norm that stays in eval mode."""
+
+    def train(self, mode=True):
+        return super().train(False)
+
+
 @pytest.mark.parametrize(
-    'size, batch, right', [(1, 1, False), (2, 1, True), (1, 2, True)]
+    'size, batch, norm, right',
+    [
+        (1, 1, nn.BatchNorm2d, False),
+        (2, 1, nn.BatchNorm2d, True),
+        (1, 2, nn.BatchNorm2d, True),
+        (1, 1, Frozen, True),
+    ],
 )
-def test_batch_norm_of_one_value(size, batch, right):
+def test_batch_norm_of_one_value(size, batch, norm, right):
     """As torch refuses it in the first step."""
-    pool = nn.AdaptiveAvgPool2d(size), nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3)
+    pool = nn.AdaptiveAvgPool2d(size), nn.Conv2d(3, 3, 1), norm(3)
     model = nn.Sequential(nn.Sequential(*pool))
     cfg = Config(dict(train_dataloader=dict(batch_size=batch), launcher='none'))
     for check in (
@@ -440,6 +456,13 @@ def test_what_the_checks_found_is_the_start(use, world, monkeypatch):
     use('test', *WHOLE, *work)
     CheckpointLoader.load_checkpoint(whole)
     assert read.call_count == 4
+    # several processes wait for each other before they read
+    hook.found = None
+    use('train', CLS, *work, '--launcher', 'pytorch', *f'{PRETRAINED}{whole}'.split())
+    assert hook.found is None
+    use('train', CLS, *work, '--launcher', 'pytorch', *f'{LOAD}{whole}'.split())
+    CheckpointLoader.load_checkpoint(whole)
+    assert read.call_count == 7
 
 
 def test_no_network(fails, monkeypatch):

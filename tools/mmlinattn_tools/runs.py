@@ -114,6 +114,13 @@ def compare(
         return checkpoint, fit(model, checkpoint, load=True)
 
 
+def hand_on(cfg: Config, path: str, checkpoint: dict) -> None:
+    """Lets a run load a checkpoint without reading its file again. Several processes
+    read it all at once, because they wait for each other."""
+    if cfg.launcher == 'none':
+        load_safely({path: checkpoint})
+
+
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     """The config that arguments name, and its model on the CPU, without weights."""
     cfg = load_config(args.config, args.cfg_options)

@@ -307,4 +307,5 @@ class BaseBackbone(OptionsShown, BaseModule):
                 k: x for k, x in cfg.items() if k not in ('type', 'map_location')
             }
             load_pretrained(self, initialize=initialize, **options)
+            cfg.pop('found', None)  # a function, which can't be pickled
         self._is_init = True

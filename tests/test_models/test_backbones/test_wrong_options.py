@@ -52,3 +52,37 @@ WRONG = {
 def test_refused(name, options, message):
     with pytest.raises(ValueError, match=message):
         battery.build(name, **options)
+
+
+STEM = dict(type='ConvStem', mid_channels=4)
+CONVS = dict(patch_embed=STEM, merging=dict(type='ConvEmbedding'))
+# options, words of the error, and options that the words advise
+REMEDIES = [
+    (
+        *('PyramidTransformer', dict(out_type='cls_token'), "'avg_featmap' serves"),
+        dict(out_type='avg_featmap'),
+    ),
+    (
+        *('SwinTransformer', dict(norm_cfg=dict(type='BN')), 'give patch_embed and'),
+        dict(CONVS, norm_cfg=dict(type='BN')),
+    ),
+    (
+        *('SwinTransformer', dict(attention='linear'), "'agent', 'efficient'"),
+        dict(attention='efficient'),
+    ),
+    (
+        *('SwinTransformer', dict(attention='global', block_sizes=49), 'elfatt'),
+        dict(attention='elfatt', block_sizes=49),
+    ),
+    (
+        *('VisionTransformer', LAST, r'out_indices must be \(3,\)'),
+        dict(LAST, out_indices=(3,)),
+    ),
+]
+
+
+@pytest.mark.parametrize('name, options, advice, then', REMEDIES)
+def test_what_the_error_advises_works(name, options, advice, then):
+    with pytest.raises(ValueError, match=advice):
+        battery.build(name, **options)
+    battery.build(name, **then)(battery.images())
