@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools.cli import Parser, add_cfg_options, errors_in_one_line, number
+from mmlinattn_tools.runs import load_model, test_data  # a line tells of a wrong mmcv
 
 # isort: split
 import torch
@@ -30,7 +31,6 @@ from mmengine.utils import to_2tuple
 from mmlinattn.analysis import count_flops
 from mmlinattn.engine.preflight import LIBRARY_ERRORS
 from mmlinattn.utils.quiet import quiet
-from mmlinattn_tools.runs import load_model, test_data
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 

@@ -9,6 +9,14 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from typing import Any
 
+from mmlinattn import ops
+
+from .cli import Parser, add_cfg_options, error_of, errors_in_one_line, one_line
+
+with errors_in_one_line(ImportError):  # our models can't be imported without an mmcv
+    ops.check()
+
+# isort: split
 import numpy as np
 from mmengine.config import Config
 from mmengine.registry import DATASETS, RUNNERS
@@ -19,7 +27,6 @@ from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils.config import load_config
 from mmlinattn.weights import fit, load_safely, read_checkpoint
 
-from .cli import Parser, add_cfg_options, error_of, one_line
 from .screen import Brief
 
 # of Predictor, and of the libraries
@@ -84,6 +91,7 @@ def run_config(args: argparse.Namespace) -> Config:
         os.environ['MMLINATTN_TRUST'] = '1'
     load_safely()
     cfg = load_config(args.config, args.cfg_options, warn)
+    ops.check(str(cfg.get('default_scope')))
     cfg.launcher = args.launcher
     name = osp.splitext(osp.basename(args.config))[0]
     cfg.work_dir = args.work_dir or cfg.get('work_dir') or f'work_dirs/{name}'
@@ -124,6 +132,7 @@ def compare(
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     """The config that arguments name, and its model on the CPU, without weights."""
     cfg = load_config(args.config, args.cfg_options)
+    ops.check(str(cfg.get('default_scope')))
     with error_of(f'config={args.config!r}, '):
         return cfg, build_model(cfg)
 
