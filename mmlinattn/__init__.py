@@ -65,7 +65,7 @@ _LIBRARIES = {
         "(with the onedl packages: 'onedl-mmengine>=0.10.8,<1.0.0')",
     ),
     'mmcv': (
-        ('mmcv', 'mmcv-lite', 'onedl-mmcv'),
+        ('mmcv', 'mmcv-lite', 'mmcv-full', 'onedl-mmcv'),
         '2.0.0',
         '3.0.0',
         "mim install 'mmcv>=2.0.0,<2.2.0' "

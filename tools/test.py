@@ -53,8 +53,10 @@ def parse_args():
 ARGS = parse_args() if __name__ == '__main__' else None
 
 # isort: split
+from mmlinattn_tools import runs  # a line tells of a wrong mmcv
+
+# isort: split
 from mmlinattn.utils import check_file
-from mmlinattn_tools import runs
 from mmlinattn_tools.library_options import use_test_time_augmentation
 
 

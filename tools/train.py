@@ -51,13 +51,15 @@ def parse_args():
 ARGS = parse_args() if __name__ == '__main__' else None
 
 # isort: split
+from mmlinattn_tools import runs  # a line tells of a wrong mmcv
+
+# isort: split
 from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from mmlinattn.engine import PretrainedBackboneHook, check_pretrained, find_checkpoint
 from mmlinattn.utils import check_file
-from mmlinattn_tools import runs
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.screen import summary
 

@@ -7,7 +7,6 @@ from typing import Any, Optional
 
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import conv2d, pad
 from torch.nn.grad import conv2d_weight
 
@@ -60,13 +59,25 @@ def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
 
 
 class _DepthwiseConv2d(Function):
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
+    def forward(x: Tensor, weight: Tensor) -> Tensor:
         return _convolve(x, weight)
 
     @staticmethod
-    @once_differentiable
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def tangent(ctx: Any, x: Optional[Tensor], weight: Optional[Tensor]) -> Any:
+        """Derivative of the output for those of the inputs."""
+        of_x, of_weight = ctx.saved_tensors
+        parts = [] if x is None else [_convolve(x, of_weight)]
+        return sum(parts if weight is None else [*parts, _convolve(of_x, weight)])
+
+    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], Optional[Tensor]]:
         x, weight = ctx.saved_tensors
         grad_x = grad_weight = None

@@ -5,7 +5,7 @@ A size is a symbol there: an integer of unknown value, of a type of the exporter
 A branch on it would be recorded as that one run took it.
 """
 
-from types import SimpleNamespace
+from functools import cache
 from typing import Any, Callable
 
 import torch
@@ -50,13 +50,31 @@ def apply(function: type[Function], *args: Any) -> Any:
     can't hold Python code.
 
     Args:
-        function (type): A subclass of :class:`torch.autograd.Function`.
-        *args: Arguments of its ``forward``, without the context.
+        function (type): A subclass of :class:`torch.autograd.Function` of the newer
+            kind, with ``setup_context``. Its derivative in forward mode is called
+            ``tangent``, not ``jvp``, which compilers do not take.
+        *args: Arguments of its ``forward``.
     """
     if is_exported():
-        context = SimpleNamespace(save_for_backward=lambda *tensors: None)
-        return function.forward(context, *args)
-    return function.apply(*args)
+        return function.forward(*args)
+    if not is_traced():
+        return _with_jvp(function).apply(*args)
+    # the compiler of torch 2.1 takes such a function for one of the older kind
+    learns = torch.is_grad_enabled() and any(
+        isinstance(x, Tensor) and x.requires_grad for x in args
+    )
+    return function.apply(*args) if learns else function.forward(*args)
+
+
+@cache
+def _with_jvp(function: Any) -> type[Function]:
+    return type(function.__name__, (function,), {'jvp': function.tangent})
+
+
+def is_transformed() -> bool:
+    """True inside of ``torch.func``, where values can't be branched on."""
+    bindings: Any = torch._C  # a compiler does not ask it
+    return not is_traced() and bindings._are_functorch_transforms_active()
 
 
 def smaller(a: Any, b: Any) -> Any:

@@ -19,6 +19,8 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from .installed import check as check
+
 # operators by the module that has them
 MODULES = {
     'boxes': ('bbox_overlaps', 'nms', 'nms_match', 'softnms'),

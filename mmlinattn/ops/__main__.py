@@ -1,39 +1,31 @@
 """Adds operators to an mmcv without its compiled part, also for programs that import
-mmcv.ops before mmlinattn, such as `mim train mmdet`."""
+mmcv.ops without us, such as `mim train mmdet`; tells what is wrong with another one."""
 
 import argparse
-import importlib.util
 import sys
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 
-SOURCE = Path(__file__).with_name('_ext.py')
+from .installed import SOURCE, describe, find, problem
 
 
 def run(install: bool, remove: bool) -> str:
     """Do what the command is for, and return a line about what there is.
 
     Raises:
-        OSError: If there is no mmcv, or its folder or ``_ext.py`` must not be written.
+        ImportError: If there is no mmcv, or one that operators do not help.
+        OSError: If ``_ext.py`` is of others, or must not be written.
     """
-    spec = importlib.util.find_spec('mmcv')
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError('there is no mmcv: pip install mmcv-lite')
-    folder = Path(spec.origin).parent
-    file, source = folder / '_ext.py', SOURCE.read_text(encoding='utf-8')
-    first_line = source.partition('\n')[0]
-    if file.exists() and not file.read_text(encoding='utf-8').startswith(first_line):
-        raise FileExistsError(f'{file} is not of mmlinattn, and was left as it is')
-    compiled = any((folder / f'_ext{suffix}').exists() for suffix in EXTENSION_SUFFIXES)
-    if remove:
-        file.unlink(missing_ok=True)
-    elif install and not compiled:
-        file.write_text(source, encoding='utf-8')
-    if compiled:
-        return f'the mmcv in {folder} has its compiled part, and uses it'
-    if file.exists():
-        return f'the mmcv in {folder} has the operators of mmlinattn'
-    return f'the mmcv in {folder} has operators only after `import mmlinattn`'
+    found = find()
+    if found.source and not found.is_ours:
+        raise FileExistsError(f'{found.source} is not of mmlinattn, and was left as is')
+    if remove and found.source:
+        found.source.unlink()
+    told = problem(found)
+    if told:
+        raise ImportError(told)
+    if install and found.folder and not found.compiled:
+        text = SOURCE.read_text(encoding='utf-8')
+        (found.folder / SOURCE.name).write_text(text, encoding='utf-8')
+    return describe(find() if install or remove else found)
 
 
 def main() -> None:
@@ -41,11 +33,13 @@ def main() -> None:
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument('--install', action='store_true', help='write mmcv/_ext.py')
     group.add_argument('--remove', action='store_true', help='remove it')
-    group.add_argument('--status', action='store_true', help='only say what there is')
+    text = 'say which mmcv there is, and the command that mends it; exit code 2 if it '
+    text += 'cannot be used'
+    group.add_argument('--status', action='store_true', help=text)
     args = parser.parse_args()
     try:
         print(run(args.install, args.remove))
-    except OSError as error:
+    except (ImportError, OSError) as error:
         print(f'{parser.prog}: error: {error}', file=sys.stderr)
         sys.exit(2)
 

@@ -5,8 +5,6 @@ import shutil
 import sys
 from functools import partial
 from importlib import import_module
-from importlib.machinery import PathFinder
-from importlib.util import spec_from_file_location
 from inspect import isfunction
 from pathlib import Path
 
@@ -15,9 +13,8 @@ import pytest
 from loading import run_command
 
 from mmlinattn import ops
-from mmlinattn.ops import __main__ as command
 
-SOURCE = Path(command.__file__).with_name('_ext.py')
+SOURCE = Path(ops.__file__).with_name('_ext.py')
 
 
 @pytest.fixture
@@ -94,6 +91,7 @@ import mmcv.ops
 """
 
 
+@pytest.mark.modern_full
 def test_an_import_provides_nothing(run):
     """The process is as without us, and a call mends it even after the error."""
     run('-c', IMPORTED)
@@ -140,66 +138,3 @@ def test_names_are_those_of_the_functions():
     }
     assert there == {x for x in ops.NAMES if not x.startswith('get_')}
     assert all(callable(ops.find(name)) for name in ops.NAMES)
-
-
-@pytest.fixture
-def call(folder, monkeypatch, capsys):
-    """Calls the command for that mmcv, in this process."""
-    spec = spec_from_file_location('mmcv', folder / '__init__.py')
-
-    def call(action, spec=spec):
-        monkeypatch.setattr(command.importlib.util, 'find_spec', lambda name: spec)
-        monkeypatch.setattr(sys, 'argv', ['ops', action])
-        code = 0
-        try:
-            command.main()
-        except SystemExit as stop:
-            code = stop.code
-        output, error = capsys.readouterr()
-        assert (output + error).count('\n') == 1 and code == (2 if error else 0)
-        return output or error
-
-    return call
-
-
-def test_install_and_remove(call, folder):
-    file = folder / '_ext.py'
-    assert 'only after `import mmlinattn`' in call('--status')
-    for _ in range(2):
-        assert 'has the operators of mmlinattn' in call('--install')
-    assert file.read_text() == SOURCE.read_text()
-    # an older version of the file is replaced
-    file.write_text(f'{SOURCE.read_text().splitlines()[0]}\n"""')
-    call('--install')
-    assert file.read_text() == SOURCE.read_text()
-    assert 'only after' in call('--remove') and not file.exists()
-    assert 'only after' in call('--remove')
-
-
-def test_a_compiled_part_wins(call, folder):
-    call('--install')
-    compiled = folder / f'_ext{command.EXTENSION_SUFFIXES[0]}'
-    compiled.write_bytes(b'')
-    for action in ('--status', '--install', '--remove'):
-        assert 'has its compiled part, and uses it' in call(action)
-    assert compiled.exists() and not (folder / '_ext.py').exists()
-    shutil.copy(SOURCE, folder)
-    # Python prefers it to a .py of the same name
-    spec = PathFinder.find_spec('mmcv._ext', [str(folder)])
-    assert spec.origin == str(compiled)
-
-
-@pytest.mark.parametrize('action', ['--install', '--remove', '--status'])
-def test_a_file_of_others_stays(call, folder, action):
-    (folder / '_ext.py').write_text('# mine')
-    assert 'error: ' in call(action) and 'is not of mmlinattn' in call(action)
-    assert (folder / '_ext.py').read_text() == '# mine'
-
-
-def test_a_folder_that_cannot_be_written(call, folder):
-    (folder / '_ext.py').symlink_to('nowhere/_ext.py')  # root may write anywhere else
-    assert '_ext.py' in call('--install') and 'error: ' in call('--install')
-
-
-def test_no_mmcv(call):
-    assert 'error: there is no mmcv: pip install mmcv-lite' in call('--status', None)

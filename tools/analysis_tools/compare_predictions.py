@@ -25,7 +25,7 @@ from textwrap import shorten
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mmlinattn_tools import cli
+from mmlinattn_tools import cli, runs  # first: a line tells what is wrong with mmcv
 
 # isort: split
 import mmcv
@@ -35,12 +35,12 @@ from mmengine.dataset import Compose
 from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
+from mmlinattn import ops
 from mmlinattn.deployment.predictor import as_json
 from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
-from mmlinattn_tools import runs
 from mmlinattn_tools.figures import STYLE, picture_grid, save
 from mmlinattn_tools.own_data import IMAGES, read_headers
 from mmlinattn_tools.run_arguments import note
@@ -82,6 +82,7 @@ class Subject:
         self.told = dict(zip(TOLD, (config, checkpoint, time)))
         cfg = load_config(config)
         self.scope = cfg.get('default_scope') or 'mmengine'
+        ops.check(self.scope)
         torch.manual_seed(0)
         with error_in(cfg, config):
             self.model, meta = build_model(cfg).eval().to(device), {}

@@ -27,6 +27,7 @@ from mmlinattn_tools.cli import (
     errors_in_one_line,
     number,
 )
+from mmlinattn_tools.runs import load_model, test_data  # a line tells of a wrong mmcv
 
 # isort: split
 import torch
@@ -36,7 +37,6 @@ from mmengine.utils import to_2tuple
 from mmlinattn.analysis import count_flops
 from mmlinattn.engine.preflight import error_in
 from mmlinattn.utils.quiet import quiet
-from mmlinattn_tools.runs import load_model, test_data
 
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 

@@ -24,6 +24,14 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mmlinattn_tools import cli
+from mmlinattn_tools.runs import (  # a line tells what is wrong with mmcv
+    INSTANCES,
+    dataset_meta,
+    load_model,
+    load_whole,
+    make_runner,
+    test_dataset,
+)
 
 # isort: split
 import numpy as np
@@ -42,14 +50,6 @@ from mmlinattn.deployment import (
 from mmlinattn.models.backbones.base import MIN_SIDE
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.quiet import quiet
-from mmlinattn_tools.runs import (
-    INSTANCES,
-    dataset_meta,
-    load_model,
-    load_whole,
-    make_runner,
-    test_dataset,
-)
 
 SIDE = cli.number(int, MIN_SIDE, 2**16)
 # options with which a data preprocessor changes images

@@ -18,7 +18,13 @@ if LACKING:
     )
     sys.exit(2)
 
-from mmlinattn import ops
+from mmlinattn import check_versions, ops
+
+try:
+    check_versions()
+except ImportError as error:
+    print(error, file=sys.stderr)
+    sys.exit(2)
 
 # here, so that workers of data loaders that are spawned have them, too
 ops.enable()

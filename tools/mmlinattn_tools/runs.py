@@ -10,6 +10,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
+from mmlinattn import ops
+
+from .cli import error_of, errors_in_one_line
+
+with errors_in_one_line(ImportError):  # our models can't be imported without an mmcv
+    ops.check()
+
+# isort: split
 import numpy as np
 from mmengine.config import Config
 from mmengine.registry import DATASETS, RUNNERS
@@ -21,7 +29,6 @@ from mmlinattn.utils.config import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError, fit, load_safely, read_checkpoint
 
-from .cli import error_of
 from .library_options import set_loader_defaults
 from .run_arguments import is_first_process, warn
 from .screen import Brief
@@ -38,6 +45,8 @@ def run_config(args: argparse.Namespace) -> Config:
     load_safely()
     cfg = args.read_config
     set_loader_defaults(cfg)
+    cfg = load_config(args.config, args.cfg_options, warn)
+    ops.check(str(cfg.get('default_scope')))
     cfg.launcher = args.launcher
     name = osp.splitext(osp.basename(args.config))[0]
     cfg.work_dir = args.work_dir or cfg.get('work_dir') or f'work_dirs/{name}'
@@ -124,6 +133,7 @@ def hand_on(cfg: Config, path: str, checkpoint: dict) -> None:
 def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
     """The config that arguments name, and its model on the CPU, without weights."""
     cfg = load_config(args.config, args.cfg_options)
+    ops.check(str(cfg.get('default_scope')))
     with error_of(f'config={args.config!r}, '):
         return cfg, build_model(cfg)
 

@@ -27,7 +27,6 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
 from ..precision import at_least_float32, autocast_disabled, full_precision, rounded_to
 from ..tracing import apply, is_exported, is_traced
@@ -59,7 +58,8 @@ def newton_pinv(
 
     The backward pass uses the differential of the inverse, with the forward
     result Y in its place: :math:`\nabla_A = -Y^T G Y^T` (*SOFT*, arXiv 2110.11945;
-    exact where Newton has converged). It can be taken once, not twice.
+    exact where Newton has converged). That of the gradient itself follows the same
+    rule.
 
     Args:
         a (Tensor): Symmetric positive semi-definite matrices, such as Gaussian
@@ -97,8 +97,7 @@ def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
         rhs (Tensor): Right-hand sides, (..., m, k).
 
     Returns:
-        Tensor: y, (..., m, k), in the dtype of ``a``. The gradient can be
-        taken once, not twice.
+        Tensor: y, (..., m, k), in the dtype of ``a``.
     """
     return _solve(a, rhs, 'schulz' if is_exported() else 'cholesky', 20, None)
 
@@ -201,49 +200,64 @@ def _has_polynomial(num_iters: int) -> bool:
     return polynomial.FEWEST_STEPS <= num_iters <= polynomial.MOST_STEPS
 
 
-def _solve(a: Tensor, rhs: Tensor, *options: Any) -> Tensor:
+def _solve(
+    a: Tensor, rhs: Tensor, solver: str, num_iters: int, alpha: Optional[Tensor]
+) -> Tensor:
     dtype = a.dtype
     with autocast_disabled(a):
         a, rhs = at_least_float32(a, rhs)
         if rounded_to(a) and is_traced():  # a compiled graph changes no setting
             a, rhs = a.double(), rhs.double()
-        return apply(_Solve, a, rhs, *options).to(dtype)
+        # a gradient through the steps or the factorization would cost more than
+        # everything else
+        fixed = a.detach()
+        if alpha is not None:
+            alpha = alpha.detach()
+        elif solver not in ('cholesky', 'schulz'):
+            alpha = newton_alpha(fixed)
+        with full_precision(a):
+            prepared = _WAYS[solver].prepare(fixed, alpha, num_iters)
+        return apply(_Solve, a, rhs, solver, num_iters, *prepared).to(dtype)
 
 
 class _Solve(Function):
-    """Keeps the tensors with which the backward pass solves again: a gradient through
-    the steps or the factorization would cost more than everything else."""
+    """Multiplies by the inverse of A, by the tensors that are prepared of it, and keeps
+    them: the backward pass is such a product, too."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(
-        ctx: Any,
-        a: Tensor,
-        rhs: Tensor,
-        solver: str,
-        num_iters: int,
-        alpha: Optional[Tensor],
+        a: Tensor, rhs: Tensor, solver: str, num_iters: int, *prepared: Any
     ) -> Tensor:
-        if alpha is None and solver not in ('cholesky', 'schulz'):
-            alpha = newton_alpha(a)
-        way = _WAYS[solver]
-        with full_precision(a):
-            prepared = way.prepare(a, alpha, num_iters)
-            y = way.multiply(prepared, rhs, num_iters)
-        ctx.save_for_backward(y, *prepared)
-        ctx.solver, ctx.num_iters = solver, num_iters
-        return y
+        with full_precision(rhs):
+            return _WAYS[solver].multiply(prepared, rhs, num_iters)
 
     @staticmethod
-    @once_differentiable
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        a, _, ctx.solver, ctx.num_iters, *prepared = inputs
+        ctx.save_for_backward(a, output, *prepared)
+        ctx.save_for_forward(a, output, *prepared)
+
+    @staticmethod
+    def tangent(ctx: Any, of_a: Any, of_rhs: Any, *others: Any) -> Tensor:
+        """Derivative of the output for those of A and of the right-hand side."""
+        a, y, *prepared = ctx.saved_tensors
+        with full_precision(y):
+            change = 0 if of_a is None else -of_a @ y
+        change = change if of_rhs is None else of_rhs + change
+        return apply(_Solve, a, change, ctx.solver, ctx.num_iters, *prepared)
+
+    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], ...]:
-        y, *prepared = ctx.saved_tensors
+        a, y, *prepared = ctx.saved_tensors
         with autocast_disabled(grad), full_precision(grad):
             # the operator is symmetric
-            grad_rhs = _WAYS[ctx.solver].multiply(prepared, grad, ctx.num_iters)
+            grad_rhs = apply(_Solve, a, grad, ctx.solver, ctx.num_iters, *prepared)
             grad_a = None
             if ctx.needs_input_grad[0]:
                 grad_a = -grad_rhs @ y.mT
-        return grad_a, grad_rhs, None, None, None
+        return grad_a, grad_rhs, None, None, *(None for _ in prepared)
 
 
 class _Newton:

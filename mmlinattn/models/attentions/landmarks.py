@@ -107,8 +107,18 @@ class _ContiguousGradient(Function):
     """The identity, with a contiguous gradient. On a CPU, PyTorch 2.1's GELU takes the
     memory of a transposed one for that of another layout, and returns any values."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def tangent(ctx: Any, x: Tensor) -> Tensor:
         return x.view_as(x)
 
     @staticmethod

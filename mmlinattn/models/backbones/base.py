@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from mmlinattn.functional import to_map
-from mmlinattn.functional.tracing import is_exported, is_traced
+from mmlinattn.functional.tracing import is_exported, is_traced, is_transformed
 from mmlinattn.registry import MODELS
 from mmlinattn.weights.naming import name_backbone, name_classifier
 from mmlinattn.weights.pretrained import load_pretrained
@@ -273,7 +273,7 @@ class BaseBackbone(OptionsShown, BaseModule):
                 f'x must be at least {MIN_SIDE} x {MIN_SIDE} pixels, got '
                 f'H x W = {x.size(2)} x {x.size(3)}'
             )
-        if is_traced() or x.is_meta:
+        if is_traced() or is_transformed() or x.is_meta:
             return
         if not x.is_cpu and os.environ.get('MMLINATTN_DEBUG') != '1':
             return

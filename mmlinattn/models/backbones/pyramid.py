@@ -14,6 +14,7 @@ from typing_extensions import Unpack
 
 from mmlinattn.functional import to_map
 from mmlinattn.functional.precision import is_autocast_to_float16
+from mmlinattn.functional.tracing import is_transformed
 from mmlinattn.registry import MODELS, build_model
 
 from ..layers.blocks import TransformerBlock, drop_path_rates
@@ -249,8 +250,9 @@ class PyramidTransformer(BaseBackbone):
         """Images (B, in_channels, H, W), H and W at least 32, to one output for each of
         ``out_indices``, of the kind ``out_type``."""
         self.check_image(x)
-        # on a CPU, convolutions are faster this way, and tokens are contiguous
-        x = x.contiguous(memory_format=torch.channels_last)
+        if not is_transformed():  # vmap knows no layouts
+            # on a CPU, convolutions are faster this way, and tokens are contiguous
+            x = x.contiguous(memory_format=torch.channels_last)
         outs = []
         for stage, (is_returned, norm) in zip(self.stages, self.returned()):
             x, hw_shape = stage.embed(x)
