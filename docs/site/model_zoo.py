@@ -140,7 +140,10 @@ def render_table(entries, printed):
     table = '\n'.join(f'| {" | ".join(map(str, cells))} |' for cells in lines)
     weights = [f'[{x["Name"]}]({x["Weights"]})' for x in entries if 'Weights' in x]
     public = f'Public weights: {", ".join(weights)}.'
-    none = 'There are no public weights for these.'
+    none = (
+        'No file of these has an address that a program can read: [Weights]'
+        '(../../docs/weights.md#what-configs-start-from) says what is public.'
+    )
     return f'{table}\n\n{public if weights else none}'
 
 
