@@ -20,6 +20,7 @@ EVERY = {
     'docs/benchmarks/README.md': None,
     **dict.fromkeys((x for x in PAGES if MEASURED.search(x)), '<!-- measured -->'),
 }
+NOTES = 'claims', 'reliability'
 FILE = 'claims/exact.json bag softmax'
 
 
@@ -35,6 +36,11 @@ def test_numbers_are_those_of_the_files(page, quoted):
         assert EVERY[page] in text
         text = text.partition(EVERY[page])[0]
     assert quoted.faults_of(text, every=page in EVERY) == []
+
+
+def test_research_notes_stay_short():
+    claims, reliability = ((ROOT / f'docs/{x}.md').read_text('utf-8') for x in NOTES)
+    assert len(claims.splitlines()) <= 85 and len(reliability.split()) <= 950
 
 
 @pytest.mark.parametrize(
