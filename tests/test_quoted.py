@@ -58,6 +58,7 @@ def test_research_notes_stay_short():
         (f'0.1<!-- = mean {FILE} gone -->', 'KeyError'),
         (f'0.1<!-- = median {FILE} rates * -->', 'KeyError'),
         (f'text<!-- = mean {FILE} rates * -->', '[], not'),
+        (f'| 0.4 |<!-- = mean {FILE} rates 0.001|0.002 -->', 'KeyError'),  # ends a cell
         ('0.5 and 12<!-- no file: made up --> and 13', None),
         ('half of 0.5, 12 and 30 %', 'no comment'),
         ('3 of 12; `0.5`; [a](b/0.5.md); torch 2.1.2', None),
@@ -82,7 +83,7 @@ def test_numbers_are_rounded_as_they_are_printed(text, value, right, quoted):
 
 
 def test_powers_are_fitted(quoted):
-    words = "claims/counts.json rows 'attention=softmax' 'N=3136|12544' millions / N"
+    words = "claims/counts.json rows 'attention=softmax' 'N=3136;12544' millions / N"
     (power,) = quoted.evaluate(f'exponent {words}')
     assert 1.9 < power < 2.1
 

@@ -8,8 +8,8 @@ A comment behind numbers says where they come from, invisible to a reader:
     <!-- = [-]STATISTIC [%] PLACE [- PLACE | / PLACE] -->
 
 A PLACE is a JSON or YAML file in docs/ (../ leaves it) and a path in it, whose steps
-are keys (KEY|KEY for several), indices, `*` for all entries, or KEY=VALUE for the
-entries of a list with this value (or one of VALUE|VALUE; KEY!=VALUE for the others). A
+are keys (KEY;KEY for several), indices, `*` for all entries, or KEY=VALUE for the
+entries of a list with this value (or one of VALUE;VALUE; KEY!=VALUE for the others). A
 second place without a file replaces the last steps of the first; numbers stand for
 themselves. Differences and quotients are those of values whose `*` have the same keys.
 
@@ -70,7 +70,7 @@ def take(tree: Any, step: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     key, equal, texts = step.partition('=')
     if isinstance(tree, list) and equal:
         name, wanted = key.rstrip('!'), not key.endswith('!')
-        values = texts.split('|')
+        values = texts.split(';')
         yield (), [x for x in tree if (printed(x.get(name)) in values) == wanted]
     elif step == '*':
         pairs = tree.items() if isinstance(tree, dict) else enumerate(tree)
@@ -80,15 +80,15 @@ def take(tree: Any, step: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     elif isinstance(tree, list):
         for i, entry in enumerate(tree):
             yield from (((str(i), *keys), x) for keys, x in take(entry, step))
-    elif '|' in step:
-        yield from (((name,), tree[name]) for name in step.split('|'))
+    elif ';' in step:
+        yield from (((name,), tree[name]) for name in step.split(';'))
     else:
         yield (), tree[step]
 
 
 def has(tree: dict[str, Any], step: str) -> bool:
     """Whether a dictionary has what a step names."""
-    return step == '*' or all(name in tree for name in step.split('|'))
+    return step == '*' or all(name in tree for name in step.split(';'))
 
 
 def printed(value: Any) -> str:
