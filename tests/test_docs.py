@@ -3,10 +3,11 @@
 import re
 import shlex
 import sys
+from functools import partial
 
 import pytest
 import torch
-from loading import ROOT
+from loading import ROOT, run_command
 from mmengine.optim import build_optim_wrapper
 from mmengine.registry import DefaultScope
 
@@ -167,6 +168,21 @@ def test_commands_take_their_arguments(run_python):
             programs.append(words[words.index('tools/train.py') :])
     assert len(programs) > 30
     run_python(PARSE_ALL.format(programs), cwd=ROOT)
+
+
+def test_commits_exist():
+    """Those that pages name, in every clone that has all of its history. A tag does not
+    travel with a copy."""
+    if not (ROOT / '.git').exists():
+        pytest.skip('this is no clone')
+    git = partial(run_command, 'git', '-C', ROOT)
+    if git('rev-parse', '--is-shallow-repository').strip() == 'true':
+        pytest.skip('this clone has no history')
+    named = r'\bcommit ([0-9a-f]{7,40})\b|git worktree add \S+ (\S+)|\btag (v[\d.]+\d)'
+    found = [x for text in PAGES.values() for x in re.findall(named, text)]
+    assert len(found) > 5 and not [tag for *_, tag in found if tag]
+    for name in {commit or tree for commit, tree, _ in found}:
+        git('merge-base', '--is-ancestor', name, 'HEAD')
 
 
 def test_named_files_exist():

@@ -1,5 +1,6 @@
 """The examples run."""
 
+import json
 import re
 import sys
 
@@ -24,6 +25,28 @@ def test_example(name, args, last, capsys):
     load_module(f'examples/{name}.py').main(*args)
     *_, line = capsys.readouterr().out.splitlines()
     assert re.match(last, line), line
+
+
+def test_frequencies(tmp_path, capsys):
+    """No factor exceeds its bound, with a class token and without."""
+    for name, size in (
+        ('antioversmoothing/deit-s12', 112),
+        ('soft/softpp-micro-linear', 64),
+    ):
+        words = (
+            f'configs/{name}_in1k.py',
+            '--size',
+            str(size),
+            '--out',
+            str(tmp_path / 'x'),
+        )
+        load_module('examples/frequencies.py').main(str(ROOT / words[0]), *words[1:])
+        rows = json.loads((tmp_path / 'x.json').read_text())
+        pairs = [(k, row) for row in rows.values() for k in row if f'{k}, bound' in row]
+        assert {k for k, _ in pairs} == {'heads', 'heads + shortcut', 'FFN'}
+        assert all(0 < row[k] <= row[f'{k}, bound'] for k, row in pairs)
+    found = {x.name for x in tmp_path.iterdir()}
+    assert found == {'x.json', 'x.png', 'x_spectra.png'}
 
 
 @pytest.mark.openmmlab

@@ -41,7 +41,7 @@ def test_pages_for_users_are_short():
 
 @pytest.mark.modern_full
 @pytest.mark.skipif(not PYTHON.exists(), reason='make docs makes the environment')
-def test_the_site_loads_nothing_from_other_servers(tmp_path):
+def test_the_site_loads_nothing_from_other_servers_and_hides_comments(tmp_path):
     hosts = load_module('docs/site/hosts.py')
     command = [PYTHON, '-m', 'mkdocs', 'build', '--quiet', '--strict', '-d', tmp_path]
     subprocess.run(
@@ -54,3 +54,7 @@ def test_the_site_loads_nothing_from_other_servers(tmp_path):
     page = (tmp_path / 'model_zoo/index.html').read_text('utf-8')
     assert page.count('class="sortable"') == 1
     assert 'site/tables.js' in page
+    # comments on numbers; CONTRIBUTING.md shows some
+    pages = {str(x.relative_to(tmp_path)): x for x in tmp_path.rglob('*.html')}
+    seen = [x for x in pages if '&lt;!-- =' in pages[x].read_text('utf-8')]
+    assert seen == ['contributing/index.html']

@@ -54,8 +54,9 @@ ZOO_PAGE = """# Model zoo
 
 <!-- python docs/site/model_zoo.py writes this page -->
 All our configs. **Only softpp-micro-linear was trained here**, on Imagenette; as a
-start for photos of blood cells it gives a box AP of 0.356, and none gives 0.406: [a
-small model](../configs/soft/README.md#a-small-model). AP (of boxes / of masks), mIoU
+start for photos of blood cells it gives a box AP of 0.356, and none gives 0.406<!-- no
+file: runs that the linked page describes -->: [a small
+model](../configs/soft/README.md#a-small-model). AP (of boxes / of masks), mIoU
 and top-1 accuracy of all others are those of the linked papers. [Weights](weights.md)
 are public ones of the whole model, or of the backbone that it starts from. Parameters
 and FLOPs are counted on our models. A FLOP is a multiply-accumulate; those of SOFT's
@@ -139,7 +140,10 @@ def render_table(entries, printed):
     table = '\n'.join(f'| {" | ".join(map(str, cells))} |' for cells in lines)
     weights = [f'[{x["Name"]}]({x["Weights"]})' for x in entries if 'Weights' in x]
     public = f'Public weights: {", ".join(weights)}.'
-    none = 'There are no public weights for these.'
+    none = (
+        'No file of these has an address that a program can read: [Weights]'
+        '(../../docs/weights.md#what-configs-start-from) says what is public.'
+    )
     return f'{table}\n\n{public if weights else none}'
 
 
