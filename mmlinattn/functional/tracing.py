@@ -58,7 +58,8 @@ def apply(function: type[Function], *args: Any) -> Any:
     if is_exported():
         return function.forward(*args)
     if not is_traced():
-        return _with_jvp(function).apply(*args)
+        kind: Any = function
+        return _with_jvp(kind).apply(*args)
     # the compiler of torch 2.1 takes such a function for one of the older kind
     learns = torch.is_grad_enabled() and any(
         isinstance(x, Tensor) and x.requires_grad for x in args
