@@ -22,6 +22,7 @@ EVERY = {
 }
 NOTES = 'claims', 'reliability'
 FILE = 'claims/exact.json bag softmax'
+MICRO = '../configs/soft/metafile.yml Models Name=softpp-micro-linear_imagenette-112px'
 
 
 @pytest.fixture(scope='module')
@@ -53,7 +54,7 @@ def test_research_notes_stay_short():
         (f'3 ± 2<!-- = interval % {FILE} seeds * 112 - 168 -->', 'not -0.65333, 0.78'),
         (f'0.7 ± 0.8<!-- = -interval % {FILE} seeds * 112 - 168 -->', None),
         (f'0.975<!-- = mean {FILE} seeds * 112 / 168 -->', 'not 0.98'),
-        (f'3<!-- = count {FILE} seeds * 112 -->', None),
+        (f'1.5<!-- = values {MICRO} Metadata Parameters / numbers 1000000 -->', None),
         ('0.1<!-- = mean claims/gone.json a -->', 'FileNotFoundError'),
         (f'0.1<!-- = mean {FILE} gone -->', 'KeyError'),
         (f'0.1<!-- = median {FILE} rates * -->', 'KeyError'),

@@ -10,14 +10,14 @@ A comment behind numbers says where they come from, invisible to a reader:
 A PLACE is a JSON or YAML file in docs/ (../ leaves it) and a path in it, whose steps
 are keys (KEY;KEY for several), indices, `*` for all entries, or KEY=VALUE for the
 entries of a list with this value (or one of VALUE;VALUE; KEY!=VALUE for the others). A
-second place without a file replaces the last steps of the first; numbers stand for
-themselves. Differences and quotients are those of values whose `*` have the same keys.
+second place without a file replaces the last steps of the first, and `numbers 1 2` are
+these. Differences and quotients are those of values whose `*` have the same keys.
 
 STATISTIC is `values`, `range` (least and largest), `mean`, `interval` (mean and half
-the width of its 90 % interval by Student's t), `sum`, `count`, or `exponent`, the power
-of the second place with which the first grows, by their first and last values. `%`
-multiplies by 100, `-` turns signs. As many numbers before the comment as the statistic
-has must be its values, rounded as they are printed.
+the width of its 90 % interval by Student's t), or `exponent`, the power of the second
+place with which the first grows, by their first and last values. `%` multiplies by 100,
+`-` turns signs. As many numbers before the comment as the statistic has must be its
+values, rounded as they are printed.
 
     <!-- no file: WHY -->
 
@@ -71,7 +71,7 @@ def take(tree: Any, step: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     if isinstance(tree, list) and equal:
         name, wanted = key.rstrip('!'), not key.endswith('!')
         values = texts.split(';')
-        yield (), [x for x in tree if (printed(x.get(name)) in values) == wanted]
+        yield (), [x for x in tree if (as_named(x.get(name)) in values) == wanted]
     elif step == '*':
         pairs = tree.items() if isinstance(tree, dict) else enumerate(tree)
         yield from (((str(name),), entry) for name, entry in pairs)
@@ -91,7 +91,7 @@ def has(tree: dict[str, Any], step: str) -> bool:
     return step == '*' or all(name in tree for name in step.split(';'))
 
 
-def printed(value: Any) -> str:
+def as_named(value: Any) -> str:
     """A value as a path names it, such as 1×3×224×224."""
     return '×'.join(map(str, value)) if isinstance(value, list) else str(value)
 
@@ -138,8 +138,6 @@ STATISTICS: dict[str, Callable[[list[float]], list[float]]] = {
     'range': lambda values: [min(values), max(values)],
     'mean': lambda values: [mean(values)],
     'interval': interval,
-    'sum': lambda values: [sum(values)],
-    'count': lambda values: [len(values)],
 }
 
 
