@@ -2,6 +2,7 @@ import copy
 import gc
 import itertools
 import logging
+import os
 import os.path as osp
 import sys
 from functools import lru_cache
@@ -80,12 +81,15 @@ def seed():
 @pytest.fixture(autouse=True)
 def no_traces():
     """Removes a runner's scope, where unscoped types are looked up, its visualizer,
-    which others of its name would draw with, and the tools' reader of checkpoints."""
+    which others of its name would draw with, and the tools' reader of checkpoints and
+    environment, which a command that a later test starts would have."""
     DefaultScope._instance_dict.clear()
     for kind in (Visualizer, *Visualizer.__subclasses__()):
         kind._instance_dict.clear()
-    schemes = dict(CheckpointLoader._schemes)
+    schemes, environment = dict(CheckpointLoader._schemes), dict(os.environ)
     yield
+    os.environ.clear()
+    os.environ.update(environment)
     DefaultScope._instance_dict.clear()
     CheckpointLoader._schemes = schemes
 
