@@ -44,9 +44,8 @@ def run_config(args: argparse.Namespace) -> Config:
         os.environ['MMLINATTN_TRUST'] = '1'
     load_safely()
     cfg = args.read_config
-    set_loader_defaults(cfg)
-    cfg = load_config(args.config, args.cfg_options, warn)
     ops.check(str(cfg.get('default_scope')))
+    set_loader_defaults(cfg)
     cfg.launcher = args.launcher
     name = osp.splitext(osp.basename(args.config))[0]
     cfg.work_dir = args.work_dir or cfg.get('work_dir') or f'work_dirs/{name}'
