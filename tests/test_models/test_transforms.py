@@ -8,6 +8,7 @@ from torch.func import functional_call, grad, jvp, vmap
 
 from mmlinattn.functional import depthwise_conv2d, newton_pinv
 from mmlinattn.functional.softmax_free.inverse import cholesky_solve
+from mmlinattn.registry import MODELS
 
 battery = load_module('tests/test_models/test_backbones/test_battery.py')
 zoo = load_module('tests/test_models/test_attentions/test_zoo.py')
@@ -86,6 +87,15 @@ def test_backbones(name):
 def test_attentions(name):
     hw_shape = 5, 7
     check(zoo.build_scaled(name), zoo.tokens(hw_shape), hw_shape)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('kind', ['PyramidTransformer', 'SwinTransformer'])
+@pytest.mark.parametrize('name', [x for x in zoo.EVERY if x != 'class'])
+def test_attentions_in_backbones(name, kind):
+    arch = dict(embed_dims=24, depths=[1, 1], num_heads=[4, 4])
+    cfg = dict(type=kind, arch=arch, attention=zoo.EVERY[name])
+    check(MODELS.build(cfg), torch.randn(2, 3, 32, 40))
 
 
 def inverse(solver):
