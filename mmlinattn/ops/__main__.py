@@ -4,7 +4,7 @@ mmcv.ops without us, such as `mim train mmdet`; tells what is wrong with another
 import argparse
 import sys
 
-from .installed import SOURCE, describe, find, problem
+from mmlinattn.ops.installed import SOURCE, describe, find, problem
 
 
 def run(install: bool, remove: bool) -> str:
