@@ -86,7 +86,6 @@ def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit
     ours = {k: x for k, x in model.state_dict().items() if isinstance(x, Tensor)}
     shapes = {key: x.shape for key, x in ours.items()}
     parameters = {name for name, _ in model.named_parameters()}
-    parts = {key.partition('.')[0] for key in ours}
     # as MMEngine removes it
     entries = {re.sub(r'^module\.', '', key): x for key, x in weights.items()}
     metadata = getattr(weights, '_metadata', None) or {}
@@ -98,29 +97,32 @@ def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit
         if key in theirs and theirs[key].shape != shapes[key]
     }
     loaded = {k: theirs[k] for k in ours if k in theirs and k not in mismatched}
+    # what a module drops itself, it does not miss
+    lacking = [key for key in missing if key in ours and key not in entries]
     return Fit(
         loaded,
-        # what a module drops itself, it does not miss
-        [
-            key
-            for key in missing
-            if key in ours and key not in entries and not key.endswith(COUNTER)
-        ],
+        [key for key in lacking if not key.endswith(COUNTER)],
         mismatched,
-        [
-            key
-            for key, x in unexpected.items()
-            if key.partition('.')[0] in parts
-            and isinstance(x, Tensor)
-            and x.is_floating_point()
-        ],
+        extra_entries(unexpected, ours),
         # masks, which are buffers, have infinite values
         [
-            k
-            for k, x in loaded.items()
-            if is_broken(x, may_be_infinite=k not in parameters)
+            key
+            for key, x in loaded.items()
+            if is_broken(x, may_be_infinite=key not in parameters)
         ],
     )
+
+
+def extra_entries(unexpected: dict[str, Any], ours: StateDict) -> list[str]:
+    """Names of weights that a model lacks, in parts that it has."""
+    parts = {key.partition('.')[0] for key in ours}
+    return [
+        key
+        for key, x in unexpected.items()
+        if key.partition('.')[0] in parts
+        and isinstance(x, Tensor)
+        and x.is_floating_point()
+    ]
 
 
 def load_entries(
