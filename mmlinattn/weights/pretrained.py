@@ -35,6 +35,7 @@ from .transfer import (
 )
 
 LIGHTNING = 'model.'  # its prefix
+POSITIONS = 'pos_embed.table'
 
 
 class Comparison(NamedTuple):
@@ -46,6 +47,7 @@ class Comparison(NamedTuple):
     replaced: list[str]  # attentions that the weights were not trained with
     parts: dict[str, StateDict]  # entries of other parts, by part
     others: dict[str, int]  # numbers of entries besides the backbone's, by part
+    resized: tuple[str, ...] = ()  # tables of positions that have another size there
 
 
 def load_pretrained(
@@ -120,7 +122,8 @@ def compare(
                 f'{known}; see {COMMAND} --help'
             )
         origin = f'it has {shortlist(state_dict)}, {origin}'
-        backbone = fit_backbone(model, inside(weights, PREFIX), family, origin)
+        entries = inside(weights, PREFIX)
+        backbone = fit_backbone(model, entries, family, origin)
         fitted = {
             key: fit_part(key, part, inside(weights, f'{key}.'))
             for key, part in (parts or {}).items()
@@ -128,7 +131,13 @@ def compare(
     except (KeyError, ValueError) as error:
         raise type(error)(f'{name}={checkpoint!r}: {error.args[0]}') from error
     others = Counter(x.partition('.')[0] for x in weights if not x.startswith(PREFIX))
-    return Comparison(title, *backbone, fitted, others)
+    loaded, *_ = backbone
+    resized = tuple(
+        key
+        for key, table in loaded.items()
+        if key.endswith(POSITIONS) and table.shape != entries[key].shape
+    )
+    return Comparison(title, *backbone, fitted, others, resized)
 
 
 def recognize_backbone(
@@ -234,11 +243,17 @@ def report(model: nn.Module, found: Comparison, checkpoint: str) -> None:
     ]
     if deeper:
         lines.append('they are of a deeper model')
+    if found.resized:
+        lines.append(
+            f'{shortlist(found.resized)}: these tables of positions were learned on '
+            'images of another size, and are resized to img_size, then to each image; '
+            'with their size as img_size of the backbone, they are resized once'
+        )
     if replaced:
         kinds = {type(model.get_submodule(name)).__name__ for name in replaced}
         lines.append(
             f'not trained with {" and ".join(sorted(kinds))}, which {len(replaced)} '
             f'blocks have here, such as {replaced[0]}'
         )
-    level = logging.WARNING if replaced or deeper else logging.INFO
+    level = logging.WARNING if replaced or deeper or found.resized else logging.INFO
     print_log('; '.join(lines), 'current', level)

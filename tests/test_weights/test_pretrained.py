@@ -19,6 +19,7 @@ from mmlinattn.models import (
     SOFT,
     CaiT,
     CSWinTransformer,
+    SOFTPlusPlus,
     SwinTransformer,
     VisionTransformer,
 )
@@ -179,6 +180,25 @@ def test_other_models(tmp_path):
                 path,
                 arch={**antioversmoothing.ARCHS['swin'], **change},
             )
+
+
+@pytest.mark.parametrize('img_size', (64, 128))
+def test_tables_of_another_size(tmp_path, said, img_size):
+    """They are resized twice, which changes features, unless img_size is theirs."""
+    arch = dict(embed_dims=[8, 16], depths=[1, 1], num_heads=[1, 2])
+    options = dict(arch=arch, sampling_ratios=[4, 2], kernel_sizes=[3, 3])
+    options.update(out_indices=(1,))
+    source = SOFTPlusPlus(**options, img_size=64).eval()
+    for name, param in source.named_parameters():
+        if name.endswith('pos_embed.table'):
+            param.data.normal_()
+    path = tmp_path / 'trained.pth'
+    torch.save(dict(state_dict=source.state_dict()), path)
+    model = SOFTPlusPlus(**options, img_size=img_size).eval()
+    load_pretrained(model, str(path))
+    images = torch.randn(1, 3, 64, 96)
+    same = torch.equal(model(images)[0], source(images)[0])
+    assert same == (img_size == 64) == ('are resized once' not in said[-1][1])
 
 
 def test_maps_leave_class_layers_unused(tmp_path, said):
