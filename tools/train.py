@@ -1,6 +1,7 @@
 """Trains a model of mmdet, mmseg or mmpretrain."""
 
 import os.path as osp
+from contextlib import nullcontext
 
 from mmlinattn_tools.run_arguments import (
     is_first_process,
@@ -58,7 +59,13 @@ from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmlinattn.engine import PretrainedBackboneHook, check_pretrained, find_checkpoint
+from mmlinattn.engine import (
+    DivergenceError,
+    DivergenceHook,
+    PretrainedBackboneHook,
+    check_pretrained,
+    find_checkpoint,
+)
 from mmlinattn.utils import check_file
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.screen import summary
@@ -178,17 +185,31 @@ def prepare(args):
     return cfg, found
 
 
+def watch_divergence(runner):
+    """Ends the training with a DivergenceError where it diverges."""
+    hooks = getattr(runner, 'hooks', ())
+    hook = next((x for x in hooks if isinstance(x, DivergenceHook)), None)
+    if hook is None:
+        if not hasattr(runner, 'register_hook'):  # one of the user's own
+            return nullcontext()
+        hook = DivergenceHook()
+        runner.register_hook(hook)
+    return hook.watch(runner)
+
+
 def main():
     args = ARGS or parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
         cfg, found = prepare(args)
     # pretrained weights may be at an address that can't be reached
-    with errors_in_one_line(ConnectionError), runs.advice_on_downloads(cfg):
+    errors = errors_in_one_line(ConnectionError, DivergenceError)
+    with errors, runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)
         for hook in runner.hooks if found else ():
             if isinstance(hook, PretrainedBackboneHook):
                 hook.found = found
-        runner.train()
+        with watch_divergence(runner):
+            runner.train()
     if is_first_process():
         print('', *summary(runner, cfg, args.config), sep='\n')
 

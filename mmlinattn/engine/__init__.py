@@ -1,4 +1,5 @@
 from .hooks.atomic_checkpoint_hook import AtomicCheckpointHook
+from .hooks.divergence_hook import DivergenceError, DivergenceHook
 from .hooks.mesa_hook import MESAHook
 from .hooks.pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
 from .hooks.release_memory_hook import ReleaseMemoryHook
@@ -8,6 +9,8 @@ from .resume import find_checkpoint
 
 __all__ = [
     'AtomicCheckpointHook',
+    'DivergenceError',
+    'DivergenceHook',
     'LayerDecayOptimWrapperConstructor',
     'MESAHook',
     'PretrainedBackboneHook',
