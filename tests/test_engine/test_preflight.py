@@ -102,6 +102,57 @@ def test_labels_and_classes(dataset, model, expected, monkeypatch):
         check_data(cfg, 'val', model, doubts.append)  # they count as errors
 
 
+def named(*classes, **more):
+    return Data([objects(0)], metainfo=dict(classes=classes), **more)
+
+
+def around(*datasets):
+    """Two wrappers around sets, as mmdet's are: its metainfo may be a list."""
+    inner = Data([x[0] for x in datasets], datasets=list(datasets))
+    inner.metainfo = [x.metainfo for x in datasets]
+    return Data(list(inner), dataset=inner, metainfo=inner.metainfo)
+
+
+@pytest.mark.parametrize(
+    'dataset, expected',
+    [
+        (around(named('a', 'b', 'c'), named('a', 'b', 'c')), ''),
+        (around(named('a', 'b', 'c'), named('a', 'b')), ''),
+        (around(named('a', 'b', 'c'), named('b', 'c', 'a')), 'set 2: .*b, c, a.*a, b'),
+        (around(named('a'), named('a', cat_ids=[])), 'set 2: .*none of its 1'),
+        (around(named('a'), Data([objects(7)], metainfo={})), 'labels go up to 7'),
+    ],
+)
+def test_sets_inside_of_wrappers(dataset, expected, monkeypatch):
+    monkeypatch.setattr('mmlinattn.engine.preflight.DATASETS.build', lambda _: dataset)
+    loader, doubts = dict(dataset=dict(type='Data')), []
+    cfg, model = Config(dict(train_dataloader=loader)), model_of('bbox_head')
+    refusal = pytest.raises(ValueError, match=expected or 'none')
+    with refusal if expected else nullcontext():
+        check_data(cfg, 'train', model, doubts.append)
+    if 'b, c, a' in expected:  # a model that reads the names takes them
+        model['language_model'] = nn.Identity()
+        check_data(cfg, 'train', model, doubts.append)
+        assert re.search(expected, doubts[0])
+
+
+@pytest.mark.parametrize(
+    'maps, told',
+    [
+        ([label_map(0, 255, 255, 255)] * 2, '75% of the pixels'),
+        ([label_map(0, 255), label_map(1, 0)], ''),
+        ([label_map(0, 0)], ''),
+    ],
+)
+def test_masks_of_0_and_255(maps, told, monkeypatch):
+    data = Data(maps)
+    monkeypatch.setattr('mmlinattn.engine.preflight.DATASETS.build', lambda _: data)
+    doubts = []
+    cfg = Config(dict(train_dataloader=dict(dataset=dict(type='Data'))))
+    check_data(cfg, 'train', segmentor(), doubts.append)
+    assert told in ''.join(doubts) and len(doubts) == bool(told)
+
+
 def test_head_of_a_cascade():
     head = model_of()['head']
     heads = nn.ModuleDict(dict(bbox_head=nn.ModuleList([nn.Identity(), head])))

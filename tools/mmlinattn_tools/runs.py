@@ -168,10 +168,11 @@ def begin_run(cfg: Config) -> None:
 
 
 def test_data(cfg: Any) -> Any:
-    """The config of a config's test data, without wrappers around it; {} for none."""
+    """The config of a config's test data, without wrappers around it, the first of
+    several; {} for none."""
     dataset = cfg.get('test_dataloader', {}).get('dataset', {})
-    while 'pipeline' not in dataset and 'dataset' in dataset:
-        dataset = dataset['dataset']
+    while 'pipeline' not in dataset and {'dataset', 'datasets'} & dataset.keys():
+        dataset = dataset.get('dataset') or dataset['datasets'][0]
     return dataset
 
 
@@ -194,8 +195,9 @@ def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, A
 
 def learned_meta(checkpoint: dict) -> dict[str, Any]:
     """What a checkpoint says of the data that it was trained with: names and colors of
-    classes."""
-    return (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+    classes; of several sets, those of the first."""
+    found = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+    return found[0] if isinstance(found, (list, tuple)) else found
 
 
 def predictions_of(sample: Any) -> dict[str, np.ndarray]:
@@ -204,5 +206,6 @@ def predictions_of(sample: Any) -> dict[str, np.ndarray]:
         found = sample.pred_instances
         return {key: np.asarray(found[x]) for key, x in INSTANCES.items() if x in found}
     if 'pred_sem_seg' in sample:
-        return dict(label_map=np.asarray(sample.pred_sem_seg.data[0]))
+        # one output for two classes gives floats
+        return dict(label_map=np.asarray(sample.pred_sem_seg.data[0]).astype(np.int64))
     return dict(scores=np.asarray(sample.pred_score))
