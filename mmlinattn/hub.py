@@ -3,7 +3,6 @@
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -51,26 +50,16 @@ def find_folder() -> Path:
     )
 
 
-def read_models(folder: Path) -> dict[str, dict[str, Any]]:
-    """Entries of the metafiles by name."""
-    files = (yaml.safe_load(path.read_text('utf-8')) for path in _metafiles(folder))
-    return {entry['Name']: entry for file in files for entry in file['Models']}
-
-
 def read_addresses(folder: Path) -> dict[str, str]:
     """Addresses of public weights by the models' names, from the lines of the
     metafiles: all of their YAML would take a second."""
     addresses, name = {}, ''
-    for path in _metafiles(folder):
-        for line in path.read_text('utf-8').splitlines():
+    index = yaml.safe_load((folder / 'model-index.yml').read_text('utf-8'))
+    for path in index['Import']:
+        for line in (folder / path).read_text('utf-8').splitlines():
             key, _, value = line.strip(' -').partition(': ')
             if key == 'Name':
                 name = value
             elif key == 'Weights':
                 addresses[name] = value
     return addresses
-
-
-def _metafiles(folder: Path) -> list[Path]:
-    index = yaml.safe_load((folder / 'model-index.yml').read_text('utf-8'))
-    return [folder / path for path in index['Import']]

@@ -45,6 +45,18 @@ test_dataloader = val_dataloader
 val_evaluator = dict(type='Accuracy')
 test_evaluator = val_evaluator
 """
+# parts of detectors with 32 channels
+THIN_HEADS = """
+thin = dict(in_channels=32, feat_channels=32)
+boxes = dict(
+    bbox_roi_extractor=dict(out_channels=32),
+    bbox_head=dict(in_channels=32, fc_out_channels=32),
+)
+masks = dict(
+    mask_roi_extractor=dict(out_channels=32),
+    mask_head=dict(in_channels=32, conv_out_channels=32),
+)
+"""
 FOLDERS = dict(
     coco='coco',
     imagenet='imagenet',

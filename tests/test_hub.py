@@ -18,7 +18,9 @@ from mmlinattn import hub
 from mmlinattn.weights import convert_back, recognize
 
 INSTALLED = (Path(mmlinattn.__file__).parent / '.mim').is_dir()
-ENTRIES = hub.read_models(ROOT)
+INDEX = yaml.safe_load((ROOT / 'model-index.yml').read_text('utf-8'))
+METAFILES = [yaml.safe_load((ROOT / x).read_text('utf-8')) for x in INDEX['Import']]
+ENTRIES = {entry['Name']: entry for file in METAFILES for entry in file['Models']}
 WITH_WEIGHTS = [name for name, entry in ENTRIES.items() if 'Weights' in entry]
 
 

@@ -24,13 +24,15 @@ from mmengine.registry import HOOKS
 from mmengine.runner import CheckpointLoader, Runner
 from mmengine.structures import BaseDataElement
 from mmengine.visualization import Visualizer
-from small_configs import options_of, write_data
+from small_configs import THIN_HEADS, options_of, write_data
 
 from mmlinattn.models import SwinTransformer
 from mmlinattn.utils import load_config
 from mmlinattn.weights import addresses, convert_back
 
-START = """
+START = (
+    THIN_HEADS
+    + """
 vit = dict(
     arch=dict(
         embed_dims=32, num_layers=2, num_heads=2, feedforward_channels=64, _delete_=True
@@ -43,19 +45,11 @@ resnet = dict(depth=18, base_channels=8, init_cfg=None)
 warmup = [dict(type='LinearLR', start_factor=0.1, by_epoch=False, end=3)]
 thin_resnet = dict(base_channels=8, stem_channels=8)
 fpn = dict(in_channels=[8, 16, 32, 64], out_channels=32)
-thin = dict(in_channels=32, feat_channels=32)
-boxes = dict(
-    bbox_roi_extractor=dict(out_channels=32),
-    bbox_head=dict(in_channels=32, fc_out_channels=32),
-)
-masks = dict(
-    mask_roi_extractor=dict(out_channels=32),
-    mask_head=dict(in_channels=32, conv_out_channels=32),
-)
 third = dict(in_channels=32, in_index=2, channels=8)
 default_hooks = dict(logger=dict(interval=1), recorder=dict(type='Recorder'))
 randomness = dict(seed=0)
 """
+)
 HEADING = re.compile(r'^\[(.+?)\] (\S+)$', re.M)
 _, *GROUPS = HEADING.split(Path(__file__).with_name('guest_models.txt').read_text())
 CASES = {name: rest for name, *rest in zip(*[iter(GROUPS)] * 3)}

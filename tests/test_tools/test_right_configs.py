@@ -14,29 +14,23 @@ import pytest
 import torch
 from loading import load_module
 from mmengine.visualization import Visualizer
-from small_configs import options_of, write_data
+from small_configs import THIN_HEADS, options_of, write_data
 
 from mmlinattn.utils import load_config
 
-START = """
+START = (
+    THIN_HEADS
+    + """
 alone = dict(
     type='mmlinattn.SOFTPlusPlus',
     arch=dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 1, 1], num_heads=[1, 2, 3, 4]),
 )
 tiny = dict(alone, _delete_=True)
 fpn = dict(in_channels=[8, 16, 24, 32], out_channels=32)
-thin = dict(in_channels=32, feat_channels=32)
-boxes = dict(
-    bbox_roi_extractor=dict(out_channels=32),
-    bbox_head=dict(in_channels=32, fc_out_channels=32),
-)
-masks = dict(
-    mask_roi_extractor=dict(out_channels=32),
-    mask_head=dict(in_channels=32, conv_out_channels=32),
-)
 last = dict(in_channels=32, in_index=3, channels=8)
 third = dict(in_channels=24, in_index=2, channels=8)
 """
+)
 BASES = dict(
     classifier=(
         'mmpretrain::resnet/resnet18_8xb32_in1k.py',
