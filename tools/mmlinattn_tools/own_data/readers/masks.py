@@ -1,0 +1,211 @@
+"""Photos and their label maps: in folders of label maps, or beside the photos."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Optional
+
+from ..folder import PHOTO, Folder
+from ..matching import PhotoIndex
+from ..records import Match, Note, Reading, notes_on
+from ..words import (
+    COLOR_WORDS,
+    JPEG_ENDINGS,
+    LABEL_MAP_FILE_WORDS,
+    LABEL_MAP_WORDS,
+    OBJECT_WORDS,
+    PHOTO_WORDS,
+    has_word,
+    plain,
+    words_of,
+)
+from .objects import read_objects
+
+SEPARATORS = re.compile('[ _.-]')
+# words beside that of a label map, as in "labelTrainIds"
+QUALIFIERS = COLOR_WORDS | OBJECT_WORDS
+QUALIFIERS |= {'class', 'classes', 'fine', 'id', 'ids', 'map', 'maps', 'png', 'train'}
+EXAMPLES = 3  # names of photos in an error
+
+
+def read_label_maps(folder: Folder) -> Reading:
+    """Photos and their label maps, or photos with outlines from which they are drawn.
+
+    Raises:
+        ValueError: If label maps have no photos.
+    """
+    notes: list[Note] = []
+    maps = find_label_maps(folder, notes)
+    if not maps or (folder.options.labels and not folder.options.masks):
+        reading = read_objects(folder)
+        reading.notes = notes + reading.notes
+        return reading
+    if not folder.options.masks:
+        maps, of_objects = _without_objects(maps)
+    else:
+        of_objects = []
+    photos = set(folder.select(folder.files[PHOTO], 'images'))
+    photos -= {*maps, *of_objects}
+    index = PhotoIndex(folder, [x for x in folder.files[PHOTO] if x in photos])
+    matches = pair(index, maps)
+    check_pairs(folder, index, matches)
+    matches, beside = _without_beside(matches)
+    left_out = sorted(of_objects + beside)
+    notes += notes_on('left out {} label maps of objects or colors', left_out)
+    return Reading(matches, left_out=set(left_out), notes=notes)
+
+
+def find_label_maps(folder: Folder, notes: list[Note]) -> list[Path]:
+    """Pictures that are label maps by the option ``--masks``, by their folders, by
+    their own names, or as PNG files beside JPEG files, which is noted."""
+    pictures = folder.files[PHOTO]
+    if folder.options.masks:
+        return folder.select(pictures, 'masks')
+    maps = [x for x in pictures if has_word(folder.below_base(x), LABEL_MAP_WORDS)]
+    maps = maps or [x for x in pictures if is_map_name(x.stem)]
+    if maps:
+        return maps
+    jpeg = {x.stem for x in pictures if x.suffix.lower() in JPEG_ENDINGS}
+    maps = [x for x in pictures if x.suffix.lower() == '.png' and x.stem in jpeg]
+    text = 'it takes {} PNG files beside JPEG files for their label maps'
+    notes += notes_on(text, maps)
+    return maps
+
+
+def is_map_name(stem: str) -> bool:
+    """Whether the first or last of several words is one for label maps."""
+    words = SEPARATORS.split(stem)
+    return len(words) > 1 and (_means_map(words[0]) or _means_map(words[-1]))
+
+
+def _means_map(word: str) -> bool:
+    parts = set(words_of(word))
+    known = LABEL_MAP_FILE_WORDS | QUALIFIERS
+    return bool(parts & LABEL_MAP_FILE_WORDS) and parts <= known
+
+
+def pair(index: PhotoIndex, maps: list[Path]) -> list[Match]:
+    """A match of each label map; those without a photo have no path."""
+    short_names = ShortNames(index.photos)
+    shared = _shared_words(maps)
+    matches = []
+    for path in maps:
+        names = list(_photo_names(path.stem, shared[path.parent]))
+        name = next((x for x in names if index.by_stem.get(plain(x))), None)
+        name = name or short_names.find(names) or path.stem
+        matches.append(index.match(name, path.parent, source=path, label_map=path))
+    return matches
+
+
+def _photo_names(stem: str, shared: set[str]) -> Iterator[str]:
+    """Names that the photo of a label map may have, the likeliest first."""
+    words = SEPARATORS.split(stem)
+    for end in range(len(words), 0, -1):
+        yield stem[: len('_'.join(words[:end]))]
+    if len(words) > 1 and (_means_map(words[0]) or words[0] in shared):
+        rest = stem[len(words[0]) + 1 :]
+        yield rest
+        yield from (f'{word}_{rest}' for word in ('image', 'img', 'photo'))
+
+
+class ShortNames:
+    """Names of photos without a word of their own, such as 001 of 001_image.png.
+
+    The word is the first or last one; it means a photo, or all photos of a folder have
+    it.
+    """
+
+    def __init__(self, photos: list[Path]) -> None:
+        self.stems: dict[str, set[str]] = defaultdict(set)
+        shared = _shared_words(photos)
+        for path in photos:
+            words = SEPARATORS.split(path.stem)
+            for word, rest in _rests(path.stem, words):
+                is_own = not PHOTO_WORDS.isdisjoint(words_of(word))
+                if is_own or word in shared[path.parent]:
+                    self.stems[plain(rest)].add(path.stem)
+
+    def find(self, names: Iterable[str]) -> Optional[str]:
+        """The name of the photo with the first of these short names, if it is one."""
+        for name in names:
+            stems = self.stems.get(plain(name), set())
+            if stems:
+                return next(iter(stems)) if len(stems) == 1 else None
+        return None
+
+
+def _rests(stem: str, words: list[str]) -> list[tuple[str, str]]:
+    """The last and the first word of several, and a name without them."""
+    if len(words) < 2:
+        return []
+    last, first = words[-1], words[0]
+    return [(last, stem[: -len(last) - 1]), (first, stem[len(first) + 1 :])]
+
+
+def _shared_words(paths: list[Path]) -> dict[Path, set[str]]:
+    """By folder, the first and last words that all of its pictures have."""
+    counts: dict[Path, Counter[str]] = defaultdict(Counter)
+    for path in paths:
+        words = SEPARATORS.split(path.stem)
+        counts[path.parent].update({words[0], words[-1]} if len(words) > 1 else ())
+    totals = Counter(path.parent for path in paths)
+    return {
+        folder: {
+            word
+            for word, count in counts[folder].items()
+            if count == total > 1 and not word.isdigit()
+        }
+        for folder, total in totals.items()
+    }
+
+
+def check_pairs(folder: Folder, index: PhotoIndex, matches: list[Match]) -> None:
+    """Refuses label maps without photos.
+
+    Raises:
+        ValueError: It names one, and what photos are called.
+    """
+    alone = [match.source for match in matches if match.path is None]
+    if not alone:
+        return
+    text = (
+        f'{len(alone)} of {len(matches)} label maps have no photo of their name, such '
+    )
+    text += f'as {alone[0].relative_to(folder.root)}'
+    names = [str(x.relative_to(folder.root)) for x in index.photos[:EXAMPLES]]
+    called = f'photos are called {", ".join(names)}' if names else 'no photos are left'
+    raise ValueError(f'{text}; {called}: --images and --masks name the folders of each')
+
+
+def _without_objects(maps: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Label maps that are not in folders of objects, whose numbers are no classes, and
+    those that are.
+
+    Raises:
+        ValueError: If all are.
+    """
+    parts: dict[bool, list[Path]] = {False: [], True: []}
+    for path in maps:
+        parts[has_word(path.parent.name, OBJECT_WORDS)].append(path)
+    if not parts[False]:
+        raise ValueError(
+            f'label maps such as {maps[0]} seem to have numbers of objects, not of '
+            f'classes: --masks {maps[0].parent.name} takes them as they are'
+        )
+    return parts[False], parts[True]
+
+
+def _without_beside(matches: list[Match]) -> tuple[list[Match], list[Path]]:
+    """Matches without label maps of objects or colors that lie beside another one of
+    the same photo, and these maps."""
+    words = OBJECT_WORDS | COLOR_WORDS
+    plain_ones = {x.path for x in matches if not has_word(x.source.stem, words)}
+    kept, left_out = [], []
+    for match in matches:
+        is_beside = match.path in plain_ones and has_word(match.source.stem, words)
+        if is_beside:
+            left_out.append(match.source)
+        else:
+            kept.append(match)
+    return kept, left_out
