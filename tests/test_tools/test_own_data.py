@@ -38,6 +38,15 @@ from PIL import Image
 
 from mmlinattn_tools.own_data import Options, OwnData, write
 from mmlinattn_tools.own_data.headers import ends_early
+from mmlinattn_tools.own_data.pictures import (
+    ENLARGED,
+    SIDE,
+    choose_window,
+    contours,
+    outlines,
+    shorten,
+)
+from mmlinattn_tools.own_data.records import Object, Outline, Photo
 from mmlinattn_tools.own_data.words import split_of_name, words_of
 
 BOTH = ['blue', 'red']
@@ -558,6 +567,11 @@ SEGMENTATION = {
             ('ISIC_Data/ISIC_{i}.jpg', 'ISIC_GroundTruth/ISIC_{i}_segmentation.png'),
             ('images/washington/{i}.jpg', 'groundtruth/washington/{i}.png'),
             ('scans/{i} (1).jpg', 'scans/{i} (1)_mask.png'),
+            ('mask_data/images/{i}.jpg', 'mask_data/masks/{i}.png'),
+            ('{i}.jpg', '{i}_1st.png'),
+            ('{i}.bmp', '{i}_anno.bmp'),
+            ('top_{i}_RGB.tif', 'labels/top_{i}_label.tif'),
+            ('img/{i}.jpg', 'masks_machine/{i}.jpg.png'),
         )
     },
     'a folder that an option names': Case(
@@ -940,6 +954,15 @@ def test_bits_and_bands(tmp_path, ending, pixels, message, task):
     assert not message or '10 photos have ' in notes
 
 
+def test_photos_that_opencv_does_not_read(tmp_path):
+    content = cv2.imencode('.tif', np.float32(photo(0)[..., 0]))[1].tobytes()
+    grow(tmp_path, {'{name}/{i}.tif': content})
+    with pytest.raises(
+        ValueError, match='reads none of 10 photos, .* three bands of 8'
+    ):
+        read(tmp_path, 'cls')
+
+
 def test_pages(tmp_path):
     with io.BytesIO() as file:
         pages = [Image.fromarray(photo(i)) for i in range(3)]
@@ -992,3 +1015,33 @@ def test_a_split_beside_other_words_has_a_twin(tmp_path):
     grow(tmp_path, {'drive_{split}/{i}.jpg': photo, 'a.json': coco()})
     splits = read(tmp_path, 'det').splits
     assert [number_of(x) for x in splits['val']] == [8, 9]
+
+
+# ------------------------------------------------------------ a picture of labels
+def test_small_objects_are_enlarged(tmp_path):
+    """Where most objects are small, a part of the photo is drawn, within its edges."""
+    data = read(grow(tmp_path, {'{i}.jpg': photo, 'a.json': coco()}), 'det')
+    (item,) = photos_of(data)[0].objects
+    seen = Photo(tmp_path, (4000, 3000))
+    small = item.scaled((0.5, 0.5))
+    window = choose_window(seen, [small])
+    assert (window.left, window.top) == (0, 0) and window.width < 200
+    (x, y), (right, bottom) = window.corners(np.array([[4, 4.5], [15, 15.5]]))
+    assert 0 <= x < right <= SIDE and 0 <= y < bottom <= SIDE
+    assert right - x == pytest.approx(ENLARGED)
+    whole = choose_window(seen, [item.scaled((40, 40))])
+    assert (whole.width, whole.height) == seen.size
+
+
+def test_outlines_of_runs_and_maps():
+    mask = label_map(0, 1, 0)
+    (border,) = contours(mask)
+    assert border.min(0).tolist() == [8.5, 9.5] and border.max(0).tolist() == [
+        29.5,
+        30.5,
+    ]
+    counts = [8 * 48 + 9, *[22, 26] * 21, 22, 34 * 48 + 17]
+    runs = Outline(runs=dict(size=[48, 64], counts=counts))
+    (same,) = outlines(Object('red', (8, 9, 22, 22), 484, outline=runs))
+    assert np.array_equal(same, border)
+    assert shorten('a' * 30) == 'a' * 30 and len(shorten('a' * 31)) <= 31

@@ -6,7 +6,17 @@ from pathlib import Path
 from typing import Optional
 
 from .folder import PHOTO, Folder
-from .records import Match, Note, Object, Photo, Reading, Splits, notes_on
+from .records import (
+    Match,
+    Note,
+    Object,
+    Photo,
+    Reading,
+    Splits,
+    every_object,
+    every_photo,
+    notes_on,
+)
 from .words import UNREAD_ENDINGS
 
 BACKGROUND = ('background', '_background_')  # names of no class
@@ -33,8 +43,9 @@ def check_reading(reading: Reading, folder: Folder) -> list[Note]:
     for ending in UNREAD_ENDINGS:
         text = f'left out {{}} {ending} files, to be converted to JPEG or PNG'
         notes += notes_on(text, folder.files[ending])
-    used = {path for x in matches for path in (x.path, x.label_map)}
-    unused = set(folder.files[PHOTO]) - used - reading.left_out
+    unused = set(folder.files[PHOTO]) - reading.left_out
+    for match in matches:
+        unused -= {match.path, match.label_map}
     return notes + notes_on('left out {} photos without annotations', sorted(unused))
 
 
@@ -81,7 +92,7 @@ def choose_outlines(
     Raises:
         ValueError: If label maps are to be drawn, and outlines are missing.
     """
-    objects = [item for photo in photos for item in photo.objects]
+    objects = every_object(photos)
     lacking = sum(item.outline is None for item in objects)
     if not lacking or not objects:
         return task == 'det', False, []
@@ -128,19 +139,27 @@ def choose_classes(
     classes = list(wanted or sorted(counts))
     if task == 'seg':
         classes = [name for name in classes if name not in BACKGROUND]
+    refuse_lacking(classes, counts)
+    refuse_crowds(every_object(train))
+    notes = similar_names(counts)
+    left = sorted(count_classes(every_photo(splits)).keys() - set(classes))
+    if left:
+        notes.append(Note(f'left out other classes: {", ".join(left)}'))
+    return classes, notes
+
+
+def refuse_lacking(classes: Sequence[str], counts: Counter[str]) -> None:
+    """Each class must be in a photo for training.
+
+    Raises:
+        ValueError: If one is not, or there is none.
+    """
     lacking = [name for name in classes if not counts[name]]
     if lacking or not classes:
         raise ValueError(
             f'no photo for training has {", ".join(lacking) or "an object"}; '
             f'their classes: {", ".join(sorted(counts)) or "none"}'
         )
-    refuse_crowds([item for photo in train for item in photo.objects])
-    notes = similar_names(counts)
-    every = {name for x in splits.values() for photo in x for name in photo.class_names}
-    left = sorted(every - set(classes))
-    if left:
-        notes.append(Note(f'left out other classes: {", ".join(left)}'))
-    return classes, notes
 
 
 def count_classes(photos: Iterable[Photo]) -> Counter[str]:

@@ -72,9 +72,7 @@ def read_id_names(paths: Iterable[Path]) -> dict[int, str]:
 
 
 def _id_names(path: Path) -> dict[int, str]:
-    rows = [
-        [cell.strip() for cell in x] for x in csv.reader(read_text(path).splitlines())
-    ]
-    if not rows or [cell.lower() for cell in rows[0]] != ROBOFLOW_HEADER:
+    header, *rows = csv.reader(read_text(path).splitlines() or [''])
+    if [cell.strip().lower() for cell in header] != ROBOFLOW_HEADER:
         return {}
-    return {int(row[0]): row[1] for row in rows[1:] if len(row) == 2}
+    return {int(row[0]): row[1].strip() for row in rows if len(row) == 2}

@@ -17,7 +17,17 @@ from .matching import PhotoIndex
 from .readers.folders import read_photo_classes
 from .readers.masks import read_label_maps
 from .readers.objects import read_objects
-from .records import Match, Note, Options, Photo, Reading, Splits, notes_on
+from .records import (
+    Match,
+    Note,
+    Options,
+    Photo,
+    Reading,
+    Splits,
+    every_object,
+    every_photo,
+    notes_on,
+)
 from .splits import assign, read_lists
 from .words import TABLE_ENDINGS
 
@@ -100,10 +110,9 @@ class OwnData:
         for name, place in (('smallest', 0.0), ('median', 0.5), ('largest', 1.0)):
             picked = [x[min(int(place * len(x)), len(x) - 1)] for x in sizes]
             yield [name, *(f'{width} x {height}' for width, height in picked)]
-        if self.folder.options.task == 'det':
-            empty = [sum(not self.shown_names(x) for x in photos) for photos in parts]
-            if any(empty):
-                yield ['without objects', *map(str, empty)]
+        empty = list(map(self.count_empty, parts))
+        if any(empty):
+            yield ['without objects', *map(str, empty)]
         if self.label_maps:
             yield from self.label_maps.overview()
             return
@@ -111,9 +120,12 @@ class OwnData:
         for name in self.classes:
             yield [name, *(str(count[name]) for count in counts)]
 
-    def shown_names(self, photo: Photo) -> list[str]:
-        """The classes in a photo, without those that are left out."""
-        return [name for name in photo.class_names if name in self.classes]
+    def count_empty(self, photos: list[Photo]) -> int:
+        """How many photos have no object of the classes; 0 if none has objects."""
+        if not every_object(every_photo(self.splits)):
+            return 0
+        known = set(self.classes)
+        return sum(known.isdisjoint(photo.class_names) for photo in photos)
 
 
 def read_task(folder: Folder, index: PhotoIndex) -> Reading:
@@ -131,7 +143,7 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
     added.
 
     Raises:
-        ValueError: If no box is larger than a pixel.
+        ValueError: If none is read, or no box is larger than a pixel.
     """
     photos, read = [], []
     noted: dict[str, list[Path]] = defaultdict(list)
@@ -149,6 +161,11 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
             noted[EARLY].append(path)
         for text, count in counts.items():
             noted[text] += [path] * count
+    if not photos:
+        raise ValueError(
+            f'OpenCV reads none of {len(matches)} photos, such as {matches[0].path}: '
+            'convert them to JPEG or PNG, of up to three bands of 8 bits'
+        )
     for text, paths in noted.items():
         notes += notes_on(text, paths)
     headers = dict(read)
@@ -190,10 +207,10 @@ def with_outlines(photo: Photo) -> Photo:
 
 def with_classes(splits: Splits, classes: list[str]) -> Splits:
     """Photos of these classes alone."""
-    return {
-        split: [photo for photo in photos if photo.class_name in classes]
-        for split, photos in splits.items()
-    }
+    chosen: Splits = {}
+    for split, photos in splits.items():
+        chosen[split] = [photo for photo in photos if photo.class_name in classes]
+    return chosen
 
 
 def find_lists(folder: Folder, sources: set[Path]) -> list[Path]:

@@ -3,6 +3,7 @@
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Optional
 
@@ -33,8 +34,7 @@ class Folder:
             ending = path.suffix.lower()
             if not is_hidden(path.relative_to(self.root)):
                 self.files[PHOTO if ending in PHOTO_ENDINGS else ending].append(path)
-        every = [path for paths in self.files.values() for path in paths]
-        self.splits = PathSplits(self.root, every)
+        self.splits = PathSplits(self.root, self._all_files())
         if options.task != 'seg':
             self.files[PHOTO] = self.select(self.files[PHOTO], 'images')
         # folders that all photos have in common say nothing about one of them
@@ -59,8 +59,7 @@ class Folder:
         return [path for path in paths if self._lies_in(path, name)]
 
     def _all_files(self) -> Iterator[Path]:
-        for paths in self.files.values():
-            yield from paths
+        return chain.from_iterable(self.files.values())
 
     def _lies_in(self, path: Path, name: str) -> bool:
         """Whether a path has the parts of a name one after another."""

@@ -15,7 +15,7 @@ from PIL import Image
 
 from .class_tables import color_words, read_colors, read_id_names
 from .folder import Folder
-from .records import Note, Photo, Splits
+from .records import Note, Photo, Splits, every_photo
 from .words import JPEG_ENDINGS
 
 UNLABELED = 255
@@ -206,7 +206,7 @@ class LabelMaps:
     def _read_all(self) -> dict[Path, LabelMap]:
         """The numbers of all maps; photos whose maps can't be read are left out."""
         maps, unread, resized = {}, [], []
-        photos = {x.map_path: x for part in self.splits.values() for x in part}
+        photos = {photo.map_path: photo for photo in every_photo(self.splits)}
         for path, photo in photos.items():
             try:
                 numbers = self.reader.read(photo)
@@ -246,28 +246,26 @@ class LabelMaps:
             return self._halve(counts)
         if not self.wanted.is_drawn:
             refuse_jpeg(self.maps)
-        ids = set(counts) - self.wanted.ignore
-        if ids == {0, UNLABELED}:
-            self.notes.append(
-                Note(
-                    'label maps have only 0 and 255, which are two classes; with '
-                    '--ignore 255, 255 has no label'
-                )
-            )
-        else:
-            ids.discard(UNLABELED)
+        ids = self._used_ids(counts)
         if self.wanted.id_names and ids <= self.wanted.id_names.keys():
             return self._label_named_ids()
-        ids = with_missing_ids(ids, len(names or ()), self.wanted.ignore)
-        if not ids or len(ids) != len(names or ids) or len(ids) > UNLABELED:
-            raise ValueError(describe_ids(counts, ids, names or ()))
-        if not names:
-            self.notes.append(
-                Note('label maps have no names: give them with --classes')
-            )
-        order = sorted(ids)
-        labels = {number: label for label, number in enumerate(order)}
-        return Labeling.of(names or [f'class {i}' for i in order], labels)
+        order = sorted(with_missing_ids(ids, len(names or ()), self.wanted.ignore))
+        names = names or [f'class {i}' for i in order]
+        if not self.wanted.names:
+            text = 'label maps have no names: give them with --classes'
+            self.notes.append(Note(text))
+        if not order or len(order) != len(names) or len(order) > UNLABELED:
+            raise ValueError(describe_ids(counts, order, self.wanted.names or ()))
+        return Labeling.of(names, {number: i for i, number in enumerate(order)})
+
+    def _used_ids(self, counts: Counter[int]) -> set[int]:
+        """Ids that are labels: 255 is one only where 0 is the only other id."""
+        ids = set(counts) - self.wanted.ignore
+        if ids != {0, UNLABELED}:
+            return ids - {UNLABELED}
+        text = 'label maps have only 0 and 255, which are two classes'
+        self.notes.append(Note(f'{text}; with --ignore 255, 255 has no label'))
+        return ids
 
     def _label_named_ids(self) -> Labeling:
         """Labels in the order of ids, by a table's names."""
@@ -362,10 +360,10 @@ def with_missing_ids(ids: set[int], num_names: int, ignore: Iterable[int]) -> se
     return first if ids <= first else ids
 
 
-def describe_ids(counts: Counter[int], ids: set[int], names: Sequence[str]) -> str:
+def describe_ids(counts: Counter[int], ids: list[int], names: Sequence[str]) -> str:
     """An error of ids whose number is not that of names."""
     total = sum(counts.values())
-    shares = [f'{i} ({counts[i] / total:.1%})' for i in sorted(ids)][:SHOWN_IDS]
+    shares = [f'{i} ({counts[i] / total:.1%})' for i in ids[:SHOWN_IDS]]
     return (
         f'label maps have the ids {", ".join(shares)}, and --classes {len(names)} '
         'names: --ignore takes ids that are no label'

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from ..figures import picture_grid, save
 from .data_set import OwnData
 from .label_maps import UNLABELED
-from .records import Object, Photo
+from .records import Object, Photo, every_photo
 
 SIDE = 480  # pixels of a photo's longer side
 LINES = COLUMNS = 4
@@ -47,7 +47,7 @@ class Window:
 
 def show(data: OwnData, path: Path) -> None:
     """Draws 16 photos of a data set with their labels into a file."""
-    photos = {photo.path: photo for part in data.splits.values() for photo in part}
+    photos = {photo.path: photo for photo in every_photo(data.splits)}
     chosen = list(photos.values())[:: max(1, len(photos) // (LINES * COLUMNS))]
     figure, axes = picture_grid(LINES, COLUMNS, chosen[0].size[::-1], 3.0)
     for photo, ax in zip(chosen, axes.flat):

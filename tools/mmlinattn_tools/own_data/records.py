@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Optional
 
@@ -226,3 +227,13 @@ class Photo:
 
 
 Splits = dict[str, list[Photo]]
+
+
+def every_photo(splits: Splits) -> list[Photo]:
+    """The photos of all splits; one in several splits is there for each."""
+    return list(chain.from_iterable(splits.values()))
+
+
+def every_object(photos: Iterable[Photo]) -> list[Object]:
+    """The objects of all photos."""
+    return list(chain.from_iterable(photo.objects for photo in photos))

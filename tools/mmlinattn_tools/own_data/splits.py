@@ -24,7 +24,9 @@ class PathSplits:
         self.root = root
         # splits by the rest of a name
         self.twins: dict[str, set[str]] = defaultdict(set)
-        names = {part for path in paths for part in path.relative_to(root).parts}
+        names = set[str]()
+        for path in paths:
+            names.update(path.relative_to(root).parts)
         for name in map(str.lower, names):
             for word in LONE_SPLIT.findall(name):
                 self.twins[LONE_SPLIT.sub('*', name)].add(SPLIT_WORDS[word])

@@ -52,15 +52,15 @@ NEUTRAL_WORDS = _words(
 )
 LABEL_MAP_WORDS = _words(
     """
-    ann annot annotated annotation annotations annots anns groundtruth gt gts label
-    labeled labelled labels mask masked masks seg segmentation segmentations
-    segmented segs truth truths
+    ann anno annos annot annotated annotation annotations annots anns groundtruth gt
+    gts label labeled labelled labels mask masked masks seg segmentation segmentations
+    segmented segs semantic semantics truth truths
     """
 )
 # at the begin or end of a file's name
 LABEL_MAP_FILE_WORDS = _words(
     """
-    annotation annotations groundtruth gt gts label labels mask masks seg
+    anno annos annotation annotations groundtruth gt gts label labels mask masks seg
     segmentation segs truth
     """
 )
@@ -85,19 +85,8 @@ OTHER_WORDS = _words(
     """
 )
 # words of which others are composed, such as "trainannot"
-PARTS = {
-    word
-    for word in {
-        *SPLIT_WORDS,
-        *NEUTRAL_WORDS,
-        *LABEL_MAP_WORDS,
-        *PHOTO_WORDS,
-        *OBJECT_WORDS,
-        *COLOR_WORDS,
-        *OTHER_WORDS,
-    }
-    if len(word) > 1
-}
+PARTS = NEUTRAL_WORDS | LABEL_MAP_WORDS | PHOTO_WORDS | OBJECT_WORDS | COLOR_WORDS
+PARTS |= OTHER_WORDS | set(SPLIT_WORDS)
 
 LETTERS = re.compile(r'[^\W\d_]+')
 HUMPS = re.compile(r'[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\WA-Z\d_]+|[A-Z]+')
@@ -111,7 +100,7 @@ def known_parts(word: str) -> list[str]:
     """The known words of which a word is composed; none if there are others in it."""
     if word in PARTS:
         return [word]
-    for end in range(len(word) - 1, 1, -1):
+    for end in range(len(word) - 2, 1, -1):  # no part is a single letter
         rest = known_parts(word[end:]) if word[:end] in PARTS else []
         if rest:
             return [word[:end], *rest]

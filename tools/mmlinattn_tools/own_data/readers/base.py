@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Optional, Protocol
 from xml.etree import ElementTree
@@ -107,7 +108,7 @@ def outline_box(outline: Outline) -> Box:
         height, width = outline.runs['size']
         x, y, width, height = cv2.boundingRect(outline.mask((width, height)))
         return float(x), float(y), float(width), float(height)
-    return bounding_box(place for polygon in outline.polygons for place in polygon)
+    return bounding_box(chain.from_iterable(outline.polygons))
 
 
 def polygon_area(polygon: Iterable[float]) -> float:

@@ -21,17 +21,13 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
     Raises:
         ValueError: If folders or tables are not clear, or contradict each other.
     """
-    reading = Reading()
     tables = [read_table(path, index.has) for path in find_tables(folder)]
     named = [table for table in tables if table]
-    in_folders: list[Match] = []
-    if not (named and folder.options.labels):
-        in_folders = read_class_folders(folder)
-    splits = {split_of_name(match.class_name or '') for match in in_folders} - {None}
-    if len(splits) > 1:
+    labels_are_named = named and folder.options.labels
+    in_folders = [] if labels_are_named else read_class_folders(folder)
+    if _are_splits(in_folders):
         in_folders = []  # photos lie in splits, which have no folders of classes
-    classes = {match.path: match.class_name for match in in_folders}
-    folders_suffice = len(set(classes.values())) > 1
+    folders_suffice = len({match.class_name for match in in_folders}) > 1
     in_tables: list[Match] = []
     for table in named:
         try:
@@ -40,20 +36,32 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
             if folders_suffice:  # it may be of anything
                 continue
             raise
-        if not folders_suffice:
-            reading.sources.add(table.path)
         in_tables += [_match_row(index, table, row, name) for row, name in rows]
-    if not folders_suffice:
-        reading.matches = in_tables or in_folders
-        return reading
+    if folders_suffice:
+        refuse_other_classes(in_folders, in_tables)
+        return Reading(in_folders)
+    return Reading(in_tables or in_folders, sources={table.path for table in named})
+
+
+def _are_splits(matches: list[Match]) -> bool:
+    """Whether names of classes are those of several splits."""
+    splits = {split_of_name(match.class_name or '') for match in matches}
+    return len(splits - {None}) > 1
+
+
+def refuse_other_classes(in_folders: list[Match], in_tables: list[Match]) -> None:
+    """Folders and tables must say the same.
+
+    Raises:
+        ValueError: If a photo has another class in a table.
+    """
+    classes = {match.path: match.class_name for match in in_folders}
     for match in in_tables:
         if classes.get(match.path, match.class_name) != match.class_name:
             raise ValueError(
                 'folders and a table tell other classes: --labels names the table, or '
                 'remove it'
             )
-    reading.matches = in_folders
-    return reading
 
 
 def _match_row(index: PhotoIndex, table: Table, row: Row, class_name: str) -> Match:

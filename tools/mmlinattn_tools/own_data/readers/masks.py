@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Optional
 
@@ -62,15 +63,46 @@ def find_label_maps(folder: Folder, notes: list[Note]) -> list[Path]:
     pictures = folder.files[PHOTO]
     if folder.options.masks:
         return folder.select(pictures, 'masks')
-    maps = [x for x in pictures if has_word(folder.below_base(x), LABEL_MAP_WORDS)]
-    maps = maps or [x for x in pictures if is_map_name(x.stem)]
-    if maps:
-        return maps
-    jpeg = {x.stem for x in pictures if x.suffix.lower() in JPEG_ENDINGS}
-    maps = [x for x in pictures if x.suffix.lower() == '.png' and x.stem in jpeg]
-    text = 'it takes {} PNG files beside JPEG files for their label maps'
-    notes += notes_on(text, maps)
+    maps = maps_by_folder(folder)
+    maps = maps or [path for path in pictures if is_map_name(path.stem)]
+    if not maps:
+        maps = png_beside_jpeg(pictures)
+        text = 'it takes {} PNG files beside JPEG files for their label maps'
+        notes += notes_on(text, maps)
     return maps
+
+
+def maps_by_folder(folder: Folder) -> list[Path]:
+    """Pictures in folders of label maps: by the last part of a folder's name that says
+    what it has, or by any part if this takes none or all."""
+    pictures, maps = folder.files[PHOTO], list[Path]()
+    for is_map_folder in (has_maps, partial(has_word, words=LABEL_MAP_WORDS)):
+        maps = [path for path in pictures if is_map_folder(folder.below_base(path))]
+        if maps and len(maps) < len(pictures):
+            break
+    return maps
+
+
+def png_beside_jpeg(pictures: list[Path]) -> list[Path]:
+    """PNG files that have the name of a JPEG file, or begin with it."""
+    jpeg = {path.stem for path in pictures if path.suffix.lower() in JPEG_ENDINGS}
+    maps = []
+    for path in pictures:
+        names = _photo_names(path.stem, set())
+        if path.suffix.lower() == '.png' and not jpeg.isdisjoint(names):
+            maps.append(path)
+    return maps
+
+
+def has_maps(folder: str) -> bool:
+    """Whether a folder has label maps: the last of its parts that says so decides, as
+    of masks/images and images/masks."""
+    for part in reversed(Path(folder).parts):
+        if has_word(part, LABEL_MAP_WORDS):
+            return True
+        if has_word(part, PHOTO_WORDS):
+            return False
+    return False
 
 
 def is_map_name(stem: str) -> bool:
@@ -145,19 +177,16 @@ def _rests(stem: str, words: list[str]) -> list[tuple[str, str]]:
 
 def _shared_words(paths: list[Path]) -> dict[Path, set[str]]:
     """By folder, the first and last words that all of its pictures have."""
-    counts: dict[Path, Counter[str]] = defaultdict(Counter)
+    shared: dict[Path, set[str]] = {}
+    totals = Counter(path.parent for path in paths)
     for path in paths:
         words = SEPARATORS.split(path.stem)
-        counts[path.parent].update({words[0], words[-1]} if len(words) > 1 else ())
-    totals = Counter(path.parent for path in paths)
-    return {
-        folder: {
-            word
-            for word, count in counts[folder].items()
-            if count == total > 1 and not word.isdigit()
-        }
-        for folder, total in totals.items()
-    }
+        ends = {words[0], words[-1]} if len(words) > 1 else set()
+        shared[path.parent] = shared.get(path.parent, ends) & ends
+    for folder, ends in shared.items():
+        is_alone = totals[folder] == 1
+        shared[folder] = set() if is_alone else {x for x in ends if not x.isdigit()}
+    return shared
 
 
 def check_pairs(folder: Folder, index: PhotoIndex, matches: list[Match]) -> None:

@@ -76,10 +76,9 @@ def read_table(path: Path, is_photo: Callable[[str], bool]) -> Optional[Table]:
         ValueError: If rows have other columns than the header.
     """
     rows = _cells(read_text(path))
-    counts = Counter(i for row in rows for i, cell in enumerate(row) if is_photo(cell))
-    if not counts:
+    photo = _photo_column(rows, is_photo)
+    if photo is None:
         return None
-    ((photo, _),) = counts.most_common(1)
     header = [str(i) for i in range(1, len(rows[0]) + 1)]
     if not is_photo(rows[0][photo]):
         header, *rows = rows
@@ -94,6 +93,16 @@ def read_table(path: Path, is_photo: Callable[[str], bool]) -> Optional[Table]:
     return Table(
         path, [dict(zip(plain, row)) for row in rows], dict(zip(plain, header))
     )
+
+
+def _photo_column(
+    rows: Iterable[list[str]], is_photo: Callable[[str], bool]
+) -> Optional[int]:
+    """The column that names most photos."""
+    counts = Counter[int]()
+    for row in rows:
+        counts.update(i for i, cell in enumerate(row) if is_photo(cell))
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def _cells(text: str) -> list[list[str]]:
@@ -130,9 +139,8 @@ def read_boxes(table: Table, classes: ClassNames) -> list[Annotation]:
         boxes = objects.setdefault(row[PHOTO], [])
         if any(places):  # a photo without objects has an empty row
             boxes.append(make_object(row[column], bounding_box(places)))
-    return [
-        Annotation(name, sizes[name], tuple(boxes)) for name, boxes in objects.items()
-    ]
+    photos = objects.items()
+    return [Annotation(name, sizes[name], tuple(boxes)) for name, boxes in photos]
 
 
 def read_classes(table: Table, column: Optional[str]) -> list[tuple[Row, str]]:
@@ -156,7 +164,9 @@ def _one_hot_columns(table: Table) -> list[str]:
     columns = [x for x in table.rows[0] if x not in (PHOTO, *SPLIT_COLUMNS)]
     if CLASS_COLUMNS.intersection(columns):
         return []
-    values = {row[column] for row in table.rows for column in columns}
+    values = set[str]()
+    for row in table.rows:
+        values.update(row[column] for column in columns)
     return columns if len(columns) > 1 and values == {'0', '1'} else []
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, Optional
 
 from ..records import Annotation, Object
@@ -24,10 +25,11 @@ def recognizes(file: AnnotationFile) -> bool:
     if file.ending != '.json' or not isinstance(file.json, dict):
         return False
     entries = list(file.json.get(PROJECT, file.json).values())
-    return bool(entries) and all(
-        isinstance(entry, dict) and entry.keys() >= {'filename', 'regions'}
-        for entry in entries
-    )
+    return bool(entries) and all(map(_is_entry, entries))
+
+
+def _is_entry(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() >= {'filename', 'regions'}
 
 
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
@@ -38,13 +40,13 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
             none.
     """
     photos = _table_photos(file) if file.ending == '.csv' else _json_photos(file)
-    regions = [region for regions in photos.values() for region in regions]
+    regions = chain.from_iterable(photos.values())
     attribute = class_attribute(regions, classes.column)
     annotations = []
     for name, entries in photos.items():
         objects, skipped = [], []
-        for region in entries:
-            item = parse_region(region, attribute)
+        for i, region in enumerate(entries):
+            item = parse_region(region, attribute, f'{i} of {name}')
             if item:
                 objects.append(item)
             else:
@@ -97,28 +99,36 @@ def class_attribute(regions: Iterable[Region], column: Optional[str]) -> Optiona
     return fitting[0]
 
 
-def parse_region(region: Region, attribute: Optional[str]) -> Optional[Object]:
-    """The object of a region; None if it is no box or outline."""
-    shape = region['shape_attributes']
-    name: Any = UNNAMED
-    if attribute is not None:
-        name = (region.get('region_attributes') or {}).get(attribute)
+def region_name(region: Region, attribute: Optional[str]) -> Any:
+    """The class of a region."""
+    if attribute is None:
+        return UNNAMED
+    name = (region.get('region_attributes') or {}).get(attribute)
     if isinstance(name, dict):  # boxes that are ticked
-        name = ' '.join(key for key, ticked in name.items() if ticked)
+        return ' '.join(key for key, ticked in name.items() if ticked)
+    return name
+
+
+def parse_region(
+    region: Region, attribute: Optional[str], label: str
+) -> Optional[Object]:
+    """The object of a region, called ``label`` in errors; None if it is no box or
+    outline."""
+    shape, name = region['shape_attributes'], region_name(region, attribute)
     kind = shape.get('name')
     if kind == 'rect':
-        x, y, width, height = (
-            float(shape[key]) for key in ('x', 'y', 'width', 'height')
-        )
-        return make_object(name, (x, y, width, height))
+        sides = (float(shape[key]) for key in ('x', 'y', 'width', 'height'))
+        x, y, width, height = sides
+        return make_object(name, (x, y, width, height), annotation_id=label)
     if kind == 'polygon':
-        corners = zip(shape['all_points_x'], shape['all_points_y'])
-        places = [place for corner in corners for place in corner]
-        return make_object(name, outline=make_outline([places]))
+        places = chain(*zip(shape['all_points_x'], shape['all_points_y']))
+        outline = make_outline([places])
+        return make_object(name, outline=outline, annotation_id=label)
     if kind in ('circle', 'ellipse'):
         x, y = float(shape['cx']), float(shape['cy'])
         a, b = shape.get('rx', shape.get('r')), shape.get('ry', shape.get('r'))
         turn = float(shape.get('theta') or 0)
         polygon = ellipse(x, y, float(a), float(b), turn)
-        return make_object(name, outline=make_outline([polygon]))
+        outline = make_outline([polygon])
+        return make_object(name, outline=outline, annotation_id=label)
     return None
