@@ -528,7 +528,9 @@ COLOR_TABLE = 'name,r,g,b\nsky,9,0,200\nroad,128,64,0\n'
 
 def tiff(*ids):
     """The bytes of a label map of 32 bits."""
-    pixels = label_map(*ids, dtype=np.float32 if 0.5 in ids else np.int32)
+    pixels = label_map(
+        *ids, dtype=np.float32 if any(isinstance(i, float) for i in ids) else np.int32
+    )
     return cv2.imencode('.tif', pixels)[1].tobytes()
 
 
@@ -673,6 +675,16 @@ SEGMENTATION = {
     ),
     'ids of fractions': Case(
         {**IN_IMAGES, 'masks/{i}.tif': tiff(0, 0.5)}, error='0.5, and no ids from 0 to'
+    ),
+    'ids of one bit': Case(
+        {**IN_IMAGES, 'masks/{i}.png': label_map(0, 1, dtype=bool)}, classes=GROUND
+    ),
+    'whole numbers of floats': Case(
+        {**IN_IMAGES, 'masks/{i}.tif': tiff(0, 1, 0.0)}, classes=GROUND
+    ),
+    'no number': Case(
+        {**IN_IMAGES, 'masks/{i}.tif': tiff(0, 0.5, float('nan'))},
+        error='has nan, and no',
     ),
     'ids below 0': Case(
         {**IN_IMAGES, 'masks/{i}.tif': tiff(0, -1)},

@@ -3,12 +3,13 @@
     new_config.py --data my/coco --task det --backbone softpp-t --out mine.py
 
 --task  content of the folder --data
-det     COCO or labelme files (*.json), VOC or CVAT files (*.xml), or YOLO files (*.txt,
-        with names in a *.yaml or classes.txt), or a table of boxes (*.csv); with
-        outlines, masks are learned, too
-seg     photos, and label maps of the same names in folders with label, mask, annot, seg
-        or gt in their names: an id in each pixel, 255 where there is none, or colors;
-        or outlines, in a form of det
+det     COCO or labelme files (*.json), VOC or CVAT files (*.xml), the VGG Image
+        Annotator's (*.json, *.csv), or YOLO files (*.txt, with names in a *.yaml or
+        classes.txt), or a table of boxes (*.csv); with outlines, masks are learned, too
+seg     photos, and label maps of the same names, but for endings such as _image and
+        _mask, in folders with a word such as labels, masks, annotations, segmentation,
+        gt or truth: an id in each pixel, 255 where there is none, or colors; or
+        outlines, in a form of det
 cls     photos in one folder for each class, or a table (*.csv) of photos and classes
 
 Folders or files that are called train, val or test make the splits, or the lists

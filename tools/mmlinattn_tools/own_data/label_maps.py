@@ -127,7 +127,9 @@ class MapReader:
         """Ids without those that mean no label."""
         for number in self.wanted.ignore:
             ids = np.where(ids == number, UNLABELED, ids) if number < 0 else ids
-        wrong = ids[(ids < 0) | (ids > MAX_ID) | (ids != np.floor(ids))]
+        if ids.dtype.kind != 'f':
+            ids = ids.astype(int)
+        wrong = ids[(ids < 0) | (ids > MAX_ID) | (ids % 1 != 0)]
         if wrong.size:
             text = f'{path}: it has {wrong[0]:g}, and no ids from 0 to {MAX_ID}'
             if wrong[0] < 0:
