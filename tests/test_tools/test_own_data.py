@@ -586,6 +586,15 @@ SEGMENTATION = {
         classes=GROUND,
         options=dict(masks='b'),
     ),
+    'one of two folders of label maps': Case(
+        {
+            'images/{i}_image.png': photo,
+            'annotations/{i}_annotation.png': label_map(0, 1),
+            'masks/{i}_mask.png': label_map(1, 0),
+        },
+        classes=GROUND,
+        options=dict(masks='annotations'),
+    ),
     'numbers of objects': Case(
         {'images/{i}.jpg': photo, 'object_masks/{i}.png': label_map(0, 1)},
         error='numbers of objects, not of classes: --masks object_masks',

@@ -24,6 +24,7 @@ MARKER = re.compile(rb'\xff+[^\x00\xff\xd0-\xd7]')
 PNG_BEGIN = b'\x89PNG\r\n\x1a\n'
 TIFF_BEGINS = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 ORIENTATION = 0x0112  # in EXIF data
+COUNTED = 10**6  # pixels of a photo, about, whose gray levels are counted
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,9 @@ def read_depth(content: bytes) -> Optional[Depth]:
     bands = min(bands, 3) if is_png else bands
     if bits == 8 and bands < 4:
         return None
-    low, high = np.percentile(whole, (1, 99))
+    step = max(1, round((whole.shape[0] * whole.shape[1] / COUNTED) ** 0.5))
+    low, high = np.percentile(whole[::step, ::step], (1, 99))
+    seen = seen[::step, ::step]
     levels = max(len(np.unique(band)) for band in np.moveaxis(seen, -1, 0))
     return Depth(bits, bands, levels, float(low), float(high))
 
@@ -177,7 +180,7 @@ def depth_notes(paths: Sequence[Path], headers: Sequence[Header]) -> list[Note]:
     kinds: dict[tuple[int, int], list[tuple[Path, Depth]]] = {}
     for path, header in zip(paths, headers):
         if header.depth:
-            kind = header.depth.bits, header.depth.bands
+            kind = header.depth.bits, max(header.depth.bands, 3)
             kinds.setdefault(kind, []).append((path, header.depth))
     notes = [_depth_note(*kind, photos) for kind, photos in sorted(kinds.items())]
     stacks = [path for path, header in zip(paths, headers) if header.pages > 1]
@@ -203,6 +206,6 @@ def _depth_note(bits: int, bands: int, photos: list[tuple[Path, Depth]]) -> Note
     return Note(
         f'{{}} photos have {what}, and OpenCV, with which it trains, reads {seen}: '
         f'{levels} left; if these are few, write files of up to three bands of 8 bits, '
-        f'in which the range of the numbers, here {low:g} to {high:g}, is 0 to 255',
+        f'in which the range of the numbers, here {low:.5g} to {high:.5g}, is 0 to 255',
         [path for path, _ in photos],
     )

@@ -95,9 +95,7 @@ def draw(data: OwnData, photo: Photo, ax: Axes) -> None:
         for item in objects:
             draw_object(item, data.classes.index(item.name), window, ax)
             if len(objects) <= NAMED:
-                left, top = window.corners(np.array([item.bbox[:2]]))[0]
-                name = shorten(item.name)
-                ax.text(left, top, name, fontsize=4, va='bottom', clip_on=True)
+                write_name(item, data.classes.index(item.name), window, ax)
     words = [shorten(photo.path.name)]
     if window.width < photo.size[0] or window.height < photo.size[1]:
         words.append('(a part)')
@@ -130,9 +128,17 @@ def draw_object(item: Object, label: int, window: Window, ax: Axes) -> None:
     places = np.array(
         [[x, y], [x + width, y], [x + width, y + height], [x, y + height]]
     )
-    draw_line(places, label, window, ax)
+    draw_line(places, label, window, ax, 'dotted' if item.outline else 'solid')
     for places in outlines(item):
         draw_line(places, label, window, ax)
+
+
+def write_name(item: Object, label: int, window: Window, ax: Axes) -> None:
+    """Writes the class of an object above its box."""
+    left, top = window.corners(np.array([item.bbox[:2]]))[0]
+    patch = dict(facecolor=color_of(label), linewidth=0, pad=0.4, alpha=0.8)
+    text = ax.text(left, top, shorten(item.name), fontsize=4, va='bottom', bbox=patch)
+    text.set_clip_on(True)
 
 
 def outlines(item: Object) -> Iterator[np.ndarray]:
@@ -160,8 +166,10 @@ def draw_map(labels: np.ndarray, window: Window, ax: Axes) -> None:
             draw_line(places, label, window, ax)
 
 
-def draw_line(places: np.ndarray, label: int, window: Window, ax: Axes) -> None:
+def draw_line(
+    places: np.ndarray, label: int, window: Window, ax: Axes, style: str = 'solid'
+) -> None:
     """Draws a closed line through places (N, 2) of a photo."""
     closed = window.corners(np.concatenate([places, places[:1]]))
     color = GRAY if label == UNLABELED else color_of(label)
-    ax.plot(*closed.T, color=color, linewidth=0.7)
+    ax.plot(*closed.T, color=color, linewidth=0.7, linestyle=style)

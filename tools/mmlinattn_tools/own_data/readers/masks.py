@@ -46,9 +46,7 @@ def read_label_maps(folder: Folder) -> Reading:
         maps, of_objects = _without_objects(maps)
     else:
         of_objects = []
-    photos = set(folder.select(folder.files[PHOTO], 'images'))
-    photos -= {*maps, *of_objects}
-    index = PhotoIndex(folder, [x for x in folder.files[PHOTO] if x in photos])
+    index = PhotoIndex(folder, find_photos(folder, {*maps, *of_objects}))
     matches = pair(index, maps)
     check_pairs(folder, index, matches)
     matches, beside = _without_beside(matches)
@@ -70,6 +68,17 @@ def find_label_maps(folder: Folder, notes: list[Note]) -> list[Path]:
         text = 'it takes {} PNG files beside JPEG files for their label maps'
         notes += notes_on(text, maps)
     return maps
+
+
+def find_photos(folder: Folder, maps: set[Path]) -> list[Path]:
+    """Pictures that are no label maps; those in other folders of label maps are none,
+    unless ``--images`` names them or there are no others."""
+    pictures = folder.select(folder.files[PHOTO], 'images')
+    photos = [path for path in pictures if path not in maps]
+    if folder.options.images:
+        return photos
+    others = set(maps_by_folder(folder))
+    return [path for path in photos if path not in others] or photos
 
 
 def maps_by_folder(folder: Folder) -> list[Path]:
