@@ -4,6 +4,7 @@ The squares of red and blue photos alternate, as tests/own_folders.py has it.
 """
 
 import io
+import json
 import re
 import shutil
 from dataclasses import dataclass, field
@@ -404,14 +405,26 @@ DETECTION = {
 def test_objects(tmp_path, name):
     """Each photo has the square of its color, and nothing else."""
     case = DETECTION[name]
-    data = check(case, tmp_path, 'det')
-    for x in photos_of(data) if data else ():
-        assert {*x.class_names} == {name_of(number_of(x))}
-        for item in x.objects:
-            if 'objects without' in name or 'corners in place' in name:
-                continue
-            assert item.bbox == pytest.approx(BOX) and item.area == pytest.approx(484)
-            assert not item.is_crowd and (item.outline is not None) == case.masks
+    data = check(case, tmp_path / 'my', 'det')
+    if not data or 'objects without' in name or 'corners in place' in name:
+        return
+    for x in photos_of(data):
+        (item,) = x.objects
+        assert item.name == name_of(number_of(x)) and not item.is_crowd
+        assert item.bbox == pytest.approx(BOX) and item.area == pytest.approx(484)
+        assert (item.outline is not None) == case.masks
+    write(data, tmp_path / 'out')
+    content = json.loads((tmp_path / 'out/train.json').read_text())
+    names = {x['id']: x['name'] for x in content['categories']}
+    assert list(names.values()) == data.classes
+    assert len(content['images']) == len(content['annotations'])
+    for image, x in zip(content['images'], content['annotations']):
+        path = tmp_path / 'my' / image['file_name']
+        number = int(re.findall(r'\d+', path.name)[-1])
+        assert path.is_file() and (image['width'], image['height']) == SIZE
+        assert x['image_id'] == image['id'] and x['bbox'] == pytest.approx(BOX)
+        assert names[x['category_id']] == name_of(number) and x['iscrowd'] == 0
+        assert ('segmentation' in x) == case.masks
 
 
 def test_voc_difficult_objects_are_crowds(tmp_path):
@@ -445,6 +458,47 @@ def test_circles_and_groups_of_labelme(tmp_path):
     first, second = photos_of(read(tmp_path, 'det'))[0].objects
     assert first.bbox == pytest.approx([20, 10, 20, 20])
     assert second.bbox == (1, 1, 28, 8) and len(second.outline.polygons) == 2
+
+
+CVAT_SHAPES = """<annotations><image name="0.jpg" width="64" height="48">
+<box label="red" xtl="8" ytl="9" xbr="30" ybr="31"/>
+<mask label="red" left="1" top="2" width="3" height="4" rle="1"/>
+<ellipse label="red" cx="30" cy="20" rx="10" ry="5"/><tag label="red"/></image>
+<image name="1.jpg"/></annotations>"""
+
+
+def test_shapes_of_cvat(tmp_path):
+    tree = {'0.jpg': photo(0), '1.jpg': photo(1), 'a.xml': CVAT_SHAPES}
+    data = read(
+        grow(tmp_path, {**tree, 'train.txt': '0.jpg', 'val.txt': '1.jpg'}), 'det'
+    )
+    boxes = [item.bbox for item in data.splits['train'][0].objects]
+    assert boxes[:2] == [tuple(BOX), (1, 2, 3, 4)]
+    assert boxes[2] == pytest.approx((20, 15, 20, 10))
+    assert 'it takes the boxes of all' in str(data.notes[0])
+
+
+def test_shapes_of_via(tmp_path):
+    """Regions without attributes are of one class; ticked ones have theirs."""
+    circle = dict(name='circle', cx=30, cy=20, r=10)
+    ellipse = dict(name='ellipse', cx=30, cy=20, rx=10, ry=5, theta=np.pi / 2)
+    shapes = [dict(shape_attributes=x, region_attributes={}) for x in (circle, ellipse)]
+    entries = {f'{i}': dict(filename=f'{i}.jpg', regions=shapes) for i in range(10)}
+    data = read(grow(tmp_path, {'{i}.jpg': photo, 'via.json': entries}), 'det')
+    first, second = photos_of(data)[0].objects
+    assert first.bbox == pytest.approx((20, 10, 20, 20)) and data.classes == ['object']
+    assert second.bbox == pytest.approx((25, 10, 10, 20))
+    for shape in shapes:
+        shape['region_attributes'] = dict(kind=dict(cat=True, dog=False))
+    regions = {str(i): shape for i, shape in enumerate(shapes)}  # as old files have it
+    entries = {f'{i}': dict(filename=f'{i}.jpg', regions=regions) for i in range(10)}
+    assert read(grow(tmp_path, {'via.json': entries}), 'det').classes == ['cat']
+    shapes[1]['region_attributes'] = {}
+    grow(tmp_path, {'via.json': entries})
+    with pytest.raises(
+        ValueError, match=r'via.json: annotation 1 of 0.jpg has no box, or'
+    ):
+        read(tmp_path, 'det')
 
 
 def test_links_in_a_circle(tmp_path):
@@ -659,6 +713,14 @@ SEGMENTATION = {
             'val/_classes.csv': roboflow('ground', 'square', 'sky'),
         },
         classes=['ground', 'square', 'sky'],
+    ),
+    'an id that roboflow does not name': Case(
+        {
+            **IN_IMAGES,
+            'masks/{i}.png': label_map(0, 1, 2),
+            '_classes.csv': roboflow('ground', 'square'),
+        },
+        error='have the id 2, which no _classes.csv names: --ignore 2',
     ),
     'other names of roboflow': Case(
         {

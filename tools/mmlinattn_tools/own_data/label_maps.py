@@ -249,13 +249,13 @@ class LabelMaps:
         if not self.wanted.is_drawn:
             refuse_jpeg(self.maps)
         ids = self._used_ids(counts)
-        if self.wanted.id_names and ids <= self.wanted.id_names.keys():
-            return self._label_named_ids()
-        order = sorted(with_missing_ids(ids, len(names or ()), self.wanted.ignore))
-        names = names or [f'class {i}' for i in order]
-        if not self.wanted.names:
+        if self.wanted.id_names:
+            return self._label_named_ids(ids)
+        if not names:
             text = 'label maps have no names: give them with --classes'
             self.notes.append(Note(text))
+            names = [f'class {i}' for i in sorted(ids)]
+        order = sorted(with_missing_ids(ids, len(names), self.wanted.ignore))
         if not order or len(order) != len(names) or len(order) > UNLABELED:
             raise ValueError(describe_ids(counts, order, self.wanted.names or ()))
         return Labeling.of(names, {number: i for i, number in enumerate(order)})
@@ -269,8 +269,14 @@ class LabelMaps:
         self.notes.append(Note(f'{text}; with --ignore 255, 255 has no label'))
         return ids
 
-    def _label_named_ids(self) -> Labeling:
+    def _label_named_ids(self, ids: set[int]) -> Labeling:
         """Labels in the order of ids, by a table's names."""
+        unnamed = sorted(ids - self.wanted.id_names.keys())
+        if unnamed:
+            raise ValueError(
+                f'label maps have the id {unnamed[0]}, which no _classes.csv names: '
+                f'--ignore {unnamed[0]} takes it for no label'
+            )
         order = sorted(set(self.wanted.id_names) - self.wanted.ignore - {UNLABELED})
         labels = {number: label for label, number in enumerate(order)}
         return Labeling.of([self.wanted.id_names[i] for i in order], labels)

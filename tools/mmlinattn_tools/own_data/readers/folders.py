@@ -31,12 +31,10 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
     in_tables: list[Match] = []
     for table in named:
         try:
-            rows = read_classes(table, folder.options.column)
+            in_tables += match_table(table, folder.options.column, index)
         except ValueError:
-            if folders_suffice:  # it may be of anything
-                continue
-            raise
-        in_tables += [_match_row(index, table, row, name) for row, name in rows]
+            if not folders_suffice:  # else it may be of anything
+                raise
     if folders_suffice:
         refuse_other_classes(in_folders, in_tables)
         return Reading(in_folders)
@@ -62,6 +60,16 @@ def refuse_other_classes(in_folders: list[Match], in_tables: list[Match]) -> Non
                 'folders and a table tell other classes: --labels names the table, or '
                 'remove it'
             )
+
+
+def match_table(table: Table, column: Optional[str], index: PhotoIndex) -> list[Match]:
+    """Photos of the rows of a table.
+
+    Raises:
+        ValueError: If it is not clear which column has the class.
+    """
+    rows = read_classes(table, column)
+    return [_match_row(index, table, row, name) for row, name in rows]
 
 
 def _match_row(index: PhotoIndex, table: Table, row: Row, class_name: str) -> Match:
