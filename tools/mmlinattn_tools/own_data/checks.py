@@ -93,16 +93,16 @@ def choose_outlines(
         ValueError: If label maps are to be drawn, and outlines are missing.
     """
     objects = every_object(photos)
-    lacking = sum(item.outline is None for item in objects)
-    if not lacking or not objects:
+    boxes = sum(item.outline is None for item in objects)
+    if not boxes:
         return task == 'det', False, []
-    text = f'{lacking} of {len(objects)} objects have boxes without outlines'
-    if lacking < FEW * len(objects):
+    text = f'{boxes} of {len(objects)} objects have boxes without outlines'
+    if boxes < FEW * len(objects):
         note = Note(f'{text}: it takes their boxes for outlines')
         return task == 'det', True, [note]
     if task == 'seg':
         raise ValueError(f'{text}: they are for --task det')
-    if lacking < len(objects):
+    if boxes < len(objects):
         return False, False, [Note(f'{text}: it takes the boxes of all')]
     return False, False, []
 
@@ -154,10 +154,10 @@ def refuse_lacking(classes: Sequence[str], counts: Counter[str]) -> None:
     Raises:
         ValueError: If one is not, or there is none.
     """
-    lacking = [name for name in classes if not counts[name]]
-    if lacking or not classes:
+    missing = [name for name in classes if not counts[name]]
+    if missing or not classes:
         raise ValueError(
-            f'no photo for training has {", ".join(lacking) or "an object"}; '
+            f'no photo for training has {", ".join(missing) or "an object"}; '
             f'their classes: {", ".join(sorted(counts)) or "none"}'
         )
 

@@ -15,16 +15,16 @@ ROBOFLOW_NAME, ROBOFLOW_HEADER = '_classes.csv', ['pixel value', 'class']
 
 
 def read_colors(
-    given: Optional[Sequence[str]], paths: Iterable[Path]
+    options: Optional[Sequence[str]], paths: Iterable[Path]
 ) -> dict[int, str]:
     """Names of classes by color, as :func:`color_code` has it.
 
     Args:
-        given (list[str], optional): Lines such as those of ``--colors``.
+        options (list[str], optional): Lines such as those of ``--colors``.
         paths (list[Path]): Files of which some may be a table, by their names.
     """
     texts = (read_text(path) for path in paths if TABLE_NAME.search(path.name.lower()))
-    for lines in (given or (), *(text.splitlines() for text in texts)):
+    for lines in (options or (), *(text.splitlines() for text in texts)):
         table = parse_colors(lines)
         if len(table) > 1 and all(table.values()):
             return table

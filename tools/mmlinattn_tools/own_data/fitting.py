@@ -1,5 +1,6 @@
 """Objects brought into the pixels of their photos."""
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 
@@ -43,7 +44,7 @@ def fit(
     inside = _insides(once, size)
     counts[SMALL] = len(once) - int(inside.sum())
     counts[OVER] = int((inside & _reach_over(once, size)).sum())
-    return tuple(item for item, kept in zip(once, inside) if kept), counts
+    return tuple(itertools.compress(once, inside)), counts
 
 
 def resize_factors(

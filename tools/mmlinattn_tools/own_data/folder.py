@@ -94,9 +94,9 @@ def walk(root: Path) -> Iterator[Path]:
 
 
 def _without_circles(folder: str, below: Iterable[str]) -> list[str]:
-    here, kept = os.path.realpath(folder), []
+    here, others = os.path.realpath(folder), []
     for name in below:
         inside = os.path.realpath(os.path.join(folder, name))
         if os.path.commonpath([inside, here]) != inside:
-            kept.append(name)
-    return kept
+            others.append(name)
+    return others

@@ -155,8 +155,8 @@ def outlines(item: Object) -> Iterator[np.ndarray]:
 def contours(mask: np.ndarray) -> list[np.ndarray]:
     """The borders of what is not 0 in a mask (H, W), each (N, 2)."""
     mask = np.ascontiguousarray(mask, np.uint8)
-    found, _ = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
-    return [contour.reshape(-1, 2) + 0.5 for contour in found]
+    borders, _ = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
+    return [contour.reshape(-1, 2) + 0.5 for contour in borders]
 
 
 def draw_map(labels: np.ndarray, window: Window, ax: Axes) -> None:

@@ -98,8 +98,8 @@ def make_outline(polygons: Iterable[Iterable[Any]]) -> Optional[Outline]:
     MMDetection ignores an object with an outline of fewer than three corners.
     """
     numbers = [as_numbers(polygon) for polygon in polygons]
-    kept = tuple(tuple(x) for x in numbers if x and polygon_area(x) > 0)
-    return Outline(kept) if kept else None
+    areas = tuple(tuple(x) for x in numbers if x and polygon_area(x) > 0)
+    return Outline(areas) if areas else None
 
 
 def outline_box(outline: Outline) -> Box:

@@ -239,11 +239,11 @@ def _without_beside(matches: list[Match]) -> tuple[list[Match], list[Path]]:
     the same photo, and these maps."""
     words = OBJECT_WORDS | COLOR_WORDS
     plain_ones = {x.path for x in matches if not has_word(x.source.stem, words)}
-    kept, left_out = [], []
+    matched, left_out = [], []
     for match in matches:
         is_beside = match.path in plain_ones and has_word(match.source.stem, words)
         if is_beside:
             left_out.append(match.source)
         else:
-            kept.append(match)
-    return kept, left_out
+            matched.append(match)
+    return matched, left_out

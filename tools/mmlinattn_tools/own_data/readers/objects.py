@@ -49,8 +49,8 @@ class ObjectReader:
             return
         classes = yolo.read_class_names(self.folder.files)
         if not classes.names:
-            given = enumerate(self.folder.options.classes or ())
-            classes = ClassNames(dict(given), classes.have_keypoints)
+            names = enumerate(self.folder.options.classes or ())
+            classes = ClassNames(dict(names), classes.have_keypoints)
         before = len(self.reading.matches), len(self.reading.damaged)
         for path in texts:
             self.read_file(path, (yolo,), classes)
