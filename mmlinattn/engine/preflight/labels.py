@@ -8,6 +8,8 @@ from mmengine.config import Config
 from torch import nn
 
 from .building import error_in
+from .objects import check_objects
+from .photos import check_channels_of, check_smallest, check_windows
 from .samples import first_sample, labels_of, parts_of, read_first
 
 
@@ -24,7 +26,13 @@ def check_data(
     key, head = f'{name}_dataloader', find_head(model)
     with error_in(cfg, key):
         dataset, sample = first_sample(cfg[key], lambda text: warn(f'{key}, {text}'))
-    parts = parts_of(dataset)
+        parts = parts_of(dataset)
+        check_channels_of(key, model, sample, warn)
+        for part in parts:
+            check_smallest(key, model, part)
+    if name != 'train':
+        check_windows(key, model, warn)
+        check_objects(cfg, name, model, parts, warn)
     # a model with a language model reads the names themselves
     told_names = name != 'train' or hasattr(model, 'language_model')
     check_names(key, parts, warn if told_names else None)

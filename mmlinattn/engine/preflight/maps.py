@@ -1,9 +1,11 @@
 """Compares the maps of our backbones with the necks and heads that take them."""
 
+from collections.abc import Callable
 from itertools import combinations
-from typing import Any
+from typing import Any, Optional
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from mmlinattn.models.backbones.base import BaseBackbone
 
@@ -15,6 +17,7 @@ def check_channels(model: nn.Module) -> None:
     maps = backbone.feature_channels if isinstance(backbone, BaseBackbone) else ()
     neck = getattr(model, 'neck', None)
     names = ('decode_head', 'auxiliary_head') if neck is None else ('neck',)
+    check_classifier(model, maps)
     for name in names if maps else ():
         parts = getattr(model, name, None)
         for part in parts if isinstance(parts, nn.ModuleList) else [parts]:
@@ -55,3 +58,79 @@ def advise_on_maps(name: str, part: Any, backbone: Any) -> str:
     if channels != [*wanted] and chosen == last:
         text += f' and model.{name}.in_channels={channels}'
     return text
+
+
+def check_classifier(model: Any, maps: tuple[int, ...]) -> None:
+    """Raises a ValueError for a classifier's head that takes other channels than the
+    last of maps has, behind a neck without weights."""
+    head, neck = getattr(model, 'head', None), getattr(model, 'neck', None)
+    wanted = getattr(head, 'in_channels', None)
+    kinds = {kind.__name__ for kind in type(head).__mro__}
+    if not maps or 'ClsHead' not in kinds or not isinstance(wanted, int):
+        return
+    pools = neck is None or type(neck).__name__ == 'GlobalAveragePooling'
+    if pools and wanted != maps[-1]:
+        raise ValueError(
+            f'model.head has in_channels={wanted}, but the last map of the backbone '
+            f'has {maps[-1]} channels: set model.head.in_channels={maps[-1]}'
+        )
+
+
+def check_levels(model: Any, warn: Callable[[str], object]) -> None:
+    """Compares the maps that a detector's neck makes of those of one of our backbones
+    with the levels of its head: a ValueError for too few, or too many for anchors;
+    ``warn`` takes other strides, at which boxes would lie elsewhere."""
+    backbone, neck = getattr(model, 'backbone', None), getattr(model, 'neck', None)
+    name = 'rpn_head' if getattr(model, 'rpn_head', None) is not None else 'bbox_head'
+    generator = getattr(getattr(model, name, None), 'prior_generator', None)
+    if neck is None or generator is None or not isinstance(backbone, BaseBackbone):
+        return
+    found = strides_of(backbone, neck)
+    wanted = [x[0] if isinstance(x, (list, tuple)) else x for x in generator.strides]
+    if found is None:
+        return
+    text = (
+        f'model.neck makes {len(found)} maps of strides {found}, but model.{name} has '
+        f'{len(wanted)} levels of strides {wanted}{advise_on_strides(backbone, wanted)}'
+    )
+    anchors = 'Anchor' in type(generator).__name__
+    if len(found) < len(wanted) or (anchors and len(found) > len(wanted)):
+        raise ValueError(text)
+    if any(max(a, b) >= 1.5 * min(a, b) for a, b in zip(found, wanted)):
+        warn(f'{text}: its boxes lie at wrong places')
+
+
+def strides_of(backbone: Any, neck: Any) -> Optional[list[int]]:
+    """Strides of the maps of a neck, or None if it takes more than maps."""
+    side, mode = 512, neck.training
+    shapes = zip(backbone.feature_channels, backbone.feature_strides)
+    maps = [torch.zeros(1, dims, *[-(-side // step)] * 2) for dims, step in shapes]
+    try:
+        with torch.no_grad():
+            outputs = neck.eval()(tuple(maps))
+    except Exception:  # no neck of a pyramid, such as those of several inputs
+        return None
+    finally:
+        neck.train(mode)
+    if not isinstance(outputs, (list, tuple)):
+        return None
+    if not all(isinstance(x, Tensor) and x.dim() == 4 for x in outputs):
+        return None
+    return [round(side / x.shape[2]) for x in outputs]
+
+
+def advise_on_strides(backbone: Any, wanted: list[int]) -> str:
+    """The stages whose maps have the first strides that a head takes, if any."""
+    steps = dict(zip(backbone.feature_strides, backbone.out_indices))
+    stages = tuple(steps[x] for x in wanted if x in steps)
+    if not stages or stages == tuple(backbone.out_indices):
+        return ''
+    channels = [
+        dims
+        for dims, i in zip(backbone.feature_channels, backbone.out_indices)
+        if i in stages
+    ]
+    return (
+        f': set model.backbone.out_indices={stages} and model.neck.in_channels='
+        f'{channels}'
+    )
