@@ -1,0 +1,94 @@
+"""Finds the photos of a folder, and tells what was predicted for them before."""
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Optional
+
+import cv2
+from PIL import Image
+
+from mmlinattn.utils.files import MARK
+
+from .own_data import IMAGES, read_header
+from .run_arguments import note
+
+# what tells one model from another; the rest of an entry may change with time
+SAME_MODEL = ('config', 'weights')
+
+
+def find_photos(place: Path) -> list[Path]:
+    """A photo, or those of a folder without our own pictures; damaged ones among them
+    are named and left out."""
+    if place.is_file():
+        return [place]
+    found = [x for x in sorted(place.glob('*')) if x.suffix.lower() in IMAGES]
+    found = [x for x in found if not is_own(x)]
+    Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
+    with ThreadPoolExecutor() as pool:
+        pairs = zip(found, pool.map(is_damaged, found))
+        damaged = [path for path, lost in pairs if lost]
+    if damaged:
+        names = ', '.join(x.name for x in damaged)
+        note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
+    if len(found) == len(damaged):
+        raise FileNotFoundError(f'--image {place}: there is no image')
+    return [x for x in found if x not in damaged]
+
+
+def is_damaged(path: Path) -> bool:
+    """True for a photo that OpenCV does not read, or not to its end."""
+    try:
+        header = read_header(path)
+    except cv2.error:  # of thin photos, which it reads only in their own size
+        return False
+    return header is None or header['early']
+
+
+def is_own(path: Path) -> bool:
+    """True for a picture that a command of ours wrote."""
+    if path.suffix.lower() != '.png' or not path.is_file():
+        return False
+    with path.open('rb') as file:
+        return MARK.encode() in file.read(4096)
+
+
+def read_record(file: Path) -> Optional[dict[str, Any]]:
+    """What a JSON file of predictions says, or None for no file of ours."""
+    try:
+        record = json.loads(file.read_text('utf-8'))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) and 'models' in record else None
+
+
+def is_done(
+    record: Optional[dict[str, Any]], made_with: Sequence[dict[str, Any]], score: float
+) -> bool:
+    """True if a record has predictions of these models, in all of what they were made
+    with, and with this score."""
+    if record is None:
+        return False
+    models = [
+        {key: entry.get(key) for key in wanted}
+        for entry, wanted in zip(record['models'], made_with)
+    ]
+    same = len(record['models']) == len(made_with) and models == [*made_with]
+    return same and record.get('score') == score
+
+
+def check_model(
+    file: Path, record: Optional[dict[str, Any]], made_with: Sequence[dict[str, Any]]
+) -> None:
+    """Raises a FileExistsError for predictions of other models, which would be lost."""
+    if record is None:
+        return
+    old = [tuple(x.get(key) for key in SAME_MODEL) for x in record['models']]
+    new = [tuple(x.get(key) for key in SAME_MODEL) for x in made_with]
+    if old != new:
+        names = ' and '.join(f'{config} with {weights}' for config, weights in old)
+        raise FileExistsError(
+            f'{file} has predictions of {names}: give another --out, or --overwrite to '
+            'replace them'
+        )
