@@ -136,7 +136,7 @@ def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
     predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
     told = capsys.readouterr()
     assert all(f'not read: {photos / x}: ' in told.err for x in ('a0.png', 'b0.jpg'))
-    assert '2 pictures, 2 images could not be read' in told.out
+    assert '2 pictures, 2 images could not be read or predicted' in told.out
     found = json.loads((tmp_path / 'out/predictions.json').read_text())
     assert list(found) == ['a.png', 'more/b.jpg']
     # the same folder once more: the damaged one is read now, and no other

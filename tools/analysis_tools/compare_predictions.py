@@ -91,7 +91,9 @@ class Subject:
         path = Path(checkpoint)
         time = path.stat().st_mtime if path.is_file() else None
         # what the predictions are made with, for the JSON files
-        self.told = dict(config=config, weights=checkpoint, time=time)
+        weights = str(path.resolve()) if path.is_file() else checkpoint
+        place = str(Path(config).resolve()) if Path(config).is_file() else config
+        self.told = dict(config=place, weights=weights, time=time)
         cfg = load_config(config)
         self.scope = cfg.get('default_scope') or 'mmengine'
         ops.check(self.scope)

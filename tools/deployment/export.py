@@ -190,7 +190,8 @@ def verify_whole(cfg, model, path, tolerance):
         runner = make_runner(cfg)
         runner.model.load_state_dict(model.state_dict())
         num = len(runner.test_loop.dataloader)
-        predictor = Predictor(path, threads=torch.get_num_threads())
+        threads = torch.get_num_threads()
+        predictor = Predictor(path, ['CPUExecutionProvider'], threads)
         forwards = {'model': runner.model.forward}
         forwards[path.name] = partial(predict, predictor)
         for name, forward in forwards.items():

@@ -63,11 +63,20 @@ def read_record(file: Path) -> Optional[dict[str, Any]]:
     return record if isinstance(record, dict) and 'models' in record else None
 
 
+def state_of(path: Path) -> list[float]:
+    """Size and time of a photo's file, which tell whether it has changed."""
+    stat = path.stat()
+    return [stat.st_size, stat.st_mtime]
+
+
 def is_done(
-    record: Optional[dict[str, Any]], made_with: Sequence[dict[str, Any]], score: float
+    record: Optional[dict[str, Any]],
+    path: Path,
+    made_with: Sequence[dict[str, Any]],
+    score: float,
 ) -> bool:
-    """True if a record has predictions of these models, in all of what they were made
-    with, and with this score."""
+    """True if a record has predictions for a photo as it is now of these models, in all
+    of what they were made with, and with this score."""
     if record is None:
         return False
     models = [
@@ -75,7 +84,7 @@ def is_done(
         for entry, wanted in zip(record['models'], made_with)
     ]
     same = len(record['models']) == len(made_with) and models == [*made_with]
-    return same and record.get('score') == score
+    return same and (record.get('score'), record.get('file')) == (score, state_of(path))
 
 
 def check_model(
