@@ -46,7 +46,13 @@ from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
 from mmlinattn_tools.figures import save
-from mmlinattn_tools.photo_files import check_model, find_photos, is_done, read_record
+from mmlinattn_tools.photo_files import (
+    check_model,
+    find_photos,
+    is_done,
+    read_record,
+    state_of,
+)
 from mmlinattn_tools.pictures import (
     Panel,
     draw_label_map,
@@ -180,7 +186,7 @@ def predict(path, subjects, score):
             lines += summary(told).splitlines()
         panels.append(Panel(picture, lines, legend))
         models.append({**subject.told, **told})
-    record = dict(image=path.name, score=score, models=models)
+    record = dict(image=path.name, file=state_of(path), score=score, models=models)
     return side_by_side(panels), record, maps
 
 
@@ -203,15 +209,15 @@ def find_left(files, subjects, args):
         numbers = args.out / f'{name}_predictions.json'
         record = None if args.overwrite else read_record(numbers)
         check_model(numbers, record, made_with)
-        if not is_done(record, made_with, args.score):
+        if not is_done(record, path, made_with, args.score):
             left[path] = numbers
             again += record is not None
     if len(left) < len(files):
         print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
     if again:
         print(
-            f'{args.out}: {again} images were predicted with another --score, size or '
-            'state of the weights, and are predicted again'
+            f'{args.out}: {again} images have changed, or were predicted with another --score, '
+            'size or state of the weights: they are predicted again'
         )
     return left
 
