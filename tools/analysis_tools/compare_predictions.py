@@ -216,8 +216,8 @@ def find_left(files, subjects, args):
         print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
     if again:
         print(
-            f'{args.out}: {again} images have changed, or were predicted with another --score, '
-            'size or state of the weights: they are predicted again'
+            f'{args.out}: {again} images have changed, or were predicted with another '
+            '--score, size or state of the weights: they are predicted again'
         )
     return left
 
