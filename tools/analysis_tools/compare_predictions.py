@@ -243,7 +243,7 @@ def run(args):
             text = f'{path}: not predicted: {type(error).__name__}: {error}'
             if is_own_fault(error, cli.TOOLS):
                 raise
-            if failed == len(left):
+            if failed == len(files):
                 raise ValueError(text) from error
             print(file=sys.stderr)  # behind the progress
             note(text)

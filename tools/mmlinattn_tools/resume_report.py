@@ -145,9 +145,10 @@ def schedulers_of(runner: Any) -> list[Any]:
 
 def schedule_of(scheduler: Any) -> dict[str, Any]:
     """What a schedule is made of, by name."""
-    kinds = (bool, int, float, str, list)
+    kinds = (bool, int, float, str, list, dict)
     found = {
-        key: value
+        # milestones are counted in a dict
+        key: sorted(value) if isinstance(value, dict) else value
         for key, value in scheduler.state_dict().items()
         if key not in NO_SCHEDULE and isinstance(value, kinds)
     }
