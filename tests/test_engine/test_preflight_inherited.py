@@ -109,8 +109,9 @@ POINTS = 'MlvlPointGenerator'
         (detector([0, 1, 2], [8, 16]), r'3 maps .*2 levels .*out_indices=\(1, 2\)'),
         (detector([0, 1], [4, 8, 16], POINTS), 'makes 2 maps of strides .4, 8.'),
         (detector([0, 1, 2], [4, 8], POINTS), ''),
-        (detector([0, 1, 2], [8, 16], POINTS), '!lie at wrong places'),
-        (detector([0, 3], [4, 8]), ''),  # a neck that can't be run so
+        (detector([0, 1, 2], [8, 16], POINTS), r'3 maps .*out_indices=\(1, 2\)'),
+        (detector([0, 1], [8, 16], POINTS), '!lie at wrong places'),
+        (detector([0, 3], [4, 8]), r'Neck does not take the 3 maps .*\[8, 16, 32\]'),
     ],
 )
 def test_levels(model, message):
@@ -132,3 +133,11 @@ def test_channels_of_a_classifier(channels, neck, right):
     refusal = pytest.raises(ValueError, match='set model.head.in_channels=32')
     with nullcontext() if right else refusal:
         check_channels(model)
+
+
+def test_necks_of_other_inputs_are_not_run():
+    model = detector([0], [4])
+    model['neck'].forward = lambda maps, texts: pytest.fail('it is run')
+    check_levels(model, pytest.fail)
+    model['neck'].forward = lambda maps: dict(a=maps)
+    check_levels(model, pytest.fail)

@@ -1,5 +1,6 @@
 """Compares the maps of our backbones with the necks and heads that take them."""
 
+import inspect
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any, Optional
@@ -77,39 +78,50 @@ def check_classifier(model: Any, maps: tuple[int, ...]) -> None:
 
 
 def check_levels(model: Any, warn: Callable[[str], object]) -> None:
-    """Compares the maps that a detector's neck makes of those of one of our backbones
-    with the levels of its head: a ValueError for too few, or too many for anchors;
-    ``warn`` takes other strides, at which boxes would lie elsewhere."""
+    """Runs a detector's neck on maps of one of our backbones, and compares what it
+    makes of them with the levels of the head: a ValueError for a neck that does not
+    take the maps, and for other levels; ``warn`` takes other strides of as many."""
     backbone, neck = getattr(model, 'backbone', None), getattr(model, 'neck', None)
+    if neck is None or not isinstance(backbone, BaseBackbone):
+        return
+    found = strides_of(backbone, neck) if backbone.out_type == 'featmap' else None
     name = 'rpn_head' if getattr(model, 'rpn_head', None) is not None else 'bbox_head'
     generator = getattr(getattr(model, name, None), 'prior_generator', None)
-    if neck is None or generator is None or not isinstance(backbone, BaseBackbone):
+    if found is None or generator is None:
         return
-    found = strides_of(backbone, neck)
     wanted = [x[0] if isinstance(x, (list, tuple)) else x for x in generator.strides]
-    if found is None:
-        return
     text = (
         f'model.neck makes {len(found)} maps of strides {found}, but model.{name} has '
-        f'{len(wanted)} levels of strides {wanted}{advise_on_strides(backbone, wanted)}'
+        f'{len(wanted)} levels of strides {wanted}'
     )
-    anchors = 'Anchor' in type(generator).__name__
-    if len(found) < len(wanted) or (anchors and len(found) > len(wanted)):
-        raise ValueError(text)
-    if any(max(a, b) >= 1.5 * min(a, b) for a, b in zip(found, wanted)):
-        warn(f'{text}: its boxes lie at wrong places')
+    advice = advise_on_strides(backbone, wanted)
+    # heads of points leave the last maps out
+    surplus = len(found) > len(wanted) and 'Anchor' in type(generator).__name__
+    differ = any(max(a, b) >= 1.5 * min(a, b) for a, b in zip(found, wanted))
+    if len(found) < len(wanted) or surplus or (differ and len(found) != len(wanted)):
+        raise ValueError(f'{text}{advice}')
+    if differ:
+        warn(f'{text}, so boxes lie at wrong places{advice}')
 
 
 def strides_of(backbone: Any, neck: Any) -> Optional[list[int]]:
-    """Strides of the maps of a neck, or None if it takes more than maps."""
+    """Strides of the maps of a neck, or None if it takes or makes more than maps."""
     side, mode = 512, neck.training
     shapes = zip(backbone.feature_channels, backbone.feature_strides)
     maps = [torch.zeros(1, dims, *[-(-side // step)] * 2) for dims, step in shapes]
+    parameters = inspect.signature(neck.forward).parameters.values()
+    if sum(x.default is x.empty and x.kind != x.VAR_KEYWORD for x in parameters) != 1:
+        return None
     try:
         with torch.no_grad():
             outputs = neck.eval()(tuple(maps))
-    except Exception:  # no neck of a pyramid, such as those of several inputs
-        return None
+    except (AssertionError, IndexError, RuntimeError) as error:
+        why = ' '.join(str(error).split()) or type(error).__name__
+        raise ValueError(
+            f'model.neck={type(neck).__name__} does not take the {len(maps)} maps of '
+            f'the backbone ({why}): set model.neck.in_channels='
+            f'{list(backbone.feature_channels)}, or other model.backbone.out_indices'
+        ) from error
     finally:
         neck.train(mode)
     if not isinstance(outputs, (list, tuple)):
