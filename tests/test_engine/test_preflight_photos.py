@@ -110,12 +110,14 @@ def test_the_smallest_photo(key, size, options, message, tmp_path):
     wrong = message and (key[0] == 'v' or 'can not' in message)
     refusal = pytest.raises(ValueError, match=f'{key}: {message}')
     with refusal if wrong else nullcontext():
-        check_smallest(key, model, Photos([(300, 300), size, (400, 300)], folder))
+        check_smallest(
+            Config(), key, model, Photos([(300, 300), size, (400, 300)], folder)
+        )
 
 
 def test_large_photos_cost_no_time():
     photos = Photos([(300, 300), (900, 200)])
-    check_smallest('val_dataloader', model_of(), photos)
+    check_smallest(Config(), 'val_dataloader', model_of(), photos)
     assert not photos.read
 
 

@@ -236,7 +236,7 @@ def write_config(args, data, lists, devices, memory):
         source=dict(
             limits=limits.lines(cfg.model),
             score=limits.score,
-            padding='' if task == 'cls' else padding(sizes, scale),
+            padding='' if task == 'cls' else padding(task, sizes, scale),
         ),
         most_objects=limits.most_objects,
         detections=limits.detections,
@@ -285,10 +285,11 @@ def most_objects(data):
     )
 
 
-def padding(sizes, scale):
+def padding(task, sizes, scale):
     """Source of the option that pads photos which are too small for a backbone, or
     ''."""
-    smallest = check_sizes(sizes, scale, SMALLEST_ZOOM)
+    zoom = SMALLEST_ZOOM if task == 'seg' else 1.0
+    smallest = check_sizes(sizes, scale, zoom)
     if not needs_padding(smallest):
         return ''
     return f', test_cfg=dict(size=({MIN_SIDE}, {MIN_SIDE}))'

@@ -26,10 +26,10 @@ def check_data(
     key, head = f'{name}_dataloader', find_head(model)
     with error_in(cfg, key):
         dataset, sample = first_sample(cfg[key], lambda text: warn(f'{key}, {text}'))
-        parts = parts_of(dataset)
-        check_channels_of(key, model, sample, warn)
-        for part in parts:
-            check_smallest(key, model, part)
+    parts = parts_of(dataset)
+    check_channels_of(key, model, sample, warn)
+    for part in parts:
+        check_smallest(cfg, key, model, part)
     if name != 'train':
         check_windows(key, model, warn)
         check_objects(cfg, name, model, parts, warn)

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Optional
 
+from mmengine.config import Config
 from torch import Tensor, nn
 
 from mmlinattn.models.backbones.base import MIN_SIDE, BaseBackbone
 
+from .building import error_in
 from .samples import LIBRARIES
 
 # Photos whose sizes are looked at; those of others' headers cost a file each.
@@ -125,7 +127,7 @@ def header_size(path: str) -> tuple[int, int]:
         return 0, 0
 
 
-def check_smallest(key: str, model: nn.Module, dataset: Any) -> None:
+def check_smallest(cfg: Config, key: str, model: nn.Module, dataset: Any) -> None:
     """Raises a ValueError if the smallest or the longest photo of a data set becomes
     nothing or, in a test, too small for a backbone of ours."""
     sizes = [*sizes_of(dataset)]
@@ -143,7 +145,8 @@ def check_smallest(key: str, model: nn.Module, dataset: Any) -> None:
             sample = dataset[index]
         except Exception as error:
             if 'OpenCV' not in str(error):
-                raise
+                with error_in(cfg, key):
+                    raise
             why = ' '.join(str(error).split())
             raise ValueError(
                 f'{place} can not be resized: leave it out, or cut it ({why})'
