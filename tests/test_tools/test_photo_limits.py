@@ -59,6 +59,16 @@ def test_every_kind_of_detector(model, expected):
         assert model[part].keys() == queries.keys() and {*queries.values()} == {400}
 
 
+def test_regions_of_a_training():
+    """They are raised where the base config has fewer."""
+    cfg = dict(train_cfg=dict(rpn_proposal=dict(nms_pre=2000, max_per_img=1000)))
+    cfg['test_cfg'] = TWO_STAGES
+    assert 'train_cfg' not in ObjectLimits(250).entries(cfg)
+    more = dict(nms_pre=6000, max_per_img=3000)
+    found = ObjectLimits(1000).entries(cfg)
+    assert found['train_cfg'] == dict(rpn_proposal=more)
+
+
 def test_queries():
     lines = ObjectLimits(900).lines(dict(num_queries=900, test_cfg=dict(max_per_img=3)))
     assert 'model.update(num_queries=1400)' in lines and "'max_per_img': 1400" in lines

@@ -238,11 +238,7 @@ def write_config(args, data, lists, devices, memory):
             score=limits.score,
             padding='' if task == 'cls' else padding(task, sizes, scale),
         ),
-        most_objects=limits.most_objects,
-        detections=limits.detections,
-        proposals=max(1000, limits.detections),
-        regions=100 if limits.are_usual else limits.regions,
-        candidates=200 if limits.are_usual else 2 * limits.regions,
+        **limits.values(),
         title=f'{method} with {args.backbone}; photos: {counts}',
         base=f'mmlinattn::{path.parent.name}/{path.name}',
         pretrained=pretrained,  # weights of the backbone

@@ -41,6 +41,18 @@ class ObjectLimits:
         detections of a class, mAP_50 at all."""
         return 'bbox_mAP' if self.most_objects <= COCO_LIMIT else 'bbox_mAP_50'
 
+    def values(self) -> dict[str, int]:
+        """Numbers for the templates of a config."""
+        # without a GPU, fewer regions than those of the base config
+        regions = 100 if self.are_usual else self.regions
+        return dict(
+            most_objects=self.most_objects,
+            detections=self.detections,
+            proposals=max(1000, self.detections),  # those of the evaluation
+            regions=regions,
+            candidates=2 * regions,
+        )
+
     def entries(self, model: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Entries of a detector's config that limit its detections, by key of
         ``model``; none of them becomes smaller."""
@@ -53,10 +65,14 @@ class ObjectLimits:
         test = model.get('test_cfg') or {}
         entries: dict[str, Any] = {}
         if test.get('rcnn'):
+            regions = dict(nms_pre=2 * self.regions, max_per_img=self.regions)
             entries['rcnn'] = self.raised(test['rcnn'], max_per_img=self.detections)
             if test.get('rpn'):
-                pairs = dict(nms_pre=2 * self.regions, max_per_img=self.regions)
-                entries['rpn'] = self.raised(test['rpn'], **pairs)
+                entries['rpn'] = self.raised(test['rpn'], **regions)
+            trained = (model.get('train_cfg') or {}).get('rpn_proposal') or {}
+            more = self.raised(trained, **regions)
+            if any(trained[key] != number for key, number in more.items()):
+                found['train_cfg'] = dict(rpn_proposal=more)
         else:
             numbers = dict(max_per_img=self.detections, max_per_image=self.detections)
             entries = self.raised(test, nms_pre=10 * self.detections, **numbers)
