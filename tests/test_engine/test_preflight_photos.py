@@ -2,6 +2,7 @@
 
 import re
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -172,6 +173,8 @@ class Annotated:
         (dict(rcnn=dict(max_per_img=4), rpn=None), {}, 'test_cfg.rcnn.max_per_img'),
         (dict(rcnn=dict(max_per_img=9), rpn=dict(max_per_img=3)), {}, 'cfg.rpn.max'),
         (dict(max_per_img=9), dict(num_queries=4), 'model.num_queries'),
+        (dict(max_per_image=4), {}, 'model.test_cfg.max_per_image'),
+        (None, dict(rpn_head=SimpleNamespace(num_proposals=3)), 'rpn_head.num_prop'),
         (None, {}, ''),
     ],
 )

@@ -23,18 +23,18 @@ def find_photos(place: Path) -> list[Path]:
     are named and left out."""
     if place.is_file():
         return [place]
-    found = [x for x in sorted(place.glob('*')) if x.suffix.lower() in IMAGES]
-    found = [x for x in found if not is_own(x)]
+    photos = [x for x in sorted(place.glob('*')) if x.suffix.lower() in IMAGES]
+    photos = [x for x in photos if not is_own(x)]
     Image.MAX_IMAGE_PIXELS = None  # large photos are no attacks
     with ThreadPoolExecutor() as pool:
-        pairs = zip(found, pool.map(is_damaged, found))
+        pairs = zip(photos, pool.map(is_damaged, photos))
         damaged = [path for path, lost in pairs if lost]
     if damaged:
         names = ', '.join(x.name for x in damaged)
         note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
-    if len(found) == len(damaged):
+    if len(photos) == len(damaged):
         raise FileNotFoundError(f'--image {place}: there is no image')
-    return [x for x in found if x not in damaged]
+    return [x for x in photos if x not in damaged]
 
 
 def is_damaged(path: Path) -> bool:

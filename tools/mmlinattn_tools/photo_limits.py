@@ -56,27 +56,27 @@ class ObjectLimits:
     def entries(self, model: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Entries of a detector's config that limit its detections, by key of
         ``model``; none of them becomes smaller."""
-        found: dict[str, dict[str, Any]] = {}
+        entries: dict[str, dict[str, Any]] = {}
         queries = {'panoptic_head': 'num_queries', 'rpn_head': 'num_proposals'}
         for part, key in queries.items():
             number = (model.get(part) or {}).get(key)
             if number:
-                found[part] = {key: max(number, self.detections)}
+                entries[part] = {key: max(number, self.detections)}
         test = model.get('test_cfg') or {}
-        entries: dict[str, Any] = {}
+        tested: dict[str, Any] = {}
         if test.get('rcnn'):
             regions = dict(nms_pre=2 * self.regions, max_per_img=self.regions)
-            entries['rcnn'] = self.raised(test['rcnn'], max_per_img=self.detections)
+            tested['rcnn'] = self.raised(test['rcnn'], max_per_img=self.detections)
             if test.get('rpn'):
-                entries['rpn'] = self.raised(test['rpn'], **regions)
+                tested['rpn'] = self.raised(test['rpn'], **regions)
             trained = (model.get('train_cfg') or {}).get('rpn_proposal') or {}
             more = self.raised(trained, **regions)
             if any(trained[key] != number for key, number in more.items()):
-                found['train_cfg'] = dict(rpn_proposal=more)
+                entries['train_cfg'] = dict(rpn_proposal=more)
         else:
             numbers = dict(max_per_img=self.detections, max_per_image=self.detections)
-            entries = self.raised(test, nms_pre=10 * self.detections, **numbers)
-        return {**found, 'test_cfg': entries}
+            tested = self.raised(test, nms_pre=10 * self.detections, **numbers)
+        return {**entries, 'test_cfg': tested}
 
     @staticmethod
     def raised(config: dict[str, Any], **numbers: int) -> dict[str, int]:

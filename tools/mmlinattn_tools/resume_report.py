@@ -57,34 +57,34 @@ class ResumeReport(Hook):
             f'--resume: iterations {runner.iter + 1} to {last}, from a rate of {rate}'
         )
         self.say(text + (f'; its schedule ends at {end}' if end else ''))
-        lost = self.without_effect(runner)
+        remarks = self.without_effect(runner)
         if end and abs(end - last) > 0.02 * last:
-            lost.append(describe_end(end, runner.iter, last, rate))
-        if lost:
+            remarks.append(describe_end(end, runner.iter, last, rate))
+        if remarks:
             self.warn(
                 '--resume keeps the rates and the schedule of the checkpoint: '
-                f'{"; ".join(lost)}. For a new schedule, give {load}'
+                f'{"; ".join(remarks)}. For a new schedule, give {load}'
             )
 
     def without_effect(self, runner: Any) -> list[str]:
         """What of the config's rates, schedules and batch has no effect, in words."""
-        found, kept = [], first_rates(runner)
-        if not alike(self.rates, kept):
-            found.append(
+        remarks, checkpoint_rates = [], first_rates(runner)
+        if not alike(self.rates, checkpoint_rates):
+            remarks.append(
                 f'a rate of {max(self.rates):.3g} in the config has no effect, it was '
-                f'{max(kept):.3g}'
+                f'{max(checkpoint_rates):.3g}'
             )
         for new, old in zip(self.schedules, map(schedule_of, schedulers_of(runner))):
             changed = [f'{key}={new[key]}' for key in new if new[key] != old.get(key)]
             if changed:
-                found.append(f'{new["type"]} with {", ".join(changed)} has no effect')
+                remarks.append(f'{new["type"]} with {", ".join(changed)} has no effect')
         iterations = runner.epoch and runner.iter / runner.epoch
         length = len(runner.train_dataloader)
         if is_by_epoch(runner) and iterations and iterations != length:
-            found.append(
+            remarks.append(
                 f'an epoch has {length} iterations, and had {iterations:.4g} before'
             )
-        return found
+        return remarks
 
 
 def describe_end(end: int, now: int, last: int, rate: str) -> str:
@@ -138,21 +138,21 @@ def first_rates(runner: Any) -> list[float]:
 
 def schedulers_of(runner: Any) -> list[Any]:
     """Schedules of the learning rates."""
-    found = getattr(runner, 'param_schedulers', None)
-    found = found if isinstance(found, list) else []
-    return [x for x in found if getattr(x, 'param_name', '') == 'lr']
+    schedulers = getattr(runner, 'param_schedulers', None)
+    schedulers = schedulers if isinstance(schedulers, list) else []
+    return [x for x in schedulers if getattr(x, 'param_name', '') == 'lr']
 
 
 def schedule_of(scheduler: Any) -> dict[str, Any]:
     """What a schedule is made of, by name."""
     kinds = (bool, int, float, str, list, dict)
-    found = {
+    settings = {
         # milestones are counted in a dict
         key: sorted(value) if isinstance(value, dict) else value
         for key, value in scheduler.state_dict().items()
         if key not in NO_SCHEDULE and isinstance(value, kinds)
     }
-    return dict(found, type=type(scheduler).__name__)
+    return dict(settings, type=type(scheduler).__name__)
 
 
 def end_of(runner: Any) -> Optional[int]:

@@ -84,21 +84,25 @@ def check_levels(model: Any, warn: Callable[[str], object]) -> None:
     backbone, neck = getattr(model, 'backbone', None), getattr(model, 'neck', None)
     if neck is None or not isinstance(backbone, BaseBackbone):
         return
-    found = strides_of(backbone, neck) if backbone.out_type == 'featmap' else None
+    strides = strides_of(backbone, neck) if backbone.out_type == 'featmap' else None
     name = 'rpn_head' if getattr(model, 'rpn_head', None) is not None else 'bbox_head'
     generator = getattr(getattr(model, name, None), 'prior_generator', None)
-    if found is None or generator is None:
+    if strides is None or generator is None:
         return
-    wanted = [x[0] if isinstance(x, (list, tuple)) else x for x in generator.strides]
+    levels = [x[0] if isinstance(x, (list, tuple)) else x for x in generator.strides]
     text = (
-        f'model.neck makes {len(found)} maps of strides {found}, but model.{name} has '
-        f'{len(wanted)} levels of strides {wanted}'
+        f'model.neck makes {len(strides)} maps of strides {strides}, but model.{name} '
+        f'has {len(levels)} levels of strides {levels}'
     )
-    advice = advise_on_strides(backbone, wanted)
+    advice = advise_on_strides(backbone, levels)
     # heads of points leave the last maps out
-    surplus = len(found) > len(wanted) and 'Anchor' in type(generator).__name__
-    differ = any(max(a, b) >= 1.5 * min(a, b) for a, b in zip(found, wanted))
-    if len(found) < len(wanted) or surplus or (differ and len(found) != len(wanted)):
+    surplus = len(strides) > len(levels) and 'Anchor' in type(generator).__name__
+    differ = any(max(a, b) >= 1.5 * min(a, b) for a, b in zip(strides, levels))
+    if (
+        len(strides) < len(levels)
+        or surplus
+        or (differ and len(strides) != len(levels))
+    ):
         raise ValueError(f'{text}{advice}')
     if differ:
         warn(f'{text}, so boxes lie at wrong places{advice}')

@@ -37,15 +37,23 @@ def check_objects(
 def limits_of(model: Any) -> dict[str, int]:
     """What limits the objects that a detector finds in a photo, by keys of configs."""
     cfg = getattr(model, 'test_cfg', None) or {}
-    found = {}
+    limits = {}
     if cfg.get('rcnn'):
-        found['model.test_cfg.rcnn.max_per_img'] = cfg['rcnn'].get('max_per_img')
+        limits['model.test_cfg.rcnn.max_per_img'] = cfg['rcnn'].get('max_per_img')
         rpn = cfg.get('rpn') or {}
-        found['model.test_cfg.rpn.max_per_img'] = rpn.get('max_per_img')
-    elif 'max_per_img' in cfg:
-        found['model.test_cfg.max_per_img'] = cfg['max_per_img']
-    found['model.num_queries'] = getattr(model, 'num_queries', None)
-    return {key: x for key, x in found.items() if isinstance(x, int) and x > 0}
+        limits['model.test_cfg.rpn.max_per_img'] = rpn.get('max_per_img')
+    for key in ('max_per_img', 'max_per_image'):
+        limits[f'model.test_cfg.{key}'] = cfg.get(key)
+    limits['model.num_queries'] = getattr(model, 'num_queries', None)
+    for part, key in dict(
+        panoptic_head='num_queries', rpn_head='num_proposals'
+    ).items():
+        limits[f'model.{part}.{key}'] = getattr(getattr(model, part, None), key, None)
+    return {
+        key: number
+        for key, number in limits.items()
+        if isinstance(number, int) and number > 0
+    }
 
 
 def most_objects(dataset: Any) -> int:

@@ -30,8 +30,8 @@ def prepare(model: nn.Module, sample: Any) -> Optional[Tensor]:
     if preprocessor is None or pixels is None or type(preprocessor) is nn.Module:
         return None
     samples = [sample['data_samples']] if 'data_samples' in sample else None
-    found = preprocessor(dict(inputs=[pixels], data_samples=samples), False)
-    batch = found.get('inputs') if isinstance(found, dict) else None
+    prepared = preprocessor(dict(inputs=[pixels], data_samples=samples), False)
+    batch = prepared.get('inputs') if isinstance(prepared, dict) else None
     return batch if isinstance(batch, Tensor) and batch.dim() == 4 else None
 
 
@@ -161,9 +161,9 @@ def check_side(place: str, model: nn.Module, sample: Any) -> None:
         return
     batch = prepare(model, sample)
     if batch is not None and min(batch.shape[2:]) < MIN_SIDE:
-        found = ' x '.join(map(str, batch.shape[:1:-1]))
+        size = ' x '.join(map(str, batch.shape[:1:-1]))
         raise ValueError(
-            f'{place} becomes {found}, and the backbone takes {MIN_SIDE} x {MIN_SIDE} '
+            f'{place} becomes {size}, and the backbone takes {MIN_SIDE} x {MIN_SIDE} '
             f'or more: {advise_on_padding(model)}'
         )
 
