@@ -36,7 +36,9 @@ model = dict(
     neck=dict(type='GlobalAveragePooling'),
     head=dict(type='LinearClsHead', num_classes=1000, in_channels=32),
 )
-data_preprocessor = dict(num_classes=1000, mean=[120.0] * 3, std=[60.0] * 3)
+data_preprocessor = dict(
+    num_classes=1000, mean=[120.0] * 3, std=[60.0] * 3, to_rgb=True
+)
 pipeline = [dict(type='LoadImageFromFile'), dict(type='PackInputs')]
 dataset = dict(type='ImageNet', data_root='WORLD/imagenet', pipeline=pipeline)
 train_dataloader = dict(dataset=dict(dataset, split='train'), **loading)

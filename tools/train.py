@@ -68,6 +68,7 @@ from mmlinattn.engine import (
 )
 from mmlinattn.utils import check_file
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
+from mmlinattn_tools.resume_report import ResumeReport
 from mmlinattn_tools.screen import summary
 
 
@@ -208,6 +209,8 @@ def main():
         for hook in runner.hooks if found else ():
             if isinstance(hook, PretrainedBackboneHook):
                 hook.found = found
+        if cfg.get('resume') and hasattr(runner, 'register_hook'):
+            runner.register_hook(ResumeReport(note, warn))
         with watch_divergence(runner):
             runner.train()
     if is_first_process():

@@ -73,17 +73,19 @@ def export(
     with torch.no_grad(), warnings.catch_warnings():
         # warnings of exporters' own deprecations, and of branches in libraries
         warnings.simplefilter('ignore')
-        with stage('run'):  # while an exporter runs it, it does not check the images
+        with stage(
+            'run the model once'
+        ):  # while an exporter runs it, it does not check the images
             model(images)
         # a failure leaves no new file, and keeps the old one
         part = path.with_name(f'part-of-{path.name}')
         try:
-            with stage('trace and write'):
+            with stage('write the file'):
                 target.write(model, images, part, notes or {})
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
-    with stage('open'):
+    with stage('open the file'):
         return target.open(path)
 
 

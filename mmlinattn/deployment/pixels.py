@@ -54,7 +54,7 @@ class Preparation(nn.Module):
             options of padding.
 
     Raises:
-        ValueError: If a step or an option is unknown, or images are padded to one size.
+        ValueError: If a step or an option is unknown.
     """
 
     def __init__(self, pipeline: Sequence[dict], preprocessor: dict) -> None:
@@ -71,8 +71,8 @@ class Preparation(nn.Module):
             values = torch.tensor(preprocessor.get(key) or [neutral] * 3)
             self.register_buffer(key, values.float().view(-1, 1, 1))
         padding = preprocessor.get('test_cfg') or {}
-        if padding.get('size'):
-            raise ValueError(f'data_preprocessor.test_cfg={padding} pads to one size')
+        # smaller photos only; size alone is for training
+        self.least = padding.get('size')
         divisor = preprocessor.get('pad_size_divisor') or padding.get('size_divisor')
         self.divisor = divisor or 1
         self.value = preprocessor.get('pad_value', preprocessor.get('pad_val', 0))
@@ -89,10 +89,13 @@ class Preparation(nn.Module):
         size = size_of(image)
         pixels = image.permute(2, 0, 1)[self.order].float()
         pixels = ((pixels - self.mean) / self.std)[None]
-        if self.divisor > 1:
+        if self.least or self.divisor > 1:
+            missing = (-size).remainder(self.divisor)
+            if self.least:
+                missing = (torch.tensor(self.least) - size).clamp(min=0)
             below: Any
             right: Any
-            below, right = (-size).remainder(self.divisor).unbind()
+            below, right = missing.unbind()
             pixels = nnf.pad(pixels, (0, right, 0, below), value=self.value)
         return Photo(pixels, size, original)
 
@@ -131,7 +134,8 @@ def _new_size(image: Tensor, name: str, step: dict) -> Tensor:
         return torch.tensor([height, width])
     long, short = max(width, height), min(width, height)
     factor = torch.minimum(long / size.max(), short / size.min())
-    return (size * factor + 0.5).floor().long()
+    # OpenCV refuses a side without a pixel
+    return (size * factor + 0.5).floor().long().clamp(min=1)
 
 
 def _crop(image: Tensor, crop: Any) -> Tensor:

@@ -10,6 +10,7 @@ writes predictions.json and pictures of the predictions. Letters: N boxes, K cla
 
 import argparse
 import colorsys
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -24,6 +25,9 @@ except ImportError as error:
     sys.exit(f'{sys.executable}: {error}: pip install numpy onnxruntime pillow')
 
 RESULT = 'predictions.json'
+# what a folder of predictions was made with
+RECORD = 'made_with.json'
+PROVIDERS = dict(cuda='CUDAExecutionProvider', cpu='CPUExecutionProvider')
 SUFFIXES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
 
 
@@ -32,7 +36,8 @@ class Predictor:
 
     Args:
         file (str | Path): An ONNX file that takes whole images.
-        providers (list[str], optional): For ONNX Runtime, best first. Default: the CPU.
+        providers (list[str], optional): For ONNX Runtime, best first. Default: a GPU
+            of CUDA where there is one, then the CPU.
         threads (int): Threads of an operator; with 0, ONNX Runtime chooses.
 
     Attributes:
@@ -51,8 +56,11 @@ class Predictor:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
+        if providers is None:
+            there = onnxruntime.get_available_providers()
+            providers = [x for x in PROVIDERS.values() if x in there]
         self.session = onnxruntime.InferenceSession(
-            str(file), options, providers=providers or ['CPUExecutionProvider']
+            str(file), options, providers=providers
         )
         (taken,) = self.session.get_inputs()
         if (taken.name, taken.type) != ('image', 'tensor(uint8)'):
@@ -230,85 +238,148 @@ def draw(image: np.ndarray, found: dict[str, np.ndarray], classes: list[str]) ->
     return picture
 
 
-def main(argv: Optional[list[str]] = None) -> None:
+def find_images(place: Path) -> dict[str, Path]:
+    """An image, or those of a folder by their names in it, without what this command
+    wrote there."""
+    if not place.is_dir():
+        return {place.name: place} if place.is_file() else {}
+    paths = sorted(x for x in place.rglob('*') if x.suffix.lower() in SUFFIXES)
+    written = {x.parent for x in place.rglob(RESULT)}
+    return {
+        str(path.relative_to(place)): path
+        for path in paths
+        if path.is_file() and not written.intersection(path.parents)
+    }
+
+
+def state_of(path: Path) -> list[float]:
+    """Size and time of a file, which tell whether it has changed."""
+    stat = path.stat()
+    return [stat.st_size, stat.st_mtime]
+
+
+def read_earlier(
+    out: Path, made_with: dict[str, Any], images: dict[str, Path]
+) -> tuple[dict[str, Any], str]:
+    """Predictions of images that have not changed, in a folder to continue, and a note
+    on those that are made again; a FileExistsError for a folder of other files or of
+    another model."""
+    result, record = out / RESULT, out / RECORD
+    if not result.is_file():
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise FileExistsError(f'--out {str(out)!r} exists, without {RESULT}')
+        return {}, ''
+    earlier = json.loads(record.read_text('utf-8')) if record.is_file() else {}
+    told = json.loads(result.read_text('utf-8'))
+    same = earlier.get('threshold') == made_with['threshold']
+    lost = not same and set(told) - set(images)
+    if earlier.get('digest') != made_with['digest'] or lost:
+        model = earlier.get('model', 'an unknown model')
+        raise FileExistsError(
+            f'--out {str(out)!r} has predictions of {model} with --threshold '
+            f'{earlier.get("threshold")}, or of an older state of it: give another '
+            '--out, or --overwrite to replace them'
+        )
+    if not same:
+        return {}, f'were made with --threshold {earlier.get("threshold")}'
+    states = earlier.get('images', {})
+    changed = [
+        name
+        for name in told
+        if name in images and states.get(name) != state_of(images[name])
+    ]
+    for name in changed:
+        del told[name]
+    made_with['images'] = {name: states.get(name) for name in told}
+    return told, f'were made of {len(changed)} other images' if changed else ''
+
+
+def predict_all(
+    predictor: Predictor, images: dict[str, Path], args: Any, told: dict[str, Any]
+) -> int:
+    """Adds the predictions for images, and writes their pictures; returns the number of
+    those that can't be read or predicted, each of which is told in a line."""
+    failed = 0
+    for i, (name, path) in enumerate(images.items(), 1):
+        step = 'read'
+        try:
+            image = read_image(path)
+            step = 'predicted'
+            found = predictor(image, args.threshold)
+        except Exception as error:  # those of ONNX Runtime have no common class
+            why = ' '.join(str(error).split())
+            if step == 'predicted':  # such as a strip that a model can't take
+                why = f'{image.shape[1]} x {image.shape[0]} pixels: {why}'
+            print(f'\rpredictor.py: not {step}: {path}: {why}', file=sys.stderr)
+            failed += 1
+            continue
+        picture = args.out / f'{name}.png'
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        draw(image, found, predictor.classes).save(picture)
+        if 'label_map' in found:
+            save_labels(found['label_map'], args.out / f'{name}.labels.png')
+        told[name] = as_json(found, predictor.classes)
+        print(f'\r{i} of {len(images)}', end='', file=sys.stderr, flush=True)
+    return failed
+
+
+def parse_args(argv: Optional[list[str]]) -> tuple[argparse.ArgumentParser, Any]:
     parser = argparse.ArgumentParser(
         description='Predict with the ONNX file of a whole model: write '
-        'predictions.json, and pictures of the predictions.'
+        f'{RESULT}, and pictures of the predictions.'
     )
-    parser.add_argument('file', help='the ONNX file')
-    parser.add_argument('images', type=Path, help='an image, or a folder of images')
-    parser.add_argument(
-        '--out', type=Path, default='predictions', help='new folder, or one to continue'
-    )
-    parser.add_argument(
-        '--threshold', type=float, default=0.3, help='least score of a box (0.3)'
-    )
-    args = parser.parse_args(argv)
+    add = parser.add_argument
+    add('file', type=Path, help='the ONNX file')
+    add('images', type=Path, help='an image, or a folder of images')
+    text = 'new folder, or one to continue'
+    add('--out', type=Path, default='predictions', help=text)
+    add('--threshold', type=float, default=0.3, help='least score of a box (0.3)')
+    text = 'cpu, or cuda with onnxruntime-gpu (default: a GPU where there is one)'
+    add('--device', choices=tuple(PROVIDERS), help=text)
+    text = 'replace the predictions of another model'
+    add('--overwrite', action='store_true', help=text)
+    return parser, parser.parse_args(argv)
+
+
+def main(argv: Optional[list[str]] = None) -> None:
+    parser, args = parse_args(argv)
 
     def fail(message: object) -> NoReturn:
         parser.exit(2, f'{parser.prog}: error: {" ".join(str(message).split())}\n')
 
-    paths = [args.images]
-    if args.images.is_dir():
-        paths = sorted(
-            x for x in args.images.rglob('*') if x.suffix.lower() in SUFFIXES
-        )
-    if not paths or not all(path.is_file() for path in paths):
+    images = find_images(args.images)
+    if not images:
         fail(f'{str(args.images)!r} has no images: {", ".join(SUFFIXES)}')
     told: dict[str, Any] = {}
-    result = args.out / RESULT
-    if result.is_file():
-        if Path(args.file).exists() and (
-            Path(args.file).stat().st_mtime > result.stat().st_mtime
-        ):
-            fail(f'{str(result)!r} is older than the model: give another --out')
-        told = json.loads(result.read_text('utf-8'))
-    elif args.out.exists() and (not args.out.is_dir() or any(args.out.iterdir())):
-        fail(f'--out {str(args.out)!r} exists, without {RESULT}')
-    names = {
-        path: str(path.relative_to(args.images) if path != args.images else path.name)
-        for path in paths
-    }
-    paths = [x for x in paths if names[x] not in told]
-    if told:
-        print(f'{result}: it has {len(told)} images, {len(paths)} are left')
+    result, why = args.out / RESULT, ''
     try:
-        predictor = Predictor(args.file)
+        providers = [PROVIDERS[args.device]] if args.device else None
+        predictor = Predictor(args.file, providers)
+        digest = hashlib.md5(args.file.read_bytes()).hexdigest()
+        made_with = dict[str, Any](model=args.file.name, digest=digest, images={})
+        made_with['threshold'] = args.threshold
+        if not args.overwrite:
+            told, why = read_earlier(args.out, made_with, images)
     except Exception as error:  # errors of ONNX Runtime have no common class
         fail(error)
-    unread = 0
+    left = {name: path for name, path in images.items() if name not in told}
+    if why:
+        print(f'{result}: predictions {why}, and are made again')
+    if told:
+        print(f'{result}: it has {len(told)} images, {len(left)} are left')
+    failed = 0
     try:
-        for i, path in enumerate(paths, 1):
-            try:
-                image = read_image(path)
-            except (OSError, SyntaxError, ValueError) as error:
-                why = ' '.join(str(error).split())
-                print(f'\r{parser.prog}: not read: {path}: {why}', file=sys.stderr)
-                unread += 1
-                continue
-            try:
-                found = predictor(image, args.threshold)
-            except Exception as error:  # such as of a strip that a model can't take
-                height, width, _ = image.shape
-                why = f'{width} x {height} pixels: {" ".join(str(error).split())}'
-                print(f'\r{parser.prog}: not predicted: {path}: {why}', file=sys.stderr)
-                unread += 1
-                continue
-            name = names[path]
-            picture = args.out / f'{name}.png'
-            picture.parent.mkdir(parents=True, exist_ok=True)
-            draw(image, found, predictor.classes).save(picture)
-            if 'label_map' in found:
-                save_labels(found['label_map'], args.out / f'{name}.labels.png')
-            told[name] = as_json(found, predictor.classes)
-            print(f'\r{i} of {len(paths)}', end='', file=sys.stderr, flush=True)
+        failed = predict_all(predictor, left, args, told)
     finally:  # an interruption loses no predictions
         if told:
+            states = {name: state_of(images[name]) for name in images if name in told}
+            made_with['images'].update(states)
             result.write_text(json.dumps(told), encoding='utf-8')
+            (args.out / RECORD).write_text(json.dumps(made_with), encoding='utf-8')
     print(file=sys.stderr)
     if not told:
         fail('none of the images can be read and predicted')
-    text = f', {unread} images could not be read or predicted' if unread else ''
+    text = f', {failed} images could not be read or predicted' if failed else ''
     print(f'{args.out}: {RESULT} and {len(told)} pictures{text}')
 
 

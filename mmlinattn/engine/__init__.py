@@ -4,7 +4,7 @@ from .hooks.mesa_hook import MESAHook
 from .hooks.pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
 from .hooks.release_memory_hook import ReleaseMemoryHook
 from .layer_decay import LayerDecayOptimWrapperConstructor
-from .preflight import build_model, check_data
+from .preflight import build_model, check_data, check_inherited, check_levels
 from .resume import find_checkpoint
 
 __all__ = [
@@ -17,6 +17,8 @@ __all__ = [
     'ReleaseMemoryHook',
     'build_model',
     'check_data',
+    'check_inherited',
+    'check_levels',
     'check_pretrained',
     'find_checkpoint',
 ]

@@ -113,11 +113,24 @@ def test_normalization_and_padding():
         (dict(type='ResizeEdge', scale=8, edge='long'), 'long'),
         (dict(type='CenterCrop', crop_size=8, auto_pad=True), 'auto_pad'),
         (dict(type='LoadImageFromFile', to_float32=True), 'to_float32'),
-        (None, 'one size'),
     ],
 )
 def test_wrong_steps(step, message):
-    """The last one is a step of the preprocessor."""
-    preprocessor = {} if step else dict(test_cfg=dict(size=(64, 64)))
     with pytest.raises(ValueError, match=message):
-        Preparation([step] if step else [], preprocessor)
+        Preparation([step], {})
+
+
+@pytest.mark.parametrize('size, padded', [((20, 90), (32, 90)), ((40, 50), (40, 50))])
+def test_small_photos_are_padded(size, padded):
+    """As MMSegmentation pads them in a test."""
+    preprocessor = dict(test_cfg=dict(size=(32, 32)), pad_val=7)
+    photo = Preparation([], preprocessor)(torch.from_numpy(noise(*size)))
+    assert photo.pixels.shape[2:] == padded and tuple(photo.size) == size
+    assert (photo.pixels[..., size[0] :, :] == 7).all()
+
+
+def test_a_photo_keeps_a_pixel():
+    """Where a side would be resized to none."""
+    step = dict(type='Resize', scale=(200, 100), keep_ratio=True)
+    photo = Preparation([step], {})(torch.from_numpy(noise(1, 900)))
+    assert photo.pixels.shape[2:] == (1, 200)

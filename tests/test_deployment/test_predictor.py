@@ -1,6 +1,7 @@
 """Predictor and its command on small files of ONNX operators, without torch."""
 
 import json
+import re
 import shutil
 import sys
 
@@ -157,7 +158,7 @@ def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
     predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
     told = capsys.readouterr()
     assert all(f'not read: {photos / x}: ' in told.err for x in ('a0.png', 'b0.jpg'))
-    assert '2 pictures, 2 images could not be read' in told.out
+    assert '2 pictures, 2 images could not be read or predicted' in told.out
     found = json.loads((tmp_path / 'out/predictions.json').read_text())
     assert list(found) == ['a.png', 'more/b.jpg']
     # the same folder once more: the damaged one is read now, and no other
@@ -233,3 +234,89 @@ def test_wrong_arguments(tmp_path, photos, capsys, monkeypatch):
             predictor.main(list(map(str, arguments)))
         line = capsys.readouterr().err.strip().splitlines()[-1]
         assert stopped.value.code == 2 and message in line
+
+
+@pytest.fixture
+def predict(tmp_path, photos, capsys):
+    """Runs the command, and returns the exit code, lines and the predictions."""
+
+    def call(*options, outputs=FOUND, name='m.onnx', images=photos):
+        path = write_file(tmp_path / name, **outputs)
+        code = 0
+        try:
+            out = str(tmp_path / 'out')
+            predictor.main([path, str(images), '--out', out, *options])
+        except SystemExit as stop:
+            code = stop.code
+        told = capsys.readouterr()
+        found = json.loads((tmp_path / 'out/predictions.json').read_text())
+        return code, told.out + told.err, found
+
+    return call
+
+
+def test_what_a_folder_was_made_with(predict, photos):
+    _, _, first = predict()
+    assert len(first['a.png']['objects']) == 2
+    assert '0 are left' in predict()[1]
+    code, said, found = predict('--threshold', '0.7')
+    assert code == 0 and 'were made with --threshold 0.3, and are made again' in said
+    assert len(found['a.png']['objects']) == 1
+    # others' predictions are kept
+    for options in (dict(outputs=dict(scores=np.float32([1]))), dict(name='o.onnx')):
+        if 'name' in options:
+            options['outputs'] = dict(FOUND, scores=FOUND['scores'] / 2)
+        code, said, kept = predict('--threshold', '0.7', **options)
+        assert code == 2 and 'has predictions of m.onnx with --threshold 0.7' in said
+        assert kept == found
+    code, said, kept = predict(images=photos / 'a.png')
+    assert code == 2 and 'give another --out, or --overwrite' in said and kept == found
+    Image.new('RGB', (9, 9)).save(photos / 'a.png')
+    code, said, found = predict('--threshold', '0.7')
+    assert 'made of 1 other images' in said and '1 are left' in said
+    _, _, found = predict('--overwrite', outputs=dict(scores=np.float32([1])))
+    assert 'classes' in found['a.png']
+
+
+def test_its_own_pictures_are_no_photos(tmp_path, photos, predict):
+    (tmp_path / 'out').mkdir()
+    for images in (tmp_path, photos, tmp_path):
+        shutil.rmtree(tmp_path / 'out')
+        for _ in range(2):
+            code, _, found = predict(images=images)
+            assert code == 0 and len(found) == 2
+
+
+def test_a_photo_that_fails_costs_only_itself(predict, monkeypatch):
+    run = Predictor.__call__
+
+    def call(self, image, threshold):
+        if len(image) == 12:
+            raise RuntimeError('a dimension\nof 0')
+        return run(self, image, threshold)
+
+    monkeypatch.setattr(Predictor, '__call__', call)
+    code, said, found = predict()
+    assert code == 0 and list(found) == ['more/b.jpg']
+    assert re.search('not predicted: .*a.png: a dimension of 0', said)
+
+
+def test_a_gpu_is_used_where_there_is_one(tmp_path, monkeypatch):
+    path = write_file(tmp_path / 'm.onnx', scores=np.float32([1]))
+    session, used = predictor.onnxruntime.InferenceSession, []
+
+    def open_session(file, options, providers):
+        used.append(providers)
+        return session(file, options, providers=['CPUExecutionProvider'])
+
+    there = [
+        'TensorrtExecutionProvider',
+        'CUDAExecutionProvider',
+        'CPUExecutionProvider',
+    ]
+    runtime = predictor.onnxruntime
+    monkeypatch.setattr(runtime, 'InferenceSession', open_session)
+    for providers in (there, there[2:]):
+        monkeypatch.setattr(runtime, 'get_available_providers', lambda x=providers: x)
+        Predictor(path)
+    assert used == [there[1:], there[2:]]

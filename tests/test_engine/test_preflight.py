@@ -91,7 +91,7 @@ def of_classes(num, **more):
     ],
 )
 def test_labels_and_classes(dataset, model, expected, monkeypatch):
-    monkeypatch.setattr('mmlinattn.engine.preflight.DATASETS.build', lambda _: dataset)
+    monkeypatch.setattr('mmengine.registry.DATASETS.build', lambda _: dataset)
     loader, doubts = dict(dataset=dict(type='Data')), []
     cfg = Config(dict(train_dataloader=loader, val_dataloader=loader))
     refusal = pytest.raises(ValueError, match='train_dataloader: ')
@@ -124,7 +124,7 @@ def around(*datasets):
     ],
 )
 def test_sets_inside_of_wrappers(dataset, expected, monkeypatch):
-    monkeypatch.setattr('mmlinattn.engine.preflight.DATASETS.build', lambda _: dataset)
+    monkeypatch.setattr('mmengine.registry.DATASETS.build', lambda _: dataset)
     loader, doubts = dict(dataset=dict(type='Data')), []
     cfg, model = Config(dict(train_dataloader=loader)), model_of('bbox_head')
     refusal = pytest.raises(ValueError, match=expected or 'none')
@@ -146,7 +146,7 @@ def test_sets_inside_of_wrappers(dataset, expected, monkeypatch):
 )
 def test_masks_of_0_and_255(maps, told, monkeypatch):
     data = Data(maps)
-    monkeypatch.setattr('mmlinattn.engine.preflight.DATASETS.build', lambda _: data)
+    monkeypatch.setattr('mmengine.registry.DATASETS.build', lambda _: data)
     doubts = []
     cfg = Config(dict(train_dataloader=dict(dataset=dict(type='Data'))))
     check_data(cfg, 'train', segmentor(), doubts.append)

@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 
 from analysis_tools import compare_predictions
+from mmlinattn_tools import pictures
 
 pytestmark = pytest.mark.openmmlab
 
@@ -114,3 +115,91 @@ def test_pictures_replace_their_own_alone(tmp_path, error_of, image):
     assert path.read_bytes() == b'mine'
     compare_predictions.main([*arguments, '--overwrite'])
     assert path.read_bytes() != b'mine'
+
+
+def test_predictions_of_other_models_are_kept(tmp_path, image, capsys, error_of):
+    config, other = (models.write_config(tmp_path, name) for name in ('one', 'two'))
+    out = tmp_path / 'out'
+    argv = [config, '--image', image, '--out', str(out)]
+    compare_predictions.main(argv)
+    first = (out / 'square_predictions.json').read_text()
+    line = error_of(compare_predictions.main, [other, *argv[1:]])
+    assert 'one.py with none: give another --out, or --overwrite' in line
+    assert (out / 'square_predictions.json').read_text() == first
+    # another size of the same model
+    with open(config, 'a', encoding='utf-8') as file:
+        file.write("test_dataloader['dataset']['pipeline'][1]['scale'] = (64, 64)\n")
+    compare_predictions.main(argv)
+    assert 'predicted again' in capsys.readouterr().out
+    compare_predictions.main(argv)
+    assert '1 images, 0 left' in capsys.readouterr().out
+    models.write_image(image, 50, 70)
+    compare_predictions.main(argv)
+    assert 'predicted again' in capsys.readouterr().out
+
+
+def test_a_photo_that_fails_costs_only_itself(tmp_path, image, capsys, error_of):
+    """Also of segmentors; the pictures in the folder are no photos."""
+    config = models.write_config(tmp_path, 'segmentor', 'segmentor')
+    step = "dict(type='Resize', scale=(96, 64), keep_ratio=True)"
+    with open(config, 'a', encoding='utf-8') as file:
+        file.write(f"test_dataloader['dataset']['pipeline'][1] = {step}\n")
+    photos = Path(image).parent
+    models.write_image(photos / 'thin.png', 1, 900)
+    argv = config, '--image', str(photos), '--out', str(photos)
+    for _ in range(2):
+        compare_predictions.main(argv)
+        told = capsys.readouterr()
+        assert 'thin.png: not predicted: ' in told.err
+        assert '1 could not be predicted' in told.out
+    names = {x.name for x in photos.iterdir()}
+    endings = ('.png', '_labels.png', '_predictions.png', '_predictions.json')
+    assert names == {'thin.png', *(f'square{x}' for x in endings)}
+    labels = np.asarray(Image.open(photos / 'square_labels.png'))
+    assert labels.shape == (60, 90) and labels.max() < 4
+    line = error_of(compare_predictions.main, [*argv, '--image', f'{photos}/thin.png'])
+    assert 'thin.png: not predicted: ' in line
+
+
+def test_predictions_of_a_run_are_in_its_folder(tmp_path, image, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = models.write_config(tmp_path, 'soft')
+    (tmp_path / 'run').mkdir()
+    weights = models.save_weights(config, tmp_path / 'run/best.pth')
+    monkeypatch.setattr(compare_predictions, 'get_device', lambda: 'cpu')
+    compare_predictions.main([config, '--checkpoint', weights, '--image', image])
+    assert (tmp_path / 'run/predictions/square_predictions.png').is_file()
+    devices = []
+    monkeypatch.setattr(compare_predictions, 'get_device', lambda: 'meta')
+    monkeypatch.setattr(
+        compare_predictions, 'Subject', lambda *args: devices.append(args[2])
+    )
+    with pytest.raises(AttributeError):  # there is no model
+        compare_predictions.main([config, '--image', image])
+    assert devices == ['meta']
+
+
+def test_legends():
+    """Classes by their share, in rows, in the colors of the data set or their own."""
+    labels = np.zeros((40, 60), int)
+    labels[:, 50:], labels[:3] = 1, 300
+    pixels = np.full((40, 60, 3), 100, np.uint8)
+    picture, legend = pictures.draw_label_map(pixels, labels, ['a', 'b'], [(0, 200, 0)])
+    assert picture.shape == (267, 400, 3) and tuple(picture[200, 9]) == (50, 150, 50)
+    assert [name for name, _ in legend] == ['a 77.1%', 'b 15.4%', '300 7.5%']
+    assert len({color for _, color in legend}) == 3
+    many = [(f'class {i} ' + 'x' * i, (i, i, i)) for i in range(60)]
+    rows = pictures.rows_of(many, 300)
+    assert rows[-1][-1][1] == '36 more' and len(rows) > 5
+    panel = pictures.Panel(np.zeros((3, 2000, 3), np.uint8), ['x' * 500], many)
+    tall = pictures.Panel(np.zeros((2000, 3, 3), np.uint8), ['y'])
+    width, height = pictures.side_by_side([panel, tall]).size
+    assert width < 1500 and 1000 < height < 2000
+
+
+def test_ids_of_many_classes(tmp_path):
+    labels = np.array([[0, 70], [300, 1]])
+    for most in (255, 300):
+        pictures.save_label_map(labels.clip(max=most), tmp_path / 'a.png')
+        found = np.asarray(Image.open(tmp_path / 'a.png'))
+        assert (found == labels.clip(max=most)).all()

@@ -121,7 +121,8 @@ def test_without_a_gpu(new_config, kind, name):
 def test_what_it_chooses(new_config, monkeypatch):
     monkeypatch.setattr(tool, 'find_devices', lambda: (2, 80))
     cfg, out = new_config('coco', '--backbone', 'softpp-t', '--epochs', '24')
-    assert cfg.val_evaluator.metric == ['bbox', 'segm'] and cfg.pretrained is None
+    metrics = {x.get('prefix'): x.metric for x in cfg.val_evaluator}
+    assert metrics == {None: 'bbox', 'masks': 'segm'} and cfg.pretrained is None
     rows = [x.split() for x in out.splitlines()]
     assert ['red', '4', '1', '1'] in rows
     assert rows[0] == ['files:', '2', '.json,', '10', 'photo']

@@ -159,9 +159,13 @@ def test_average_precision_is_that_of_the_test(paths, capsys, monkeypatch):
     printed = capsys.readouterr().out
     metrics = {
         name: dict(re.findall(r'(\S+_mAP) ([\d.e-]+)', text))
-        for name, text in re.findall(r'^(\S+): (.* ms, .*)$', printed, re.M)
+        for name, text in re.findall(r'^(\S+): (.* ms a photo, .*)$', printed, re.M)
     }
     assert list(metrics) == ['model', 'mask.onnx']
+    verdict = (
+        "verdict: the file gives the model's results: worst difference of a metric"
+    )
+    assert printed.splitlines()[-1].startswith(verdict)
     for key, value in metrics['model'].items():
         assert float(value) > 0.01
         assert abs(float(metrics['mask.onnx'][key]) - float(value)) < 1e-4
@@ -210,5 +214,8 @@ def test_models_that_no_file_can_hold(kind, options, message, paths, error_of):
 def test_metrics_are_compared_one_by_one():
     first = dict(top1=1.0, recall=[2.0, 3.0])
     second = dict(first, top1=1.001)
-    assert export.alike([first, second], 0.0011) and export.alike([{}, {}], 0)
-    assert not export.alike([first, second], 0.0009)
+    assert export.worst_difference([first, second]) == pytest.approx(0.001)
+    assert export.worst_difference([{}, {}]) == 0
+    nothing = dict(first, top1=float('nan'))
+    assert export.worst_difference([nothing, nothing]) == 0
+    assert export.worst_difference([first, nothing]) == float('inf')

@@ -1,14 +1,17 @@
 """Draw predictions of models side by side on the same images.
 
-Each image gets a figure: the image, and the predictions of every model as its library
-draws them; a classifier's most likely classes are listed. Boxes and masks with a score
-of --score or more are drawn. Detectors, segmentors and classifiers may be mixed.
+Each image gets a picture: the image, and the predictions of every model. Boxes and
+masks with a score of --score or more are drawn as MMDetection draws them; label maps
+have a legend, and a classifier's most likely classes are listed. Detectors, segmentors
+and classifiers may be mixed.
 
-It goes on in a folder --out that has the predictions of some images, with the same
-models and --score; --overwrite begins anew.
+It goes on in a folder --out that has the predictions of some images. Those with another
+--score, size or state of the weights are made again, and those of other models are kept
+unless --overwrite is given.
 
-It writes IMAGE_predictions.png, and IMAGE_predictions.json with the objects, the share
-of pixels of each class, or the best classes, to --out.
+It writes IMAGE_predictions.png, IMAGE_labels.png with the ids of a label map, and
+IMAGE_predictions.json with the objects, the share of pixels of each class, or the best
+classes.
 
 example:
   python tools/analysis_tools/compare_predictions.py \\
@@ -17,7 +20,7 @@ example:
       --checkpoint softpp.pth elfatt.pth --image photos/
 """
 
-import json
+import hashlib
 import sys
 from collections import Counter
 from pathlib import Path
@@ -30,8 +33,8 @@ from mmlinattn_tools import cli, runs  # first: a line tells what is wrong with 
 # isort: split
 import mmcv
 import torch
-from matplotlib import style
 from mmengine.dataset import Compose
+from mmengine.device import get_device
 from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
@@ -39,14 +42,27 @@ from mmlinattn import ops
 from mmlinattn.deployment.predictor import as_json
 from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils import load_config
+from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
-from mmlinattn_tools.figures import STYLE, picture_grid, save
-from mmlinattn_tools.own_data import PHOTO_ENDINGS, read_headers
+from mmlinattn_tools.figures import save
+from mmlinattn_tools.photo_files import (
+    check_model,
+    find_photos,
+    is_done,
+    read_record,
+    state_of,
+)
+from mmlinattn_tools.pictures import (
+    Panel,
+    draw_label_map,
+    save_label_map,
+    save_picture,
+    side_by_side,
+)
 from mmlinattn_tools.run_arguments import note
 
-TOLD = ('config', 'weights', 'time')  # of a model, in the JSON files
-VISUALIZER = dict(label_map='SegLocalVisualizer', boxes='DetLocalVisualizer')
+OUT = Path('work_dirs', 'compare_predictions')
 
 
 def parse_args(argv=None):
@@ -57,13 +73,14 @@ def parse_args(argv=None):
     add('--image', required=True, metavar='PATH', help='an image, or a folder of them')
     text = "weights, one for each config (default: 'none', those before a training)"
     add('--checkpoint', nargs='+', metavar='PATH', help=text)
-    text = 'folder to write to (default: %(default)s)'
-    out = Path('work_dirs', 'compare_predictions')
-    add('--out', type=cli.output_folder, default=out, metavar='PATH', help=text)
+    text = 'folder to write to (default: predictions, beside a single checkpoint, or '
+    text += f'{OUT})'
+    add('--out', type=cli.output_folder, metavar='PATH', help=text)
     text = 'the lowest score of a detection that is drawn (default: %(default)s)'
     kind = cli.number(float, 0, 1)
     add('--score', type=kind, default=0.3, metavar='S', help=text)
-    add('--device', default='cpu', help='where models run (default: %(default)s)')
+    text = 'where models run (default: a GPU where there is one, as in training)'
+    add('--device', help=text)
     cli.add_overwrite(parser)
     return parser.parse_args(argv)
 
@@ -79,7 +96,10 @@ class Subject:
         load_safely()
         path = Path(checkpoint)
         time = path.stat().st_mtime if path.is_file() else None
-        self.told = dict(zip(TOLD, (config, checkpoint, time)))
+        # what the predictions are made with, for the JSON files
+        weights = str(path.resolve()) if path.is_file() else checkpoint
+        place = str(Path(config).resolve()) if Path(config).is_file() else config
+        self.told = dict(config=place, weights=weights, time=time)
         cfg = load_config(config)
         self.scope = cfg.get('default_scope') or 'mmengine'
         ops.check(self.scope)
@@ -94,6 +114,8 @@ class Subject:
             self.meta = runs.dataset_meta(dataset, self.scope, meta)
             steps = [x for x in dataset.pipeline if 'Annotation' not in str(x.type)]
             self.pipeline = Compose(steps)
+        settings = repr((steps, cfg.model.to_dict(), cfg.get('data_preprocessor')))
+        self.told['settings'] = hashlib.md5(settings.encode()).hexdigest()
 
     @torch.no_grad()
     def predict(self, path):
@@ -107,33 +129,30 @@ class Subject:
     def draw(self, pixels, sample, found, score):
         """An image (H, W, 3), uint8, RGB, with its predictions as the library draws
         them."""
-        kinds = [kind for key, kind in VISUALIZER.items() if key in found]
-        if not kinds:  # a classifier
+        if 'boxes' not in found:  # a classifier
             return pixels
         drawn = []
         with DefaultScope.overwrite_default_scope(self.scope):
-            visualizer = VISUALIZERS.build(dict(type=kinds[0], name=kinds[0]))
-            # mmseg's visualizer does not return the image that it has drawn
+            kind = 'DetLocalVisualizer'
+            visualizer = VISUALIZERS.build(dict(type=kind, name=kind))
             visualizer.add_image = lambda name, image, step=0: drawn.append(image)
             visualizer.dataset_meta = self.meta
-            least = dict(pred_score_thr=score) if 'boxes' in found else {}
-            visualizer.add_datasample('', pixels, sample, draw_gt=False, **least)
+            visualizer.add_datasample(
+                '', pixels, sample, draw_gt=False, pred_score_thr=score
+            )
         return drawn[0]
 
+    def draw_labels(self, pixels, labels):
+        """An image with the colors of a label map, and their legend."""
+        names = self.meta.get('classes') or ()
+        return draw_label_map(pixels, labels, names, self.meta.get('palette'))
 
-def find_photos(place):
-    """A photo, or those of a folder; damaged ones among them are named and left out."""
-    if place.is_file():
-        return [place]
-    found = [x for x in sorted(place.glob('*')) if x.suffix.lower() in PHOTO_ENDINGS]
-    pairs = zip(found, read_headers(found))
-    damaged = [x for x, header in pairs if header is None or header.ends_early]
-    if damaged:
-        names = ', '.join(x.name for x in damaged)
-        note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
-    if len(found) == len(damaged):
-        raise FileNotFoundError(f'--image {place}: there is no image')
-    return [x for x in found if x not in damaged]
+
+def run_folder(checkpoints):
+    """The folder for the predictions of a single run, or that for several."""
+    path = Path(checkpoints[0])
+    alone = len(checkpoints) == 1 and path.is_file()
+    return path.parent / 'predictions' if alone else OUT
 
 
 def summary(told):
@@ -145,34 +164,62 @@ def summary(told):
     return ', '.join(f'{name}: {len(x)}' for name, x in told.items())
 
 
-def draw(path, subjects, score):
-    """The figure of an image, and its numbers."""
+def predict(path, subjects, score):
+    """The picture of an image, its numbers, and the label maps of its models."""
     pixels = mmcv.imread(str(path), channel_order='rgb')
-    figure, grid = picture_grid(1, 1 + len(subjects), pixels.shape, 4.0)
-    grid[0, 0].imshow(pixels)
-    grid[0, 0].set_title('image')
-    models = []
-    for subject, axes in zip(subjects, grid[0, 1:]):
+    panels, models, maps = [Panel(pixels, ['image'])], [], {}
+    for i, subject in enumerate(subjects):
         sample = subject.predict(path)
         found = runs.predictions_of(sample)
-        axes.imshow(subject.draw(pixels, sample, found, score))
-        if 'boxes' in found:
-            found = {key: x[found['scores'] >= score] for key, x in found.items()}
-        told = as_json(found, subject.meta.get('classes') or ())
-        name = Path(subject.told['config']).stem
-        axes.set_title(f'{name}\n{summary(told)}')
+        shown = (
+            {key: x[found['scores'] >= score] for key, x in found.items()}
+            if ('boxes' in found)
+            else found
+        )
+        told = as_json(shown, subject.meta.get('classes') or ())
+        lines, legend = [Path(subject.told['config']).stem], []
+        if 'label_map' in found:
+            maps[i] = found['label_map']
+            picture, legend = subject.draw_labels(pixels, maps[i])
+        else:
+            picture = subject.draw(pixels, sample, found, score)
+            lines += summary(told).splitlines()
+        panels.append(Panel(picture, lines, legend))
         models.append({**subject.told, **told})
-    return figure, dict(image=path.name, score=score, models=models)
+    record = dict(image=path.name, file=state_of(path), score=score, models=models)
+    return side_by_side(panels), record, maps
 
 
-def is_done(file, subjects, score):
-    """True if a JSON file has an image's predictions of these models with this
-    score."""
-    if not file.is_file():
-        return False
-    told = json.loads(file.read_text('utf-8'))
-    models = [{key: x.get(key) for key in TOLD} for x in told.get('models', ())]
-    return told.get('score') == score and models == [x.told for x in subjects]
+def files_of(numbers, count):
+    """The picture of an image's predictions, and the label maps of some models, beside
+    the file of its numbers."""
+    stem = numbers.stem.removesuffix('_predictions')
+    endings = [f'_{i + 1}' if count > 1 else '' for i in range(count)]
+    maps = [numbers.with_name(f'{stem}_labels{ending}.png') for ending in endings]
+    return numbers.with_suffix('.png'), maps
+
+
+def find_left(files, subjects, args):
+    """The images that are left to predict, and the files for their numbers."""
+    stems = Counter(x.stem for x in files)  # a.jpg and a.png differ
+    made_with = [x.told for x in subjects]
+    left, again = {}, 0
+    for path in files:
+        name = path.stem if stems[path.stem] == 1 else path.name
+        numbers = args.out / f'{name}_predictions.json'
+        record = None if args.overwrite else read_record(numbers)
+        check_model(numbers, record, made_with)
+        if not is_done(record, path, made_with, args.score):
+            left[path] = numbers
+            again += record is not None
+    if len(left) < len(files):
+        print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
+    if again:
+        print(
+            f'{args.out}: {again} images have changed, or were predicted with another '
+            '--score, size or state of the weights: they are predicted again'
+        )
+    return left
 
 
 def run(args):
@@ -180,32 +227,40 @@ def run(args):
     if len(checkpoints) != len(args.configs):
         text = f'one value for each config, {len(args.configs)}, got {len(checkpoints)}'
         raise ValueError(f'--checkpoint takes {text}')
+    args.out = args.out or run_folder(checkpoints)
     files = find_photos(Path(args.image).expanduser())
-    subjects = [Subject(*x, args.device) for x in zip(args.configs, checkpoints)]
-    stems = Counter(x.stem for x in files)  # a.jpg and a.png differ
-    left = {}
-    for path in files:
-        name = path.stem if stems[path.stem] == 1 else path.name
-        numbers = args.out / f'{name}_predictions.json'
-        if args.overwrite or not is_done(numbers, subjects, args.score):
-            left[path] = numbers
-    if len(left) < len(files):
-        print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
+    device = args.device or get_device()
+    subjects = [Subject(*x, device) for x in zip(args.configs, checkpoints)]
+    left, failed = find_left(files, subjects, args), 0
     # an interruption loses none
     for path in track_iter_progress([*left], file=sys.stderr):
-        numbers, picture = left[path], left[path].with_suffix('.png')
-        cli.protect(args, numbers, picture)
-        figure, found = draw(path, subjects, args.score)
+        picture, map_files = files_of(left[path], len(subjects))
+        cli.protect(args, left[path], picture, *map_files)
+        try:
+            drawn, record, maps = predict(path, subjects, args.score)
+        except Exception as error:
+            failed += 1
+            text = f'{path}: not predicted: {type(error).__name__}: {error}'
+            if is_own_fault(error, cli.TOOLS):
+                raise
+            if failed == len(files):
+                raise ValueError(text) from error
+            print(file=sys.stderr)  # behind the progress
+            note(text)
+            continue
         args.out.mkdir(parents=True, exist_ok=True)
-        save(figure, picture)
-        save(found, numbers)
-    print(f'{args.out}: pictures and numbers of {len(left)} images')
+        for i, labels in maps.items():
+            save_label_map(labels, map_files[i])
+        save_picture(drawn, picture)
+        save(record, left[path])
+    text = f', {failed} could not be predicted' if failed else ''
+    print(f'{args.out}: pictures and numbers of {len(left) - failed} images{text}')
 
 
 def main(argv=None):
     args = parse_args(argv)
     errors = cli.errors_in_one_line(*cli.INPUT_ERRORS)
-    with errors, quiet(), style.context(STYLE):
+    with errors, quiet():
         run(args)
 
 

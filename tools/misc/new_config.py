@@ -38,7 +38,15 @@ from rich.table import Table
 
 from mmlinattn.utils import load_config
 from mmlinattn_tools.own_data import Note, Options, OwnData, write
+from mmlinattn_tools.photo_limits import (
+    MIN_SIDE,
+    ObjectLimits,
+    check_sizes,
+    needs_padding,
+)
 
+FAST = 'softpp-micro-linear'  # the backbone for training without a GPU
+SMALLEST_ZOOM = 0.5  # of scales in the training of a segmentor
 SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
 # without a GPU: channels of pyramid and heads, and where the base configs have others
@@ -70,15 +78,15 @@ TASKS = dict(
 )
 
 
-def render(parts, title, model, rate, **values):
+def render(parts, title, model, rate, source, **values):
     """The source of a config, from the template that all have and those of the parts,
-    in new_config/; title, model and rate are source, too."""
+    in new_config/; title, model, rate and the values of ``source`` are source, too."""
     folder = Path(__file__).with_suffix('')
     common, *parts = (
         (folder / f'{name}.template').read_text('utf-8') for name in ('common', *parts)
     )
     values = {key: repr(x) for key, x in values.items()}
-    values.update(title=title, model=model, rate=rate)
+    values.update(title=title, model=model, rate=rate, **source)
     whole = Template(common).safe_substitute(parts=''.join(parts))
     return Template(whole).substitute(values)
 
@@ -194,8 +202,8 @@ def write_config(args, data, lists, devices, memory):
     parts, wide = [task], {} if memory else WIDE.get(method, {})
     model = f'model = {heads(cfg.model, TASKS[task].num_classes, wide)}'
     if not memory:
-        text = '--epochs and --backbone softpp-micro-linear shorten it'
-        data.notes.append(Note(f'no GPU: training may take hours; {text}'))
+        text = f'no GPU: training may take hours{how_to_shorten(args)}'
+        data.notes.append(Note(text))
         less = []
         if wide:
             comment = 'channels of pyramid and heads, few for training without a GPU'
@@ -219,8 +227,19 @@ def write_config(args, data, lists, devices, memory):
     base_batch = cfg.auto_scale_lr.base_batch_size
     rate = f'{cfg.optim_wrapper.optimizer.lr:g} * (batch / {base_batch}) ** 0.5'
     counts = ', '.join(f'{len(x)} for {split}' for split, x in data.splits.items())
+    limits = ObjectLimits(most_objects(data) if task == 'det' else 0)
+    if not limits.are_usual:
+        parts.append('many_objects')
+    if masks:
+        parts.append('masks')
     return render(
         parts,
+        source=dict(
+            limits=limits.lines(cfg.model),
+            score=limits.score,
+            padding='' if task == 'cls' else padding(task, sizes, scale),
+        ),
+        **limits.values(),
         title=f'{method} with {args.backbone}; photos: {counts}',
         base=f'mmlinattn::{path.parent.name}/{path.name}',
         pretrained=pretrained,  # weights of the backbone
@@ -243,6 +262,33 @@ def write_config(args, data, lists, devices, memory):
         rate=rate if pretrained else f'{rate} * 4  # to train from scratch',
         clip=(cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0),
     )
+
+
+def how_to_shorten(args):
+    """Options that shorten a training and were not given, in words, or ''."""
+    options = [] if args.epochs else ['--epochs']
+    if args.backbone != FAST:
+        options.append(f'--backbone {FAST}')
+    verb = 'shortens' if len(options) == 1 else 'shorten'
+    return (options and f'; {" and ".join(options)} {verb} it') or ''
+
+
+def most_objects(data):
+    """The greatest number of objects of the classes in a photo."""
+    return max(
+        sum(item.name in data.classes for item in photo.objects)
+        for photo in chain(*data.splits.values())
+    )
+
+
+def padding(task, sizes, scale):
+    """Source of the option that pads photos which are too small for a backbone, or
+    ''."""
+    zoom = SMALLEST_ZOOM if task == 'seg' else 1.0
+    smallest = check_sizes(sizes, scale, zoom)
+    if not needs_padding(smallest):
+        return ''
+    return f', test_cfg=dict(size=({MIN_SIDE}, {MIN_SIDE}))'
 
 
 def find_devices():

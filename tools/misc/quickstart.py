@@ -23,7 +23,11 @@ RESULTS = ('train', 'test', 'predictions')
 SIMPLE = (
     'model.roi_head.bbox_head.fc_out_channels=512',
     # a short last line
-    *('val_evaluator.classwise=False', 'test_evaluator.classwise=False'),
+    *(
+        f'{split}_evaluator.{i}.classwise=False'
+        for split in ('val', 'test')
+        for i in (0, 1)
+    ),
     # from scratch, on simple pictures
     *('optim_wrapper.optimizer.lr=1e-3', 'randomness.seed=0'),
 )

@@ -1,6 +1,7 @@
 """What the libraries' own scripts set in a config before they run it."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 from mmengine.config import Config, ConfigDict
@@ -45,21 +46,31 @@ def use_test_time_augmentation(cfg: Config) -> None:
         KeyError: If the library has no default, as mmseg, and the config lacks either.
     """
     scope = cfg.get('default_scope')
-    dataset: Any = cfg.test_dataloader.dataset
-    while 'pipeline' not in dataset and 'dataset' in dataset:
-        dataset = dataset['dataset']
+    datasets = list(with_pipelines(cfg.test_dataloader.dataset))
     model, pipeline = cfg.get('tta_model'), cfg.get('tta_pipeline')
     if model is None and scope in TTA_MODELS:
         model = TTA_MODELS[scope]
+    pipelines = [pipeline] * len(datasets)
     if pipeline is None and scope in TTA_MODELS:
-        pipeline = flipped(dataset['pipeline'], scope)
-    if model is None or pipeline is None:
+        pipelines = [flipped(dataset['pipeline'], scope) for dataset in datasets]
+    if model is None or None in pipelines or not datasets:
         raise KeyError(
             '--tta needs tta_model and tta_pipeline in the config, which '
             f'{scope or "MMEngine"} has no defaults for'
         )
     cfg.model = ConfigDict(**model, module=cfg.model)
-    dataset['pipeline'] = pipeline
+    for dataset, new in zip(datasets, pipelines):
+        dataset['pipeline'] = copy.deepcopy(new)
+
+
+def with_pipelines(dataset: Any) -> Iterator[Any]:
+    """The configs of data sets that read photos, inside of wrappers."""
+    if 'pipeline' in dataset:
+        yield dataset
+        return
+    inner = [dataset['dataset']] if 'dataset' in dataset else dataset.get('datasets')
+    for each in inner or ():
+        yield from with_pipelines(each)
 
 
 def flipped(pipeline: Any, scope: str) -> list:

@@ -24,7 +24,7 @@ from mmengine.registry import DATASETS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
-from mmlinattn.engine import build_model, check_data
+from mmlinattn.engine import build_model, check_data, check_inherited, check_levels
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError, fit, load_safely, read_checkpoint
@@ -101,14 +101,21 @@ def preflight(
     if args.no_preflight or not is_first_process() or not ours:
         return None
     config = f'config={args.config!r}, '
+
+    def doubt(text: str) -> None:
+        warn(f'{config}{text}')
+
     with advice_on_downloads(cfg):
         with error_of(config):
             model = build_model(cfg)
+            check_levels(model, doubt)
         found = check_weights(model)
+    if 'train' in datasets:
+        check_inherited(cfg, model, doubt)
     for name in datasets:
         if cfg.get(f'{name}_dataloader') is not None:
             with error_of(config):
-                check_data(cfg, name, model, lambda text: warn(f'{config}{text}'))
+                check_data(cfg, name, model, doubt)
     return found
 
 

@@ -70,9 +70,20 @@ def best_of(runner: Runner) -> tuple[str, str]:
     told: dict[str, Any] = runner.message_hub.runtime_info
     for key, path in told.items():
         if key.startswith('best_ckpt') and path and os.path.isfile(path):
-            return path, f'{told[key.replace("ckpt", "score")]:.4g}, the best'
+            score = f'{told[key.replace("ckpt", "score")]:.4g}, the best'
+            return path, f'{name_of_score(runner)} {score}'.strip()
     last = Path(runner.work_dir, 'last_checkpoint')
     return (last.read_text('utf-8').strip() if last.is_file() else ''), ''
+
+
+def name_of_score(runner: Runner) -> str:
+    """The score that chooses the best checkpoint; '' for several."""
+    names = {
+        name
+        for hook in getattr(runner, 'hooks', ())
+        for name in getattr(hook, 'key_indicators', None) or ()
+    }
+    return names.pop() if len(names) == 1 else ''
 
 
 def summary(runner: Runner, cfg: Config, config: str) -> list[str]:

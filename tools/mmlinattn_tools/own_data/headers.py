@@ -89,8 +89,10 @@ def read_header(path: Path) -> Optional[Header]:
             orientation = image.getexif().get(ORIENTATION, 1)
         size = image.size if orientation < 5 else None  # it turns some formats only
         pages = getattr(image, 'n_frames', 1) if image.format == 'TIFF' else 1
-    # a part of the pixels where the size is known
-    pixels = decode(content, cv2.IMREAD_REDUCED_COLOR_8 if size else cv2.IMREAD_COLOR)
+    # a part of the pixels where the size is known; thin photos have none of them
+    pixels = decode(content, cv2.IMREAD_REDUCED_COLOR_8) if size else None
+    if pixels is None:
+        pixels = decode(content, cv2.IMREAD_COLOR)
     if pixels is None:
         return None
     height, width = pixels.shape[:2]

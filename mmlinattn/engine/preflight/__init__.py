@@ -1,0 +1,17 @@
+"""Checks before a run that MMEngine makes late or not at all: model, data, labels."""
+
+from .building import LIBRARY_ERRORS, build_model, error_in
+from .inherited import check_inherited
+from .labels import check_data, find_head
+from .maps import check_channels, check_levels
+
+__all__ = [
+    'LIBRARY_ERRORS',
+    'build_model',
+    'check_channels',
+    'check_data',
+    'check_inherited',
+    'check_levels',
+    'error_in',
+    'find_head',
+]

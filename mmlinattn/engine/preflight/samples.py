@@ -1,0 +1,64 @@
+"""Reads samples of a config's data sets, inside of wrappers, too."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from mmengine.config import Config
+from mmengine.registry import DATASETS
+from torch.utils.data import IterableDataset
+
+from .building import LIBRARY_ERRORS
+
+LIBRARIES = ('mmdet', 'mmengine', 'mmpretrain', 'mmseg')
+
+
+def first_sample(cfg: Config, warn: Callable[[str], object]) -> tuple[Any, Any]:
+    """The dataset of a data loader, and its first sample or None."""
+    dataset = cfg.dataset
+    if isinstance(dataset, dict):
+        dataset = DATASETS.build(copy.deepcopy(dataset))
+    if isinstance(dataset, IterableDataset):
+        return dataset, None
+    if not len(dataset):
+        raise ValueError(
+            'there are no samples: check annotations, classes and filter_cfg'
+        )
+    return dataset, read_first(dataset, warn)
+
+
+def read_first(dataset: Any, warn: Callable[[str], object]) -> Any:
+    """The first sample of a dataset, or None."""
+    try:
+        return dataset[0]
+    except LIBRARY_ERRORS as error:
+        if type(dataset).__module__.partition('.')[0] in LIBRARIES:
+            raise
+        warn(f'first sample: {error}')  # a run may prepare a dataset of one's own
+        return None
+
+
+def parts_of(dataset: Any) -> list[Any]:
+    """The sets that wrappers such as ConcatDataset and RepeatDataset are around."""
+    inner = getattr(dataset, 'datasets', None)
+    if isinstance(inner, (list, tuple)) and inner:
+        return [part for each in inner for part in parts_of(each)]
+    inner = getattr(dataset, 'dataset', None)
+    if inner is not None and hasattr(inner, '__getitem__'):
+        return parts_of(inner)
+    return [dataset]
+
+
+def labels_of(dataset: Any, sample: Any) -> set[int]:
+    """Labels of the first and the last image of a classifier's dataset, or those of a
+    sample of a detector's or a segmentor's."""
+    if hasattr(dataset, 'get_gt_labels'):
+        ends = (dataset.get_data_info(i).get('gt_label') for i in (0, len(dataset) - 1))
+        return {int(x) for x in ends if isinstance(x, (int, np.integer))}
+    samples = sample.get('data_samples') if isinstance(sample, dict) else None
+    for name, part in (('gt_instances', 'labels'), ('gt_sem_seg', 'data')):
+        found = getattr(getattr(samples, name, None), part, None)
+        if found is not None:
+            return set(found.unique().tolist())
+    return set()

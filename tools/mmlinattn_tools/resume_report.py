@@ -1,0 +1,171 @@
+"""Says at which rate a resumed training goes on, and where its schedule ends."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Optional
+
+from mmengine.hooks import Hook
+from torch.optim import Optimizer
+
+# What a scheduler counts, and the rates that it begins with, which are compared alone.
+NO_SCHEDULE = ('last_step', '_global_step', '_last_value', 'verbose', 'base_values')
+# MMEngine's sign of a schedule without an end is 10^9.
+NO_END = 10**8
+# Schedules at a begin, or of a constant rate, which may end before a run.
+WARM_UPS = ('LinearLR', 'ConstantLR')
+
+
+class ResumeReport(Hook):
+    """Compares a resumed training with its config.
+
+    MMEngine takes the learning rates and the schedule from the checkpoint, and the
+    length and the batch from the config. The hook changes neither.
+
+    Args:
+        say (Callable): Takes the line on the rate and the end.
+        warn (Callable): Takes a line on what of the config has no effect.
+    """
+
+    def __init__(
+        self, say: Callable[[str], object], warn: Callable[[str], object]
+    ) -> None:
+        self.say = say
+        self.warn = warn
+        self.rates: list[float] = []  # of the config
+        self.schedules: list[dict[str, Any]] = []
+
+    def before_run(self, runner: Any) -> None:
+        """Reads the config's rates and schedules: the checkpoint's replace them."""
+        self.rates = first_rates(runner)
+        self.schedules = [schedule_of(x) for x in schedulers_of(runner)]
+
+    def before_train(self, runner: Any) -> None:
+        """Compares them with those of the checkpoint."""
+        rates = [float(group['lr']) for group in groups_of(runner)]
+        if not rates or not runner.iter:
+            return
+        rate, last, end = f'{max(rates):.3g}', last_iteration(runner), end_of(runner)
+        load = f'--cfg-options load_from={runner.cfg.load_from} in place of --resume'
+        if last <= runner.iter:
+            self.warn(
+                f'--resume: the checkpoint is at iteration {runner.iter}, the end of '
+                f'the run: nothing is left to train. Set {length_key(runner)}, or, for '
+                f'a new schedule, give {load}'
+            )
+            return
+        text = (
+            f'--resume: iterations {runner.iter + 1} to {last}, from a rate of {rate}'
+        )
+        self.say(text + (f'; its schedule ends at {end}' if end else ''))
+        remarks = self.without_effect(runner)
+        if end and abs(end - last) > 0.02 * last:
+            remarks.append(describe_end(end, runner.iter, last, rate))
+        if remarks:
+            self.warn(
+                '--resume keeps the rates and the schedule of the checkpoint: '
+                f'{"; ".join(remarks)}. For a new schedule, give {load}'
+            )
+
+    def without_effect(self, runner: Any) -> list[str]:
+        """What of the config's rates, schedules and batch has no effect, in words."""
+        remarks, checkpoint_rates = [], first_rates(runner)
+        if not alike(self.rates, checkpoint_rates):
+            remarks.append(
+                f'a rate of {max(self.rates):.3g} in the config has no effect, it was '
+                f'{max(checkpoint_rates):.3g}'
+            )
+        for new, old in zip(self.schedules, map(schedule_of, schedulers_of(runner))):
+            changed = [f'{key}={new[key]}' for key in new if new[key] != old.get(key)]
+            if changed:
+                remarks.append(f'{new["type"]} with {", ".join(changed)} has no effect')
+        iterations = runner.epoch and runner.iter / runner.epoch
+        length = len(runner.train_dataloader)
+        if is_by_epoch(runner) and iterations and iterations != length:
+            remarks.append(
+                f'an epoch has {length} iterations, and had {iterations:.4g} before'
+            )
+        return remarks
+
+
+def describe_end(end: int, now: int, last: int, rate: str) -> str:
+    """Where a schedule ends that does not end with the run, in words."""
+    if end <= now:
+        return (
+            f'the schedule has ended at {end}: all iterations are at a rate of {rate}'
+        )
+    if end < last:
+        return (
+            f'the schedule ends at {end}: {last - end} iterations are at its last rate'
+        )
+    return f'the run ends at {last}, before its schedule does'
+
+
+def is_by_epoch(runner: Any) -> bool:
+    """True if the length of a run is in epochs."""
+    return type(runner.train_loop).__name__ != 'IterBasedTrainLoop'
+
+
+def length_key(runner: Any) -> str:
+    """The option of a config that makes a training longer."""
+    return f'train_cfg.max_{"epochs" if is_by_epoch(runner) else "iters"}'
+
+
+def last_iteration(runner: Any) -> int:
+    """The last iteration of a run, counted from that of its checkpoint."""
+    if not is_by_epoch(runner):
+        return runner.max_iters
+    epochs = runner.max_epochs - runner.epoch
+    return runner.iter + epochs * len(runner.train_dataloader)
+
+
+def alike(first: list[float], second: list[float]) -> bool:
+    """True if rates do not differ by more than their digits."""
+    return len(first) == len(second) and all(
+        math.isclose(a, b, rel_tol=1e-6) for a, b in zip(first, second)
+    )
+
+
+def groups_of(runner: Any) -> list[dict[str, Any]]:
+    """Groups of parameters of a single optimizer; of several, []."""
+    optimizer = getattr(runner.optim_wrapper, 'optimizer', None)
+    return optimizer.param_groups if isinstance(optimizer, Optimizer) else []
+
+
+def first_rates(runner: Any) -> list[float]:
+    """Learning rates that schedules begin with."""
+    return [float(x.get('initial_lr', x['lr'])) for x in groups_of(runner)]
+
+
+def schedulers_of(runner: Any) -> list[Any]:
+    """Schedules of the learning rates."""
+    schedulers = getattr(runner, 'param_schedulers', None)
+    schedulers = schedulers if isinstance(schedulers, list) else []
+    return [x for x in schedulers if getattr(x, 'param_name', '') == 'lr']
+
+
+def schedule_of(scheduler: Any) -> dict[str, Any]:
+    """What a schedule is made of, by name."""
+    kinds = (bool, int, float, str, list, dict)
+    settings = {
+        # milestones are counted in a dict
+        key: sorted(value) if isinstance(value, dict) else value
+        for key, value in scheduler.state_dict().items()
+        if key not in NO_SCHEDULE and isinstance(value, kinds)
+    }
+    return dict(settings, type=type(scheduler).__name__)
+
+
+def end_of(runner: Any) -> Optional[int]:
+    """The iteration at which the last schedule ends, unless that is a warm-up or has no
+    end."""
+    ends = {}
+    for scheduler in schedulers_of(runner):
+        end = scheduler.end
+        if end >= NO_END:
+            end = scheduler.begin + getattr(scheduler, 'T_max', NO_END)
+        if scheduler.by_epoch:
+            left = end - runner.epoch
+            end = runner.iter + left * len(runner.train_dataloader)
+        ends[end] = type(scheduler).__name__
+    last = max(ends, default=NO_END)
+    return None if last >= NO_END or ends[last] in WARM_UPS else last
