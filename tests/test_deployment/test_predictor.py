@@ -298,7 +298,7 @@ def test_a_photo_that_fails_costs_only_itself(predict, monkeypatch):
     monkeypatch.setattr(Predictor, '__call__', call)
     code, said, found = predict()
     assert code == 0 and list(found) == ['more/b.jpg']
-    assert re.search('not predicted: .*a.png: a dimension of 0', said)
+    assert re.search('not predicted: .*a.png: 20 x 12 pixels: a dimension of 0', said)
 
 
 def test_a_gpu_is_used_where_there_is_one(tmp_path, monkeypatch):
