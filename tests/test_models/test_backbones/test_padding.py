@@ -158,15 +158,22 @@ def test_a_batch_norm_in_training_has_the_statistics_of_the_batch():
     assert model.sizes_without_padding(images) is None
 
 
-def test_sharded_blocks_run_once():
+def test_sharded_blocks_run_once(monkeypatch):
     class FSDPModule:
         pass
 
-    class ShardedLinear(FSDPModule, nn.Linear):
+    class ShardedBlock(FSDPModule, nn.Identity):
         pass
 
-    model = nn.Sequential(ShardedLinear(2, 2))
+    images = torch.zeros(2, 3, 64, 80).double()
+    images[:, :, :40] = 1
+    whole, model = build_small(), build_small()
+    model.stages[1].blocks.append(ShardedBlock())
     assert not is_sharded(model)  # there is one process
+    assert model.sizes_without_padding(images) == [(40, 80)] * 2
+    monkeypatch.setattr(torch.distributed, 'is_initialized', lambda: True)
+    assert is_sharded(model) and not is_sharded(whole)
+    assert model.sizes_without_padding(images) is None
 
 
 SIZES = {
