@@ -286,7 +286,14 @@ def main(argv: Optional[list[str]] = None) -> None:
                 print(f'\r{parser.prog}: not read: {path}: {why}', file=sys.stderr)
                 unread += 1
                 continue
-            found = predictor(image, args.threshold)
+            try:
+                found = predictor(image, args.threshold)
+            except Exception as error:  # such as of a strip that a model can't take
+                height, width, _ = image.shape
+                why = f'{width} x {height} pixels: {" ".join(str(error).split())}'
+                print(f'\r{parser.prog}: not predicted: {path}: {why}', file=sys.stderr)
+                unread += 1
+                continue
             name = names[path]
             picture = args.out / f'{name}.png'
             picture.parent.mkdir(parents=True, exist_ok=True)
@@ -300,8 +307,8 @@ def main(argv: Optional[list[str]] = None) -> None:
             result.write_text(json.dumps(told), encoding='utf-8')
     print(file=sys.stderr)
     if not told:
-        fail('none of the images can be read')
-    text = f', {unread} images could not be read' if unread else ''
+        fail('none of the images can be read and predicted')
+    text = f', {unread} images could not be read or predicted' if unread else ''
     print(f'{args.out}: {RESULT} and {len(told)} pictures{text}')
 
 

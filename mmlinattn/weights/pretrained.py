@@ -36,6 +36,7 @@ from .transfer import (
 
 LIGHTNING = 'model.'  # its prefix
 POSITIONS = 'pos_embed.table'
+RGB = 3  # channels
 
 
 class Comparison(NamedTuple):
@@ -48,6 +49,7 @@ class Comparison(NamedTuple):
     parts: dict[str, StateDict]  # entries of other parts, by part
     others: dict[str, int]  # numbers of entries besides the backbone's, by part
     resized: tuple[str, ...] = ()  # tables of positions that have another size there
+    adapted: tuple[str, ...] = ()  # convolutions of RGB that take other channels here
 
 
 def load_pretrained(
@@ -122,7 +124,7 @@ def compare(
                 f'{known}; see {COMMAND} --help'
             )
         origin = f'it has {shortlist(state_dict)}, {origin}'
-        entries = inside(weights, PREFIX)
+        entries, adapted = adapt_channels(model, inside(weights, PREFIX))
         backbone = fit_backbone(model, entries, family, origin)
         fitted = {
             key: fit_part(key, part, inside(weights, f'{key}.'))
@@ -137,7 +139,7 @@ def compare(
         for key, table in loaded.items()
         if key.endswith(POSITIONS) and table.shape != entries[key].shape
     )
-    return Comparison(title, *backbone, fitted, others, resized)
+    return Comparison(title, *backbone, fitted, others, resized, adapted)
 
 
 def recognize_backbone(
@@ -167,6 +169,37 @@ def rename(
         state_dict = {f'{PREFIX}{key}': x for key, x in state_dict.items()}
     family = meta.get('family') if isinstance(meta, dict) else None
     return state_dict, FAMILIES.get(str(family))
+
+
+def adapt_channels(
+    model: nn.Module, weights: StateDict
+) -> tuple[StateDict, tuple[str, ...]]:
+    """Weights whose convolutions of RGB images take the model's number of channels, and
+    what was done to which.
+
+    A gray channel gets the sum of the three, so that it does what a gray image in RGB
+    does; others get the three in turn, scaled by 3 of their number, so that their sum
+    keeps about its size.
+    """
+    adapted, notes = dict(weights), []
+    for key, ours in model.state_dict().items():
+        theirs = weights.get(key)
+        if theirs is None or theirs.dim() != 4 or theirs.size(1) != RGB:
+            continue
+        channels = ours.size(1) if ours.dim() == 4 else RGB
+        if channels == RGB or theirs[:, :1].shape != ours[:, :1].shape:
+            continue
+        if channels == 1:
+            adapted[key] = theirs.sum(1, keepdim=True)
+            notes.append(f'{key} of RGB images is summed for one channel')
+        else:
+            order = [channel % RGB for channel in range(channels)]
+            adapted[key] = theirs[:, order] * (RGB / channels)
+            notes.append(
+                f'{key} of RGB images is repeated for {channels} channels, times '
+                f'{RGB}/{channels}'
+            )
+    return adapted, tuple(notes)
 
 
 def fit_backbone(
@@ -249,11 +282,13 @@ def report(model: nn.Module, found: Comparison, checkpoint: str) -> None:
             'images of another size, and are resized to img_size, then to each image; '
             'with their size as img_size of the backbone, they are resized once'
         )
+    lines += found.adapted
     if replaced:
         kinds = {type(model.get_submodule(name)).__name__ for name in replaced}
         lines.append(
             f'not trained with {" and ".join(sorted(kinds))}, which {len(replaced)} '
             f'blocks have here, such as {replaced[0]}'
         )
-    level = logging.WARNING if replaced or deeper or found.resized else logging.INFO
+    is_other = replaced or deeper or found.resized or found.adapted
+    level = logging.WARNING if is_other else logging.INFO
     print_log('; '.join(lines), 'current', level)

@@ -128,6 +128,27 @@ def test_command_without_torch(outputs, told, tmp_path, photos, run_python):
     assert Image.open(tmp_path / 'out/more/b.jpg.png').size == (12, 20)
 
 
+def test_an_image_that_a_model_refuses_costs_only_itself(
+    tmp_path, photos, capsys, monkeypatch
+):
+    """Such as a strip of 2,000 x 3 pixels, at which ONNX Runtime raises."""
+    path = write_file(tmp_path / 'm.onnx', scores=np.float32([0.5]))
+    predict = Predictor.__call__
+
+    def refuse(self, image, threshold):
+        if image.shape[:2] == (3, 2000):
+            raise RuntimeError('Non-zero status code')
+        return predict(self, image, threshold)
+
+    monkeypatch.setattr(Predictor, '__call__', refuse)
+    Image.new('RGB', (2000, 3)).save(photos / 'a0.png')
+    predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
+    told = capsys.readouterr()
+    assert f'not predicted: {photos / "a0.png"}: 2000 x 3 pixels: Non-zero' in told.err
+    found = json.loads((tmp_path / 'out/predictions.json').read_text())
+    assert list(found) == ['a.png', 'more/b.jpg']
+
+
 def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
     content = (photos / 'a.png').read_bytes()
     (photos / 'a0.png').write_bytes(content[: len(content) // 2])

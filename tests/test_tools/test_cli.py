@@ -20,7 +20,7 @@ TOOLS = Path(cli.__file__).parents[1]
 SCRIPTS = [
     str(x.relative_to(TOOLS))
     for x in sorted(TOOLS.rglob('*.py'))
-    if x.parent.name != 'mmlinattn_tools' and x.name != 'make_env.py'
+    if 'mmlinattn_tools' not in x.parts and x.name != 'make_env.py'
 ]
 
 

@@ -152,6 +152,26 @@ def test_file_of_a_deeper_model(tmp_path, said):
     assert level == logging.WARNING and text.endswith('of a deeper model')
 
 
+@pytest.mark.parametrize(
+    'channels, text',
+    [(1, 'is summed for one channel'), (6, 'for 6 channels, times 3/6')],
+)
+@torch.no_grad()
+def test_other_numbers_of_channels(tmp_path, said, relative_error, channels, text):
+    """A gray image gives what it gives in RGB, and so do six equal channels."""
+    rgb = randomize(SwinTransformer(arch=SWIN))
+    path = tmp_path / 'rgb.pth'
+    save_checkpoint(dict(state_dict=rgb.state_dict()), str(path))
+    model = load(SwinTransformer, path, arch=SWIN, in_channels=channels).eval()
+    gray = torch.randn(1, 1, 64, 64)
+    maps = zip(
+        model(gray.expand(-1, channels, -1, -1)), rgb(gray.expand(-1, 3, -1, -1))
+    )
+    assert all(relative_error(*pair) < 1e-5 for pair in maps)
+    ((level, line),) = said
+    assert level == logging.WARNING and text in line
+
+
 def test_other_models(tmp_path):
     one, path = torch.zeros(1), tmp_path / 'other.pth'
     deit, swin = map(antioversmoothing.weights, ('deit_timm', 'swin_timm'))

@@ -42,7 +42,7 @@ from mmlinattn.utils import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
 from mmlinattn_tools.figures import STYLE, picture_grid, save
-from mmlinattn_tools.own_data import IMAGES, read_headers
+from mmlinattn_tools.own_data import PHOTO_ENDINGS, read_headers
 from mmlinattn_tools.run_arguments import note
 
 TOLD = ('config', 'weights', 'time')  # of a model, in the JSON files
@@ -125,9 +125,9 @@ def find_photos(place):
     """A photo, or those of a folder; damaged ones among them are named and left out."""
     if place.is_file():
         return [place]
-    found = [x for x in sorted(place.glob('*')) if x.suffix.lower() in IMAGES]
+    found = [x for x in sorted(place.glob('*')) if x.suffix.lower() in PHOTO_ENDINGS]
     pairs = zip(found, read_headers(found))
-    damaged = [x for x, header in pairs if header is None or header['early']]
+    damaged = [x for x, header in pairs if header is None or header.ends_early]
     if damaged:
         names = ', '.join(x.name for x in damaged)
         note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')

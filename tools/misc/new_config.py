@@ -3,12 +3,13 @@
     new_config.py --data my/coco --task det --backbone softpp-t --out mine.py
 
 --task  content of the folder --data
-det     COCO or labelme files (*.json), VOC or CVAT files (*.xml), or YOLO files (*.txt,
-        with names in a *.yaml or classes.txt), or a table of boxes (*.csv); with
-        outlines, masks are learned, too
-seg     photos, and label maps of the same names in folders with label, mask, annot, seg
-        or gt in their names: an id in each pixel, 255 where there is none, or colors;
-        or outlines, in a form of det
+det     COCO or labelme files (*.json), VOC or CVAT files (*.xml), the VGG Image
+        Annotator's (*.json, *.csv), or YOLO files (*.txt, with names in a *.yaml or
+        classes.txt), or a table of boxes (*.csv); with outlines, masks are learned, too
+seg     photos, and label maps of the same names, but for endings such as _image and
+        _mask, in folders with a word such as labels, masks, annotations, segmentation,
+        gt or truth: an id in each pixel, 255 where there is none, or colors; or
+        outlines, in a form of det
 cls     photos in one folder for each class, or a table (*.csv) of photos and classes
 
 Folders or files that are called train, val or test make the splits, or the lists
@@ -32,15 +33,11 @@ sys.path.insert(0, str(ROOT / 'tools'))
 from mmlinattn_tools import cli  # first: a line tells that libraries are missing
 
 # isort: split
-import cv2
-import numpy as np
-from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
 from mmlinattn.utils import load_config
-from mmlinattn_tools import own_formats as formats
-from mmlinattn_tools.own_data import OwnData
+from mmlinattn_tools.own_data import Note, Options, OwnData, write
 
 SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 ITERATIONS, EPOCHS = 4000, (12, 100)
@@ -177,7 +174,7 @@ def choose_sizes(task, sides, num, memory):
 def write_config(args, data, lists, devices, memory):
     """The source of a config for devices with this many GB (a CPU: 0)."""
     task = args.task
-    method = args.detector or ('mask-rcnn' if data.masks else TASKS[task].method)
+    method = args.detector or ('mask-rcnn' if data.has_masks else TASKS[task].method)
     bases = find_bases(task)
     if (method, args.backbone) not in bases:
         near = [' '.join(x) for x in sorted(bases) if {*x} & {method, args.backbone}]
@@ -188,16 +185,17 @@ def write_config(args, data, lists, devices, memory):
     path = bases[method, args.backbone]
     cfg = load_config(str(path))
     masks = task == 'det' and 'segm' in cfg.val_evaluator.metric
-    if masks and not data.masks:
+    if masks and not data.has_masks:
         raise ValueError(f'--detector {method} needs outlines, found only boxes')
     pretrained = find_pretrained(args, cfg)
     if not pretrained:
-        data.notes.append('the backbone trains from scratch, which takes many photos')
+        text = 'the backbone trains from scratch, which takes many photos'
+        data.notes.append(Note(text))
     parts, wide = [task], {} if memory else WIDE.get(method, {})
     model = f'model = {heads(cfg.model, TASKS[task].num_classes, wide)}'
     if not memory:
         text = '--epochs and --backbone softpp-micro-linear shorten it'
-        data.notes.append(f'no GPU: training may take hours; {text}')
+        data.notes.append(Note(f'no GPU: training may take hours; {text}'))
         less = []
         if wide:
             comment = 'channels of pyramid and heads, few for training without a GPU'
@@ -206,11 +204,13 @@ def write_config(args, data, lists, devices, memory):
         if isinstance((cfg.model.get('train_cfg') or {}).get('rcnn'), dict):
             parts.append('fewer_regions')
             less.append('the config takes 32 regions of a photo, not 512')
-        data.notes += [f'no GPU: {x}, which is faster and less exact' for x in less]
+        for change in less:
+            text = f'no GPU: {change}, which is faster and less exact'
+            data.notes.append(Note(text))
 
-    sizes = [photo['size'] for photo in chain(*data.photos.values())]
+    sizes = [photo.size for photo in chain(*data.splits.values())]
     width, height = (round(median(x)) for x in zip(*sizes))
-    num = len(data.photos['train'])
+    num = len(data.splits['train'])
     scale, crop, batch = choose_sizes(task, (width, height), num / devices, memory)
     if num < batch * devices:
         raise ValueError(f'{num} photos for training are fewer than a batch of {batch}')
@@ -218,7 +218,7 @@ def write_config(args, data, lists, devices, memory):
     epochs = args.epochs or min(max(passes, EPOCHS[0]), EPOCHS[1])
     base_batch = cfg.auto_scale_lr.base_batch_size
     rate = f'{cfg.optim_wrapper.optimizer.lr:g} * (batch / {base_batch}) ** 0.5'
-    counts = ', '.join(f'{len(x)} for {split}' for split, x in data.photos.items())
+    counts = ', '.join(f'{len(x)} for {split}' for split, x in data.splits.items())
     return render(
         parts,
         title=f'{method} with {args.backbone}; photos: {counts}',
@@ -257,7 +257,9 @@ def find_devices():
 
 def tell(data):
     """Prints what was found, and decisions about it."""
-    files = sorted((kind, len(x)) for kind, x in data.files.items() if x and kind)
+    files = sorted(
+        (kind, len(x)) for kind, x in data.folder.files.items() if x and kind
+    )
     print('files:', ', '.join(f'{num} {kind}' for kind, num in files))
     header, *rows = data.overview()
     table = Table(*header, box=None)
@@ -269,34 +271,6 @@ def tell(data):
     print(f'{len(data.classes)} classes: {", ".join(data.classes)}')
     for note in data.notes:
         print(f'new_config.py: {note}')
-
-
-def show(data, path):
-    """Draws 16 photos with their labels."""
-    from mmlinattn.deployment.predictor import draw
-    from mmlinattn_tools.figures import picture_grid, save
-
-    photos = [*{x['path']: x for x in chain(*data.photos.values())}.values()]
-    figure, axes = picture_grid(4, 4, photos[0]['size'][::-1], 3.0)
-    for photo, ax in zip(photos[:: max(1, len(photos) // 16)], axes.flat):
-        zoom, found = 300 / max(photo['size']), {}
-        pixels = cv2.resize(cv2.imread(str(photo['path'])), None, fx=zoom, fy=zoom)
-        size, pixels = pixels.shape[1::-1], pixels[..., ::-1]
-        if data.task == 'det':
-            objects = [x for x in photo['objects'] if x['name'] in data.classes]
-            box = np.reshape([x['bbox'] for x in objects], (-1, 2, 2)) * zoom
-            found.update(boxes=box.cumsum(1).reshape(-1, 4), scores=np.ones(len(box)))
-            labels = [data.classes.index(x['name']) for x in objects]
-            found['labels'] = np.array(labels, int)
-            if data.masks:
-                masks = (formats.mask_of(x, photo['size']) for x in objects)
-                found['masks'] = [cv2.resize(x, size) > 0 for x in masks]
-        elif data.task == 'seg':
-            labels = Image.fromarray(data.maps.labels(photo))
-            found['label_map'] = np.array(labels.resize(size, Image.NEAREST), int)
-        ax.imshow(draw(pixels, found, data.classes) if found else pixels)
-        ax.set_title(' '.join([photo['path'].name, *dict.fromkeys(photo['names'])]))
-    save(figure, path)
 
 
 def main(argv=None):
@@ -311,14 +285,16 @@ def main(argv=None):
             raise ValueError(f'--out {out} is in the folder --data: give another place')
         cli.protect(args, out, *filter(None, [args.show]))
         with cli.error_of(f'--data {args.data}, '):
-            data = OwnData(**vars(args))
+            data = OwnData.from_folder(Options.from_args(args))
         devices, memory = find_devices()
         text = write_config(args, data, lists, devices, memory)
         tell(data)
         cli.claim_folder(lists, 'new_config.json')
-        data.write(lists)
+        write(data, lists)
         out.write_text(text, 'utf-8')
         if args.show:
+            from mmlinattn_tools.own_data.pictures import show
+
             show(data, args.show)
     print(f'new_config.py: {text[3:].partition(";")[0]}')
     tools = shlex.quote(os.path.relpath(ROOT / 'tools'))

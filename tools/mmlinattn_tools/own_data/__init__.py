@@ -1,0 +1,24 @@
+"""Reads folders of photos with annotations, and writes lists for configs.
+
+The way of a folder, each step in a module: ``folder`` finds its files, ``readers`` read
+annotations and ``matching`` their photos, ``headers`` measures photos and ``fitting``
+brings objects into them, ``splits`` divides, ``label_maps`` gives labels to pixels,
+``checks`` has what is refused or said, ``write`` writes. ``data_set`` calls them in
+turn, and ``records`` has what they give each other.
+"""
+
+from .data_set import OwnData
+from .headers import read_headers
+from .records import Note, Options, Photo
+from .words import PHOTO_ENDINGS
+from .write import write
+
+__all__ = [
+    'PHOTO_ENDINGS',
+    'Note',
+    'Options',
+    'OwnData',
+    'Photo',
+    'read_headers',
+    'write',
+]

@@ -1,0 +1,222 @@
+"""A user's data set, step by step from a folder."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Optional
+
+import numpy as np
+
+from . import checks
+from .fitting import SMALL, TURNED, fit
+from .folder import Folder
+from .headers import Header, depth_notes, read_headers
+from .label_maps import LabelMaps, Wanted
+from .matching import PhotoIndex
+from .readers.folders import read_photo_classes
+from .readers.masks import read_label_maps
+from .readers.objects import read_objects
+from .records import (
+    Match,
+    Note,
+    Options,
+    Photo,
+    Reading,
+    Splits,
+    every_object,
+    every_photo,
+    notes_on,
+)
+from .splits import assign, read_lists
+from .words import TABLE_ENDINGS
+
+UNREAD = 'left out {} photos that OpenCV does not read'
+EARLY = '{} photos end early, their last rows are missing'
+
+
+@dataclass
+class OwnData:
+    """A user's data set.
+
+    Args:
+        folder (Folder): Its files.
+        splits (dict[str, list[Photo]]): Photos for train, val and test.
+        classes (list[str]): Names in the order of labels.
+        has_masks (bool): All objects of a detector's data have outlines.
+        notes (list[Note]): On decisions.
+        label_maps (LabelMaps, optional): Those of a segmentor's data.
+    """
+
+    folder: Folder
+    splits: Splits
+    classes: list[str]
+    has_masks: bool
+    notes: list[Note]
+    label_maps: Optional[LabelMaps] = None
+
+    @classmethod
+    def from_folder(cls, options: Options) -> 'OwnData':
+        """Reads a folder.
+
+        Raises:
+            OSError: If photos or annotations can't be read.
+            ValueError: If they are missing, or contradict each other or the options.
+        """
+        task = options.task
+        folder = Folder(options)
+        index = PhotoIndex(folder)
+        reading = read_task(folder, index)
+        notes = checks.check_reading(reading, folder)
+        photos = measure(reading.matches, task, notes)
+        has_masks, boxes_stand_in, outline_notes = checks.choose_outlines(photos, task)
+        if boxes_stand_in:
+            photos = [with_outlines(photo) for photo in photos]
+        notes += outline_notes
+        for kind, count in reading.skipped_shapes.items():
+            notes.append(Note(f'left out {count} shapes: {kind}'))
+        lists, list_notes = read_lists(index, find_lists(folder, reading.sources))
+        splits, split_notes = assign(photos, lists)
+        checks.check_splits(splits)
+        notes += list_notes + split_notes + checks.repeated_notes(splits)
+        checks.refuse_repeated_names(options.classes or ())
+        classes, label_maps = list[str](), None
+        has_objects = any(photo.objects for photo in photos)
+        if task != 'seg' or has_objects:
+            chosen = checks.choose_classes(splits, options.classes, task)
+            classes, class_notes = chosen
+            notes += class_notes
+        if task == 'cls':
+            splits = with_classes(splits, classes)
+        if task == 'seg':
+            drawn = ['background', *classes] if has_objects else None
+            if drawn:
+                notes.append(Note('label maps are drawn from outlines, on class 0'))
+            label_maps = LabelMaps(splits, Wanted.from_folder(folder, drawn))
+            classes, splits = label_maps.classes, label_maps.splits
+            notes += label_maps.notes
+        checks.check_splits(splits)
+        checks.refuse_one_class(classes, folder)
+        return cls(folder, splits, classes, has_masks, notes, label_maps)
+
+    def overview(self) -> Iterator[list[str]]:
+        """Rows of a table: the first has the splits, the others a name and a value for
+        each split: photos, their sizes in pixels, those without objects, and objects,
+        photos or the share of pixels of each class."""
+        parts = list(self.splits.values())
+        yield ['', *self.splits]
+        yield ['photos', *(str(len(photos)) for photos in parts)]
+        sizes = [sorted((x.size for x in photos), key=np.prod) for photos in parts]
+        for name, place in (('smallest', 0.0), ('median', 0.5), ('largest', 1.0)):
+            picked = [x[min(int(place * len(x)), len(x) - 1)] for x in sizes]
+            yield [name, *(f'{width} x {height}' for width, height in picked)]
+        empty = list(map(self.count_empty, parts))
+        if any(empty):
+            yield ['without objects', *map(str, empty)]
+        if self.label_maps:
+            yield from self.label_maps.overview()
+            return
+        counts = [checks.count_classes(photos) for photos in parts]
+        for name in self.classes:
+            yield [name, *(str(count[name]) for count in counts)]
+
+    def count_empty(self, photos: list[Photo]) -> int:
+        """How many photos have no object of the classes; 0 if none has objects."""
+        if not every_object(every_photo(self.splits)):
+            return 0
+        known = set(self.classes)
+        return sum(known.isdisjoint(photo.class_names) for photo in photos)
+
+
+def read_task(folder: Folder, index: PhotoIndex) -> Reading:
+    """What a task learns from a folder."""
+    task = folder.options.task
+    if task == 'det':
+        return read_objects(folder, index)
+    return (
+        read_label_maps(folder) if task == 'seg' else read_photo_classes(folder, index)
+    )
+
+
+def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
+    """Photos that OpenCV reads, with their sizes, and objects that fit them; notes are
+    added.
+
+    Raises:
+        ValueError: If none is read, or no box is larger than a pixel.
+    """
+    photos, read = [], []
+    noted: dict[str, list[Path]] = defaultdict(list)
+    for match, header in zip(
+        matches, read_headers([x.path for x in matches if x.path])
+    ):
+        path = match.path or Path()
+        if header is None:
+            noted[UNREAD].append(path)
+            continue
+        photo, counts = measure_photo(match, path, header, task)
+        photos.append(photo)
+        read.append((path, header))
+        if header.ends_early:
+            noted[EARLY].append(path)
+        for text, count in counts.items():
+            noted[text] += [path] * count
+    if not photos:
+        raise ValueError(
+            f'OpenCV reads none of {len(matches)} photos, such as {matches[0].path}: '
+            'convert them to JPEG or PNG, of up to three bands of 8 bits'
+        )
+    for text, paths in noted.items():
+        notes += notes_on(text, paths)
+    headers = dict(read)
+    notes += depth_notes(list(headers), list(headers.values()))
+    if noted[SMALL] and not any(photo.class_names for photo in photos):
+        raise ValueError(
+            f'all {len(noted[SMALL])} boxes have less than a pixel in their photo: '
+            'are they in pixels, as (x, y, width, height)?'
+        )
+    return photos
+
+
+def measure_photo(
+    match: Match, path: Path, header: Header, task: str
+) -> tuple[Photo, Counter[str]]:
+    """A photo, and what is noted of its objects."""
+    photo = Photo(
+        path,
+        header.size,
+        header.digest,
+        match.split,
+        label_map=match.label_map,
+        class_name=match.class_name,
+        is_drawn=task == 'seg' and match.label_map is None,
+    )
+    if match.annotation is None:
+        return photo, Counter()
+    objects, counts = fit(match.annotation, header.size, path)
+    noted = Counter({TURNED: 1}) if header.is_turned else Counter[str]()
+    noted.update(counts)
+    return replace(photo, objects=objects), noted
+
+
+def with_outlines(photo: Photo) -> Photo:
+    """A photo in which the box of an object stands in for an outline that lacks."""
+    objects = tuple(item.with_box_as_outline() for item in photo.objects)
+    return replace(photo, objects=objects)
+
+
+def with_classes(splits: Splits, classes: list[str]) -> Splits:
+    """Photos of these classes alone."""
+    chosen: Splits = {}
+    for split, photos in splits.items():
+        chosen[split] = [photo for photo in photos if photo.class_name in classes]
+    return chosen
+
+
+def find_lists(folder: Folder, sources: set[Path]) -> list[Path]:
+    """Texts and tables that may be lists of a split, those of the task last."""
+    kind = 'Segmentation' if folder.options.task == 'seg' else 'Main'  # VOC's folders
+    paths = set[Path]()
+    for ending in ('.txt', *TABLE_ENDINGS):
+        paths.update(folder.files[ending])
+    return sorted(paths - sources, key=lambda path: (path.parent.name == kind, path))

@@ -1,0 +1,144 @@
+"""What readers share: files, and the parts of objects."""
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, Optional, Protocol
+from xml.etree import ElementTree
+
+import cv2
+import numpy as np
+
+from ..records import Annotation, Box, Object, Outline, Polygon
+from ..texts import as_numbers, read_text
+
+CORNERS = 32  # of the polygon that stands for an ellipse
+
+
+@dataclass(frozen=True)
+class AnnotationFile:
+    """A file whose content is parsed once, when a reader asks for it."""
+
+    path: Path
+
+    @property
+    def ending(self) -> str:
+        return self.path.suffix.lower()
+
+    @cached_property
+    def text(self) -> str:
+        return read_text(self.path)
+
+    @cached_property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+    @cached_property
+    def xml(self) -> ElementTree.Element:
+        return ElementTree.parse(self.path).getroot()
+
+
+@dataclass(frozen=True)
+class ClassNames:
+    """Names of classes in files that have only their numbers.
+
+    Args:
+        names (dict[int, str]): By number.
+        have_keypoints (bool): Numbers behind a box are keypoints.
+        column (str, optional): The column of a table, or the attribute, that has the
+            class.
+    """
+
+    names: dict[int, str]
+    have_keypoints: bool = False
+    column: Optional[str] = None
+
+
+class Reader(Protocol):
+    """A module that reads the files of one tool."""
+
+    def recognizes(self, file: AnnotationFile) -> bool: ...
+
+    def read(self, file: AnnotationFile, classes: ClassNames) -> list[Annotation]: ...
+
+
+def make_object(
+    name: Any,
+    bbox: Optional[Box] = None,
+    outline: Optional[Outline] = None,
+    area: float = 0.0,
+    is_crowd: bool = False,
+    annotation_id: Any = None,
+) -> Object:
+    """An object; its area is that of its outline or box if ``area`` is not positive.
+
+    Raises:
+        ValueError: If it has no box, or no name.
+    """
+    name = '' if name is None else ' '.join(str(name).split())
+    if bbox is None and outline is not None:
+        bbox = outline_box(outline)
+    if bbox is None or not name or not all(map(math.isfinite, bbox)):
+        label = name if annotation_id is None else annotation_id
+        raise ValueError(f'annotation {label} has no box, or no name')
+    if area <= 0 and outline is not None:
+        area = sum(map(polygon_area, outline.polygons))
+    if area <= 0:
+        area = bbox[2] * bbox[3]
+    return Object(name, bbox, area, is_crowd, outline)
+
+
+def make_outline(polygons: Iterable[Iterable[Any]]) -> Optional[Outline]:
+    """The outline of polygons that have an area; None without any.
+
+    MMDetection ignores an object with an outline of fewer than three corners.
+    """
+    numbers = [as_numbers(polygon) for polygon in polygons]
+    areas = tuple(tuple(x) for x in numbers if x and polygon_area(x) > 0)
+    return Outline(areas) if areas else None
+
+
+def outline_box(outline: Outline) -> Box:
+    """The box around an outline."""
+    if outline.runs:
+        height, width = outline.runs['size']
+        x, y, width, height = cv2.boundingRect(outline.mask((width, height)))
+        return float(x), float(y), float(width), float(height)
+    return bounding_box(chain.from_iterable(outline.polygons))
+
+
+def polygon_area(polygon: Iterable[float]) -> float:
+    """The area of a polygon; 0 if it has too few or half corners."""
+    places = np.array(list(polygon), np.float32)
+    if len(places) < 6 or len(places) % 2:
+        return 0.0
+    return float(cv2.contourArea(places.reshape(-1, 2)))
+
+
+def bounding_box(places: Iterable[Any]) -> Box:
+    """The box around points x, y, x, y, ..., which may be written as text."""
+    points = np.reshape([float(place) for place in places], (-1, 2))
+    (x, y), (width, height) = points.min(0).tolist(), np.ptp(points, 0).tolist()
+    return x, y, width, height
+
+
+def ellipse(x: float, y: float, a: float, b: float, turn: float = 0.0) -> Polygon:
+    """The polygon of an ellipse around (x, y) with the radii a and b, turned by an
+    angle in radians."""
+    places: list[float] = []
+    for i in range(CORNERS):
+        angle = math.tau * i / CORNERS
+        right, down = a * math.cos(angle), b * math.sin(angle)
+        places.append(x + right * math.cos(turn) - down * math.sin(turn))
+        places.append(y + right * math.sin(turn) + down * math.cos(turn))
+    return tuple(places)
+
+
+def stated_size(width: Any, height: Any) -> Optional[tuple[float, float]]:
+    """The size that a file says of a photo, or None."""
+    size = as_numbers((width, height))
+    return (size[0], size[1]) if size and all(size) else None

@@ -1,0 +1,67 @@
+"""CVAT's files, which have many photos."""
+
+import re
+from collections import Counter
+from typing import Optional
+from xml.etree.ElementTree import Element
+
+from ..records import Annotation, Object
+from .base import (
+    AnnotationFile,
+    ClassNames,
+    bounding_box,
+    ellipse,
+    make_object,
+    make_outline,
+    stated_size,
+)
+from .coco import parse_box
+
+
+def recognizes(file: AnnotationFile) -> bool:
+    """Whether it has CVAT's root."""
+    return file.ending == '.xml' and file.xml.tag == 'annotations'
+
+
+def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
+    """Its photos.
+
+    Raises:
+        ValueError: If a shape has no area, or no name.
+    """
+    annotations = []
+    for image in file.xml.iter('image'):
+        objects, skipped = [], Counter[str]()
+        for shape in image:
+            item = parse_object(shape)
+            if item:
+                objects.append(item)
+            elif shape.tag != 'tag':
+                skipped[shape.tag] += 1
+        annotations.append(
+            Annotation(
+                image.get('name') or '',
+                stated_size(image.get('width'), image.get('height')),
+                tuple(objects),
+                skipped_shapes=tuple(skipped.elements()),
+            )
+        )
+    return annotations
+
+
+def parse_object(shape: Element) -> Optional[Object]:
+    """The object of a shape; None if it is no box or outline."""
+    name, places = shape.get('label'), dict(shape.items())
+    if shape.tag == 'box':
+        corners = (places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
+        return make_object(name, bounding_box(corners))
+    if shape.tag == 'mask':
+        sides = [places[key] for key in ('left', 'top', 'width', 'height')]
+        return make_object(name, parse_box(sides))
+    if shape.tag == 'polygon':
+        points = re.split('[,;]', places['points'])
+        return make_object(name, outline=make_outline([points]))
+    if shape.tag == 'ellipse':
+        x, y, a, b = (float(places[key]) for key in ('cx', 'cy', 'rx', 'ry'))
+        return make_object(name, outline=make_outline([ellipse(x, y, a, b)]))
+    return None

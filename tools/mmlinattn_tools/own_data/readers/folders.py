@@ -1,0 +1,133 @@
+"""Photos of one class each: in folders that are named after classes, or in a table."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Optional
+
+from ..folder import PHOTO, Folder
+from ..matching import PhotoIndex
+from ..records import Match, Reading
+from ..words import split_of_name
+from .objects import find_tables
+from .tables import PHOTO as PHOTO_COLUMN
+from .tables import SPLIT_COLUMNS, Row, Table, read_classes, read_table
+
+
+def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
+    """Photos and their classes.
+
+    Raises:
+        ValueError: If folders or tables are not clear, or contradict each other.
+    """
+    tables = [read_table(path, index.has) for path in find_tables(folder)]
+    named = [table for table in tables if table]
+    labels_are_named = named and folder.options.labels
+    in_folders = [] if labels_are_named else read_class_folders(folder)
+    if _are_splits(in_folders):
+        in_folders = []  # photos lie in splits, which have no folders of classes
+    folders_suffice = len({match.class_name for match in in_folders}) > 1
+    in_tables: list[Match] = []
+    for table in named:
+        try:
+            in_tables += match_table(table, folder.options.column, index)
+        except ValueError:
+            if not folders_suffice:  # else it may be of anything
+                raise
+    if folders_suffice:
+        refuse_other_classes(in_folders, in_tables)
+        return Reading(in_folders)
+    return Reading(in_tables or in_folders, sources={table.path for table in named})
+
+
+def _are_splits(matches: list[Match]) -> bool:
+    """Whether names of classes are those of several splits."""
+    splits = {split_of_name(match.class_name or '') for match in matches}
+    return len(splits - {None}) > 1
+
+
+def refuse_other_classes(in_folders: list[Match], in_tables: list[Match]) -> None:
+    """Folders and tables must say the same.
+
+    Raises:
+        ValueError: If a photo has another class in a table.
+    """
+    classes = {match.path: match.class_name for match in in_folders}
+    for match in in_tables:
+        if classes.get(match.path, match.class_name) != match.class_name:
+            raise ValueError(
+                'folders and a table tell other classes: --labels names the table, or '
+                'remove it'
+            )
+
+
+def match_table(table: Table, column: Optional[str], index: PhotoIndex) -> list[Match]:
+    """Photos of the rows of a table.
+
+    Raises:
+        ValueError: If it is not clear which column has the class.
+    """
+    rows = read_classes(table, column)
+    return [_match_row(index, table, row, name) for row, name in rows]
+
+
+def _match_row(index: PhotoIndex, table: Table, row: Row, class_name: str) -> Match:
+    """The photo of a row, whose split may be in a column."""
+    stated = next((row[key] for key in SPLIT_COLUMNS if row.get(key)), '')
+    split = split_of_name(stated)
+    labels = dict(split=split) if split else {}
+    return index.match(row[PHOTO_COLUMN], table.path, class_name=class_name, **labels)
+
+
+def read_class_folders(folder: Folder) -> list[Match]:
+    """Photos in folders that are named after classes.
+
+    Raises:
+        ValueError: If it is not clear which folders are splits.
+    """
+    parts = {x: x.parent.relative_to(folder.base).parts for x in folder.files[PHOTO]}
+    splits = _split_folders(parts.values())
+    inner = [Path('.', *x[1:]) for x in parts.values() if x and x[0] in splits]
+    # folders between the splits and the classes, the same in all splits
+    between = len(Path(os.path.commonpath(inner)).parts) if inner else 0
+    matches = []
+    for path, folders in parts.items():
+        split: Optional[str] = None
+        if splits:
+            split = splits.get(folders[0]) if folders else None
+            folders = folders[1 + between :] if split else ()
+        if folders:
+            matches.append(
+                Match(path, path.parent, path.name, split, class_name=folders[0])
+            )
+    return matches
+
+
+def _split_folders(parts: Iterable[tuple[str, ...]]) -> dict[str, str]:
+    """The splits of the first folders, if they are splits; "train" is a class beside
+    other ones, unless they have its folders."""
+    below: dict[str, set[str]] = defaultdict(set)
+    for folders in parts:
+        if len(folders) > 1:
+            below[folders[0]].add(folders[1])
+    named = {name: split_of_name(name) for name in below}
+    splits = {name: split for name, split in named.items() if split}
+    if len(set(splits.values())) > 1 or len(splits) == len(below):
+        return splits
+    alike = [name for name in below if _is_like_a_split(name, below, splits)]
+    if alike:
+        raise ValueError(
+            f'are {", ".join(sorted([*splits, *alike]))} splits? Call these folders '
+            'train, val and test'
+        )
+    return {}
+
+
+def _is_like_a_split(
+    name: str, below: dict[str, set[str]], splits: dict[str, str]
+) -> bool:
+    """Whether a folder of another name has several folders, all of them a split's."""
+    if name in splits or len(below[name]) < 2:
+        return False
+    return any(below[name] <= below[split] for split in splits)

@@ -1,0 +1,136 @@
+"""Photos with objects: the files of all tools, in turn."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Optional
+
+from ..folder import Folder
+from ..matching import PhotoIndex
+from ..records import Annotation, Reading
+from ..words import TABLE_ENDINGS, stem_of
+from . import coco, cvat, labelme, tables, via, voc, yolo
+from .base import AnnotationFile, ClassNames, Reader
+
+JSON_READERS: tuple[Reader, ...] = (coco, labelme, via)
+XML_READERS: tuple[Reader, ...] = (voc, cvat)
+FAULTS = (AttributeError, KeyError, SyntaxError, TypeError, ValueError)
+
+
+class ObjectReader:
+    """Reads the files of labelling tools in a folder into a :class:`Reading`."""
+
+    def __init__(self, folder: Folder, index: PhotoIndex) -> None:
+        self.folder, self.index = folder, index
+        self.reading = Reading()
+
+    def read_all(self) -> Reading:
+        """Photos and objects of all files; texts and tables beside other labels repeat
+        these, or are of something else.
+
+        Raises:
+            ValueError: If a file of many photos is damaged.
+        """
+        column = self.folder.options.column
+        for ending, readers in (('.json', JSON_READERS), ('.xml', XML_READERS)):
+            for path in self.folder.select(self.folder.files[ending], 'labels'):
+                # COCO has people's keypoints in further files
+                if ending != '.json' or 'keypoints' not in path.name:
+                    self.read_file(path, readers, ClassNames({}, column=column))
+        self._read_yolo()
+        if not self.reading.sources:
+            self._read_tables(ClassNames({}, column=column))
+        return self.reading
+
+    def _read_yolo(self) -> None:
+        texts = self.folder.select(self.folder.files['.txt'], 'labels')
+        texts = [path for path in texts if self.index.has(path.name)]
+        if not texts:
+            return
+        classes = yolo.read_class_names(self.folder.files)
+        if not classes.names:
+            names = enumerate(self.folder.options.classes or ())
+            classes = ClassNames(dict(names), classes.have_keypoints)
+        before = len(self.reading.matches), len(self.reading.damaged)
+        for path in texts:
+            self.read_file(path, (yolo,), classes)
+        # beside labels, texts of which none can be read are something else
+        if self.reading.sources and len(self.reading.matches) == before[0]:
+            del self.reading.damaged[before[1] :]
+
+    def _read_tables(self, classes: ClassNames) -> None:
+        for path in find_tables(self.folder):
+            if path.suffix.lower() == '.csv' and via.recognizes(AnnotationFile(path)):
+                self.read_file(path, (via,), classes)
+                continue
+            table = tables.read_table(path, self.index.has)
+            if table:
+                self._add(path, partial(tables.read_boxes, table, classes))
+
+    def read_file(
+        self, path: Path, readers: tuple[Reader, ...], classes: ClassNames
+    ) -> None:
+        """Adds the photos of a file, by the first reader that recognizes it."""
+
+        def read() -> list[Annotation]:
+            file = AnnotationFile(path)
+            reader = next((x for x in readers if x.recognizes(file)), None)
+            return reader.read(file, classes) if reader else []
+
+        self._add(path, read)
+
+    def _add(self, path: Path, read: Callable[[], list[Annotation]]) -> None:
+        try:
+            annotations = read()
+            if annotations:
+                self.reading.sources.add(path)
+            for annotation in annotations:
+                self.reading.skipped_shapes.update(annotation.skipped_shapes)
+                name, near = self._name_of(annotation, path, len(annotations))
+                match = self.index.match(name, near, source=path, annotation=annotation)
+                self.reading.matches.append(match)
+        except FAULTS as error:
+            fault = describe_fault(path, error)
+            if self._annotates_many(path):
+                raise fault from error
+            self.reading.damaged.append(fault)
+
+    def _name_of(
+        self, annotation: Annotation, path: Path, count: int
+    ) -> tuple[str, Path]:
+        """The name of a photo in a file of several, and the place near which it lies.
+
+        The file of one photo has the photo's name; what it says may be older.
+        """
+        name, stem = annotation.photo_name, stem_of(path.name)
+        is_xml, has_own_photo = path.suffix.lower() == '.xml', self.index.has(path.name)
+        near = path.parent if is_xml or has_own_photo else path
+        is_own = has_own_photo or (is_xml and not self.index.has(name))
+        if count == 1 and is_own and stem_of(name) != stem:
+            name = path.name
+        return name, near
+
+    def _annotates_many(self, path: Path) -> bool:
+        """Whether a file has the labels of more than one photo, as far as is known."""
+        is_only = len(self.folder.files[path.suffix.lower()]) == 1
+        is_of_one = self.index.has(path.name) or path.suffix.lower() == '.xml'
+        return is_only or not is_of_one
+
+
+def describe_fault(path: Path, error: Exception) -> ValueError:
+    """An error of a file that names the file, and its kind if its text does not."""
+    kind = '' if isinstance(error, ValueError) else f'{type(error).__name__} '
+    return ValueError(f'{path}: {kind}{str(error).removeprefix(f"{path}: ")}')
+
+
+def find_tables(folder: Folder) -> list[Path]:
+    """Files of tables; those whose labels are to be filled in are left out."""
+    paths: list[Path] = []
+    for ending in TABLE_ENDINGS:
+        paths += folder.select(folder.files[ending], 'labels')
+    return [path for path in paths if 'submission' not in path.name.lower()]
+
+
+def read_objects(folder: Folder, index: Optional[PhotoIndex] = None) -> Reading:
+    """Photos and objects of the files of labelling tools in a folder."""
+    return ObjectReader(folder, index or PhotoIndex(folder)).read_all()

@@ -1,0 +1,103 @@
+"""YOLO's files, one for each photo, and the names of their classes."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Optional
+
+import yaml
+
+from ..records import Annotation, Object
+from ..texts import as_numbers, read_text
+from .base import AnnotationFile, ClassNames, make_object, make_outline
+
+DATA_KEYS = {'train', 'val', 'test', 'path', 'nc'}  # of its yaml, beside names
+NAME_LISTS = ('classes.txt', 'obj_names.txt')
+
+
+def recognizes(file: AnnotationFile) -> bool:
+    """Whether it is a text; only those with a photo's name are asked for."""
+    return file.ending == '.txt'
+
+
+def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
+    """Its photo.
+
+    Raises:
+        ValueError: If a line is no object, or its class has no name.
+    """
+    lines = filter(None, map(str.split, file.text.splitlines()))
+    objects = tuple(parse_object(line, classes) for line in lines)
+    return [Annotation(file.path.name, None, objects, in_fractions=True)]
+
+
+def parse_object(line: list[str], classes: ClassNames) -> Object:
+    """The object of a line: a class and, in parts of the photo's sides, the center and
+    sides of a box, with a score or keypoints behind them; or a polygon."""
+    values = as_numbers(line)
+    if not values or len(line) < 5 or values[0] % 1:
+        raise ValueError('a line has no class and box of YOLO')
+    number, places = int(values[0]), values[1:]
+    if classes.names and number not in classes.names:
+        raise ValueError(f'class {number} has no name, there are {len(classes.names)}')
+    if max(places) > 2:  # a box at the edge may reach beyond it
+        raise ValueError(
+            f'{max(places):g} is no part of the side of a photo, from 0 to 1'
+        )
+    name = classes.names.get(number, f'class {number}')
+    if len(places) < 6 or classes.have_keypoints:
+        x, y, width, height = places[:4]
+        return make_object(name, (x - width / 2, y - height / 2, width, height))
+    return make_object(name, outline=make_outline([places]))
+
+
+def read_class_names(files: Mapping[str, Sequence[Path]]) -> ClassNames:
+    """The names of a yaml file, or of a list such as classes.txt, among files by their
+    endings.
+
+    Raises:
+        ValueError: If yaml files contradict each other.
+    """
+    named = _yaml_names([*files.get('.yaml', ()), *files.get('.yml', ())])
+    if named:
+        return named
+    lists = [path for path in files.get('.txt', ()) if path.name in NAME_LISTS]
+    for path in chain(lists, files.get('.names', ())):
+        names = map(str.strip, read_text(path).splitlines())
+        return ClassNames(dict(enumerate(names)))
+    return ClassNames({})
+
+
+def _yaml_names(paths: list[Path]) -> Optional[ClassNames]:
+    contents = {path: _parse_yaml(path) for path in paths}
+    named = {path: x for path, x in contents.items() if _names_in(x)}
+    # beside the file of a data set, other lists of names say nothing
+    named = {path: x for path, x in named.items() if DATA_KEYS & x.keys()} or named
+    if not named:
+        return None
+    first, *others = named
+    names = _names_in(named[first])
+    for path in others:
+        if _names_in(named[path]) != names:
+            raise ValueError(f'{path}: its names are not those of {first}')
+    return ClassNames(names, any('kpt_shape' in x for x in named.values()))
+
+
+def _parse_yaml(path: Path) -> dict[str, Any]:
+    """The content of a yaml file; nothing if it is of something else."""
+    try:
+        content = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        if 'names' not in read_text(path):
+            return {}
+        raise ValueError(f'{path}: {error}') from error
+    return content if isinstance(content, dict) else {}
+
+
+def _names_in(content: Mapping[str, Any]) -> dict[int, str]:
+    names = content.get('names')
+    if isinstance(names, list):
+        names = dict(enumerate(names))
+    if not isinstance(names, dict) or not all(str(i).isdigit() for i in names):
+        return {}
+    return {int(i): str(name) for i, name in names.items()}

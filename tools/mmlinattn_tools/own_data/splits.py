@@ -1,0 +1,120 @@
+"""Training, validation and testing: from names, from lists, or drawn."""
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+from .records import Note, Photo, Splits, notes_on
+from .texts import read_text
+from .words import LONE_SPLIT, SPLIT_WORDS, TABLE_ENDINGS, split_of_name, stem_of
+
+if TYPE_CHECKING:
+    from .matching import PhotoIndex
+
+HELD_BACK = 5  # without a validation set: every fifth photo
+
+
+class PathSplits:
+    """The splits that the names of files and folders below a root say."""
+
+    def __init__(self, root: Path, paths: Iterable[Path]) -> None:
+        self.root = root
+        # splits by the rest of a name
+        self.twins: dict[str, set[str]] = defaultdict(set)
+        names = set[str]()
+        for path in paths:
+            names.update(path.relative_to(root).parts)
+        for name in map(str.lower, names):
+            for word in LONE_SPLIT.findall(name):
+                self.twins[LONE_SPLIT.sub('*', name)].add(SPLIT_WORDS[word])
+
+    def of(self, path: Path) -> Optional[str]:
+        """The split of a path: that of its last part that says one."""
+        for part in reversed(path.relative_to(self.root).parts):
+            split = split_of_name(part_without_ending(part)) or self._of_twin(part)
+            if split:
+                return split
+        return None
+
+    def _of_twin(self, name: str) -> Optional[str]:
+        """The split beside other words, if the same name has another split, too."""
+        if len(self.twins.get(LONE_SPLIT.sub('*', name.lower()), ())) < 2:
+            return None
+        word = LONE_SPLIT.search(stem_of(name))
+        return SPLIT_WORDS[word[1]] if word else None
+
+
+def part_without_ending(name: str) -> str:
+    """A name without the ending of an image or its labels, in its own case."""
+    return name[: len(stem_of(name))]
+
+
+def read_lists(
+    index: 'PhotoIndex', paths: Iterable[Path]
+) -> tuple[dict[Path, str], list[Note]]:
+    """The splits of photos in lists such as train.txt, and notes on names of none.
+
+    Later lists win over earlier ones.
+    """
+    splits, notes = {}, []
+    for path in paths:
+        split = split_of_name(part_without_ending(path.name))
+        if not split:
+            continue
+        is_table, absent = path.suffix.lower() in TABLE_ENDINGS, 0
+        for name in _names_in(read_text(path), is_table, index):
+            photo = index.find(name, path.parent) if name else None
+            if photo:
+                splits[photo] = split
+            absent += name is None
+        if absent and not is_table:
+            notes.append(Note(f'{path}: it has no photos of {absent} names'))
+    return splits, notes
+
+
+def _names_in(
+    text: str, is_table: bool, index: 'PhotoIndex'
+) -> Iterator[Optional[str]]:
+    """The name of a photo in each line of a list, or None; a class may be behind it."""
+    if is_table:
+        text = re.sub('[,;\t"]', ' ', text)
+    for words in filter(None, map(str.split, text.splitlines())):
+        names = (' '.join(words[:end]) for end in range(len(words), 0, -1))
+        yield next(filter(index.has, names), None)
+
+
+def assign(photos: list[Photo], lists: dict[Path, str]) -> tuple[Splits, list[Note]]:
+    """Photos by split, and notes on how they were chosen."""
+    splits: Splits = dict(train=[], val=[], test=[])
+    without: list[Photo] = []
+    named = {photo.split for photo in photos}
+    # one name of all photos tells nothing apart
+    tells = len(named) > 1 and named != {'train', None}
+    for photo in photos:
+        split = (photo.split if tells else None) or lists.get(photo.path)
+        splits.get(split or '', without).append(photo)
+    if not splits['train']:
+        splits['train'], without = without, []
+    notes = notes_on('left out {} photos in no split', [x.path for x in without])
+    if not splits['val'] and splits['test']:
+        notes.append(Note('no photos for validation: it uses those for testing'))
+        splits['val'] = splits['test']
+    elif not splits['val']:
+        notes.append(Note(f'no photos for validation: it uses every {HELD_BACK}th'))
+        splits['train'], splits['val'] = hold_back(splits['train'])
+    if not splits['test']:
+        notes.append(Note('no photos for testing: it uses those for validation'))
+        splits['test'] = splits['val']
+    return splits, notes
+
+
+def hold_back(photos: list[Photo]) -> tuple[list[Photo], list[Photo]]:
+    """Photos for training and for validation, drawn evenly among classes."""
+    last = min(HELD_BACK, len(photos)) - 1  # of fewer, one
+    order = random.Random(0).sample(photos, len(photos))
+    order.sort(key=lambda photo: photo.class_names)
+    train = [photo for i, photo in enumerate(order) if i % HELD_BACK != last]
+    return train, order[last::HELD_BACK]
