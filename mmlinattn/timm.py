@@ -229,6 +229,8 @@ class TimmModel(nn.Module):
             side = img_size if isinstance(img_size, int) else max(img_size)
             options.update(img_size=side)
         options.update(in_channels=in_chans, out_type='raw')
+        # nobody pads these batches, and black may be zero
+        options.setdefault('mask_padding', False)
         if kind in NECKS:
             options.update(out_norm=None)
         if kind == 'SwinTransformer':  # these are classifiers

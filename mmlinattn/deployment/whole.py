@@ -15,6 +15,7 @@ import torch.nn.functional as nnf
 from torch import Tensor, nn
 from torchvision.ops import nms, roi_align
 
+from ..models.backbones.base import MIN_SIDE
 from .outputs import ExportedModel
 from .pixels import Photo, Preparation, steps
 
@@ -148,7 +149,7 @@ class WholeModel(ExportedModel):
         if hasattr(model, 'decode_head'):
             yield 'label_map', segment(model, photo)
             return
-        maps = model.extract_feat(photo.pixels)
+        maps = features(model, photo)
         if hasattr(model, 'head'):
             yield 'scores', model.head(maps).softmax(-1)[0]
             return
@@ -274,8 +275,10 @@ def extract(extractor: Any, maps: Sequence[Tensor], boxes: Tensor) -> Tensor:
 
 def segment(model: Any, photo: Photo) -> Tensor:
     """The label map (H, W) of a segmentor, like mmseg's whole and slide inference."""
-    run = slide if model.test_cfg.mode == 'slide' else logits_of
-    logits = run(model, photo.pixels)
+    if model.test_cfg.mode == 'slide':
+        logits = slide(model, photo.pixels)
+    else:
+        logits = _decode(model, features(model, photo), photo.pixels)
     height, width = photo.size.unbind()
     logits = _resize(model, logits[:, :, :height, :width], photo.original)[0]
     if model.out_channels == 1:
@@ -285,8 +288,36 @@ def segment(model: Any, photo: Photo) -> Tensor:
 
 def logits_of(model: Any, pixels: Tensor) -> Tensor:
     """Logits (B, K, H, W) of images (B, C, H, W)."""
-    logits = model.decode_head(model.extract_feat(pixels))
-    return _resize(model, logits, torch._shape_as_tensor(pixels)[2:])
+    return _decode(model, model.extract_feat(pixels), pixels)
+
+
+def features(model: Any, photo: Photo) -> Sequence[Tensor]:
+    """The maps that the heads read.
+
+    A trace does not read pixels, so a backbone of ours with ``mask_padding`` gets the
+    photo before padding, and its maps are padded after it.
+    """
+    backbone = model.backbone
+    masks = getattr(backbone, 'mask_padding', False)
+    if not masks or backbone.out_type != 'featmap':
+        return model.extract_feat(photo.pixels)
+    height, width = photo.size.clamp(min=MIN_SIDE).unbind()
+    canvas = torch._shape_as_tensor(photo.pixels)[2:]
+    maps = []
+    for x, stride in zip(
+        backbone(photo.pixels[:, :, :height, :width]), backbone.feature_strides
+    ):
+        whole = torch.div(canvas + stride - 1, stride, rounding_mode='trunc')
+        below: Any
+        right: Any
+        below, right = (whole - torch._shape_as_tensor(x)[2:]).unbind()
+        maps.append(nnf.pad(x, (0, right, 0, below)))
+    return model.neck(maps) if model.with_neck else maps
+
+
+def _decode(model: Any, maps: Sequence[Tensor], pixels: Tensor) -> Tensor:
+    """Logits (B, K, H, W) of the images (B, C, H, W) of these maps."""
+    return _resize(model, model.decode_head(maps), torch._shape_as_tensor(pixels)[2:])
 
 
 def slide(model: Any, pixels: Tensor) -> Tensor:

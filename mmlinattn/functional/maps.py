@@ -33,4 +33,6 @@ def to_map(tokens: Tensor, hw_shape: Sequence[Any]) -> Tensor:
 
 def to_tokens(maps: Tensor) -> Tensor:
     """A map (..., d, H, W) as (..., N, d)."""
-    return maps.flatten(-2).transpose(-2, -1)
+    # not flatten(-2): the strides of its gradient for one image make BatchNorm's
+    # backward pass wrong on a CPU
+    return maps.transpose(-3, -2).transpose(-2, -1).flatten(-3, -2)

@@ -10,12 +10,21 @@ from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from mmlinattn.functional import to_map
+from mmlinattn.functional import to_map, to_tokens
 from mmlinattn.functional.tracing import is_exported, is_traced, is_transformed
 from mmlinattn.registry import MODELS
 from mmlinattn.weights.naming import name_backbone, name_classifier
 from mmlinattn.weights.pretrained import load_pretrained
 
+from ..layers.padding import (
+    after_stride,
+    crop,
+    has_padding,
+    is_sharded,
+    pad_to,
+    trains_batch_norm,
+    valid_sizes,
+)
 from ..layers.types import HW, Indices, OptionsShown
 
 MIN_SIDE = 32
@@ -60,6 +69,7 @@ class BackboneOptions(TypedDict, total=False):
     frozen_stages: int
     norm_eval: bool
     with_cp: bool
+    mask_padding: Union[bool, str]
     init_cfg: Union[dict, list, None]
 
 
@@ -84,6 +94,11 @@ class BaseBackbone(OptionsShown, BaseModule):
             block; i freezes the first i stages too.
         norm_eval (bool): Keeps BatchNorm in eval mode while training.
         with_cp (bool): Recomputes blocks in the backward pass, to save memory.
+        mask_padding (bool | str): Leaves out of each image the rows at its bottom and
+            the columns at its right that are zero in all channels, which a data
+            preprocessor adds, so that an image has the same features in any batch.
+            'evaluation' does so in evaluation mode, True in training too, False
+            never. Maps are zero there.
         init_cfg (dict | list[dict], optional): Initialization of MMEngine.
             'Pretrained' loads by :func:`mmlinattn.weights.load_pretrained`, and
             accounts for every parameter.
@@ -115,6 +130,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         frozen_stages: int = -1,
         norm_eval: bool = False,
         with_cp: bool = False,
+        mask_padding: Union[bool, str] = 'evaluation',
         init_cfg: Union[dict, list, None] = None,
         with_cls_token: bool = False,
     ) -> None:
@@ -141,6 +157,11 @@ class BaseBackbone(OptionsShown, BaseModule):
             raise ValueError(
                 f'frozen_stages must be in -1...{num_stages}, got {frozen_stages!r}'
             )
+        if mask_padding not in (True, False, 'evaluation'):
+            raise ValueError(
+                "mask_padding must be True, False or 'evaluation', got "
+                f'{mask_padding!r}'
+            )
         self.in_channels = in_channels
         self.num_stages = num_stages
         self.out_indices = out_indices
@@ -148,6 +169,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         self.frozen_stages = frozen_stages
         self.norm_eval = norm_eval
         self.with_cp = with_cp
+        self.mask_padding = mask_padding
         self.with_cls_token = with_cls_token
         self._register_load_state_dict_pre_hook(name_backbone)
 
@@ -219,6 +241,62 @@ class BaseBackbone(OptionsShown, BaseModule):
             if frozen or (self.norm_eval and isinstance(module, _BatchNorm)):
                 module.training = False
         return self
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Images (B, in_channels, H, W), H and W at least 32, to one output for each of
+        ``out_indices``, of the kind ``out_type``."""
+        self.check_image(x)
+        sizes = self.sizes_without_padding(x)
+        if sizes is None:
+            return self.run(x)
+        canvas = (x.size(2), x.size(3))
+        largest = (max(size[0] for size in sizes), max(size[1] for size in sizes))
+        is_one_size = set(sizes) == {largest}
+        outs = self.run(crop(x, largest), None if is_one_size else sizes)
+        laid_back = []
+        for out, stride in zip(outs, self.feature_strides):
+            size, stage_canvas = after_stride((largest, canvas), stride)
+            laid_back.append(self.lay_back(out, size, stage_canvas))
+        return tuple(laid_back)
+
+    def run(self, x: Tensor, sizes: Optional[list[HW]] = None) -> tuple[Tensor, ...]:
+        """The outputs of :meth:`forward` for images x (B, in_channels, H, W), which
+        are zero beyond their ``sizes``, one (h, w) each. Without these, all of x is
+        valid."""
+        raise NotImplementedError
+
+    def sizes_without_padding(self, x: Tensor) -> Optional[list[HW]]:
+        """The valid height and width of each image, or None if nothing is to be left
+        out.
+
+        That is so where values can't be read, in recordings and ``torch.func``, and
+        where each process must call a layer equally often: blocks that FSDP shards, or
+        that have a BatchNorm in training.
+        """
+        masks = self.mask_padding is True or (self.mask_padding and not self.training)
+        if not masks or is_traced() or is_transformed() or x.is_meta:
+            return None
+        if x.is_cuda and torch.cuda.is_current_stream_capturing():
+            return None
+        if not has_padding(x) or is_sharded(self) or trains_batch_norm(*self.parts()):
+            return None
+        sizes = valid_sizes(x, MIN_SIDE)
+        return None if set(sizes) == {(x.size(2), x.size(3))} else sizes
+
+    def parts(self) -> list[nn.Module]:
+        """The modules that run once for each size of the images in a batch."""
+        raise NotImplementedError
+
+    def lay_back(self, out: Tensor, hw_shape: HW, canvas: HW) -> Tensor:
+        """The output of a stage for a map (h, w), as that of the canvas (H, W), which
+        is zero beyond it."""
+        if self.out_type == 'featmap':
+            return pad_to(out, canvas)
+        if self.out_type != 'raw':
+            return out
+        num_extra = out.size(1) - math.prod(hw_shape)
+        maps = pad_to(to_map(out[:, num_extra:], hw_shape), canvas)
+        return torch.cat((out[:, :num_extra], to_tokens(maps)), dim=1)
 
     def run_block(self, block: nn.Module, x: Tensor, hw_shape: HW) -> Tensor:
         """Runs a block; with ``with_cp``, the backward pass computes it again."""

@@ -11,7 +11,9 @@ from typing_extensions import Unpack
 
 from ..layers.blocks import TransformerBlock, drop_path_rates
 from ..layers.embeddings import ConvEmbedding
+from ..layers.padding import after_stride, by_size
 from ..layers.positions import PositionTable, embed_tokens, learned_table
+from ..layers.types import HW
 from .base import BackboneOptions, BaseBackbone
 
 
@@ -136,11 +138,23 @@ class IsotropicTransformer(BaseBackbone):
     def add_class_layers(self, arch: dict, block: dict) -> None:
         """Adds what follows the layers, if a subclass has it."""
 
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Images (B, in_channels, H, W), H and W at least 32, to one output for each of
-        ``out_indices``, of the kind ``out_type``."""
-        self.check_image(x)
-        x, hw_shape = embed_tokens(self.patch_embed(x), self.pos_embed, self.cls_token)
+    def run(self, x: Tensor, sizes: Optional[list[HW]] = None) -> tuple[Tensor, ...]:
+        if sizes is None:
+            return self.run_layers(self.patch_embed(x))
+        canvas = (x.size(2), x.size(3))
+        (map_canvas,) = after_stride((canvas,), self.patch_embed.stride)
+
+        def run_layers(images: Tensor) -> list[Tensor]:
+            maps = self.patch_embed(images)
+            hw_shape = (maps.size(2), maps.size(3))
+            outs = self.run_layers(maps)
+            return [self.lay_back(out, hw_shape, map_canvas) for out in outs]
+
+        return tuple(by_size(run_layers, x, sizes))
+
+    def run_layers(self, x: Tensor) -> tuple[Tensor, ...]:
+        """The outputs for the map (B, C, H, W) of the patch embedding."""
+        x, hw_shape = embed_tokens(x, self.pos_embed, self.cls_token)
         x = self.drop(x)
         outs = []
         for block, (is_returned, norm) in zip(self.blocks, self.returned()):
@@ -148,6 +162,9 @@ class IsotropicTransformer(BaseBackbone):
             if is_returned:
                 outs.append(self.readout(x, hw_shape, norm))
         return tuple(outs)
+
+    def parts(self) -> list[nn.Module]:
+        return [self]
 
     def stage_of(self, param_name: str) -> int:
         parts = param_name.split('.')

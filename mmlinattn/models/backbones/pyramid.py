@@ -18,6 +18,7 @@ from mmlinattn.functional.tracing import is_transformed
 from mmlinattn.registry import MODELS, build_model
 
 from ..layers.blocks import TransformerBlock, drop_path_rates
+from ..layers.padding import after_stride, by_size, pad_to, trains_batch_norm
 from ..layers.positions import PositionTable, embed_tokens, learned_table
 from ..layers.types import HW
 from .base import BackboneOptions, BaseBackbone, check_config
@@ -75,9 +76,9 @@ class PyramidStage(BaseModule):
             getattr(block, 'pre_norm', True) for block in self.blocks[:1]
         )
 
-    def embed(self, x: Tensor) -> tuple[Tensor, HW]:
-        """Turns a map (B, C', H', W') into tokens, extra ones first, and (H, W)."""
-        x = self.embedding(x)
+    def to_tokens(self, x: Tensor) -> tuple[Tensor, HW]:
+        """Turns the embedding's map (B, C, H, W) into tokens, extra ones first, and
+        (H, W)."""
         if self.reads_embedding and is_autocast_to_float16(x):
             x = x.clamp(-_LARGEST, _LARGEST)
         x, hw_shape = embed_tokens(x, self.pos_embed, self.cls_token)
@@ -246,24 +247,63 @@ class PyramidTransformer(BaseBackbone):
             )
         return arch
 
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Images (B, in_channels, H, W), H and W at least 32, to one output for each of
-        ``out_indices``, of the kind ``out_type``."""
-        self.check_image(x)
+    def run(self, x: Tensor, sizes: Optional[list[HW]] = None) -> tuple[Tensor, ...]:
         if not is_transformed():  # vmap knows no layouts
             # on a CPU, convolutions are faster this way, and tokens are contiguous
             x = x.contiguous(memory_format=torch.channels_last)
-        outs = []
+        outs: list[Tensor] = []
         for stage, (is_returned, norm) in zip(self.stages, self.returned()):
-            x, hw_shape = stage.embed(x)
-            for block in stage.blocks:
-                x = self.run_block(block, x, hw_shape)
-            if is_returned:
-                outs.append(self.readout(x, hw_shape, norm))
-            # only the last stage has extra tokens
-            if stage is not self.stages[-1]:
-                x = to_map(x, hw_shape)
+            if sizes is None:
+                x, *out = self.run_blocks(stage, is_returned, norm, stage.embedding(x))
+            else:
+                x, *out = self.run_by_size(stage, is_returned, norm, x, sizes)
+                sizes = after_stride(sizes, stage.embedding.stride)
+            outs += out
         return tuple(outs)
+
+    def run_by_size(
+        self,
+        stage: PyramidStage,
+        is_returned: bool,
+        norm: Optional[nn.Module],
+        x: Tensor,
+        sizes: list[HW],
+    ) -> list[Tensor]:
+        """The output of :meth:`run_blocks` for the stage's input (B, C', H', W'), which
+        is zero beyond its ``sizes``."""
+        stride = stage.embedding.stride
+        (canvas,) = after_stride(((x.size(2), x.size(3)),), stride)
+
+        def on_canvas(maps: Tensor) -> list[Tensor]:
+            hw_shape = (maps.size(2), maps.size(3))
+            x, *outs = self.run_blocks(stage, is_returned, norm, maps)
+            outs = [self.lay_back(out, hw_shape, canvas) for out in outs]
+            return [pad_to(x, canvas), *outs]
+
+        # processes and images share the statistics of a BatchNorm
+        if trains_batch_norm(stage.embedding):
+            maps = stage.embedding(x)
+            return by_size(on_canvas, maps, after_stride(sizes, stride))
+        return by_size(lambda images: on_canvas(stage.embedding(images)), x, sizes)
+
+    def run_blocks(
+        self,
+        stage: PyramidStage,
+        is_returned: bool,
+        norm: Optional[nn.Module],
+        x: Tensor,
+    ) -> list[Tensor]:
+        """The map (B, C, H, W) of a stage after its blocks, for that of its embedding,
+        and, if it is returned, the stage's output."""
+        x, hw_shape = stage.to_tokens(x)
+        for block in stage.blocks:
+            x = self.run_block(block, x, hw_shape)
+        out = [self.readout(x, hw_shape, norm)] if is_returned else []
+        x = x[:, x.size(1) - math.prod(hw_shape) :]  # without extra tokens
+        return [to_map(x, hw_shape), *out]
+
+    def parts(self) -> list[nn.Module]:
+        return [stage.blocks for stage in self.stages]
 
     def stage_of(self, param_name: str) -> int:
         parts = param_name.split('.')
