@@ -356,7 +356,7 @@ def test_trained_compiled(name):
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-9)
 
 
-FORMATS = dict(onnx=[pytest.mark.modern_full], torchscript=[pytest.mark.modern_full])
+FORMATS = dict(onnx=[pytest.mark.modern_full])
 if hasattr(torch.compiler, 'is_exporting'):
     FORMATS['export'] = []
 # these take long: of a class in several forms, one is enough
