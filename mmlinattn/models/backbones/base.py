@@ -38,9 +38,9 @@ def check_config(cfg: Any, name: str) -> dict:
 def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
     """The argument ``out_indices`` as a tuple of increasing numbers of stages, from 0;
     else a ValueError."""
-    given = (out_indices,) if isinstance(out_indices, int) else out_indices
+    stages = (out_indices,) if isinstance(out_indices, int) else out_indices
     try:
-        indices = tuple(range(num_stages)[i] for i in given)
+        indices = tuple(range(num_stages)[i] for i in stages)
     except (IndexError, TypeError):
         indices = ()
     if not indices or list(indices) != sorted({*indices}):
@@ -304,8 +304,10 @@ class BaseBackbone(OptionsShown, BaseModule):
 
         for cfg in pretrained:
             options = {
-                k: x for k, x in cfg.items() if k not in ('type', 'map_location')
+                key: option
+                for key, option in cfg.items()
+                if key not in ('type', 'map_location')
             }
             load_pretrained(self, initialize=initialize, **options)
-            cfg.pop('found', None)  # a function, which can't be pickled
+            cfg.pop('earlier', None)  # a function, which can't be pickled
         self._is_init = True
