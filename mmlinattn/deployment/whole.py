@@ -15,7 +15,6 @@ import torch.nn.functional as nnf
 from torch import Tensor, nn
 from torchvision.ops import nms, roi_align
 
-from ..models.backbones.base import MIN_SIDE
 from .outputs import ExportedModel
 from .pixels import Photo, Preparation, steps
 
@@ -28,11 +27,39 @@ class _Part(NamedTuple):
     methods: tuple[str, ...]
     options: dict[str, Any] = {}
 
+    def predicts_like(self, part: Any) -> bool:
+        """True if the class of a part has these methods of the owner, and its options
+        are these. A method's qualified name is where it is defined, also where the
+        class inherits it, and needs no import of the library."""
+        for name in self.methods:
+            method = getattr(type(part), name, None)
+            if getattr(method, '__qualname__', '') != f'{self.owner}.{name}':
+                return False
+        return all(
+            getattr(part, name, value) == value for name, value in self.options.items()
+        )
+
+    def describe(self) -> str:
+        """The owner and the options."""
+        options = [f'{name}={value}' for name, value in self.options.items()]
+        return ', '.join([self.owner, *options])
+
+
+def check_suppression(test_cfg: dict) -> None:
+    """Refuses, by a ValueError, suppression of boxes by other means than their IoU."""
+    for cfg in (test_cfg, test_cfg.get('rpn') or {}, test_cfg.get('rcnn') or {}):
+        options = dict(cfg.get('nms') or {})
+        if options.pop('type', 'nms') != 'nms' or set(options) - {'iou_threshold'}:
+            text = f'test_cfg must have nms by iou_threshold, got {cfg["nms"]}'
+            raise ValueError(text)
+
 
 # models by the class that must define `predict`
 _MODELS = (
-    *('SingleStageDetector', 'TwoStageDetector'),
-    *('EncoderDecoder', 'ImageClassifier'),
+    'SingleStageDetector',
+    'TwoStageDetector',
+    'EncoderDecoder',
+    'ImageClassifier',
 )
 _DENSE = ('_predict_by_feat_single', '_bbox_post_process')
 _CODER = _Part(
@@ -105,25 +132,12 @@ class WholeModel(ExportedModel):
                 part = attrgetter(path)(model)
             except AttributeError:
                 continue
-            codes = [getattr(type(part), x, None) for x in known.methods]
-            names = [getattr(code, '__qualname__', '') for code in codes]
-            options = {x: getattr(part, x, y) for x, y in known.options.items()}
-            if part is not None and (
-                names != [f'{known.owner}.{x}' for x in known.methods]
-                or options != known.options
-            ):
-                others = [f'{x}={y}' for x, y in known.options.items()]
-                wanted = ', '.join([known.owner, *others])
+            if part is not None and not known.predicts_like(part):
                 raise ValueError(
                     f'{path}={type(part).__name__} can not be exported whole: it must '
-                    f'predict like {wanted}'
+                    f'predict like {known.describe()}'
                 )
-        cfg = getattr(model, 'test_cfg', None) or {}
-        for part in (cfg, cfg.get('rpn') or {}, cfg.get('rcnn') or {}):
-            options = dict(part.get('nms') or {})
-            if options.pop('type', 'nms') != 'nms' or set(options) - {'iou_threshold'}:
-                text = f'test_cfg must have nms by iou_threshold, got {part["nms"]}'
-                raise ValueError(text)
+        check_suppression(getattr(model, 'test_cfg', None) or {})
 
     def example(self, shape: tuple[int, int], batch: int) -> Tensor:
         return torch.zeros(*shape, 3, dtype=torch.uint8)
@@ -301,7 +315,7 @@ def features(model: Any, photo: Photo) -> Sequence[Tensor]:
     masks = getattr(backbone, 'mask_padding', False)
     if not masks or backbone.out_type != 'featmap':
         return model.extract_feat(photo.pixels)
-    height, width = photo.size.clamp(min=MIN_SIDE).unbind()
+    height, width = photo.size.clamp(min=backbone.min_side).unbind()
     canvas = torch._shape_as_tensor(photo.pixels)[2:]
     maps = []
     for x, stride in zip(

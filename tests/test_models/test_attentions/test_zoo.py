@@ -423,7 +423,7 @@ def test_one_graph(name):
         torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-4)
 
 
-EXPORTS = ['torchscript', pytest.param('onnx', marks=pytest.mark.modern_full)]
+EXPORTS = [pytest.param('onnx', marks=pytest.mark.modern_full)]
 if hasattr(torch.compiler, 'is_exporting'):
     EXPORTS.append('export')
 
