@@ -23,9 +23,11 @@ RESULTS = ('train', 'test', 'predictions')
 SIMPLE = (
     'model.roi_head.bbox_head.fc_out_channels=512',
     # a short last line
-    *('val_evaluator.classwise=False', 'test_evaluator.classwise=False'),
+    'val_evaluator.classwise=False',
+    'test_evaluator.classwise=False',
     # from scratch, on simple pictures
-    *('optim_wrapper.optimizer.lr=1e-3', 'randomness.seed=0'),
+    'optim_wrapper.optimizer.lr=1e-3',
+    'randomness.seed=0',
 )
 
 
