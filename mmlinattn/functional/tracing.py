@@ -62,7 +62,7 @@ def apply(function: type[Function], *args: Any) -> Any:
         return _with_jvp(kind).apply(*args)
     # the compiler of torch 2.1 takes such a function for one of the older kind
     learns = torch.is_grad_enabled() and any(
-        isinstance(x, Tensor) and x.requires_grad for x in args
+        isinstance(argument, Tensor) and argument.requires_grad for argument in args
     )
     return function.apply(*args) if learns else function.forward(*args)
 

@@ -251,7 +251,9 @@ class PyramidTransformer(BaseBackbone):
         fits = all(isinstance(entries, (list, tuple)) for entries in lists)
         fits = fits and len({len(entries) for entries in lists}) == 1
         entries = [entry for entries in lists for entry in entries] if fits else []
-        if not entries or not all(isinstance(x, int) and x > 0 for x in entries):
+        if not entries or not all(
+            isinstance(number, int) and number > 0 for number in entries
+        ):
             raise ValueError(
                 f'{", ".join(cls.arch_keys)} of arch need one positive integer for '
                 f'each stage, got arch={arch}'
