@@ -39,17 +39,17 @@ def check_versions() -> None:
     """
     for module, (names, minimum, below, hint) in _LIBRARIES.items():
         needs = f'mmlinattn {__version__} needs {module}>={minimum},<{below}'
-        found = {}
+        versions = {}
         for name in names:
             with suppress(metadata.PackageNotFoundError):
-                found[name] = metadata.version(name)
-        for name, version in found.items():
+                versions[name] = metadata.version(name)
+        for name, version in versions.items():
             if not _numbers(minimum) <= _numbers(version) < _numbers(below):
                 raise ImportError(
                     f'{needs}, but {name} {version} is installed. Try: {hint}'
                 )
         # Only the models need mmcv. A source tree on PYTHONPATH has no metadata.
-        if module == 'mmengine' and not found and find_spec(module) is None:
+        if module == 'mmengine' and not versions and find_spec(module) is None:
             raise ImportError(
                 f'{needs}, but none of {", ".join(names)} is installed. Try: {hint}'
             )

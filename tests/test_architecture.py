@@ -1,15 +1,29 @@
-"""Imports follow docs/architecture.md, and models are where editors find them."""
+"""Imports follow docs/architecture.md, and every file of a model is found."""
 
 import ast
 import re
+import shutil
 import sys
 
 import pytest
 from loading import ROOT
 
+from mmlinattn import models
+from mmlinattn.registry import MODELS
+
 pytestmark = pytest.mark.openmmlab
 
 PACKAGE = ROOT / 'mmlinattn'
+MADE_UP = """
+from mmlinattn.registry import MODELS
+
+from .base import ProjectedAttention
+
+
+@MODELS.register_module()
+class MadeUpAttention(ProjectedAttention):
+    pass
+"""
 MODULES = {
     '.'.join(path.relative_to(ROOT).with_suffix('').parts).replace(
         '.__init__', ''
@@ -81,20 +95,26 @@ def test_imports():
     assert not wrong
 
 
-def test_models_are_imported_by_name():
-    """An editor knows them, and those that are registered are found."""
-    folder = PACKAGE / 'models'
-    imported = {
-        (node.module, alias.name)
-        for node in ast.parse((folder / '__init__.py').read_text('utf-8')).body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
+def test_registered_models_are_attributes():
+    """A file is enough: it needs no line in ``mmlinattn/models/__init__.py``."""
+    ours = {
+        name: kind
+        for name, kind in MODELS.module_dict.items()
+        if re.match(r'mmlinattn.models.(attentions|backbones|necks)', kind.__module__)
     }
-    registered = {
-        ('.'.join(file.relative_to(folder).with_suffix('').parts), node.name)
-        for file in folder.rglob('[!_]*.py')
-        for node in ast.parse(file.read_text('utf-8')).body
-        if isinstance(node, ast.ClassDef)
-        and 'register_module' in ''.join(map(ast.unparse, node.decorator_list))
-    }
-    assert registered and registered <= imported
+    assert len(ours) > 30
+    assert all(vars(models)[name] is kind for name, kind in ours.items())
+
+
+def test_a_file_without_a_line_is_registered(tmp_path, run_python):
+    """Its class is an attribute, too."""
+    rooms = tmp_path / 'mmlinattn'
+    shutil.copytree(PACKAGE, rooms, ignore=shutil.ignore_patterns('.mim'))
+    (rooms / 'models/attentions/made_up.py').write_text(MADE_UP)
+    run_python(
+        f'import sys; sys.path.insert(0, {str(tmp_path)!r})\n'
+        'from mmengine.registry import MODELS\n'
+        'import mmlinattn.models\n'
+        "kind = MODELS.get('mmlinattn.MadeUpAttention')\n"
+        'assert kind is mmlinattn.models.MadeUpAttention, kind\n'
+    )

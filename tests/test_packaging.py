@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -159,3 +160,17 @@ def test_models_name_missing_mmcv(monkeypatch):
     monkeypatch.setitem(sys.modules, 'mmcv', None)
     with pytest.raises(ImportError, match='needs mmcv 2, .* mmcv-lite is enough: pip'):
         importlib.reload(mmlinattn.models)
+
+
+def test_the_address_of_the_code_is_one():
+    """Whoever publishes it elsewhere changes it everywhere."""
+    setup = (ROOT / 'setup.py').read_text('utf-8')
+    (address,) = re.findall(r"^URL = '(.+)'", setup, re.M)
+    owner = address.rsplit('/', 2)[1]
+    pages = [*ROOT.glob('docs/**/*.md'), *ROOT.glob('*.*'), *ROOT.glob('.github/**/*')]
+    texts = [x.read_text('utf-8') for x in pages if x.is_file() and x.suffix != '.png']
+    seen = re.findall(rf'https://github\.com/{owner}/[\w-]+', ''.join(texts))
+    assert len(seen) > 6 and set(seen) == {address}
+    clone = f'git clone {address}'
+    for page in ('README.md', 'docs/start.md', 'docs/use/own_data.md'):
+        assert clone in (ROOT / page).read_text('utf-8')

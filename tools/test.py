@@ -97,16 +97,16 @@ def check_weights(cfg, args, model):
     """Raises an error for a checkpoint that doesn't cover the model, or has its classes
     in another order, and hands on what it read."""
     path, allow_mismatch = args.checkpoint, args.allow_mismatch
-    checkpoint, found = runs.compare('checkpoint', path, model)
-    if not found.whole:
-        text = f'checkpoint={path!r} does not fit this model: {found.describe()}'
+    checkpoint, fitted = runs.compare('checkpoint', path, model)
+    if not fitted.whole:
+        text = f'checkpoint={path!r} does not fit this model: {fitted.describe()}'
         if not allow_mismatch:
             raise ValueError(f'{text}; to test it anyway, give --allow-mismatch')
         note(text)
     learned = [*runs.learned_meta(checkpoint).get('classes', ())]
     classes = test_classes(cfg)
     if learned and classes and learned != classes:
-        pairs = [(a, b) for a, b in zip_longest(learned, classes) if a != b]
+        pairs = [pair for pair in zip_longest(learned, classes) if pair[0] != pair[1]]
         text = (
             f'checkpoint={path!r} learned other classes than the test data have, such '
             'as {!r} in place of {!r}'.format(*pairs[0])
@@ -122,8 +122,8 @@ def test_classes(cfg):
     data, scope = runs.test_data(cfg), cfg.get('default_scope') or 'mmengine'
     if 'type' not in data:
         return []
-    found = data.get('classes') or runs.dataset_meta(data, scope, {}).get('classes')
-    return [*found] if isinstance(found, (list, tuple)) else []
+    classes = data.get('classes') or runs.dataset_meta(data, scope, {}).get('classes')
+    return [*classes] if isinstance(classes, (list, tuple)) else []
 
 
 def prepare(args):

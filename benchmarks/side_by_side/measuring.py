@@ -8,8 +8,10 @@ measured. On a GPU it is torch's own account. Input, weights and the weights' gr
 are there before and not counted; the gradients of inputs and outputs are.
 """
 
+import ctypes
 import gc
 import multiprocessing
+import os
 import re
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -18,8 +20,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-
-from mmlinattn.engine.hooks.release_memory_hook import release_memory
 
 from .cases import place
 
@@ -202,6 +202,14 @@ def peak_bytes(step, device):
     before = resident('VmRSS')
     step()
     return max(resident('VmHWM') - before, 0)
+
+
+def release_memory():
+    """Returns freed memory to the system, where the C library is glibc."""
+    library = ctypes.CDLL(None) if os.name == 'posix' else None
+    trim = getattr(library, 'malloc_trim', None)
+    if trim is not None:
+        trim(0)
 
 
 def resident(name):

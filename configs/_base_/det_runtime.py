@@ -5,5 +5,4 @@ _base_ = 'mmdet::_base_/default_runtime.py'
 default_hooks = dict(
     checkpoint=dict(type='mmlinattn.AtomicCheckpointHook', max_keep_ckpts=3),
     pretrained=dict(type='mmlinattn.PretrainedBackboneHook'),
-    release_memory=dict(type='mmlinattn.ReleaseMemoryHook'),
 )

@@ -12,5 +12,4 @@ default_hooks = dict(
     sampler_seed=dict(type='DistSamplerSeedHook'),
     visualization=dict(type='SegVisualizationHook'),
     pretrained=dict(type='mmlinattn.PretrainedBackboneHook'),
-    release_memory=dict(type='mmlinattn.ReleaseMemoryHook'),
 )

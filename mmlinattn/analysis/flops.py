@@ -180,7 +180,7 @@ class _FunctionMode(TorchFunctionMode):
         self, query: Any, key: Any, value: Any, *args: Any, **kwargs: Any
     ) -> Any:
         """Counts the products, and returns zeros of the result's shape."""
-        shapes = [x.shape for x in (query, key, value)]
+        shapes = [tensor.shape for tensor in (query, key, value)]
         batch = torch.broadcast_shapes(*(shape[:-2] for shape in shapes))
         out = value.new_zeros(*batch, query.size(-2), value.size(-1))
         self.counter.add('softmax_attention', _fused_attention(shapes, [out.shape]))

@@ -219,17 +219,17 @@ def attentions_of(model: nn.Module) -> dict[str, BaseAttention]:
     """
     from mmlinattn.models import BaseAttention
 
-    found = {
+    attentions = {
         name: module
         for name, module in model.named_modules()
         if isinstance(module, BaseAttention)
     }
-    if not found:
+    if not attentions:
         raise ValueError(
             f'{type(model).__name__} has no attention of mmlinattn: its backbone '
             'must be one of mmlinattn, such as mmlinattn.SOFTPlusPlus'
         )
-    return found
+    return attentions
 
 
 def blocks_of(model: nn.Module) -> dict[str, TransformerBlock]:

@@ -4,7 +4,6 @@ import json
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -39,15 +38,15 @@ def export(
 ) -> Runner:
     """Writes a model to a file.
 
-    An ONNX file and a TorchScript program take batches and images of any size from
-    32 x 32 on, a program of ``torch.export`` one image of one size: symbolic sizes
-    would take minutes and end in guards on the batch.
+    An ONNX file takes batches and images of any size from 32 x 32 on, a program of
+    ``torch.export`` one image of one size: symbolic sizes would take minutes and end
+    in guards on the batch.
 
     Args:
         model (ExportedModel): The model, on the CPU.
         path (Path): The file, in a folder that exists.
-        format (str): 'onnx', 'torchscript' or 'export', the format of
-            ``torch.export``, from torch 2.7 on.
+        format (str): 'onnx' or 'export', the format of ``torch.export``, from torch
+            2.7 on.
         shape (tuple[int]): Height and width of the image that the exporter runs the
             model on, and the only size of a file of the format 'export'.
         notes (dict, optional): How to prepare images, kept in the file as JSON:
@@ -141,13 +140,6 @@ def _import_onnx(name: str) -> Any:
         ) from None
 
 
-def write_torchscript(
-    model: ExportedModel, images: Tensor, path: Path, notes: dict
-) -> None:
-    traced = torch.jit.trace(model, images, check_trace=False)
-    torch.jit.save(traced, str(path), _extra_files={'notes.json': json.dumps(notes)})
-
-
 def write_program(
     model: ExportedModel, images: Tensor, path: Path, notes: dict
 ) -> None:
@@ -166,9 +158,6 @@ def open_program(path: Path) -> Runner:
 
 FORMATS = {
     'onnx': Format('.onnx', write_onnx, open_onnx),
-    'torchscript': Format(
-        '.pt', write_torchscript, partial(torch.jit.load, map_location='cpu')
-    ),
     'export': Format('.pt2', write_program, open_program, any_size=False),
 }
 

@@ -15,7 +15,6 @@ import torch.nn.functional as nnf
 from torch import Tensor, nn
 from torchvision.ops import nms, roi_align
 
-from ..models.backbones.base import MIN_SIDE
 from .outputs import ExportedModel
 from .pixels import Photo, Preparation, steps
 
@@ -28,17 +27,46 @@ class _Part(NamedTuple):
     methods: tuple[str, ...]
     options: dict[str, Any] = {}
 
+    def predicts_like(self, part: Any) -> bool:
+        """True if the class of a part has these methods of the owner, and its options
+        are these: a qualified name says which class defines a method."""
+        for name in self.methods:
+            method = getattr(type(part), name, None)
+            if getattr(method, '__qualname__', '') != f'{self.owner}.{name}':
+                return False
+        return all(
+            getattr(part, name, value) == value for name, value in self.options.items()
+        )
+
+    def describe(self) -> str:
+        """The owner and the options."""
+        options = [f'{name}={value}' for name, value in self.options.items()]
+        return ', '.join([self.owner, *options])
+
+
+def check_suppression(test_cfg: dict) -> None:
+    """Refuses, by a ValueError, suppression of boxes by other means than their IoU."""
+    for cfg in (test_cfg, test_cfg.get('rpn') or {}, test_cfg.get('rcnn') or {}):
+        options = dict(cfg.get('nms') or {})
+        if options.pop('type', 'nms') != 'nms' or set(options) - {'iou_threshold'}:
+            text = f'test_cfg must have nms by iou_threshold, got {cfg["nms"]}'
+            raise ValueError(text)
+
 
 # models by the class that must define `predict`
 _MODELS = (
-    *('SingleStageDetector', 'TwoStageDetector'),
-    *('EncoderDecoder', 'ImageClassifier'),
+    'SingleStageDetector',
+    'TwoStageDetector',
+    'EncoderDecoder',
+    'ImageClassifier',
 )
 _DENSE = ('_predict_by_feat_single', '_bbox_post_process')
 _CODER = _Part(
     'DeltaXYWHBBoxCoder', ('decode',), dict(clip_border=True, add_ctr_clamp=False)
 )
 _EXTRACTOR = _Part('SingleRoIExtractor', ('forward',))
+# by names, private ones too: the libraries need not be installed, and a version that
+# renames a step, and so may change it, is refused
 _KNOWN = {
     'decode_head': _Part('BaseDecodeHead', ('predict', 'predict_by_feat')),
     'head': _Part('ClsHead', ('predict',)),
@@ -105,25 +133,12 @@ class WholeModel(ExportedModel):
                 part = attrgetter(path)(model)
             except AttributeError:
                 continue
-            codes = [getattr(type(part), x, None) for x in known.methods]
-            names = [getattr(code, '__qualname__', '') for code in codes]
-            options = {x: getattr(part, x, y) for x, y in known.options.items()}
-            if part is not None and (
-                names != [f'{known.owner}.{x}' for x in known.methods]
-                or options != known.options
-            ):
-                others = [f'{x}={y}' for x, y in known.options.items()]
-                wanted = ', '.join([known.owner, *others])
+            if part is not None and not known.predicts_like(part):
                 raise ValueError(
                     f'{path}={type(part).__name__} can not be exported whole: it must '
-                    f'predict like {wanted}'
+                    f'predict like {known.describe()}'
                 )
-        cfg = getattr(model, 'test_cfg', None) or {}
-        for part in (cfg, cfg.get('rpn') or {}, cfg.get('rcnn') or {}):
-            options = dict(part.get('nms') or {})
-            if options.pop('type', 'nms') != 'nms' or set(options) - {'iou_threshold'}:
-                text = f'test_cfg must have nms by iou_threshold, got {part["nms"]}'
-                raise ValueError(text)
+        check_suppression(getattr(model, 'test_cfg', None) or {})
 
     def example(self, shape: tuple[int, int], batch: int) -> Tensor:
         return torch.zeros(*shape, 3, dtype=torch.uint8)
@@ -154,11 +169,11 @@ class WholeModel(ExportedModel):
             yield 'scores', model.head(maps).softmax(-1)[0]
             return
         if hasattr(model, 'roi_head'):
-            found = two_stages(model, maps, photo)
+            boxes = two_stages(model, maps, photo)
         else:
             head = model.bbox_head
-            found = dense(head, head(maps), photo.bounds, model.test_cfg, photo.factors)
-        for name, value in found._asdict().items():
+            boxes = dense(head, head(maps), photo.bounds, model.test_cfg, photo.factors)
+        for name, value in boxes._asdict().items():
             if value is not None:
                 yield name, value
 
@@ -182,10 +197,10 @@ def dense(
     y, x, y. Without ``factors`` of the boxes, both (4,), the head proposes regions: low
     scores are kept, and labels are levels.
     """
-    sizes = [x.shape[-2:] for x in maps[0]]
+    sizes = [scores.shape[-2:] for scores in maps[0]]
     anchors = head.prior_generator.grid_priors(sizes, device='cpu')
     channels = head.cls_out_channels
-    found = []
+    levels = []
     for level, (priors, logits, deltas, *quality) in enumerate(zip(anchors, *maps)):
         scores = _rows(logits, channels)
         if head.use_sigmoid_cls:
@@ -195,24 +210,24 @@ def dense(
             scores = scores.softmax(-1)[:, :-1]
         scores = scores.flatten()
         least = -1.0 if factors is None else cfg.get('score_thr', 0)
-        kept = _places(scores > least)
+        above = _places(scores > least)
         most: Any = torch.tensor(cfg.get('nms_pre', 2**31))
-        most = torch.minimum(_length(kept), most)
-        scores, best = scores[kept].topk(most)
-        place, label = _split(kept[best], head.num_classes)
+        most = torch.minimum(_length(above), most)
+        scores, best = scores[above].topk(most)
+        place, label = _split(above[best], head.num_classes)
         for logits in quality:
             scores = scores * _rows(logits, 1)[place, 0].sigmoid()
         deltas = _rows(deltas, 4)[place]
         boxes = decode(head.bbox_coder, priors[place], deltas, bounds)
         # regions of different levels do not suppress each other
-        found.append((boxes, scores, 0 * label + level if factors is None else label))
-    boxes, scores, labels = map(torch.cat, zip(*found))
+        levels.append((boxes, scores, 0 * label + level if factors is None else label))
+    boxes, scores, labels = map(torch.cat, zip(*levels))
     if factors is not None:
         boxes = boxes * factors
     if cfg.get('min_bbox_size', -1) >= 0:
         sides = boxes[:, 2:] - boxes[:, :2]
-        kept = _places(sides.min(1)[0] > cfg.min_bbox_size)
-        boxes, scores, labels = boxes[kept], scores[kept], labels[kept]
+        above = _places(sides.min(1)[0] > cfg.min_bbox_size)
+        boxes, scores, labels = boxes[above], scores[above], labels[above]
     return suppress(boxes, scores, labels, cfg)
 
 
@@ -223,18 +238,18 @@ def two_stages(model: Any, maps: Sequence[Tensor], photo: Photo) -> Boxes:
     head = roi.bbox_head
     logits, deltas = head(extract(roi.bbox_roi_extractor, maps, proposed))
     scores = logits.softmax(-1)[:, :-1].flatten()
-    kept = _places(scores > cfg.rcnn.score_thr)
-    place, labels = _split(kept, head.num_classes)
-    deltas = deltas.reshape(-1, 4)[place if head.reg_class_agnostic else kept]
+    above = _places(scores > cfg.rcnn.score_thr)
+    place, labels = _split(above, head.num_classes)
+    deltas = deltas.reshape(-1, 4)[place if head.reg_class_agnostic else above]
     boxes = decode(head.bbox_coder, proposed[place], deltas, photo.bounds)
     if not roi.with_mask:
-        return suppress(boxes * photo.factors, scores[kept], labels, cfg.rcnn)
+        return suppress(boxes * photo.factors, scores[above], labels, cfg.rcnn)
     # with masks, mmdet compares boxes before it resizes them
-    found = suppress(boxes, scores[kept], labels, cfg.rcnn)
-    masks = roi.mask_head(extract(roi.mask_roi_extractor, maps, found.boxes))
-    channel = 0 * found.labels if roi.mask_head.class_agnostic else found.labels
+    detected = suppress(boxes, scores[above], labels, cfg.rcnn)
+    masks = roi.mask_head(extract(roi.mask_roi_extractor, maps, detected.boxes))
+    channel = 0 * detected.labels if roi.mask_head.class_agnostic else detected.labels
     masks = masks[steps(_length(channel)), channel].sigmoid()
-    return found._replace(boxes=found.boxes * photo.factors, masks=masks)
+    return detected._replace(boxes=detected.boxes * photo.factors, masks=masks)
 
 
 def decode(coder: Any, priors: Tensor, deltas: Tensor, bounds: Tensor) -> Tensor:
@@ -256,8 +271,8 @@ def suppress(boxes: Tensor, scores: Tensor, labels: Tensor, cfg: Any) -> Boxes:
     """
     largest = torch.cat([boxes.flatten(), boxes.new_zeros(1)]).max()
     apart = boxes + (labels * (largest + 1))[:, None]
-    kept = nms(apart, scores, cfg.nms.iou_threshold)[: cfg.max_per_img]
-    return Boxes(boxes[kept], scores[kept], labels[kept])
+    left = nms(apart, scores, cfg.nms.iou_threshold)[: cfg.max_per_img]
+    return Boxes(boxes[left], scores[left], labels[left])
 
 
 def extract(extractor: Any, maps: Sequence[Tensor], boxes: Tensor) -> Tensor:
@@ -301,7 +316,7 @@ def features(model: Any, photo: Photo) -> Sequence[Tensor]:
     masks = getattr(backbone, 'mask_padding', False)
     if not masks or backbone.out_type != 'featmap':
         return model.extract_feat(photo.pixels)
-    height, width = photo.size.clamp(min=MIN_SIDE).unbind()
+    height, width = photo.size.clamp(min=backbone.min_side).unbind()
     canvas = torch._shape_as_tensor(photo.pixels)[2:]
     maps = []
     for x, stride in zip(

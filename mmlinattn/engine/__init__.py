@@ -2,7 +2,6 @@ from .hooks.atomic_checkpoint_hook import AtomicCheckpointHook
 from .hooks.divergence_hook import DivergenceError, DivergenceHook
 from .hooks.mesa_hook import MESAHook
 from .hooks.pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
-from .hooks.release_memory_hook import ReleaseMemoryHook
 from .layer_decay import LayerDecayOptimWrapperConstructor
 from .preflight import build_model, check_data, check_inherited, check_levels
 from .resume import find_checkpoint
@@ -14,7 +13,6 @@ __all__ = [
     'LayerDecayOptimWrapperConstructor',
     'MESAHook',
     'PretrainedBackboneHook',
-    'ReleaseMemoryHook',
     'build_model',
     'check_data',
     'check_inherited',

@@ -79,15 +79,15 @@ class LayerDecayOptimWrapperConstructor(DefaultOptimWrapperConstructor):
 def find_backbones(model: nn.Module) -> dict[str, Any]:
     """``get_layer_depth`` of the outermost parts of a model that have it, by the prefix
     of their parameters' names."""
-    found: dict[str, Any] = {}
+    depth_of: dict[str, Any] = {}
     for name, module in model.named_modules():
         # a classifier has the method too, but asks its backbone
-        inside = not name or name.startswith(tuple(found))
+        inside = not name or name.startswith(tuple(depth_of))
         if hasattr(module, 'get_layer_depth') and not inside:
-            found[f'{name}.'] = module.get_layer_depth
-    if not found:
+            depth_of[f'{name}.'] = module.get_layer_depth
+    if not depth_of:
         raise ValueError(
             f'{OPTION} needs a backbone with get_layer_depth, such as those of '
             f'mmlinattn and some of mmpretrain; {type(model).__name__} has none'
         )
-    return found
+    return depth_of

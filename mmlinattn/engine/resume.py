@@ -15,6 +15,11 @@ def find_checkpoint(work_dir: Union[str, Path]) -> Optional[str]:
         # a copied folder has its own, though the original may still exist
         own = work_dir / Path(named).name
         return str(own) if own.exists() else named
-    found = [*work_dir.glob('epoch_*.pth'), *work_dir.glob('iter_*.pth')]
-    numbers = {x: int((re.findall(r'\d+', x.stem) or [0])[-1]) for x in found}
-    return str(max(numbers, key=numbers.__getitem__)) if numbers else None
+    checkpoints = [*work_dir.glob('epoch_*.pth'), *work_dir.glob('iter_*.pth')]
+    return str(max(checkpoints, key=number_of)) if checkpoints else None
+
+
+def number_of(checkpoint: Path) -> int:
+    """The epoch or iteration in the name of a checkpoint; 0 if there is none."""
+    numbers = re.findall(r'\d+', checkpoint.stem)
+    return int(numbers[-1]) if numbers else 0

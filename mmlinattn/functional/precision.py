@@ -89,33 +89,33 @@ def full_precision(x: Tensor) -> AbstractContextManager:
 def _unrounded(device_type: str) -> Iterator[None]:
     if hasattr(torch.backends, 'fp32_precision'):
         place = 'mkldnn' if device_type == 'cpu' else 'cuda', 'matmul'
-        given = _own_precision(*place)
+        previous = _own_precision(*place)
         _set_precision(*place, 'ieee')
         try:
             yield
         finally:
-            _set_precision(*place, given)
+            _set_precision(*place, previous)
     else:
-        given = torch.get_float32_matmul_precision()
+        previous = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision('highest')
         try:
             yield
         finally:
-            torch.set_float32_matmul_precision(given)
+            torch.set_float32_matmul_precision(previous)
 
 
 def _own_precision(library: str, operation: str) -> str:
     """A setting of PyTorch itself, 'none' if it has the value of the one above it. That
     is what PyTorch returns then, so the one above is changed for a moment."""
-    found = _torch._get_fp32_precision_getter(library, operation)
+    precision = _torch._get_fp32_precision_getter(library, operation)
     if library == 'generic':  # there is none above it
-        return found
+        return precision
     above = ('generic' if operation == 'all' else library, 'all')
-    kept = _own_precision(*above)
-    _set_precision(*above, 'tf32' if found == 'ieee' else 'ieee')
-    inherited = _torch._get_fp32_precision_getter(library, operation) != found
-    _set_precision(*above, kept)
-    return 'none' if inherited else found
+    above_precision = _own_precision(*above)
+    _set_precision(*above, 'tf32' if precision == 'ieee' else 'ieee')
+    inherited = _torch._get_fp32_precision_getter(library, operation) != precision
+    _set_precision(*above, above_precision)
+    return 'none' if inherited else precision
 
 
 def _set_precision(library: str, operation: str, precision: str) -> None:

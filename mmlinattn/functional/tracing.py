@@ -35,9 +35,9 @@ def constant_when_compiled(function: Callable) -> Callable:
 def is_exported() -> bool:
     """True while the run is recorded for maps of other sizes too.
 
-    This holds in a TorchScript trace, in an export to ONNX and in ``torch.export``,
-    but not in ``torch.compile``, which checks sizes and compiles again. Such a
-    recording must not branch on sizes.
+    This holds in a trace, which PyTorch's export to ONNX makes, and in
+    ``torch.export``, but not in ``torch.compile``, which checks sizes and compiles
+    again. Such a recording must not branch on sizes.
     """
     if torch.jit.is_tracing():
         return True
@@ -62,7 +62,7 @@ def apply(function: type[Function], *args: Any) -> Any:
         return _with_jvp(kind).apply(*args)
     # the compiler of torch 2.1 takes such a function for one of the older kind
     learns = torch.is_grad_enabled() and any(
-        isinstance(x, Tensor) and x.requires_grad for x in args
+        isinstance(argument, Tensor) and argument.requires_grad for argument in args
     )
     return function.apply(*args) if learns else function.forward(*args)
 

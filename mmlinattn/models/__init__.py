@@ -1,6 +1,9 @@
 """Backbones, attentions, necks and their layers. An import here registers a class."""
 
+from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
 
 from mmlinattn import registry as registry  # says first which versions do not fit
 
@@ -72,3 +75,17 @@ from .layers.positions import embed_tokens as embed_tokens
 from .layers.positions import learned_table as learned_table
 from .necks.conv_pooling_neck import ConvPoolingNeck as ConvPoolingNeck
 from .necks.simple_feature_pyramid import SimpleFeaturePyramid as SimpleFeaturePyramid
+
+
+def _import_rooms() -> None:
+    """Registers the classes of files without a line above, which tells editors a name,
+    and makes them attributes of this package, too."""
+    for room in ('attentions', 'backbones', 'necks'):
+        for _, file, _ in iter_modules([str(Path(__file__).parent / room)]):
+            module = import_module(f'{__name__}.{room}.{file}')
+            for name, kind in registry.MODELS.module_dict.items():
+                if kind.__module__ == module.__name__:
+                    globals().setdefault(name, kind)
+
+
+_import_rooms()

@@ -2,7 +2,7 @@
 
 ``mmcv.ops`` calls one module, ``mmcv._ext``, which mmcv-lite lacks. The functions here
 have the names and arguments of its calls: tensors by position, options by name. Most
-fill an output that they are given, and the ``_backward`` ones add to gradients. They
+fill an output that is an argument, and the ``_backward`` ones add to gradients. They
 run on all devices of PyTorch and torchvision, float16 and bfloat16 in float32.
 
 Importing this changes nothing. A program calls :func:`enable` before it imports
@@ -23,7 +23,7 @@ from .installed import check as check
 
 # operators by the module that has them
 MODULES = {
-    'boxes': ('bbox_overlaps', 'nms', 'nms_match', 'softnms'),
+    'boxes': ('nms', 'nms_match', 'softnms'),
     'deformable': (
         'deform_conv_backward_input',
         'deform_conv_backward_parameters',
@@ -33,31 +33,20 @@ MODULES = {
         'ms_deform_attn_backward',
         'ms_deform_attn_forward',
     ),
-    'losses': (
-        'sigmoid_focal_loss_backward',
-        'sigmoid_focal_loss_forward',
-        'softmax_focal_loss_backward',
-        'softmax_focal_loss_forward',
-    ),
+    'losses': ('sigmoid_focal_loss_backward', 'sigmoid_focal_loss_forward'),
     'maps': (
         'carafe_backward',
         'carafe_forward',
-        'carafe_naive_backward',
-        'carafe_naive_forward',
         'masked_col2im_forward',
         'masked_im2col_forward',
         'psamask_backward',
         'psamask_forward',
     ),
     'regions': (
-        'border_align_backward',
-        'border_align_forward',
         'deform_roi_pool_backward',
         'deform_roi_pool_forward',
         'roi_align_backward',
         'roi_align_forward',
-        'roi_pool_backward',
-        'roi_pool_forward',
     ),
 }
 _PLACES = {name: module for module, names in MODULES.items() for name in names}

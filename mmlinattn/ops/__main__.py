@@ -14,18 +14,20 @@ def run(install: bool, remove: bool) -> str:
         ImportError: If there is no mmcv, or one that operators do not help.
         OSError: If ``_ext.py`` is of others, or must not be written.
     """
-    found = find()
-    if found.source and not found.is_ours:
-        raise FileExistsError(f'{found.source} is not of mmlinattn, and was left as is')
-    if remove and found.source:
-        found.source.unlink()
-    told = problem(found)
-    if told:
-        raise ImportError(told)
-    if install and found.folder and not found.compiled:
+    installed = find()
+    if installed.source and not installed.is_ours:
+        raise FileExistsError(
+            f'{installed.source} is not of mmlinattn, and was left as is'
+        )
+    if remove and installed.source:
+        installed.source.unlink()
+    fault = problem(installed)
+    if fault:
+        raise ImportError(fault)
+    if install and installed.folder and not installed.compiled:
         text = SOURCE.read_text(encoding='utf-8')
-        (found.folder / SOURCE.name).write_text(text, encoding='utf-8')
-    return describe(find() if install or remove else found)
+        (installed.folder / SOURCE.name).write_text(text, encoding='utf-8')
+    return describe(find() if install or remove else installed)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Boxes: overlaps, and suppression of those that overlap.
+"""Boxes: suppression of those that overlap.
 
 Thresholds are rounded to float32, as mmcv's, so that equality means the same.
 ``offset`` is 1 if a box includes its last pixel, else 0.
@@ -13,31 +13,24 @@ from torch import Tensor
 
 from .common import wide
 
-IOF = 1  # the mode of overlaps over the first box's area
 LINEAR, GAUSSIAN = 1, 2  # methods of soft suppression; 0 drops a box
 
 
-def bbox_overlaps(*tensors: Tensor, mode: int, aligned: bool, offset: int) -> None:
-    """Fill the third tensor (N, M) with the overlaps of boxes (N, 4) and boxes (M, 4).
-
-    If aligned, boxes are taken in pairs, and the output is (N,). ``mode`` is 0 for the
-    intersection over the union, and 1 for that over the first box's area.
-    """
-    first, second = wide(tensors[0]), wide(tensors[1])
-    first = first if aligned else first[:, None]
-    tensors[2].copy_(_overlaps(first, second, offset, mode))
-
-
-def _overlaps(first: Any, second: Any, offset: int, mode: int = 0) -> Any:
+def _overlaps(first: Any, second: Any, offset: int) -> Any:
+    """Intersections over unions of boxes, tensors or arrays (..., 4), in pairs."""
     lib = torch if isinstance(first, Tensor) else np
-    left, top = (lib.maximum(first[..., x], second[..., x]) for x in (0, 1))
-    right, bottom = (lib.minimum(first[..., x], second[..., x]) for x in (2, 3))
+    left = lib.maximum(first[..., 0], second[..., 0])
+    top = lib.maximum(first[..., 1], second[..., 1])
+    right = lib.minimum(first[..., 2], second[..., 2])
+    bottom = lib.minimum(first[..., 3], second[..., 3])
     common = (right - left + offset).clip(min=0) * (bottom - top + offset).clip(min=0)
-    area, other = (
-        (x[..., 2] - x[..., 0] + offset) * (x[..., 3] - x[..., 1] + offset)
-        for x in (first, second)
-    )
-    return common / (area if mode == IOF else area + other - common)
+    return common / (_areas(first, offset) + _areas(second, offset) - common)
+
+
+def _areas(boxes: Any, offset: int) -> Any:
+    widths = boxes[..., 2] - boxes[..., 0] + offset
+    heights = boxes[..., 3] - boxes[..., 1] + offset
+    return widths * heights
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float, offset: int) -> Tensor:
@@ -75,21 +68,33 @@ def nms_match(dets: Tensor, iou_threshold: float) -> list[list[int]]:
 
 
 @np.errstate(invalid='ignore')  # boxes without area
-def softnms(*tensors: Tensor, method: int, offset: int, **options: float) -> Tensor:
+def softnms(
+    boxes: Tensor,
+    scores: Tensor,
+    dets: Tensor,
+    *,
+    iou_threshold: float,
+    sigma: float,
+    min_score: float,
+    method: int,
+    offset: int,
+) -> Tensor:
     """Lower the scores of boxes that overlap better ones, and return the indices of
     those that are left, in the output's order.
 
     Source: Bodla et al., Soft-NMS, ICCV 2017, equations 2 and 3.
 
     Args:
-        tensors: Boxes (N, 4), scores (N,), and an output (N, 5), whose first rows get
-            boxes and new scores.
+        boxes (Tensor): (N, 4).
+        scores (Tensor): (N,).
+        dets (Tensor): The output (N, 5), whose first rows get boxes and new scores.
+        iou_threshold (float): The overlap from which on a score falls, but by a
+            Gaussian.
+        sigma (float): Width of the Gaussian.
+        min_score (float): The score below which a box goes.
         method (int): 0, a box goes; 1, its score falls linearly; 2, by a Gaussian.
         offset (int): See above.
-        options: ``iou_threshold``, the overlap from which on a score falls, but by a
-            Gaussian; ``sigma``, its width; ``min_score``, below which a box goes.
     """
-    boxes, scores, dets = tensors
     rows = torch.cat([wide(boxes), wide(scores)[:, None]], 1).cpu().numpy()
     indices, done = np.arange(len(rows)), 0
     while done < len(rows):
@@ -100,12 +105,12 @@ def softnms(*tensors: Tensor, method: int, offset: int, **options: float) -> Ten
         rest = rows[done:]
         overlaps = _overlaps(rest, rows[done - 1], offset)
         if method == GAUSSIAN:
-            rest[:, 4] *= np.exp(-overlaps * overlaps / np.float32(options['sigma']))
+            rest[:, 4] *= np.exp(-overlaps * overlaps / np.float32(sigma))
         else:
             lower = 1 - overlaps if method == LINEAR else 0
-            falls = overlaps >= np.float32(options['iou_threshold'])
+            falls = overlaps >= np.float32(iou_threshold)
             rest[:, 4] *= np.where(falls, lower, np.float32(1))
-        gone = rest[:, 4] < np.float32(options['min_score'])
+        gone = rest[:, 4] < np.float32(min_score)
         if gone.any():
             left = len(rest) - gone.sum()
             # mmcv fills the gaps with the last ones, which decides among equal scores

@@ -6,20 +6,20 @@ import torch
 from torch import Tensor
 
 
-def wide(x: Tensor) -> Tensor:
+def wide(tensor: Tensor) -> Tensor:
     """Return float16 and bfloat16 as float32, anything else as it is."""
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
 def add_gradients(
     grads: Sequence[Tensor], function: Callable, inputs: Sequence[Tensor], grad: Tensor
 ) -> None:
     """Add to ``grads`` the gradients of ``function(*inputs)``, times ``grad``."""
-    inputs = [wide(x).detach().requires_grad_() for x in inputs]
+    inputs = [wide(tensor).detach().requires_grad_() for tensor in inputs]
     with torch.enable_grad():
-        found = torch.autograd.grad(function(*inputs), inputs, wide(grad))
-    for place, more in zip(grads, found):
-        place += more
+        changes = torch.autograd.grad(function(*inputs), inputs, wide(grad))
+    for total, change in zip(grads, changes):
+        total += change
 
 
 class Corners:

@@ -51,7 +51,10 @@ def find() -> Installed:
     if folder is None:
         return Installed(None)
     compiled = next(
-        filter(Path.exists, (folder / f'_ext{x}' for x in EXTENSION_SUFFIXES)), None
+        filter(
+            Path.exists, (folder / f'_ext{suffix}' for suffix in EXTENSION_SUFFIXES)
+        ),
+        None,
     )
     source, names = folder / '_ext.py', tuple(_distributions(folder))
     return Installed(
@@ -66,38 +69,39 @@ def find() -> Installed:
     )
 
 
-def problem(found: Installed, libraries: Iterable[str] = LIBRARIES) -> str:
+def problem(installed: Installed, libraries: Iterable[str] = LIBRARIES) -> str:
     """What is wrong with it for some libraries, and the command that mends it; '' if
     nothing is."""
-    if found.folder is None:
+    if installed.folder is None:
         return f'there is no mmcv: {_replace(())}'
-    again = _replace(found.names or ('mmcv',))
-    place = f'{found.title} in {found.folder}'
-    if found.version and _numbers(found.version) < (2,):
+    again = _replace(installed.names or ('mmcv',))
+    place = f'{installed.title} in {installed.folder}'
+    if installed.version and _numbers(installed.version) < (2,):
         return f'{place} is of OpenMMLab 1, and MMEngine needs mmcv 2: {again}'
-    if found.error and {*libraries} & {*NEED_OPERATORS}:
+    if installed.error and {*libraries} & {*NEED_OPERATORS}:
         return (
-            f'{place} has a compiled part that does not load, {found.compiled}, such '
-            f'as one for another torch ({found.error}): {again}'
+            f'{place} has a compiled part that does not load, {installed.compiled}, '
+            f'such as one for another torch ({installed.error}): {again}'
         )
-    for library, limit in found.limits:
-        too_new = found.version and _numbers(found.version) >= _numbers(limit)
+    for library, limit in installed.limits:
+        too_new = installed.version and _numbers(installed.version) >= _numbers(limit)
         if library in libraries and too_new:
-            again = _replace(found.names or ('mmcv',), f'{LITE}==2.1.0')
+            again = _replace(installed.names or ('mmcv',), f'{LITE}==2.1.0')
             return f'{place} is too new for {library}, which needs <{limit}: {again}'
     return ''
 
 
-def describe(found: Installed) -> str:
+def describe(installed: Installed) -> str:
     """A line on an mmcv that works, and the command that adds what it lacks."""
-    place = f'{found.title} in {found.folder}'
+    place = f'{installed.title} in {installed.folder}'
     twice = ''
-    if len(found.names) > 1:
+    if len(installed.names) > 1:
         # they share files: which of the two wrote one last is not known
-        twice = f'; {len(found.names)} distributions share it: {_replace(found.names)}'
-    if found.compiled:
+        remedy = _replace(installed.names)
+        twice = f'; {len(installed.names)} distributions share it: {remedy}'
+    if installed.compiled:
         return f'{place} has its compiled part, and uses it{twice}'
-    if found.is_ours:
+    if installed.is_ours:
         return f'{place} has the operators of mmlinattn{twice}'
     return f'{place} has no operators; this adds them: {twice[2:] or ENABLE}'
 
@@ -108,9 +112,9 @@ def check(*libraries: str) -> None:
     Raises:
         ImportError: With what is wrong, and the command that mends it, in one line.
     """
-    told = problem(find(), libraries)
-    if told:
-        raise ImportError(told)
+    fault = problem(find(), libraries)
+    if fault:
+        raise ImportError(fault)
 
 
 def _replace(names: tuple[str, ...], wanted: str = '') -> str:
@@ -133,12 +137,12 @@ def _folder(package: str) -> Optional[Path]:
 def _distributions(folder: Path) -> Iterable[str]:
     for name in DISTRIBUTIONS:
         try:
-            found = metadata.distribution(name)
+            distribution = metadata.distribution(name)
         except metadata.PackageNotFoundError:
             continue
         # another folder of sys.path may have one that Python does not import; that of
         # a source tree is known by its own metadata
-        own = Path(str(found.locate_file('mmcv')))
+        own = Path(str(distribution.locate_file('mmcv')))
         if own.resolve() == folder.resolve() or not own.exists():
             yield name
 
@@ -152,16 +156,16 @@ def _is_installed(name: str) -> bool:
 
 
 def _version(file: Path, names: tuple[str, ...]) -> str:
-    found = re.search(r"__version__ = '([^']+)'", _text(file))
-    return found[1] if found else next(map(metadata.version, names), '')
+    match = re.search(r"__version__ = '([^']+)'", _text(file))
+    return match[1] if match else next(map(metadata.version, names), '')
 
 
 def _limits() -> Iterable[tuple[str, str]]:
     for library in LIBRARIES:
         folder = _folder(library)
-        found = folder and LIMIT.search(_text(folder / '__init__.py'))
-        if found:
-            yield library, found[1]
+        match = folder and LIMIT.search(_text(folder / '__init__.py'))
+        if match:
+            yield library, match[1]
 
 
 def _load_error(compiled: Path) -> str:

@@ -17,9 +17,17 @@ import mmlinattn
 SCOPE = 'mmlinattn'
 # keys that MMEngine and the tools read, besides the arguments of a runner
 OPTIONAL_KEYS = (
-    *('activation_checkpointing', 'compile', 'efficient_conv_bn_eval', 'strategy'),
-    *('find_unused_parameters', 'model_wrapper_cfg', 'pretrained', 'runner_type'),
-    *('sync_bn', 'tta_model', 'tta_pipeline'),
+    'activation_checkpointing',
+    'compile',
+    'efficient_conv_bn_eval',
+    'find_unused_parameters',
+    'model_wrapper_cfg',
+    'pretrained',
+    'runner_type',
+    'strategy',
+    'sync_bn',
+    'tta_model',
+    'tta_pipeline',
 )
 
 

@@ -8,7 +8,11 @@ from types import FrameType
 _PACKAGE = Path(__file__).resolve().parents[1]
 # of what Python raises by itself where code is wrong
 _KINDS = (
-    *(AssertionError, AttributeError, LookupError, NameError, TypeError),
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NameError,
+    TypeError,
     ZeroDivisionError,
 )
 

@@ -77,10 +77,12 @@ def find_state_dict(
     """
     places = AVERAGES if ema else places
     place = next((place for place in places if place in checkpoint), None)
-    found = checkpoint.get(place, None if ema else checkpoint)
+    state_dict = checkpoint.get(place, None if ema else checkpoint)
+    if not isinstance(state_dict, Mapping):
+        state_dict = {}
     tensors = {
         key: value
-        for key, value in (found.items() if isinstance(found, Mapping) else ())
+        for key, value in state_dict.items()
         if isinstance(key, str) and isinstance(value, Tensor)
     }
     tensors = without_wrappers(tensors)
@@ -107,12 +109,12 @@ def recognize(keys: Keys) -> Optional[str]:
     names = names or set(keys)
     marks = {name: family.marks for name, family in FAMILIES.items()}
     marks[OURS] = (r'(stages\.0\.embedding|patch_embed\.layer\.0)\.',)
-    found = [
+    families = [
         family
         for family, patterns in marks.items()
-        if all(any(re.match(x, name) for name in names) for x in patterns)
+        if all(any(re.match(mark, name) for name in names) for mark in patterns)
     ]
-    return max(found, key=lambda family: len(marks[family]), default=None)
+    return max(families, key=lambda family: len(marks[family]), default=None)
 
 
 def plan(
@@ -151,18 +153,19 @@ def plan_conversion(state_dict: StateDict, family: str) -> Conversion:
     prefix = PREFIX if inside(state_dict, PREFIX) else ''
     layout = FAMILIES[family].read(inside(state_dict, prefix))
     head = next(
-        (x for x in HEADS if inside(state_dict, f'{x}.').keys() & set(LINEAR)), None
+        (name for name in HEADS if inside(state_dict, f'{name}.').keys() & set(LINEAR)),
+        None,
     )
     sources = [row.sources() for row in head_rows(family, head)]
     behind = {key for source in sources for keys in source.values() for key in keys}
     others = other_parts(state_dict, behind) if prefix else []
-    found = plan(family, layout, prefix, head, others)
-    expected = [key for keys in found.sources().values() for key in keys]
+    conversion = plan(family, layout, prefix, head, others)
+    expected = [key for keys in conversion.sources().values() for key in keys]
     # a model computes these itself
     buffers = FAMILIES[family].buffers
     expected += [key for key in state_dict if key.rpartition('.')[2] in buffers]
     check_keys(state_dict, expected, f'official {family!r} model')
-    return found
+    return conversion
 
 
 def convert(state_dict: StateDict, family: str) -> StateDict:
@@ -213,12 +216,12 @@ def convert_back(
         layout = dict(layout)
         prefix, head = layout.pop('prefix'), layout.pop('head')
         names = Layout(**layout)
-    found = plan(family, names, prefix, head, others if prefix else [])
-    check_keys(state_dict, found.sources(), f'{family!r} model of mmlinattn')
+    conversion = plan(family, names, prefix, head, others if prefix else [])
+    check_keys(state_dict, conversion.sources(), f'{family!r} model of mmlinattn')
     official = {
         name: tensor
-        for row in found.rows
+        for row in conversion.rows
         for ours, names in row.sources().items()
         for name, tensor in zip(names, row.backward(state_dict[ours]))
     }
-    return official, found
+    return official, conversion

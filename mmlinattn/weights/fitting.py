@@ -75,19 +75,23 @@ def fit(model: nn.Module, checkpoint: dict, load: bool = False) -> Fit:
     weights = checkpoint.get('state_dict', checkpoint)
     if not isinstance(weights, Mapping):
         weights = {}
-    found = fit_weights(model, weights, load)
-    if not found.state_dict:  # an error, if there is none in it
+    fitted = fit_weights(model, weights, load)
+    if not fitted.state_dict:  # an error, if there is none in it
         find_state_dict(checkpoint, places=('state_dict',))
-    return found
+    return fitted
 
 
 def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit:
     """:func:`fit` with a state dict."""
-    ours = {k: x for k, x in model.state_dict().items() if isinstance(x, Tensor)}
-    shapes = {key: x.shape for key, x in ours.items()}
+    ours = {
+        key: entry
+        for key, entry in model.state_dict().items()
+        if isinstance(entry, Tensor)
+    }
+    shapes = {key: entry.shape for key, entry in ours.items()}
     parameters = {name for name, _ in model.named_parameters()}
     # as MMEngine removes it
-    entries = {re.sub(r'^module\.', '', key): x for key, x in weights.items()}
+    entries = {re.sub(r'^module\.', '', key): entry for key, entry in weights.items()}
     metadata = getattr(weights, '_metadata', None) or {}
     loading = model if load else copy.deepcopy(model)
     theirs, missing, unexpected = load_entries(loading, entries, metadata)
@@ -98,17 +102,17 @@ def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit
     }
     loaded = {k: theirs[k] for k in ours if k in theirs and k not in mismatched}
     # what a module drops itself, it does not miss
-    lacking = [key for key in missing if key in ours and key not in entries]
+    absent = [key for key in missing if key in ours and key not in entries]
     return Fit(
         loaded,
-        [key for key in lacking if not key.endswith(COUNTER)],
+        [key for key in absent if not key.endswith(COUNTER)],
         mismatched,
         extra_entries(unexpected, ours),
         # masks, which are buffers, have infinite values
         [
             key
-            for key, x in loaded.items()
-            if is_broken(x, may_be_infinite=key not in parameters)
+            for key, entry in loaded.items()
+            if is_broken(entry, may_be_infinite=key not in parameters)
         ],
     )
 
@@ -118,10 +122,10 @@ def extra_entries(unexpected: dict[str, Any], ours: StateDict) -> list[str]:
     parts = {key.partition('.')[0] for key in ours}
     return [
         key
-        for key, x in unexpected.items()
+        for key, entry in unexpected.items()
         if key.partition('.')[0] in parts
-        and isinstance(x, Tensor)
-        and x.is_floating_point()
+        and isinstance(entry, Tensor)
+        and entry.is_floating_point()
     ]
 
 
@@ -135,7 +139,7 @@ def load_entries(
     Returns:
         Entries by the model's names, names that are missing, and other entries.
     """
-    taken: StateDict = {}
+    loaded: StateDict = {}
     missing: list[str] = []
     unexpected: list[str] = []
     others: dict[str, Any] = {}
@@ -152,7 +156,7 @@ def load_entries(
         for name in (*module._parameters, *module._buffers):
             here = isinstance(entries.get(prefix + name), Tensor)
             if here and (counted or name != COUNTER):
-                taken[prefix + name] = entries[prefix + name]
+                loaded[prefix + name] = entries[prefix + name]
         for name, child in module._modules.items():
             if child is not None:
                 below = f'{prefix}{name}.'
@@ -162,16 +166,20 @@ def load_entries(
             hook(module, keys)
 
     load(model, dict(weights), '')
-    return taken, missing, {key: x for key, x in others.items() if key in unexpected}
+    return (
+        loaded,
+        missing,
+        {key: entry for key, entry in others.items() if key in unexpected},
+    )
 
 
 def start_of(entries: dict[str, Any], prefix: str) -> dict[str, Any]:
     """The entries under a prefix."""
-    return {key: x for key, x in entries.items() if key.startswith(prefix)}
+    return {key: entry for key, entry in entries.items() if key.startswith(prefix)}
 
 
-def is_broken(x: Tensor, may_be_infinite: bool) -> bool:
+def is_broken(entry: Tensor, may_be_infinite: bool) -> bool:
     """True for values that no training leaves."""
-    if not x.is_floating_point() or x.is_meta:
+    if not entry.is_floating_point() or entry.is_meta:
         return False
-    return bool((x.isnan() if may_be_infinite else ~x.isfinite()).any())
+    return bool((entry.isnan() if may_be_infinite else ~entry.isfinite()).any())

@@ -22,7 +22,7 @@ from .conversion import (
     without_wrappers,
 )
 from .families import FAMILIES, Family
-from .fitting import fit_weights
+from .fitting import Fit, fit_weights
 from .naming import COMMAND
 from .rows import StateDict, inside
 from .transfer import (
@@ -52,6 +52,14 @@ class Comparison(NamedTuple):
     adapted: tuple[str, ...] = ()  # convolutions of RGB that take other channels here
 
 
+class Start(NamedTuple):
+    """What a backbone starts from."""
+
+    loaded: StateDict
+    unused: list[str]
+    replaced: list[str]
+
+
 def load_pretrained(
     model: nn.Module,
     checkpoint: str,
@@ -59,7 +67,7 @@ def load_pretrained(
     initialize: Optional[Callable[[], None]] = None,
     parts: Optional[Mapping[str, nn.Module]] = None,
     name: str = 'checkpoint',
-    found: Optional[Callable[[], Optional[Comparison]]] = None,
+    earlier: Optional[Callable[[], Optional[Comparison]]] = None,
 ) -> None:
     """Load pretrained weights into a backbone, and log it.
 
@@ -72,11 +80,12 @@ def load_pretrained(
         checkpoint: A path, `file://PATH`, `http(s)://...` or `timm://MODEL`.
         prefix: Prefix of the backbone's keys. Default: 'backbone.' if there are such
             keys, none otherwise. Official weights need none.
-        initialize: Gives the model its initial values; called only if some are kept.
+        initialize: Gives the model its initial values; called only if some of them
+            stay.
         parts: Other parts of a classifier to load, by name, such as its `head`. They
             must fit as a whole.
         name: The user's name of the checkpoint, for error messages.
-        found: Returns the result of an earlier :func:`compare`, or None.
+        earlier: Returns the result of an earlier :func:`compare`, or None.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -87,15 +96,15 @@ def load_pretrained(
         ImportError: If timm or safetensors is needed and missing.
     """
     parts = parts or {}
-    compared = found() if found else None
-    if compared is None:
-        compared = compare(model, checkpoint, name, prefix, parts)
-    if initialize is not None and compared.loaded.keys() < model.state_dict().keys():
+    comparison = earlier() if earlier else None
+    if comparison is None:
+        comparison = compare(model, checkpoint, name, prefix, parts)
+    if initialize is not None and comparison.loaded.keys() < model.state_dict().keys():
         initialize()
-    model.load_state_dict(compared.loaded, strict=False)
+    model.load_state_dict(comparison.loaded, strict=False)
     for key, part in parts.items():
-        part.load_state_dict(compared.parts[key])
-    report(model, compared, checkpoint)
+        part.load_state_dict(comparison.parts[key])
+    report(model, comparison, checkpoint)
 
 
 def compare(
@@ -114,32 +123,51 @@ def compare(
     try:
         state_dict, recognized = recognize_backbone(content, prefix)
         weights, family = rename(state_dict, recognized, content.get('meta'))
-        title, origin = OURS, f'weights of {OURS}'
-        if family:
-            title, origin = family.title, f'weights of {family.title}'
-        elif not recognized:
-            known = '; '.join(f'{x.title} ({x.code})' for x in FAMILIES.values())
-            origin = (
-                'not recognized: mmlinattn takes checkpoints of mmlinattn and of '
-                f'{known}; see {COMMAND} --help'
-            )
-        origin = f'it has {shortlist(state_dict)}, {origin}'
+        origin = (
+            f'it has {shortlist(state_dict)}, {describe_origin(recognized, family)}'
+        )
         entries, adapted = adapt_channels(model, inside(weights, PREFIX))
-        backbone = fit_backbone(model, entries, family, origin)
-        fitted = {
+        start = fit_backbone(model, entries, family, origin)
+        parts_weights = {
             key: fit_part(key, part, inside(weights, f'{key}.'))
             for key, part in (parts or {}).items()
         }
     except (KeyError, ValueError) as error:
         raise type(error)(f'{name}={checkpoint!r}: {error.args[0]}') from error
-    others = Counter(x.partition('.')[0] for x in weights if not x.startswith(PREFIX))
-    loaded, *_ = backbone
-    resized = tuple(
+    return Comparison(
+        title=family.title if family else OURS,
+        loaded=start.loaded,
+        unused=start.unused,
+        replaced=start.replaced,
+        parts=parts_weights,
+        others=Counter(
+            key.partition('.')[0] for key in weights if not key.startswith(PREFIX)
+        ),
+        resized=resized_tables(start.loaded, entries),
+        adapted=adapted,
+    )
+
+
+def describe_origin(recognized: Optional[str], family: Optional[Family]) -> str:
+    """What a checkpoint is, for the end of an error message."""
+    if family:
+        return f'weights of {family.title}'
+    if recognized:
+        return f'weights of {OURS}'
+    known = '; '.join(f'{family.title} ({family.code})' for family in FAMILIES.values())
+    return (
+        f'not recognized: mmlinattn takes checkpoints of mmlinattn and of {known}; '
+        f'see {COMMAND} --help'
+    )
+
+
+def resized_tables(loaded: StateDict, entries: StateDict) -> tuple[str, ...]:
+    """Names of tables of positions that have another size in the checkpoint."""
+    return tuple(
         key
         for key, table in loaded.items()
         if key.endswith(POSITIONS) and table.shape != entries[key].shape
     )
-    return Comparison(title, *backbone, fitted, others, resized, adapted)
 
 
 def recognize_backbone(
@@ -148,14 +176,14 @@ def recognize_backbone(
     """The state dict in a checkpoint, without the prefixes of programs, and what
     :func:`recognize` says of it."""
     state_dict, _ = find_state_dict(content)
-    found = recognize(state_dict)
-    if not prefix and not found and inside(state_dict, LIGHTNING):
+    recognized = recognize(state_dict)
+    if not prefix and not recognized and inside(state_dict, LIGHTNING):
         prefix = LIGHTNING
-    if prefix and found not in FAMILIES:  # they have no such prefix
+    if prefix and recognized not in FAMILIES:  # they have no such prefix
         inner = inside(state_dict, f'{prefix.rstrip(".")}.')
         state_dict = without_wrappers(inner)
-        found = recognize(state_dict)
-    return state_dict, found
+        recognized = recognize(state_dict)
+    return state_dict, recognized
 
 
 def rename(
@@ -166,7 +194,7 @@ def rename(
     if recognized in FAMILIES:
         return convert(state_dict, recognized), FAMILIES[recognized]
     if not inside(state_dict, PREFIX):
-        state_dict = {f'{PREFIX}{key}': x for key, x in state_dict.items()}
+        state_dict = {f'{PREFIX}{key}': entry for key, entry in state_dict.items()}
     family = meta.get('family') if isinstance(meta, dict) else None
     return state_dict, FAMILIES.get(str(family))
 
@@ -204,9 +232,9 @@ def adapt_channels(
 
 def fit_backbone(
     model: nn.Module, weights: StateDict, family: Optional[Family], origin: str
-) -> tuple[StateDict, list[str], list[str]]:
+) -> Start:
     """The weights that a backbone starts from, names of those without a use, and of
-    attentions that they were not trained with. A module is taken whole or not at all. A
+    attentions that they were not trained with. A module loads whole or not at all. A
     KeyError says what they are, their ``origin``, if they do not fit this backbone."""
     replaced = []
     if family:  # else it is not known what the plain model's attentions are
@@ -214,36 +242,58 @@ def fit_backbone(
     if replaced:
         weights = split_lepe(weights, model.state_dict())
     fitted = fit_weights(model, weights)
-    left_out = {key.rpartition('.')[0] for key in fitted.mismatched}
-    loaded = {
-        key: x
-        for key, x in fitted.state_dict.items()
-        if key.rpartition('.')[0] not in left_out
-    }
     # a classifier may norm no map at all, such as RAVLT
     normed = any(key.startswith('norm') for key in weights)
-    num_stages = model.num_stages + (not normed)
-    shapes = [
-        f'{key} {shapes}'
-        for key, shapes in fitted.mismatched.items()
-        if not (replaced and may_differ(key))
-    ]
-    lacking = [
-        key
-        for key in fitted.missing
-        if not (is_scaling_vector(key) or is_early_norm(key, num_stages))
-    ]
-    faults = [f'{len(shapes)} shapes differ, such as {shapes[0]}'] if shapes else []
-    if fitted.broken:
-        faults.append(f'NaN or infinite values in {shortlist(fitted.broken)}')
-    if lacking and not replaced:
-        faults.append(f'lacks {len(lacking)} parameters, such as {lacking[:3]}')
-    if replaced and not any(BLOCK.match(key) for key in loaded):
-        faults.append('the two models have no block in common')
+    missing = missing_parameters(fitted, model.num_stages + (not normed))
+    loaded = entries_of_whole_modules(fitted)
+    faults = backbone_faults(fitted, missing, loaded, bool(replaced))
     if faults:
         kind = type(model).__name__
         raise KeyError(f'it does not fit this {kind}: {"; ".join(faults)}; {origin}')
-    return loaded, [key for key in weights if key not in loaded], replaced
+    unused = [key for key in weights if key not in loaded]
+    return Start(loaded=loaded, unused=unused, replaced=replaced)
+
+
+def entries_of_whole_modules(fitted: Fit) -> StateDict:
+    """Entries that load, without those of modules that have another shape there."""
+    left_out = {key.rpartition('.')[0] for key in fitted.mismatched}
+    return {
+        key: entry
+        for key, entry in fitted.state_dict.items()
+        if key.rpartition('.')[0] not in left_out
+    }
+
+
+def missing_parameters(fitted: Fit, num_stages: int) -> list[str]:
+    """Names of parameters that a checkpoint lacks, but for scaling vectors, which start
+    as the identity, and norms of maps before the last one."""
+    return [
+        key
+        for key in fitted.missing
+        if not is_scaling_vector(key) and not is_early_norm(key, num_stages)
+    ]
+
+
+def backbone_faults(
+    fitted: Fit, missing: list[str], loaded: StateDict, other_attentions: bool
+) -> list[str]:
+    """Why weights do not fit a backbone. With other attentions than the weights', these
+    may differ and lack parameters, as long as a block is common."""
+    shapes = [
+        f'{key} {shapes}'
+        for key, shapes in fitted.mismatched.items()
+        if not (other_attentions and may_differ(key))
+    ]
+    faults = []
+    if shapes:
+        faults.append(f'{len(shapes)} shapes differ, such as {shapes[0]}')
+    if fitted.broken:
+        faults.append(f'NaN or infinite values in {shortlist(fitted.broken)}')
+    if missing and not other_attentions:
+        faults.append(f'lacks {len(missing)} parameters, such as {missing[:3]}')
+    if other_attentions and not any(BLOCK.match(key) for key in loaded):
+        faults.append('the two models have no block in common')
+    return faults
 
 
 def fit_part(name: str, part: nn.Module, weights: StateDict) -> StateDict:
@@ -258,37 +308,48 @@ def fit_part(name: str, part: nn.Module, weights: StateDict) -> StateDict:
     return fitted.state_dict
 
 
-def report(model: nn.Module, found: Comparison, checkpoint: str) -> None:
+def report(model: nn.Module, comparison: Comparison, checkpoint: str) -> None:
     """Log what was loaded, in one line; a warning, if it is of another model."""
-    kind, replaced = type(model).__name__, found.replaced
-    names = list(model.state_dict())
-    initial = [key for key in names if key not in found.loaded]
-    deeper = not replaced and any(BLOCK.match(name) for name in found.unused)
-    unused = found.unused + [
-        f'{x} ({n} entries)' for x, n in found.others.items() if x not in found.parts
-    ]
-    listed = list if replaced else shortlist
-    lines = [
-        f'{kind}: {"STARTS from" if replaced else "loaded from"} {found.title} in '
-        f'{checkpoint}: {len(found.loaded)} of {len(names)} entries',
-        f'these keep their initial values: {listed(initial) or "none"}',
-        f'not used: {listed(unused) or "none"}',
-    ]
+    replaced = comparison.replaced
+    deeper = not replaced and any(BLOCK.match(name) for name in comparison.unused)
+    lines = describe_entries(model, comparison, checkpoint)
     if deeper:
         lines.append('they are of a deeper model')
-    if found.resized:
+    if comparison.resized:
         lines.append(
-            f'{shortlist(found.resized)}: these tables of positions were learned on '
-            'images of another size, and are resized to img_size, then to each image; '
-            'with their size as img_size of the backbone, they are resized once'
+            f'{shortlist(comparison.resized)}: these tables of positions were learned '
+            'on images of another size, and are resized to img_size, then to each '
+            'image; with their size as img_size of the backbone, they are resized once'
         )
-    lines += found.adapted
+    lines += comparison.adapted
     if replaced:
         kinds = {type(model.get_submodule(name)).__name__ for name in replaced}
         lines.append(
             f'not trained with {" and ".join(sorted(kinds))}, which {len(replaced)} '
             f'blocks have here, such as {replaced[0]}'
         )
-    is_other = replaced or deeper or found.resized or found.adapted
+    is_other = replaced or deeper or comparison.resized or comparison.adapted
     level = logging.WARNING if is_other else logging.INFO
     print_log('; '.join(lines), 'current', level)
+
+
+def describe_entries(
+    model: nn.Module, comparison: Comparison, checkpoint: str
+) -> list[str]:
+    """How many entries load, which keep their initial values, and which are not used:
+    all of them, where attentions are others."""
+    names = list(model.state_dict())
+    initial = [key for key in names if key not in comparison.loaded]
+    unused = comparison.unused + [
+        f'{part} ({count} entries)'
+        for part, count in comparison.others.items()
+        if part not in comparison.parts
+    ]
+    begin = 'STARTS from' if comparison.replaced else 'loaded from'
+    names_of: Callable = list if comparison.replaced else shortlist
+    return [
+        f'{type(model).__name__}: {begin} {comparison.title} in {checkpoint}: '
+        f'{len(comparison.loaded)} of {len(names)} entries',
+        f'these keep their initial values: {names_of(initial) or "none"}',
+        f'not used: {names_of(unused) or "none"}',
+    ]

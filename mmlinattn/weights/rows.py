@@ -73,7 +73,10 @@ class Row(NamedTuple):
             return [tensor]
         unit = len(tensor) // sum(self.shares)
         # each gets a copy, so that a file doesn't hold the stack twice
-        return [x.clone() for x in tensor.split([unit * x for x in self.shares])]
+        return [
+            part.clone()
+            for part in tensor.split([unit * share for share in self.shares])
+        ]
 
 
 def modules(names: Mapping[str, str]) -> tuple[Row, ...]:
@@ -97,5 +100,5 @@ def count_blocks(keys: Keys, prefix: str, inner: str = '', least: int = 1) -> in
 
     It is ``least`` if there are none: with 1, they are reported as missing.
     """
-    found = (re.match(rf'{re.escape(prefix)}(\d+)\.{inner}', key) for key in keys)
-    return max((int(match[1]) + 1 for match in found if match), default=least)
+    matches = (re.match(rf'{re.escape(prefix)}(\d+)\.{inner}', key) for key in keys)
+    return max((int(match[1]) + 1 for match in matches if match), default=least)

@@ -45,7 +45,7 @@ def split_lepe(weights: StateDict, names: Keys) -> StateDict:
         elif halves[0] in weights:
             used.update(halves)
             made[key] = torch.cat([weights[half] for half in halves])
-    return {**made, **{key: x for key, x in weights.items() if key not in used}}
+    return {**made, **{key: entry for key, entry in weights.items() if key not in used}}
 
 
 def may_differ(key: str) -> bool:

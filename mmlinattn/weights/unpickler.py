@@ -70,8 +70,8 @@ class ForbiddenClass(pickle.UnpicklingError):
 def is_allowed(module: str, name: str) -> bool:
     """True for a class or function that only builds data."""
     if module in ('torch', 'torch.cuda', 'torch.storage') and name.isidentifier():
-        found = getattr(torch, name, None)
-        if isinstance(found, torch.dtype) or name.endswith('Storage'):
+        attribute = getattr(torch, name, None)
+        if isinstance(attribute, torch.dtype) or name.endswith('Storage'):
             return True
     return f'{module}.{name}' in ALLOWED
 

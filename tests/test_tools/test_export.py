@@ -1,4 +1,4 @@
-"""tools/deployment/export.py: models of three libraries in files of three formats."""
+"""tools/deployment/export.py: models of three libraries in files of two formats."""
 
 import json
 import re
@@ -74,9 +74,9 @@ def test_notes(inputs):
 
 
 def test_only_the_backbone_of_a_two_stage_detector(inputs, capsys, error_of):
-    paths = [*inputs('faster'), '--format', 'torchscript']
+    paths = inputs('faster')
     assert 'has a roi_head' in error_of(tool.main, paths)
-    assert not Path('faster.pt').exists()
+    assert not Path('faster.onnx').exists()
     tool.main([*paths, '--backbone-only', '--verify'])
     assert len(printed_differences(capsys.readouterr().out)) == 2
 
@@ -84,7 +84,7 @@ def test_only_the_backbone_of_a_two_stage_detector(inputs, capsys, error_of):
 @pytest.mark.parametrize('difference', (0.01, float('inf'), float('nan')))
 def test_a_file_that_differs(difference, inputs, monkeypatch):
     monkeypatch.setattr(tool, 'parity', lambda *args: dict(logits=difference))
-    arguments = [*inputs('classifier'), '--format=torchscript', '--verify']
+    arguments = [*inputs('classifier'), '--verify']
     with pytest.raises(SystemExit, match='more than --tolerance 0.0001'):
         tool.main(arguments)
 

@@ -200,7 +200,7 @@ def test_nothing_found(paths):
     'kind, options, message',
     [
         ('classifier', ['--backbone-only'], 'and no --backbone-only'),
-        ('classifier', ['--format', 'torchscript'], '--whole needs --format onnx'),
+        ('classifier', ['--format', 'export'], '--whole needs --format onnx'),
         ('retinanet', ['model.test_cfg.nms.type=soft_nms'], 'nms'),
         ('retinanet', ['model.bbox_head.bbox_coder.type=TBLRBBoxCoder'], 'bbox_coder'),
         ('segmentor', ['test_dataloader.dataset.pipeline.1.type=Rerange'], 'Rerange'),

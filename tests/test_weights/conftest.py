@@ -5,10 +5,9 @@ import logging
 import antioversmoothing_fixture as antioversmoothing
 import cswin_fixture as cswin
 import pytest
-import rotary_fixture as rotary
+import recording
 import soft_fixture as soft
 import torch
-import variants_fixture as variants
 from loading import load_module
 
 from mmlinattn.models.backbones.presets import Stage, agents
@@ -32,9 +31,7 @@ def official():
             return family, soft.weights()
         if family == 'cswin':
             return family, cswin.weights(kind)
-        recorded = next(
-            (x for x in (rotary, variants) if name in x.NAMES), antioversmoothing
-        )
+        recorded = recording.by_name().get(name, antioversmoothing)
         weights, buffers = recorded.weights(name), FAMILIES[family].buffers
         return family, {k: v for k, v in weights.items() if not k.endswith(buffers)}
 

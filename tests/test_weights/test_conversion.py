@@ -3,7 +3,7 @@
 import antioversmoothing_fixture as antioversmoothing
 import cswin_fixture as cswin
 import pytest
-import rotary_fixture as rotary
+import recording
 import soft_fixture as soft
 import torch
 import variants_fixture as variants
@@ -21,10 +21,10 @@ OF_VITA = [
     for family in ('deit', 'cait', 'swin')
     for kind in ('attnscale', 'featscale', 'timm')
 ]
-# MAViT's keys are RAVLT's
-NAMES = [x for x in rotary.NAMES if not x.startswith('mavit')]
 OF_CSWIN = ['cswin_classifier', 'cswin_backbone']
-NAMES += [*OF_VITA, *OF_CSWIN, 'soft', *variants.NAMES]
+NAMES = [*OF_VITA, *OF_CSWIN, 'soft']
+# MAViT's keys are RAVLT's
+NAMES += [name for name in recording.by_name() if not name.startswith('mavit')]
 
 
 def build(name, **options):

@@ -245,7 +245,7 @@ def coco_categories(layout):
         from torchvision.models.detection import FasterRCNN_ResNet50_FPN_Weights as kind
 
         names = kind.COCO_V1.meta['categories'][1:]  # 'N/A' where COCO has no id
-        return COCO_IDS, {x: i for i, x in enumerate(names, 1) if x != 'N/A'}
+        return COCO_IDS, {name: i for i, name in enumerate(names, 1) if name != 'N/A'}
     ids = {name: i for i, name in enumerate(SHAPES, 1)}
     return ids, ids if layout == 'shapes' else {}
 

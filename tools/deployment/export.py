@@ -1,11 +1,10 @@
-"""Export a model to ONNX, TorchScript or torch.export's format.
+"""Export a model to ONNX or torch.export's format.
 
 CONFIG is a config of mmdet, mmseg, mmpretrain or mmlinattn, CHECKPOINT its weights. The
 file takes normalized images (B, C, H, W) and returns a classifier's or segmentor's
 logits, or a one-stage detector's maps of scores and boxes, before boxes are decoded.
-For other models, export the backbone (--backbone-only). ONNX files and TorchScript
-programs are for batches and images of any size from 32 x 32 on, those of torch.export
-for one image of --shape.
+For other models, export the backbone (--backbone-only). ONNX files are for batches and
+images of any size from 32 x 32 on, those of torch.export for one image of --shape.
 
 With --whole, an ONNX file takes one image (H, W, 3) of any size, RGB in 8 bits, and
 returns the predictions of tools/test.py: boxes, scores, labels and masks, a label map,

@@ -54,8 +54,8 @@ def find_python(stack):
     paths = os.environ.get('PATH', '').split(os.pathsep)
     paths += map(str, Path.home().glob('.pyenv/versions/*/bin'))
     names = [f'python{version}' for version in versions]
-    found = [shutil.which(name, path=path) for name in names for path in paths]
-    for python in filter(None, [sys.executable, *found]):
+    interpreters = [shutil.which(name, path=path) for name in names for path in paths]
+    for python in filter(None, [sys.executable, *interpreters]):
         if version_of(python) in versions:
             return python
     raise RuntimeError(
@@ -120,20 +120,20 @@ def main(argv=None):
     add('--print-stacks', action='store_true', help='only print what can be made here')
     args = parser.parse_args(argv)
     os.environ.pop('PYTHONPATH', None)  # pip would take what is there for installed
-    found = {}
+    pythons = {}
     try:
         for stack in [args.stack] if args.stack else STACKS:
             try:
-                found[stack] = find_python(stack)
+                pythons[stack] = find_python(stack)
             except RuntimeError as error:
                 print('left out:', error, file=sys.stderr)
-        if not found:
+        if not pythons:
             raise RuntimeError('no stack has its Python')
-        stack, python = next(iter(found.items()))
+        stack, python = next(iter(pythons.items()))
         if args.print_folder:
             print(STACKS[stack]['folder'])
         elif args.print_stacks:
-            print(*found)
+            print(*pythons)
         else:
             make(stack, python)
     except (RuntimeError, OSError) as error:

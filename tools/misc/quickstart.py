@@ -23,13 +23,13 @@ RESULTS = ('train', 'test', 'predictions')
 SIMPLE = (
     'model.roi_head.bbox_head.fc_out_channels=512',
     # a short last line
-    *(
-        f'{split}_evaluator.{i}.classwise=False'
-        for split in ('val', 'test')
-        for i in (0, 1)
-    ),
+    'val_evaluator.0.classwise=False',
+    'val_evaluator.1.classwise=False',
+    'test_evaluator.0.classwise=False',
+    'test_evaluator.1.classwise=False',
     # from scratch, on simple pictures
-    *('optim_wrapper.optimizer.lr=1e-3', 'randomness.seed=0'),
+    'optim_wrapper.optimizer.lr=1e-3',
+    'randomness.seed=0',
 )
 
 

@@ -8,7 +8,9 @@ from importlib.util import find_spec
 # step beside them takes twice as long. It has an effect before torch is imported.
 os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')
 
-LACKING = [x for x in ('cv2', 'mmengine', 'torch', 'mmlinattn') if not find_spec(x)]
+LACKING = [
+    name for name in ('cv2', 'mmengine', 'torch', 'mmlinattn') if not find_spec(name)
+]
 if LACKING:
     print(
         f'{sys.executable} lacks {", ".join(LACKING)}: take the Python of the '

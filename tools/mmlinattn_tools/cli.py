@@ -114,7 +114,9 @@ def output_file(text: str, is_folder: bool = False) -> Path:
     if path.exists() and path.is_dir() != is_folder:
         kinds = ('a folder, not a file', 'a file, not a folder')
         raise ArgumentTypeError(f'{text!r} is {kinds[is_folder]}')
-    there = next(x for x in (path, *path.absolute().parents) if x.exists())
+    there = next(
+        folder for folder in (path, *path.absolute().parents) if folder.exists()
+    )
     if (there == path or there.is_dir()) and os.access(there, os.W_OK):
         return path
     raise ArgumentTypeError(
@@ -171,8 +173,8 @@ class KeepBlanks(DictAction):
     @staticmethod
     def _parse_iterable(val: str) -> Any:
         inner = r'(?<=[^\s,()\[\]]) +(?=[^\s,()\[\]])'
-        kept = re.sub(inner, lambda found: '\0' * len(found[0]), val)
-        return _with_blanks(DictAction._parse_iterable(kept))
+        marked = re.sub(inner, lambda blanks: '\0' * len(blanks[0]), val)
+        return _with_blanks(DictAction._parse_iterable(marked))
 
 
 def _with_blanks(value: Any) -> Any:

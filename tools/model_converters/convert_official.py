@@ -42,7 +42,7 @@ AUTO = 'auto'
 def parse_args(argv=None):
     parser = cli.Parser(prog=Path(__file__).name, description=__doc__)
     add = parser.add_argument
-    families = '; '.join(f'{key}: {x.title}' for key, x in FAMILIES.items())
+    families = '; '.join(f'{key}: {family.title}' for key, family in FAMILIES.items())
     text = f'the official code, {AUTO} for the one that keys tell: {families}'
     add('family', metavar='FAMILY', choices=[*sorted(FAMILIES), AUTO], help=text)
     add('src', metavar='SRC', help='checkpoint: a path or an address')
@@ -63,10 +63,11 @@ def convert(weights, meta, args):
     if family == AUTO:
         family = meta.get('family') if args.reverse else recognize(weights)
     if family not in FAMILIES:
+        titles = ', '.join(known.title for known in FAMILIES.values())
         raise ValueError(
             f'{shortlist(weights)} keys are not recognized: FAMILY={AUTO} takes '
-            f'checkpoints of {", ".join(x.title for x in FAMILIES.values())}, and with '
-            '--reverse those that this command has written'
+            f'checkpoints of {titles}, and with --reverse those that this command has '
+            'written'
         )
     if args.reverse:
         if not inside(weights, PREFIX):
@@ -86,8 +87,8 @@ def main(argv=None):
         cli.protect(args, args.dst)
         checkpoint = read_checkpoint(args.src, 'SRC', args.trust)
         with cli.error_of(f'SRC={args.src}: '):
-            found, average = find_state_dict(checkpoint, args.ema)
-            written = convert(found, checkpoint.get('meta') or {}, args)
+            state_dict, average = find_state_dict(checkpoint, args.ema)
+            written = convert(state_dict, checkpoint.get('meta') or {}, args)
         if not average and {*AVERAGES} & checkpoint.keys():
             print('SRC also holds a moving average of the weights: --ema takes it')
         print(f'wrote {write_file(written, args.dst)}')

@@ -33,5 +33,4 @@ auto_scale_lr = dict(enable=False, base_batch_size=1024)
 default_hooks = dict(
     checkpoint=dict(type='mmlinattn.AtomicCheckpointHook', max_keep_ckpts=3),
     pretrained=dict(type='mmlinattn.PretrainedBackboneHook', warn=False),
-    release_memory=dict(type='mmlinattn.ReleaseMemoryHook'),
 )

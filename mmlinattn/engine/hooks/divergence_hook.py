@@ -48,7 +48,9 @@ class DivergenceHook(Hook):
 
     def before_train(self, runner: Any) -> None:
         """Finds weights that are not finite from the beginning."""
-        self.known = {name for name, x in weights_of(runner.model) if not is_finite(x)}
+        self.known = {
+            name for name, tensor in weights_of(runner.model) if not is_finite(tensor)
+        }
         self.begun_with = runner.cfg.get('load_from')
 
     def after_train_iter(
@@ -96,10 +98,10 @@ class DivergenceHook(Hook):
 
     def check_weights(self, runner: Any) -> None:
         """Raises an error for weights that are not finite."""
-        found = dict(weights_of(runner.model))
-        lost = [name for name, x in found.items() if not is_finite(x)]
+        weights = dict(weights_of(runner.model))
+        lost = [name for name, tensor in weights.items() if not is_finite(tensor)]
         if not self.known.issuperset(lost):
-            share = f'{len(lost)} of {len(found)} tensors of weights'
+            share = f'{len(lost)} of {len(weights)} tensors of weights'
             raise self.error(runner, f'{share} are NaN or infinite')
 
     def error(
@@ -112,9 +114,11 @@ class DivergenceHook(Hook):
             place = f'since iteration {self.since}'
         was = '' if self.last is None else f', the last finite loss was {self.last:.4g}'
         path = find_checkpoint(runner.work_dir) if self.saved else self.begun_with
-        kept = f'the last finite checkpoint is {path}' if path else 'no checkpoint yet'
+        last_good = 'no checkpoint yet'
+        if path:
+            last_good = f'the last finite checkpoint is {path}'
         return DivergenceError(
-            f'the training diverges {place}: {what}{was}; {kept}. What helps: '
+            f'the training diverges {place}: {what}{was}; {last_good}. What helps: '
             f'{advice(runner.cfg, path)}'
         )
 
@@ -127,8 +131,8 @@ class DivergenceHook(Hook):
         except DivergenceError:
             raise
         except (ArithmeticError, IndexError, RuntimeError, ValueError) as error:
-            found = weights_of(runner.model)
-            lost = [name for name, x in found if not is_finite(x, HUGE)]
+            weights = weights_of(runner.model)
+            lost = [name for name, tensor in weights if not is_finite(tensor, HUGE)]
             broken = not self.known.issuperset(lost) or self.since is not None
             if not broken and not isinstance(error, LinAlgError):
                 raise

@@ -52,7 +52,7 @@ class MESAHook(Hook):
 
     def before_train(self, runner: Any) -> None:
         """Finds the averaged model, and watches the model and its head."""
-        ema = next((x for x in runner.hooks if isinstance(x, EMAHook)), None)
+        ema = next((hook for hook in runner.hooks if isinstance(hook, EMAHook)), None)
         if ema is None:
             raise ValueError(
                 'MESAHook learns from the averaged model of an EMAHook, and there is '

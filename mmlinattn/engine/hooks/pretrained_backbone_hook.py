@@ -56,21 +56,7 @@ class PretrainedBackboneHook(Hook):
         if other and pretrained:
             runner.logger.info(f'{other} overrides pretrained={pretrained!r}')
         elif pretrained:
-            # copies of the model share a function, and so no weights
-            options = dict(name='pretrained', found=lambda: self.take_found())
-            for backbone in backbones_of(model):
-                init_cfg = dict(type='Pretrained', checkpoint=pretrained)
-                if isinstance(backbone, BaseBackbone):
-                    # the others initialize what the weights lack
-                    others = backbone.init_cfg
-                    others = [others] if isinstance(others, dict) else others
-                    backbone.init_cfg = [*others, {**init_cfg, **options}]
-                    options = dict(name='pretrained')  # found is of the first one
-                else:
-                    backbone.init_cfg = init_cfg
-            if self.head:
-                parts = parts_of(model)
-                model.backbone.init_cfg[-1]['parts'] = parts
+            self.set_init_cfg(model, pretrained)
         elif self.warn and not other:
             runner.logger.warning(
                 'The backbone trains FROM SCRATCH: pretrained=None. To start '
@@ -78,16 +64,36 @@ class PretrainedBackboneHook(Hook):
                 'command line: --cfg-options pretrained=CHECKPOINT'
             )
 
+    def set_init_cfg(self, model: nn.Module, pretrained: str) -> None:
+        """Names the weights in ``init_cfg`` of the backbones, with which MMEngine
+        initializes a model: it calls them without arguments, so that what was compared
+        before, and the modules of the head, are entries of it too."""
+        # copies of the model share a function, and so no weights
+        options: dict[str, Any] = dict(name='pretrained', earlier=self.take_found)
+        for backbone in backbones_of(model):
+            init_cfg = dict(type='Pretrained', checkpoint=pretrained)
+            if isinstance(backbone, BaseBackbone):
+                # the others initialize what the weights lack
+                others = backbone.init_cfg
+                others = [others] if isinstance(others, dict) else others
+                backbone.init_cfg = [*others, {**init_cfg, **options}]
+                options = dict(name='pretrained')  # the comparison is the first one's
+            else:
+                backbone.init_cfg = init_cfg
+        if self.head:
+            parts = parts_of(model)
+            model.backbone.init_cfg[-1]['parts'] = parts
+
     def take_found(self) -> Optional[Comparison]:
         """:attr:`found`, once."""
-        found, self.found = self.found, None
-        return found
+        comparison, self.found = self.found, None
+        return comparison
 
 
 def backbones_of(model: nn.Module) -> list[Any]:
     """The backbone of a model, or those of a student and a teacher."""
     named = model.named_modules()
-    return [x for name, x in named if name.rpartition('.')[2] == 'backbone']
+    return [module for name, module in named if name.rpartition('.')[2] == 'backbone']
 
 
 def parts_of(model: nn.Module) -> dict[str, nn.Module]:
@@ -100,10 +106,14 @@ def parts_of(model: nn.Module) -> dict[str, nn.Module]:
         )
     parts = {name: getattr(model, name, None) for name in ('neck', 'head')}
     # a pooling has no weights
-    found = {name: x for name, x in parts.items() if x is not None and x.state_dict()}
-    for part in found.values():
+    weighted = {
+        name: part
+        for name, part in parts.items()
+        if part is not None and part.state_dict()
+    }
+    for part in weighted.values():
         part._is_init = True
-    return found
+    return weighted
 
 
 def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
@@ -113,7 +123,7 @@ def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
     for module in (*backbones_of(model), model):
         init_cfgs = getattr(module, 'init_cfg', None) or []
         init_cfgs = [init_cfgs] if isinstance(init_cfgs, dict) else init_cfgs
-        if any(x.get('type') in ('Pretrained', PretrainedInit) for x in init_cfgs):
+        if any(cfg.get('type') in ('Pretrained', PretrainedInit) for cfg in init_cfgs):
             return 'model.init_cfg' if module is model else 'model.backbone.init_cfg'
     return None
 
@@ -146,7 +156,11 @@ def check_pretrained(
             "type='mmlinattn.PretrainedBackboneHook')), or name the weights in "
             'model.backbone.init_cfg'
         )
-    ours = [x for x in backbones_of(model) if isinstance(x, BaseBackbone)]
+    ours = [
+        backbone
+        for backbone in backbones_of(model)
+        if isinstance(backbone, BaseBackbone)
+    ]
     if hook is None or not ours or other_start(model, None):
         return None
     head = hook.head if isinstance(hook, Hook) else hook.get('head')
@@ -159,4 +173,5 @@ def find_hook(cfg: Any) -> Any:
     the hook itself; None if there is none."""
     hooks = [*(cfg.get('default_hooks') or {}).values()]
     hooks += cfg.get('custom_hooks') or []
-    return next((x for x in hooks if PretrainedBackboneHook.__name__ in repr(x)), None)
+    name = PretrainedBackboneHook.__name__
+    return next((hook for hook in hooks if name in repr(hook)), None)

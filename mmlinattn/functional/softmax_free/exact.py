@@ -44,13 +44,14 @@ def gaussian_attention(
         float16.
     """
     with autocast_disabled(q):
-        given, dtype = v.dtype, product_dtype(q, k, v)
+        output_dtype = v.dtype
+        dtype = product_dtype(q, k, v)
         q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
         if not softmax:
-            return gaussian_product(q, k, v).to(given)
+            return gaussian_product(q, k, v).to(output_dtype)
         v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
         out = at_least_float32(v)[0].sum(-2, keepdim=True)  # the term of n = 0
         for n in range(1, 19 if dtype == torch.float64 else 11):
             product = gaussian_product(n**0.5 * q, n**0.5 * k, v)
             out = out + product / math.factorial(n)
-        return (out[..., :-1] / out[..., -1:]).to(given)
+        return (out[..., :-1] / out[..., -1:]).to(output_dtype)

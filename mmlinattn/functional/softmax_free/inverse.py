@@ -312,14 +312,14 @@ class _Polynomial(_Newton):
     @classmethod
     def prepare(cls, a: Tensor, alpha: Tensor, num_iters: int) -> Prepared:
         scale = _one_axis((alpha / 2).sqrt().expand(*a.shape[:-2], 1, 1))
-        found = polynomial.newton_polynomial(num_iters, a.dtype)
-        return scale, *polynomial.polynomial_powers(found, scale * _one_axis(a))
+        steps = polynomial.newton_polynomial(num_iters, a.dtype)
+        return scale, *polynomial.polynomial_powers(steps, scale * _one_axis(a))
 
     @staticmethod
     def multiply(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
         scale, *powers = prepared
-        found = polynomial.newton_polynomial(num_iters, x.dtype)
-        y = polynomial.apply_polynomial(found, scale, powers, _one_axis(x))
+        steps = polynomial.newton_polynomial(num_iters, x.dtype)
+        y = polynomial.apply_polynomial(steps, scale, powers, _one_axis(x))
         return y.view(x.shape)
 
 

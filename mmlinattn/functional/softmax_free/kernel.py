@@ -188,10 +188,10 @@ def product_dtype(*tensors: Tensor) -> torch.dtype:
     have eight times that. Elsewhere it is float32 or float64.
     """
     first = tensors[0]
-    alike = all(x.dtype == first.dtype for x in tensors)
-    if alike and first.is_cuda and is_half(first) and not torch.is_grad_enabled():
+    same_dtype = all(tensor.dtype == first.dtype for tensor in tensors)
+    if same_dtype and first.is_cuda and is_half(first) and not torch.is_grad_enabled():
         return first.dtype
-    double = any(x.dtype == torch.float64 for x in tensors)
+    double = any(tensor.dtype == torch.float64 for tensor in tensors)
     return torch.float64 if double else torch.float32
 
 

@@ -79,7 +79,10 @@ def _fit(num_iters: int, tolerance: float) -> Polynomial:
     grid = [((i + 1) / 256, wanted((i + 1) / 256)) for i in range(256)]
     for count in range(6, 128):
         coefficients = _interpolate(wanted, count)
-        if all(w * abs(x - _evaluate(coefficients, w)) <= tolerance for w, x in grid):
+        if all(
+            w * abs(value - _evaluate(coefficients, w)) <= tolerance
+            for w, value in grid
+        ):
             break
     return Polynomial(tuple(heights), coefficients)
 
@@ -87,12 +90,12 @@ def _fit(num_iters: int, tolerance: float) -> Polynomial:
 def _interpolate(function: Callable[[float], float], count: int) -> tuple[float, ...]:
     """Coefficients of the polynomial through Chebyshev's nodes of [0, 1]."""
     angles = [math.pi * (i + 0.5) / count for i in range(count)]
-    values = [function((1 + math.cos(x)) / 2) for x in angles]
+    values = [function((1 + math.cos(angle)) / 2) for angle in angles]
     sums = [
-        math.fsum(value * math.cos(n * x) for value, x in zip(values, angles))
+        math.fsum(value * math.cos(n * angle) for value, angle in zip(values, angles))
         for n in range(count)
     ]
-    return (sums[0] / count, *(2 * x / count for x in sums[1:]))
+    return (sums[0] / count, *(2 * total / count for total in sums[1:]))
 
 
 def _evaluate(coefficients: tuple[float, ...], w: float) -> float:
@@ -136,9 +139,9 @@ def polynomial_powers(polynomial: Polynomial, w: Tensor) -> list[Any]:
     symmetric w with eigenvalues in [0, 1]: :math:`w_0` to :math:`w_{K-1}`, None for
     those that are not kept, and :math:`4 w_K - 2`."""
     powers: list[Any] = []
-    kept = 1 if is_exported() else _KEPT
+    interval = 1 if is_exported() else _KEPT
     for k, h in enumerate(polynomial.heights):
-        powers.append(w if k % kept == 0 else None)
+        powers.append(w if k % interval == 0 else None)
         w = torch.baddbmm(w, w, w, beta=4 * h, alpha=-4 * h**2)
     # ONNX has no view of a diagonal
     eye = torch.eye(w.size(-1), device=w.device, dtype=w.dtype)

@@ -162,7 +162,9 @@ class PoolingSampler(LandmarkSampler):
     def forward(self, q: Tensor, hw_shape: HW) -> Tensor:
         grid = self.grid(hw_shape)
         if not self.fixed_side:  # drops incomplete cells at the right and bottom
-            rows, columns = [smaller(n * self.ratio, x) for n, x in zip(grid, hw_shape)]
+            rows, columns = [
+                smaller(cells * self.ratio, side) for cells, side in zip(grid, hw_shape)
+            ]
             q, hw_shape = crop_map(q, hw_shape, (rows, columns)), (rows, columns)
         return pool_map(q, hw_shape, grid)
 

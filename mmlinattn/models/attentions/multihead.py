@@ -75,7 +75,7 @@ class MultiheadSelfAttention(nn.Module):
                 f'query must have three axes, got {tuple(query.shape)}; unsqueeze adds '
                 'that of the batch'
             )
-        if any(x is not None and x is not query for x in (key, value)):
+        if any(tensor is not None and tensor is not query for tensor in (key, value)):
             raise ValueError(
                 'key and value must be the query: these attentions have no '
                 'cross-attention'
@@ -99,11 +99,11 @@ class MultiheadSelfAttention(nn.Module):
                 f'key_padding_mask needs sequences, not the tokens of a map of '
                 f'hw_shape={self.hw_shape}'
             )
-        kept = ~mask if mask.dtype == torch.bool else mask != -torch.inf
-        lengths, out = kept.sum(1), torch.zeros_like(x)
+        is_token = ~mask if mask.dtype == torch.bool else mask != -torch.inf
+        lengths, out = is_token.sum(1), torch.zeros_like(x)
         for length in lengths.unique().tolist():
             if length:
-                places = kept & (lengths == length)[:, None]
+                places = is_token & (lengths == length)[:, None]
                 tokens = x[places].view(-1, length, x.size(2))
                 tokens = self.attn(tokens, (1, length))
                 out[places] = tokens.flatten(0, 1).to(out.dtype)

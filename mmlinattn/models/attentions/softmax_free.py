@@ -22,6 +22,24 @@ from .base import AttentionOptions, BaseAttention
 from .landmarks import SAMPLERS
 
 
+def check_exact_window(
+    exact_window: int, attn_norm: Union[bool, str], solver: str, relative_ridge: bool
+) -> None:
+    """Refuses, by a ValueError, a window that is no size, or of another operator than
+    the linear one."""
+    if not isinstance(exact_window, int) or exact_window < 0:
+        raise ValueError(
+            f'exact_window must be an integer, 0 or more, got {exact_window!r}'
+        )
+    is_linear = attn_norm == 'rows' and solver == 'cholesky' and relative_ridge
+    if exact_window and not is_linear:
+        raise ValueError(
+            f"exact_window={exact_window} needs attn_norm='rows', "
+            f"solver='cholesky' and relative_ridge=True, got {attn_norm!r}, "
+            f'{solver!r} and {relative_ridge}'
+        )
+
+
 @MODELS.register_module()
 class SoftmaxFreeAttention(BaseAttention):
     """Attention of SOFT (arXiv 2110.11945) and SOFT++ (arXiv 2207.03341).
@@ -86,17 +104,7 @@ class SoftmaxFreeAttention(BaseAttention):
         if ridge is None:
             ridge = 0.0 if attn_norm else 0.01
         check_solver(solver, num_iters, ridge, attn_norm)
-        if not isinstance(exact_window, int) or exact_window < 0:
-            raise ValueError(
-                f'exact_window must be an integer, 0 or more, got {exact_window!r}'
-            )
-        is_linear = attn_norm == 'rows' and solver == 'cholesky' and relative_ridge
-        if exact_window and not is_linear:
-            raise ValueError(
-                f"exact_window={exact_window} needs attn_norm='rows', "
-                f"solver='cholesky' and relative_ridge=True, got {attn_norm!r}, "
-                f'{solver!r} and {relative_ridge}'
-            )
+        check_exact_window(exact_window, attn_norm, solver, relative_ridge)
         self.attn_norm = attn_norm
         self.num_iters = num_iters
         self.solver = solver

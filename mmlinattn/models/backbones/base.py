@@ -47,9 +47,9 @@ def check_config(cfg: Any, name: str) -> dict:
 def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
     """The argument ``out_indices`` as a tuple of increasing numbers of stages, from 0;
     else a ValueError."""
-    given = (out_indices,) if isinstance(out_indices, int) else out_indices
+    stages = (out_indices,) if isinstance(out_indices, int) else out_indices
     try:
-        indices = tuple(range(num_stages)[i] for i in given)
+        indices = tuple(range(num_stages)[i] for i in stages)
     except (IndexError, TypeError):
         indices = ()
     if not indices or list(indices) != sorted({*indices}):
@@ -109,6 +109,7 @@ class BaseBackbone(OptionsShown, BaseModule):
         arch_keys (tuple[str]): The entries of an architecture.
         default_init (list[dict]): The default ``init_cfg``, which also initializes what
             pretrained weights lack.
+        min_side (int): Smallest height and width of an image in pixels.
         feature_channels (tuple[int]): Channels of the returned maps.
         feature_strides (tuple[int]): Their strides: a side becomes ceil(side / stride).
     """
@@ -116,6 +117,7 @@ class BaseBackbone(OptionsShown, BaseModule):
     arch_zoo: dict[str, dict] = {}
     arch_keys: tuple[str, ...] = ()
     default_init: list[dict] = DEFAULT_INIT
+    min_side = MIN_SIDE
     init_cfg: Any
     out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
     # mmpretrain's classifiers call it with all that they load
@@ -382,8 +384,10 @@ class BaseBackbone(OptionsShown, BaseModule):
 
         for cfg in pretrained:
             options = {
-                k: x for k, x in cfg.items() if k not in ('type', 'map_location')
+                key: option
+                for key, option in cfg.items()
+                if key not in ('type', 'map_location')
             }
             load_pretrained(self, initialize=initialize, **options)
-            cfg.pop('found', None)  # a function, which can't be pickled
+            cfg.pop('earlier', None)  # a function, which can't be pickled
         self._is_init = True

@@ -190,7 +190,7 @@ class PresetTransformer(PyramidTransformer):
             lepe=lepe,
             dense_agents=dense_agents,
         )
-        options = {key: x for key, x in options.items() if x is not None}
+        options = {key: value for key, value in options.items() if value is not None}
         preset = self.find_preset(attention, options)
         side: Any = options.pop('img_size', 224)
         if not isinstance(side, int) or side < 32:
@@ -203,7 +203,10 @@ class PresetTransformer(PyramidTransformer):
             attention = [preset.attention(stage, **options) for stage in stages]
         elif isinstance(attention, (list, tuple)):
             entries = per_stage(attention, num_stages, 'attention')
-            attention = [self.entry(x, stage) for x, stage in zip(entries, stages)]
+            attention = [
+                self.resolve_entry(entry, stage)
+                for entry, stage in zip(entries, stages)
+            ]
         super().__init__(
             arch,
             stem=patch_embed or preset.patch_embed,
@@ -215,18 +218,21 @@ class PresetTransformer(PyramidTransformer):
             **kwargs,
         )
 
-    def entry(self, x: Any, stage: Stage, block: Optional[int] = None) -> Any:
-        """An entry of a list of attentions, by the word that stands for it."""
-        if isinstance(x, (list, tuple)):
-            return [self.entry(y, stage, i) for i, y in enumerate(x)]
-        x = 'local' if x is None else x
-        if not isinstance(x, str) or x not in self.presets:
-            return x
-        found = self.presets[x].attention(stage)
+    def resolve_entry(
+        self, entry: Any, stage: Stage, block: Optional[int] = None
+    ) -> Any:
+        """An entry of a list of attentions, with configs in place of names of presets
+        and of None."""
+        if isinstance(entry, (list, tuple)):
+            return [self.resolve_entry(cfg, stage, i) for i, cfg in enumerate(entry)]
+        name = 'local' if entry is None else entry
+        if not isinstance(name, str) or name not in self.presets:
+            return entry
+        attention = self.presets[name].attention(stage)
         # of a preset's pattern in a pattern, the block's own entry
-        if block is not None and isinstance(found, list):
-            found = found[block % len(found)]
-        return found
+        if block is not None and isinstance(attention, list):
+            attention = attention[block % len(attention)]
+        return attention
 
     def find_preset(self, attention: Any, options: Collection[str]) -> Preset:
         """The preset of an attention, which must take the given options."""
@@ -240,8 +246,8 @@ class PresetTransformer(PyramidTransformer):
         for key in options:
             takers = [
                 name
-                for name, x in self.presets.items()
-                if key in ('img_size', *x.options)
+                for name, preset_of_name in self.presets.items()
+                if key == 'img_size' or key in preset_of_name.options
             ]
             if attention not in takers:
                 raise ValueError(

@@ -5,6 +5,7 @@ Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 
 import math
 from collections.abc import Sequence
+from itertools import cycle, islice
 from typing import Any, Optional, Union
 
 import torch
@@ -45,6 +46,12 @@ def per_stage(value: Any, num_stages: int, name: str) -> list:
             f'{len(value)}: {value}'
         )
     return list(value)
+
+
+def attention_pattern(entry: Any) -> list[dict]:
+    """The attentions that repeat over a stage's blocks: one, or those of a list."""
+    entries = entry if isinstance(entry, (list, tuple)) else [entry]
+    return [check_config(cfg, 'attention') for cfg in entries]
 
 
 class PyramidStage(BaseModule):
@@ -166,19 +173,9 @@ class PyramidTransformer(BaseBackbone):
         )
         self.depths = depths
         stem, merging = check_config(stem, 'stem'), check_config(merging, 'merging')
-        patterns = [
-            [
-                check_config(x, 'attention')
-                for x in (entry if isinstance(entry, (list, tuple)) else [entry])
-            ]
-            for entry in per_stage(attention, num_stages, 'attention')
-        ]
-        if norm_cfg and 'norm_cfg' in stem and 'norm_cfg' in merging:
-            raise ValueError(
-                f'norm_cfg={norm_cfg} would change nothing: the embeddings of this '
-                f'{type(self).__name__} have norm layers of their own; give '
-                'patch_embed and merging'
-            )
+        attention = per_stage(attention, num_stages, 'attention')
+        patterns = [attention_pattern(entry) for entry in attention]
+        self.check_norm_cfg(norm_cfg, stem, merging)
         block = per_stage(block, num_stages, 'block')
         rates = iter(drop_path_rates(drop_path_rate, sum(depths)))
         self.stage_channels = dims
@@ -197,19 +194,18 @@ class PyramidTransformer(BaseBackbone):
             self.stage_strides += (stride,)
             if img_size is not None:
                 side = math.ceil(side / embedding.stride)
-            pattern = patterns[i]
             blocks = [
                 TransformerBlock(
                     dims[i],
                     heads[i],
-                    pattern[j % len(pattern)],
+                    attention_cfg,
                     drop=drop_rate,
                     drop_path=next(rates),
                     attn_scale=attn_scale,
                     feat_scale=feat_scale,
                     **block[i],
                 )
-                for j in range(depths[i])
+                for attention_cfg in islice(cycle(patterns[i]), depths[i])
             ]
             self.stages.append(
                 PyramidStage(
@@ -221,14 +217,29 @@ class PyramidTransformer(BaseBackbone):
                     drop_rate,
                 )
             )
+        self.add_out_norms(out_norm, norm_eps)
+        self.freeze()
+
+    def check_norm_cfg(
+        self, norm_cfg: Optional[dict], stem: dict, merging: dict
+    ) -> None:
+        """Refuses, by a ValueError, a norm layer that no embedding would have."""
+        if norm_cfg and 'norm_cfg' in stem and 'norm_cfg' in merging:
+            raise ValueError(
+                f'norm_cfg={norm_cfg} would change nothing: the embeddings of this '
+                f'{type(self).__name__} have norm layers of their own; give '
+                'patch_embed and merging'
+            )
+
+    def add_out_norms(self, out_norm: Optional[str], eps: float) -> None:
+        """Adds LayerNorms of returned maps: all, that of the last stage, or none."""
         if out_norm not in ('last', 'all', None):
             raise ValueError(
                 f"out_norm must be 'last', 'all' or None, got {out_norm!r}"
             )
         for i in self.out_indices:
-            if out_norm == 'all' or (out_norm and i == num_stages - 1):
-                self.add_norm(i, dims[i], norm_eps)
-        self.freeze()
+            if out_norm == 'all' or (out_norm and i == self.num_stages - 1):
+                self.add_norm(i, self.stage_channels[i], eps)
 
     @classmethod
     def resolve_arch(cls, arch: Union[str, dict]) -> dict:
@@ -240,7 +251,9 @@ class PyramidTransformer(BaseBackbone):
         fits = all(isinstance(entries, (list, tuple)) for entries in lists)
         fits = fits and len({len(entries) for entries in lists}) == 1
         entries = [entry for entries in lists for entry in entries] if fits else []
-        if not entries or not all(isinstance(x, int) and x > 0 for x in entries):
+        if not entries or not all(
+            isinstance(number, int) and number > 0 for number in entries
+        ):
             raise ValueError(
                 f'{", ".join(cls.arch_keys)} of arch need one positive integer for '
                 f'each stage, got arch={arch}'

@@ -25,6 +25,18 @@ PATCH_EMBEDS: dict[str, tuple[dict, dict]] = {
 }
 
 
+def choose_embeddings(patch_embed: Union[str, dict]) -> tuple[dict, dict]:
+    """Configs of the first embedding and of those between stages."""
+    if not isinstance(patch_embed, str):
+        return check_config(patch_embed, 'patch_embed'), PATCH_EMBEDS['overlap'][1]
+    if patch_embed not in PATCH_EMBEDS:
+        raise ValueError(
+            f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or a config, '
+            f'got {patch_embed!r}'
+        )
+    return PATCH_EMBEDS[patch_embed]
+
+
 @MODELS.register_module()
 class SOFT(PyramidTransformer):
     """SOFT (*SOFT: Softmax-free Transformer with Linear Complexity*, arXiv
@@ -101,15 +113,7 @@ class SOFT(PyramidTransformer):
                 'sampling_ratios must be at least 2, or 1 in the last stage, '
                 f'got {tuple(ratios)}'
             )
-        is_name = isinstance(patch_embed, str)
-        if is_name and patch_embed not in PATCH_EMBEDS:
-            raise ValueError(
-                f'patch_embed must be one of {sorted(PATCH_EMBEDS)} or a config, '
-                f'got {patch_embed!r}'
-            )
-        stem, own_merging = PATCH_EMBEDS[str(patch_embed) if is_name else 'overlap']
-        if not is_name:
-            stem = check_config(patch_embed, 'patch_embed')
+        stem, own_merging = choose_embeddings(patch_embed)
         with_cls_token = ratios[-1] == 1
 
         attentions = [
@@ -152,10 +156,14 @@ class SOFT(PyramidTransformer):
             **kwargs,
         )
         if keep_scale:
-            for stage in self.stages:
-                for block in stage.blocks:
-                    if isinstance(block.attn, SoftmaxFreeAttention):
-                        block.attn.keep_scale(stage.pos_embed.hw_shape)
+            self.keep_scale()
+
+    def keep_scale(self) -> None:
+        """Keeps the norm of softmax-free attention as at ``img_size``."""
+        for stage in self.stages:
+            for block in stage.blocks:
+                if isinstance(block.attn, SoftmaxFreeAttention):
+                    block.attn.keep_scale(stage.pos_embed.hw_shape)
 
 
 @MODELS.register_module()

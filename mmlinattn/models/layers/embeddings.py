@@ -114,7 +114,10 @@ class ConvStem(Embedding):
         strides = (2, *[1] * (num_convs - 2), 2)
         layers = zip((in_channels, *mids), (*mids, embed_dims), acts, strides)
         super().__init__(
-            *(conv_norm_act(a, b, norm_cfg, act, stride=s) for a, b, act, s in layers)
+            *(
+                conv_norm_act(channels, out_channels, norm_cfg, act, stride=stride)
+                for channels, out_channels, act, stride in layers
+            )
         )
 
 

@@ -12,6 +12,9 @@ Indices = Union[int, Sequence[int]]
 class OptionsShown:
     """Base of classes whose ``help`` lists the options that they pass to their bases.
 
+    Written out in every constructor, names, types and defaults of the same dozen
+    options would stand in two dozen places, and come to differ.
+
     A constructor with ``**kwargs: Unpack[SomeOptions]`` takes the keys of that
     dictionary. A class without a constructor has that of its base, with the defaults
     ``own_defaults``.
@@ -46,12 +49,13 @@ def with_defaults(init: Callable[..., None], defaults: dict[str, Any]) -> Callab
 
     @wraps(init)
     def constructor(*args: Any, **kwargs: Any) -> None:
-        given = own.bind_partial(*args, **kwargs).arguments
-        init(**{**defaults, **given.pop('kwargs', {}), **given})
+        arguments = own.bind_partial(*args, **kwargs).arguments
+        options = arguments.pop('kwargs', {})
+        init(**{**defaults, **options, **arguments})
 
     parameters = [
-        x.replace(default=defaults.get(name, x.default))
-        for name, x in own.parameters.items()
+        parameter.replace(default=defaults.get(name, parameter.default))
+        for name, parameter in own.parameters.items()
     ]
     constructor.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return constructor

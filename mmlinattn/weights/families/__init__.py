@@ -10,7 +10,7 @@ __all__ = ['FAMILIES', 'HEAD', 'Family', 'Layout', 'find_scales']
 FAMILIES: dict[str, Family] = {
     module.FAMILY.name: module.FAMILY
     for module in (
-        import_module(f'{__name__}.{x.name}') for x in iter_modules(__path__)
+        import_module(f'{__name__}.{module.name}') for module in iter_modules(__path__)
     )
     if hasattr(module, 'FAMILY')
 }

@@ -66,9 +66,9 @@ def find_norms(keys: Keys, stages: int, first: int = 0) -> tuple[str, tuple[int,
     Detectors and segmentors number their norms, from ``first``; classifiers have one.
     """
     names = [f'norm{i + first}' for i in range(stages)]
-    found = [i for i, name in enumerate(names) if f'{name}.weight' in keys]
-    last = names[-1] if stages - 1 in found else 'norm'
-    return last, tuple(i for i in found if i < stages - 1)
+    normed = [i for i, name in enumerate(names) if f'{name}.weight' in keys]
+    last = names[-1] if stages - 1 in normed else 'norm'
+    return last, tuple(i for i in normed if i < stages - 1)
 
 
 def read_depths(keys: Keys) -> tuple[int, ...]:
@@ -103,10 +103,10 @@ def our_layout(keys: Keys, first_norm: int = 0) -> Layout:
 
 def our_layout_of_maps(keys: Keys) -> Layout:
     """:func:`our_layout` of a model that norms all maps, or none as a classifier."""
-    found = our_layout(keys)
-    stages = range(len(found.depths))
+    layout = our_layout(keys)
+    stages = range(len(layout.depths))
     norms = tuple(i for i in stages if f'norm{i}.weight' in keys)
-    return found._replace(last_norm='', norms=norms)
+    return layout._replace(last_norm='', norms=norms)
 
 
 class Family(NamedTuple):

@@ -88,8 +88,8 @@ def swin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
             )
         for j in range(depth):
             inner = f'{i}.blocks.{j}.'
-            found = own_block if layout.has_own(i, j) else block
-            rows += nested(f'stages.{inner}', f'{stages}.{inner}', found)
+            block_rows = own_block if layout.has_own(i, j) else block
+            rows += nested(f'stages.{inner}', f'{stages}.{inner}', block_rows)
     return rows
 
 

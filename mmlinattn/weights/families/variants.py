@@ -54,20 +54,21 @@ def variant(
 
     def read(keys: Keys) -> Layout:
         is_cswin = any(key.startswith(STEM) for key in keys)
-        found = (read_cswin if is_cswin else read_swin)(keys)
-        blocks = [f'layers.{i}.blocks.' for i in range(len(found.depths))]
         if is_cswin:
-            found = found._replace(style=CSWIN)
-            blocks = [f'stage{i + 1}.' for i in range(len(found.depths))]
-        return found._replace(own=count_own(keys, blocks, official))
+            layout = read_cswin(keys)._replace(style=CSWIN)
+            blocks = [f'stage{i + 1}.' for i in range(len(layout.depths))]
+        else:
+            layout = read_swin(keys)
+            blocks = [f'layers.{i}.blocks.' for i in range(len(layout.depths))]
+        return layout._replace(own=count_own(keys, blocks, official))
 
     def back(keys: Keys) -> Layout:
         if 'stages.1.embedding.layer.0.weight' in keys:
-            found = our_cswin_layout(keys)._replace(style=CSWIN)
+            layout = our_cswin_layout(keys)._replace(style=CSWIN)
         else:
-            found = our_layout(keys)
-        blocks = (f'stages.{i}.blocks.' for i in range(len(found.depths)))
-        return found._replace(own=count_own(keys, blocks, ours))
+            layout = our_layout(keys)
+        blocks = (f'stages.{i}.blocks.' for i in range(len(layout.depths)))
+        return layout._replace(own=count_own(keys, blocks, ours))
 
     def rows(layout: Layout) -> list[Row]:
         if layout.style == CSWIN:

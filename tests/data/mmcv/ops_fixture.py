@@ -19,8 +19,13 @@ import torch
 HERE = Path(__file__).parent
 CASES = {}
 # modules of mmcv.ops whose operators a CPU lacks
-KERNELS = ('border_align', 'carafe', 'deform_roi_pool', 'focal_loss', 'masked_conv')
-KERNELS += ('multi_scale_deform_attn', 'roi_pool')
+KERNELS = (
+    'carafe',
+    'deform_roi_pool',
+    'focal_loss',
+    'masked_conv',
+    'multi_scale_deform_attn',
+)
 
 
 def case(*options):
@@ -101,13 +106,6 @@ def nms_match(ops, name):
     return ops.nms_match(torch.cat([rows, scores[:, None]], 1), 1 / 3)
 
 
-@case(*((m, a, o) for m in ('iou', 'iof') for a in (False, True) for o in (0, 1)))
-def bbox_overlaps(ops, mode, aligned, offset):
-    first, second = boxes(7), boxes(7 if aligned else 5, seed=4)
-    first[0, 2:] = first[0, :2] + 0.5
-    return [ops.bbox_overlaps(first, second, mode, aligned, offset)]
-
-
 def regions():
     """Regions of two images: inside, outside, across the border, of no size."""
     rows = torch.cat([boxes(6), torch.tensor([[90.0, 90, 99, 99], [5.0, 6, 5, 6]])])
@@ -129,11 +127,6 @@ def roi_align_of_nothing(ops, mode):
     return gradients(lambda x: ops.roi_align(x, *options), MAPS)
 
 
-@case()
-def roi_pool(ops):
-    return gradients(lambda x: ops.roi_pool(x, regions(), (3, 2), 0.5), MAPS)
-
-
 @case(0, 2)
 def deform_roi_pool(ops, ratio):
     def pool(maps, offset):
@@ -146,14 +139,6 @@ def deform_roi_pool(ops, ratio):
 def deform_roi_pool_without_offset(ops):
     options = (regions(), None, (3, 2), 0.5, 0, 0.1)
     return gradients(lambda x: ops.deform_roi_pool(x, *options), MAPS)
-
-
-@case(1, 4)
-def border_align(ops, pool_size):
-    rows = torch.stack([boxes(5), boxes(5, seed=7)]) / 2
-    return gradients(
-        lambda x: ops.border_align(x, rows, pool_size), noise(2, 8, 15, 19)
-    )
 
 
 # stride, padding, dilation, groups, groups of offsets
@@ -226,13 +211,6 @@ def sigmoid_focal_loss(ops, gamma, weighted):
     target = torch.arange(12) % (3 if weighted else 4)
     options = (target, gamma, 0.25, uniform(3, seed=5) if weighted else None, 'none')
     return gradients(lambda x: ops.sigmoid_focal_loss(x, *options), noise(12, 3) * 9)
-
-
-@case(False, True)
-def softmax_focal_loss(ops, weighted):
-    weight = uniform(3, seed=5) if weighted else None
-    options = (torch.arange(12) % 3, 2.0, 0.25, weight, 'mean')
-    return gradients(lambda x: ops.softmax_focal_loss(x, *options), noise(12, 3) * 4)
 
 
 @case((3, 2, 2), (5, 1, 3))

@@ -5,6 +5,8 @@ import importlib.util
 import json
 import sys
 import zlib
+from functools import cache
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -15,6 +17,15 @@ import torch
 HERE = Path(__file__).parent
 # what official models compute themselves
 BUFFERS = ('attn_mask', 'relative_position_index', 'rotations', 'angle')
+
+
+@cache
+def by_name():
+    """The modules of this folder that list ``NAMES`` of official models, with their
+    ``weights(name)``, by these names."""
+    files = sorted(HERE.glob('*_fixture.py'))
+    modules = [import_module(file.stem) for file in files]
+    return {name: module for module in modules for name in getattr(module, 'NAMES', ())}
 
 
 def usual(key, shape, value):

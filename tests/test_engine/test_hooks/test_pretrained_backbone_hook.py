@@ -128,7 +128,7 @@ def test_what_a_check_found_is_not_read_again(start, weights, head):
     assert same_backbone(model, gone)
     expected = torch.load(gone)['state_dict']['head.fc.weight']
     assert model.head.fc.weight.equal(expected) == head
-    assert 'found' not in model.backbone.init_cfg[-1]
+    assert 'earlier' not in model.backbone.init_cfg[-1]
 
 
 def test_own_initial_values_of_what_weights_lack(start, weights, monkeypatch):

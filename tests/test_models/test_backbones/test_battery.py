@@ -356,7 +356,7 @@ def test_trained_compiled(name):
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-9)
 
 
-FORMATS = dict(onnx=[pytest.mark.modern_full], torchscript=[pytest.mark.modern_full])
+FORMATS = dict(onnx=[pytest.mark.modern_full])
 if hasattr(torch.compiler, 'is_exporting'):
     FORMATS['export'] = []
 # these take long: of a class in several forms, one is enough
@@ -581,7 +581,7 @@ def test_pretrained_in_its_other_spellings(pretrained, init_type, in_list):
 def test_what_weights_lack_has_its_own_initial_values(name):
     """Those of a model that starts from no weights."""
     nothing = Comparison('', {}, [], [], {}, {})
-    start = dict(type='Pretrained', checkpoint='x.pth', found=lambda: nothing)
+    start = dict(type='Pretrained', checkpoint='x.pth', earlier=lambda: nothing)
     starts = []
     for init_cfg in (None, start, [start]):
         torch.manual_seed(0)

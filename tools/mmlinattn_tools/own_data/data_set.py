@@ -106,9 +106,14 @@ class OwnData:
         parts = list(self.splits.values())
         yield ['', *self.splits]
         yield ['photos', *(str(len(photos)) for photos in parts)]
-        sizes = [sorted((x.size for x in photos), key=np.prod) for photos in parts]
+        sizes = [
+            sorted((photo.size for photo in photos), key=np.prod) for photos in parts
+        ]
         for name, place in (('smallest', 0.0), ('median', 0.5), ('largest', 1.0)):
-            picked = [x[min(int(place * len(x)), len(x) - 1)] for x in sizes]
+            picked = [
+                ordered[min(int(place * len(ordered)), len(ordered) - 1)]
+                for ordered in sizes
+            ]
             yield [name, *(f'{width} x {height}' for width, height in picked)]
         empty = list(map(self.count_empty, parts))
         if any(empty):
@@ -148,7 +153,7 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
     photos, read = [], []
     noted: dict[str, list[Path]] = defaultdict(list)
     for match, header in zip(
-        matches, read_headers([x.path for x in matches if x.path])
+        matches, read_headers([match.path for match in matches if match.path])
     ):
         path = match.path or Path()
         if header is None:

@@ -58,7 +58,7 @@ def resize_factors(
     """
     width, height = annotation.size or size
     factors = size[0] / width, size[1] / height
-    has_runs = any(x.outline and x.outline.runs for x in annotation.objects)
+    has_runs = any(item.outline and item.outline.runs for item in annotation.objects)
     if has_runs or not abs(factors[0] / factors[1] - 1) < SAME_SHAPE:
         raise ValueError(
             f'{photo} has {size[0]} x {size[1]} pixels, and its annotation says '

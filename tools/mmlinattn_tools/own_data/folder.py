@@ -53,7 +53,11 @@ class Folder:
             return paths
         place = self.root / name
         if place.exists() or '*' in name:
-            return [x for x in paths if place in (x, *x.parents) or x.match(name)]
+            return [
+                path
+                for path in paths
+                if place in (path, *path.parents) or path.match(name)
+            ]
         if not any(self._lies_in(path, name) for path in self._all_files()):
             raise ValueError(f'--{option} {place}: there is no such place')
         return [path for path in paths if self._lies_in(path, name)]
@@ -73,7 +77,9 @@ class Folder:
 
     def content(self) -> str:
         """The numbers of files, and options, for an error."""
-        counts = {kind: len(x) for kind, x in sorted(self.files.items()) if x}
+        counts = {
+            kind: len(paths) for kind, paths in sorted(self.files.items()) if paths
+        }
         text = ', '.join(f'{count} {kind}' for kind, count in counts.items())
         if set(counts) == {PHOTO}:
             text += ' files: compare_predictions.py predicts photos without labels'

@@ -237,7 +237,9 @@ class LabelMaps:
         note = Note('left out {} label maps that can not be read', unread)
         self.notes.append(note)
         for split, photos in self.splits.items():
-            self.splits[split] = [x for x in photos if x.map_path not in unread]
+            self.splits[split] = [
+                photo for photo in photos if photo.map_path not in unread
+            ]
         if not all(self.splits.values()):
             raise ValueError(str(note))
 
@@ -326,7 +328,9 @@ class LabelMaps:
                 label_map = self.maps[photo.map_path]
                 np.add.at(row, table[label_map.values], label_map.pixels)
         shares /= shares.sum(1, keepdims=True)
-        seen = np.unique(np.concatenate([x.values for x in self.maps.values()]))
+        seen = np.unique(
+            np.concatenate([label_map.values for label_map in self.maps.values()])
+        )
         for label, name in [*enumerate(self.classes), (UNLABELED, 'no label')]:
             if label < UNLABELED or shares[:, label].any():
                 numbers = seen[table[seen] == label][:3].tolist()

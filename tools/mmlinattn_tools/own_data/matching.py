@@ -78,7 +78,10 @@ class PhotoIndex:
 
 def _common_end(first: tuple[str, ...], second: tuple[str, ...]) -> int:
     """The number of parts that two paths have in common at their ends."""
-    ends = [(stem_of(x[-1]), *map(plain, x[-2::-1]), '') for x in (first, second)]
+    ends = [
+        (stem_of(parts[-1]), *map(plain, parts[-2::-1]), '')
+        for parts in (first, second)
+    ]
     count = 0
     for one, other in zip(*ends):
         if one != other:

@@ -74,7 +74,11 @@ class Outline:
 
     def to_coco(self) -> Any:
         """What a COCO file calls the segmentation."""
-        return dict(self.runs) if self.runs else [list(x) for x in self.polygons]
+        return (
+            dict(self.runs)
+            if self.runs
+            else [list(polygon) for polygon in self.polygons]
+        )
 
     def mask(self, size: Sequence[int]) -> np.ndarray:
         """The object's pixels in a photo of a size, (H, W), uint8, 0 or 1."""

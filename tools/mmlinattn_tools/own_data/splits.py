@@ -98,7 +98,9 @@ def assign(photos: list[Photo], lists: dict[Path, str]) -> tuple[Splits, list[No
         splits.get(split or '', without).append(photo)
     if not splits['train']:
         splits['train'], without = without, []
-    notes = notes_on('left out {} photos in no split', [x.path for x in without])
+    notes = notes_on(
+        'left out {} photos in no split', [photo.path for photo in without]
+    )
     if not splits['val'] and splits['test']:
         notes.append(Note('no photos for validation: it uses those for testing'))
         splits['val'] = splits['test']

@@ -3,38 +3,17 @@
 
 #include "pytorch_cuda_helper.hpp"
 
-#include "border_align_cuda_kernel.cuh"
 #include "carafe_naive_cuda_kernel.cuh"
 #include "deform_roi_pool_cuda_kernel.cuh"
 #include "masked_conv2d_cuda_kernel.cuh"
 #include "ms_deform_attn_cuda_kernel.cuh"
-#include "roi_pool_cuda_kernel.cuh"
 #include "sigmoid_focal_loss_cuda_kernel.cuh"
-#include "softmax_focal_loss_cuda_kernel.cuh"
 
 using at::Tensor;
 
 static float* f(const Tensor& x) { return x.numel() ? x.data_ptr<float>() : nullptr; }
 static int64_t* l(const Tensor& x) { return x.data_ptr<int64_t>(); }
 static int* i(const Tensor& x) { return x.data_ptr<int>(); }
-
-void border_align_forward(Tensor input, Tensor boxes, Tensor output, Tensor argmax,
-                          int pool_size) {
-  for (threadIdx.y = 0; threadIdx.y < 4; threadIdx.y++)
-    border_align_forward_cuda_kernel<float>(
-        output.numel() / 4, f(input), f(boxes), f(output), i(argmax),
-        input.size(1) / 4, boxes.size(1), input.size(2), input.size(3), pool_size);
-  threadIdx.y = 0;
-}
-
-void border_align_backward(Tensor grad, Tensor boxes, Tensor argmax, Tensor input,
-                           int pool_size) {
-  for (threadIdx.y = 0; threadIdx.y < 4; threadIdx.y++)
-    border_align_backward_cuda_kernel<float>(
-        grad.numel() / 4, f(grad), f(boxes), i(argmax), f(input), input.size(1) / 4,
-        boxes.size(1), input.size(2), input.size(3), pool_size);
-  threadIdx.y = 0;
-}
 
 void carafe_naive_forward(Tensor features, Tensor masks, Tensor output, int kernel,
                           int groups, int scale) {
@@ -98,20 +77,6 @@ void ms_deform_attn_backward(Tensor value, Tensor shapes, Tensor starts, Tensor 
       points.size(1), points.size(4), f(by_value), f(by_points), f(by_weights));
 }
 
-void roi_pool_forward(Tensor input, Tensor rois, Tensor output, Tensor argmax, int height,
-                      int width, float scale) {
-  roi_pool_forward_cuda_kernel<float>(output.numel(), f(input), f(rois), f(output),
-                                      i(argmax), height, width, scale, input.size(1),
-                                      input.size(2), input.size(3));
-}
-
-void roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, Tensor input, int height,
-                       int width, float scale) {
-  roi_pool_backward_cuda_kernel<float>(grad.numel(), f(grad), f(rois), i(argmax), f(input),
-                                       height, width, input.size(1), input.size(2),
-                                       input.size(3));
-}
-
 void sigmoid_focal_loss_forward(Tensor input, Tensor target, Tensor weight, Tensor output,
                                 float gamma, float alpha) {
   sigmoid_focal_loss_forward_cuda_kernel<float>(output.numel(), f(input), l(target),
@@ -126,28 +91,8 @@ void sigmoid_focal_loss_backward(Tensor input, Tensor target, Tensor weight, Ten
                                                  input.size(1));
 }
 
-void softmax_focal_loss_forward(Tensor input, Tensor target, Tensor weight, Tensor output,
-                                float gamma, float alpha) {
-  softmax_focal_loss_forward_cuda_kernel<float>(output.numel(), f(input), l(target),
-                                                f(weight), f(output), gamma, alpha,
-                                                input.size(1));
-}
-
-void softmax_focal_loss_backward(Tensor input, Tensor target, Tensor weight, Tensor buff,
-                                 Tensor grad, float gamma, float alpha) {
-  softmax_focal_loss_backward_cuda1_kernel<float>(buff.numel(), f(input), l(target),
-                                                  f(weight), f(buff), gamma, alpha,
-                                                  input.size(1));
-  softmax_focal_loss_backward_cuda2_kernel<float>(grad.numel(), f(input), l(target),
-                                                  f(buff), f(grad), input.size(1));
-}
-
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   using py::arg;
-  m.def("border_align_forward", &border_align_forward, arg(), arg(), arg(), arg(),
-        arg("pool_size"));
-  m.def("border_align_backward", &border_align_backward, arg(), arg(), arg(), arg(),
-        arg("pool_size"));
   m.def("carafe_naive_forward", &carafe_naive_forward, arg(), arg(), arg(),
         arg("kernel_size"), arg("group_size"), arg("scale_factor"));
   m.def("carafe_naive_backward", &carafe_naive_backward, arg(), arg(), arg(), arg(),
@@ -166,16 +111,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         arg(), arg("im2col_step"));
   m.def("ms_deform_attn_backward", &ms_deform_attn_backward, arg(), arg(), arg(), arg(),
         arg(), arg(), arg(), arg(), arg(), arg("im2col_step"));
-  m.def("roi_pool_forward", &roi_pool_forward, arg(), arg(), arg(), arg(),
-        arg("pooled_height"), arg("pooled_width"), arg("spatial_scale"));
-  m.def("roi_pool_backward", &roi_pool_backward, arg(), arg(), arg(), arg(),
-        arg("pooled_height"), arg("pooled_width"), arg("spatial_scale"));
   m.def("sigmoid_focal_loss_forward", &sigmoid_focal_loss_forward, arg(), arg(), arg(),
         arg(), arg("gamma"), arg("alpha"));
   m.def("sigmoid_focal_loss_backward", &sigmoid_focal_loss_backward, arg(), arg(), arg(),
         arg(), arg("gamma"), arg("alpha"));
-  m.def("softmax_focal_loss_forward", &softmax_focal_loss_forward, arg(), arg(), arg(),
-        arg(), arg("gamma"), arg("alpha"));
-  m.def("softmax_focal_loss_backward", &softmax_focal_loss_backward, arg(), arg(), arg(),
-        arg(), arg(), arg("gamma"), arg("alpha"));
 }

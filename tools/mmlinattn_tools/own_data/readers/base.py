@@ -98,7 +98,9 @@ def make_outline(polygons: Iterable[Iterable[Any]]) -> Optional[Outline]:
     MMDetection ignores an object with an outline of fewer than three corners.
     """
     numbers = [as_numbers(polygon) for polygon in polygons]
-    areas = tuple(tuple(x) for x in numbers if x and polygon_area(x) > 0)
+    areas = tuple(
+        tuple(polygon) for polygon in numbers if polygon and polygon_area(polygon) > 0
+    )
     return Outline(areas) if areas else None
 
 

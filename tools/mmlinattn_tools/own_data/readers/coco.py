@@ -20,7 +20,9 @@ def recognizes(file: AnnotationFile) -> bool:
         return False
     if not file.json.keys() >= PARTS:
         return False
-    return not any('segments_info' in x for x in file.json['annotations'] or ())
+    return not any(
+        'segments_info' in annotation for annotation in file.json['annotations'] or ()
+    )
 
 
 def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:

@@ -86,9 +86,16 @@ def read_class_folders(folder: Folder) -> list[Match]:
     Raises:
         ValueError: If it is not clear which folders are splits.
     """
-    parts = {x: x.parent.relative_to(folder.base).parts for x in folder.files[PHOTO]}
+    parts = {
+        photo: photo.parent.relative_to(folder.base).parts
+        for photo in folder.files[PHOTO]
+    }
     splits = _split_folders(parts.values())
-    inner = [Path('.', *x[1:]) for x in parts.values() if x and x[0] in splits]
+    inner = [
+        Path('.', *folders[1:])
+        for folders in parts.values()
+        if folders and folders[0] in splits
+    ]
     # folders between the splits and the classes, the same in all splits
     between = len(Path(os.path.commonpath(inner)).parts) if inner else 0
     matches = []

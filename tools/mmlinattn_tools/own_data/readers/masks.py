@@ -133,7 +133,7 @@ def pair(index: PhotoIndex, maps: list[Path]) -> list[Match]:
     matches = []
     for path in maps:
         names = list(_photo_names(path.stem, shared[path.parent]))
-        name = next((x for x in names if index.by_stem.get(plain(x))), None)
+        name = next((name for name in names if index.by_stem.get(plain(name))), None)
         name = name or short_names.find(names) or path.stem
         matches.append(index.match(name, path.parent, source=path, label_map=path))
     return matches
@@ -194,7 +194,9 @@ def _shared_words(paths: list[Path]) -> dict[Path, set[str]]:
         shared[path.parent] = shared.get(path.parent, ends) & ends
     for folder, ends in shared.items():
         is_alone = totals[folder] == 1
-        shared[folder] = set() if is_alone else {x for x in ends if not x.isdigit()}
+        shared[folder] = (
+            set() if is_alone else {end for end in ends if not end.isdigit()}
+        )
     return shared
 
 
@@ -211,7 +213,7 @@ def check_pairs(folder: Folder, index: PhotoIndex, matches: list[Match]) -> None
         f'{len(alone)} of {len(matches)} label maps have no photo of their name, such '
     )
     text += f'as {alone[0].relative_to(folder.root)}'
-    names = [str(x.relative_to(folder.root)) for x in index.photos[:EXAMPLES]]
+    names = [str(photo.relative_to(folder.root)) for photo in index.photos[:EXAMPLES]]
     called = f'photos are called {", ".join(names)}' if names else 'no photos are left'
     raise ValueError(f'{text}; {called}: --images and --masks name the folders of each')
 
@@ -238,7 +240,9 @@ def _without_beside(matches: list[Match]) -> tuple[list[Match], list[Path]]:
     """Matches without label maps of objects or colors that lie beside another one of
     the same photo, and these maps."""
     words = OBJECT_WORDS | COLOR_WORDS
-    plain_ones = {x.path for x in matches if not has_word(x.source.stem, words)}
+    plain_ones = {
+        match.path for match in matches if not has_word(match.source.stem, words)
+    }
     matched, left_out = [], []
     for match in matches:
         is_beside = match.path in plain_ones and has_word(match.source.stem, words)

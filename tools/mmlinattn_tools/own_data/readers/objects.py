@@ -74,7 +74,9 @@ class ObjectReader:
 
         def read() -> list[Annotation]:
             file = AnnotationFile(path)
-            reader = next((x for x in readers if x.recognizes(file)), None)
+            reader = next(
+                (reader for reader in readers if reader.recognizes(file)), None
+            )
             return reader.read(file, classes) if reader else []
 
         self._add(path, read)

@@ -107,7 +107,11 @@ def _photo_column(
 
 def _cells(text: str) -> list[list[str]]:
     lines = [line for line in text.splitlines() if line.strip()]
-    separators = [x for x in SEPARATORS if all(x in line for line in lines)]
+    separators = [
+        separator
+        for separator in SEPARATORS
+        if all(separator in line for line in lines)
+    ]
     if not lines or not separators:
         return []
     rows = csv.reader(lines, delimiter=separators[0])
@@ -161,7 +165,9 @@ def read_classes(table: Table, column: Optional[str]) -> list[tuple[Row, str]]:
 
 def _one_hot_columns(table: Table) -> list[str]:
     """Columns of 0 and 1, one for each class, as Roboflow's _classes.csv has them."""
-    columns = [x for x in table.rows[0] if x not in (PHOTO, *SPLIT_COLUMNS)]
+    columns = [
+        column for column in table.rows[0] if column not in (PHOTO, *SPLIT_COLUMNS)
+    ]
     if CLASS_COLUMNS.intersection(columns):
         return []
     values = set[str]()

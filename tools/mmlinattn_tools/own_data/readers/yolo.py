@@ -70,9 +70,11 @@ def read_class_names(files: Mapping[str, Sequence[Path]]) -> ClassNames:
 
 def _yaml_names(paths: list[Path]) -> Optional[ClassNames]:
     contents = {path: _parse_yaml(path) for path in paths}
-    named = {path: x for path, x in contents.items() if _names_in(x)}
+    named = {path: content for path, content in contents.items() if _names_in(content)}
     # beside the file of a data set, other lists of names say nothing
-    named = {path: x for path, x in named.items() if DATA_KEYS & x.keys()} or named
+    named = {
+        path: content for path, content in named.items() if DATA_KEYS & content.keys()
+    } or named
     if not named:
         return None
     first, *others = named
@@ -80,7 +82,7 @@ def _yaml_names(paths: list[Path]) -> Optional[ClassNames]:
     for path in others:
         if _names_in(named[path]) != names:
             raise ValueError(f'{path}: its names are not those of {first}')
-    return ClassNames(names, any('kpt_shape' in x for x in named.values()))
+    return ClassNames(names, any('kpt_shape' in content for content in named.values()))
 
 
 def _parse_yaml(path: Path) -> dict[str, Any]:
