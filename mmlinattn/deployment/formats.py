@@ -72,9 +72,8 @@ def export(
     with torch.no_grad(), warnings.catch_warnings():
         # warnings of exporters' own deprecations, and of branches in libraries
         warnings.simplefilter('ignore')
-        with stage(
-            'run the model once'
-        ):  # while an exporter runs it, it does not check the images
+        # while an exporter runs it, it does not check the images
+        with stage('run the model once'):
             model(images)
         # a failure leaves no new file, and keeps the old one
         part = path.with_name(f'part-of-{path.name}')

@@ -80,12 +80,13 @@ from .necks.simple_feature_pyramid import SimpleFeaturePyramid as SimpleFeatureP
 def _import_rooms() -> None:
     """Registers the classes of files without a line above, which tells editors a name,
     and makes them attributes of this package, too."""
+    modules = set()
     for room in ('attentions', 'backbones', 'necks'):
         for _, file, _ in iter_modules([str(Path(__file__).parent / room)]):
-            module = import_module(f'{__name__}.{room}.{file}')
-            for name, kind in registry.MODELS.module_dict.items():
-                if kind.__module__ == module.__name__:
-                    globals().setdefault(name, kind)
+            modules.add(import_module(f'{__name__}.{room}.{file}').__name__)
+    for name, kind in registry.MODELS.module_dict.items():
+        if kind.__module__ in modules:
+            globals().setdefault(name, kind)
 
 
 _import_rooms()

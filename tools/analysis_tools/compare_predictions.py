@@ -39,20 +39,14 @@ from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
 
 from mmlinattn import ops
-from mmlinattn.deployment.predictor import as_json
+from mmlinattn.deployment.predictor import as_json, state_of
 from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils import load_config
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
 from mmlinattn_tools.figures import save
-from mmlinattn_tools.photo_files import (
-    check_model,
-    find_photos,
-    is_done,
-    read_record,
-    state_of,
-)
+from mmlinattn_tools.photo_files import check_model, find_photos, is_done, read_record
 from mmlinattn_tools.pictures import (
     Panel,
     draw_label_map,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
 
+from mmlinattn.deployment.predictor import state_of
 from mmlinattn.utils.files import MARK
 
 from .own_data import PHOTO_ENDINGS, read_headers
@@ -46,12 +47,6 @@ def read_record(file: Path) -> Optional[dict[str, Any]]:
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) and 'models' in record else None
-
-
-def state_of(path: Path) -> list[float]:
-    """Size and time of a photo's file, which tell whether it has changed."""
-    stat = path.stat()
-    return [stat.st_size, stat.st_mtime]
 
 
 def is_done(
