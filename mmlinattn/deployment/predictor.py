@@ -200,12 +200,18 @@ def _runs(mask: np.ndarray) -> list[int]:
     return np.diff(np.concatenate([[0], changes, [mask.size]])).tolist()
 
 
-def save_labels(labels: np.ndarray, path: Path) -> None:
-    """Writes a label map (H, W) as a gray image, of 16 bits if 8 are too few."""
+def gray_image(labels: np.ndarray) -> Any:
+    """The ids of a label map (H, W) as a gray Pillow image, of 16 bits if 8 are too
+    few."""
     from PIL import Image
 
-    dtype = np.uint8 if labels.max() < 256 else np.uint16
-    Image.fromarray(labels.astype(dtype)).save(path)
+    dtype = np.uint8 if labels.max(initial=0) < 256 else np.uint16
+    return Image.fromarray(labels.astype(dtype))
+
+
+def save_labels(labels: np.ndarray, path: Path) -> None:
+    """Writes a label map (H, W) as a gray image."""
+    gray_image(labels).save(path)
 
 
 def draw(image: np.ndarray, found: dict[str, np.ndarray], classes: list[str]) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
+from mmlinattn.deployment.predictor import gray_image
 from mmlinattn.utils.files import MARK
 
 NARROWEST, WIDEST = 400, 1000  # pixels of a panel; a picture has at most the last
@@ -158,7 +159,5 @@ def save_picture(picture: Image.Image, path: Path) -> None:
 
 
 def save_label_map(labels: np.ndarray, path: Path) -> None:
-    """Writes the ids of a label map (H, W) as a gray PNG file, of 16 bits if 8 are too
-    few."""
-    kind = np.uint8 if labels.max(initial=0) < 256 else np.uint16
-    save_picture(Image.fromarray(labels.astype(kind)), path)
+    """Writes the ids of a label map (H, W) as a gray PNG file."""
+    save_picture(gray_image(labels), path)
