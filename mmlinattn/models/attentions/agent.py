@@ -3,14 +3,13 @@
 from typing import Any, Optional
 
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from mmlinattn.functional import agent_attention, square_side, unflatten
 from mmlinattn.registry import MODELS
 
 from ..layers.positions import learned_table, resize_map
 from ..layers.types import HW
-from .base import ProjectedAttention, ProjectionOptions, check_count
+from .base import ProjectedAttention, check_count
 from .landmarks import pool_map
 
 # side of the coarse table of a bias
@@ -74,7 +73,7 @@ class AgentAttention(ProjectedAttention):
             for. They are resized for other maps.
         used_agents (int, optional): Agents n in use, a square number. The biases are
             resized to it, as in the paper's detectors. Default: ``num_agents``.
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`; LePE is
+        Others: See :class:`ProjectedAttention`; LePE is
             always there.
 
     Raises:
@@ -91,9 +90,21 @@ class AgentAttention(ProjectedAttention):
         num_agents: int = 49,
         map_side: int = 14,
         used_agents: Optional[int] = None,
-        **kwargs: Unpack[ProjectionOptions],
+        *,
+        qkv_bias: bool = True,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, lepe=True, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            lepe=True,
+            qkv_bias=qkv_bias,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         check_count(map_side, 'map_side')
         self.agent_side = square_side(num_agents, 'num_agents')
         if used_agents is not None:

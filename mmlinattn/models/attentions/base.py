@@ -1,6 +1,6 @@
 """Base classes of all attentions."""
 
-from typing import Any, Optional, TypedDict
+from typing import Any, Optional
 
 import torch
 from mmengine.model import BaseModule
@@ -11,7 +11,7 @@ from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import is_exported
 
 from ..layers.depthwise import DepthwiseConv
-from ..layers.types import HW, OptionsShown
+from ..layers.types import HW
 
 
 def check_count(value: Any, name: str) -> None:
@@ -20,14 +20,7 @@ def check_count(value: Any, name: str) -> None:
         raise ValueError(f'{name} must be a positive integer, got {value!r}')
 
 
-class AttentionOptions(TypedDict, total=False):
-    """Options that most attentions pass to :class:`BaseAttention`."""
-
-    attn_scale: bool
-    init_cfg: Optional[dict]
-
-
-class BaseAttention(OptionsShown, BaseModule):
+class BaseAttention(BaseModule):
     """Heads, AttnScale, and the contract of all attentions.
 
     ``forward(x, hw_shape)`` takes x (B, N, C) and the map's (H, W) with
@@ -139,19 +132,6 @@ class BaseAttention(OptionsShown, BaseModule):
                 f'{type(self).__name__} is bound to the map: it needs N = H * W > 0 '
                 f'tokens, got N={x.size(1)} for hw_shape={(height, width)}'
             )
-
-
-class ProjectionOptions(AttentionOptions, total=False):
-    """Options that most attentions pass to :class:`ProjectedAttention`."""
-
-    qkv_bias: bool
-    shared_qk: bool
-
-
-class LePEOptions(ProjectionOptions, total=False):
-    """Those of attentions that have LePE on demand."""
-
-    lepe: bool
 
 
 class ProjectedAttention(BaseAttention):

@@ -1,15 +1,16 @@
 """Cross-shaped windows of CSWin."""
 
+from typing import Optional
+
 import torch
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from mmlinattn.functional import local_attention
 from mmlinattn.registry import MODELS
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
-from .base import ProjectedAttention, ProjectionOptions, check_count
+from .base import ProjectedAttention, check_count
 
 
 @MODELS.register_module()
@@ -27,7 +28,7 @@ class CrossShapedWindowAttention(ProjectedAttention):
         attn_drop (float): Dropout rate on attention weights.
         lepe (bool): Adds a 3 x 3 depthwise convolution of the values inside
             the stripes.
-        **kwargs: See :class:`ProjectedAttention`. AttnScale's mean is taken over a
+        Others: See :class:`ProjectedAttention`. AttnScale's mean is taken over a
             stripe.
 
     Raises:
@@ -44,9 +45,20 @@ class CrossShapedWindowAttention(ProjectedAttention):
         stripe_width: int = 7,
         attn_drop: float = 0.0,
         lepe: bool = True,
-        **kwargs: Unpack[ProjectionOptions],
+        *,
+        qkv_bias: bool = True,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            qkv_bias=qkv_bias,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         if num_heads % 2:
             raise ValueError(
                 'num_heads must be even, half for upright and half for flat '

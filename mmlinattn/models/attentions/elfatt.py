@@ -1,15 +1,16 @@
 """ELFATT."""
 
+from typing import Optional
+
 import torch
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from mmlinattn.functional import elfatt_attention, square_side
 from mmlinattn.registry import MODELS
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
-from .base import ProjectedAttention, ProjectionOptions
+from .base import ProjectedAttention
 
 
 @MODELS.register_module()
@@ -33,7 +34,7 @@ class ELFATT(ProjectedAttention):
             local half inside the blocks.
         mask_padding (bool): Masks padded tokens, which rules out kernels that
             take no mask (FlashAttention).
-        **kwargs: See :class:`ProjectedAttention`. AttnScale has a factor for each
+        Others: See :class:`ProjectedAttention`. AttnScale has a factor for each
             head of each half; its mean is taken over a block in the local half.
 
     Raises:
@@ -52,9 +53,20 @@ class ELFATT(ProjectedAttention):
         split_ratio: float = 0.5,
         lepe: bool = True,
         mask_padding: bool = False,
-        **kwargs: Unpack[ProjectionOptions],
+        *,
+        qkv_bias: bool = True,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            qkv_bias=qkv_bias,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         side = square_side(block_size, 'block_size')
         self.block_size = block_size
         self.block_shape = (side, side)

@@ -5,7 +5,6 @@ from typing import Optional
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, softplus
-from typing_extensions import Unpack
 
 from mmlinattn.functional import focused_linear_attention, unflatten
 from mmlinattn.registry import MODELS
@@ -13,14 +12,7 @@ from mmlinattn.registry import MODELS
 from ..layers.depthwise import DepthwiseConv
 from ..layers.positions import PositionTable
 from ..layers.types import HW
-from .base import LePEOptions, ProjectedAttention, check_count
-
-
-class FocusedOptions(LePEOptions, total=False):
-    """Options of focused linear attention, besides its power."""
-
-    kernel_size: int
-    map_side: Optional[int]
+from .base import ProjectedAttention, check_count
 
 
 @MODELS.register_module()
@@ -39,7 +31,7 @@ class FocusedLinearAttention(ProjectedAttention):
         map_side (int, optional): Rows and columns of the map that the keys'
             positions are stored for. They are resized for other maps; extra tokens
             have none. Default: no positions.
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+        Others: See :class:`ProjectedAttention`.
             FLatten-CSWin has LePE too.
 
     Raises:
@@ -56,9 +48,22 @@ class FocusedLinearAttention(ProjectedAttention):
         focusing_factor: float = 3,
         kernel_size: int = 5,
         map_side: Optional[int] = None,
-        **kwargs: Unpack[LePEOptions],
+        *,
+        qkv_bias: bool = True,
+        lepe: bool = False,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            qkv_bias=qkv_bias,
+            lepe=lepe,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         if not focusing_factor > 0:
             raise ValueError(f'focusing_factor must be positive, got {focusing_factor}')
         self.focusing_factor = focusing_factor

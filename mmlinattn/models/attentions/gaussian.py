@@ -1,14 +1,15 @@
 """Exact Gaussian attention as a module."""
 
+from typing import Optional
+
 from torch import Tensor
-from typing_extensions import Unpack
 
 from mmlinattn.functional import gaussian_attention
 from mmlinattn.functional.precision import at_least_float32
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
-from .base import LePEOptions, ProjectedAttention
+from .base import ProjectedAttention
 
 
 @MODELS.register_module()
@@ -20,20 +21,30 @@ class GaussianAttention(ProjectedAttention):
     Args:
         softmax (bool): Takes the softmax of each row of the kernel.
         shared_qk (bool): One projection serves queries and keys, as in SOFT.
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+        Others: See :class:`ProjectedAttention`.
     """
-
-    own_defaults = dict(shared_qk=True)
 
     def __init__(
         self,
         embed_dims: int,
         num_heads: int,
         softmax: bool = False,
-        **kwargs: Unpack[LePEOptions],
+        *,
+        qkv_bias: bool = True,
+        lepe: bool = False,
+        attn_scale: bool = False,
+        shared_qk: bool = True,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        kwargs.setdefault('shared_qk', True)
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            qkv_bias=qkv_bias,
+            lepe=lepe,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         self.softmax = softmax
 
     def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:

@@ -4,13 +4,12 @@ from typing import Optional
 
 from torch import Tensor, nn
 from torch.nn.functional import pad
-from typing_extensions import Unpack
 
 from mmlinattn.functional import dynamic_conv2d, inline_attention, to_map, to_tokens
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
-from .base import LePEOptions, ProjectedAttention
+from .base import ProjectedAttention
 
 _SIDE = 3  # of the filters
 
@@ -27,7 +26,7 @@ class InLineAttention(ProjectedAttention):
     Args:
         reads_shortcut (bool): The mean token is that of the block's input before its
             norm, as in InLine-CSWin; otherwise it is that of the attention's input.
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+        Others: See :class:`ProjectedAttention`.
             InLine-CSWin has LePE too.
     """
 
@@ -36,9 +35,22 @@ class InLineAttention(ProjectedAttention):
         embed_dims: int,
         num_heads: int,
         reads_shortcut: bool = False,
-        **kwargs: Unpack[LePEOptions],
+        *,
+        qkv_bias: bool = True,
+        lepe: bool = False,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            qkv_bias=qkv_bias,
+            lepe=lepe,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         self.reads_shortcut = reads_shortcut
         filter_dims = _SIDE**2 * embed_dims
         self.filters = nn.Sequential(

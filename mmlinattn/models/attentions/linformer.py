@@ -1,13 +1,14 @@
 """Linformer attention on maps."""
 
+from typing import Optional
+
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from mmlinattn.functional import pad_map, to_map, to_tokens
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
-from .base import AttentionOptions, BaseAttention, check_count
+from .base import BaseAttention, check_count
 from .softmax import SoftmaxAttention
 
 
@@ -28,7 +29,7 @@ class LinformerAttention(BaseAttention):
             attention.
         qkv_bias (bool): Biases of the three projections.
         attn_drop (float): Dropout rate on attention weights.
-        embed_dims, num_heads, **kwargs: See :class:`BaseAttention`.
+        Others: See :class:`BaseAttention`.
 
     Raises:
         ValueError: If ``sr_ratio`` is not a positive integer.
@@ -41,9 +42,13 @@ class LinformerAttention(BaseAttention):
         sr_ratio: int = 8,
         qkv_bias: bool = True,
         attn_drop: float = 0.0,
-        **kwargs: Unpack[AttentionOptions],
+        *,
+        attn_scale: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims, num_heads, attn_scale=attn_scale, init_cfg=init_cfg
+        )
         check_count(sr_ratio, 'sr_ratio')
         self.sr_ratio = sr_ratio
         self.bound_to_map = sr_ratio > 1

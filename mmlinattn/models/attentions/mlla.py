@@ -1,11 +1,11 @@
 """The attention of MLLA as a module."""
 
 import math
+from typing import Optional
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
-from typing_extensions import Unpack
 
 from mmlinattn.functional import mlla_attention
 from mmlinattn.functional.tracing import is_exported
@@ -13,7 +13,7 @@ from mmlinattn.registry import MODELS
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
-from .base import AttentionOptions, BaseAttention
+from .base import BaseAttention
 
 
 @MODELS.register_module()
@@ -28,16 +28,23 @@ class MLLAAttention(BaseAttention):
 
     Args:
         embed_dims (int): Channels C, an even number.
-        num_heads, **kwargs: See :class:`BaseAttention`.
+        Others: See :class:`BaseAttention`.
 
     Raises:
         ValueError: If ``embed_dims`` is odd.
     """
 
     def __init__(
-        self, embed_dims: int, num_heads: int, **kwargs: Unpack[AttentionOptions]
+        self,
+        embed_dims: int,
+        num_heads: int,
+        *,
+        attn_scale: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims, num_heads, attn_scale=attn_scale, init_cfg=init_cfg
+        )
         if embed_dims % 2:
             raise ValueError(
                 f'embed_dims must be even for rotary positions, got {embed_dims}'

@@ -1,14 +1,15 @@
 """Nystroemformer attention on maps."""
 
+from typing import Optional
+
 from torch import Tensor
-from typing_extensions import Unpack
 
 from mmlinattn.functional import nystrom_attention, square_side
 from mmlinattn.functional.tracing import smaller
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
-from .base import ProjectedAttention, ProjectionOptions, check_count
+from .base import ProjectedAttention, check_count
 from .landmarks import pool_map
 
 
@@ -25,7 +26,7 @@ class NystromAttention(ProjectedAttention):
         num_landmarks (int): Landmarks m, a square number.
         num_iters (int): Steps of the pseudo-inverse.
         lepe (bool): The paper's skip connection on a map.
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+        Others: See :class:`ProjectedAttention`.
 
     Raises:
         ValueError: If ``num_landmarks`` is not a square number or ``num_iters``
@@ -41,9 +42,21 @@ class NystromAttention(ProjectedAttention):
         num_landmarks: int = 49,
         num_iters: int = 6,
         lepe: bool = True,
-        **kwargs: Unpack[ProjectionOptions],
+        *,
+        qkv_bias: bool = True,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, lepe=lepe, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            lepe=lepe,
+            qkv_bias=qkv_bias,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         check_count(num_iters, 'num_iters')
         self.landmark_side = square_side(num_landmarks, 'num_landmarks')
         self.num_iters = num_iters

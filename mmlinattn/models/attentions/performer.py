@@ -4,13 +4,12 @@ import math
 from typing import Optional
 
 from torch import Tensor
-from typing_extensions import Unpack
 
 from mmlinattn.functional import orthogonal_features, performer_attention
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
-from .base import LePEOptions, ProjectedAttention, check_count
+from .base import ProjectedAttention, check_count
 
 
 @MODELS.register_module()
@@ -24,7 +23,7 @@ class PerformerAttention(ProjectedAttention):
     Args:
         num_features (int, optional): Random features m. Default: d ln d, at
             least d.
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+        Others: See :class:`ProjectedAttention`.
 
     Raises:
         ValueError: If ``num_features`` is not a positive integer.
@@ -35,9 +34,22 @@ class PerformerAttention(ProjectedAttention):
         embed_dims: int,
         num_heads: int,
         num_features: Optional[int] = None,
-        **kwargs: Unpack[LePEOptions],
+        *,
+        qkv_bias: bool = True,
+        lepe: bool = False,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            qkv_bias=qkv_bias,
+            lepe=lepe,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         if num_features is None:
             num_features = int(self.head_dims * max(math.log(self.head_dims), 1))
         check_count(num_features, 'num_features')

@@ -1,15 +1,16 @@
 """Polarity-aware linear attention as a module."""
 
+from typing import Optional
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
-from typing_extensions import Unpack
 
 from mmlinattn.functional import polarity_aware_attention
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
-from .focused import FocusedLinearAttention, FocusedOptions
+from .focused import FocusedLinearAttention
 
 
 @MODELS.register_module()
@@ -24,7 +25,7 @@ class PolaFormerAttention(FocusedLinearAttention):
 
     Args:
         alpha (float): Range of the powers, positive.
-        embed_dims, num_heads, **kwargs: See :class:`FocusedLinearAttention`; a head
+        Others: See :class:`FocusedLinearAttention`; a head
             has an even number of channels.
 
     Raises:
@@ -39,12 +40,30 @@ class PolaFormerAttention(FocusedLinearAttention):
         embed_dims: int,
         num_heads: int,
         alpha: float = 4,
-        **kwargs: Unpack[FocusedOptions],
+        *,
+        kernel_size: int = 5,
+        map_side: Optional[int] = None,
+        qkv_bias: bool = True,
+        lepe: bool = False,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
         if not alpha > 0:
             raise ValueError(f'alpha must be positive, got {alpha}')
         # powers start in the middle of the range
-        super().__init__(embed_dims, num_heads, 1 + alpha / 2, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            1 + alpha / 2,
+            kernel_size=kernel_size,
+            map_side=map_side,
+            qkv_bias=qkv_bias,
+            lepe=lepe,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         if self.head_dims % 2:
             raise ValueError(
                 'a head must have an even number of channels, got '

@@ -1,15 +1,16 @@
 """The two attentions of RAVLT as modules."""
 
+from typing import Optional
+
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
-from typing_extensions import Unpack
 
 from mmlinattn.functional import rank_augmented_attention, rotate
 from mmlinattn.registry import MODELS
 
 from ..layers.depthwise import DepthwiseConv
 from ..layers.types import HW
-from .base import ProjectedAttention, ProjectionOptions
+from .base import ProjectedAttention
 
 
 class GatedRotaryAttention(ProjectedAttention):
@@ -17,7 +18,7 @@ class GatedRotaryAttention(ProjectedAttention):
     projection without an activation.
 
     Args:
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`; a head has an
+        Others: See :class:`ProjectedAttention`; a head has an
             even number of channels, and LePE is always there.
 
     Raises:
@@ -27,9 +28,24 @@ class GatedRotaryAttention(ProjectedAttention):
     gated = True
 
     def __init__(
-        self, embed_dims: int, num_heads: int, **kwargs: Unpack[ProjectionOptions]
+        self,
+        embed_dims: int,
+        num_heads: int,
+        *,
+        qkv_bias: bool = True,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, lepe=True, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            lepe=True,
+            qkv_bias=qkv_bias,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         if self.head_dims % 2:
             raise ValueError(
                 'embed_dims / num_heads must be even for rotary positions, got '
@@ -60,7 +76,7 @@ class RotarySoftmaxAttention(GatedRotaryAttention):
 
     Args:
         attn_drop (float): Dropout rate on attention weights.
-        embed_dims, num_heads, **kwargs: See :class:`GatedRotaryAttention`.
+        Others: See :class:`GatedRotaryAttention`.
     """
 
     def __init__(
@@ -68,9 +84,20 @@ class RotarySoftmaxAttention(GatedRotaryAttention):
         embed_dims: int,
         num_heads: int,
         attn_drop: float = 0.0,
-        **kwargs: Unpack[ProjectionOptions],
+        *,
+        qkv_bias: bool = True,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            qkv_bias=qkv_bias,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         self.attn_drop = attn_drop
 
     def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:

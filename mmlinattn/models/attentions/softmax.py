@@ -1,13 +1,14 @@
 """Standard attention."""
 
+from typing import Optional
+
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
-from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
-from .base import LePEOptions, ProjectedAttention
+from .base import ProjectedAttention
 
 
 @MODELS.register_module()
@@ -19,7 +20,7 @@ class SoftmaxAttention(ProjectedAttention):
     Args:
         attn_drop (float): Dropout rate on attention weights. With AttnScale, dropped
             weights are scaled, which has the same mean as dropping scaled weights.
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+        Others: See :class:`ProjectedAttention`.
     """
 
     def __init__(
@@ -27,9 +28,22 @@ class SoftmaxAttention(ProjectedAttention):
         embed_dims: int,
         num_heads: int,
         attn_drop: float = 0.0,
-        **kwargs: Unpack[LePEOptions],
+        *,
+        qkv_bias: bool = True,
+        lepe: bool = False,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            qkv_bias=qkv_bias,
+            lepe=lepe,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         self.attn_drop = attn_drop
 
     def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:

@@ -4,7 +4,6 @@ import math
 from typing import Any, Optional, Union
 
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from mmlinattn.functional import (
     depthwise_conv2d,
@@ -18,7 +17,7 @@ from mmlinattn.functional.softmax_free.inverse import check_solver
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
-from .base import AttentionOptions, BaseAttention
+from .base import BaseAttention
 from .landmarks import SAMPLERS
 
 
@@ -67,7 +66,7 @@ class SoftmaxFreeAttention(BaseAttention):
         exact_window (int): With 'rows', side of the windows of the map in which the
             kernel is exact; 1: only its diagonal is, 0: none of it. See
             :func:`mmlinattn.functional.linear_softmax_free_attention`.
-        embed_dims, num_heads, **kwargs: See :class:`BaseAttention`.
+        Others: See :class:`BaseAttention`.
 
     Raises:
         ValueError: If ``sampler`` or ``solver`` is unknown, ``kernel_size``
@@ -92,9 +91,13 @@ class SoftmaxFreeAttention(BaseAttention):
         ridge: Optional[float] = None,
         relative_ridge: bool = False,
         exact_window: int = 0,
-        **kwargs: Unpack[AttentionOptions],
+        *,
+        attn_scale: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims, num_heads, attn_scale=attn_scale, init_cfg=init_cfg
+        )
         if sampler not in SAMPLERS:
             raise ValueError(
                 f'sampler must be one of {tuple(SAMPLERS)}, got {sampler!r}'

@@ -4,12 +4,11 @@ from typing import Optional
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
-from .base import BaseAttention, LePEOptions, ProjectedAttention
+from .base import BaseAttention, ProjectedAttention
 from .softmax import SoftmaxAttention
 
 
@@ -22,7 +21,7 @@ class TalkingHeadsAttention(ProjectedAttention):
 
     Args:
         attn_drop (float): Dropout rate on attention weights.
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`.
+        Others: See :class:`ProjectedAttention`.
             AttnScale acts after the second mixing.
     """
 
@@ -33,9 +32,22 @@ class TalkingHeadsAttention(ProjectedAttention):
         embed_dims: int,
         num_heads: int,
         attn_drop: float = 0.0,
-        **kwargs: Unpack[LePEOptions],
+        *,
+        qkv_bias: bool = True,
+        lepe: bool = False,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            qkv_bias=qkv_bias,
+            lepe=lepe,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         self.mix_logits = nn.Linear(num_heads, num_heads)
         self.mix_weights = nn.Linear(num_heads, num_heads)
         self.attn_drop = attn_drop

@@ -1,11 +1,11 @@
 """The block of ViT^3 as a module."""
 
 import math
+from typing import Optional
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
-from typing_extensions import Unpack
 
 from mmlinattn.functional import rotate, to_map, to_tokens, trained_conv, trained_swiglu
 from mmlinattn.functional.tracing import is_exported
@@ -13,7 +13,7 @@ from mmlinattn.registry import MODELS
 
 from ..layers.positions import learned_table
 from ..layers.types import HW
-from .base import AttentionOptions, BaseAttention
+from .base import BaseAttention
 
 
 @MODELS.register_module()
@@ -32,7 +32,7 @@ class TTTAttention(BaseAttention):
         num_heads (int): Heads h.
         rotary (bool): Rotary positions of all C channels, an even number, for the gated
             network. H-ViT^3 has them, ViT^3 does not.
-        **kwargs: See :class:`BaseAttention`.
+        Others: See :class:`BaseAttention`.
 
     Raises:
         ValueError: If ``embed_dims`` is odd, with ``rotary``.
@@ -45,9 +45,13 @@ class TTTAttention(BaseAttention):
         embed_dims: int,
         num_heads: int,
         rotary: bool = True,
-        **kwargs: Unpack[AttentionOptions],
+        *,
+        attn_scale: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, **kwargs)
+        super().__init__(
+            embed_dims, num_heads, attn_scale=attn_scale, init_cfg=init_cfg
+        )
         if rotary and embed_dims % 2:
             raise ValueError(
                 f'embed_dims must be even for rotary positions, got {embed_dims}'

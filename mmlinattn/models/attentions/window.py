@@ -1,10 +1,9 @@
 """Attention inside shifted windows."""
 
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from mmlinattn.functional import blockify, crop_map, pad_map, unblockify, unflatten
 from mmlinattn.functional.tracing import is_exported, smaller
@@ -12,7 +11,7 @@ from mmlinattn.registry import MODELS
 
 from ..layers.positions import learned_table, resize_map
 from ..layers.types import HW
-from .base import ProjectedAttention, ProjectionOptions
+from .base import ProjectedAttention
 
 
 def _shift_mask(
@@ -48,7 +47,7 @@ class WindowAttention(ProjectedAttention):
             shifted, and its windows shrink to the shorter side, as in the official
             classifier. Weights are the same.
         attn_drop (float): Dropout rate on attention weights.
-        embed_dims, num_heads, **kwargs: See :class:`ProjectedAttention`; there is
+        Others: See :class:`ProjectedAttention`; there is
             no LePE. AttnScale's mean is taken over a window.
 
     Raises:
@@ -65,9 +64,21 @@ class WindowAttention(ProjectedAttention):
         shift_size: int = 0,
         pad_small_map: bool = True,
         attn_drop: float = 0.0,
-        **kwargs: Unpack[ProjectionOptions],
+        *,
+        qkv_bias: bool = True,
+        attn_scale: bool = False,
+        shared_qk: bool = False,
+        init_cfg: Optional[dict] = None,
     ) -> None:
-        super().__init__(embed_dims, num_heads, lepe=False, **kwargs)
+        super().__init__(
+            embed_dims,
+            num_heads,
+            lepe=False,
+            qkv_bias=qkv_bias,
+            attn_scale=attn_scale,
+            shared_qk=shared_qk,
+            init_cfg=init_cfg,
+        )
         if not 0 <= shift_size < window_size:
             raise ValueError(
                 f'shift_size must be in 0...{window_size - 1} for '

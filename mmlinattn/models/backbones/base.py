@@ -2,7 +2,7 @@
 
 import math
 import os
-from typing import Any, Optional, TypedDict, Union
+from typing import Any, Optional, Union
 
 import torch
 from mmengine.model import BaseModule, PretrainedInit
@@ -25,7 +25,7 @@ from ..layers.padding import (
     trains_batch_norm,
     valid_sizes,
 )
-from ..layers.types import HW, Indices, OptionsShown
+from ..layers.types import HW, Indices
 
 MIN_SIDE = 32
 
@@ -61,19 +61,7 @@ def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
     return indices
 
 
-class BackboneOptions(TypedDict, total=False):
-    """Options that all backbones pass to :class:`BaseBackbone`."""
-
-    out_indices: Optional[Indices]
-    out_type: str
-    frozen_stages: int
-    norm_eval: bool
-    with_cp: bool
-    mask_padding: Union[bool, str]
-    init_cfg: Union[dict, list, None]
-
-
-class BaseBackbone(OptionsShown, BaseModule):
+class BaseBackbone(BaseModule):
     """Options and methods that all backbones have.
 
     A subclass builds ``stages``, lists their ``stage_channels`` and

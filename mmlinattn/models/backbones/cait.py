@@ -11,6 +11,7 @@ from mmlinattn.registry import MODELS
 from ..layers.blocks import TransformerBlock
 from ..layers.positions import learned_table
 from ..layers.types import HW
+from .defaults import with_defaults
 from .isotropic import IsotropicTransformer
 
 
@@ -41,7 +42,7 @@ class CaiT(IsotropicTransformer):
         arch (str | dict): 'xxs24', 's24', or a dict with ``embed_dims``,
             ``num_layers``, ``num_heads`` and ``num_class_layers``.
         block (dict): ``layer_scale``, the start of the LayerScale factors.
-        **kwargs: See :class:`~.isotropic.IsotropicTransformer`.
+        Others: See :class:`~.isotropic.IsotropicTransformer`.
     """
 
     arch_zoo = {
@@ -50,7 +51,8 @@ class CaiT(IsotropicTransformer):
     }
     arch_keys = (*IsotropicTransformer.arch_keys, 'num_class_layers')
 
-    own_defaults = dict(
+    __init__ = with_defaults(
+        IsotropicTransformer.__init__,
         arch='xxs24',
         attention=dict(type='TalkingHeadsAttention'),
         with_cls_token=False,

@@ -47,7 +47,7 @@ class CSWinTransformer(PresetTransformer):
             CSWin itself, with cross-shaped windows; 'global', softmax
             attention; 'elfatt'; 'efficient'; 'agent'; 'flatten'; 'inline'. Or
             configs, see :class:`~.presets.PresetTransformer`.
-        **kwargs: See :class:`~.presets.PresetTransformer`.
+        Others: See :class:`~.presets.PresetTransformer`.
     """
 
     arch_zoo = {

@@ -7,14 +7,13 @@ from typing import Optional, Union
 
 from mmengine.model import ModuleList
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from ..layers.blocks import TransformerBlock, drop_path_rates
 from ..layers.embeddings import ConvEmbedding
 from ..layers.padding import after_stride, by_size
 from ..layers.positions import PositionTable, embed_tokens, learned_table
-from ..layers.types import HW
-from .base import BackboneOptions, BaseBackbone
+from ..layers.types import HW, Indices
+from .base import BaseBackbone
 
 
 class IsotropicTransformer(BaseBackbone):
@@ -43,7 +42,7 @@ class IsotropicTransformer(BaseBackbone):
         attn_scale (bool): AttnScale in every attention.
         feat_scale (bool): FeatScale in every block.
         num_layers (int, optional): A depth instead of the architecture's.
-        **kwargs: See :class:`~.base.BaseBackbone`. ``out_indices`` counts layers; the
+        Others: See :class:`~.base.BaseBackbone`. ``out_indices`` counts layers; the
             default is the last one.
     """
 
@@ -66,7 +65,14 @@ class IsotropicTransformer(BaseBackbone):
         attn_scale: bool = False,
         feat_scale: bool = False,
         num_layers: Optional[int] = None,
-        **kwargs: Unpack[BackboneOptions],
+        *,
+        out_indices: Optional[Indices] = None,
+        out_type: str = 'featmap',
+        frozen_stages: int = -1,
+        norm_eval: bool = False,
+        with_cp: bool = False,
+        mask_padding: Union[bool, str] = 'evaluation',
+        init_cfg: Union[dict, list, None] = None,
     ) -> None:
         arch = self.resolve_arch(arch)
         if num_layers is not None:
@@ -78,11 +84,22 @@ class IsotropicTransformer(BaseBackbone):
                 'patch_size must be positive and divide img_size, got '
                 f'patch_size={patch_size} and img_size={img_size}'
             )
-        if kwargs.get('out_indices') is None:
-            kwargs['out_indices'] = (num_layers - 1,)
+        if out_indices is None:
+            out_indices = (num_layers - 1,)
         # class layers may add the token after all others
         has_token = with_cls_token or 'num_class_layers' in arch
-        super().__init__(in_channels, num_layers, with_cls_token=has_token, **kwargs)
+        super().__init__(
+            in_channels,
+            num_layers,
+            with_cls_token=has_token,
+            out_indices=out_indices,
+            out_type=out_type,
+            frozen_stages=frozen_stages,
+            norm_eval=norm_eval,
+            with_cp=with_cp,
+            mask_padding=mask_padding,
+            init_cfg=init_cfg,
+        )
         self.embed_dims = dims
         self.stage_channels = (dims,) * num_layers
         self.stage_strides = (patch_size,) * num_layers

@@ -2,6 +2,7 @@
 
 from mmlinattn.registry import MODELS
 
+from .defaults import with_defaults
 from .pyramid import PyramidTransformer, with_heads
 
 
@@ -19,7 +20,8 @@ class MLLA(PyramidTransformer):
         'small': with_heads([64, 128, 256, 512], [3, 6, 21, 6]),
         'base': with_heads([96, 192, 384, 768], [3, 6, 21, 6]),
     }
-    own_defaults = dict(
+    __init__ = with_defaults(
+        PyramidTransformer.__init__,
         stem=dict(type='ResidualStem'),
         merging=dict(type='InvertedMerging'),
         attention=dict(type='MLLAAttention'),

@@ -8,9 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Optional, Union
 
-from typing_extensions import Unpack
-
-from .pyramid import PyramidOptions, PyramidTransformer, per_stage
+from ..layers.types import Indices
+from .pyramid import PyramidTransformer, per_stage
 
 LAYER_NORM = dict(type='LN', eps=1e-5)
 # embeddings of CSWin, and of ELFATT's Swin
@@ -158,7 +157,7 @@ class PresetTransformer(PyramidTransformer):
         pad_small_map (bool): What the presets' shifted windows do on small maps, see
             :class:`~..attentions.window.WindowAttention`: True, as detectors and
             segmentors; False, as classifiers. CSWin has none that shift.
-        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+        Others: See :class:`~.pyramid.PyramidTransformer`.
 
     Raises:
         ValueError: If ``arch`` or ``attention`` is unknown, ``img_size`` is below 32,
@@ -179,7 +178,20 @@ class PresetTransformer(PyramidTransformer):
         lepe: Optional[bool] = None,
         dense_agents: Optional[bool] = None,
         pad_small_map: bool = True,
-        **kwargs: Unpack[PyramidOptions],
+        *,
+        in_channels: int = 3,
+        drop_rate: float = 0.0,
+        drop_path_rate: float = 0.0,
+        norm_cfg: Optional[dict] = None,
+        attn_scale: bool = False,
+        feat_scale: bool = False,
+        out_indices: Optional[Indices] = None,
+        out_type: str = 'featmap',
+        frozen_stages: int = -1,
+        norm_eval: bool = False,
+        with_cp: bool = False,
+        mask_padding: Union[bool, str] = 'evaluation',
+        init_cfg: Union[dict, list, None] = None,
     ) -> None:
         name = arch if isinstance(arch, str) else None
         arch = self.resolve_arch(arch)
@@ -215,7 +227,19 @@ class PresetTransformer(PyramidTransformer):
             block=dict(norm_eps=1e-5),
             norm_eps=1e-5,
             out_norm='all',
-            **kwargs,
+            in_channels=in_channels,
+            drop_rate=drop_rate,
+            drop_path_rate=drop_path_rate,
+            norm_cfg=norm_cfg,
+            attn_scale=attn_scale,
+            feat_scale=feat_scale,
+            out_indices=out_indices,
+            out_type=out_type,
+            frozen_stages=frozen_stages,
+            norm_eval=norm_eval,
+            with_cp=with_cp,
+            mask_padding=mask_padding,
+            init_cfg=init_cfg,
         )
 
     def resolve_entry(

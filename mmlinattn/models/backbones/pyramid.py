@@ -11,7 +11,6 @@ from typing import Any, Optional, Union
 import torch
 from mmengine.model import BaseModule, ModuleList
 from torch import Tensor, nn
-from typing_extensions import Unpack
 
 from mmlinattn.functional import to_map
 from mmlinattn.functional.precision import is_autocast_to_float16
@@ -21,8 +20,8 @@ from mmlinattn.registry import MODELS, build_model
 from ..layers.blocks import TransformerBlock, drop_path_rates
 from ..layers.padding import after_stride, by_size, pad_to, trains_batch_norm
 from ..layers.positions import PositionTable, embed_tokens, learned_table
-from ..layers.types import HW
-from .base import BackboneOptions, BaseBackbone, check_config
+from ..layers.types import HW, Indices
+from .base import BaseBackbone, check_config
 
 # Largest input of a projection to float16; with trained weights, larger tokens leave
 # float16's range, 65504.
@@ -92,17 +91,6 @@ class PyramidStage(BaseModule):
         return self.drop(x), hw_shape
 
 
-class PyramidOptions(BackboneOptions, total=False):
-    """Options that named models pass to :class:`PyramidTransformer`."""
-
-    in_channels: int
-    drop_rate: float
-    drop_path_rate: float
-    norm_cfg: Optional[dict]
-    attn_scale: bool
-    feat_scale: bool
-
-
 @MODELS.register_module()
 class PyramidTransformer(BaseBackbone):
     """A pyramid of any attention, described by its config alone.
@@ -136,7 +124,7 @@ class PyramidTransformer(BaseBackbone):
             none. Default: BatchNorm.
         attn_scale (bool): AttnScale in every attention.
         feat_scale (bool): FeatScale in every block.
-        **kwargs: See :class:`~.base.BaseBackbone`.
+        Others: See :class:`~.base.BaseBackbone`.
 
     Raises:
         ValueError: If an argument is wrong. The message has its name and value.
@@ -161,7 +149,14 @@ class PyramidTransformer(BaseBackbone):
         norm_cfg: Optional[dict] = None,
         attn_scale: bool = False,
         feat_scale: bool = False,
-        **kwargs: Unpack[BackboneOptions],
+        *,
+        out_indices: Optional[Indices] = None,
+        out_type: str = 'featmap',
+        frozen_stages: int = -1,
+        norm_eval: bool = False,
+        with_cp: bool = False,
+        mask_padding: Union[bool, str] = 'evaluation',
+        init_cfg: Union[dict, list, None] = None,
     ) -> None:
         if img_size is not None and img_size < 1:
             raise ValueError(f'img_size must be positive, got {img_size}')
@@ -169,7 +164,16 @@ class PyramidTransformer(BaseBackbone):
         dims, depths, heads = (tuple(arch[key]) for key in self.arch_keys)
         num_stages = len(dims)
         super().__init__(
-            in_channels, num_stages, with_cls_token=with_cls_token, **kwargs
+            in_channels,
+            num_stages,
+            with_cls_token=with_cls_token,
+            out_indices=out_indices,
+            out_type=out_type,
+            frozen_stages=frozen_stages,
+            norm_eval=norm_eval,
+            with_cp=with_cp,
+            mask_padding=mask_padding,
+            init_cfg=init_cfg,
         )
         self.depths = depths
         stem, merging = check_config(stem, 'stem'), check_config(merging, 'merging')

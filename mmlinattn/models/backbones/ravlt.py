@@ -2,12 +2,11 @@
 
 from typing import Any, Optional, Union
 
-from typing_extensions import Unpack
-
 from mmlinattn.registry import MODELS
 
+from ..layers.types import Indices
 from .base import DEFAULT_INIT
-from .pyramid import PyramidOptions, PyramidTransformer, per_stage
+from .pyramid import PyramidTransformer, per_stage
 
 
 @MODELS.register_module()
@@ -24,7 +23,7 @@ class RAVLT(PyramidTransformer):
         out_norm (str, optional): See :class:`~.pyramid.PyramidTransformer`; 'all' is
             for detectors and segmentors, None for the paper's classifiers, whose norm
             is part of :class:`~..necks.ConvPoolingNeck`.
-        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+        Others: See :class:`~.pyramid.PyramidTransformer`.
     """
 
     arch_zoo = {
@@ -53,7 +52,20 @@ class RAVLT(PyramidTransformer):
         arch: Union[str, dict] = 'tiny',
         attention: Union[dict, list, None] = None,
         out_norm: Optional[str] = 'all',
-        **kwargs: Unpack[PyramidOptions],
+        *,
+        in_channels: int = 3,
+        drop_rate: float = 0.0,
+        drop_path_rate: float = 0.0,
+        norm_cfg: Optional[dict] = None,
+        attn_scale: bool = False,
+        feat_scale: bool = False,
+        out_indices: Optional[Indices] = None,
+        out_type: str = 'featmap',
+        frozen_stages: int = -1,
+        norm_eval: bool = False,
+        with_cp: bool = False,
+        mask_padding: Union[bool, str] = 'evaluation',
+        init_cfg: Union[dict, list, None] = None,
     ) -> None:
         layer_scale = self.layer_scales.get(arch, 1.0) if isinstance(arch, str) else 1.0
         arch = self.resolve_arch(arch)
@@ -76,7 +88,19 @@ class RAVLT(PyramidTransformer):
                 for scale in per_stage(layer_scale, len(dims), 'layer_scale')
             ],
             out_norm=out_norm,
-            **kwargs,
+            in_channels=in_channels,
+            drop_rate=drop_rate,
+            drop_path_rate=drop_path_rate,
+            norm_cfg=norm_cfg,
+            attn_scale=attn_scale,
+            feat_scale=feat_scale,
+            out_indices=out_indices,
+            out_type=out_type,
+            frozen_stages=frozen_stages,
+            norm_eval=norm_eval,
+            with_cp=with_cp,
+            mask_padding=mask_padding,
+            init_cfg=init_cfg,
         )
 
 

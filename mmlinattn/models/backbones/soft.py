@@ -7,13 +7,13 @@ attention, pre-norm, with a class token.
 from collections.abc import Sequence
 from typing import Optional, Union
 
-from typing_extensions import Unpack
-
 from mmlinattn.registry import MODELS
 
 from ..attentions.softmax_free import SoftmaxFreeAttention
+from ..layers.types import Indices
 from .base import check_config
-from .pyramid import PyramidOptions, PyramidTransformer, per_stage, with_heads
+from .defaults import with_defaults
+from .pyramid import PyramidTransformer, per_stage, with_heads
 
 # Stem and merging by name.
 PATCH_EMBEDS: dict[str, tuple[dict, dict]] = {
@@ -73,7 +73,7 @@ class SOFT(PyramidTransformer):
         keep_scale (bool): Keeps the norm of the attention as at ``img_size``, for
             weights that were trained there and maps of other sizes.
         img_size (int): Image side that the position tables are made for.
-        **kwargs: See :class:`~.pyramid.PyramidTransformer`.
+        Others: See :class:`~.pyramid.PyramidTransformer`.
     """
 
     arch_zoo = {
@@ -102,7 +102,20 @@ class SOFT(PyramidTransformer):
         exact_window: int = 0,
         keep_scale: bool = False,
         img_size: int = 224,
-        **kwargs: Unpack[PyramidOptions],
+        *,
+        in_channels: int = 3,
+        drop_rate: float = 0.0,
+        drop_path_rate: float = 0.0,
+        norm_cfg: Optional[dict] = None,
+        attn_scale: bool = False,
+        feat_scale: bool = False,
+        out_indices: Optional[Indices] = None,
+        out_type: str = 'featmap',
+        frozen_stages: int = -1,
+        norm_eval: bool = False,
+        with_cp: bool = False,
+        mask_padding: Union[bool, str] = 'evaluation',
+        init_cfg: Union[dict, list, None] = None,
     ) -> None:
         arch = self.resolve_arch(arch)
         num_stages = len(arch['embed_dims'])
@@ -153,7 +166,19 @@ class SOFT(PyramidTransformer):
             block=blocks,
             img_size=img_size,
             with_cls_token=with_cls_token,
-            **kwargs,
+            in_channels=in_channels,
+            drop_rate=drop_rate,
+            drop_path_rate=drop_path_rate,
+            norm_cfg=norm_cfg,
+            attn_scale=attn_scale,
+            feat_scale=feat_scale,
+            out_indices=out_indices,
+            out_type=out_type,
+            frozen_stages=frozen_stages,
+            norm_eval=norm_eval,
+            with_cp=with_cp,
+            mask_padding=mask_padding,
+            init_cfg=init_cfg,
         )
         if keep_scale:
             self.keep_scale()
@@ -174,10 +199,10 @@ class SOFTPlusPlus(SOFT):
     Args:
         arch (str | dict): 'tiny', 'small', 'medium' or 'large' as in the
             paper, or a dict, see :class:`SOFT`.
-        attn_norm, **kwargs: See :class:`SOFT`.
+        Others: See :class:`SOFT`.
     """
 
-    own_defaults = dict(attn_norm=True)
+    __init__ = with_defaults(SOFT.__init__, attn_norm=True)
 
     arch_zoo = {
         'tiny': with_heads([64, 128, 256, 512], [2, 2, 5, 2]),
@@ -199,14 +224,15 @@ class LinearSOFTPlusPlus(SOFTPlusPlus):
     Args:
         arch (str | dict): See :class:`SOFTPlusPlus`; 'micro', 1.4 million parameters,
             is ours.
-        attn_norm, **kwargs: See :class:`SOFT`; ``own_defaults`` differ.
+        Others: See :class:`SOFT`.
     """
 
     arch_zoo = {
         **SOFTPlusPlus.arch_zoo,
         'micro': with_heads([32, 64, 96, 160], [1, 2, 4, 2]),
     }
-    own_defaults = dict(
+    __init__ = with_defaults(
+        SOFTPlusPlus.__init__,
         attn_norm='rows',
         sampler='conv',
         num_landmarks=49,

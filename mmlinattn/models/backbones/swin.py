@@ -77,7 +77,7 @@ class SwinTransformer(PresetTransformer):
             'elfatt', with CSWin's embeddings; 'efficient'; 'agent'; 'flatten';
             'inline'; 'polaformer'. Or configs, see
             :class:`~.presets.PresetTransformer`.
-        **kwargs: See :class:`~.presets.PresetTransformer`.
+        Others: See :class:`~.presets.PresetTransformer`.
     """
 
     arch_zoo = {

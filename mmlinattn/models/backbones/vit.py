@@ -2,6 +2,7 @@
 
 from mmlinattn.registry import MODELS
 
+from .defaults import with_defaults
 from .isotropic import IsotropicTransformer
 
 
@@ -18,4 +19,4 @@ class VisionTransformer(IsotropicTransformer):
         'deit-small': dict(embed_dims=384, num_layers=12, num_heads=6),
         'deit-base': dict(embed_dims=768, num_layers=12, num_heads=12),
     }
-    own_defaults = dict(arch='deit-small')
+    __init__ = with_defaults(IsotropicTransformer.__init__, arch='deit-small')

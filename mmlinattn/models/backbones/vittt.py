@@ -2,6 +2,7 @@
 
 from mmlinattn.registry import MODELS
 
+from .defaults import with_defaults
 from .isotropic import IsotropicTransformer
 from .pyramid import PyramidTransformer, with_heads
 
@@ -22,7 +23,8 @@ class HViTTT(PyramidTransformer):
         'small': with_heads([64, 128, 320, 512], [2, 6, 18, 8]),
         'base': with_heads([96, 192, 448, 640], [2, 6, 18, 8]),
     }
-    own_defaults = dict(
+    __init__ = with_defaults(
+        PyramidTransformer.__init__,
         stem=dict(type='ResidualStem', residual=False),
         merging=dict(type='InvertedMerging'),
         attention=dict(type='TTTAttention'),
@@ -46,7 +48,8 @@ class ViTTT(IsotropicTransformer):
         'small': dict(embed_dims=384, num_layers=12, num_heads=6),
         'base': dict(embed_dims=768, num_layers=12, num_heads=12),
     }
-    own_defaults = dict(
+    __init__ = with_defaults(
+        IsotropicTransformer.__init__,
         attention=dict(type='TTTAttention', rotary=False),
         with_pos_embed=False,
         with_cls_token=False,
