@@ -45,7 +45,7 @@ def multipliers(model: nn.Module, settings: Any) -> Iterator[tuple[str, Any]]:
     order = sorted(sorted(custom), key=len, reverse=True)
     for name, _ in model.named_parameters():
         if name.startswith('backbone.'):
-            key = next((x for x in order if x in name), None)
+            key = next((part for part in order if part in name), None)
             yield name, {} if key is None else custom[key]
 
 
@@ -53,33 +53,44 @@ def warn_of_keys(model: nn.Module, settings: Any, warn: Warn) -> None:
     """Warns of keys for blocks that the backbone has not, if norms of its own have
     weight decay though the keys are to prevent it, or if no key matches."""
     custom = settings.get('custom_keys') or {}
-    own = [key for key in custom if key.startswith('backbone.')]
-    names = [name for name, _ in model.named_parameters()]
-    dead = [key for key in own if not any(key in name for name in names)]
-    if not dead:
+    keys = [key for key in custom if key.startswith('backbone.')]
+    unmatched = keys_without_parameters(model, keys)
+    if not unmatched:
         return
     text = (
-        f'{len(dead)} of {len(own)} keys of optim_wrapper.paramwise_cfg.custom_keys '
-        f'for parts of the backbone name none of its parameters, such as {dead[0]!r}'
+        f'{len(unmatched)} of {len(keys)} keys of '
+        'optim_wrapper.paramwise_cfg.custom_keys for parts of the backbone name none '
+        f'of its parameters, such as {unmatched[0]!r}'
     )
-    if len(dead) == len(own):
+    if len(unmatched) == len(keys):
         warn(f'{text}: remove them, or name its parts')
-        return
-    if not any(custom[key].get('decay_mult') == 0 for key in own):
-        return
+    elif any(custom[key].get('decay_mult') == 0 for key in keys):
+        decayed = norms_with_decay(model, settings)
+        if decayed:
+            warn(
+                f'{text}: {len(decayed)} of its norms have weight decay ({decayed[0]})'
+            )
+
+
+def keys_without_parameters(model: nn.Module, keys: list[str]) -> list[str]:
+    """Those of ``custom_keys`` that are in no parameter's name."""
+    names = [name for name, _ in model.named_parameters()]
+    return [key for key in keys if not any(key in name for name in names)]
+
+
+def norms_with_decay(model: nn.Module, settings: Any) -> list[str]:
+    """Names of the backbone's weights of norms that ``custom_keys`` leave weight decay;
+    for those without a key, ``norm_decay_mult`` counts."""
     norms = {
         f'{name}.weight'
         for name, module in model.named_modules()
         if isinstance(module, NORMS)
     }
-    decayed = [
+    return [
         name
         for name, entry in multipliers(model, settings)
         if name in norms and entry.get('decay_mult', 1)
     ]
-    # without a key of its own, norm_decay_mult counts
-    if decayed:
-        warn(f'{text}: {len(decayed)} of its norms have weight decay ({decayed[0]})')
 
 
 def warn_of_rates(model: nn.Module, settings: Any, warn: Warn) -> None:

@@ -34,31 +34,65 @@ def check_data(
         check_windows(key, model, warn)
         check_objects(cfg, name, model, parts, warn)
     # a model with a language model reads the names themselves
-    told_names = name != 'train' or hasattr(model, 'language_model')
-    check_names(key, parts, warn if told_names else None)
-    meta = getattr(parts[0], 'metainfo', {})
-    names = meta.get('classes') or ()
+    may_differ = name != 'train' or hasattr(model, 'language_model')
+    check_names(key, parts, warn if may_differ else None)
+    head = find_head(model)
     # a head of one class may detect objects of any class
     if head is None or head.num_classes == 1:
         return
-    has = f'but the head has num_classes={head.num_classes}'
+    warn_of_names(key, parts[0], head, warn)
+    labels = labels_of_parts(cfg, key, parts, sample, warn)
+    if name != 'train':
+        return
+    if 255 in labels and labels <= {0, 255}:
+        warn_of_ignored(key, dataset, head, warn)
+    check_labels(key, labels, head, warn)
+
+
+def warn_of_names(
+    key: str, part: Any, head: Any, warn: Callable[[str], object]
+) -> None:
+    """Warns of a data set with another number of classes than a head has. Names of a
+    panoptic data set are those of things and stuff."""
+    meta = getattr(part, 'metainfo', {})
+    names = meta.get('classes') or ()
     if names and 'thing_classes' not in meta and len(names) != head.num_classes:
-        warn(f'{key}: it has {len(names)} classes, {has}')
-    outputs, loss = head.num_classes, getattr(head, 'loss_decode', None)
-    if loss is not None:  # a segmentor's head may have one output for two classes
-        outputs = max(getattr(head, 'out_channels', outputs), 2)
-    labels = labels_of(parts[0], sample)
+        warn(
+            f'{key}: it has {len(names)} classes, but the head has '
+            f'num_classes={head.num_classes}'
+        )
+
+
+def labels_of_parts(
+    cfg: Config, key: str, parts: list[Any], first: Any, warn: Callable[[str], object]
+) -> set[int]:
+    """The labels of the first sample of each part of a data set, of which ``first`` is
+    that of the first part."""
+    labels = labels_of(parts[0], first)
     for part in parts[1:]:
         with error_in(cfg, key):
             labels |= labels_of(part, read_first(part, warn) if len(part) else None)
-    if name == 'train' and 255 in labels and labels <= {0, 255}:
-        warn_of_ignored(key, dataset, head, warn)
-    labels -= {getattr(head, 'ignore_index', None)}
-    if name == 'train' and labels and max(labels) >= outputs:
-        text = f'{key}: its labels go up to {max(labels)}, {has}'
-        if loss is None or 'CrossEntropyLoss' in repr(loss):
-            raise ValueError(f'{text}, labels 0 to {outputs - 1}')
-        warn(text)  # Dice losses take any label
+    return labels
+
+
+def check_labels(
+    key: str, labels: set[int], head: Any, warn: Callable[[str], object]
+) -> None:
+    """Raises a ValueError for labels of a training that a head has no output for;
+    ``warn`` takes those of a loss that takes any label."""
+    outputs, loss = head.num_classes, getattr(head, 'loss_decode', None)
+    if loss is not None:  # a segmentor's head may have one output for two classes
+        outputs = max(getattr(head, 'out_channels', outputs), 2)
+    largest = max(labels - {getattr(head, 'ignore_index', None)}, default=0)
+    if largest < outputs:
+        return
+    text = (
+        f'{key}: its labels go up to {largest}, but the head has '
+        f'num_classes={head.num_classes}'
+    )
+    if loss is None or 'CrossEntropyLoss' in repr(loss):
+        raise ValueError(f'{text}, labels 0 to {outputs - 1}')
+    warn(text)  # Dice losses take any label
 
 
 def check_names(
@@ -69,9 +103,10 @@ def check_names(
     known: Any = ()
     for i, part in enumerate(parts, 1):
         place = f'{key}: ' if len(parts) == 1 else f'{key}, set {i}: '
-        meta, found = getattr(part, 'metainfo', None), getattr(part, 'cat_ids', None)
+        meta = getattr(part, 'metainfo', None)
+        category_ids = getattr(part, 'cat_ids', None)
         names = (meta.get('classes') if isinstance(meta, dict) else None) or ()
-        if names and found is not None and not len(found):
+        if names and category_ids is not None and not len(category_ids):
             raise ValueError(
                 f'{place}its annotations have none of its {len(names)} classes: name '
                 'theirs in metainfo=dict(classes=...)'
@@ -99,10 +134,10 @@ def warn_of_ignored(
     maps = []
     for i in range(min(len(dataset), 8)):
         samples = (dataset[i] or {}).get('data_samples')
-        found = getattr(getattr(samples, 'gt_sem_seg', None), 'data', None)
-        if ignored != 255 or found is None:
+        label_map = getattr(getattr(samples, 'gt_sem_seg', None), 'data', None)
+        if ignored != 255 or label_map is None:
             return
-        maps.append(found.flatten())
+        maps.append(label_map.flatten())
     if len(maps) < 2:  # one photo may have one class
         return
     pixels = torch.cat(maps)

@@ -1,7 +1,7 @@
 """Compares the maps of our backbones with the necks and heads that take them."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, Optional
 
@@ -15,45 +15,63 @@ def check_channels(model: nn.Module) -> None:
     """Raises a ValueError for a neck or a segmentor's heads that take other channels
     than the maps of one of our backbones have."""
     backbone: Any = getattr(model, 'backbone', None)
-    maps = backbone.feature_channels if isinstance(backbone, BaseBackbone) else ()
+    if not isinstance(backbone, BaseBackbone):
+        return
+    check_classifier(model, backbone.feature_channels)
     neck = getattr(model, 'neck', None)
     names = ('decode_head', 'auxiliary_head') if neck is None else ('neck',)
-    check_classifier(model, maps)
-    for name in names if maps else ():
+    for name in names:
         parts = getattr(model, name, None)
         for part in parts if isinstance(parts, nn.ModuleList) else [parts]:
-            wanted = getattr(part, 'in_channels', None)
-            index = getattr(part, 'in_index', None)
-            if isinstance(wanted, int) and isinstance(index, int):
-                wanted, index = [wanted], [index]
-            taken = range(len(maps)) if index is None else index
-            if isinstance(wanted, (list, tuple)) and (
-                max(taken) >= len(maps) or [*wanted] != [maps[i] for i in taken]
-            ):
-                raise ValueError(
-                    f'model.{name} has in_channels={wanted} and in_index={[*taken]}, '
-                    f'but the maps of the backbone have {list(maps)} channels'
-                    f'{advise_on_maps(name, part, backbone)}'
-                )
+            check_inputs(name, part, backbone)
+
+
+def check_inputs(name: str, part: Any, backbone: Any) -> None:
+    """Raises a ValueError for a neck or a head whose ``in_channels`` are not those of
+    the maps that it takes."""
+    maps = backbone.feature_channels
+    wanted = getattr(part, 'in_channels', None)
+    index = getattr(part, 'in_index', None)
+    if isinstance(wanted, int) and isinstance(index, int):
+        wanted, index = [wanted], [index]
+    if not isinstance(wanted, (list, tuple)):
+        return
+    places = range(len(maps)) if index is None else index
+    if max(places) >= len(maps) or [*wanted] != [maps[i] for i in places]:
+        raise ValueError(
+            f'model.{name} has in_channels={wanted} and in_index={[*places]}, '
+            f'but the maps of the backbone have {list(maps)} channels'
+            f'{advise_on_maps(name, part, backbone)}'
+        )
 
 
 def advise_on_maps(name: str, part: Any, backbone: Any) -> str:
     """What to set where a neck or a head takes other maps than a backbone returns."""
     maps, wanted = list(backbone.feature_channels), part.in_channels
     index: Any = getattr(part, 'in_index', None)
+    places = range(-len(maps), len(maps))
     if isinstance(wanted, int):
-        one = index if index in range(-len(maps), len(maps)) else len(maps) - 1
+        one = index if index in places else len(maps) - 1
         return f': set model.{name}.in_index={one} and in_channels={maps[one]}'
     if index is not None:
-        several = [i for i in index if i in range(-len(maps), len(maps))]
+        several = [i for i in index if i in places]
         channels = [maps[i] for i in several]
         return f': set model.{name}.in_index={several} and in_channels={channels}'
     if len(wanted) >= len(maps):
         return f': set model.{name}.in_channels={maps}'
-    # maps with the wanted channels, otherwise the last ones
-    places = combinations(range(len(maps)), len(wanted))
+    return advise_on_stages(name, wanted, backbone)
+
+
+def advise_on_stages(name: str, wanted: Sequence[int], backbone: Any) -> str:
+    """The stages to return for a neck that takes fewer maps than a backbone returns:
+    those of the wanted channels, otherwise the last ones."""
+    maps = list(backbone.feature_channels)
     last = tuple(range(len(maps)))[-len(wanted) :]
-    chosen = next((x for x in places if [maps[i] for i in x] == [*wanted]), last)
+    chosen = last
+    for places in combinations(range(len(maps)), len(wanted)):
+        if [maps[i] for i in places] == [*wanted]:
+            chosen = places
+            break
     stages = tuple(backbone.out_indices[i] for i in chosen)
     text, channels = f': set model.backbone.out_indices={stages}', maps[chosen[0] :]
     if channels != [*wanted] and chosen == last:
@@ -89,23 +107,38 @@ def check_levels(model: Any, warn: Callable[[str], object]) -> None:
     generator = getattr(getattr(model, name, None), 'prior_generator', None)
     if strides is None or generator is None:
         return
-    levels = [x[0] if isinstance(x, (list, tuple)) else x for x in generator.strides]
+    levels = levels_of(generator)
     text = (
         f'model.neck makes {len(strides)} maps of strides {strides}, but model.{name} '
         f'has {len(levels)} levels of strides {levels}'
     )
     advice = advise_on_strides(backbone, levels)
-    # heads of points leave the last maps out
-    surplus = len(strides) > len(levels) and 'Anchor' in type(generator).__name__
-    differ = any(max(a, b) >= 1.5 * min(a, b) for a, b in zip(strides, levels))
-    if (
-        len(strides) < len(levels)
-        or surplus
-        or (differ and len(strides) != len(levels))
-    ):
+    if lacks_levels(strides, generator):
         raise ValueError(f'{text}{advice}')
-    if differ:
+    if differ(strides, levels):
         warn(f'{text}, so boxes lie at wrong places{advice}')
+
+
+def levels_of(generator: Any) -> list[int]:
+    """Strides of the levels that a generator of anchors or points has."""
+    return [
+        stride[0] if isinstance(stride, (list, tuple)) else stride
+        for stride in generator.strides
+    ]
+
+
+def differ(strides: list[int], levels: list[int]) -> bool:
+    """Whether a map has another stride than the level of its place."""
+    return any(max(a, b) >= 1.5 * min(a, b) for a, b in zip(strides, levels))
+
+
+def lacks_levels(strides: list[int], generator: Any) -> bool:
+    """Whether a head can't run on maps of these strides. Heads of points leave the last
+    maps out; those of anchors do not."""
+    levels = levels_of(generator)
+    if len(strides) <= len(levels):
+        return len(strides) < len(levels)
+    return 'Anchor' in type(generator).__name__ or differ(strides, levels)
 
 
 def strides_of(backbone: Any, neck: Any) -> Optional[list[int]]:
@@ -114,7 +147,13 @@ def strides_of(backbone: Any, neck: Any) -> Optional[list[int]]:
     shapes = zip(backbone.feature_channels, backbone.feature_strides)
     maps = [torch.zeros(1, dims, *[-(-side // step)] * 2) for dims, step in shapes]
     parameters = inspect.signature(neck.forward).parameters.values()
-    if sum(x.default is x.empty and x.kind != x.VAR_KEYWORD for x in parameters) != 1:
+    required = [
+        parameter
+        for parameter in parameters
+        if parameter.default is parameter.empty
+        and parameter.kind != parameter.VAR_KEYWORD
+    ]
+    if len(required) != 1:
         return None
     try:
         with torch.no_grad():
@@ -130,15 +169,15 @@ def strides_of(backbone: Any, neck: Any) -> Optional[list[int]]:
         neck.train(mode)
     if not isinstance(outputs, (list, tuple)):
         return None
-    if not all(isinstance(x, Tensor) and x.dim() == 4 for x in outputs):
+    if not all(isinstance(out, Tensor) and out.dim() == 4 for out in outputs):
         return None
-    return [round(side / x.shape[2]) for x in outputs]
+    return [round(side / out.shape[2]) for out in outputs]
 
 
 def advise_on_strides(backbone: Any, wanted: list[int]) -> str:
     """The stages whose maps have the first strides that a head takes, if any."""
     steps = dict(zip(backbone.feature_strides, backbone.out_indices))
-    stages = tuple(steps[x] for x in wanted if x in steps)
+    stages = tuple(steps[stride] for stride in wanted if stride in steps)
     if not stages or stages == tuple(backbone.out_indices):
         return ''
     channels = [

@@ -19,7 +19,7 @@ def check_objects(
     limits = limits_of(model)
     most = max((most_objects(part) for part in parts), default=0)
     if limits and most > min(limits.values()):
-        key = min(limits, key=lambda x: limits[x])
+        key = min(limits, key=lambda key: limits[key])
         warn(
             f'{name}_dataloader: a photo has {most} objects, of which the model finds '
             f'{limits[key]} at most: set {key} to {2 * most}'
@@ -65,6 +65,6 @@ def most_objects(dataset: Any) -> int:
             objects = dataset.get_data_info(i).get('instances')
             if not isinstance(objects, (list, tuple)):
                 break
-            count = sum(not (x.get('ignore_flag') or 0) for x in objects)
+            count = sum(not (entry.get('ignore_flag') or 0) for entry in objects)
             most = max(most, count)
     return most

@@ -51,11 +51,13 @@ def check_channels_of(
         preprocessor: Any = model.data_preprocessor
         own = type(preprocessor).__module__.partition('.')[0] not in LIBRARIES
         lengths = {name: len_of(preprocessor, name) for name in ('mean', 'std')}
-        differ = [x for x in lengths.values() if x not in (None, 1, channels)]
+        differ = [n for n in lengths.values() if n not in (None, 1, channels)]
         # one of the user's own may need what only a run has
         if own or not (differ or channels != 3):
             return
-        values = ' and '.join(f'{x or "no"} values of {y}' for y, x in lengths.items())
+        values = ' and '.join(
+            f'{length or "no"} values of {name}' for name, length in lengths.items()
+        )
         raise ValueError(
             f'{has}, but data_preprocessor has {values}: give it one of each for each '
             'channel, and model.backbone as many in_channels'
@@ -183,24 +185,33 @@ def check_windows(key: str, model: Any, warn: Callable[[str], object]) -> None:
     if not hasattr(model, 'decode_head') or cfg.get('mode') != 'slide':
         return
     crop, stride = cfg.get('crop_size'), cfg.get('stride')
-    pairs = [x for x in (crop, stride) if isinstance(x, (list, tuple)) and len(x) == 2]
-    if len(pairs) < 2:
+    if not (is_pair(crop) and is_pair(stride)):
         raise ValueError(
             "model.test_cfg has mode='slide', which needs crop_size=(H, W) and "
             f'stride=(H, W), got crop_size={crop} and stride={stride}'
         )
-    if any(step > side or step < 1 for side, step in zip(*pairs)):
+    if any(step > side or step < 1 for side, step in zip(crop, stride)):
         warn(
             f'model.test_cfg has stride={stride} and crop_size={crop}: windows leave '
             'gaps, at which a test of larger photos ends. Set stride to crop_size or '
             'less'
         )
-    if isinstance(model.backbone, BaseBackbone) and min(pairs[0]) < MIN_SIDE:
+    if isinstance(model.backbone, BaseBackbone) and min(crop) < MIN_SIDE:
         raise ValueError(
             f'model.test_cfg.crop_size={crop} is less than the {MIN_SIDE} x {MIN_SIDE} '
             'pixels that the backbone takes'
         )
-    # its head resizes each window to the size that padding notes for the whole photo
+    check_padding_of_windows(key, model)
+
+
+def is_pair(sides: Any) -> bool:
+    """Whether an option is a height and a width."""
+    return isinstance(sides, (list, tuple)) and len(sides) == 2
+
+
+def check_padding_of_windows(key: str, model: Any) -> None:
+    """Raises a ValueError for windows of padded photos and a head that resizes each
+    window to the size that padding notes for the whole photo."""
     padding = getattr(model.data_preprocessor, 'test_cfg', None)
     if padding and type(model.decode_head).__name__.startswith('Mask'):
         raise ValueError(

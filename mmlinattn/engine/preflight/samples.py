@@ -55,10 +55,10 @@ def labels_of(dataset: Any, sample: Any) -> set[int]:
     sample of a detector's or a segmentor's."""
     if hasattr(dataset, 'get_gt_labels'):
         ends = (dataset.get_data_info(i).get('gt_label') for i in (0, len(dataset) - 1))
-        return {int(x) for x in ends if isinstance(x, (int, np.integer))}
+        return {int(label) for label in ends if isinstance(label, (int, np.integer))}
     samples = sample.get('data_samples') if isinstance(sample, dict) else None
     for name, part in (('gt_instances', 'labels'), ('gt_sem_seg', 'data')):
-        found = getattr(getattr(samples, name, None), part, None)
-        if found is not None:
-            return set(found.unique().tolist())
+        labels = getattr(getattr(samples, name, None), part, None)
+        if labels is not None:
+            return set(labels.unique().tolist())
     return set()
