@@ -46,6 +46,34 @@ def backbone_of(name: str) -> dict[str, Any]:
     return {'type': kind, **MODELS[name][1]}
 
 
+def add_options(
+    options: dict[str, Any], kind: str, img_size: Union[int, tuple[int, int], None]
+) -> None:
+    """Adds to a user's options what a backbone of this class needs in a classifier of
+    timm."""
+    # the others have no tables of positions
+    if img_size is not None and kind not in ('MLLA', *NECKS):
+        side = img_size if isinstance(img_size, int) else max(img_size)
+        options.update(img_size=side)
+    # nobody pads these batches, and black may be zero
+    options.setdefault('mask_padding', False)
+    if kind in NECKS:
+        options.update(out_norm=None)
+    if kind == 'SwinTransformer':  # these are classifiers
+        options.setdefault('pad_small_map', False)
+
+
+def build_neck(
+    backbone: dict[str, Any], num_features: int
+) -> Optional[models.ConvPoolingNeck]:
+    """The neck of a classifier whose last norm is a BatchNorm; None for others."""
+    kind = backbone['type']
+    if kind not in NECKS:
+        return None
+    is_widest = (kind, backbone.get('arch')) == ('MAViT', 'large')
+    return models.ConvPoolingNeck(num_features, 2560 if is_widest else NECKS[kind])
+
+
 class TimmModel(nn.Module):
     """One of our classifiers with the methods of timm's.
 
@@ -85,18 +113,8 @@ class TimmModel(nn.Module):
                 f'output_stride={output_stride} is not possible: there are no dilated '
                 'maps; the strides are in feature_info'
             )
-        kind = backbone['type']
-        # the others have no tables of positions
-        if img_size is not None and kind not in ('MLLA', *NECKS):
-            side = img_size if isinstance(img_size, int) else max(img_size)
-            options.update(img_size=side)
         options.update(in_channels=in_chans, out_type='raw')
-        # nobody pads these batches, and black may be zero
-        options.setdefault('mask_padding', False)
-        if kind in NECKS:
-            options.update(out_norm=None)
-        if kind == 'SwinTransformer':  # these are classifiers
-            options.setdefault('pad_small_map', False)
+        add_options(options, backbone['type'], img_size)
         self.backbone = model = build_model({**backbone, **options})
         # only the last stage's map has a norm, as in a classifier
         model.out_indices = tuple(range(model.num_stages))
@@ -108,11 +126,8 @@ class TimmModel(nn.Module):
             )
         ]
         self.num_features = self.head_hidden_size = model.feature_channels[-1]
-        self.neck: Optional[models.ConvPoolingNeck] = None
-        if kind in NECKS:
-            is_widest = (kind, backbone.get('arch')) == ('MAViT', 'large')
-            channels = 2560 if is_widest else NECKS[kind]
-            self.neck = models.ConvPoolingNeck(self.num_features, channels)
+        self.neck = build_neck(backbone, self.num_features)
+        if self.neck is not None:
             self.head_hidden_size = self.neck.out_channels
         names = [name for name, _ in model.named_parameters()]
         self.has_token = any(name.endswith('cls_token') for name in names)

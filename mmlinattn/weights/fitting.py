@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.module import _IncompatibleKeys
@@ -88,33 +89,56 @@ def fit_weights(model: nn.Module, weights: StateDict, load: bool = False) -> Fit
         for key, entry in model.state_dict().items()
         if isinstance(entry, Tensor)
     }
+    # sizes before the weights are loaded
     shapes = {key: entry.shape for key, entry in ours.items()}
-    parameters = {name for name, _ in model.named_parameters()}
     # as MMEngine removes it
     entries = {re.sub(r'^module\.', '', key): entry for key, entry in weights.items()}
     metadata = getattr(weights, '_metadata', None) or {}
     loading = model if load else copy.deepcopy(model)
     theirs, missing, unexpected = load_entries(loading, entries, metadata)
-    mismatched = {
-        key: f'{tuple(theirs[key].shape)} there, {tuple(shapes[key])} here'
-        for key in ours
-        if key in theirs and theirs[key].shape != shapes[key]
+    mismatched = other_shapes(theirs, shapes)
+    loaded = {
+        key: theirs[key] for key in ours if key in theirs and key not in mismatched
     }
-    loaded = {k: theirs[k] for k in ours if k in theirs and k not in mismatched}
-    # what a module drops itself, it does not miss
-    absent = [key for key in missing if key in ours and key not in entries]
     return Fit(
-        loaded,
-        [key for key in absent if not key.endswith(COUNTER)],
-        mismatched,
-        extra_entries(unexpected, ours),
-        # masks, which are buffers, have infinite values
-        [
-            key
-            for key, entry in loaded.items()
-            if is_broken(entry, may_be_infinite=key not in parameters)
-        ],
+        state_dict=loaded,
+        missing=missing_entries(missing, ours, entries),
+        mismatched=mismatched,
+        extra=extra_entries(unexpected, ours),
+        broken=broken_entries(loaded, model),
     )
+
+
+def other_shapes(theirs: StateDict, shapes: Mapping[str, torch.Size]) -> dict[str, str]:
+    """Names of entries whose shapes differ from a model's, and both shapes."""
+    return {
+        key: f'{tuple(theirs[key].shape)} there, {tuple(shape)} here'
+        for key, shape in shapes.items()
+        if key in theirs and theirs[key].shape != shape
+    }
+
+
+def missing_entries(
+    missing: list[str], ours: StateDict, entries: Mapping[str, Any]
+) -> list[str]:
+    """Names in a model that a checkpoint lacks. What a module drops itself, it does not
+    miss."""
+    return [
+        key
+        for key in missing
+        if key in ours and key not in entries and not key.endswith(COUNTER)
+    ]
+
+
+def broken_entries(loaded: StateDict, model: nn.Module) -> list[str]:
+    """Names of entries with values that no training leaves; masks, which are buffers,
+    have infinite ones."""
+    parameters = {name for name, _ in model.named_parameters()}
+    return [
+        key
+        for key, entry in loaded.items()
+        if is_broken(entry, may_be_infinite=key not in parameters)
+    ]
 
 
 def extra_entries(unexpected: dict[str, Any], ours: StateDict) -> list[str]:

@@ -16,6 +16,17 @@ from ..layers.types import HW, Indices
 from .base import BaseBackbone
 
 
+def check_patches(patch_size: int, img_size: int, with_pos_embed: bool) -> None:
+    """Refuses, by a ValueError, patches that do not fill an image for which a table of
+    positions is made."""
+    divides = 0 < patch_size <= img_size and img_size % patch_size == 0
+    if patch_size < 1 or (with_pos_embed and not divides):
+        raise ValueError(
+            'patch_size must be positive and divide img_size, got '
+            f'patch_size={patch_size} and img_size={img_size}'
+        )
+
+
 class IsotropicTransformer(BaseBackbone):
     """Patch embedding, positions and blocks of one width.
 
@@ -78,12 +89,7 @@ class IsotropicTransformer(BaseBackbone):
         if num_layers is not None:
             arch = self.resolve_arch(dict(arch, num_layers=num_layers))
         dims, num_layers, num_heads = (arch[key] for key in self.arch_keys[:3])
-        divides = 0 < patch_size <= img_size and img_size % patch_size == 0
-        if patch_size < 1 or (with_pos_embed and not divides):
-            raise ValueError(
-                'patch_size must be positive and divide img_size, got '
-                f'patch_size={patch_size} and img_size={img_size}'
-            )
+        check_patches(patch_size, img_size, with_pos_embed)
         if out_indices is None:
             out_indices = (num_layers - 1,)
         # class layers may add the token after all others

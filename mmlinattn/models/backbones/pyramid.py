@@ -47,6 +47,19 @@ def per_stage(value: Any, num_stages: int, name: str) -> list:
     return list(value)
 
 
+def are_sizes_of_stages(sizes: list[Any]) -> bool:
+    """Whether these are lists with one positive integer for each stage."""
+    if not all(isinstance(of_stages, (list, tuple)) for of_stages in sizes):
+        return False
+    lengths = {len(of_stages) for of_stages in sizes}
+    return len(lengths) == 1 and lengths != {0} and all(map(are_positive, sizes))
+
+
+def are_positive(numbers: Sequence[Any]) -> bool:
+    """Whether all of these are positive integers."""
+    return all(isinstance(number, int) and number > 0 for number in numbers)
+
+
 def attention_pattern(entry: Any) -> list[dict]:
     """The attentions that repeat over a stage's blocks: one, or those of a list."""
     entries = entry if isinstance(entry, (list, tuple)) else [entry]
@@ -251,13 +264,7 @@ class PyramidTransformer(BaseBackbone):
         dims, depths = arch['embed_dims'], arch['depths']
         if isinstance(dims, int) and isinstance(depths, (list, tuple)):
             arch['embed_dims'] = [dims * 2**i for i in range(len(depths))]
-        lists = [arch[key] for key in cls.arch_keys]
-        fits = all(isinstance(entries, (list, tuple)) for entries in lists)
-        fits = fits and len({len(entries) for entries in lists}) == 1
-        entries = [entry for entries in lists for entry in entries] if fits else []
-        if not entries or not all(
-            isinstance(number, int) and number > 0 for number in entries
-        ):
+        if not are_sizes_of_stages([arch[key] for key in cls.arch_keys]):
             raise ValueError(
                 f'{", ".join(cls.arch_keys)} of arch need one positive integer for '
                 f'each stage, got arch={arch}'
