@@ -13,8 +13,6 @@ examples:
   python benchmarks/openmmlab_models.py mmdet --failed models.json --out compiled.json
 """
 
-import copy
-import itertools
 import json
 import multiprocessing
 import os
@@ -22,22 +20,29 @@ import resource
 import sys
 import warnings
 from collections import defaultdict
-from functools import partial
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import common  # noqa: F401
 import mmcv
-import numpy as np
 import torch
-from mmengine.config import Config, ConfigDict
+from mmengine.config import ConfigDict
 from mmengine.logging import MessageHub, MMLogger
 from mmengine.model.utils import revert_sync_batchnorm
 from mmengine.registry import MODELS, init_default_scope
-from mmengine.structures import InstanceData, PixelData
 from mmengine.utils import import_modules_from_strings
+from openmmlab_configs import (
+    by_turns,
+    find,
+    mapped,
+    read_configs,
+    with_few_regions,
+    without_weights,
+)
+from openmmlab_data import DATA, is_self_supervised, made_up_language_models, side_of
 from side_by_side.report import markdown, write_page
 
 from mmlinattn import ops
@@ -51,226 +56,7 @@ from mmlinattn_tools.cli import (
 )
 
 LIBRARIES = ('mmdet', 'mmseg', 'mmpretrain')
-WEIGHTS = ('init_cfg', 'pretrained', 'checkpoint', 'teacher_ckpt')
-SIDES = dict(mmdet=128, mmseg=128, mmpretrain=224)
-# regions at most, of any score
-FEW = dict(nms_pre=200, nms_post=100, max_per_img=100, max_num=100, num=32, score_thr=0)
 MEMORY = 16 << 30  # bytes of a process
-# self-supervised models that see an image once
-ONE_VIEW = (
-    'MAE',
-    'MFF',
-    'MILAN',
-    'MixMIM',
-    'SimMIM',
-    'SparK',
-    'MaskFeat',
-    'iTPN',
-    'EVA',
-)
-
-
-def mapped(value, change):
-    """A config whose dicts are what a function makes of them."""
-    if isinstance(value, dict):
-        return {k: mapped(x, change) for k, x in change(value).items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(mapped(x, change) for x in value)
-    return value
-
-
-def without_weights(node):
-    """A dict without what it would download, its ResNet of 50 layers at most."""
-    rest = {k: x for k, x in node.items() if k not in WEIGHTS}
-    if 'num_cp' in rest:  # layers that another library computes again
-        rest['num_cp'] = 0
-    if 'Res' in str(rest.get('type')) and rest.get('depth', 0) in (101, 152):
-        rest['depth'] = 50  # of the same blocks
-    return rest
-
-
-def with_few_regions(node):
-    """A dict of a train_cfg or test_cfg that lets few boxes through, of any score."""
-    return {
-        k: min(x, FEW[k]) if k in FEW and isinstance(x, (int, float)) else x
-        for k, x in node.items()
-    }
-
-
-def find(value, name):
-    """All values of a name in a config."""
-    found = [value[name]] if isinstance(value, dict) and name in value else []
-    parts = value.values() if isinstance(value, dict) else value
-    for part in parts if isinstance(value, (dict, list, tuple)) else ():
-        found += find(part, name)
-    return found
-
-
-def read_configs(folder):
-    """Models, and the names of the configs that have them, by the first name.
-
-    Returns:
-        tuple[dict]: Models and names; errors of configs that can't be read.
-    """
-    models, names, errors = {}, defaultdict(list), {}
-    for path in sorted(folder.rglob('*.py')):
-        name = str(path.relative_to(folder))
-        if '_base_' in path.parts:
-            continue
-        try:
-            config = Config.fromfile(path, format_python_code=False)
-            model = config.get('model')
-            if model is not None and 'data_preprocessor' in config:
-                model.setdefault('data_preprocessor', config.data_preprocessor)
-        except Exception as error:
-            errors[name] = f'{type(error).__name__}: {error}'
-            continue
-        if model is not None:
-            plain = mapped(model.to_dict(), without_weights)
-            text = json.dumps(plain, sort_keys=True, default=str)
-            names[text].append(name)
-            models[names[text][0]] = model
-    return models, {group[0]: group for group in names.values()}, errors
-
-
-def by_turns(models):
-    """Models, the first of every folder first, then the second ones."""
-    places = defaultdict(itertools.count)
-    order = [(next(places[name.rpartition('/')[0]]), name) for name in models]
-    return [(name, models[name]) for _, name in sorted(order)]
-
-
-def classes_of(model):
-    """The least number of classes that a part of a model knows."""
-    counts = find(model, 'num_classes') + find(model, 'num_things_classes')
-    return min([x for x in counts if isinstance(x, int) and x > 0], default=2)
-
-
-def side_of(model, library):
-    """The side of square images in pixels that a model takes."""
-    for part in (model.get('bbox_head'), model.get('backbone')):
-        for name in ('input_size', 'img_size'):
-            sides = [x for x in find(part, name) if x]
-            if sides and library != 'mmseg':
-                return sides[0] if isinstance(sides[0], int) else sides[0][0]
-    many = any(x > 300 for x in find(model, 'num_queries'))
-    return SIDES[library] * (2 if many else 1)  # as many pixels as queries
-
-
-def detection_data(model, side, count, training):
-    """Images with boxes, masks and segments."""
-    from mmdet.testing import _utils as made
-
-    shape, classes = (3, side, side), classes_of(model)
-    preprocessor = model.get('data_preprocessor') or {}
-    with_texts = find(model, 'language_model')
-    single = training and preprocessor.get('use_det_processor')
-    if 'Track' in preprocessor.get('type', '') and not single:
-        frames = dict(num_frames=1)
-        if training:
-            frames = dict(num_frames=2, key_frames_inds=[0])
-        frames |= dict(image_shapes=shape, with_mask=True)
-        data = made.demo_track_inputs(1, num_classes=max(2, classes), **frames)
-        tracks = data['data_samples']
-        samples = [x for track in tracks for x in track.video_data_samples]
-    else:
-        coarse = find(model, 'semantic_head') and not find(model, 'panoptic')
-        coarse = coarse and 'Panoptic' not in model['type']
-        data = made.demo_mm_inputs(
-            count,
-            shape,
-            [4] * count,
-            min(max(2, classes), 200),  # more do not fit into a byte
-            sem_seg_output_strides=8 if coarse else 1,
-            with_mask=True,
-            with_semantic=True,
-            texts=['cat . dog .'] * count if with_texts else None,
-        )
-        samples = data['data_samples']
-    for sample in samples:
-        sample.gt_instances.labels %= 2 if with_texts else classes
-        corners = torch.rand(20, 2) * side / 2
-        boxes = torch.cat([corners, corners + side / 3], 1)
-        sample.proposals = InstanceData(bboxes=boxes, scores=torch.rand(20))
-        sample.set_metainfo(dict(homography_matrix=np.eye(3)))
-        sample.set_metainfo(dict(batch_input_shape=(side, side)))
-    if 'MultiBranch' in preprocessor.get('type', '') and training:
-        branches = ('sup', 'unsup_teacher', 'unsup_student')
-        data = {k: {x: copy.deepcopy(v) for x in branches} for k, v in data.items()}
-    return data
-
-
-def segmentation_data(model, side, count, training):
-    """Images with a class, or a depth, for each pixel."""
-    from mmseg.structures import SegDataSample
-
-    channels = (model.get('backbone') or {}).get('in_channels', 3)
-    channels = channels if isinstance(channels, int) else 3
-    samples = []
-    for _ in range(count):
-        labels = torch.randint(classes_of(model), (1, side, side))
-        shape = dict(img_shape=(side, side), ori_shape=(side, side), flip=False)
-        samples.append(
-            SegDataSample(
-                metainfo=dict(shape, pad_shape=(side, side)),
-                gt_sem_seg=PixelData(data=labels),
-                gt_edge_map=PixelData(data=labels % 2),
-                gt_depth_map=PixelData(data=torch.rand(1, side, side)),
-            )
-        )
-    images = [torch.randint(256, (channels, side, side)).byte() for _ in range(count)]
-    return dict(inputs=images, data_samples=samples)
-
-
-def is_self_supervised(model):
-    """Whether a config is of a model that learns features, and predicts nothing."""
-    from mmpretrain.models import BaseSelfSupervisor
-    from mmpretrain.registry import MODELS
-
-    kind = MODELS.get(model['type'])
-    return isinstance(kind, type) and issubclass(kind, BaseSelfSupervisor)
-
-
-def classification_data(model, side, count, training):
-    """Images with a class, and for self-supervised models their views and masks."""
-    from mmpretrain.structures import DataSample
-
-    images = torch.randint(256, (count, 3, side, side)).byte()
-    samples = [DataSample().set_gt_label(x % classes_of(model)) for x in range(count)]
-    data = dict(inputs=images, data_samples=samples)
-    if not is_self_supervised(model):
-        return data
-    side //= dict(SimMIM=4, MixMIM=1).get(model['type'], 16)
-    for sample in samples:
-        sample.mask = (torch.rand(side, side) > 0.5).long()
-    views = 8 if model['type'] == 'SwAV' else 2
-    if model['type'] in ('BEiT', 'CAE'):  # what makes their targets sees half the size
-        return dict(data, inputs=[images, images[..., ::2, ::2]])
-    one = model['type'] in ONE_VIEW or not training
-    return dict(data, inputs=images if one else [images] * views)
-
-
-DATA = dict(
-    mmdet=detection_data, mmseg=segmentation_data, mmpretrain=classification_data
-)
-
-
-def made_up_language_models(folder):
-    """Lets language models have random weights and few words, instead of a download."""
-    import transformers
-
-    words = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', '.', '?', 'cat', 'dog']
-    words += [f'[unused{index}]' for index in range(1000)]
-    vocabulary = folder / 'words.txt'
-    vocabulary.write_text('\n'.join(words))
-    tokenizer = transformers.BertTokenizerFast(str(vocabulary))
-    sizes = dict(vocab_size=2000, hidden_size=768, num_hidden_layers=2)
-    config = transformers.BertConfig(**sizes)
-    for kind in (transformers.AutoTokenizer, transformers.BertTokenizer):
-        kind.from_pretrained = lambda *args, **kwargs: tokenizer
-    transformers.BertConfig.from_pretrained = lambda *args, **kwargs: config
-    model = partial(transformers.BertModel, config, add_pooling_layer=False)
-    transformers.BertModel.from_pretrained = lambda *args, **kwargs: model()
 
 
 def try_model(library, model, folder):
@@ -357,11 +143,11 @@ def page(report, compiled):
     where mmcv is compiled."""
     header = ['library', 'configs', 'run', 'need an operator', 'fail with both', 'fail']
     rows, others = [], []
-    for library, found in report.items():
+    for library, entry in report.items():
         counts = defaultdict(int)
         there = compiled.get(library, {}).get('results', {})
-        for name, result in found['results'].items():
-            kind, count = kind_of(result), len(found['names'][name])
+        for name, result in entry['results'].items():
+            kind, count = kind_of(result), len(entry['names'][name])
             if kind == 'fails' and 'error' in there.get(name, {}):
                 kind = 'fails with both'
             counts[kind] += count
@@ -377,7 +163,7 @@ def page(report, compiled):
     lines += ['', markdown(header, rows)]
     if others:
         titles = ['config', 'kind', 'step', 'error']
-        lines += ['', markdown(titles, sorted(others, key=lambda x: (x[1], x[0])))]
+        lines += ['', markdown(titles, sorted(others, key=itemgetter(1, 0)))]
     return '\n'.join(lines) + '\n'
 
 
@@ -410,13 +196,13 @@ def main(argv=None):
         MMLogger.get_current_instance().setLevel('ERROR')
         os.chdir(package / '.mim')  # some configs name another one by its path
         models, names, errors = read_configs(package / '.mim/configs')
-        found = report.setdefault(library, dict(results={}))
-        found.update(names=names, errors=errors, torch=torch.__version__)
+        entry = report.setdefault(library, dict(results={}))
+        entry.update(names=names, errors=errors, torch=torch.__version__)
         fine = ran_in(args.failed, library) if args.failed else ()
         for name, model in by_turns(models):
-            if args.only in name and name not in {*found['results'], *fine}:
+            if args.only in name and name not in {*entry['results'], *fine}:
                 result = run_apart(args.limit, library, model, args.out.parent)
-                found['results'][name] = result
+                entry['results'][name] = result
                 print(name, result.get('error', 'runs'), flush=True)
                 with whole_file(args.out) as draft:
                     draft.write_text(json.dumps(report, indent=1))

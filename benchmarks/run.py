@@ -122,10 +122,12 @@ def measure_times(case, args, peaks):
         ValueError: If the variants do not do the same work.
     """
     can_run = {
-        step: [name for name, peak in found.items() if 'error' not in peak]
-        for step, found in peaks.items()
+        step: [name for name, peak in of_step.items() if 'error' not in peak]
+        for step, of_step in peaks.items()
     }
-    names = [x for x in case.variants if any(x in y for y in can_run.values())]
+    names = [
+        name for name in case.variants if any(name in some for some in can_run.values())
+    ]
     if not names:  # then the inputs may not be there either
         return {}
     inputs, small = measuring.make_inputs(case, args)
@@ -134,7 +136,7 @@ def measure_times(case, args, peaks):
     timed = measuring.replayed if args.graph else measuring.timed
     return {
         step: measuring.measure(
-            {x: timed(modules[x], inputs, step, args) for x in can_run[step]},
+            {name: timed(modules[name], inputs, step, args) for name in can_run[step]},
             args.rounds,
             partial(track, description=f'{case.title}, {step}'),
         )

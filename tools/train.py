@@ -208,7 +208,7 @@ def main():
         runner = runs.make_runner(cfg)
         for hook in runner.hooks if found else ():
             if isinstance(hook, PretrainedBackboneHook):
-                hook.found = found
+                hook.comparison = found
         if cfg.get('resume') and hasattr(runner, 'register_hook'):
             runner.register_hook(ResumeReport(note, warn))
         with watch_divergence(runner):

@@ -77,7 +77,7 @@ def shapes_of(outs, whole=True):
     if isinstance(outs, torch.Tensor):
         shape = tuple(outs.shape)
         return shape if whole or len(shape) != 4 else (shape[0], *shape[2:])
-    return tuple(shapes_of(x, whole) for x in outs)
+    return tuple(shapes_of(out, whole) for out in outs)
 
 
 @torch.no_grad()
@@ -101,10 +101,10 @@ def check_same_work(title, modules, inputs):
 def place(inputs, device):
     """Inputs on a device, leaves of its graph where they need gradients."""
     return tuple(
-        x.detach().to(device).requires_grad_(x.requires_grad)
-        if isinstance(x, torch.Tensor)
-        else x
-        for x in inputs
+        value.detach().to(device).requires_grad_(value.requires_grad)
+        if isinstance(value, torch.Tensor)
+        else value
+        for value in inputs
     )
 
 
@@ -154,7 +154,7 @@ def project(tokens, num_heads, seed=0):
 
 
 def leaves(tensors, dtype):
-    return tuple(x.to(dtype).requires_grad_() for x in tensors)
+    return tuple(tensor.to(dtype).requires_grad_() for tensor in tensors)
 
 
 def softmax_free_inputs(shape, dtype, num_heads, ratio):

@@ -95,9 +95,9 @@ def replayed(module, inputs, step, args):
 
 def drop_gradients(tensors):
     """Frees what a training step leaves."""
-    for x in tensors:
-        if isinstance(x, torch.Tensor):
-            x.grad = None
+    for tensor in tensors:
+        if isinstance(tensor, torch.Tensor):
+            tensor.grad = None
 
 
 def measure(runs, rounds, progress=iter):
@@ -119,9 +119,9 @@ def measure(runs, rounds, progress=iter):
         run, clean_up = runs[name]
         start = time.perf_counter()
         run()
-        found = time.perf_counter() - start
+        elapsed = time.perf_counter() - start
         clean_up()
-        return found
+        return elapsed
 
     count, seconds = {}, {name: {} for name in runs}
     for name in runs:  # warms up, too
@@ -148,9 +148,9 @@ def peak_of_variant(index, variant, step, args):
         return peak_or_error(index, variant, step, args)
     spawn = multiprocessing.get_context('spawn')
     with ProcessPoolExecutor(1, spawn, initializer=limit_memory) as pool:
-        found = pool.submit(peak_or_error, index, variant, step, args)
+        future = pool.submit(peak_or_error, index, variant, step, args)
         try:
-            return found.result()
+            return future.result()
         except BrokenProcessPool:
             return dict(error='its process was ended; out of memory?')
 

@@ -35,9 +35,9 @@ class Using(nn.Module):
         self.module, self.operators = make(), operators
         self.work = getattr(self.module, 'work', None)  # a detector's
         path = importlib.import_module('mmcv.ops').__path__
-        names = [x.name for x in pkgutil.iter_modules(path, 'mmcv.ops.')]
+        names = [module.name for module in pkgutil.iter_modules(path, 'mmcv.ops.')]
         modules = map(importlib.import_module, names)
-        self.callers = [x for x in modules if hasattr(x, 'ext_module')]
+        self.callers = [module for module in modules if hasattr(module, 'ext_module')]
 
     def forward(self, *inputs):
         for caller in self.callers:
@@ -58,7 +58,7 @@ def variants(make):
     extension = importlib.import_module('mmcv._ext')
     if not extension.__file__.endswith('.py'):
         operators = {'compiled': extension, **operators}
-    return {name: partial(Using, make, found) for name, found in operators.items()}
+    return {name: partial(Using, make, some) for name, some in operators.items()}
 
 
 def operator(name, *args):
@@ -89,7 +89,7 @@ def shifted(shape, dtype):
     """A map, and the offsets and weights of a convolution."""
     batch, channels, *sides = shape
     shapes = shape, (batch, 18, *sides), (channels, channels, 3, 3)
-    return [noise(x).requires_grad_() for x in shapes]
+    return [noise(shape).requires_grad_() for shape in shapes]
 
 
 def mmcv_ops() -> list[Case]:

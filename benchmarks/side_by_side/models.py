@@ -157,11 +157,11 @@ ZOO = {
         ]
     ),
     'focused': dict(
-        attention=[dict(type='FocusedLinearAttention', map_side=x) for x in SIDES]
+        attention=[dict(type='FocusedLinearAttention', map_side=side) for side in SIDES]
     ),
     'InLine': dict(attention=dict(type='InLineAttention')),
     'PolaFormer': dict(
-        attention=[dict(type='PolaFormerAttention', map_side=x) for x in SIDES]
+        attention=[dict(type='PolaFormerAttention', map_side=side) for side in SIDES]
     ),
     'MLLA': dict(attention=dict(type='MLLAAttention')),
     'RALA': dict(attention=dict(type='RankAugmentedAttention')),

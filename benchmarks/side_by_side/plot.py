@@ -29,7 +29,7 @@ def plot_times(rows, path):
             of_case = curves.setdefault(row['case'], {})
             point = prod(row['shape'][2:]), row['seconds']
             of_case.setdefault(row['variant'], set()).add(point)
-    sizes = {case: min(map(len, found.values())) for case, found in curves.items()}
+    sizes = {case: min(map(len, lines.values())) for case, lines in curves.items()}
     case = max(sizes, key=sizes.get, default=None)
     if sizes.get(case, 0) < 3:
         return
@@ -38,8 +38,8 @@ def plot_times(rows, path):
         axis.plot(*zip(*sorted(points)), label=name, marker='o')
     axis.set(xscale='log', yscale='log', title=f'{case}, forward')
     axis.set(xlabel='pixels', ylabel='seconds')
-    ticks = {x for points in curves[case].values() for x, _ in points}
-    axis.set_xticks([*ticks], [f'{x:,}' for x in ticks])
+    ticks = {pixels for points in curves[case].values() for pixels, _ in points}
+    axis.set_xticks([*ticks], [f'{pixels:,}' for pixels in ticks])
     axis.set_xticks([], minor=True)
     figure.legend(loc='outside lower center', ncols=2)
     save(figure, path)

@@ -52,13 +52,15 @@ def ops() -> list[Case]:
     stages, transposed = range(len(STAGES)), partial(product_inputs, transposed=True)
     return [
         *(
-            on_stage('softmax-free attention', operators, x, softmax_free_inputs, shape)
+            on_stage(
+                'softmax-free attention', operators, stage, softmax_free_inputs, shape
+            )
             for shape in (DETECTION, CLASSIFICATION)
-            for x in stages
+            for stage in stages
         ),
         *(
-            on_stage(name, products, x, inputs)
-            for x in stages
+            on_stage(name, products, stage, inputs)
+            for stage in stages
             for name, inputs in (('P V', product_inputs), ('P^T Y', transposed))
         ),
     ]
@@ -146,7 +148,7 @@ def attentions() -> list[Case]:
             {
                 'global': dict(cfg, attention='global'),
                 'global, unfused': dict(cfg, attention='global', context=unfused),
-                **{x: dict(cfg, attention=x) for x in names},
+                **{name: dict(cfg, attention=name) for name in names},
             },
             image_shape,
             steps=('forward',),

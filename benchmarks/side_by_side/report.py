@@ -33,13 +33,15 @@ def summary(seconds, baseline=None):
     baseline's in the same round, or in the latest one that a slow baseline took part
     in. Quartiles of one value are None."""
     times = list(seconds.values())
-    found = dict(seconds=statistics.median(times), seconds_quartiles=quartiles(times))
+    figures = dict(seconds=statistics.median(times), seconds_quartiles=quartiles(times))
     if baseline:
         ratios = [
             t / baseline[max(j for j in baseline if j <= i)] for i, t in seconds.items()
         ]
-        found.update(ratio=statistics.median(ratios), ratio_quartiles=quartiles(ratios))
-    return found
+        figures.update(
+            ratio=statistics.median(ratios), ratio_quartiles=quartiles(ratios)
+        )
+    return figures
 
 
 def quartiles(values):
@@ -107,7 +109,7 @@ def markdown(titles, lines):
 
 def table(rows):
     """Rows as a Markdown table."""
-    columns = [x for x in COLUMNS if any(x[1] in row for row in rows)]
+    columns = [column for column in COLUMNS if any(column[1] in row for row in rows)]
     lines = [
         [text(row[key]) if key in row else '-' for _, key, text in columns]
         for row in rows

@@ -188,9 +188,9 @@ class _FunctionMode(TorchFunctionMode):
 
 
 def _conv(shapes: Any, out: Any) -> int:
-    x, weight, transposed = shapes[0], shapes[1], shapes[6]
+    maps, weight, transposed = shapes[0], shapes[1], shapes[6]
     # a filter is applied once for each of its own positions and channels
-    return prod(x if transposed else out) * prod(weight[1:])
+    return prod(maps if transposed else out) * prod(weight[1:])
 
 
 def _product(matrix: int, factor: int) -> Any:

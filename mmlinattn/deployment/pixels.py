@@ -173,8 +173,11 @@ def _taps(old: Tensor, new: Tensor, scale: Tensor) -> tuple[Tensor, ...]:
     low = places.floor()
     part = places - low
     last = (old - 1).float()
-    indices = [torch.minimum(x.clamp(min=0), last).long() for x in (low, low + 1)]
-    return (*indices, *((x * 2048).round().int() for x in (1 - part, part)))
+    indices = [
+        torch.minimum(place.clamp(min=0), last).long() for place in (low, low + 1)
+    ]
+    weights = [(share * 2048).round().int() for share in (1 - part, part)]
+    return (*indices, *weights)
 
 
 def resize_pillow(

@@ -319,14 +319,13 @@ def features(model: Any, photo: Photo) -> Sequence[Tensor]:
     height, width = photo.size.clamp(min=backbone.min_side).unbind()
     canvas = torch._shape_as_tensor(photo.pixels)[2:]
     maps = []
-    for x, stride in zip(
-        backbone(photo.pixels[:, :, :height, :width]), backbone.feature_strides
-    ):
+    outs = backbone(photo.pixels[:, :, :height, :width])
+    for out, stride in zip(outs, backbone.feature_strides):
         whole = torch.div(canvas + stride - 1, stride, rounding_mode='trunc')
         below: Any
         right: Any
-        below, right = (whole - torch._shape_as_tensor(x)[2:]).unbind()
-        maps.append(nnf.pad(x, (0, right, 0, below)))
+        below, right = (whole - torch._shape_as_tensor(out)[2:]).unbind()
+        maps.append(nnf.pad(out, (0, right, 0, below)))
     return model.neck(maps) if model.with_neck else maps
 
 

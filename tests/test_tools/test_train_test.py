@@ -448,7 +448,7 @@ def test_what_the_checks_found_is_the_start(use, world, monkeypatch):
     whole, work = WHOLE[1].format(world=world), ('--work-dir', '.')
     use('train', CLS, *work, *f'{PRETRAINED}{whole}'.split())
     weights = torch.load(whole)['state_dict']
-    assert {f'backbone.{x}' for x in hook.found.loaded} < weights.keys()
+    assert {f'backbone.{x}' for x in hook.comparison.loaded} < weights.keys()
     for how in (LOAD, RESUME):
         use('train', CLS, *work, *f'{how}{whole}'.split())
         CheckpointLoader.load_checkpoint(whole)
@@ -457,9 +457,9 @@ def test_what_the_checks_found_is_the_start(use, world, monkeypatch):
     CheckpointLoader.load_checkpoint(whole)
     assert read.call_count == 4
     # several processes wait for each other before they read
-    hook.found = None
+    hook.comparison = None
     use('train', CLS, *work, '--launcher', 'pytorch', *f'{PRETRAINED}{whole}'.split())
-    assert hook.found is None
+    assert hook.comparison is None
     use('train', CLS, *work, '--launcher', 'pytorch', *f'{LOAD}{whole}'.split())
     CheckpointLoader.load_checkpoint(whole)
     assert read.call_count == 7

@@ -144,9 +144,9 @@ class DivergenceHook(Hook):
 def weights_of(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """Parameters of a model, and running statistics of its norms."""
     yield from model.named_parameters()
-    for name, x in model.named_buffers():
+    for name, buffer in model.named_buffers():
         if name.endswith(('running_mean', 'running_var')):
-            yield name, x
+            yield name, buffer
 
 
 def is_finite(x: Tensor, most: float = math.inf) -> bool:

@@ -39,7 +39,7 @@ class PretrainedBackboneHook(Hook):
         self.warn = warn
         self.head = head
         # a result of check_pretrained, to start from without reading the file again
-        self.found: Optional[Comparison] = None
+        self.comparison: Optional[Comparison] = None
 
     def before_run(self, runner: Any) -> None:
         """Sets ``init_cfg`` of the backbone, before weights are initialized."""
@@ -69,7 +69,7 @@ class PretrainedBackboneHook(Hook):
         initializes a model: it calls them without arguments, so that what was compared
         before, and the modules of the head, are entries of it too."""
         # copies of the model share a function, and so no weights
-        options: dict[str, Any] = dict(name='pretrained', earlier=self.take_found)
+        options: dict[str, Any] = dict(name='pretrained', earlier=self.take_comparison)
         for backbone in backbones_of(model):
             init_cfg = dict(type='Pretrained', checkpoint=pretrained)
             if isinstance(backbone, BaseBackbone):
@@ -84,9 +84,9 @@ class PretrainedBackboneHook(Hook):
             parts = parts_of(model)
             model.backbone.init_cfg[-1]['parts'] = parts
 
-    def take_found(self) -> Optional[Comparison]:
-        """:attr:`found`, once."""
-        comparison, self.found = self.found, None
+    def take_comparison(self) -> Optional[Comparison]:
+        """:attr:`comparison`, once."""
+        comparison, self.comparison = self.comparison, None
         return comparison
 
 
@@ -137,8 +137,8 @@ def check_pretrained(
     is somewhere in ``model``.
 
     Returns:
-        What of the weights loads, for the attribute ``found`` of the hook; None if the
-        training does not start from them. The model is to be thrown away.
+        What of the weights loads, for the attribute ``comparison`` of the hook; None if
+        the training does not start from them. The model is to be thrown away.
 
     Raises:
         KeyError: If the weights do not fit.

@@ -80,8 +80,8 @@ def variant(
         title,
         code,
         tuple(
-            rf'(layers\.0\.blocks\.0\.attn|stage1\.0\.attns\.0)\.{re.escape(x)}$'
-            for x in first
+            rf'(layers\.0\.blocks\.0\.attn|stage1\.0\.attns\.0)\.{re.escape(key)}$'
+            for key in first
         ),
         read,
         rows,

@@ -60,7 +60,7 @@ def start(tmp_path, caplog):
         )
         caplog.set_level('INFO')
         hook = PretrainedBackboneHook(**hook)
-        hook.found = found
+        hook.comparison = found
         hook.before_run(runner)
         model.init_weights()
         return model
