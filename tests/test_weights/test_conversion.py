@@ -129,6 +129,27 @@ def test_outputs_of_detectors_on_small_maps(official, relative_error, name):
     assert len(errors) == 4 and max(errors) < 1e-5, errors
 
 
+@pytest.mark.parametrize('name', recording.ours())
+@torch.no_grad()
+def test_outputs_of_our_model_for_a_recording(official, relative_error, name):
+    """Logits of a classifier, or maps of a backbone."""
+    fixture, (family, weights) = recording.by_name()[name], official(name)
+    converted, expected = convert(weights, family), fixture.outputs(name)
+    is_classifier = 'logits' in expected
+    options = dict(out_type='avg_featmap') if is_classifier else {}
+    model = MODELS.build({**recording.ours()[name], **options}).eval()
+    model.load_state_dict(inside(converted, PREFIX))
+    outs = model(fixture.image(name))
+    if is_classifier:
+        weight, bias = converted['head.fc.weight'], converted['head.fc.bias']
+        results = dict(logits=outs[-1] @ weight.mT + bias)
+    else:
+        results = {f'map{i}': out for i, out in enumerate(outs)}
+    assert results.keys() == expected.keys()
+    for key, result in results.items():
+        assert relative_error(result, expected[key]) < 1e-5, key
+
+
 CSWINS = dict(tiny='t24181', small='s36292', base='b36292')
 
 

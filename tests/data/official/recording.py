@@ -28,6 +28,16 @@ def by_name():
     return {name: module for module in modules for name in getattr(module, 'NAMES', ())}
 
 
+def ours():
+    """Configs of our backbones for official models, by the name of the recording: the
+    entries of ``OURS`` in these modules."""
+    return {
+        name: module.OURS[name]
+        for name, module in by_name().items()
+        if name in getattr(module, 'OURS', {})
+    }
+
+
 def usual(key, shape, value):
     """Seeded noise as weights: outputs of layers have the size of their inputs."""
     if key.endswith('num_batches_tracked'):

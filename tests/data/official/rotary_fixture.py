@@ -41,6 +41,7 @@ NAMES = (
     *('mavit_classifier', 'mavit_backbone', 'hvittt_classifier', 'hvittt_backbone'),
     'vittt_classifier',
 )
+OURS = dict(vittt_classifier=dict(type='mmlinattn.ViTTT', arch=ARCHS['vittt']))
 STRIDE = 7
 BLOCKS = (1, 2)  # stages
 
