@@ -8,8 +8,8 @@ A checkpoint is read, recognized, renamed, fitted and loaded, in this order. Mod
 `files` and `addresses` read and write, and nothing else; `unpickler` reads without
 running code; `families` describe official models in `rows`; `conversion` recognizes
 them, and takes a state dict to ours and back; `naming` does so for our backbones in
-whole models; `fitting` compares a checkpoint with a model; `transfer` starts another
-attention from a plain model's weights; `pretrained` loads.
+whole models; `fitting` compares a checkpoint with a model; `transfer` chooses what a
+backbone starts from; `pretrained` loads.
 """
 
 from .addresses import DownloadError, add_file_scheme, load_safely, read_checkpoint

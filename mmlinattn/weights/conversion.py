@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from torch import Tensor
 
-from .families import FAMILIES, HEAD, Layout
+from .families import FAMILIES, HEAD, Family, Layout
 from .rows import LINEAR, Keys, Row, StateDict, inside, nested
 
 PREFIX = 'backbone.'
 OURS = 'mmlinattn'
+COMMAND = 'mim run mmlinattn convert_official'
+LIGHTNING = 'model.'  # its prefix
 # official code and older timm; newer timm; mmpretrain's plain models
 HEADS = ('head', 'head.fc', 'head.layers.head')
 STATE_DICTS = ('state_dict', 'model')
@@ -225,3 +227,64 @@ def convert_back(
         for name, tensor in zip(names, row.backward(state_dict[ours]))
     }
     return official, conversion
+
+
+def name_weights(
+    content: dict, prefix: Optional[str] = None
+) -> tuple[StateDict, Optional[Family], str]:
+    """The weights in a checkpoint by our names, their official family if it is known,
+    and what they are, for the end of an error message.
+
+    Args:
+        content: Of a file.
+        prefix: Prefix of the backbone's keys, of weights that are not official ones.
+
+    Raises:
+        ValueError: If there are no weights, or not those of a whole official model.
+    """
+    state_dict, recognized = recognize_backbone(content, prefix)
+    weights, family = rename(state_dict, recognized, content.get('meta'))
+    origin = f'it has {shortlist(state_dict)}, {describe_origin(recognized, family)}'
+    return weights, family, origin
+
+
+def recognize_backbone(
+    content: dict, prefix: Optional[str]
+) -> tuple[StateDict, Optional[str]]:
+    """The state dict in a checkpoint, without the prefixes of programs, and what
+    :func:`recognize` says of it."""
+    state_dict, _ = find_state_dict(content)
+    recognized = recognize(state_dict)
+    if not prefix and not recognized and inside(state_dict, LIGHTNING):
+        prefix = LIGHTNING
+    if prefix and recognized not in FAMILIES:  # they have no such prefix
+        inner = inside(state_dict, f'{prefix.rstrip(".")}.')
+        state_dict = without_wrappers(inner)
+        recognized = recognize(state_dict)
+    return state_dict, recognized
+
+
+def rename(
+    state_dict: StateDict, recognized: Optional[str], meta: Any
+) -> tuple[StateDict, Optional[Family]]:
+    """Weights by our names, with every key of an official model accounted for, and
+    their family, which the metadata of converted weights name."""
+    if recognized in FAMILIES:
+        return convert(state_dict, recognized), FAMILIES[recognized]
+    if not inside(state_dict, PREFIX):
+        state_dict = {f'{PREFIX}{key}': entry for key, entry in state_dict.items()}
+    family = meta.get('family') if isinstance(meta, dict) else None
+    return state_dict, FAMILIES.get(str(family))
+
+
+def describe_origin(recognized: Optional[str], family: Optional[Family]) -> str:
+    """What a checkpoint is, for the end of an error message."""
+    if family:
+        return f'weights of {family.title}'
+    if recognized:
+        return f'weights of {OURS}'
+    known = '; '.join(f'{family.title} ({family.code})' for family in FAMILIES.values())
+    return (
+        f'not recognized: mmlinattn takes checkpoints of mmlinattn and of {known}; '
+        f'see {COMMAND} --help'
+    )

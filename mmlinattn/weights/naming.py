@@ -5,11 +5,9 @@ They change nothing of other models: only one of our backbones has them.
 
 from typing import Any
 
-from .conversion import HEADS, PREFIX, convert, find_state_dict, recognize
+from .conversion import COMMAND, HEADS, PREFIX, convert, find_state_dict, recognize
 from .families import FAMILIES
 from .rows import StateDict, inside
-
-COMMAND = 'mim run mmlinattn convert_official'
 
 
 def name_classifier(state_dict: dict, prefix: str, *args: Any) -> None:
