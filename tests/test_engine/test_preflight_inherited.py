@@ -135,6 +135,24 @@ def test_channels_of_a_classifier(channels, neck, right):
         check_channels(model)
 
 
+@pytest.mark.parametrize(
+    'places, levels, message',
+    [
+        ([0, 1, 2], 3, ''),
+        ([0, 1, 2], 4, r'makes 3 maps .*num_feature_levels=4: .*num_outs=4'),
+        ([0, 1, 3], 3, 'Neck does not take the 3 maps'),
+    ],
+)
+def test_maps_of_a_deformable_detr(places, levels, message):
+    """Its head has no anchors, and it takes a number of maps."""
+    model = detector(places, [])
+    del model['bbox_head']
+    model.num_feature_levels = levels
+    refusal = pytest.raises(ValueError, match=message)
+    with refusal if message else nullcontext():
+        check_levels(model, pytest.fail)
+
+
 def test_necks_of_other_inputs_are_not_run():
     model = detector([0], [4])
     model['neck'].forward = lambda maps, texts: pytest.fail('it is run')

@@ -8,6 +8,7 @@ from mmengine.config import Config
 from mmengine.optim import OptimWrapper
 from mmengine.optim.scheduler import CosineAnnealingLR, LinearLR, MultiStepLR
 from mmengine.runner import Runner
+from mmengine.runner._flexible_runner import FlexibleRunner
 from torch import nn
 
 from mmlinattn_tools.resume_report import ResumeReport
@@ -39,15 +40,23 @@ def train(tmp_path):
     """Trains a tiny model, and returns the lines of the report."""
     runs = []
 
-    def call(epochs, kind='cosine', rate=0.1, batch=1, by_epoch=False, base=0):
+    def call(
+        epochs,
+        kind='cosine',
+        rate=0.1,
+        batch=1,
+        by_epoch=False,
+        base=0,
+        runner_type=Runner,
+    ):
         lines = []
         data = dict(batch_size=batch, dataset=[0] * 4, sampler=None, num_workers=0)
         data.update(sampler=dict(type='DefaultSampler', shuffle=False))
         resumed = dict(resume=True, load_from=str(tmp_path / 'epoch_1.pth'))
         model = Model(2, 1)
-        runner = Runner(
-            model,
-            str(tmp_path),
+        runner = runner_type(
+            model=model,
+            work_dir=str(tmp_path),
             train_dataloader=data,
             train_cfg=dict(by_epoch=True, max_epochs=epochs),
             optim_wrapper=dict(
@@ -100,6 +109,11 @@ NEW = 'For a new schedule, give --cfg-options load_from='
             dict(epochs=2, kind='steps'),
             dict(kind='later'),
             ['', 'MultiStepLR with mil'],
+        ),
+        (
+            dict(epochs=2, runner_type=FlexibleRunner),
+            dict(rate=0.5),
+            ['5 to 8', 'rate of 0.5 .*was 0.1'],
         ),
         (dict(epochs=2, kind='steps'), {}, ['iterations 5 to 8']),
     ],

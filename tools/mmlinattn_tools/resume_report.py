@@ -34,8 +34,10 @@ class ResumeReport(Hook):
         self.rates: list[float] = []  # of the config
         self.schedules: list[dict[str, Any]] = []
 
-    def before_run(self, runner: Any) -> None:
-        """Reads the config's rates and schedules: the checkpoint's replace them."""
+    def after_load_checkpoint(self, runner: Any, checkpoint: dict[str, Any]) -> None:
+        """Reads the config's rates and schedules, which the checkpoint's replace: both
+        runners of MMEngine do so between this and ``before_train``, one of them after
+        ``before_run``, too."""
         self.rates = first_rates(runner)
         self.schedules = [schedule_of(x) for x in schedulers_of(runner)]
 

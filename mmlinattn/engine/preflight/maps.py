@@ -103,6 +103,8 @@ def check_levels(model: Any, warn: Callable[[str], object]) -> None:
     if neck is None or not isinstance(backbone, BaseBackbone):
         return
     strides = strides_of(backbone, neck) if backbone.out_type == 'featmap' else None
+    if strides is not None:
+        check_num_levels(model, strides)
     name = 'rpn_head' if getattr(model, 'rpn_head', None) is not None else 'bbox_head'
     generator = getattr(getattr(model, name, None), 'prior_generator', None)
     if strides is None or generator is None:
@@ -117,6 +119,17 @@ def check_levels(model: Any, warn: Callable[[str], object]) -> None:
         raise ValueError(f'{text}{advice}')
     if differ(strides, levels):
         warn(f'{text}, so boxes lie at wrong places{advice}')
+
+
+def check_num_levels(model: Any, strides: list[int]) -> None:
+    """Raises a ValueError for a neck that makes another number of maps than a
+    Deformable DETR, or one of its kind, takes."""
+    wanted = getattr(model, 'num_feature_levels', None)
+    if isinstance(wanted, int) and len(strides) != wanted:
+        raise ValueError(
+            f'model.neck makes {len(strides)} maps of strides {strides}, but the model '
+            f'takes num_feature_levels={wanted}: set model.neck.num_outs={wanted}'
+        )
 
 
 def levels_of(generator: Any) -> list[int]:
