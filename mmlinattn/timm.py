@@ -24,7 +24,7 @@ from torch.nn.functional import dropout
 from . import hub, models
 from .functional import to_map
 from .registry import build_model
-from .timm_names import FAMILIES, MODELS
+from .timm_names import FAMILIES, MODELS, family_of
 from .utils.quiet import quiet
 from .weights import load_pretrained
 
@@ -34,16 +34,16 @@ NO_DECAY = re.compile(
 )
 # the crops of CSWin's recipe, 0.9 and the whole
 CROPPED_LESS = re.compile('c?swin_(tiny|base)_(?!inline|polaformer)')
-# channels of the neck of classifiers whose last norm is a BatchNorm
-NECKS = {'RAVLT': 1024, 'MAViT': 2048, 'HViTTT': None}
+# (class, size) of a classifier whose neck is wider than those of its family
+WIDER_NECKS = {('MAViT', 'large'): 2560}
 PREFIX = 'backbone.'
 Indices = Union[int, list[int]]
 
 
 def backbone_of(name: str) -> dict[str, Any]:
     """Config of the backbone of a model."""
-    kind, _, _ = FAMILIES[name.partition('_')[0]]
-    return {'type': kind, **MODELS[name][1]}
+    family = FAMILIES[name.partition('_')[0]]
+    return {'type': family.kind, **MODELS[name][1]}
 
 
 def add_options(
@@ -51,13 +51,13 @@ def add_options(
 ) -> None:
     """Adds to a user's options what a backbone of this class needs in a classifier of
     timm."""
-    # the others have no tables of positions
-    if img_size is not None and kind not in ('MLLA', *NECKS):
+    family = family_of(kind)
+    if img_size is not None and family.has_tables:
         side = img_size if isinstance(img_size, int) else max(img_size)
         options.update(img_size=side)
     # nobody pads these batches, and black may be zero
     options.setdefault('mask_padding', False)
-    if kind in NECKS:
+    if family.has_neck:
         options.update(out_norm=None)
     if kind == 'SwinTransformer':  # these are classifiers
         options.setdefault('pad_small_map', False)
@@ -67,11 +67,12 @@ def build_neck(
     backbone: dict[str, Any], num_features: int
 ) -> Optional[models.ConvPoolingNeck]:
     """The neck of a classifier whose last norm is a BatchNorm; None for others."""
-    kind = backbone['type']
-    if kind not in NECKS:
+    family = family_of(backbone['type'])
+    if not family.has_neck:
         return None
-    is_widest = (kind, backbone.get('arch')) == ('MAViT', 'large')
-    return models.ConvPoolingNeck(num_features, 2560 if is_widest else NECKS[kind])
+    model = (family.kind, str(backbone.get('arch')))
+    channels = WIDER_NECKS.get(model, family.neck_channels)
+    return models.ConvPoolingNeck(num_features, channels)
 
 
 class TimmModel(nn.Module):
@@ -294,18 +295,17 @@ def register(name: str) -> None:
 
 def describe(name: str, weights: Optional[str]) -> dict[str, Any]:
     """timm's entry of a model: address of its weights, preparation of images."""
-    family = name.partition('_')[0]
-    _, first_conv, has_token = FAMILIES[family]
-    stride = 16 if family == 'vittt' else 32
+    family = FAMILIES[name.partition('_')[0]]
     side, crop_pct = (384, 1.0) if name.endswith('_384') else (224, 0.9)
+    map_side = side // family.stride
     crop_pct = crop_pct if CROPPED_LESS.match(name) else 0.875
     return dict(
         file=weights,  # as a url, timm would download it itself
         custom_load=True,
         input_size=(3, side, side),
-        pool_size=None if has_token else (side // stride, side // stride),
+        pool_size=None if family.has_token else (map_side, map_side),
         crop_pct=crop_pct,
-        first_conv=PREFIX + first_conv,
+        first_conv=PREFIX + family.first_conv,
         classifier='head.fc',
     )
 

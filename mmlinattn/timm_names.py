@@ -5,23 +5,65 @@ if that is not 224.
 """
 
 from functools import partial
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
-# How names of a class begin, its first convolution, and whether its classifiers read
-# a class token.
+
+class Family(NamedTuple):
+    """Models of one class in timm.
+
+    Attributes:
+        kind: The class of their backbone.
+        first_conv: Name of its first convolution.
+        has_token: Whether the classifiers read a class token.
+        stride: Pixels between the places of the last map.
+        has_tables: Whether windows or tables of positions are made for an image's size.
+        has_neck: Whether the last norm of the classifiers is a neck's BatchNorm.
+        neck_channels: Channels that it makes; None: those of the last map.
+    """
+
+    kind: str
+    first_conv: str
+    has_token: bool = False
+    stride: int = 32
+    has_tables: bool = True
+    has_neck: bool = False
+    neck_channels: Optional[int] = None
+
+
+# by how their names begin
 FAMILIES = {
-    'soft': ('SOFT', 'stages.0.embedding.0.0', True),
-    'softpp': ('SOFTPlusPlus', 'stages.0.embedding.0.0', True),
-    'swin': ('SwinTransformer', 'stages.0.embedding.layer.0', False),
-    'cswin': ('CSWinTransformer', 'stages.0.embedding.layer.0', False),
-    'mlla': ('MLLA', 'stages.0.embedding.first.0', False),
-    'ravlt': ('RAVLT', 'stages.0.embedding.0.0', False),
-    'mavit': ('MAViT', 'stages.0.embedding.0.0', False),
-    'hvittt': ('HViTTT', 'stages.0.embedding.first.0', False),
-    'vittt': ('ViTTT', 'patch_embed.layer.0', False),
-    'deit': ('VisionTransformer', 'patch_embed.layer.0', True),
-    'cait': ('CaiT', 'patch_embed.layer.0', True),
+    'soft': Family('SOFT', 'stages.0.embedding.0.0', has_token=True),
+    'softpp': Family('SOFTPlusPlus', 'stages.0.embedding.0.0', has_token=True),
+    'swin': Family('SwinTransformer', 'stages.0.embedding.layer.0'),
+    'cswin': Family('CSWinTransformer', 'stages.0.embedding.layer.0'),
+    'mlla': Family('MLLA', 'stages.0.embedding.first.0', has_tables=False),
+    'ravlt': Family(
+        'RAVLT',
+        'stages.0.embedding.0.0',
+        has_tables=False,
+        has_neck=True,
+        neck_channels=1024,
+    ),
+    'mavit': Family(
+        'MAViT',
+        'stages.0.embedding.0.0',
+        has_tables=False,
+        has_neck=True,
+        neck_channels=2048,
+    ),
+    'hvittt': Family(
+        'HViTTT', 'stages.0.embedding.first.0', has_tables=False, has_neck=True
+    ),
+    'vittt': Family('ViTTT', 'patch_embed.layer.0', stride=16),
+    'deit': Family('VisionTransformer', 'patch_embed.layer.0', has_token=True),
+    'cait': Family('CaiT', 'patch_embed.layer.0', has_token=True),
 }
+
+
+def family_of(kind: str) -> Family:
+    """Facts about a class of backbones; of one without names here, the usual ones."""
+    known = {family.kind: family for family in FAMILIES.values()}
+    return known.get(kind, Family(kind, first_conv=''))
 
 
 def row(
