@@ -25,7 +25,8 @@ gc.disable()
 yaml.SafeLoader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 ROOT = Path(__file__).resolve().parents[1]
 # the modules that tools or tests share
-sys.path[:0] = [str(ROOT / x) for x in ('tools', 'tests', 'tests/data/official')]
+FOLDERS_OF_MODULES = ('tools', 'tests', 'tests/data/official')
+sys.path[:0] = [str(ROOT / folder) for folder in FOLDERS_OF_MODULES]
 
 from loading import run_command  # noqa: E402
 

@@ -60,11 +60,11 @@ def test_the_explicit_form_is_our_operator(load):
         (scale * torch.randn(2, 2, n, 8, dtype=torch.float64)).requires_grad_()
         for n, scale in ((20, 1), (6, 1.5), (20, 1))
     ]
-    out, found = softmax_free_attention(*inputs), explicit(*inputs)
-    torch.testing.assert_close(found, out)
+    out, expected = softmax_free_attention(*inputs), explicit(*inputs)
+    torch.testing.assert_close(expected, out)
     weight = torch.randn_like(out)
     grads, wanted = (
-        torch.autograd.grad((weight * x).sum(), inputs) for x in (found, out)
+        torch.autograd.grad((weight * x).sum(), inputs) for x in (expected, out)
     )
     torch.testing.assert_close(grads, wanted, rtol=1e-6, atol=1e-7)
     small = dict(embed_dims=[8, 16], depths=[1, 1], num_heads=[1, 2])

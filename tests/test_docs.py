@@ -179,9 +179,9 @@ def test_commits_exist():
     if git('rev-parse', '--is-shallow-repository').strip() == 'true':
         pytest.skip('this clone has no history')
     named = r'\bcommit ([0-9a-f]{7,40})\b|git worktree add \S+ (\S+)|\btag (v[\d.]+\d)'
-    found = [x for text in PAGES.values() for x in re.findall(named, text)]
-    assert len(found) > 5 and not [tag for *_, tag in found if tag]
-    for name in {commit or tree for commit, tree, _ in found}:
+    links = [x for text in PAGES.values() for x in re.findall(named, text)]
+    assert len(links) > 5 and not [tag for *_, tag in links if tag]
+    for name in {commit or tree for commit, tree, _ in links}:
         git('merge-base', '--is-ancestor', name, 'HEAD')
 
 

@@ -45,8 +45,8 @@ def test_frequencies(tmp_path, capsys):
         pairs = [(k, row) for row in rows.values() for k in row if f'{k}, bound' in row]
         assert {k for k, _ in pairs} == {'heads', 'heads + shortcut', 'FFN'}
         assert all(0 < row[k] <= row[f'{k}, bound'] for k, row in pairs)
-    found = {x.name for x in tmp_path.iterdir()}
-    assert found == {'x.json', 'x.png', 'x_spectra.png'}
+    names = {x.name for x in tmp_path.iterdir()}
+    assert names == {'x.json', 'x.png', 'x_spectra.png'}
 
 
 @pytest.mark.openmmlab

@@ -81,7 +81,7 @@ print(*stock.changes(held, stock.take(False)), *stock.replaced(names))
 
 
 @pytest.mark.parametrize(
-    'change, found',
+    'change, output',
     [
         ('sys.meta_path.append(object())', 'meta_path'),
         ('import logging; logging.basicConfig()', 'logging'),
@@ -93,6 +93,6 @@ print(*stock.changes(held, stock.take(False)), *stock.replaced(names))
     ],
 )
 @pytest.mark.full
-def test_stock_is_complete(run_python, change, found):
+def test_stock_is_complete(run_python, change, output):
     code = CHANGE.format(tests=str(ROOT / 'tests'), prepare='', change=change)
-    assert found in run_python(code)
+    assert output in run_python(code)

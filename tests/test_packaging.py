@@ -109,8 +109,8 @@ def test_editable_install(tmp_path, links):
         made = tree / 'mmlinattn' / '.mim' / name
         assert made.is_symlink() == links and made.exists()
     base.unlink()
-    found = run(python, '-c', 'import mmlinattn; print(mmlinattn.__file__)', cwd='/')
-    assert found == str(tree / 'mmlinattn' / '__init__.py')
+    path = run(python, '-c', 'import mmlinattn; print(mmlinattn.__file__)', cwd='/')
+    assert path == str(tree / 'mmlinattn' / '__init__.py')
 
 
 def test_import_is_cheap():

@@ -177,12 +177,12 @@ def test_features(name):
             lean = create(name, features_only=True, **options).eval()
             missing, _ = lean.model.load_state_dict(model.state_dict(), strict=False)
             assert not missing
-            taken = lean.feature_info.out_indices
+            stages = lean.feature_info.out_indices
             assert lean.feature_info.channels() == [
-                model.feature_info[i]['num_chs'] for i in taken
+                model.feature_info[i]['num_chs'] for i in stages
             ]
-            assert len(taken) == {None: 4, (0, 2): 2, (-1,): 1, 2: 2}[indices]
-            for y, i in zip(lean(x), taken):
+            assert len(stages) == {None: 4, (0, 2): 2, (-1,): 1, 2: 2}[indices]
+            for y, i in zip(lean(x), stages):
                 torch.testing.assert_close(y, maps[i])
     with pytest.raises(ValueError, match='NCHW'):
         model.forward_intermediates(x, output_fmt='NLC')

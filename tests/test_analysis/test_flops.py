@@ -120,12 +120,12 @@ def test_attention_written_out():
 def test_softmax_free_attention_is_counted_by_its_sizes(device):
     """Neither the device nor the solver changes the count. Of 100 landmarks, the
     automatic choice depends on the device."""
-    found = set()
+    counts = set()
     for solver in ('auto', 'newton', 'spectral'):
         attention = models.SoftmaxFreeAttention(16, 2, sampling_ratio=2, solver=solver)
         model = attending(attention, 20, 20)
-        found.add(tuple(kinds(model, (1, 400, 16), device=device).items()))
-    (counted,) = found
+        counts.add(tuple(kinds(model, (1, 400, 16), device=device).items()))
+    (counted,) = counts
     # 20 steps, of two products of the kernel of 100 landmarks, of two heads
     steps = 2 * 20 * 2 * 100**3
     assert steps < dict(counted)['pseudo_inverse'] < 1.01 * steps

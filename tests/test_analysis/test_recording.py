@@ -43,8 +43,8 @@ def test_what_is_seen_is_what_happens():
     images = torch.randn(2, 3, 40, 56, dtype=torch.float64)
     expected = model(images)
     with torch.no_grad(), watch(model, on_attention, blocks.append):
-        found = model(images)
-    for a, b in zip(found, expected):
+        outs = model(images)
+    for a, b in zip(outs, expected):
         torch.testing.assert_close(a, b)
     assert [call.name for call, *_ in calls] == list(attentions_of(model))
     assert [call.hw_shape for call, *_ in calls] == [(12, 16), (12, 16), (8, 8)]

@@ -13,15 +13,15 @@ def in_folder(folder):
 
 def representatives():
     """Names of the smallest config of each setting, and of each method in a folder."""
-    found, seen = set(), set()
+    names, seen = set(), set()
     for name in sorted(PATHS, key=lambda x: ENTRIES[x]['Metadata']['Parameters']):
         setting = re.search(r'_base_/settings/([\w.-]+)', PATHS[name].read_text())[1]
         method = 'in1k' if '_in1k' in name else name.partition('_')[0]
         traits = {setting, (PATHS[name].parent.name, method)}
         if traits - seen:
-            found.add(name)
+            names.add(name)
         seen |= traits
-    return found
+    return names
 
 
 def pytest_generate_tests(metafunc):

@@ -35,8 +35,8 @@ def test_model(name):
     pattern = 'soft.*-(softmax|linformer|performer|nystrom)_in1k'
     if attention := re.fullmatch(pattern, name):
         attns = [block.attn for x in model.backbone.stages[:3] for block in x.blocks]
-        found = {type(attn).__name__.lower() for attn in attns}
-        assert found == {f'{attention[1]}attention'}
+        kinds = {type(attn).__name__.lower() for attn in attns}
+        assert kinds == {f'{attention[1]}attention'}
 
 
 @pytest.mark.parametrize(

@@ -75,11 +75,11 @@ def starts():
 
 def test_addresses(starts):
     zoo = load_module('docs/site/model_zoo.py')
-    found = {zoo.start_of(path) for path in PATHS.values()} - {None}
-    scaled = {x for x in found if x.rpartition('/')[2] in SCALED}
+    addresses = {zoo.start_of(path) for path in PATHS.values()} - {None}
+    scaled = {x for x in addresses if x.rpartition('/')[2] in SCALED}
     assert len(scaled) == len(SCALED)
-    assert {x for x in found if not urlparse(x).fragment} == {*starts, *scaled}
-    assert {urlparse(x).fragment for x in found} - {''} < {*OTHERS}
+    assert {x for x in addresses if not urlparse(x).fragment} == {*starts, *scaled}
+    assert {urlparse(x).fragment for x in addresses} - {''} < {*OTHERS}
 
 
 def test_weights_fit(name, starts, monkeypatch):

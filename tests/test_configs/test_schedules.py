@@ -54,30 +54,32 @@ def test_groups(name):
     """Norms, positions, scales and a classifier's biases have no weight decay. With a
     decay by layers, the first one is as many blocks, and a step more, below the last
     one."""
-    cfg, model, found = load(name), meta_model(name), groups(name)
+    cfg, model, groups_by_name = load(name), meta_model(name), groups(name)
     undecayed = {
         f'{prefix}.{key}'
         for prefix, module in model.named_modules()
         if isinstance(module, (_BatchNorm, nn.LayerNorm, nn.GroupNorm))
         for key, _ in module.named_parameters(recurse=False)
     }
-    undecayed |= {key for key in found if UNDECAYED.search(key)}
+    undecayed |= {key for key in groups_by_name if UNDECAYED.search(key)}
     if re.search('_in1k|_imagenette', name):
-        undecayed |= {key for key in found if key.endswith('.bias')}
+        undecayed |= {key for key in groups_by_name if key.endswith('.bias')}
     if name.startswith('mask2former'):
-        undecayed |= {key for key in found if re.search(r'\.(query|level)_\w+\.', key)}
-        undecayed -= {key for key in found if '.level_encoding.' in key}
+        undecayed |= {
+            key for key in groups_by_name if re.search(r'\.(query|level)_\w+\.', key)
+        }
+        undecayed -= {key for key in groups_by_name if '.level_encoding.' in key}
     if name.startswith('dino'):
         undecayed = set()
     base = cfg.optim_wrapper.optimizer
-    for key, group in found.items():
+    for key, group in groups_by_name.items():
         expected = 0 if key in undecayed else base.weight_decay
         assert group['weight_decay'] == expected, key
 
     rate = cfg.optim_wrapper.paramwise_cfg.get('layer_decay_rate')
     assert (rate is not None) == ('_layer-decay-' in name)
     if rate is not None:
-        scales = {key: group['lr'] / base.lr for key, group in found.items()}
+        scales = {key: group['lr'] / base.lr for key, group in groups_by_name.items()}
         assert all(key.startswith('backbone.') or x == 1 for key, x in scales.items())
         backbone = model.backbone
         depth = sum(getattr(backbone, 'depths', [backbone.num_stages]))

@@ -137,20 +137,20 @@ def test_sets_inside_of_wrappers(dataset, expected, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'maps, told',
+    'maps, warning',
     [
         ([label_map(0, 255, 255, 255)] * 2, '75% of the pixels'),
         ([label_map(0, 255), label_map(1, 0)], ''),
         ([label_map(0, 0)], ''),
     ],
 )
-def test_masks_of_0_and_255(maps, told, monkeypatch):
+def test_masks_of_0_and_255(maps, warning, monkeypatch):
     data = Data(maps)
     monkeypatch.setattr('mmengine.registry.DATASETS.build', lambda _: data)
     doubts = []
     cfg = Config(dict(train_dataloader=dict(dataset=dict(type='Data'))))
     check_data(cfg, 'train', segmentor(), doubts.append)
-    assert told in ''.join(doubts) and len(doubts) == bool(told)
+    assert warning in ''.join(doubts) and len(doubts) == bool(warning)
 
 
 def test_head_of_a_cascade():

@@ -34,25 +34,25 @@ def unset():
 
 def answers(values, context):
     """All that is read after a context, and after later changes of each setting."""
-    found = []
+    settings = []
     for place, value in product(range(3), VALUES):
         write(values)
         with context():
             inside = read()[2]
-        found.append(read())
+        settings.append(read())
         torch._C._set_fp32_precision_setter(*PLACES[place], value)
-        found.append(read())
-    return found, inside
+        settings.append(read())
+    return settings, inside
 
 
 @inherits
 def test_what_is_inherited_stays_so(unset):
     x = torch.zeros(1)
     for values in product(VALUES, repeat=3):
-        expected, given = answers(values, nullcontext)
-        found, inside = answers(values, lambda: precision.full_precision(x))
-        assert found == expected, values
-        assert inside == ('ieee' if given in ('tf32', 'bf16') else given), values
+        expected, before = answers(values, nullcontext)
+        settings, inside = answers(values, lambda: precision.full_precision(x))
+        assert settings == expected, values
+        assert inside == ('ieee' if before in ('tf32', 'bf16') else before), values
 
 
 @inherits
@@ -67,7 +67,7 @@ def test_a_later_setting_reaches_products(unset):
 
 @pytest.mark.parametrize('setting', ['highest', 'high', 'medium'])
 def test_the_older_setting(unset, setting):
-    given = torch.get_float32_matmul_precision()
+    before = torch.get_float32_matmul_precision()
     try:
         torch.set_float32_matmul_precision(setting)
         allowed = torch.backends.cuda.matmul.allow_tf32
@@ -76,4 +76,4 @@ def test_the_older_setting(unset, setting):
         assert torch.get_float32_matmul_precision() == setting
         assert torch.backends.cuda.matmul.allow_tf32 == allowed
     finally:
-        torch.set_float32_matmul_precision(given)
+        torch.set_float32_matmul_precision(before)

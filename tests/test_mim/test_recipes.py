@@ -80,9 +80,9 @@ def test_detection_and_segmentation(user, configs, quick, modern, name):
         library = 'tools' if modern else 'mmsegmentation'
     # the test of a segmentor is the library's, as that of a detector
     run = train if metrics == SEGMENTS else train_and_test
-    output, _, found = run(user, library, config, quick(config, **options))
+    output, _, results = run(user, library, config, quick(config, **options))
     assert 'trains FROM SCRATCH: pretrained=None' in output
-    assert metrics <= found.keys()
+    assert metrics <= results.keys()
 
 
 @pytest.mark.modern_full

@@ -30,10 +30,10 @@ def norm(tree):
     return sum(x.square().sum() for x in tree.values()).sqrt()
 
 
-def error(found, expected):
+def error(results, expected):
     """Of all gradients together: some are zero but for rounding."""
-    assert found.keys() == expected.keys()
-    change = {k: found[k] - x for k, x in expected.items()}
+    assert results.keys() == expected.keys()
+    change = {k: results[k] - x for k, x in expected.items()}
     return (norm(change) / norm(expected)).item()
 
 
@@ -53,8 +53,8 @@ def check(module, x, *args):
     )
     pairs = zip(learned.items(), grads)
     expected = {k: torch.zeros_like(p) if g is None else g for (k, p), g in pairs}
-    found = grad(loss)(parameters, x)
-    assert error(found, expected) < 1e-7
+    results = grad(loss)(parameters, x)
+    assert error(results, expected) < 1e-7
     with plain_attention():
         each = vmap(grad(lambda p, one: loss(p, one[None])), (None, 0))(parameters, x)
         assert error({k: g.mean(0) for k, g in each.items()}, expected) < 1e-7
@@ -127,7 +127,7 @@ def test_functions(name):
     first, second = (torch.stack([x, 2 * x]).detach() for x in inputs)
     for dims in ((0, 0), (0, None), (None, 0)):
         pair = [x if d == 0 else x[0] for x, d in zip((first, second), dims)]
-        found = vmap(function, dims)(*pair)
-        for i, one in enumerate(found):
+        results = vmap(function, dims)(*pair)
+        for i, one in enumerate(results):
             single = [x[i] if d == 0 else x for x, d in zip(pair, dims)]
             torch.testing.assert_close(one, function(*single))

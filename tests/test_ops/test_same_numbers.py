@@ -88,9 +88,9 @@ def test_half_precision_is_rounded_once(name, dtype):
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16])
 def test_boxes_in_half_precision(dtype):
     boxes, scores = (x.to(dtype) for x in fixture.scored()['many'])
-    kept = mmcv.ops.nms(boxes, scores, 0.3)[1]
+    indices = mmcv.ops.nms(boxes, scores, 0.3)[1]
     torch.testing.assert_close(
-        kept, mmcv.ops.nms(boxes.float(), scores.float(), 0.3)[1]
+        indices, mmcv.ops.nms(boxes.float(), scores.float(), 0.3)[1]
     )
 
 

@@ -69,8 +69,8 @@ def test_one_name_at_two_addresses(path, server):
     other = path.parent / 'other'
     other.mkdir()
     torch.save({'b': torch.ones(1)}, other / 'x.pth')
-    found = [read_checkpoint(f'{server}/{x}x.pth').keys() for x in ('', 'other/')]
-    assert found == [{'a'}, {'b'}]
+    contents = [read_checkpoint(f'{server}/{x}x.pth').keys() for x in ('', 'other/')]
+    assert contents == [{'a'}, {'b'}]
 
 
 def test_file_that_the_libraries_have_downloaded(path, server, cache):
@@ -79,11 +79,11 @@ def test_file_that_the_libraries_have_downloaded(path, server, cache):
     for name in ('swin_tiny_224.pth', 'model.pth', 'epoch_12.pth'):
         torch.save({'there': torch.ones(1)}, cache / name)
         path.with_name(name).write_bytes(path.read_bytes())
-    found = [
+    contents = [
         read_checkpoint(f'{server}/{name}.pth').keys()
         for name in ('swin_tiny_224', 'model', 'epoch_12')
     ]
-    assert found == [{'there'}, {'a'}, {'a'}]
+    assert contents == [{'there'}, {'a'}, {'a'}]
 
 
 def test_name_behind_the_address(path, server, cache):
@@ -181,5 +181,5 @@ def test_loaders_only_read(safe, path, server, tmp_path):
 def test_what_was_read_is_handed_on_once(path):
     known = dict(WEIGHTS, b=torch.ones(1))
     load_safely({str(path): known})
-    found = [CheckpointLoader.load_checkpoint(str(path)) for _ in range(2)]
-    assert found[0] is known and found[1].keys() == WEIGHTS.keys()
+    contents = [CheckpointLoader.load_checkpoint(str(path)) for _ in range(2)]
+    assert contents[0] is known and contents[1].keys() == WEIGHTS.keys()

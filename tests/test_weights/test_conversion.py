@@ -40,8 +40,8 @@ def maps_of(name, converted, image, **options):
     """Maps of our backbone with converted weights."""
     model = build(name, **options)
     # a backbone for maps has no class layers
-    found = model.load_state_dict(inside(converted, PREFIX), strict=False)
-    assert not found.missing_keys
+    incompatible = model.load_state_dict(inside(converted, PREFIX), strict=False)
+    assert not incompatible.missing_keys
     return model.eval()(image)
 
 
@@ -106,14 +106,14 @@ def test_outputs_of_swin_and_cswin(official, few_agents, relative_error, name):
         if 'swin' in name.split('_'):
             options.update(pad_small_map=False)
         (last,) = maps_of(*args, **options, out_indices=(3,))
-        found = dict(tokens=last.flatten(2).mT)
-        found['logits'] = logits_of(*args, **options)
+        results = dict(tokens=last.flatten(2).mT)
+        results['logits'] = logits_of(*args, **options)
     elif name == 'agent_detector':
-        found = variants.thin(maps_of(*args, dense_agents=True, **options))
+        results = variants.thin(maps_of(*args, dense_agents=True, **options))
     else:
-        found = {f'map{i}': x for i, x in enumerate(maps_of(*args, **options))}
-    assert found.keys() == outputs.keys()
-    errors = {key: relative_error(x, outputs[key]) for key, x in found.items()}
+        results = {f'map{i}': x for i, x in enumerate(maps_of(*args, **options))}
+    assert results.keys() == outputs.keys()
+    errors = {key: relative_error(x, outputs[key]) for key, x in results.items()}
     assert max(errors.values()) < 1e-5, errors
 
 
@@ -124,8 +124,8 @@ def test_outputs_of_detectors_on_small_maps(official, relative_error, name):
     family, weights = official(detector)
     options = dict(arch=variants.ARCHS[detector], attention=family, dense_agents=True)
     args = detector, convert(weights, family), variants.image(name)
-    found = variants.thin(maps_of(*args, **options), variants.DENSE_STRIDE)
-    errors = [relative_error(found[k], x) for k, x in variants.outputs(name).items()]
+    results = variants.thin(maps_of(*args, **options), variants.DENSE_STRIDE)
+    errors = [relative_error(results[k], x) for k, x in variants.outputs(name).items()]
     assert len(errors) == 4 and max(errors) < 1e-5, errors
 
 
@@ -204,9 +204,9 @@ def test_keys_of_others_are_not_recognized():
 def test_way_back_accounts_for_every_key(official):
     family, weights = official('deit_timm')
     ours = convert(weights, family)
-    lacking = {key: x for key, x in ours.items() if key != 'backbone.norm1.bias'}
+    incomplete = {key: x for key, x in ours.items() if key != 'backbone.norm1.bias'}
     with pytest.raises(ValueError, match=r'missing 1 \(backbone.norm1.bias\), left o'):
-        convert_back(lacking, family)
+        convert_back(incomplete, family)
     with pytest.raises(ValueError, match=r'missing 0, left over 1 \(backbone.x\)'):
         convert_back({**ours, 'backbone.x': torch.zeros(1)}, family)
     family, weights = official('cait_timm')

@@ -64,9 +64,9 @@ def test_config_of_yacs(path, monkeypatch):
     config.__dict__.update(_immutable=True)
     torch.save(dict(model=WEIGHTS, config=config), path)
     monkeypatch.delitem(sys.modules, 'yacs.config')
-    found = read_file(path)
-    assert found['config'] == dict(MODEL=dict(NAME='swin', DEPTHS=[2, 2]))
-    assert found['model']['a'].equal(WEIGHTS['a'])
+    content = read_file(path)
+    assert content['config'] == dict(MODEL=dict(NAME='swin', DEPTHS=[2, 2]))
+    assert content['model']['a'].equal(WEIGHTS['a'])
 
 
 def test_metadata_of_training(path):

@@ -33,13 +33,14 @@ def soft():
 @pytest.mark.parametrize('place', ['bare', 'state_dict', 'module'])
 def test_whole(model, weights, place):
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    found = (
-        {f'module.{k}': x for k, x in weights.items()} if place == 'module' else weights
-    )
-    found = fit(model, found if place == 'bare' else dict(state_dict=found, meta={}))
-    assert found.whole and found.describe() == ''
-    assert found.state_dict.keys() == weights.keys()
-    assert all(found.state_dict[key].equal(x) for key, x in weights.items())
+    entries = weights
+    if place == 'module':
+        entries = {f'module.{key}': x for key, x in weights.items()}
+    checkpoint = entries if place == 'bare' else dict(state_dict=entries, meta={})
+    fitted = fit(model, checkpoint)
+    assert fitted.whole and fitted.describe() == ''
+    assert fitted.state_dict.keys() == weights.keys()
+    assert all(fitted.state_dict[key].equal(x) for key, x in weights.items())
     assert all(model.state_dict()[key].equal(x) for key, x in before.items())
 
 
@@ -68,12 +69,12 @@ NAN, INF = float('nan'), float('inf')
 def test_entries_that_do_not_fit(model, weights, changes, described):
     model.register_buffer('mask', torch.zeros(2))
     weights = {'mask': torch.zeros(2), **weights, **changes}
-    found = fit(model, {key: x for key, x in weights.items() if x is not None})
-    assert found.describe().startswith(described)
-    assert found.whole == (not found.describe()) == (not described)
+    fitted = fit(model, {key: x for key, x in weights.items() if x is not None})
+    assert fitted.describe().startswith(described)
+    assert fitted.whole == (not fitted.describe()) == (not described)
     there = {key for key, x in weights.items() if x is not None}
-    loaded = model.state_dict().keys() & there - found.mismatched.keys()
-    assert loaded == found.state_dict.keys() & model.state_dict().keys()
+    loaded = model.state_dict().keys() & there - fitted.mismatched.keys()
+    assert loaded == fitted.state_dict.keys() & model.state_dict().keys()
     assert not fit(model, {'x': torch.zeros(1)}).state_dict
 
 
@@ -122,10 +123,10 @@ def test_modules_load_in_their_own_ways(tmp_path, version):
     del weights['neck.frozen']
     path = tmp_path / 'x.pth'
     torch.save(dict(state_dict=weights), path)
-    found = fit(model, read_file(path))
-    assert found.whole and list(found.state_dict) == ['neck.weight', 'neck.bias']
+    fitted = fit(model, read_file(path))
+    assert fitted.whole and list(fitted.state_dict) == ['neck.weight', 'neck.bias']
     load_checkpoint(model, str(path), strict=False)
-    assert model.neck.bias.equal(found.state_dict['neck.bias'])
+    assert model.neck.bias.equal(fitted.state_dict['neck.bias'])
     assert model.neck.table.equal(torch.ones(1))
 
 
@@ -135,9 +136,9 @@ def test_names_of_other_models_stay(model, weights):
     model = nn.Module()
     model.head = nn.Module()
     model.head.fc = nn.Linear(2, 2)
-    found = fit(model, dict(state_dict=deit))
-    assert found.missing == ['head.fc.weight', 'head.fc.bias']
-    assert sorted(found.extra) == ['head.bias', 'head.weight']
+    fitted = fit(model, dict(state_dict=deit))
+    assert fitted.missing == ['head.fc.weight', 'head.fc.bias']
+    assert sorted(fitted.extra) == ['head.bias', 'head.weight']
 
 
 def test_what_loads_is_renamed_and_resized(soft):
@@ -145,9 +146,9 @@ def test_what_loads_is_renamed_and_resized(soft):
     official, _ = convert_back(weights, 'soft')
     table = 'pos_embed1'
     official[table] = official[table].repeat_interleave(4, dim=1)
-    found = fit(soft, {f'backbone.{key}': x for key, x in official.items()})
-    assert found.whole and found.state_dict.keys() == weights.keys()
-    soft.load_state_dict(found.state_dict)
+    fitted = fit(soft, {f'backbone.{key}': x for key, x in official.items()})
+    assert fitted.whole and fitted.state_dict.keys() == weights.keys()
+    soft.load_state_dict(fitted.state_dict)
 
 
 def test_raw_official_weights_come_with_advice(soft):

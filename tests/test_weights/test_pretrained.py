@@ -122,19 +122,19 @@ PROGRAMS += 'model.', 'model.module.'
 
 
 @pytest.mark.parametrize(
-    'prefix, given',
+    'prefix, option',
     [
         *(('', x) for x in (None, 'backbone.', 'backbone')),
         *product(PROGRAMS, (None, 'model')),
     ],
 )
-def test_official_file_and_any_prefix(tmp_path, said, prefix, given):
+def test_official_file_and_any_prefix(tmp_path, said, prefix, option):
     official = soft.weights()
     path = tmp_path / 'soft_tiny.pth.tar'
     state_dict = {f'{prefix}{key}': value for key, value in official.items()}
     average = {key: value + 1 for key, value in state_dict.items()}
     torch.save(dict(state_dict=state_dict, state_dict_ema=average, epoch=3), path)
-    init_cfg = dict(type='Pretrained', checkpoint=path.as_uri(), prefix=given)
+    init_cfg = dict(type='Pretrained', checkpoint=path.as_uri(), prefix=option)
     model = SOFT(soft.ARCH, init_cfg=init_cfg)
     model.init_weights()
     assert model.norm3.bias.equal(official['norm.bias'])

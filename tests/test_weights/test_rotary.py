@@ -62,9 +62,9 @@ def test_outputs_of_the_classifier(relative_error, family):
     model = build_classifier(family, arch, rotary.NUM_CLASSES, rotary.PROJECTION).eval()
     weights = rotary.weights(name)
     weights[BUFFERS[family]] = torch.ones(2)
-    found = fit(model, dict(model=weights, epoch=299))
-    assert found.whole
-    model.load_state_dict(found.state_dict)
+    fitted = fit(model, dict(model=weights, epoch=299))
+    assert fitted.whole
+    model.load_state_dict(fitted.state_dict)
     out = model(rotary.image(name))
     assert relative_error(out, rotary.outputs(name)['logits']) < 1e-5
 
@@ -79,15 +79,15 @@ def test_outputs_of_the_backbone(relative_error, family):
     state_dict = {f'backbone.{key}': x for key, x in rotary.weights(name).items()}
     own = {'bbox_head.weight': torch.ones(2, 3), 'bbox_head.bias': torch.ones(2)}
     model.load_state_dict({**state_dict, **own})
-    found = {}
+    results = {}
     for i in rotary.BLOCKS:
-        hook = rotary.record_block(found, f'block{i}')
+        hook = rotary.record_block(results, f'block{i}')
         backbone.stages[i].blocks[0].register_forward_hook(hook)
     maps = backbone(rotary.image(name))
-    found.update({f'map{i}': rotary.thin(x) for i, x in enumerate(maps)})
+    results.update({f'map{i}': rotary.thin(x) for i, x in enumerate(maps)})
     outputs = rotary.outputs(name)
-    assert found.keys() == outputs.keys()
-    errors = {key: relative_error(x, outputs[key]) for key, x in found.items()}
+    assert results.keys() == outputs.keys()
+    errors = {key: relative_error(x, outputs[key]) for key, x in results.items()}
     assert max(errors.values()) < 1e-5, errors
 
 

@@ -44,10 +44,10 @@ def test_cswin_starts_from_agents(tmp_path):
         attn = model.stages[1].blocks[1].attn
         local = attention == 'local'
         halves = attn.lepe if local else (attn.global_lepe, attn.local_lepe)
-        found = torch.cat([x.weight for x in halves])
-        assert found.equal(weights['stage2.1.attns.0.get_v.weight'])
-        found = model.stages[2].blocks[1].attn
-        assert found.qkv.weight.equal(weights['stage3.1.qkv.weight'])
+        stacked = torch.cat([x.weight for x in halves])
+        assert stacked.equal(weights['stage2.1.attns.0.get_v.weight'])
+        attention = model.stages[2].blocks[1].attn
+        assert attention.qkv.weight.equal(weights['stage3.1.qkv.weight'])
 
 
 @torch.no_grad()
@@ -89,10 +89,10 @@ def test_start_when_loaded(convert, said, kind, source):
     assert values.keys() - sources.keys() == (fresh if kind == 'classifier' else set())
     first = sources['stages.2.blocks.1.attn.global_lepe.weight']
     assert first == ['stage3.1.attns.0.get_v.weight']
-    taken, number = len(sources), len(values)
     ((level, text),) = said
     assert level == logging.WARNING
-    assert f'STARTS from CSWin in {convert.dst}: {taken} of {number} entries' in text
+    counts = f'{len(sources)} of {len(values)} entries'
+    assert f'STARTS from CSWin in {convert.dst}: {counts}' in text
     assert 'not trained with ELFATT and SoftmaxAttention, which 4 blocks' in text
 
 

@@ -164,14 +164,14 @@ def test_interrupted_write_leaves_whole_ones(make_runner, tmp_path, broken_disk,
     with pytest.raises(Full):
         make_runner('run', True, max_keep_ckpts=keep).train()
     folder = tmp_path / 'run'
-    kept = {path.name for path in folder.glob('epoch_*.pth')}
-    assert kept == {'epoch_1.pth', 'epoch_2.pth'} - {'epoch_1.pth' * (keep == 1)}
+    names = {path.name for path in folder.glob('epoch_*.pth')}
+    assert names == {'epoch_1.pth', 'epoch_2.pth'} - {'epoch_1.pth' * (keep == 1)}
     assert (folder / 'last_checkpoint').read_text().endswith('epoch_2.pth')
     assert last(folder)['meta']['epoch'] == 2
     broken_disk(lambda name: False)
     make_runner('run', True, resume=True, max_keep_ckpts=keep).train()
-    kept = sorted(path.name for path in folder.glob('epoch_*.pth'))
-    assert kept == [f'epoch_{i}.pth' for i in range(5 - (keep if keep > 0 else 4), 5)]
+    names = sorted(path.name for path in folder.glob('epoch_*.pth'))
+    assert names == [f'epoch_{i}.pth' for i in range(5 - (keep if keep > 0 else 4), 5)]
 
 
 @pytest.mark.parametrize('indicators', ['score', ['score', 'worse']])

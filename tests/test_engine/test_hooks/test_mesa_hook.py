@@ -167,9 +167,9 @@ def test_resumed_equals_unbroken(tmp_path, update_buffers):
     expected, steps = train(tmp_path / 'a', hooks)
     for epoch in (1, 3):
         start = dict(load_from=str(tmp_path / f'a/epoch_{epoch}.pth'), resume=True)
-        found, last = train(tmp_path / 'b', hooks, **start)
+        weights, last = train(tmp_path / 'b', hooks, **start)
         assert last == steps[3 * epoch :]
-        assert all(torch.equal(found[key], x) for key, x in expected.items())
+        assert all(torch.equal(weights[key], x) for key, x in expected.items())
 
 
 def test_no_teacher_and_no_scores(tmp_path):

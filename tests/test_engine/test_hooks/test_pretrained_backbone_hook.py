@@ -49,7 +49,7 @@ def weights(tmp_path):
 def start(tmp_path, caplog):
     """Runs the hook like a runner before a training; returns the model."""
 
-    def run(model=None, hook={}, found=None, **cfg):
+    def run(model=None, hook={}, comparison=None, **cfg):
         model = model or Model()
         runner = SimpleNamespace(
             cfg=cfg,
@@ -60,7 +60,7 @@ def start(tmp_path, caplog):
         )
         caplog.set_level('INFO')
         hook = PretrainedBackboneHook(**hook)
-        hook.comparison = found
+        hook.comparison = comparison
         hook.before_run(runner)
         model.init_weights()
         return model
@@ -122,9 +122,9 @@ def test_backbone_and_head(start, weights, caplog, head):
 def test_what_a_check_found_is_not_read_again(start, weights, head):
     hook = dict(type='mmlinattn.PretrainedBackboneHook', head=head)
     cfg = Config(dict(default_hooks=dict(pretrained=hook), pretrained=weights))
-    found = check_pretrained(cfg, Model())
+    comparison = check_pretrained(cfg, Model())
     gone = Path(weights).rename(Path(weights).with_name('gone.pth'))
-    model = start(hook=dict(head=head), found=found, pretrained=weights)
+    model = start(hook=dict(head=head), comparison=comparison, pretrained=weights)
     assert same_backbone(model, gone)
     expected = torch.load(gone)['state_dict']['head.fc.weight']
     assert model.head.fc.weight.equal(expected) == head
@@ -135,8 +135,8 @@ def test_own_initial_values_of_what_weights_lack(start, weights, monkeypatch):
     """Those of the backbone's other initialization."""
     content = torch.load(weights)
     key = 'backbone.stages.0.blocks.0.ffn.layers.1'
-    lacking = {k: x for k, x in content['state_dict'].items() if not k.startswith(key)}
-    torch.save(dict(content, state_dict=lacking), weights)
+    rest = {k: x for k, x in content['state_dict'].items() if not k.startswith(key)}
+    torch.save(dict(content, state_dict=rest), weights)
     # a family's weights may lack it
     monkeypatch.setattr(pretrained, 'is_scaling_vector', lambda name: True)
     for init_cfg in (CONSTANT, [CONSTANT]):

@@ -139,11 +139,11 @@ def test_a_row_sum_that_is_not_positive():
 def test_size_factor(normalize, factor):
     """(N_0 / N)(m / m_0) for SOFT++, N_0 / N for SOFT."""
     inputs = tokens(2, 1, 63, 5), tokens(2, 1, 9, 5), tokens(2, 1, 63, 5)
-    printed, kept, same = (
+    printed, scaled, same = (
         softmax_free_attention(*inputs, normalize=normalize, trained_size=size)
         for size in (None, (7, 4), (63, 9))
     )
-    torch.testing.assert_close(kept, factor * printed)
+    torch.testing.assert_close(scaled, factor * printed)
     torch.testing.assert_close(same, printed)
 
 
@@ -245,10 +245,10 @@ def test_rounding_costs_no_digits(options, rounding, monkeypatch):
 
     exact = run(inputs)
     singles = [x.detach().float().requires_grad_() for x in inputs]
-    found = errors()
-    assert found[0] < 1e-4
+    largest = errors()
+    assert largest[0] < 1e-4
     # the gradient of its products with P is one of matrices like all others
-    assert max(found) < (1e-2 if options is ROWS else 1e-4)
+    assert max(largest) < (1e-2 if options is ROWS else 1e-4)
     assert torch.get_float32_matmul_precision() == rounding
     if options is not ROWS:  # its factorization is no product
         monkeypatch.setattr(inverse, 'full_precision', lambda x: nullcontext())

@@ -42,11 +42,11 @@ def test_value_and_gradients(shape, small, softmax, monkeypatch):
     expected = paper_attention(*args, softmax)
     torch.testing.assert_close(result, expected, rtol=2e-14, atol=2e-14)
     grad = torch.randn_like(expected)
-    for found, right in zip(
+    for ours, right in zip(
         torch.autograd.grad(result, args, grad),
         torch.autograd.grad(expected, args, grad),
     ):
-        torch.testing.assert_close(found, right, rtol=1e-11, atol=1e-11)
+        torch.testing.assert_close(ours, right, rtol=1e-11, atol=1e-11)
 
 
 @SOFTMAX

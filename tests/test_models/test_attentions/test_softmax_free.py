@@ -172,9 +172,9 @@ def test_wrong_options(kwargs, message):
 def test_landmarks_take_a_transposed_gradient():
     sampler = ConvSampler(64, ratio=4)
     q, grad = torch.randn(1, 1, 60 * 80, 64), torch.randn(1, 1, 64, 300).mT
-    found = []
+    gradients = []
     for dtype in (torch.float32, torch.float64):
         landmarks = sampler.to(dtype)(q.to(dtype), (60, 80))
         weight = sampler.conv.weight
-        found += torch.autograd.grad(landmarks, weight, grad.to(dtype))
-    assert_close(found[0].double(), found[1], rtol=1e-3, atol=1e-3)
+        gradients += torch.autograd.grad(landmarks, weight, grad.to(dtype))
+    assert_close(gradients[0].double(), gradients[1], rtol=1e-3, atol=1e-3)

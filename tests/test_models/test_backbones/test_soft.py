@@ -68,17 +68,17 @@ def test_patch_embedding(options, kernels):
 
 def test_kept_scale():
     """At the size of the training nothing changes."""
-    kept = SOFT(ARCH, keep_scale=True, img_size=96).eval()
-    assert [a.trained_size for a in attentions(kept)[:3]] == [
+    scaled = SOFT(ARCH, keep_scale=True, img_size=96).eval()
+    assert [a.trained_size for a in attentions(scaled)[:3]] == [
         (576, 9),
         (144, 9),
         (36, 9),
     ]
     model = SOFT(ARCH, img_size=96).eval()
-    kept.load_state_dict(model.state_dict())
+    scaled.load_state_dict(model.state_dict())
     for (height, width), same in (((96, 96), True), ((96, 160), False)):
         x = images(height, width)
-        for a, b in zip(model(x), kept(x)):
+        for a, b in zip(model(x), scaled(x)):
             assert torch.allclose(a, b, atol=1e-6) == same
 
 

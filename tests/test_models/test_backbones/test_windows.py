@@ -41,8 +41,8 @@ def ours(tmp_path):
     return load
 
 
-def error(found, expected):
-    return max(((a - b).norm() / b.norm()).item() for a, b in zip(found, expected))
+def error(outs, expected):
+    return max(((a - b).norm() / b.norm()).item() for a, b in zip(outs, expected))
 
 
 @pytest.mark.parametrize('library', THEIRS)
