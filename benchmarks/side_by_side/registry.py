@@ -192,7 +192,13 @@ def antioversmoothing() -> list[Case]:
 SUITES = {
     suite.__name__: suite
     for suite in (
-        *(ops, solvers, backbones, detectors, attentions, zoo, antioversmoothing),
+        ops,
+        solvers,
+        backbones,
+        detectors,
+        attentions,
+        zoo,
+        antioversmoothing,
         mmcv_ops,
     )
 }

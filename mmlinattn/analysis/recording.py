@@ -205,7 +205,7 @@ def _watch_block(
 
     def after(_module: nn.Module, args: Any, kwargs: Any, out: Tensor) -> None:
         hw_shape = tuple(kwargs.get('hw_shape', args[-1]))
-        visit(BlockCall(name, block, out, hw_shape))
+        visit(BlockCall(name=name, module=block, tokens=out, hw_shape=hw_shape))
 
     handle = block.register_forward_hook(after, with_kwargs=True)
     stack.callback(handle.remove)

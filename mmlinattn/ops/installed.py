@@ -58,14 +58,14 @@ def find() -> Installed:
     )
     source, names = folder / '_ext.py', tuple(_distributions(folder))
     return Installed(
-        folder,
-        names,
-        _version(folder / 'version.py', names),
-        compiled,
-        _load_error(compiled) if compiled else '',
-        source if source.exists() else None,
-        _first_line(source) == _first_line(SOURCE),
-        tuple(_limits()),
+        folder=folder,
+        names=names,
+        version=_version(folder / 'version.py', names),
+        compiled=compiled,
+        error=_load_error(compiled) if compiled else '',
+        source=source if source.exists() else None,
+        is_ours=_first_line(source) == _first_line(SOURCE),
+        limits=tuple(_limits()),
     )
 
 

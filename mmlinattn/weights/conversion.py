@@ -125,7 +125,7 @@ def plan(
     """The conversion of a backbone and a head; other parts do not change."""
     rows = nested(PREFIX, prefix, FAMILIES[family].rows(layout))
     rows += head_rows(family, head) + [Row(key, key) for key in others]
-    return Conversion(layout, prefix, head, rows)
+    return Conversion(layout=layout, prefix=prefix, head=head, rows=rows)
 
 
 def head_rows(family: str, head: Optional[str]) -> list[Row]:

@@ -171,7 +171,7 @@ def check_pretrained(
 def find_hook(cfg: Any) -> Any:
     """The hook of a config that reads ``pretrained``: a dict with its name or class, or
     the hook itself; None if there is none."""
-    hooks = [*(cfg.get('default_hooks') or {}).values()]
+    hooks = list((cfg.get('default_hooks') or {}).values())
     hooks += cfg.get('custom_hooks') or []
     name = PretrainedBackboneHook.__name__
     return next((hook for hook in hooks if name in repr(hook)), None)

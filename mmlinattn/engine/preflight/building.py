@@ -17,8 +17,16 @@ from .maps import check_channels
 
 # Errors of the libraries for a config that can't be built, or can't run at a size.
 LIBRARY_ERRORS = (
-    *(AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError),
-    *(RuntimeError, SyntaxError, TypeError, ValueError),
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
 )
 
 

@@ -37,9 +37,9 @@ def check_inputs(name: str, part: Any, backbone: Any) -> None:
     if not isinstance(wanted, (list, tuple)):
         return
     places = range(len(maps)) if index is None else index
-    if max(places) >= len(maps) or [*wanted] != [maps[i] for i in places]:
+    if max(places) >= len(maps) or list(wanted) != [maps[i] for i in places]:
         raise ValueError(
-            f'model.{name} has in_channels={wanted} and in_index={[*places]}, '
+            f'model.{name} has in_channels={wanted} and in_index={list(places)}, '
             f'but the maps of the backbone have {list(maps)} channels'
             f'{advise_on_maps(name, part, backbone)}'
         )
@@ -69,12 +69,12 @@ def advise_on_stages(name: str, wanted: Sequence[int], backbone: Any) -> str:
     last = tuple(range(len(maps)))[-len(wanted) :]
     chosen = last
     for places in combinations(range(len(maps)), len(wanted)):
-        if [maps[i] for i in places] == [*wanted]:
+        if [maps[i] for i in places] == list(wanted):
             chosen = places
             break
     stages = tuple(backbone.out_indices[i] for i in chosen)
     text, channels = f': set model.backbone.out_indices={stages}', maps[chosen[0] :]
-    if channels != [*wanted] and chosen == last:
+    if channels != list(wanted) and chosen == last:
         text += f' and model.{name}.in_channels={channels}'
     return text
 

@@ -132,7 +132,7 @@ def header_size(path: str) -> tuple[int, int]:
 def check_smallest(cfg: Config, key: str, model: nn.Module, dataset: Any) -> None:
     """Raises a ValueError if the smallest or the longest photo of a data set becomes
     nothing or, in a test, too small for a backbone of ours."""
-    sizes = [*sizes_of(dataset)]
+    sizes = list(sizes_of(dataset))
     if not sizes or type(dataset).__module__.partition('.')[0] not in LIBRARIES:
         return
     smallest = min(sizes, key=lambda size: min(size[1:]))

@@ -90,7 +90,12 @@ class SwinTransformer(PresetTransformer):
         'global': Preset(softmax, PATCH_EMBED, PATCH_MERGING),
         'elfatt': Preset(elfatt, options=ELFATT_OPTIONS),
         'efficient': Preset(efficient, PATCH_EMBED, PATCH_MERGING),
-        'agent': Preset(agent, PATCH_EMBED, PATCH_MERGING, ('dense_agents',)),
+        'agent': Preset(
+            attention=agent,
+            patch_embed=PATCH_EMBED,
+            merging=PATCH_MERGING,
+            options=('dense_agents',),
+        ),
         'flatten': Preset(flatten, PATCH_EMBED, PATCH_MERGING),
         'inline': Preset(inline, PATCH_EMBED, PATCH_MERGING),
         'polaformer': Preset(polaformer, PATCH_EMBED, PATCH_MERGING),

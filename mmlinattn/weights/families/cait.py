@@ -51,11 +51,16 @@ def cait_rows(layout: Layout) -> list[Row]:
 
 
 FAMILY = Family(
-    'cait',
-    'CaiT',
-    'ViT-Anti-Oversmoothing, CaiT or timm',
-    (r'blocks_token_only\.', r'cls_token$', r'pos_embed$', r'blocks\.0\.attn\.qkv\.'),
-    read_cait,
-    cait_rows,
-    ('TalkingHeadsAttention', 'ClassAttention'),
+    name='cait',
+    title='CaiT',
+    code='ViT-Anti-Oversmoothing, CaiT or timm',
+    marks=(
+        r'blocks_token_only\.',
+        r'cls_token$',
+        r'pos_embed$',
+        r'blocks\.0\.attn\.qkv\.',
+    ),
+    read=read_cait,
+    rows=cait_rows,
+    attentions=('TalkingHeadsAttention', 'ClassAttention'),
 )

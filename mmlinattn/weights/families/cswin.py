@@ -49,13 +49,13 @@ def cswin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
 
 
 FAMILY = Family(
-    'cswin',
-    'CSWin',
-    'microsoft/CSWin-Transformer',
-    (r'stage1_conv_embed\.',),
-    read_cswin,
-    cswin_rows,
-    ('CrossShapedWindowAttention', 'SoftmaxAttention'),
+    name='cswin',
+    title='CSWin',
+    code='microsoft/CSWin-Transformer',
+    marks=(r'stage1_conv_embed\.',),
+    read=read_cswin,
+    rows=cswin_rows,
+    attentions=('CrossShapedWindowAttention', 'SoftmaxAttention'),
     place='state_dict_ema',
     back=our_cswin_layout,
 )

@@ -48,11 +48,15 @@ def deit_rows(layout: Layout) -> list[Row]:
 
 
 FAMILY = Family(
-    'deit',
-    'DeiT',
-    'ViT-Anti-Oversmoothing, DeiT, timm or mmpretrain',
-    (r'cls_token$', r'pos_embed$', r'(blocks\.0\.attn\.qkv|layers\.0\.ln1)\.weight$'),
-    read_deit,
-    deit_rows,
-    ('SoftmaxAttention',),
+    name='deit',
+    title='DeiT',
+    code='ViT-Anti-Oversmoothing, DeiT, timm or mmpretrain',
+    marks=(
+        r'cls_token$',
+        r'pos_embed$',
+        r'(blocks\.0\.attn\.qkv|layers\.0\.ln1)\.weight$',
+    ),
+    read=read_deit,
+    rows=deit_rows,
+    attentions=('SoftmaxAttention',),
 )

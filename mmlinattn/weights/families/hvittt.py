@@ -15,7 +15,7 @@ def read_hvittt(keys: Keys) -> Layout:
     """Layout of an official H-ViT^3, whose detectors norm all maps."""
     depths = read_depths(keys)
     norms = [i for i in range(len(depths)) if f'norm{i}.weight' in keys]
-    return Layout('official', depths, '', tuple(norms))
+    return Layout(style='official', depths=depths, last_norm='', norms=tuple(norms))
 
 
 def hvittt_rows(layout: Layout) -> list[Row]:
@@ -28,13 +28,13 @@ def hvittt_rows(layout: Layout) -> list[Row]:
 
 
 FAMILY = Family(
-    'hvittt',
-    'H-ViT^3',
-    'LeapLabTHU/ViTTT',
-    (r'layers\.0\.blocks\.0\.attn\.w1$',),
-    read_hvittt,
-    hvittt_rows,
-    ('TTTAttention',),
+    name='hvittt',
+    title='H-ViT^3',
+    code='LeapLabTHU/ViTTT',
+    marks=(r'layers\.0\.blocks\.0\.attn\.w1$',),
+    read=read_hvittt,
+    rows=hvittt_rows,
+    attentions=('TTTAttention',),
     back=our_layout_of_maps,
     buffers=('rotations',),
     head=(Row('neck.layer.1', 'norm', BATCH_NORM), HEAD),

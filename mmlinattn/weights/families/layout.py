@@ -98,7 +98,13 @@ def our_layout(keys: Keys, first_norm: int = 0) -> Layout:
     _, norms = find_norms(keys, stages)
     last_norm = f'norm{stages - 1 + first_norm}' if norms else 'norm'
     scales = find_scales(keys, official=False)
-    return Layout('official', tuple(depths), last_norm, norms, scales)
+    return Layout(
+        style='official',
+        depths=tuple(depths),
+        last_norm=last_norm,
+        norms=norms,
+        scales=scales,
+    )
 
 
 def our_layout_of_maps(keys: Keys) -> Layout:

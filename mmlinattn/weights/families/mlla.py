@@ -61,12 +61,12 @@ def mlla_rows(layout: Layout) -> list[Row]:
 
 
 FAMILY = Family(
-    'mlla',
-    'MLLA',
-    'LeapLabTHU/MLLA',
-    (r'layers\.0\.blocks\.0\.act_proj\.',),
-    read_mlla,
-    mlla_rows,
-    ('MLLAAttention',),
+    name='mlla',
+    title='MLLA',
+    code='LeapLabTHU/MLLA',
+    marks=(r'layers\.0\.blocks\.0\.act_proj\.',),
+    read=read_mlla,
+    rows=mlla_rows,
+    attentions=('MLLAAttention',),
     buffers=('rotations',),
 )

@@ -28,7 +28,9 @@ def to_channels(tensor: Tensor) -> Tensor:
 
 def linear(ours: str, official: str) -> Row:
     """A linear layer of ours, officially a 1 x 1 convolution."""
-    return Row(ours, official, LINEAR, from_conv, to_conv)
+    return Row(
+        ours=ours, official=official, tensors=LINEAR, change=from_conv, undo=to_conv
+    )
 
 
 RAVLT_STEM = tuple(
@@ -66,7 +68,7 @@ def read_ravlt(keys: Keys) -> Layout:
     """
     depths = read_depths(keys)
     norms = [i for i in range(len(depths)) if f'extra_norms.{i}.norm.weight' in keys]
-    return Layout('official', depths, '', tuple(norms))
+    return Layout(style='official', depths=depths, last_norm='', norms=tuple(norms))
 
 
 def ravlt_rows(layout: Layout) -> list[Row]:
@@ -77,14 +79,18 @@ def ravlt_rows(layout: Layout) -> list[Row]:
 
 
 FAMILY = Family(
-    'ravlt',
-    'RAVLT or MAViT',
-    'qhfan/RALA or qhfan/MALA',
-    (r'layers\.0\.blocks\.0\.attn\.qkvo\.',),
-    read_ravlt,
-    ravlt_rows,
+    name='ravlt',
+    title='RAVLT or MAViT',
+    code='qhfan/RALA or qhfan/MALA',
+    marks=(r'layers\.0\.blocks\.0\.attn\.qkvo\.',),
+    read=read_ravlt,
+    rows=ravlt_rows,
     # the two models have the same keys
-    ('RankAugmentedAttention', 'MagnitudeAwareAttention', 'RotarySoftmaxAttention'),
+    attentions=(
+        'RankAugmentedAttention',
+        'MagnitudeAwareAttention',
+        'RotarySoftmaxAttention',
+    ),
     back=our_layout_of_maps,
     buffers=('angle',),
     head=(

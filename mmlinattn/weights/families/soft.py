@@ -73,12 +73,12 @@ def soft_rows(layout: Layout) -> list[Row]:
 
 
 FAMILY = Family(
-    'soft',
-    'SOFT',
-    'fudan-zvg/SOFT',
-    (r'patch_embed1\.proj\.0\.',),
-    read_soft,
-    soft_rows,
-    ('SoftmaxFreeAttention', 'SoftmaxAttention'),
+    name='soft',
+    title='SOFT',
+    code='fudan-zvg/SOFT',
+    marks=(r'patch_embed1\.proj\.0\.',),
+    read=read_soft,
+    rows=soft_rows,
+    attentions=('SoftmaxFreeAttention', 'SoftmaxAttention'),
     place='state_dict_ema',
 )

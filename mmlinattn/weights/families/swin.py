@@ -94,12 +94,14 @@ def swin_rows(layout: Layout, own: tuple[Row, ...] = ()) -> list[Row]:
 
 
 FAMILY = Family(
-    'swin',
-    'Swin',
-    'ViT-Anti-Oversmoothing, Swin, timm, mmpretrain, mmdet or mmseg',
-    (r'(layers\.0\.blocks\.0\.attn|stages\.0\.blocks\.0\.attn\.w_msa)\.relative_pos',),
-    read_swin,
-    swin_rows,
-    ('WindowAttention',),
+    name='swin',
+    title='Swin',
+    code='ViT-Anti-Oversmoothing, Swin, timm, mmpretrain, mmdet or mmseg',
+    marks=(
+        r'(layers\.0\.blocks\.0\.attn|stages\.0\.blocks\.0\.attn\.w_msa)\.relative_pos',
+    ),
+    read=read_swin,
+    rows=swin_rows,
+    attentions=('WindowAttention',),
     buffers=('attn_mask', 'relative_position_index'),
 )

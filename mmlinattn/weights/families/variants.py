@@ -76,16 +76,16 @@ def variant(
         return swin_rows(layout, own_swin)
 
     return Family(
-        name,
-        title,
-        code,
-        tuple(
+        name=name,
+        title=title,
+        code=code,
+        marks=tuple(
             rf'(layers\.0\.blocks\.0\.attn|stage1\.0\.attns\.0)\.{re.escape(key)}$'
             for key in first
         ),
-        read,
-        rows,
-        (
+        read=read,
+        rows=rows,
+        attentions=(
             attention,
             'WindowAttention',
             'CrossShapedWindowAttention',

@@ -27,11 +27,11 @@ def vittt_rows(layout: Layout) -> list[Row]:
 
 
 FAMILY = Family(
-    'vittt',
-    'ViT^3',
-    'LeapLabTHU/ViTTT',
-    (r'blocks\.0\.attn\.w1$', r'patch_embed\.proj\.weight$'),
-    read_vittt,
-    vittt_rows,
-    ('TTTAttention',),
+    name='vittt',
+    title='ViT^3',
+    code='LeapLabTHU/ViTTT',
+    marks=(r'blocks\.0\.attn\.w1$', r'patch_embed\.proj\.weight$'),
+    read=read_vittt,
+    rows=vittt_rows,
+    attentions=('TTTAttention',),
 )
