@@ -148,7 +148,7 @@ def test_maps_of_a_deformable_detr(places, levels, message):
     model = detector(places, [])
     del model['bbox_head']
     model.num_feature_levels = levels
-    refusal = pytest.raises(ValueError, match=message)
+    refusal = pytest.raises(ValueError, match=message or 'none')
     with refusal if message else nullcontext():
         check_levels(model, pytest.fail)
 

@@ -184,7 +184,8 @@ def check_windows(key: str, model: Any, warn: Callable[[str], object]) -> None:
     cfg = getattr(model, 'test_cfg', None) or {}
     if not hasattr(model, 'decode_head') or cfg.get('mode') != 'slide':
         return
-    crop, stride = cfg.get('crop_size'), cfg.get('stride')
+    crop: Any = cfg.get('crop_size')
+    stride: Any = cfg.get('stride')
     if not (is_pair(crop) and is_pair(stride)):
         raise ValueError(
             "model.test_cfg has mode='slide', which needs crop_size=(H, W) and "
