@@ -14,7 +14,7 @@ from torch import nn
 
 from mmlinattn.engine import PretrainedBackboneHook, check_pretrained
 from mmlinattn.models import SOFT, ConvPoolingNeck
-from mmlinattn.weights import pretrained
+from mmlinattn.weights import transfer
 
 ARCH = dict(embed_dims=[16], depths=[1], num_heads=[2])
 CONSTANT = dict(type='Constant', layer='Linear', val=0.0)
@@ -138,7 +138,7 @@ def test_own_initial_values_of_what_weights_lack(start, weights, monkeypatch):
     rest = {k: x for k, x in content['state_dict'].items() if not k.startswith(key)}
     torch.save(dict(content, state_dict=rest), weights)
     # a family's weights may lack it
-    monkeypatch.setattr(pretrained, 'is_scaling_vector', lambda name: True)
+    monkeypatch.setattr(transfer, 'is_scaling_vector', lambda name: True)
     for init_cfg in (CONSTANT, [CONSTANT]):
         model = start(Model(dict(init_cfg=init_cfg)), pretrained=weights)
         assert not model.get_parameter(f'{key}.weight').any()
