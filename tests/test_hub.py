@@ -88,7 +88,7 @@ THEIRS = {
 }
 
 
-FAMILIES = re.compile('agent|cait|deit|flatten|h?vittt|inline|mlla|ravlt|swin')
+FAMILIES = re.compile('agent|cait|deit|flatten|h?vittt|inline|mlla|ravlt|swin|vssd')
 
 
 def family_of(name):

@@ -17,7 +17,7 @@ CONFIGS = {name: config for name, (config, _) in ours.MODELS.items()}
 SMALL = ['softpp_tiny', 'swin_tiny_agent', 'vittt_tiny', 'deit_s12_featscale']
 SMALL += ['cait_xxs24', 'mlla_tiny']
 OTHERS = ['soft_tiny_norm', 'softpp_tiny_linear', 'swin_tiny_elfatt']
-OTHERS += ['cswin_tiny_local', 'ravlt_tiny', 'mavit_tiny', 'hvittt_tiny']
+OTHERS += ['cswin_tiny_local', 'ravlt_tiny', 'mavit_tiny', 'hvittt_tiny', 'vssd_micro']
 SELDOM = [pytest.param(name, marks=pytest.mark.full) for name in OTHERS]
 NAMES = pytest.mark.parametrize('name', SMALL + SELDOM)
 PYRAMID = dict(embed_dims=[8, 16, 24, 32], depths=[1, 1, 2, 1], num_heads=[1, 2, 3, 4])

@@ -164,6 +164,7 @@ ZOO = {
         attention=[dict(type='PolaFormerAttention', map_side=side) for side in SIDES]
     ),
     'MLLA': dict(attention=dict(type='MLLAAttention')),
+    'VSSD': dict(attention=dict(type='VSSDAttention')),
     'RALA': dict(attention=dict(type='RankAugmentedAttention')),
     'MALA': dict(attention=dict(type='MagnitudeAwareAttention')),
     'ViT^3': dict(attention=dict(type='TTTAttention')),

@@ -42,6 +42,7 @@ LICENCES = {
     'peihaowang/': 'MIT',
     'mlla_': 'MIT',
     'vittt_': 'MIT',
+    'YuhengSSS/VSSD/': 'none',
     'aldjalkdf/RAVLT/': 'none',  # github.com/qhfan/RALA has none either
     'agent_': 'none',
     'flatten_': 'none',
@@ -64,11 +65,12 @@ inverse, which depend on how it is computed, are left out of detectors and segme
 Images have 224 × 224 pixels where the name says nothing else, on COCO 800 × 1280, on
 ADE20K 512 × 2048, on Cityscapes 1024 × 2048.
 
-Recipes, lengths of trainings and what the papers say of sizes are in the pages of
+Recipes and what the papers say of sizes are in the pages of
 [SOFT and SOFT++](../configs/soft/README.md), [ELFATT](../configs/elfatt/README.md),
 [AttnScale and FeatScale](../configs/antioversmoothing/README.md),
 [other attentions](../configs/attention_zoo/README.md),
-[MLLA](../configs/mlla/README.md), [RAVLT](../configs/ravlt/README.md),
+[MLLA](../configs/mlla/README.md), [VSSD](../configs/vssd/README.md),
+[RAVLT](../configs/ravlt/README.md),
 [MAViT](../configs/mavit/README.md) and [ViT^3](../configs/vittt/README.md).
 
 <!-- sortable -->

@@ -24,6 +24,7 @@ from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
 from .softmax_free.kernel import gaussian_kernel, gaussian_product, kernel_products
 from .softmax_free.linear import linear_softmax_free_attention
 from .ttt import trained_conv, trained_swiglu
+from .vssd import non_causal_ssd
 
 __all__ = [
     'adaptive_avg_pool2d',
@@ -53,6 +54,7 @@ __all__ = [
     'mlla_attention',
     'newton_alpha',
     'newton_pinv',
+    'non_causal_ssd',
     'nystrom_attention',
     'orthogonal_features',
     'pad_map',

@@ -44,6 +44,7 @@ from .attentions.softmax_free import SoftmaxFreeAttention as SoftmaxFreeAttentio
 from .attentions.talking_heads import ClassAttention as ClassAttention
 from .attentions.talking_heads import TalkingHeadsAttention as TalkingHeadsAttention
 from .attentions.ttt import TTTAttention as TTTAttention
+from .attentions.vssd import VSSDAttention as VSSDAttention
 from .attentions.window import WindowAttention as WindowAttention
 from .backbones.base import BaseBackbone as BaseBackbone
 from .backbones.cait import CaiT as CaiT
@@ -60,6 +61,7 @@ from .backbones.swin import SwinTransformer as SwinTransformer
 from .backbones.vit import VisionTransformer as VisionTransformer
 from .backbones.vittt import HViTTT as HViTTT
 from .backbones.vittt import ViTTT as ViTTT
+from .backbones.vssd import VSSD as VSSD
 from .layers.blocks import FeatScale as FeatScale
 from .layers.blocks import TransformerBlock as TransformerBlock
 from .layers.blocks import drop_path_rates as drop_path_rates

@@ -13,6 +13,7 @@ from our_configs import PATHS, load, meta_model
 from mmlinattn.models import (
     MLLA,
     RAVLT,
+    VSSD,
     CaiT,
     CSWinTransformer,
     HViTTT,
@@ -58,12 +59,18 @@ OTHERS |= {
     f'/h_vittt_{arch[0]}.pth': ('hvittt', partial(HViTTT, arch, out_norm=None))
     for arch in HViTTT.arch_zoo
 }
+OTHERS |= {
+    f'/vssd_{arch}_best{ending}.pth': ('vssd', partial(VSSD, arch))
+    for arch in VSSD.arch_zoo
+    for ending in ['' if arch == 'micro' else '_ema']
+}
 SCALED = {
     f'{technique}scale_small_12.pth': {f'{technique}_scale': True}
     for technique in ('attn', 'feat')
 }
 OWN = re.compile(
-    'elfatt|global|efficient|agent|flatten|inline|polaformer|mlla|ravlt|hvittt|local'
+    'elfatt|global|efficient|agent|flatten|inline|polaformer|mlla|ravlt|hvittt|vssd'
+    '|local'
 )
 
 

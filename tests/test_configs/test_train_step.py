@@ -16,7 +16,9 @@ SIDE = 64
 def kind_of(name):
     """Method, data set, True if there is a pyramid to make, and the recent linear
     attention, if any."""
-    linear = ''.join(re.findall('mlla|ravlt|mavit|h?vittt|inline|polaformer', name))
+    linear = ''.join(
+        re.findall('mlla|vssd|ravlt|mavit|h?vittt|inline|polaformer', name)
+    )
     if data := re.search(r'_(in1k|imagenette)(-\d+px)?', name):
         return data[0], 'deit' in name, linear
     data = name.rpartition('_')[2]

@@ -20,6 +20,7 @@ def attentions(**options):
     weights = [random(1, 2, 8, 8, **options) for _ in range(2)]
     bias = random(2, 6, 35, **options)
     power = torch.full((2, 1, 8), 2.0)
+    ssd = random(2, 35, 2, **options), random(2, **options)
     rows = dict(normalize='rows', ridge=0.01, relative_ridge=True, solver='cholesky')
     return {
         'efficient': F.efficient_attention,
@@ -29,6 +30,7 @@ def attentions(**options):
         'rank-augmented': lambda *x: F.rank_augmented_attention(*x, **ROTARY),
         'magnitude-aware': lambda *x: F.magnitude_aware_attention(*x, **ROTARY),
         'mlla': lambda *x: F.mlla_attention(*[y[:, 0] for y in x], (5, 7), 2),
+        'vssd': lambda *x: F.non_causal_ssd(*[y[:, 0] for y in x], *ssd),
         'performer': lambda *x: F.performer_attention(*x, features),
         'nystrom': lambda *x: F.nystrom_attention(*x, landmarks, landmarks),
         'agent': lambda *x: F.agent_attention(*x, landmarks),

@@ -1,14 +1,11 @@
 """The attention of MLLA as a module."""
 
-import math
 from typing import Optional
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
 from mmlinattn.functional import mlla_attention
-from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
 from ..layers.depthwise import DepthwiseConv
@@ -57,18 +54,10 @@ class MLLAAttention(BaseAttention):
         self.proj = nn.Linear(embed_dims, embed_dims)
 
     def forward(self, x: Tensor, hw_shape: HW) -> Tensor:
-        v = silu(self.convolve(self.in_proj(x), hw_shape))
+        v = silu(self.conv.convolve_map(self.in_proj(x), hw_shape))
         q, k = self.qk(v).chunk(2, -1)
         out = self.attend(q, k, v, hw_shape) + self.lepe(v, hw_shape)
         return self.proj(out * silu(self.gate(x)))
-
-    def convolve(self, x: Tensor, hw_shape: HW) -> Tensor:
-        """Convolves the map's tokens, (B, N, C) to (B, N, C)."""
-        out = self.conv(x, hw_shape)
-        num_extra = x.size(1) - math.prod(hw_shape)
-        if is_exported() or num_extra:
-            out = torch.cat((x[:, :num_extra], out[:, num_extra:]), 1)
-        return out
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         out = mlla_attention(q, k, v, hw_shape, self.num_heads)

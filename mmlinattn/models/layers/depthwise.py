@@ -3,6 +3,7 @@
 import math
 from typing import Optional
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
@@ -73,6 +74,14 @@ class DepthwiseConv(nn.Conv2d):
         out = self.convolve(v[:, num_extra:], hw_shape)
         if is_exported() or num_extra:
             out = pad(out, (0, 0, num_extra, 0))
+        return out
+
+    def convolve_map(self, x: Tensor, hw_shape: HW) -> Tensor:
+        """Convolves the map's tokens of (B, N, C); extra ones stay as they are."""
+        out = self(x, hw_shape)
+        num_extra = x.size(1) - math.prod(hw_shape)
+        if is_exported() or num_extra:
+            out = torch.cat((x[:, :num_extra], out[:, num_extra:]), 1)
         return out
 
     def convolve(self, v: Tensor, hw_shape: HW) -> Tensor:

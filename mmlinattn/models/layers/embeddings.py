@@ -134,12 +134,13 @@ class ResidualStem(Embedding):
     stride 2, a residual block of two, another of stride 2 to four times the channels,
     and a 1 x 1 one. They have norms and no biases.
 
-    The image is zero-padded to whole patches of 4 x 4 first. The residual block has
-    half of the channels ``embed_dims``.
+    The residual block has half of the channels ``embed_dims``.
 
     Args:
         residual (bool): False, as in H-ViT^3, leaves out the block's shortcut, and
             gives its second convolution an activation.
+        pads (bool): Zero-pads the image to whole patches of 4 x 4 first; False, as in
+            VSSD, leaves odd sides to the padding of the convolutions.
     """
 
     stride = 4
@@ -151,10 +152,12 @@ class ResidualStem(Embedding):
         norm_cfg: Optional[dict] = dict(type='BN'),
         act_cfg: Optional[dict] = dict(type='ReLU'),
         residual: bool = True,
+        pads: bool = True,
     ) -> None:
         conv = partial(conv_norm_act, norm_cfg=norm_cfg, bias=False)
         half, more = embed_dims // 2, 4 * embed_dims
         super().__init__()
+        self.pads = pads
         self.first = conv(in_channels, half, act_cfg=act_cfg, stride=2)
         self.block = (Residual if residual else nn.Sequential)(
             conv(half, half, act_cfg=act_cfg),
@@ -218,8 +221,10 @@ class ConvEmbedding(Embedding):
 @MODELS.register_module()
 class InvertedMerging(Embedding):
     """Merging of MLLA (arXiv 2405.16605): a 1 x 1 convolution to four times the output
-    channels, a depthwise 3 x 3 one of stride 2, and a 1 x 1 one with a norm. Odd maps
-    are zero-padded first.
+    channels, a depthwise 3 x 3 one of stride 2, and a 1 x 1 one with a norm.
+
+    Args:
+        pads (bool): Zero-pads odd maps first; see :class:`ResidualStem`.
     """
 
     stride = 2
@@ -230,6 +235,7 @@ class InvertedMerging(Embedding):
         embed_dims: int,
         norm_cfg: Optional[dict] = dict(type='BN'),
         act_cfg: Optional[dict] = dict(type='ReLU'),
+        pads: bool = True,
     ) -> None:
         more = 4 * embed_dims
         super().__init__(
@@ -237,6 +243,7 @@ class InvertedMerging(Embedding):
             conv_norm_act(more, more, None, act_cfg, stride=2, groups=more),
             conv_norm_act(more, embed_dims, norm_cfg, None, kernel_size=1),
         )
+        self.pads = pads
 
 
 @MODELS.register_module()

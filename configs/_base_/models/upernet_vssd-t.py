@@ -1,0 +1,7 @@
+_base_ = './upernet.py'
+pretrained = 'https://huggingface.co/YuhengSSS/VSSD/resolve/main/vssd_tiny_best_ema.pth#/vssd_tiny_best_ema.pth'
+model = dict(
+    backbone=dict(type='mmlinattn.VSSD', arch='tiny', drop_path_rate=0.2),
+    decode_head=dict(in_channels=[64, 128, 256, 512]),
+    auxiliary_head=dict(in_channels=256),
+)
