@@ -20,7 +20,7 @@ NOT_COUNTED = 'cascade|mask2former|dino|sparse'
 # Papers that cut or leave out auxiliary heads, and models that are not exactly a
 # paper's, in millions.
 OFF = {
-    r'upernet_hvittt-b_.*': 1.5,
+    r'upernet_(hvittt-b|vssd-t)_.*': 1.5,
     r'softpp-[sml](-nonorm)?_in1k': 2.3,
     r'soft(pp)?-t-linformer_in1k': 2.7,
 }
