@@ -51,7 +51,7 @@ UNDECAYED = re.compile(
 
 
 def test_groups(name):
-    """Norms, positions, scales and a classifier's biases have no weight decay. With a
+    """Norms, positions, scales and a classifier's vectors have no weight decay. With a
     decay by layers, the first one is as many blocks, and a step more, below the last
     one."""
     cfg, model, groups_by_name = load(name), meta_model(name), groups(name)
@@ -63,7 +63,9 @@ def test_groups(name):
     }
     undecayed |= {key for key in groups_by_name if UNDECAYED.search(key)}
     if re.search('_in1k|_imagenette', name):
-        undecayed |= {key for key in groups_by_name if key.endswith('.bias')}
+        # VSSD's are of heads
+        vectors = ('.bias', '.A_log', '.D', '.dt_bias')
+        undecayed |= {key for key in groups_by_name if key.endswith(vectors)}
     if name.startswith('mask2former'):
         undecayed |= {
             key for key in groups_by_name if re.search(r'\.(query|level)_\w+\.', key)
