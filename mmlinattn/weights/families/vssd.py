@@ -43,7 +43,9 @@ def read_layout(keys: Keys, stages: str, norm: str) -> Layout:
     norms = tuple(i for i in range(last) if f'{norm}{i}.weight' in keys)
     is_normed = norms or f'outnorm{last}.weight' in keys
     last_norm = f'outnorm{last}' if is_normed else 'norm'
-    return Layout('official', depths, last_norm, norms, own=own)
+    return Layout(
+        style='official', depths=depths, last_norm=last_norm, norms=norms, own=own
+    )
 
 
 def read_vssd(keys: Keys) -> Layout:
@@ -73,12 +75,12 @@ def vssd_rows(layout: Layout) -> list[Row]:
 
 
 FAMILY = Family(
-    'vssd',
-    'VSSD',
-    'YuHengsss/VSSD',
-    (r'layers\.0\.blocks\.0\.attn\.A_log$',),
-    read_vssd,
-    vssd_rows,
-    ('VSSDAttention', 'SoftmaxAttention'),
+    name='vssd',
+    title='VSSD',
+    code='YuHengsss/VSSD',
+    marks=(r'layers\.0\.blocks\.0\.attn\.A_log$',),
+    read=read_vssd,
+    rows=vssd_rows,
+    attentions=('VSSDAttention', 'SoftmaxAttention'),
     back=our_vssd_layout,
 )
