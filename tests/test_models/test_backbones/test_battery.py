@@ -291,7 +291,7 @@ def test_an_image_does_not_see_its_neighbors(name, dtype, tolerance):
 
 
 # those that differ from another one in an attention, which test_zoo.py compiles
-ALIKE = ('MAViT', 'ViTTT')
+ALIKE = ('MAViT', 'ViTTT', 'VSSD')
 
 
 def shallow(name):
