@@ -13,8 +13,10 @@ import colorsys
 import hashlib
 import json
 import sys
+import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, Optional, Union
+from typing import Any, NamedTuple, NoReturn, Optional, Union
 
 try:
     import numpy as np
@@ -29,6 +31,17 @@ RESULT = 'predictions.json'
 RECORD = 'made_with.json'
 PROVIDERS = dict(cuda='CUDAExecutionProvider', cpu='CPUExecutionProvider')
 SUFFIXES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
+BEST_CLASSES = 5  # of a classifier
+FORMATS_OF_16_BITS = ('PNG', 'TIFF')
+DEPTH = (
+    '16 bits, of which the upper 8 are read, as OpenCV does: {} gray levels are left; '
+    'if these are few, write files of 8 bits, in which the range of the numbers is 0 '
+    'to 255'
+)
+LINE = 12  # pixels from a line of text to the next one
+
+# arrays by the names that Predictor gives them
+Predictions = dict[str, np.ndarray]
 
 
 class Predictor:
@@ -57,16 +70,16 @@ class Predictor:
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
         if providers is None:
-            there = onnxruntime.get_available_providers()
-            providers = [x for x in PROVIDERS.values() if x in there]
+            available = onnxruntime.get_available_providers()
+            providers = [name for name in PROVIDERS.values() if name in available]
         self.session = onnxruntime.InferenceSession(
             str(file), options, providers=providers
         )
-        (taken,) = self.session.get_inputs()
-        if (taken.name, taken.type) != ('image', 'tensor(uint8)'):
+        (model_input,) = self.session.get_inputs()
+        if (model_input.name, model_input.type) != ('image', 'tensor(uint8)'):
             raise ValueError(
-                f'{str(file)!r} takes {taken.name}, {taken.type}, not whole images: '
-                'export the model with --whole'
+                f'{str(file)!r} takes {model_input.name}, {model_input.type}, not '
+                'whole images: export the model with --whole'
             )
         self.outputs = [output.name for output in self.session.get_outputs()]
         metadata = self.session.get_modelmeta().custom_metadata_map
@@ -75,8 +88,8 @@ class Predictor:
 
     def __call__(
         self, image: Union[np.ndarray, str, Path], threshold: float = 0.0
-    ) -> dict[str, np.ndarray]:
-        """The predictions for an image.
+    ) -> Predictions:
+        """The predictions for an image. A file of 16 bits leads to a warning.
 
         Args:
             image (ndarray | str | Path): (H, W, 3), RGB, uint8, of any size; or a file.
@@ -92,22 +105,31 @@ class Predictor:
             ValueError: If the array has another shape or dtype.
         """
         if not isinstance(image, np.ndarray):
-            image = read_image(image)
+            path, image = image, read_image(image)
+            levels = count_levels(path, image)
+            if levels:
+                warnings.warn(f'{path} has {DEPTH.format(levels)}', stacklevel=2)
         if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
             raise ValueError(
                 f'an image must be (H, W, 3) uint8, got {image.shape} {image.dtype}'
             )
-        found = dict(zip(self.outputs, self.session.run(None, {'image': image})))
-        if 'boxes' in found:
-            kept = found['scores'] >= threshold
-            found = {name: value[kept] for name, value in found.items()}
-        if 'masks' in found:
+        arrays = self.session.run(None, {'image': image})
+        predictions = dict(zip(self.outputs, arrays))
+        if 'boxes' in predictions:
+            predictions = above(predictions, threshold)
+        if 'masks' in predictions:
             height, width, _ = image.shape
             least = self.notes.get('mask_threshold', 0.5)
-            found['masks'] = paste(
-                found['masks'], found['boxes'], (height, width), least
+            predictions['masks'] = paste(
+                predictions['masks'], predictions['boxes'], (height, width), least
             )
-        return found
+        return predictions
+
+
+def above(predictions: Predictions, threshold: float) -> Predictions:
+    """A detector's predictions with a score of the threshold or more."""
+    chosen = predictions['scores'] >= threshold
+    return {name: array[chosen] for name, array in predictions.items()}
 
 
 def paste(
@@ -166,31 +188,71 @@ def read_image(path: Union[str, Path]) -> np.ndarray:
         return np.repeat((pixels >> 8).astype(np.uint8)[..., None], 3, axis=2)
 
 
-def as_json(found: dict[str, np.ndarray], classes: list[str]) -> dict[str, Any]:
-    """Predictions in JSON's types: masks as COCO's uncompressed runs, the five best
-    classes of a classifier, the share of each class in a label map."""
+def count_levels(path: Union[str, Path], image: np.ndarray) -> int:
+    """How many gray levels :func:`read_image` leaves of a file of 16 bits; 0 for one of
+    8 bits."""
+    from PIL import Image
 
-    def name(label: int) -> str:
-        return classes[label] if label < len(classes) else str(label)
+    with Image.open(path) as file:
+        if file.format not in FORMATS_OF_16_BITS:
+            return 0
+        # how pixels are packed, such as I;16 or RGB;16B
+        packings = [
+            arguments if isinstance(arguments, str) else (arguments or [''])[0]
+            for *_, arguments in file.tile
+        ]
+    if not any(';16' in packing for packing in packings):
+        return 0
+    return max(
+        np.count_nonzero(np.bincount(band.ravel())) for band in np.moveaxis(image, 2, 0)
+    )
 
-    if 'label_map' in found:
-        labels, counts = np.unique(found['label_map'], return_counts=True)
-        shares = (counts / counts.sum()).tolist()
-        return {'shares': dict(zip(map(name, labels.tolist()), shares))}
-    scores = found['scores']
-    if 'boxes' not in found:
-        best = np.argsort(-scores)[:5].tolist()
-        return {'classes': [dict(name=name(i), score=float(scores[i])) for i in best]}
-    objects = [
-        dict(name=name(label), score=score, box=box)
-        for label, score, box in zip(*(found[x].tolist() for x in _BOX_OUTPUTS))
+
+def as_json(predictions: Predictions, classes: list[str]) -> dict[str, Any]:
+    """Predictions in JSON's types: a detector's objects, the best classes of a
+    classifier, or the share of each class in a label map."""
+    if 'label_map' in predictions:
+        return {'shares': _shares(predictions['label_map'], classes)}
+    if 'boxes' in predictions:
+        return {'objects': _objects(predictions, classes)}
+    return {'classes': _best_classes(predictions['scores'], classes)}
+
+
+def _class_name(label: int, classes: list[str]) -> str:
+    return classes[label] if label < len(classes) else str(label)
+
+
+def _shares(label_map: np.ndarray, classes: list[str]) -> dict[str, float]:
+    """The share of pixels of each class that is in a label map."""
+    labels, counts = np.unique(label_map, return_counts=True)
+    shares = (counts / counts.sum()).tolist()
+    return {
+        _class_name(label, classes): share
+        for label, share in zip(labels.tolist(), shares)
+    }
+
+
+def _best_classes(scores: np.ndarray, classes: list[str]) -> list[dict[str, Any]]:
+    """The classes of the highest scores (K,), best first."""
+    best = np.argsort(-scores)[:BEST_CLASSES].tolist()
+    return [
+        dict(name=_class_name(label, classes), score=float(scores[label]))
+        for label in best
     ]
-    for entry, mask in zip(objects, found.get('masks', ())):
+
+
+def _objects(predictions: Predictions, classes: list[str]) -> list[dict[str, Any]]:
+    """A detector's objects, with masks as COCO's uncompressed runs."""
+    labels, scores, boxes = (
+        predictions[name].tolist() for name in ('labels', 'scores', 'boxes')
+    )
+    objects = [
+        dict(name=_class_name(label, classes), score=score, box=box)
+        for label, score, box in zip(labels, scores, boxes)
+    ]
+    for entry, mask in zip(objects, predictions.get('masks', ())):
         entry['mask'] = dict(size=list(mask.shape), counts=_runs(mask))
-    return {'objects': objects}
-
-
-_BOX_OUTPUTS = ('labels', 'scores', 'boxes')
+    return objects
 
 
 def _runs(mask: np.ndarray) -> list[int]:
@@ -209,12 +271,7 @@ def gray_image(labels: np.ndarray) -> Any:
     return Image.fromarray(labels.astype(dtype))
 
 
-def save_labels(labels: np.ndarray, path: Path) -> None:
-    """Writes a label map (H, W) as a gray image."""
-    gray_image(labels).save(path)
-
-
-def draw(image: np.ndarray, found: dict[str, np.ndarray], classes: list[str]) -> Any:
+def draw(image: np.ndarray, predictions: Predictions, classes: list[str]) -> Any:
     """A Pillow picture of an image and the predictions for it."""
     from PIL import Image, ImageDraw
 
@@ -222,26 +279,36 @@ def draw(image: np.ndarray, found: dict[str, np.ndarray], classes: list[str]) ->
         [colorsys.hsv_to_rgb(i * 0.618 % 1, 0.8, 0.9) for i in range(256)]
     )
     colors = (255 * colors).astype(np.uint8)
-    pixels = image.copy()
-    if 'label_map' in found:
-        pixels = pixels // 2 + colors[found['label_map'] % 256] // 2
-    for mask, label in zip(found.get('masks', ()), found.get('labels', ())):
-        pixels[mask] = pixels[mask] // 2 + colors[label % 256] // 2
-    picture = Image.fromarray(pixels)
+    picture = Image.fromarray(_paint_areas(image, predictions, colors))
     pen = ImageDraw.Draw(picture)
-
-    def write(entry: dict[str, Any], place: Any, color: Any) -> None:
-        text = f'{entry["name"]} {entry["score"]:.2f}'
-        pen.text(place, text, fill='white', stroke_width=1, stroke_fill=color)
-
-    told = as_json(found, classes)
-    for label, entry in zip(found.get('labels', ()), told.get('objects', ())):
+    entries = as_json(predictions, classes)
+    labels = predictions.get('labels', np.zeros(0, int)).tolist()
+    for label, entry in zip(labels, entries.get('objects', ())):
         color = tuple(colors[label % 256].tolist())
         pen.rectangle(entry['box'], outline=color, width=2)
-        write(entry, entry['box'][:2], color)
-    for i, entry in enumerate(told.get('classes', ())):
-        write(entry, (4, 4 + 12 * i), 'black')
+        _write_score(pen, entry, entry['box'][:2], color)
+    for i, entry in enumerate(entries.get('classes', ())):
+        _write_score(pen, entry, (4, 4 + LINE * i), 'black')
     return picture
+
+
+def _paint_areas(
+    image: np.ndarray, predictions: Predictions, colors: np.ndarray
+) -> np.ndarray:
+    """An image (H, W, 3) under the colors (256, 3) of its label map or masks."""
+    pixels = image.copy()
+    if 'label_map' in predictions:
+        pixels = pixels // 2 + colors[predictions['label_map'] % 256] // 2
+    if 'masks' in predictions:
+        for mask, label in zip(predictions['masks'], predictions['labels']):
+            pixels[mask] = pixels[mask] // 2 + colors[label % 256] // 2
+    return pixels
+
+
+def _write_score(pen: Any, entry: dict[str, Any], place: Any, color: Any) -> None:
+    """Writes the name and the score of an object or a class."""
+    text = f'{entry["name"]} {entry["score"]:.2f}'
+    pen.text(place, text, fill='white', stroke_width=1, stroke_fill=color)
 
 
 def find_images(place: Path) -> dict[str, Path]:
@@ -249,8 +316,8 @@ def find_images(place: Path) -> dict[str, Path]:
     wrote there."""
     if not place.is_dir():
         return {place.name: place} if place.is_file() else {}
-    paths = sorted(x for x in place.rglob('*') if x.suffix.lower() in SUFFIXES)
-    written = {x.parent for x in place.rglob(RESULT)}
+    paths = sorted(path for path in place.rglob('*') if path.suffix.lower() in SUFFIXES)
+    written = {result.parent for result in place.rglob(RESULT)}
     return {
         str(path.relative_to(place)): path
         for path in paths
@@ -264,72 +331,157 @@ def state_of(path: Path) -> list[float]:
     return [stat.st_size, stat.st_mtime]
 
 
-def read_earlier(
-    out: Path, made_with: dict[str, Any], images: dict[str, Path]
-) -> tuple[dict[str, Any], str]:
-    """Predictions of images that have not changed, in a folder to continue, and a note
-    on those that are made again; a FileExistsError for a folder of other files or of
-    another model."""
-    result, record = out / RESULT, out / RECORD
-    if not result.is_file():
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise FileExistsError(f'--out {str(out)!r} exists, without {RESULT}')
-        return {}, ''
-    earlier = json.loads(record.read_text('utf-8')) if record.is_file() else {}
-    told = json.loads(result.read_text('utf-8'))
-    same = earlier.get('threshold') == made_with['threshold']
-    lost = not same and set(told) - set(images)
-    if earlier.get('digest') != made_with['digest'] or lost:
-        model = earlier.get('model', 'an unknown model')
-        raise FileExistsError(
-            f'--out {str(out)!r} has predictions of {model} with --threshold '
-            f'{earlier.get("threshold")}, or of an older state of it: give another '
-            '--out, or --overwrite to replace them'
-        )
-    if not same:
-        return {}, f'were made with --threshold {earlier.get("threshold")}'
-    states = earlier.get('images', {})
-    changed = [
-        name
-        for name in told
-        if name in images and states.get(name) != state_of(images[name])
-    ]
-    for name in changed:
-        del told[name]
-    made_with['images'] = {name: states.get(name) for name in told}
-    return told, f'were made of {len(changed)} other images' if changed else ''
+class Origin(NamedTuple):
+    """What predictions of an image were made of, in JSON's types."""
+
+    model: Any  # what tells it from other models
+    settings: Any  # what else the predictions depend on, such as the least score
+    image: Any  # the state of its file
 
 
-def predict_all(
-    predictor: Predictor, images: dict[str, Path], args: Any, told: dict[str, Any]
-) -> int:
-    """Adds the predictions for images, and writes their pictures; returns the number of
-    those that can't be read or predicted, each of which is told in a line."""
+def is_up_to_date(earlier: Origin, current: Origin, place: str, title: str) -> bool:
+    """Whether earlier predictions at a place are those that would be made now; the
+    title describes them.
+
+    Raises:
+        FileExistsError: If they are of another model.
+    """
+    if earlier.model != current.model:
+        refuse_to_replace(place, title)
+    return earlier == current
+
+
+def refuse_to_replace(place: str, title: str) -> NoReturn:
+    """Raises a FileExistsError for predictions that can't be made again."""
+    raise FileExistsError(
+        f'{place} has predictions of {title}: give another --out, or --overwrite to '
+        'replace them'
+    )
+
+
+@dataclass
+class Folder:
+    """A folder of predictions, and what they were made with.
+
+    ``digest`` is the MD5 sum of the model's file, ``threshold`` the least score of a
+    box. By the images' names, ``images`` has the states of their files, and
+    ``predictions`` what :func:`as_json` returns.
+    """
+
+    path: Path
+    model: str = 'an unknown model'
+    digest: Optional[str] = None
+    threshold: Optional[float] = None
+    images: dict[str, Any] = field(default_factory=dict)
+    predictions: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> 'Folder':
+        """A folder that this command wrote, or one without predictions.
+
+        Raises:
+            FileExistsError: If it has other files.
+        """
+        result, record = path / RESULT, path / RECORD
+        if result.is_file():
+            predictions = json.loads(result.read_text('utf-8'))
+            text = record.read_text('utf-8') if record.is_file() else '{}'
+            return cls(path, predictions=predictions, **json.loads(text))
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise FileExistsError(f'--out {str(path)!r} exists, without {RESULT}')
+        return cls(path)
+
+    def take_over(self, earlier: 'Folder', images: dict[str, Path]) -> str:
+        """Adds predictions of an earlier run that are up to date; returns a note on
+        others, which are made again.
+
+        Raises:
+            FileExistsError: If they would be lost.
+        """
+        place = f'--out {str(self.path)!r}'
+        title = f'{earlier.model} with --threshold {earlier.threshold}'
+        title += ', or of an older state of it'
+        outdated = 0
+        for name, prediction in earlier.predictions.items():
+            old = Origin(earlier.digest, earlier.threshold, earlier.images.get(name))
+            state = state_of(images[name]) if name in images else old.image
+            new = Origin(self.digest, self.threshold, state)
+            if is_up_to_date(old, new, place, title):
+                self.predictions[name] = prediction
+                self.images[name] = state
+            elif name in images:
+                outdated += 1
+            else:
+                refuse_to_replace(place, title)
+        if outdated and earlier.threshold != self.threshold:
+            return f'were made with --threshold {earlier.threshold}'
+        return f'were made of {outdated} other images' if outdated else ''
+
+    def write(self) -> None:
+        """Writes the predictions, and what they were made with."""
+        keys = ('model', 'digest', 'images', 'threshold')
+        made_with = {key: getattr(self, key) for key in keys}
+        for name, content in ((RESULT, self.predictions), (RECORD, made_with)):
+            (self.path / name).write_text(json.dumps(content), encoding='utf-8')
+
+
+def one_line(error: object) -> str:
+    """A message without line breaks."""
+    return ' '.join(str(error).split())
+
+
+def predict_file(
+    predictor: Predictor, path: Path, threshold: float
+) -> tuple[np.ndarray, Predictions]:
+    """The pixels of an image file, and the predictions for it.
+
+    Raises:
+        ValueError: If it can't be read, or is such as a strip that a model can't take.
+    """
+    try:
+        image = read_image(path)
+    except Exception as error:  # Pillow's have no common class
+        raise ValueError(f'not read: {path}: {one_line(error)}') from error
+    try:
+        return image, predictor(image, threshold)
+    except Exception as error:  # those of ONNX Runtime have none, either
+        size = f'{image.shape[1]} x {image.shape[0]} pixels'
+        raise ValueError(f'not predicted: {path}: {size}: {one_line(error)}') from error
+
+
+def predict_all(predictor: Predictor, images: dict[str, Path], folder: Folder) -> int:
+    """Adds the predictions for images to a folder, with pictures of them; returns the
+    number of those that can't be read or predicted, each of which costs a line."""
     failed = 0
+    levels: dict[Path, int] = {}  # of images of 16 bits
     for i, (name, path) in enumerate(images.items(), 1):
-        step = 'read'
         try:
-            image = read_image(path)
-            step = 'predicted'
-            found = predictor(image, args.threshold)
-        except Exception as error:  # those of ONNX Runtime have no common class
-            why = ' '.join(str(error).split())
-            if step == 'predicted':  # such as a strip that a model can't take
-                why = f'{image.shape[1]} x {image.shape[0]} pixels: {why}'
-            print(f'\rpredictor.py: not {step}: {path}: {why}', file=sys.stderr)
+            image, predictions = predict_file(predictor, path, folder.threshold or 0)
+        except ValueError as error:
+            print(f'\rpredictor.py: {error}', file=sys.stderr)
             failed += 1
             continue
-        picture = args.out / f'{name}.png'
+        picture = folder.path / f'{name}.png'
         picture.parent.mkdir(parents=True, exist_ok=True)
-        draw(image, found, predictor.classes).save(picture)
-        if 'label_map' in found:
-            save_labels(found['label_map'], args.out / f'{name}.labels.png')
-        told[name] = as_json(found, predictor.classes)
+        draw(image, predictions, predictor.classes).save(picture)
+        if 'label_map' in predictions:
+            labels = gray_image(predictions['label_map'])
+            labels.save(folder.path / f'{name}.labels.png')
+        folder.predictions[name] = as_json(predictions, predictor.classes)
+        folder.images[name] = state_of(path)
+        num_levels = count_levels(path, image)
+        if num_levels:
+            levels[path] = num_levels
         print(f'\r{i} of {len(images)}', end='', file=sys.stderr, flush=True)
+    if levels:
+        path, least = min(levels.items(), key=lambda item: item[1])
+        text = f'{len(levels)} images, such as {path}, have {DEPTH.format(least)}'
+        print(f'\rpredictor.py: {text}', file=sys.stderr)
     return failed
 
 
-def parse_args(argv: Optional[list[str]]) -> tuple[argparse.ArgumentParser, Any]:
+def make_parser() -> argparse.ArgumentParser:
+    """The arguments of the command."""
     parser = argparse.ArgumentParser(
         description='Predict with the ONNX file of a whole model: write '
         f'{RESULT}, and pictures of the predictions.'
@@ -344,49 +496,53 @@ def parse_args(argv: Optional[list[str]]) -> tuple[argparse.ArgumentParser, Any]
     add('--device', choices=tuple(PROVIDERS), help=text)
     text = 'replace the predictions of another model'
     add('--overwrite', action='store_true', help=text)
-    return parser, parser.parse_args(argv)
+    return parser
+
+
+def prepare(
+    args: argparse.Namespace, images: dict[str, Path]
+) -> tuple[Predictor, Folder]:
+    """The model, and the folder to write to with what is in it already."""
+    providers = [PROVIDERS[args.device]] if args.device else None
+    predictor = Predictor(args.file, providers)
+    digest = hashlib.md5(args.file.read_bytes()).hexdigest()
+    folder = Folder(args.out, args.file.name, digest, args.threshold)
+    if not args.overwrite:
+        note = folder.take_over(Folder.read(args.out), images)
+        if note:
+            print(f'{args.out / RESULT}: predictions {note}, and are made again')
+    return predictor, folder
 
 
 def main(argv: Optional[list[str]] = None) -> None:
-    parser, args = parse_args(argv)
+    """The command."""
+    parser = make_parser()
+    args = parser.parse_args(argv)
 
     def fail(message: object) -> NoReturn:
-        parser.exit(2, f'{parser.prog}: error: {" ".join(str(message).split())}\n')
+        parser.exit(2, f'{parser.prog}: error: {one_line(message)}\n')
 
     images = find_images(args.images)
     if not images:
         fail(f'{str(args.images)!r} has no images: {", ".join(SUFFIXES)}')
-    told: dict[str, Any] = {}
-    result, why = args.out / RESULT, ''
     try:
-        providers = [PROVIDERS[args.device]] if args.device else None
-        predictor = Predictor(args.file, providers)
-        digest = hashlib.md5(args.file.read_bytes()).hexdigest()
-        made_with = dict[str, Any](model=args.file.name, digest=digest, images={})
-        made_with['threshold'] = args.threshold
-        if not args.overwrite:
-            told, why = read_earlier(args.out, made_with, images)
+        predictor, folder = prepare(args, images)
     except Exception as error:  # errors of ONNX Runtime have no common class
         fail(error)
-    left = {name: path for name, path in images.items() if name not in told}
-    if why:
-        print(f'{result}: predictions {why}, and are made again')
-    if told:
-        print(f'{result}: it has {len(told)} images, {len(left)} are left')
-    failed = 0
+    num_earlier = len(folder.predictions)
+    left = {name: images[name] for name in images if name not in folder.predictions}
+    if num_earlier:
+        print(f'{args.out / RESULT}: it has {num_earlier} images, {len(left)} are left')
     try:
-        failed = predict_all(predictor, left, args, told)
+        failed = predict_all(predictor, left, folder)
     finally:  # an interruption loses no predictions
-        if told:
-            states = {name: state_of(images[name]) for name in images if name in told}
-            made_with['images'].update(states)
-            result.write_text(json.dumps(told), encoding='utf-8')
-            (args.out / RECORD).write_text(json.dumps(made_with), encoding='utf-8')
+        if folder.predictions:
+            folder.write()
     print(file=sys.stderr)
-    if not told:
+    if not folder.predictions:
         fail('none of the images can be read and predicted')
     text = f', {failed} images could not be read or predicted' if failed else ''
-    print(f'{args.out}: {RESULT} and {len(told)} pictures{text}')
+    print(f'{args.out}: {RESULT} and {len(folder.predictions)} pictures{text}')
 
 
 if __name__ == '__main__':

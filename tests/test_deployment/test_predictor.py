@@ -199,6 +199,20 @@ def test_pixels_are_those_of_opencv(mode, ending, tmp_path, monkeypatch):
         assert abs(found[..., ::-1].astype(int) - wanted).max() <= 3
 
 
+@pytest.mark.parametrize('shape', [(12, 20), (12, 20, 3)])
+@pytest.mark.parametrize('ending', ['png', 'tif'])
+def test_what_is_left_of_16_bits_is_said(predict, photos, tmp_path, shape, ending):
+    """A microscope's values of 16 to 1,867 leave eight gray levels."""
+    values = np.linspace(16, 1867, 240, dtype=np.uint16).reshape(12, 20)
+    path = photos / f'dark.{ending}'
+    cv2.imwrite(str(path), np.resize(values.T, shape[::-1]).T)
+    _, said, found = predict()
+    assert f'1 images, such as {path}, have 16 bits' in said and '8 gray levels' in said
+    assert len(found) == 3
+    with pytest.warns(UserWarning, match=f'dark.{ending} has 16 bits'):
+        Predictor(tmp_path / 'm.onnx')(path)
+
+
 def test_the_file_alone_is_a_command(tmp_path, photos, run_python):
     copied = shutil.copy(predictor.__file__, tmp_path / 'copied.py')
     path = write_file(tmp_path / 'm.onnx', scores=np.float32([0.5]))

@@ -12,6 +12,7 @@ from PIL import Image
 
 from analysis_tools import compare_predictions
 from mmlinattn_tools import pictures
+from mmlinattn_tools.photo_files import find_photos
 
 pytestmark = pytest.mark.openmmlab
 
@@ -99,6 +100,15 @@ def test_damaged_photos(tmp_path, capsys):
     assert 'it has 1 images, 1 left' in capsys.readouterr().out and first.exists()
     compare_predictions.main([*argv, '--score', '0.1'])
     assert 'left' not in capsys.readouterr().out
+
+
+def test_what_is_left_of_16_bits_is_said(tmp_path, capsys):
+    photo = tmp_path / 'dark.tif'
+    cv2.imwrite(str(photo), np.full((9, 9), 200, np.uint16))
+    for place in (tmp_path, photo):
+        assert find_photos(place) == [photo]
+        line = capsys.readouterr().err
+        assert '1 photos have 16 bits' in line and '1 gray levels are left' in line
 
 
 def test_pictures_replace_their_own_alone(tmp_path, error_of, image):

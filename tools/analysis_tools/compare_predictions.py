@@ -20,11 +20,15 @@ example:
       --checkpoint softpp.pth elfatt.pth --image photos/
 """
 
+import argparse
 import hashlib
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import shorten
+from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -32,22 +36,26 @@ from mmlinattn_tools import cli, runs  # first: a line tells what is wrong with 
 
 # isort: split
 import mmcv
+import numpy as np
 import torch
+from mmengine.config import Config
 from mmengine.dataset import Compose
 from mmengine.device import get_device
 from mmengine.registry import VISUALIZERS, DefaultScope
 from mmengine.utils import track_iter_progress
+from PIL import Image
 
 from mmlinattn import ops
-from mmlinattn.deployment.predictor import as_json, state_of
+from mmlinattn.deployment.predictor import above, as_json, state_of
 from mmlinattn.engine.preflight import build_model, error_in
 from mmlinattn.utils import load_config
 from mmlinattn.utils.faults import is_own_fault
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import load_safely
 from mmlinattn_tools.figures import save
-from mmlinattn_tools.photo_files import check_model, find_photos, is_done, read_record
+from mmlinattn_tools.photo_files import find_photos, is_done, read_record
 from mmlinattn_tools.pictures import (
+    Color,
     Panel,
     draw_label_map,
     save_label_map,
@@ -57,9 +65,10 @@ from mmlinattn_tools.pictures import (
 from mmlinattn_tools.run_arguments import note
 
 OUT = Path('work_dirs', 'compare_predictions')
+SCRATCH = 'none'  # in place of a checkpoint: the weights before a training
 
 
-def parse_args(argv=None):
+def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     text = 'config of mmdet, mmseg, mmpretrain or mmlinattn; several are compared'
@@ -79,53 +88,91 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-class Subject:
-    """A model in eval mode that predicts images by the transforms of its test data.
+@dataclass(frozen=True)
+class Source:
+    """What a model's predictions are made with, for the JSON files.
 
-    Without a checkpoint, 'none', it has the initial weights of a training. A ValueError
-    tells of a config that can't be built, and of a checkpoint that is not from it.
+    Attributes:
+        config (str): The path of the config, or its name in a package.
+        weights (str): The path of the checkpoint, or 'none'.
+        time (float, optional): When that file was written.
+        settings (str): The MD5 sum of what the config says of model and transforms.
     """
 
-    def __init__(self, config, checkpoint='none', device='cpu'):
+    config: str
+    weights: str
+    time: Optional[float]
+    settings: str
+
+    @classmethod
+    def of(cls, config: str, checkpoint: str, cfg: Config, steps: Any) -> 'Source':
+        """The source of a model that reads photos by transforms."""
+        weights = Path(checkpoint)
+        settings = repr((steps, cfg.model.to_dict(), cfg.get('data_preprocessor')))
+        return cls(
+            config=str(Path(config).resolve()) if Path(config).is_file() else config,
+            weights=str(weights.resolve()) if weights.is_file() else checkpoint,
+            time=weights.stat().st_mtime if weights.is_file() else None,
+            settings=hashlib.md5(settings.encode()).hexdigest(),
+        )
+
+
+class Subject:
+    """A model in eval mode that predicts photos by the transforms of its test data.
+
+    Without a checkpoint, 'none', it has the initial weights of a training.
+
+    Attributes:
+        meta (dict): Names and colors of the classes.
+        source (Source): What it is made of.
+
+    Raises:
+        ValueError: If the config can't be built, or the checkpoint is not from it.
+    """
+
+    def __init__(
+        self, config: str, checkpoint: str = SCRATCH, device: str = 'cpu'
+    ) -> None:
         load_safely()
-        path = Path(checkpoint)
-        time = path.stat().st_mtime if path.is_file() else None
-        # what the predictions are made with, for the JSON files
-        weights = str(path.resolve()) if path.is_file() else checkpoint
-        place = str(Path(config).resolve()) if Path(config).is_file() else config
-        self.told = dict(config=place, weights=weights, time=time)
         cfg = load_config(config)
         self.scope = cfg.get('default_scope') or 'mmengine'
         ops.check(self.scope)
         torch.manual_seed(0)
         with error_in(cfg, config):
-            self.model, meta = build_model(cfg).eval().to(device), {}
-            if checkpoint == 'none':
+            self.model = build_model(cfg).eval().to(device)
+            learned_meta: dict[str, Any] = {}
+            if checkpoint == SCRATCH:
                 self.model.init_weights()
             else:
-                meta = runs.load_whole(self.model, checkpoint)
+                learned_meta = runs.load_whole(self.model, checkpoint)
             dataset = runs.test_dataset(cfg)
-            self.meta = runs.dataset_meta(dataset, self.scope, meta)
-            steps = [x for x in dataset.pipeline if 'Annotation' not in str(x.type)]
+            self.meta = runs.dataset_meta(dataset, self.scope, learned_meta)
+            steps = [
+                step for step in dataset.pipeline if 'Annotation' not in str(step.type)
+            ]
             self.pipeline = Compose(steps)
-        settings = repr((steps, cfg.model.to_dict(), cfg.get('data_preprocessor')))
-        self.told['settings'] = hashlib.md5(settings.encode()).hexdigest()
+        self.source = Source.of(config, checkpoint, cfg, steps)
+
+    @property
+    def classes(self) -> Any:
+        """Names of the classes, by label."""
+        return self.meta.get('classes') or ()
 
     @torch.no_grad()
-    def predict(self, path):
-        """The data sample of an image."""
-        image = dict(img_path=str(path), img_id=0, reduce_zero_label=False)
+    def predict(self, path: Path) -> Any:
+        """The data sample of a photo."""
+        photo = dict(img_path=str(path), img_id=0, reduce_zero_label=False)
         with DefaultScope.overwrite_default_scope(self.scope):
-            found = self.pipeline(image)
-            batch = dict(inputs=[found['inputs']], data_samples=[found['data_samples']])
+            packed = self.pipeline(photo)
+            batch = dict(
+                inputs=[packed['inputs']], data_samples=[packed['data_samples']]
+            )
             return self.model.test_step(batch)[0].cpu()
 
-    def draw(self, pixels, sample, found, score):
-        """An image (H, W, 3), uint8, RGB, with its predictions as the library draws
-        them."""
-        if 'boxes' not in found:  # a classifier
-            return pixels
-        drawn = []
+    def draw_boxes(self, pixels: np.ndarray, sample: Any, score: float) -> np.ndarray:
+        """A photo (H, W, 3), uint8, RGB, with a detector's predictions as MMDetection
+        draws them."""
+        drawn: list[np.ndarray] = []
         with DefaultScope.overwrite_default_scope(self.scope):
             kind = 'DetLocalVisualizer'
             visualizer = VISUALIZERS.build(dict(type=kind, name=kind))
@@ -136,122 +183,176 @@ class Subject:
             )
         return drawn[0]
 
-    def draw_labels(self, pixels, labels):
-        """An image with the colors of a label map, and their legend."""
-        names = self.meta.get('classes') or ()
-        return draw_label_map(pixels, labels, names, self.meta.get('palette'))
+    def draw_labels(
+        self, pixels: np.ndarray, label_map: np.ndarray
+    ) -> tuple[np.ndarray, list[tuple[str, Color]]]:
+        """A photo with the colors of a label map, and their legend."""
+        return draw_label_map(pixels, label_map, self.classes, self.meta.get('palette'))
 
 
-def run_folder(checkpoints):
+def run_folder(checkpoints: Sequence[str]) -> Path:
     """The folder for the predictions of a single run, or that for several."""
     path = Path(checkpoints[0])
-    alone = len(checkpoints) == 1 and path.is_file()
-    return path.parent / 'predictions' if alone else OUT
+    is_alone = len(checkpoints) == 1 and path.is_file()
+    return path.parent / 'predictions' if is_alone else OUT
 
 
-def summary(told):
+def summary(prediction: dict[str, Any]) -> str:
     """Numbers of a prediction in words, below the name of its model."""
-    if 'classes' in told:
-        names = [shorten(x['name'], 28, placeholder='...') for x in told['classes']]
-        pairs = zip(names, told['classes'])
-        return '\n'.join(f'{name}: {x["score"]:.1%}' for name, x in pairs)
-    return ', '.join(f'{name}: {len(x)}' for name, x in told.items())
+    if 'classes' in prediction:
+        lines = [
+            f'{shorten(entry["name"], 28, placeholder="...")}: {entry["score"]:.1%}'
+            for entry in prediction['classes']
+        ]
+        return '\n'.join(lines)
+    return ', '.join(f'{name}: {len(entries)}' for name, entries in prediction.items())
 
 
-def predict(path, subjects, score):
-    """The picture of an image, its numbers, and the label maps of its models."""
+@dataclass(frozen=True)
+class Comparison:
+    """The predictions of models for a photo.
+
+    Attributes:
+        picture (Image): The photo, and its predictions beside it.
+        record (dict): Their numbers, in JSON's types.
+        label_maps (dict[int, ndarray]): Label maps (H, W), by place of their model.
+    """
+
+    picture: Image.Image
+    record: dict[str, Any]
+    label_maps: dict[int, np.ndarray]
+
+
+def compare(path: Path, subjects: Sequence[Subject], score: float) -> Comparison:
+    """Predicts a photo with all models."""
     pixels = mmcv.imread(str(path), channel_order='rgb')
-    panels, models, maps = [Panel(pixels, ['image'])], [], {}
+    panels = [Panel(pixels, ['image'])]
+    models: list[dict[str, Any]] = []
+    label_maps: dict[int, np.ndarray] = {}
     for i, subject in enumerate(subjects):
         sample = subject.predict(path)
-        found = runs.predictions_of(sample)
-        shown = (
-            {key: x[found['scores'] >= score] for key, x in found.items()}
-            if ('boxes' in found)
-            else found
-        )
-        told = as_json(shown, subject.meta.get('classes') or ())
-        lines, legend = [Path(subject.told['config']).stem], []
-        if 'label_map' in found:
-            maps[i] = found['label_map']
-            picture, legend = subject.draw_labels(pixels, maps[i])
-        else:
-            picture = subject.draw(pixels, sample, found, score)
-            lines += summary(told).splitlines()
-        panels.append(Panel(picture, lines, legend))
-        models.append({**subject.told, **told})
+        predictions = runs.predictions_of(sample)
+        picture, legend = pixels, list[tuple[str, Color]]()
+        if 'label_map' in predictions:
+            label_maps[i] = predictions['label_map']
+            picture, legend = subject.draw_labels(pixels, label_maps[i])
+        elif 'boxes' in predictions:
+            predictions = above(predictions, score)
+            picture = subject.draw_boxes(pixels, sample, score)
+        prediction = as_json(predictions, subject.classes)
+        title = Path(subject.source.config).stem
+        lines = [] if legend else summary(prediction).splitlines()
+        panels.append(Panel(picture, [title, *lines], legend))
+        models.append({**asdict(subject.source), **prediction})
     record = dict(image=path.name, file=state_of(path), score=score, models=models)
-    return side_by_side(panels), record, maps
+    return Comparison(side_by_side(panels), record, label_maps)
 
 
-def files_of(numbers, count):
-    """The picture of an image's predictions, and the label maps of some models, beside
-    the file of its numbers."""
-    stem = numbers.stem.removesuffix('_predictions')
-    endings = [f'_{i + 1}' if count > 1 else '' for i in range(count)]
-    maps = [numbers.with_name(f'{stem}_labels{ending}.png') for ending in endings]
-    return numbers.with_suffix('.png'), maps
+@dataclass(frozen=True)
+class Outputs:
+    """The files that are written for a photo."""
+
+    numbers: Path
+    picture: Path
+    label_maps: list[Path]  # one for each model
+
+    @classmethod
+    def of(cls, folder: Path, name: str, num_models: int) -> 'Outputs':
+        """The files for a photo of a name in a folder."""
+        endings = [f'_{i + 1}' if num_models > 1 else '' for i in range(num_models)]
+        return cls(
+            numbers=folder / f'{name}_predictions.json',
+            picture=folder / f'{name}_predictions.png',
+            label_maps=[folder / f'{name}_labels{ending}.png' for ending in endings],
+        )
+
+    def write(self, comparison: Comparison) -> None:
+        """Writes predictions; the numbers are the last, which say that all is there."""
+        self.numbers.parent.mkdir(parents=True, exist_ok=True)
+        for i, label_map in comparison.label_maps.items():
+            save_label_map(label_map, self.label_maps[i])
+        save_picture(comparison.picture, self.picture)
+        save(comparison.record, self.numbers)
 
 
-def find_left(files, subjects, args):
-    """The images that are left to predict, and the files for their numbers."""
-    stems = Counter(x.stem for x in files)  # a.jpg and a.png differ
-    made_with = [x.told for x in subjects]
-    left, again = {}, 0
-    for path in files:
-        name = path.stem if stems[path.stem] == 1 else path.name
-        numbers = args.out / f'{name}_predictions.json'
-        record = None if args.overwrite else read_record(numbers)
-        check_model(numbers, record, made_with)
-        if not is_done(record, path, made_with, args.score):
-            left[path] = numbers
-            again += record is not None
-    if len(left) < len(files):
-        print(f'{args.out}: it has {len(files) - len(left)} images, {len(left)} left')
-    if again:
+def find_left(
+    photos: Sequence[Path], subjects: Sequence[Subject], args: argparse.Namespace
+) -> dict[Path, Outputs]:
+    """The photos that are left to predict, and their files."""
+    stems = Counter(photo.stem for photo in photos)  # a.jpg and a.png differ
+    sources = [asdict(subject.source) for subject in subjects]
+    left = {}
+    num_outdated = 0
+    for photo in photos:
+        name = photo.stem if stems[photo.stem] == 1 else photo.name
+        outputs = Outputs.of(args.out, name, len(subjects))
+        record = None if args.overwrite else read_record(outputs.numbers)
+        if not is_done(outputs.numbers, record, photo, sources, args.score):
+            left[photo] = outputs
+            num_outdated += record is not None
+    if len(left) < len(photos):
+        print(f'{args.out}: it has {len(photos) - len(left)} images, {len(left)} left')
+    if num_outdated:
         print(
-            f'{args.out}: {again} images have changed, or were predicted with another '
-            '--score, size or state of the weights: they are predicted again'
+            f'{args.out}: {num_outdated} images have changed, or were predicted with '
+            'another --score, size or state of the weights: they are predicted again'
         )
     return left
 
 
-def run(args):
-    checkpoints = args.checkpoint or ['none'] * len(args.configs)
-    if len(checkpoints) != len(args.configs):
-        text = f'one value for each config, {len(args.configs)}, got {len(checkpoints)}'
-        raise ValueError(f'--checkpoint takes {text}')
-    args.out = args.out or run_folder(checkpoints)
-    files = find_photos(Path(args.image).expanduser())
-    device = args.device or get_device()
-    subjects = [Subject(*x, device) for x in zip(args.configs, checkpoints)]
-    left, failed = find_left(files, subjects, args), 0
-    # an interruption loses none
-    for path in track_iter_progress([*left], file=sys.stderr):
-        picture, map_files = files_of(left[path], len(subjects))
-        cli.protect(args, left[path], picture, *map_files)
+def predict_all(
+    left: dict[Path, Outputs],
+    subjects: Sequence[Subject],
+    args: argparse.Namespace,
+    most_failures: int,
+) -> int:
+    """Predicts photos, and writes each at once, so that an interruption loses none;
+    returns the number of those that fail, each of which costs a line.
+
+    Raises:
+        ValueError: If so many fail that there are no predictions.
+    """
+    failed = 0
+    for photo in track_iter_progress(list(left), file=sys.stderr):
+        outputs = left[photo]
+        cli.protect(args, outputs.numbers, outputs.picture, *outputs.label_maps)
         try:
-            drawn, record, maps = predict(path, subjects, args.score)
+            comparison = compare(photo, subjects, args.score)
         except Exception as error:
             failed += 1
-            text = f'{path}: not predicted: {type(error).__name__}: {error}'
+            text = f'{photo}: not predicted: {type(error).__name__}: {error}'
             if is_own_fault(error, cli.TOOLS):
                 raise
-            if failed == len(files):
+            if failed == most_failures:
                 raise ValueError(text) from error
             print(file=sys.stderr)  # behind the progress
             note(text)
             continue
-        args.out.mkdir(parents=True, exist_ok=True)
-        for i, labels in maps.items():
-            save_label_map(labels, map_files[i])
-        save_picture(drawn, picture)
-        save(record, left[path])
+        outputs.write(comparison)
+    return failed
+
+
+def run(args: argparse.Namespace) -> None:
+    """Predicts the photos that have no predictions of these models."""
+    checkpoints = args.checkpoint or [SCRATCH] * len(args.configs)
+    if len(checkpoints) != len(args.configs):
+        text = f'one value for each config, {len(args.configs)}, got {len(checkpoints)}'
+        raise ValueError(f'--checkpoint takes {text}')
+    args.out = args.out or run_folder(checkpoints)
+    photos = find_photos(Path(args.image).expanduser())
+    device = args.device or get_device()
+    subjects = [
+        Subject(config, checkpoint, device)
+        for config, checkpoint in zip(args.configs, checkpoints)
+    ]
+    left = find_left(photos, subjects, args)
+    failed = predict_all(left, subjects, args, len(photos))
     text = f', {failed} could not be predicted' if failed else ''
     print(f'{args.out}: pictures and numbers of {len(left) - failed} images{text}')
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """The command."""
     args = parse_args(argv)
     errors = cli.errors_in_one_line(*cli.INPUT_ERRORS)
     with errors, quiet():

@@ -1,35 +1,48 @@
 """Finds the photos of a folder, and tells what was predicted for them before."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
-from mmlinattn.deployment.predictor import state_of
+from mmlinattn.deployment.predictor import Origin, is_up_to_date, state_of
 from mmlinattn.utils.files import MARK
 
-from .own_data import PHOTO_ENDINGS, read_headers
+from .own_data import PHOTO_ENDINGS, depth_notes, read_headers
 from .run_arguments import note
-
-# what tells one model from another; the rest of an entry may change with time
-SAME_MODEL = ('config', 'weights')
 
 
 def find_photos(place: Path) -> list[Path]:
     """A photo, or those of a folder without our own pictures; damaged ones among them
-    are named and left out."""
+    are named and left out, and lines tell of those of more than 8 bits.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    paths = [place] if place.is_file() else list_photos(place)
+    headers = dict(zip(paths, read_headers(paths)))
+    readable = {path: header for path, header in headers.items() if header}
+    for line in depth_notes(list(readable), list(readable.values())):
+        note(f'--image {place}: {line}')
     if place.is_file():
-        return [place]
-    photos = [x for x in sorted(place.glob('*')) if x.suffix.lower() in PHOTO_ENDINGS]
-    photos = [x for x in photos if not is_own(x)]
-    pairs = zip(photos, read_headers(photos))
-    damaged = [path for path, header in pairs if header is None or header.ends_early]
+        return paths  # if it is damaged, the error is its model's
+    photos = [path for path, header in readable.items() if not header.ends_early]
+    damaged = [path.name for path in paths if path not in photos]
     if damaged:
-        names = ', '.join(x.name for x in damaged)
+        names = ', '.join(damaged)
         note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
-    if len(photos) == len(damaged):
+    if not photos:
         raise FileNotFoundError(f'--image {place}: there is no image')
-    return [x for x in photos if x not in damaged]
+    return photos
+
+
+def list_photos(folder: Path) -> list[Path]:
+    """Files in a folder that are photos by their names, without our own pictures."""
+    return [
+        path
+        for path in sorted(folder.glob('*'))
+        if path.suffix.lower() in PHOTO_ENDINGS and not is_own(path)
+    ]
 
 
 def is_own(path: Path) -> bool:
@@ -50,34 +63,34 @@ def read_record(file: Path) -> Optional[dict[str, Any]]:
 
 
 def is_done(
+    file: Path,
     record: Optional[dict[str, Any]],
-    path: Path,
-    made_with: Sequence[dict[str, Any]],
+    photo: Path,
+    sources: Sequence[Mapping[str, Any]],
     score: float,
 ) -> bool:
-    """True if a record has predictions for a photo as it is now of these models, in all
-    of what they were made with, and with this score."""
+    """True if the record in a file has predictions for a photo as it is now of these
+    models, in all of what they are made of, and with this score.
+
+    Raises:
+        FileExistsError: If it has predictions of other models, which would be lost.
+    """
     if record is None:
         return False
-    models = [
-        {key: entry.get(key) for key in wanted}
-        for entry, wanted in zip(record['models'], made_with)
+    names = [
+        f'{entry.get("config")} with {entry.get("weights")}'
+        for entry in record['models']
     ]
-    same = len(record['models']) == len(made_with) and models == [*made_with]
-    return same and (record.get('score'), record.get('file')) == (score, state_of(path))
+    earlier = origin(record['models'], record.get('score'), record.get('file'))
+    current = origin(sources, score, state_of(photo))
+    return is_up_to_date(earlier, current, str(file), ' and '.join(names))
 
 
-def check_model(
-    file: Path, record: Optional[dict[str, Any]], made_with: Sequence[dict[str, Any]]
-) -> None:
-    """Raises a FileExistsError for predictions of other models, which would be lost."""
-    if record is None:
-        return
-    old = [tuple(x.get(key) for key in SAME_MODEL) for x in record['models']]
-    new = [tuple(x.get(key) for key in SAME_MODEL) for x in made_with]
-    if old != new:
-        names = ' and '.join(f'{config} with {weights}' for config, weights in old)
-        raise FileExistsError(
-            f'{file} has predictions of {names}: give another --out, or --overwrite to '
-            'replace them'
-        )
+def origin(
+    sources: Sequence[Mapping[str, Any]], score: Optional[float], state: Any
+) -> Origin:
+    """What predictions of models for a photo are made of."""
+    # a newer state of the same weights may replace what an older one has predicted
+    models = [(source.get('config'), source.get('weights')) for source in sources]
+    states = [(source.get('time'), source.get('settings')) for source in sources]
+    return Origin(models, (score, states), state)

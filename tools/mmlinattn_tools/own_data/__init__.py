@@ -8,7 +8,7 @@ turn, and ``records`` has what they give each other.
 """
 
 from .data_set import OwnData
-from .headers import read_headers
+from .headers import depth_notes, read_headers
 from .records import Note, Options, Photo
 from .words import PHOTO_ENDINGS
 from .write import write
@@ -19,6 +19,7 @@ __all__ = [
     'Options',
     'OwnData',
     'Photo',
+    'depth_notes',
     'read_headers',
     'write',
 ]
