@@ -15,6 +15,7 @@ from PIL import Image
 
 from mmlinattn.engine import build_model, check_data
 from mmlinattn.utils import load_config
+from mmlinattn_tools.own_config import Devices
 
 tool = load_module('tools/misc/new_config.py')
 PAGE = (ROOT / 'docs' / 'use' / 'predict.md').read_text('utf-8')
@@ -87,7 +88,7 @@ def methods():
 @pytest.mark.parametrize('task, method, backbone', [*methods()])
 def test_every_method(new_config, monkeypatch, task, method, backbone):
     """All heads have the classes, and nothing else of the model changes."""
-    monkeypatch.setattr(tool, 'find_devices', lambda: (1, 8))
+    monkeypatch.setattr(tool, 'find_devices', lambda: Devices(1, 8))
     kind = dict(det='coco', seg='camvid', cls='classes')[task]
     cfg, _ = new_config(kind, '--detector', method, '--backbone', backbone)
     num = 3 if task == 'seg' else 2
@@ -119,7 +120,7 @@ def test_without_a_gpu(new_config, kind, name):
 
 @ONE_STACK
 def test_what_it_chooses(new_config, monkeypatch):
-    monkeypatch.setattr(tool, 'find_devices', lambda: (2, 80))
+    monkeypatch.setattr(tool, 'find_devices', lambda: Devices(2, 80))
     cfg, out = new_config('coco', '--backbone', 'softpp-t', '--epochs', '24')
     metrics = {x.get('prefix'): x.metric for x in cfg.val_evaluator}
     assert metrics == {None: 'bbox', 'masks': 'segm'} and cfg.pretrained is None

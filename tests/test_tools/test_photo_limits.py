@@ -8,6 +8,7 @@ from loading import load_module
 from PIL import Image
 
 from mmlinattn.utils import load_config
+from mmlinattn_tools.own_config import Devices
 from mmlinattn_tools.photo_limits import ObjectLimits, check_sizes, needs_padding
 
 pytestmark = pytest.mark.openmmlab
@@ -106,7 +107,7 @@ def write_objects(folder, count, outlines):
 @pytest.mark.parametrize('outlines', [False, True])
 def test_a_config_for_many_objects(outlines, memory, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tool, 'find_devices', lambda: (1, memory))
+    monkeypatch.setattr(tool, 'find_devices', lambda: Devices(1, memory))
     write_objects(Path('my'), 250, outlines)
     tool.main(['--data', 'my', '--task', 'det', '--out', 'mine.py', '--epochs', '9'])
     cfg = load_config('mine.py', warn=pytest.fail)

@@ -18,14 +18,13 @@ inherits one of ours; its data lists are written to a folder beside it, with its
 and _data. Your own files do not change.
 """
 
+import argparse
 import os
 import shlex
 import sys
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import median
-from string import Template
+from typing import Optional
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tools'))
@@ -36,62 +35,13 @@ from mmlinattn_tools import cli  # first: a line tells that libraries are missin
 from rich.console import Console
 from rich.table import Table
 
-from mmlinattn.utils import load_config
+from mmlinattn_tools.own_config import TASKS, Choices, Devices, write_config
 from mmlinattn_tools.own_data import Note, Options, OwnData, write
-from mmlinattn_tools.photo_limits import (
-    MIN_SIDE,
-    ObjectLimits,
-    check_sizes,
-    needs_padding,
-)
 
-FAST = 'softpp-micro-linear'  # the backbone for training without a GPU
-SMALLEST_ZOOM = 0.5  # of scales in the training of a segmentor
-SMALLEST = 128  # pixels to which the short side of small photos is enlarged
-ITERATIONS, EPOCHS = 4000, (12, 100)
-# without a GPU: channels of pyramid and heads, and where the base configs have others
-NARROW = 128
-CHANNELS = ('out_channels', 'in_channels', 'feat_channels', 'conv_out_channels')
-DETECTOR = dict.fromkeys(CHANNELS, 256)
-WIDE = {'retinanet': DETECTOR, 'mask-rcnn': DETECTOR, 'upernet': dict(channels=512)}
+CLASSES = 60  # in the table on the screen
 
 
-@dataclass(frozen=True)
-class Task:
-    """What all configs of a task have in common."""
-
-    ending: str  # of the names of ours
-    num_classes: int  # in them
-    method: str  # the default one
-    longest: int  # side of a photo in pixels
-    shortest: int
-    square: bool  # photos are cut to squares
-    on_cpu: float  # megapixels in a batch, and for each GB of a GPU
-    on_gpu: float
-    largest_batch: int
-
-
-TASKS = dict(
-    det=Task('_coco', 80, 'retinanet', 1333, 800, False, 0.7, 0.2, 16),
-    seg=Task('_ade20k-512x512', 150, 'upernet', 2048, 512, False, 0.7, 0.2, 16),
-    cls=Task('_in1k', 1000, 'classifier', 10**5, 224, True, 1.6, 0.5, 128),
-)
-
-
-def render(parts, title, model, rate, source, **values):
-    """The source of a config, from the template that all have and those of the parts,
-    in new_config/; title, model, rate and the values of ``source`` are source, too."""
-    folder = Path(__file__).with_suffix('')
-    common, *parts = (
-        (folder / f'{name}.template').read_text('utf-8') for name in ('common', *parts)
-    )
-    values = {key: repr(x) for key, x in values.items()}
-    values.update(title=title, model=model, rate=rate, **source)
-    whole = Template(common).safe_substitute(parts=''.join(parts))
-    return Template(whole).substitute(values)
-
-
-def parse_args(argv=None):
+def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     add('--data', type=Path, required=True, help='folder of photos and annotations')
@@ -124,232 +74,79 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def find_bases(task):
-    """Our configs with the shortest schedules, by method and backbone."""
-    paths = (ROOT / 'configs').glob(f'*/*{TASKS[task].ending}.py')
-    first = ['classifier'] * (task == 'cls')
-    order = sorted(paths, key=lambda x: ('1x' not in x.stem, len(x.stem), x))
-    return {tuple([*first, *x.stem.split('_')][:2]): x for x in order[::-1]}
-
-
-def find_pretrained(args, cfg):
-    """Weights to start from: the given ones, those of the base config, or those of a
-    detector's with the same backbone."""
-    given = args.pretrained or cfg.get('pretrained')
-    if not given and args.task == 'cls':
-        others = {**find_bases('seg'), **find_bases('det')}
-        others = [path for (_, x), path in others.items() if x == args.backbone]
-        given = load_config(str(others[-1])).get('pretrained') if others else None
-    return None if given == 'none' else given
-
-
-def heads(node, old, wide, place='_base_.model'):
-    """Source of a model's config entries that depend on the classes, or on the width of
-    its heads, or ''."""
-    found = {}
-    for key, x in node.items():
-        where = f'{place}.{key}'
-        if key in ('num_classes', 'num_things_classes') and x == old:
-            found[key] = 'num_classes'
-        elif x == wide.get(key, ''):
-            found[key] = 'width'
-        elif key == 'class_weight' and isinstance(x, list) and len(x) == old + 1:
-            found[key] = f'[*[1.0] * num_classes, {x[-1]}]'
-        elif isinstance(x, dict):
-            found[key] = heads(x, old, wide, where)
-        elif isinstance(x, list) and "'num_classes'" in str(x):
-            found[key] = f'[dict(x, num_classes=num_classes) for x in {where}]'
-    text = ', '.join(f'{key}={x}' for key, x in found.items() if x)
-    return text and f'dict({text})'
-
-
-def choose_sizes(task, sides, num, memory):
-    """Sides (long, short) and (H, W) of a photo of the median size (W, H) as models see
-    it, and the photos in the batch of a device with this many GB (a CPU: 0), of ``num``
-    photos for its training."""
-    kind, least = TASKS[task], min(sides)
-    zoom = min(kind.longest / max(sides), kind.shortest / least)
-    w, h = (round(side * min(zoom, max(1, SMALLEST / least))) for side in sides)
-    scale = max(h, w), min(h, w)
-    megapixels = scale[1] * scale[kind.square] / 1e6
-    room = (memory * kind.on_gpu or kind.on_cpu) / megapixels
-    most = kind.largest_batch if memory else kind.largest_batch / 4
-    # BatchNorm needs two values
-    batch = max(int(min(room, most, num / 8)), 1 if task == 'det' else 2)
-    return scale, (min(h, kind.shortest), min(w, kind.shortest)), batch
-
-
-def write_config(args, data, lists, devices, memory):
-    """The source of a config for devices with this many GB (a CPU: 0)."""
-    task = args.task
-    method = args.detector or ('mask-rcnn' if data.has_masks else TASKS[task].method)
-    bases = find_bases(task)
-    if (method, args.backbone) not in bases:
-        near = [' '.join(x) for x in sorted(bases) if {*x} & {method, args.backbone}]
-        raise ValueError(
-            f'no config has --detector {method} and --backbone {args.backbone}; there '
-            f'are {", ".join(near or sorted({x for x, _ in bases}))}'
-        )
-    path = bases[method, args.backbone]
-    cfg = load_config(str(path))
-    masks = task == 'det' and 'segm' in cfg.val_evaluator.metric
-    if masks and not data.has_masks:
-        raise ValueError(f'--detector {method} needs outlines, found only boxes')
-    pretrained = find_pretrained(args, cfg)
-    if not pretrained:
-        text = 'the backbone trains from scratch, which takes many photos'
-        data.notes.append(Note(text))
-    parts, wide = [task], {} if memory else WIDE.get(method, {})
-    model = f'model = {heads(cfg.model, TASKS[task].num_classes, wide)}'
-    if not memory:
-        text = f'no GPU: training may take hours{how_to_shorten(args)}'
-        data.notes.append(Note(text))
-        less = []
-        if wide:
-            comment = 'channels of pyramid and heads, few for training without a GPU'
-            model = f'width = {NARROW}  # {comment}\n{model}'
-            less.append(f'pyramid and heads have {NARROW} channels')
-        if isinstance((cfg.model.get('train_cfg') or {}).get('rcnn'), dict):
-            parts.append('fewer_regions')
-            less.append('the config takes 32 regions of a photo, not 512')
-        for change in less:
-            text = f'no GPU: {change}, which is faster and less exact'
-            data.notes.append(Note(text))
-
-    sizes = [photo.size for photo in chain(*data.splits.values())]
-    width, height = (round(median(x)) for x in zip(*sizes))
-    num = len(data.splits['train'])
-    scale, crop, batch = choose_sizes(task, (width, height), num / devices, memory)
-    if num < batch * devices:
-        raise ValueError(f'{num} photos for training are fewer than a batch of {batch}')
-    passes = ITERATIONS // (num // (batch * devices))
-    epochs = args.epochs or min(max(passes, EPOCHS[0]), EPOCHS[1])
-    base_batch = cfg.auto_scale_lr.base_batch_size
-    rate = f'{cfg.optim_wrapper.optimizer.lr:g} * (batch / {base_batch}) ** 0.5'
-    counts = ', '.join(f'{len(x)} for {split}' for split, x in data.splits.items())
-    limits = ObjectLimits(most_objects(data) if task == 'det' else 0)
-    if not limits.are_usual:
-        parts.append('many_objects')
-    if masks:
-        parts.append('masks')
-    return render(
-        parts,
-        source=dict(
-            limits=limits.lines(cfg.model),
-            score=limits.score,
-            padding='' if task == 'cls' else padding(task, sizes, scale),
-        ),
-        **limits.values(),
-        title=f'{method} with {args.backbone}; photos: {counts}',
-        base=f'mmlinattn::{path.parent.name}/{path.name}',
-        pretrained=pretrained,  # weights of the backbone
-        classes=tuple(data.classes),
-        model=model,
-        width=width,  # of the median photo
-        height=height,
-        scale=scale,  # (long, short) side
-        crop=crop,  # (H, W)
-        root=f'{args.data.resolve().as_posix()}/',
-        lists=f'{lists.resolve().as_posix()}/',
-        masks=masks,
-        batch=batch,  # on each device
-        test_batch=batch if task == 'cls' else 1,
-        devices=devices,
-        workers=max(1, min(4, (os.cpu_count() or 1) // 2 // devices)),
-        num=num,
-        epochs=epochs,
-        val_interval=max(1, epochs // 12),
-        rate=rate if pretrained else f'{rate} * 4  # to train from scratch',
-        clip=(cfg.optim_wrapper.get('clip_grad') or {}).get('max_norm', 1.0),
-    )
-
-
-def how_to_shorten(args):
-    """Options that shorten a training and were not given, in words, or ''."""
-    options = [] if args.epochs else ['--epochs']
-    if args.backbone != FAST:
-        options.append(f'--backbone {FAST}')
-    verb = 'shortens' if len(options) == 1 else 'shorten'
-    return (options and f'; {" and ".join(options)} {verb} it') or ''
-
-
-def most_objects(data):
-    """The greatest number of objects of the classes in a photo."""
-    return max(
-        sum(item.name in data.classes for item in photo.objects)
-        for photo in chain(*data.splits.values())
-    )
-
-
-def padding(task, sizes, scale):
-    """Source of the option that pads photos which are too small for a backbone, or
-    ''."""
-    zoom = SMALLEST_ZOOM if task == 'seg' else 1.0
-    smallest = check_sizes(sizes, scale, zoom)
-    if not needs_padding(smallest):
-        return ''
-    return f', test_cfg=dict(size=({MIN_SIDE}, {MIN_SIDE}))'
-
-
-def find_devices():
-    """The number of GPUs and the GB of the first; (1, 0) for a CPU."""
+def find_devices() -> Devices:
+    """The GPUs of this machine, or its CPU."""
     import torch
 
     if not torch.cuda.is_available():
-        return 1, 0
+        return Devices(number=1, memory=0)
     memory = torch.cuda.get_device_properties(0).total_memory
-    return torch.cuda.device_count(), memory / 2**30
+    return Devices(number=torch.cuda.device_count(), memory=memory / 2**30)
 
 
-def tell(data):
-    """Prints what was found, and decisions about it."""
-    files = sorted(
-        (kind, len(x)) for kind, x in data.folder.files.items() if x and kind
+def report(data: OwnData, notes: Iterable[Note]) -> None:
+    """Prints what the folder has, and notes on decisions."""
+    kinds = sorted(
+        (kind, len(paths))
+        for kind, paths in data.folder.files.items()
+        if paths and kind
     )
-    print('files:', ', '.join(f'{num} {kind}' for kind, num in files))
+    print('files:', ', '.join(f'{num} {kind}' for kind, num in kinds))
     header, *rows = data.overview()
     table = Table(*header, box=None)
-    for row in rows[:60]:
+    for row in rows[:CLASSES]:
         table.add_row(*row)
-    if rows[60:]:
-        table.add_row(f'{len(rows) - 60} more classes')
+    if rows[CLASSES:]:
+        table.add_row(f'{len(rows) - CLASSES} more classes')
     Console(highlight=False, markup=False, emoji=False).print(table)
     print(f'{len(data.classes)} classes: {", ".join(data.classes)}')
-    for note in data.notes:
+    for note in notes:
         print(f'new_config.py: {note}')
 
 
-def main(argv=None):
+def check_paths(data: Path, out: Path) -> None:
+    """Raises an error for a folder of data or a file for the config that can't be
+    one."""
+    if not data.is_dir():
+        raise FileNotFoundError(f'--data {data}: there is no such folder')
+    if out.suffix != '.py':
+        raise ValueError(f'--out {out}: the name of a config must end in .py')
+    if data.resolve() in out.resolve().parents:
+        raise ValueError(f'--out {out} is in the folder --data: give another place')
+
+
+def print_command(out: Path, devices: Devices) -> None:
+    """Prints how to train a config."""
+    tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
+    name, python = shlex.quote(str(out)), shlex.quote(sys.executable)
+    print('To train it; it ends with the commands to test, predict and export:')
+    if devices.number > 1:
+        print(f'bash {tools}/dist_train.sh {name} {devices.number}')
+    else:  # with the Python that has the libraries
+        print(f'{python} {tools}/train.py {name}')
+
+
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """The command."""
     args = parse_args(argv)
     out, lists = args.out, args.out.with_name(f'{args.out.stem}_data')
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):
-        if not args.data.is_dir():
-            raise FileNotFoundError(f'--data {args.data}: there is no such folder')
-        if out.suffix != '.py':
-            raise ValueError(f'--out {out}: the name of a config must end in .py')
-        if args.data.resolve() in out.resolve().parents:
-            raise ValueError(f'--out {out} is in the folder --data: give another place')
+        check_paths(args.data, out)
         cli.protect(args, out, *filter(None, [args.show]))
         with cli.error_of(f'--data {args.data}, '):
             data = OwnData.from_folder(Options.from_args(args))
-        devices, memory = find_devices()
-        text = write_config(args, data, lists, devices, memory)
-        tell(data)
+        devices = find_devices()
+        config = write_config(data, Choices.from_args(args), lists, devices)
+        report(data, [*data.notes, *config.notes])
         cli.claim_folder(lists, 'new_config.json')
         write(data, lists)
-        out.write_text(text, 'utf-8')
+        out.write_text(config.source, 'utf-8')
         if args.show:
             from mmlinattn_tools.own_data.pictures import show
 
             show(data, args.show)
-    print(f'new_config.py: {text[3:].partition(";")[0]}')
-    tools = shlex.quote(os.path.relpath(ROOT / 'tools'))
-    name, python = shlex.quote(str(out)), shlex.quote(sys.executable)
-    print('To train it; it ends with the commands to test, predict and export:')
-    if devices > 1:
-        print(f'bash {tools}/dist_train.sh {name} {devices}')
-    else:  # with the Python that has the libraries
-        print(f'{python} {tools}/train.py {name}')
+    print(f'new_config.py: {config.source[3:].partition(";")[0]}')
+    print_command(out, devices)
 
 
 if __name__ == '__main__':

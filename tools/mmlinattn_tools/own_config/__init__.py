@@ -1,0 +1,11 @@
+"""Writes the config that trains one of our models on a user's data set.
+
+``tasks`` has what all configs of a task share, ``bases`` finds the config to inherit,
+``heads`` what in its model depends on the data, ``sizes`` chooses the sizes of photos
+and batches, and ``write`` puts the templates together.
+"""
+
+from .tasks import TASKS
+from .write import FAST, Choices, Devices, NewConfig, write_config
+
+__all__ = ['FAST', 'TASKS', 'Choices', 'Devices', 'NewConfig', 'write_config']
