@@ -215,10 +215,20 @@ def test_models_that_no_file_can_hold(kind, options, message, paths, error_of):
 
 
 def test_metrics_are_compared_one_by_one():
+    def difference(first, second):
+        return export.worst_difference(*(export.Outcome(x, 0) for x in (first, second)))
+
     first = dict(top1=1.0, recall=[2.0, 3.0])
     second = dict(first, top1=1.001)
-    assert export.worst_difference([first, second]) == pytest.approx(0.001)
-    assert export.worst_difference([{}, {}]) == 0
+    assert difference(first, second) == pytest.approx(0.001)
+    assert difference({}, {}) == 0
     nothing = dict(first, top1=float('nan'))
-    assert export.worst_difference([nothing, nothing]) == 0
-    assert export.worst_difference([first, nothing]) == float('inf')
+    assert difference(nothing, nothing) == 0
+    assert difference(first, nothing) == float('inf')
+
+
+def test_metrics_of_zero_say_nothing(monkeypatch, capsys):
+    outcome = export.Outcome(dict(bbox_mAP=0.0, bbox_mAP_s=-1.0), 0.1)
+    monkeypatch.setattr(export, 'run_tests', lambda *args: [outcome, outcome])
+    assert export.verify_whole({}, None, None, 1e-4)
+    assert 'verdict: none' in capsys.readouterr().out

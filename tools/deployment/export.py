@@ -12,15 +12,19 @@ or scores of classes. mmlinattn.deployment.Predictor runs it. With --verify, too
 test of CONFIG runs with the model and with the file.
 """
 
+import argparse
 import io
 import math
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -37,8 +41,10 @@ from mmlinattn_tools.runs import (  # a line tells what is wrong with mmcv
 # isort: split
 import numpy as np
 import torch
+from mmengine.config import Config
 from mmengine.structures import InstanceData, PixelData
 from mmengine.utils import ProgressBar
+from torch import nn
 
 from mmlinattn.deployment import (
     FORMATS,
@@ -54,6 +60,9 @@ from mmlinattn.utils.quiet import quiet
 from mmlinattn_tools.screen import NO_SCORE
 
 SIDE = cli.number(int, MIN_SIDE, 2**16)
+# of the metrics that a library rounds: percent with two digits, shares with three
+METRIC_UNITS = {'mmseg': 0.01}
+METRIC_UNIT = 0.001
 # options with which a data preprocessor changes images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
 FLAGS = {
@@ -64,7 +73,7 @@ FLAGS = {
 }
 
 
-def parse_args(argv=None):
+def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     add('config', metavar='CONFIG', help='path of the config')
@@ -73,8 +82,9 @@ def parse_args(argv=None):
     text = "file to write; default: the config's name with the format's ending"
     add('--out', type=cli.output_file, metavar='FILE', help=text)
     text = 'size of the image that the exporter runs the model on; default: 224 224'
-    shape = dict(nargs=2, type=SIDE, metavar=('H', 'W'), default=[224, 224])
-    add('--shape', help=text, **shape)
+    add(
+        '--shape', nargs=2, type=SIDE, metavar=('H', 'W'), default=[224, 224], help=text
+    )
     text = (
         'compare the outputs of the file and of the model, on a random image that is '
         '33 and 65 pixels larger than --shape, or of that size for --format export; '
@@ -97,7 +107,7 @@ def parse_args(argv=None):
 
 
 @contextmanager
-def stage(name):
+def stage(name: str) -> Iterator[None]:
     """Prints the name of a stage of the export, and its seconds."""
     print(f'{name}: ', end='', flush=True)
     begin = perf_counter()
@@ -108,7 +118,7 @@ def stage(name):
 
 
 @contextmanager
-def exporter_errors(config):
+def exporter_errors(config: str) -> Iterator[None]:
     """Names the config in errors of torch's exporters, for operations that a format
     lacks."""
     try:
@@ -121,7 +131,9 @@ def exporter_errors(config):
         ) from error
 
 
-def verify(model, run, args):
+def verify(
+    model: ExportedModel, run: Callable[..., Any], args: argparse.Namespace
+) -> float:
     """The largest difference of an output at a second size, whose list it prints."""
     torch.manual_seed(0)
     height, width = args.shape
@@ -134,87 +146,126 @@ def verify(model, run, args):
     return max(differences.values())
 
 
-def whole_model(cfg, model, preprocessor, meta):
+def whole_model(
+    cfg: Config, model: nn.Module, preprocessor: Any, learned_meta: dict[str, Any]
+) -> tuple[WholeModel, dict[str, Any]]:
     """A model with all steps before and after it, and the notes for its file."""
     dataset = test_dataset(cfg)
-    meta = dataset_meta(dataset, cfg.get('default_scope') or 'mmengine', meta)
+    scope = cfg.get('default_scope') or 'mmengine'
+    meta = dataset_meta(dataset, scope, learned_meta)
     notes = dict(classes=list(meta.get('classes') or ()))
     rcnn = (cfg.model.get('test_cfg') or {}).get('rcnn') or {}
     if 'mask_thr_binary' in rcnn:
-        notes['mask_threshold'] = rcnn.mask_thr_binary
+        notes['mask_threshold'] = rcnn['mask_thr_binary']
     return WholeModel(model, dataset.pipeline, preprocessor), notes
 
 
-def predict(predictor, inputs, data_samples, mode):
+def predict(
+    predictor: Predictor, inputs: Any, data_samples: Sequence[Any], mode: str
+) -> list[Any]:
     """The forward of a library's model, with the predictions of a file."""
     (sample,) = data_samples
-    found = predictor(sample.img_path)
-    found = {key: torch.from_numpy(x) for key, x in found.items()}
-    if 'boxes' in found:
-        renamed = {INSTANCES[key]: x for key, x in found.items()}
+    arrays = predictor(sample.img_path)
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    if 'boxes' in tensors:
+        renamed = {INSTANCES[name]: tensor for name, tensor in tensors.items()}
         sample.pred_instances = InstanceData(**renamed)
-    elif 'label_map' in found:
-        sample.pred_sem_seg = PixelData(data=found['label_map'][None].long())
+    elif 'label_map' in tensors:
+        sample.pred_sem_seg = PixelData(data=tensors['label_map'][None].long())
     else:
-        scores = found['scores']
+        scores = tensors['scores']
         sample.set_pred_score(scores).set_pred_label(scores.argmax())
     return [sample]
 
 
-def timed(forward, num, seconds):
+def timed(
+    forward: Callable[..., Any], num: int, seconds: list[float]
+) -> Callable[..., Any]:
     """A forward that tells its progress of some images, and adds its seconds."""
     progress = ProgressBar(num, file=sys.stderr)
 
-    def call(**batch):
+    def call(**batch: Any) -> Any:
         begin = perf_counter()
-        found = forward(**batch)
+        predictions = forward(**batch)
         seconds.append(perf_counter() - begin)
         progress.update()
-        return found
+        return predictions
 
     return call
 
 
-def worst_difference(metrics):
-    """The largest difference of two results of a test. Some have a value for each
-    class, and without any box there are none."""
-    first, second = (np.hstack([[], *x.values()]) for x in metrics)
-    if first.shape != second.shape or np.any(np.isnan(first) != np.isnan(second)):
+@dataclass(frozen=True)
+class Outcome:
+    """Metrics of a test, and the median seconds of a photo."""
+
+    metrics: dict[str, Any]
+    seconds: float
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The metrics of all classes together, by name."""
+        return {
+            name: float(value)
+            for name, value in self.metrics.items()
+            if isinstance(value, (int, float, np.number))
+            and not NO_SCORE.fullmatch(name)
+        }
+
+    @property
+    def values(self) -> np.ndarray:
+        """All numbers in the metrics: some have one for each class."""
+        return np.hstack([[], *self.metrics.values()])
+
+    def __str__(self) -> str:
+        texts = [f'{name} {value:.6g}' for name, value in self.scores.items()]
+        return ', '.join([f'{self.seconds * 1e3:.0f} ms a photo', *texts])
+
+
+def worst_difference(first: Outcome, second: Outcome) -> float:
+    """The largest difference of two results of a test, which may be without numbers."""
+    values, others = first.values, second.values
+    if values.shape != others.shape or np.any(np.isnan(values) != np.isnan(others)):
         return math.inf
-    return float(np.nanmax(abs(first - second), initial=0))
+    return float(np.nanmax(abs(values - others), initial=0))
 
 
-def verify_whole(cfg, model, path):
-    """Tests a model and its file, and prints their times and main metrics; returns the
-    largest difference of a metric, and a unit of the last digit of metrics."""
+def run_tests(cfg: Config, model: nn.Module, path: Path) -> list[Outcome]:
+    """Tests a model and its file, and prints their times and main metrics."""
     cfg.launcher, cfg.log_level = 'none', 'WARNING'
     cfg.test_dataloader.batch_size = 1
-    metrics = []
+    results = []
     with tempfile.TemporaryDirectory() as cfg.work_dir:
         runner = make_runner(cfg)
         runner.model.load_state_dict(model.state_dict())
         num = len(runner.test_loop.dataloader)
-        threads = torch.get_num_threads()
-        predictor = Predictor(path, ['CPUExecutionProvider'], threads)
+        predictor = Predictor(path, ['CPUExecutionProvider'], torch.get_num_threads())
         forwards = {'model': runner.model.forward}
         forwards[path.name] = partial(predict, predictor)
         for name, forward in forwards.items():
-            seconds = []
+            seconds: list[float] = []
             runner.model.forward = timed(forward, num, seconds)
             with redirect_stdout(io.StringIO()):  # MMDetection's tables
-                metrics.append(runner.test())
-            texts = [f'{statistics.median(seconds) * 1e3:.0f} ms a photo']
-            texts += [
-                f'{key} {value:.6g}'
-                for key, value in metrics[-1].items()
-                if np.isscalar(value) and not NO_SCORE.fullmatch(key)
-            ]
-            print(f'\n{name}: {", ".join(texts)}')
-    digit = 0.01 if cfg.get('default_scope') == 'mmseg' else 0.001
-    return worst_difference(metrics), digit
+                metrics = runner.test()
+            results.append(Outcome(metrics, statistics.median(seconds)))
+            print(f'\n{name}: {results[-1]}')
+    return results
 
 
-def tell_verdict(what, difference, tolerance):
+def verify_whole(cfg: Config, model: nn.Module, path: Path, tolerance: float) -> bool:
+    """Whether a test of a file gives the metrics of its model, which it prints."""
+    of_model, of_file = run_tests(cfg, model, path)
+    tolerance += METRIC_UNITS.get(cfg.get('default_scope'), METRIC_UNIT)
+    difference = worst_difference(of_model, of_file)
+    if difference <= tolerance and not np.any(of_model.values > 0):
+        print(
+            'verdict: none, since no metric of the model is above 0, and those of the '
+            'file can not show what it gives: take a checkpoint that has learned more'
+        )
+        return True
+    return report_verdict('a metric', difference, tolerance)
+
+
+def report_verdict(what: str, difference: float, tolerance: float) -> bool:
     """Prints whether a file gives its model's results, and returns it."""
     is_right = difference <= tolerance
     verb = 'gives' if is_right else 'does not give'
@@ -226,7 +277,8 @@ def tell_verdict(what, difference, tolerance):
     return is_right
 
 
-def run(args):
+def run(args: argparse.Namespace) -> bool:
+    """Writes the file; returns False if it is verified, and differs from its model."""
     path = args.out or Path(Path(args.config).stem + FORMATS[args.format].suffix)
     cli.protect(args, path)
     with stage('read config and weights'):
@@ -239,7 +291,9 @@ def run(args):
         model, notes = whole_model(cfg, model, preprocessor or {}, meta)
     else:
         model = ExportedModel(model)
-        notes = {key: x for key, x in (preprocessor or {}).items() if key in NOTED}
+        notes = {
+            key: value for key, value in (preprocessor or {}).items() if key in NOTED
+        }
     path.parent.mkdir(parents=True, exist_ok=True)
     with exporter_errors(args.config):
         runner = export(model, path, args.format, tuple(args.shape), notes, stage)
@@ -247,12 +301,12 @@ def run(args):
     if not args.verify:
         return True
     if not args.whole:
-        return tell_verdict('an output', verify(model, runner, args), args.tolerance)
-    difference, digit = verify_whole(cfg, model.model, path)
-    return tell_verdict('a metric', difference, args.tolerance + digit)
+        return report_verdict('an output', verify(model, runner, args), args.tolerance)
+    return verify_whole(cfg, model.model, path, args.tolerance)
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """The command."""
     args = parse_args(argv)
     with cli.errors_in_one_line(*cli.INPUT_ERRORS), quiet():
         is_right = run(args)
