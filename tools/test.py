@@ -1,5 +1,6 @@
 """Tests a model of mmdet, mmseg or mmpretrain."""
 
+import argparse
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -19,7 +20,7 @@ REPLACED = {
 }
 
 
-def parse_args():
+def parse_args() -> argparse.Namespace:
     parser = run_parser(
         'Test a model from a config of mmdet, mmseg, mmpretrain or mmlinattn: '
         'print its metrics, and write them to the work directory.',
@@ -56,11 +57,14 @@ ARGS = parse_args() if __name__ == '__main__' else None
 from mmlinattn_tools import runs  # a line tells of a wrong mmcv
 
 # isort: split
+from mmengine.config import Config
+from torch import nn
+
 from mmlinattn.utils import check_file
 from mmlinattn_tools.library_options import use_test_time_augmentation
 
 
-def draw_predictions(cfg, args):
+def draw_predictions(cfg: Config, args: argparse.Namespace) -> None:
     """Turns on drawing; each library has its own hook for it."""
     hook = cfg.default_hooks.get('visualization')
     if hook is None:
@@ -79,7 +83,7 @@ def draw_predictions(cfg, args):
         hook.update(enable=True, interval=1, out_dir=folder)
 
 
-def save_predictions(cfg, path):
+def save_predictions(cfg: Config, path: str) -> None:
     """Adds a metric that saves predictions."""
     metrics = cfg.test_evaluator
     if not isinstance(metrics, (list, tuple)):
@@ -93,7 +97,7 @@ def save_predictions(cfg, path):
     cfg.test_evaluator = [*metrics, dict(type=f'{kind}Results', out_file_path=path)]
 
 
-def check_weights(cfg, args, model):
+def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> None:
     """Raises an error for a checkpoint that doesn't cover the model, or has its classes
     in another order, and hands on what it read."""
     path, allow_mismatch = args.checkpoint, args.allow_mismatch
@@ -117,7 +121,7 @@ def check_weights(cfg, args, model):
     runs.hand_on(cfg, path, checkpoint)
 
 
-def test_classes(cfg):
+def test_classes(cfg: Config) -> list[str]:
     """Names of the classes of a config's test data, [] if only a run finds them."""
     data, scope = runs.test_data(cfg), cfg.get('default_scope') or 'mmengine'
     if 'type' not in data:
@@ -126,7 +130,7 @@ def test_classes(cfg):
     return [*classes] if isinstance(classes, (list, tuple)) else []
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> Config:
     """Prepares the config of the run, and checks its inputs."""
     cfg = runs.run_config(args)
     check_file('checkpoint', args.checkpoint)
@@ -143,7 +147,8 @@ def prepare(args):
     return cfg
 
 
-def main():
+def main() -> None:
+    """The command."""
     args = ARGS or parse_args()
     with cli.errors_in_one_line(*cli.INPUT_ERRORS):
         cfg = prepare(args)

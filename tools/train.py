@@ -1,7 +1,9 @@
 """Trains a model of mmdet, mmseg or mmpretrain."""
 
+import argparse
 import os.path as osp
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from mmlinattn_tools.run_arguments import (
     is_first_process,
@@ -22,7 +24,7 @@ REPLACED = {
 }
 
 
-def parse_args():
+def parse_args() -> argparse.Namespace:
     parser = run_parser(
         'Train a model from a config of mmdet, mmseg, mmpretrain or '
         'mmlinattn; the config may inherit from mmlinattn::.',
@@ -55,6 +57,7 @@ ARGS = parse_args() if __name__ == '__main__' else None
 from mmlinattn_tools import runs  # a line tells of a wrong mmcv
 
 # isort: split
+from mmengine.config import Config
 from mmengine.device import get_device
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -72,79 +75,98 @@ from mmlinattn_tools.resume_report import ResumeReport
 from mmlinattn_tools.screen import summary
 
 
-def resume(cfg, checkpoint):
+def resume(cfg: Config, checkpoint: str) -> None:
     """Makes the run resume from the path or address of a checkpoint or, with 'auto',
     from the last one in the work directory."""
     if checkpoint == 'auto':
-        checkpoint = find_checkpoint(cfg.work_dir)
-        if checkpoint is None:
+        last = find_checkpoint(cfg.work_dir)
+        if last is None:
             note(f'--resume finds no checkpoint in {cfg.work_dir}: training begins')
             cfg.resume = False
             return
-        note(f'--resume continues from {checkpoint}')
+        note(f'--resume continues from {last}')
+        checkpoint = last
     check_file('load_from', checkpoint)
     cfg.resume, cfg.load_from = True, checkpoint
 
 
-def choose_precision(cfg, amp):
+def choose_precision(cfg: Config, amp: bool) -> None:
     """Sets mixed precision on a GPU, and none on a CPU, where oneDNN's convolutions in
     bfloat16 have wrong gradients."""
     wrapper = cfg.get('optim_wrapper')
     if not isinstance(wrapper, dict):
         return
     if amp:
-        wrapper.type = 'AmpOptimWrapper'
+        wrapper['type'] = 'AmpOptimWrapper'
         wrapper.setdefault('loss_scale', 'dynamic')
     if wrapper.get('type') == 'AmpOptimWrapper' and get_device() == 'cpu':
         warn('mixed precision needs a GPU, and there is none: float32 is used')
-        wrapper.type = 'OptimWrapper'
+        wrapper['type'] = 'OptimWrapper'
         for option in ('dtype', 'loss_scale', 'use_fsdp'):
             wrapper.pop(option, None)
 
 
-def check_weights(cfg, args, model):
+def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> Any:
     """Raises an error for weights that do not fit the run, and hands on what it read;
-    returns what the backbone starts from, or None.
-
-    A resumed training needs its whole model. One that starts from `load_from` may have
-    another head, or other parts, which are listed in one line.
-    """
+    returns what the backbone starts from, or None."""
     path = cfg.get('load_from')
-    if not path:
-        if cfg.get('resume'):  # a resumed run needs no pretrained weights
-            return None
-        named = 'pretrained' in (args.cfg_options or {})
-        found = check_pretrained(cfg, model, named)
-        # several processes read them at once, because they wait for each other
-        return found if cfg.launcher == 'none' else None
-    if osp.isdir(path):  # other runners have their own kinds of checkpoints
+    if path:
+        # folders are checkpoints of other runners, which have their own kinds
+        if not osp.isdir(path):
+            check_checkpoint(cfg, path, model, args.allow_mismatch)
         return None
-    checkpoint, found = runs.compare('load_from', path, model)
-    fatal = found.broken or not found.state_dict
-    fatal = fatal or (cfg.get('resume') and not found.whole)
-    if fatal and not args.allow_mismatch:
+    if cfg.get('resume'):  # a resumed run needs no pretrained weights
+        return None
+    is_named = 'pretrained' in (args.cfg_options or {})
+    comparison = check_pretrained(cfg, model, is_named)
+    # several processes read them at once, because they wait for each other
+    return comparison if cfg.launcher == 'none' else None
+
+
+def check_checkpoint(
+    cfg: Config, path: str, model: nn.Module, allow_mismatch: bool
+) -> None:
+    """Compares the checkpoint that a run starts from with its model, and hands it on.
+
+    A resumed training needs its whole model. One that starts from ``load_from`` may
+    have another head, or other parts, which are listed in one line.
+
+    Raises:
+        ValueError: If it does not fit.
+    """
+    checkpoint, fitted = runs.compare('load_from', path, model)
+    is_unfit = fitted.broken or not fitted.state_dict
+    if cfg.get('resume') and not fitted.whole:
+        is_unfit = True
+    if is_unfit and not allow_mismatch:
         raise ValueError(
-            f'load_from={path!r} does not fit the model: {found.describe()}; name '
+            f'load_from={path!r} does not fit the model: {fitted.describe()}; name '
             'another one, or give --allow-mismatch'
         )
-    if not found.whole:
+    if not fitted.whole:
         note(
-            f'load_from={path}: {len(found.state_dict)} of the '
+            f'load_from={path}: {len(fitted.state_dict)} of the '
             f'{len(model.state_dict())} entries of the model are loaded; '
-            f'{found.describe()}'
+            f'{fitted.describe()}'
         )
-    if cfg.get('resume') and not {'meta', 'message_hub'} <= checkpoint.keys():
+    if cfg.get('resume'):
+        check_training_state(path, checkpoint)
+    runs.hand_on(cfg, path, checkpoint)
+
+
+def check_training_state(path: str, checkpoint: dict[str, Any]) -> None:
+    """Raises a ValueError for a checkpoint that no training can resume from, and warns
+    of one without a state of the optimizer."""
+    if not {'meta', 'message_hub'} <= checkpoint.keys():
         raise ValueError(
             f'load_from={path!r} has no training state: start from its weights with '
             f'--cfg-options load_from={path}'
         )
-    if cfg.get('resume') and 'optimizer' not in checkpoint:
+    if 'optimizer' not in checkpoint:
         warn(f'load_from={path!r} has no state of the optimizer: it begins anew')
-    runs.hand_on(cfg, path, checkpoint)
-    return None
 
 
-def check_batch(cfg, model):
+def check_batch(cfg: Config, model: nn.Module) -> None:
     """Raises an error for a batch of one image and a BatchNorm of one pixel, as in the
     pyramids of UperNet and PSPNet."""
     if cfg.train_dataloader.get('batch_size') != 1 or cfg.launcher != 'none':
@@ -152,15 +174,17 @@ def check_batch(cfg, model):
     model.train()  # a backbone may leave norms in eval mode
     for name, module in model.named_modules():
         first = module[0] if isinstance(module, nn.Sequential) and len(module) else None
-        norms = any(isinstance(x, _BatchNorm) and x.training for x in module.modules())
-        if norms and getattr(first, 'output_size', None) in (1, (1, 1)):
+        has_norms = any(
+            isinstance(part, _BatchNorm) and part.training for part in module.modules()
+        )
+        if has_norms and getattr(first, 'output_size', None) in (1, (1, 1)):
             raise ValueError(
                 f'train_dataloader.batch_size=1: BatchNorm of {name}, behind a pooling '
                 'to 1 x 1, needs two images or more'
             )
 
 
-def prepare(args):
+def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
     """Prepares the config of the run, and checks its inputs; also returns what the
     backbone starts from."""
     cfg = runs.run_config(args)
@@ -177,38 +201,39 @@ def prepare(args):
     elif cfg.get('resume'):
         resume(cfg, cfg.get('load_from') or 'auto')
 
-    def check_model(model):
+    def check_model(model: nn.Module) -> Any:
         check_batch(cfg, model)
         return check_weights(cfg, args, model)
 
-    found = runs.preflight(cfg, args, ('train', 'val'), check_model)
+    comparison = runs.preflight(cfg, args, ('train', 'val'), check_model)
     runs.begin_run(cfg)
-    return cfg, found
+    return cfg, comparison
 
 
-def watch_divergence(runner):
+def watch_divergence(runner: Any) -> AbstractContextManager:
     """Ends the training with a DivergenceError where it diverges."""
-    hooks = getattr(runner, 'hooks', ())
-    hook = next((x for x in hooks if isinstance(x, DivergenceHook)), None)
-    if hook is None:
-        if not hasattr(runner, 'register_hook'):  # one of the user's own
-            return nullcontext()
-        hook = DivergenceHook()
-        runner.register_hook(hook)
+    for hook in getattr(runner, 'hooks', ()):
+        if isinstance(hook, DivergenceHook):
+            return hook.watch(runner)
+    if not hasattr(runner, 'register_hook'):  # one of the user's own
+        return nullcontext()
+    hook = DivergenceHook()
+    runner.register_hook(hook)
     return hook.watch(runner)
 
 
-def main():
+def main() -> None:
+    """The command."""
     args = ARGS or parse_args()
     with errors_in_one_line(*INPUT_ERRORS):
-        cfg, found = prepare(args)
+        cfg, comparison = prepare(args)
     # pretrained weights may be at an address that can't be reached
     errors = errors_in_one_line(ConnectionError, DivergenceError)
     with errors, runs.advice_on_downloads(cfg):
         runner = runs.make_runner(cfg)
-        for hook in runner.hooks if found else ():
+        for hook in runner.hooks if comparison else ():
             if isinstance(hook, PretrainedBackboneHook):
-                hook.comparison = found
+                hook.comparison = comparison
         if cfg.get('resume') and hasattr(runner, 'register_hook'):
             runner.register_hook(ResumeReport(note, warn))
         with watch_divergence(runner):

@@ -13,10 +13,13 @@ Only shapes matter, so the model runs on torch's meta device, which computes not
 RoI heads and other parts without meta kernels run on the CPU.
 """
 
+import argparse
 import copy
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -31,17 +34,20 @@ from mmlinattn_tools.runs import load_model, test_data  # a line tells of a wron
 
 # isort: split
 import torch
+from mmengine.config import Config
 from mmengine.structures import BaseDataElement, InstanceData
 from mmengine.utils import to_2tuple
+from torch import nn
 
-from mmlinattn.analysis import count_flops
+from mmlinattn.analysis import FlopCount, count_flops
 from mmlinattn.engine.preflight import error_in
 from mmlinattn.utils.quiet import quiet
 
+Shape = tuple[int, int]  # height and width
 ATTENTION_KINDS = ('softmax_attention', 'gaussian_kernel', 'pseudo_inverse')
 
 
-def parse_args(argv=None):
+def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = Parser(description=__doc__)
     add = parser.add_argument
     add('config', metavar='CONFIG', help='path of the config')
@@ -55,9 +61,9 @@ def parse_args(argv=None):
     return args
 
 
-def default_shape(cfg):
+def default_shape(cfg: Config) -> Shape:
     """Height and width of the largest image from a config's test pipeline."""
-    shape = None
+    shape: Optional[Sequence[int]] = None
     for transform in test_data(cfg).get('pipeline', []):
         kind = str(transform.get('type')).rpartition('.')[2]
         if kind == 'Resize' and transform.get('scale'):
@@ -70,10 +76,11 @@ def default_shape(cfg):
         raise ValueError('the test pipeline has no fixed scale: give --shape H W')
     preprocessor = cfg.model.get('data_preprocessor') or {}
     divisor = preprocessor.get('pad_size_divisor', 1)
-    return tuple(-(-length // divisor) * divisor for length in shape)
+    height, width = (-(-length // divisor) * divisor for length in shape)
+    return height, width
 
 
-def count(model, shape):
+def count(model: Any, shape: Shape) -> FlopCount:
     """FlopCount of a model on one image of a shape (H, W); the model is on the CPU."""
     twin = copy.deepcopy(model).to('meta')
     if hasattr(model, 'roi_head'):
@@ -84,12 +91,13 @@ def count(model, shape):
         return count_on(model, shape, 'cpu')
 
 
-def count_on(model, shape, device):
+def count_on(model: Any, shape: Shape, device: str) -> FlopCount:
+    """FlopCount of a model on a device, for one image of a shape (H, W)."""
     names = ('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape')
     metainfo = dict.fromkeys(names, shape)
     samples = [BaseDataElement(metainfo=dict(metainfo, scale_factor=(1.0, 1.0)))]
 
-    def run_two_stage(images):
+    def run_two_stage(images: torch.Tensor) -> None:
         maps = model.extract_feat(images)
         if model.with_rpn:
             model.rpn_head(maps)
@@ -97,10 +105,10 @@ def count_on(model, shape, device):
         num_proposals = test_cfg.get('rpn', {}).get('max_per_img', 1000)
         boxes = torch.tensor([[0.0, 0.0, *shape[::-1]]]).repeat(num_proposals, 1)
         # RoIAlign has no meta kernel, and its count does not depend on values
-        maps = [torch.zeros(x.shape) for x in maps]
+        maps = [torch.zeros(level.shape) for level in maps]
         model.roi_head(maps, [InstanceData(bboxes=boxes)], samples)
 
-    forward = model
+    forward: Callable[..., Any] = model
     if hasattr(model, 'roi_head'):
         forward = run_two_stage
     elif hasattr(model, 'backbone'):
@@ -110,25 +118,31 @@ def count_on(model, shape, device):
     return count_flops(model, images, forward=forward)
 
 
-def main(argv=None):
+def table_rows(model: nn.Module, flops: FlopCount) -> Iterator[list[str]]:
+    """Cells of a table: its head, and a row for each part of a model and for all."""
+    titles = ('parameters, M', 'MACs, G', *ATTENTION_KINDS)
+    yield [f' {"part":<16}', *(f'{title:>17}' for title in titles)]
+    for name in [*dict(model.named_children()), '']:
+        params = sum(p.numel() for p in model.get_submodule(name).parameters())
+        kinds = flops.by_kind(name)
+        macs = [flops.total(name), *(kinds[kind] for kind in ATTENTION_KINDS)]
+        if params or macs[0]:
+            numbers = [f'{params / 1e6:.2f}', *(f'{count / 1e9:.3f}' for count in macs)]
+            yield [f' {name or "all":<16}', *(f'{number:>17}' for number in numbers)]
+
+
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """The command."""
     args = parse_args(argv)
     with errors_in_one_line(*INPUT_ERRORS), quiet():
         cfg, model = load_model(args)
-        shape = tuple(args.shape * 2)[:2] if args.shape else default_shape(cfg)
+        shape = (args.shape[0], args.shape[-1]) if args.shape else default_shape(cfg)
         size = ' x '.join(map(str, shape))
         with error_in(cfg, f'config={args.config!r}, an image of {size}'):
             flops = count(model, shape)
         print(f'{args.config}, {type(model).__name__}, one image of {size}')
-        titles = 'parameters, M', 'MACs, G', *ATTENTION_KINDS
-        print(f' {"part":<16}', *(f'{title:>17}' for title in titles), sep=' | ')
-        for name in [*dict(model.named_children()), '']:
-            params = sum(p.numel() for p in model.get_submodule(name).parameters())
-            kinds = flops.by_kind(name)
-            macs = [flops.total(name), *map(kinds.get, ATTENTION_KINDS)]
-            if params or macs[0]:
-                cells = f'{params / 1e6:.2f}', *(f'{x / 1e9:.3f}' for x in macs)
-                line = f' {name or "all":<16}', *(f'{cell:>17}' for cell in cells)
-                print(*line, sep=' | ')
+        for row in table_rows(model, flops):
+            print(*row, sep=' | ')
         rest = flops.without_softmax_attention() / 1e9
         print(f'MACs without softmax-attention products: {rest:.3f} G')
 

@@ -20,11 +20,14 @@ contains the smaller one. make_shapes.json, next to the data, marks a folder as 
 shapes: others are not written to.
 """
 
+import argparse
 import colorsys
 import json
 import shutil
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Optional, Union
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -42,9 +45,13 @@ SHAPES = dict(circle=(36, 0.567), square=(4, 0.707), triangle=(3, 0.877))
 MAX_TURN = np.pi / 12  # in both directions from upright
 MAX_HIDDEN = 0.2  # of the area of a shape
 
+Rng = np.random.Generator
+Color = tuple[int, ...]  # red, green and blue
+Polygon = list[tuple[int, int]]
+
 
 # --------------------------------------------------------------------- scenes
-def fill(canvas, polygon, value):
+def fill(canvas: np.ndarray, polygon: Polygon, value: Union[int, Color]) -> np.ndarray:
     """A copy of the (H, W) or (H, W, 3) uint8 canvas with the polygon filled."""
     image = Image.fromarray(canvas)
     ImageDraw.Draw(image).polygon(polygon, fill=value)
@@ -59,30 +66,30 @@ class Scene:
     there.
     """
 
-    def __init__(self, size):
+    def __init__(self, size: Sequence[int]) -> None:
         self.size = size
         self.image = np.zeros((size[1], size[0], 3), np.uint8)
         self.index = np.zeros((size[1], size[0]), np.uint8)
-        self.kinds = []
+        self.kinds: list[str] = []
 
-    def paint(self, kind, polygon, color):
+    def paint(self, kind: str, polygon: Polygon, color: Color) -> None:
         """Add a region on top."""
         self.image = fill(self.image, polygon, color)
         self.index = fill(self.index, polygon, len(self.kinds))
         self.kinds.append(kind)
 
-    def label_map(self, values):
+    def label_map(self, values: Mapping[str, int]) -> np.ndarray:
         """(H, W) uint8: the value of the visible kind at each pixel."""
         return np.array([values[kind] for kind in self.kinds], np.uint8)[self.index]
 
-    def shapes(self):
+    def shapes(self) -> Iterator[tuple[str, np.ndarray]]:
         """Kind and visible mask, (H, W) uint8 of 0 and 1, of each shape."""
         for i, kind in enumerate(self.kinds):
             if kind in SHAPES:
                 yield kind, (self.index == i).astype(np.uint8)
 
 
-def vivid_color(rng, others):
+def vivid_color(rng: Rng, others: Sequence[Color]) -> Color:
     """A saturated color: the one of a few random ones farthest from the others."""
     hues = [
         colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(0.6, 1), rng.uniform(0.5, 1))
@@ -93,7 +100,7 @@ def vivid_color(rng, others):
     return tuple(colors[gaps.argmax()].tolist())
 
 
-def ring(radii, turn=0.0, stretch=1.0):
+def ring(radii: np.ndarray, turn: float = 0.0, stretch: float = 1.0) -> np.ndarray:
     """(n, 2) corners at equal angles around the origin, stretched in x, then turned."""
     # One side lies at the bottom, so a stretched square is an upright rectangle.
     angles = np.pi / 2 + (np.arange(len(radii)) + 0.5) * 2 * np.pi / len(radii)
@@ -102,15 +109,15 @@ def ring(radii, turn=0.0, stretch=1.0):
     return np.stack([corners.real, corners.imag], axis=1)
 
 
-def place(rng, corners, size):
+def place(rng: Rng, corners: np.ndarray, size: Sequence[int]) -> Polygon:
     """Move the corners to a random place inside the image and round them."""
     corners = corners - corners.min(axis=0)
     free = np.subtract(size, 1) - corners.max(axis=0)
     corners = np.round(corners + rng.uniform(0, np.maximum(free, 0))).astype(int)
-    return [tuple(corner) for corner in corners.tolist()]
+    return [(x, y) for x, y in corners.tolist()]
 
 
-def still_visible(index, areas):
+def still_visible(index: np.ndarray, areas: Mapping[int, int]) -> bool:
     """True if each shape shows enough of its area, in one piece without holes."""
     for i, area in areas.items():
         mask = (index == i).astype(np.uint8)
@@ -120,7 +127,7 @@ def still_visible(index, areas):
     return True
 
 
-def draw_background(rng, scene):
+def draw_background(rng: Rng, scene: Scene) -> list[Color]:
     """Draw sky and ground, with lines and small blobs; return the colors of the two."""
     right, bottom = np.subtract(scene.size, 1).tolist()
     ground = tuple(rng.integers((70, 70, 40), (140, 130, 90)).tolist())
@@ -130,9 +137,9 @@ def draw_background(rng, scene):
     scene.paint('ground', whole, ground)
     scene.paint('sky', [(0, 0), (right, 0), (right, right_y), (0, left_y)], sky)
     for _ in range(rng.integers(4, 9)):
-        ends = rng.integers(0, scene.size, (2, 2)).tolist()
+        begin, end = rng.integers(0, scene.size, (2, 2)).tolist()
         color = rng.integers(0, 256, 3).tolist()
-        cv2.line(scene.image, *ends, color, thickness=int(rng.integers(1, 3)))
+        cv2.line(scene.image, begin, end, color, thickness=int(rng.integers(1, 3)))
     for _ in range(rng.integers(5, 13)):
         size = min(scene.size) * rng.uniform(0.02, 0.06)
         corners = ring(size * rng.uniform(0.5, 1, rng.integers(5, 10)))
@@ -141,14 +148,14 @@ def draw_background(rng, scene):
     return [sky, ground]
 
 
-def draw_scene(rng, kinds, args):
+def draw_scene(rng: Rng, kinds: Sequence[str], args: argparse.Namespace) -> Scene:
     """Draw shapes, keys of SHAPES from back to front, on a cluttered background: the
     first always, the others if they fit."""
     scene = Scene(args.size)
     colors = draw_background(rng, scene)
     # the square root of a shape's area over the shorter side
     scale = (0.45, 0.62) if args.layout == 'imagenet' else (0.25, 0.42)
-    areas = {}  # in pixels, by position in scene.kinds
+    areas: dict[int, int] = {}  # in pixels, by position in scene.kinds
     for kind in kinds:
         corners, unit = SHAPES[kind]
         for _ in range(50):
@@ -165,16 +172,17 @@ def draw_scene(rng, kinds, args):
         mask = (index == position).astype(np.uint8)
         areas[position] = int(mask.sum())
         # A dark rim keeps shapes of like colors apart where they overlap.
-        scene.image[mask > cv2.erode(mask, np.ones((3, 3)), borderValue=0)] //= 2
+        inside = cv2.erode(mask, np.ones((3, 3)), borderValue=(0,))
+        scene.image[mask > inside] //= 2
     width, height = args.size
-    noise = rng.normal(0, 12, (height // 16 + 2, width // 16 + 2, 3))
-    noise = cv2.resize(noise, tuple(args.size), interpolation=cv2.INTER_CUBIC)
-    noise += rng.normal(0, 8, noise.shape)
+    coarse = rng.normal(0, 12, (height // 16 + 2, width // 16 + 2, 3))
+    noise = cv2.resize(coarse, tuple(args.size), interpolation=cv2.INTER_CUBIC)
+    noise = noise + rng.normal(0, 8, noise.shape)
     scene.image = np.clip(scene.image + noise, 0, 255).astype(np.uint8)
     return scene
 
 
-def draw_split(split, args):
+def draw_split(split: str, args: argparse.Namespace) -> Iterator[Scene]:
     """Draw the scenes of one split one by one, with a progress bar."""
     num_images = args.num_train if split == 'train' else args.num_val
     for i in track(range(num_images), description=split):
@@ -200,7 +208,7 @@ IMAGENET_CLASSES = dict(
 )
 
 
-def save(content, path):
+def save(content: Union[np.ndarray, str], path: Path) -> None:
     """Save an (H, W[, C]) array as an image, or a text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, np.ndarray):
@@ -209,7 +217,7 @@ def save(content, path):
         path.write_text(content)
 
 
-def outline(mask):
+def outline(mask: np.ndarray) -> list[float]:
     """Polygon x1, y1, x2, ... in pixels along the edge of a solid mask."""
     # OpenCV joins pixel centers; at three times the size, these are 1/6 pixel inside.
     large = mask.repeat(3, axis=0).repeat(3, axis=1)
@@ -218,7 +226,9 @@ def outline(mask):
     return np.round((points + 0.5) / 3, 2).tolist()
 
 
-def annotate(content, scene, name, ids):
+def annotate(
+    content: dict[str, Any], scene: Scene, name: str, ids: Mapping[str, int]
+) -> None:
     """Add a scene to the content of a COCO file."""
     images, annotations = content['images'], content['annotations']
     width, height = scene.size
@@ -237,7 +247,7 @@ def annotate(content, scene, name, ids):
         annotations.append(shape)
 
 
-def coco_categories(layout):
+def coco_categories(layout: str) -> tuple[dict[str, int], dict[str, int]]:
     """Ids of the shapes, and the categories of a COCO file; none for other layouts."""
     if layout == 'cityscapes':
         return CITYSCAPES_IDS, CITYSCAPES_THINGS
@@ -250,21 +260,22 @@ def coco_categories(layout):
     return ids, ids if layout == 'shapes' else {}
 
 
-def write_coco(root, split, i, scene):
+def write_coco(root: Path, split: str, i: int, scene: Scene) -> str:
     """Write {train,val}2017/*.jpg."""
     name = f'{i:012d}.jpg'
     save(scene.image, root / f'{split}2017' / name)
     return name
 
 
-def write_ade20k(root, split, i, scene):
+def write_ade20k(root: Path, split: str, i: int, scene: Scene) -> str:
     """Write images and annotations in {training,validation}."""
     file = f'{dict(train="training", val="validation")[split]}/ADE_{split}_{i:08d}'
     save(scene.image, root / 'images' / f'{file}.jpg')
     save(scene.label_map(ADE20K_LABELS), root / 'annotations' / f'{file}.png')
+    return f'{file}.jpg'
 
 
-def write_cityscapes(root, split, i, scene):
+def write_cityscapes(root: Path, split: str, i: int, scene: Scene) -> str:
     """Write leftImg8bit and gtFine."""
     city = dict(train='aachen', val='frankfurt')[split]
     stem = f'{city}/{city}_{i:06d}_000019'
@@ -279,7 +290,7 @@ def write_cityscapes(root, split, i, scene):
     return f'{stem}_leftImg8bit.png'
 
 
-def write_imagenet(root, split, i, scene):
+def write_imagenet(root: Path, split: str, i: int, scene: Scene) -> str:
     """Write train/<wnid>/*.JPEG and val/*.JPEG; the line of its list."""
     wnid, label = IMAGENET_CLASSES[next(scene.shapes())[0]]
     names = dict(train=f'{wnid}/{wnid}_{i}.JPEG', val=f'ILSVRC2012_val_{i:08d}.JPEG')
@@ -287,19 +298,34 @@ def write_imagenet(root, split, i, scene):
     return f'{names[split]} {label}\n'
 
 
-WRITERS = dict(coco=write_coco, shapes=write_coco, ade20k=write_ade20k)
-WRITERS.update(cityscapes=write_cityscapes, imagenet=write_imagenet)
-FOLDERS = ('train2017', 'val2017', 'annotations', 'images', 'leftImg8bit', 'gtFine')
-FOLDERS += ('train', 'val', 'meta')
+# each writes a scene, and returns its name in a list
+WRITERS: dict[str, Callable[[Path, str, int, Scene], str]] = dict(
+    coco=write_coco,
+    shapes=write_coco,
+    ade20k=write_ade20k,
+    cityscapes=write_cityscapes,
+    imagenet=write_imagenet,
+)
+FOLDERS = (
+    'train2017',
+    'val2017',
+    'annotations',
+    'images',
+    'leftImg8bit',
+    'gtFine',
+    'train',
+    'val',
+    'meta',
+)
 
 
-def write(root, args):
+def write(root: Path, args: argparse.Namespace) -> None:
     """Draw all scenes and write them, with the COCO files that their layout has."""
-    ids, categories = coco_categories(args.layout)
-    categories = [dict(id=i, name=name) for name, i in categories.items()]
+    ids, category_ids = coco_categories(args.layout)
+    categories = [dict(id=i, name=name) for name, i in category_ids.items()]
     for split in SPLITS:
-        content = dict(images=[], annotations=[], categories=categories)
-        names = []
+        content: dict[str, Any] = dict(images=[], annotations=[], categories=categories)
+        names: list[str] = []
         for i, scene in enumerate(draw_split(split, args), 1):
             names.append(WRITERS[args.layout](root, split, i, scene))
             if categories:
@@ -314,7 +340,7 @@ def write(root, args):
 
 
 # --------------------------------------------------------------- command line
-def parse_args(argv=None):
+def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     add('--layout', required=True, choices=WRITERS)
@@ -332,7 +358,8 @@ def parse_args(argv=None):
     return args
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """The command."""
     args = parse_args(argv)
     with cli.errors_in_one_line(ValueError, OSError):
         cli.claim_folder(args.out, 'make_shapes.json')

@@ -13,7 +13,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Optional, Union
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the installed package is made from.
@@ -21,18 +24,29 @@ SOURCES = {'mmlinattn', 'tools', 'configs', 'model-index.yml', 'dataset-index.ym
 SOURCES |= {'setup.py', 'pyproject.toml', 'MANIFEST.in', 'README.md', 'LICENSE'}
 
 
-# versions of Python, the preferred one first; `alone` comes without dependencies
+@dataclass(frozen=True)
+class Stack:
+    """An environment: its folder, versions of Python with the preferred one first, and
+    packages that come without dependencies."""
+
+    folder: str
+    versions: tuple[str, ...]
+    alone: tuple[str, ...] = ()
+
+
 STACKS = {
-    'openmmlab': dict(folder='.venv', versions=('3.11', '3.10', '3.9'), alone=()),
-    'modern': dict(
+    'openmmlab': Stack(folder='.venv', versions=('3.11', '3.10', '3.9')),
+    'modern': Stack(
         folder='.venv-modern',
         versions=('3.13', '3.12', '3.14'),
         alone=('onedl-mim==0.5.1',),
     ),
 }
 
+Command = Union[str, Path]  # a program, or a word for it
 
-def version_of(python):
+
+def version_of(python: Command) -> Optional[str]:
     """Version of an interpreter that starts and can make environments, else None."""
     code = 'import ensurepip, sys; print("{}.{}".format(*sys.version_info))'
     try:
@@ -42,13 +56,13 @@ def version_of(python):
     return done.stdout.decode().strip()
 
 
-def find_python(stack):
+def find_python(stack: str) -> Command:
     """The interpreter of a stack's environment, or one to make it with."""
-    folder, versions = STACKS[stack]['folder'], STACKS[stack]['versions']
-    there = ROOT / folder / 'bin' / 'python'
-    if os.path.lexists(there):
-        if version_of(there) in versions:
-            return there
+    folder, versions = STACKS[stack].folder, STACKS[stack].versions
+    own = ROOT / folder / 'bin' / 'python'
+    if os.path.lexists(own):
+        if version_of(own) in versions:
+            return own
         raise RuntimeError(f'{ROOT / folder} has another Python, or lost it: remove it')
     # the first on PATH may be a shim of pyenv that does not start
     paths = os.environ.get('PATH', '').split(os.pathsep)
@@ -65,14 +79,14 @@ def find_python(stack):
     )
 
 
-def run(*command):
+def run(*command: Command) -> None:
     """Runs a command, whose own output says what it does and what went wrong."""
     print('$', *command, flush=True)
     if subprocess.run(command).returncode:
         raise RuntimeError(f'`{" ".join(map(str, command))}` failed: see above')
 
 
-def fingerprint(names):
+def fingerprint(names: Iterable[str]) -> str:
     """Hash of the names and contents of files and folders."""
     digest = hashlib.sha256()
     for path in (ROOT / name for name in sorted(names)):
@@ -82,28 +96,30 @@ def fingerprint(names):
     return digest.hexdigest()
 
 
-def make(stack, base):
+def make(stack: str, base: Command) -> None:
     """Brings the environment of a stack up to date."""
-    folder, requirements = ROOT / STACKS[stack]['folder'], f'requirements/{stack}.txt'
+    folder, requirements = ROOT / STACKS[stack].folder, f'requirements/{stack}.txt'
     python, stamp = folder / 'bin' / 'python', folder / 'make-env.json'
-    pip = [python, '-m', 'pip', '--disable-pip-version-check']
+    pip = (python, '-m', 'pip', '--disable-pip-version-check')
     done = json.loads(stamp.read_text()) if stamp.exists() else {}
     wanted = dict(stack=fingerprint([requirements]), package=fingerprint(SOURCES))
     if done.get('stack') != wanted['stack']:
         if not (folder / 'bin' / 'pip').exists():
             run(base, '-m', 'venv', folder)
         run(*pip, 'install', '-r', ROOT / requirements)
-        if STACKS[stack]['alone']:
-            run(*pip, 'install', '--no-deps', *STACKS[stack]['alone'])
+        if STACKS[stack].alone:
+            run(*pip, 'install', '--no-deps', *STACKS[stack].alone)
         stamp.write_text(json.dumps(dict(wanted, package='')))
     if done != wanted:
         with tempfile.TemporaryDirectory() as copy:
             # mim would take what a build leaves in the tree for the package
             for name in SOURCES:
-                place = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-                place(ROOT / name, Path(copy, name))
+                if (ROOT / name).is_dir():
+                    shutil.copytree(ROOT / name, Path(copy, name))
+                else:
+                    shutil.copy(ROOT / name, Path(copy, name))
             # the modern stack has the dependencies by other names
-            options = ['--no-deps', '--no-build-isolation', '--force-reinstall']
+            options = ('--no-deps', '--no-build-isolation', '--force-reinstall')
             run(*pip, 'install', '--quiet', *options, copy)
         # for what imports mmdet or mmseg before us
         run(python, '-I', '-m', 'mmlinattn.ops', '--install')
@@ -111,7 +127,8 @@ def make(stack, base):
     print(f'{folder.name} is {"up to date" if done == wanted else "ready"}')
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     add = parser.add_argument
     stacks = 'openmmlab (Python 3.9 to 3.11) where its Python is found, else modern'
@@ -131,7 +148,7 @@ def main(argv=None):
             raise RuntimeError('no stack has its Python')
         stack, python = next(iter(pythons.items()))
         if args.print_folder:
-            print(STACKS[stack]['folder'])
+            print(STACKS[stack].folder)
         elif args.print_stacks:
             print(*pythons)
         else:

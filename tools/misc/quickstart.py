@@ -6,11 +6,14 @@ held-back images, and keeps pictures of the predictions. The same commands with 
 options at their end are for photos of your own.
 """
 
+import argparse
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Optional, Union
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -33,7 +36,7 @@ SIMPLE = (
 )
 
 
-def parse_args(argv=None):
+def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = cli.Parser(description=__doc__)
     add = parser.add_argument
     out = ROOT / 'work_dirs' / 'quickstart'
@@ -42,20 +45,27 @@ def parse_args(argv=None):
     count = cli.number(int, 1, 10**6)
     add('--epochs', type=count, default=5, help='passes over the images (5)')
     text = 'other settings of the config, such as model.backbone.attn_scale=True'
-    kind = dict(type=cli.key_value, metavar='KEY=VALUE')
-    add('--cfg-options', nargs='+', default=[], help=text, **kind)
+    add(
+        '--cfg-options',
+        nargs='+',
+        type=cli.key_value,
+        default=[],
+        metavar='KEY=VALUE',
+        help=text,
+    )
     return parser.parse_args(argv)
 
 
-def run(title, *command):
+def run(title: str, script: str, *options: Union[str, int, Path]) -> None:
     """Runs a script; the logs of trainings and tests are in their folders."""
-    command = [sys.executable, *map(str, command)]
+    command = [sys.executable, script, *map(str, options)]
     print(f'\n== {title}\n$ {shlex.join(command)}', flush=True)
     if subprocess.run(command, cwd=ROOT).returncode:
         sys.exit(f'{title} failed')
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """The command."""
     args = parse_args(argv)
     out, epochs = args.out.resolve(), args.epochs
     with cli.errors_in_one_line(OSError):
@@ -63,17 +73,17 @@ def main(argv=None):
     for name in RESULTS:
         shutil.rmtree(out / name, ignore_errors=True)
     data, config, train = out / 'coco', out / 'shapes.py', out / 'train'
-    options = ['--layout', 'shapes', '--size', 128, 128, '--out', data]
-    options += ['--num-train', 160, '--num-val', 48]
-    run('Data', 'tools/dataset_converters/make_shapes.py', *options)
-    options = ['--task', 'det', '--backbone', 'softpp-t', '--epochs', epochs]
-    options += ['--overwrite', '--out', config, '--data', data]
-    run('Config', 'tools/misc/new_config.py', *options)
-    options = ['--cfg-options', *SIMPLE, f'train_cfg.val_interval={epochs}']
-    options += args.cfg_options
+    shapes = ('--layout', 'shapes', '--size', 128, 128, '--out', data)
+    numbers = ('--num-train', 160, '--num-val', 48)
+    run('Data', 'tools/dataset_converters/make_shapes.py', *shapes, *numbers)
+    model = ('--task', 'det', '--backbone', 'softpp-t', '--epochs', epochs)
+    files = ('--overwrite', '--out', config, '--data', data)
+    run('Config', 'tools/misc/new_config.py', *model, *files)
+    settings = [*SIMPLE, f'train_cfg.val_interval={epochs}', *args.cfg_options]
+    options = ('--cfg-options', *settings)
     run('Training', 'tools/train.py', config, '--work-dir', train, *options)
     checkpoint = (train / 'last_checkpoint').read_text().strip()
-    folders = ['--work-dir', out / 'test', '--show-dir', out / 'predictions']
+    folders = ('--work-dir', out / 'test', '--show-dir', out / 'predictions')
     run('Testing', 'tools/test.py', config, checkpoint, *folders, *options)
     print(f'\nCheckpoint:  {checkpoint}\nPredictions: {out / "predictions"}')
     print('(truth on the left, prediction on the right)')

@@ -8,12 +8,12 @@ from importlib.util import find_spec
 # step beside them takes twice as long. It has an effect before torch is imported.
 os.environ.setdefault('OMP_WAIT_POLICY', 'PASSIVE')
 
-LACKING = [
+MISSING = [
     name for name in ('cv2', 'mmengine', 'torch', 'mmlinattn') if not find_spec(name)
 ]
-if LACKING:
+if MISSING:
     print(
-        f'{sys.executable} lacks {", ".join(LACKING)}: take the Python of the '
+        f'{sys.executable} lacks {", ".join(MISSING)}: take the Python of the '
         'environment, .venv/bin/python after make env, or pip install -e . '
         '(docs/start.md)',
         file=sys.stderr,

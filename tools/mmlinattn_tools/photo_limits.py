@@ -114,15 +114,15 @@ def check_sizes(
     """Width and height of the smallest photo as a model sees it, of photos that are
     resized into (long, short); a ValueError if it has no pixel there, or at a smaller
     scale of the training, ``zoom``."""
-    given = min(sizes, key=lambda size: min(resized(size, scale)))
-    width, height = resized(given, (scale[0] * zoom, scale[1] * zoom))
+    smallest = min(sizes, key=lambda size: min(resized(size, scale)))
+    width, height = resized(smallest, (scale[0] * zoom, scale[1] * zoom))
     if min(width, height) < 1:
         raise ValueError(
-            f'a photo of {given[0]} x {given[1]} pixels becomes {width} x {height} '
-            f'when its sides are resized to {scale[0]} and {scale[1]} at most: leave '
-            'it out, or cut it'
+            f'a photo of {smallest[0]} x {smallest[1]} pixels becomes {width} x '
+            f'{height} when its sides are resized to {scale[0]} and {scale[1]} at '
+            'most: leave it out, or cut it'
         )
-    return resized(given, scale)
+    return resized(smallest, scale)
 
 
 def needs_padding(size: tuple[int, int]) -> bool:

@@ -60,7 +60,7 @@ def draw_label_map(
     the size of a panel, and the legend: classes by their share, the largest first."""
     size = panel_size(labels.shape)
     present, counts = np.unique(labels, return_counts=True)
-    table = np.array([color_of(x, colors) for x in present.tolist()], np.uint8)
+    table = np.array([color_of(label, colors) for label in present.tolist()], np.uint8)
     places = np.searchsorted(present, labels).astype(np.float32)
     places = cv2.resize(places, size, interpolation=cv2.INTER_NEAREST).astype(int)
     picture = cv2.addWeighted(resize(pixels, size), 0.5, table[places], 0.5, 0)
@@ -83,13 +83,13 @@ def color_of(label: int, colors: Any) -> Any:
     if colors is not None and label < len(colors):
         return colors[label]
     # hues of neighbors are far apart
-    hue = np.uint8([[[label * 111 % 180, 200, 230]]])
+    hue = np.array([[[label * 111 % 180, 200, 230]]], np.uint8)
     return cv2.cvtColor(hue, cv2.COLOR_HSV2RGB)[0, 0]
 
 
 def side_by_side(panels: Sequence[Panel]) -> Image.Image:
     """Panels in a row, below their lines and above their legends."""
-    shown = [resize(x.pixels, panel_size(x.pixels.shape)) for x in panels]
+    shown = [resize(panel.pixels, panel_size(panel.pixels.shape)) for panel in panels]
     above = GAP + LINE * max(len(panel.lines) for panel in panels)
     widths = [max(picture.shape[1], NARROWEST) for picture in shown]
     rows = [rows_of(panel.legend, width) for panel, width in zip(panels, widths)]

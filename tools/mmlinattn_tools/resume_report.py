@@ -39,7 +39,7 @@ class ResumeReport(Hook):
         runners of MMEngine do so between this and ``before_train``, one of them after
         ``before_run``, too."""
         self.rates = first_rates(runner)
-        self.schedules = [schedule_of(x) for x in schedulers_of(runner)]
+        self.schedules = [schedule_of(scheduler) for scheduler in schedulers_of(runner)]
 
     def before_train(self, runner: Any) -> None:
         """Compares them with those of the checkpoint."""
@@ -135,14 +135,19 @@ def groups_of(runner: Any) -> list[dict[str, Any]]:
 
 def first_rates(runner: Any) -> list[float]:
     """Learning rates that schedules begin with."""
-    return [float(x.get('initial_lr', x['lr'])) for x in groups_of(runner)]
+    return [float(group.get('initial_lr', group['lr'])) for group in groups_of(runner)]
 
 
 def schedulers_of(runner: Any) -> list[Any]:
     """Schedules of the learning rates."""
     schedulers = getattr(runner, 'param_schedulers', None)
-    schedulers = schedulers if isinstance(schedulers, list) else []
-    return [x for x in schedulers if getattr(x, 'param_name', '') == 'lr']
+    if not isinstance(schedulers, list):
+        return []
+    return [
+        scheduler
+        for scheduler in schedulers
+        if getattr(scheduler, 'param_name', '') == 'lr'
+    ]
 
 
 def schedule_of(scheduler: Any) -> dict[str, Any]:

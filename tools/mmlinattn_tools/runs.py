@@ -27,13 +27,13 @@ from torch import nn
 from mmlinattn.engine import build_model, check_data, check_inherited, check_levels
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.quiet import quiet
-from mmlinattn.weights import DownloadError, fit, load_safely, read_checkpoint
+from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
 
 from .library_options import set_loader_defaults
 from .run_arguments import is_first_process, warn
 from .screen import Brief
 
-# of Predictor, and of the libraries
+# names of arrays of Predictor, and those of the libraries
 INSTANCES = dict(boxes='bboxes', scores='scores', labels='labels', masks='masks')
 
 
@@ -61,7 +61,7 @@ def advice_on_downloads(cfg: Config) -> Iterator[None]:
     except DownloadError as error:
         keys = keys_with(error.address, cfg.to_dict())
         # a part's own key, rather than a variable that it is made of
-        key = next(iter(sorted(keys, key=lambda x: '.' not in x)), None)
+        key = next(iter(sorted(keys, key=lambda key: '.' not in key)), None)
         if key is None:
             raise
         text = (
@@ -96,7 +96,7 @@ def preflight(
 ) -> Any:
     """Builds the model of a run in its first process, and compares it with its weights
     and the first sample of each of its datasets, 'train', 'val' or 'test'. Nothing is
-    known of a runner of the user's own. Returns what ``check_weights`` found."""
+    known of a runner of the user's own. Returns what ``check_weights`` returns."""
     ours = cfg.get('runner_type', 'Runner') in ('Runner', 'FlexibleRunner', Runner)
     if args.no_preflight or not is_first_process() or not ours:
         return None
@@ -109,19 +109,19 @@ def preflight(
         with error_of(config):
             model = build_model(cfg)
             check_levels(model, doubt)
-        found = check_weights(model)
+        comparison = check_weights(model)
     if 'train' in datasets:
         check_inherited(cfg, model, doubt)
     for name in datasets:
         if cfg.get(f'{name}_dataloader') is not None:
             with error_of(config):
                 check_data(cfg, name, model, doubt)
-    return found
+    return comparison
 
 
 def compare(
     name: str, path: str, model: nn.Module, trust: bool = False
-) -> tuple[dict, Any]:
+) -> tuple[dict[str, Any], Fit]:
     """A checkpoint, and the result of :func:`mmlinattn.weights.fit` for a model, into
     which it is loaded."""
     checkpoint = read_checkpoint(path, name, trust)
@@ -147,11 +147,11 @@ def load_model(args: argparse.Namespace) -> tuple[Config, nn.Module]:
 def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, Any]:
     """Loads a checkpoint that has all of a model, and returns names and colors of its
     classes."""
-    checkpoint, found = compare('checkpoint', path, model, trust)
-    if not found.whole:
+    checkpoint, fitted = compare('checkpoint', path, model, trust)
+    if not fitted.whole:
         raise ValueError(
             f'checkpoint={path!r} is not from this {type(model).__name__}: '
-            f'{found.describe()}. Give one that was trained with this config'
+            f'{fitted.describe()}. Give one that was trained with this config'
         )
     return learned_meta(checkpoint)
 
@@ -203,15 +203,21 @@ def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, A
 def learned_meta(checkpoint: dict) -> dict[str, Any]:
     """What a checkpoint says of the data that it was trained with: names and colors of
     classes; of several sets, those of the first."""
-    found = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
-    return found[0] if isinstance(found, (list, tuple)) else found
+    dataset_meta = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
+    if isinstance(dataset_meta, (list, tuple)):
+        return dataset_meta[0]
+    return dataset_meta
 
 
 def predictions_of(sample: Any) -> dict[str, np.ndarray]:
     """The predictions in a library's data sample, in the form of ``Predictor``."""
     if 'pred_instances' in sample:
-        found = sample.pred_instances
-        return {key: np.asarray(found[x]) for key, x in INSTANCES.items() if x in found}
+        instances = sample.pred_instances
+        return {
+            name: np.asarray(instances[key])
+            for name, key in INSTANCES.items()
+            if key in instances
+        }
     if 'pred_sem_seg' in sample:
         # one output for two classes gives floats
         return dict(label_map=np.asarray(sample.pred_sem_seg.data[0]).astype(np.int64))

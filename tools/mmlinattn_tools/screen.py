@@ -55,11 +55,10 @@ def draw_curves(runner: Runner, out: Path) -> None:
     axes = dict(zip(('train', 'val'), figure.subplots(1, 2)))
     for kind, name in dict(train='iteration', val='validation').items():
         axes[kind].set_xlabel(name)
-    told = runner.message_hub.log_scalars
-    for name, x in told.items():
+    for name, history in runner.message_hub.log_scalars.items():
         kind, _, label = name.partition('/')
         if name == 'train/loss' or (kind == 'val' and not NO_SCORE.fullmatch(label)):
-            values = x.data[0]
+            values = history.data[0]
             axes[kind].plot(range(1, len(values) + 1), values, label=label)
             axes[kind].legend(fontsize='small')
     save(figure, out)
@@ -67,10 +66,10 @@ def draw_curves(runner: Runner, out: Path) -> None:
 
 def best_of(runner: Runner) -> tuple[str, str]:
     """The checkpoint to go on with, and its score in words."""
-    told: dict[str, Any] = runner.message_hub.runtime_info
-    for key, path in told.items():
+    runtime_info: dict[str, Any] = runner.message_hub.runtime_info
+    for key, path in runtime_info.items():
         if key.startswith('best_ckpt') and path and os.path.isfile(path):
-            score = f'{told[key.replace("ckpt", "score")]:.4g}, the best'
+            score = f'{runtime_info[key.replace("ckpt", "score")]:.4g}, the best'
             return path, f'{name_of_score(runner)} {score}'.strip()
     last = Path(runner.work_dir, 'last_checkpoint')
     return (last.read_text('utf-8').strip() if last.is_file() else ''), ''
@@ -89,12 +88,12 @@ def name_of_score(runner: Runner) -> str:
 def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
     """Lines for the end of a training: what there is, and the next commands."""
     path, score = best_of(runner)
-    told = runner.message_hub.log_scalars
-    norms = told['train/grad_norm'].data[0] if 'train/grad_norm' in told else []
+    scalars = runner.message_hub.log_scalars
+    norms = scalars['train/grad_norm'].data[0] if 'train/grad_norm' in scalars else []
     lost = len(norms) - sum(map(math.isfinite, norms))
     share = f'infinite in {lost} of {len(norms)} iterations, which learned nothing'
     curves = Path(runner.work_dir, 'curves.png')
-    if 'train/loss' in told:
+    if 'train/loss' in scalars:
         draw_curves(runner, curves)
     pictures = Path(runner.log_dir, 'vis_data', 'vis_image')
     lines = dict(

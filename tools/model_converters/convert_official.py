@@ -17,8 +17,11 @@ example:
   mim run mmlinattn convert_official soft SOFT_Tiny.pth soft-t.pth
 """
 
+import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -39,7 +42,7 @@ from mmlinattn.weights.rows import inside
 AUTO = 'auto'
 
 
-def parse_args(argv=None):
+def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     parser = cli.Parser(prog=Path(__file__).name, description=__doc__)
     add = parser.add_argument
     families = '; '.join(f'{key}: {family.title}' for key, family in FAMILIES.items())
@@ -57,7 +60,9 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def convert(weights, meta, args):
+def convert(
+    weights: dict[str, Any], meta: dict[str, Any], args: argparse.Namespace
+) -> dict[str, Any]:
     """A checkpoint of our weights, made of official ones, or the reverse."""
     family = args.family
     if family == AUTO:
@@ -81,7 +86,8 @@ def convert(weights, meta, args):
     return dict(meta=dict(family=family, layout=plan.describe()), state_dict=ours)
 
 
-def main(argv=None):
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """The command."""
     args = parse_args(argv)
     with cli.errors_in_one_line(ValueError, OSError, ImportError):
         cli.protect(args, args.dst)

@@ -28,13 +28,7 @@ def read_photo_classes(folder: Folder, index: PhotoIndex) -> Reading:
     if _are_splits(in_folders):
         in_folders = []  # photos lie in splits, which have no folders of classes
     folders_suffice = len({match.class_name for match in in_folders}) > 1
-    in_tables: list[Match] = []
-    for table in named:
-        try:
-            in_tables += match_table(table, folder.options.column, index)
-        except ValueError:
-            if not folders_suffice:  # else it may be of anything
-                raise
+    in_tables = match_tables(named, folder, index, may_be_of_anything=folders_suffice)
     if folders_suffice:
         refuse_other_classes(in_folders, in_tables)
         return Reading(in_folders)
@@ -60,6 +54,24 @@ def refuse_other_classes(in_folders: list[Match], in_tables: list[Match]) -> Non
                 'folders and a table tell other classes: --labels names the table, or '
                 'remove it'
             )
+
+
+def match_tables(
+    tables: Iterable[Table], folder: Folder, index: PhotoIndex, may_be_of_anything: bool
+) -> list[Match]:
+    """Photos of the rows of tables; those without classes may be left out.
+
+    Raises:
+        ValueError: If it is not clear which column of another one has the class.
+    """
+    matches: list[Match] = []
+    for table in tables:
+        try:
+            matches += match_table(table, folder.options.column, index)
+        except ValueError:
+            if not may_be_of_anything:
+                raise
+    return matches
 
 
 def match_table(table: Table, column: Optional[str], index: PhotoIndex) -> list[Match]:
