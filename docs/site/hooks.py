@@ -2,7 +2,8 @@
 
 Pages outside docs/ become pages of the site. Links that leave docs/ lead to the page of
 the file, or to a copy of its text. Blocks of LaTeX, which are ```math for GitHub,
-become MathML, which browsers draw without a script.
+become MathML, which browsers draw without a script. The search shows pages for users
+before research notes and the API. Options in code do not break at their hyphens.
 """
 
 import os
@@ -32,8 +33,22 @@ OUTSIDE = {
 SORTABLE = re.compile(r'<!-- sortable -->(.*?)<!-- end of sortable -->', re.S)
 WIDE = re.compile(r'^\|([^|\n]*\|){9,}$', re.M)
 FENCE = re.compile(r'^( *)(```+)(.*?)^\1\2 *$', re.M | re.S)
+# Sections that the search ranks below the pages for users.
+NOT_FOR_USERS = {'API', 'Research notes'}
+CODE = re.compile(r'<code\b.*?</code>', re.S)
+TAG = re.compile(r'(<[^>]*>)')
+OPTION = re.compile(r'(?<![\w/.;-])--?[a-zA-Z][\w-]*')
+# what names a model in the first column of a table of models
+NAME = re.compile(r'(?<=<td>)(<a [^>]*>)([\w-]+)(?=</a>)')
 LINK = re.compile(r'(\]\(|\bsrc="|\bhref=")(?!\w+:|#|/)([^\s)#"]+)')
 FOLDER = re.compile(r'\[([^\]]*)\]\((?!\w+:|#|/)([^\s)#]+)\)')
+
+
+def on_config(config):
+    """Has the header show the version."""
+    version = (ROOT / 'mmlinattn/version.py').read_text('utf-8')
+    config.extra['release'] = re.search(r"__version__.*?'(.+)'", version)[1]
+    return config
 
 
 def on_files(files, config):
@@ -44,8 +59,13 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Converts links of the repository and LaTeX for the site, and marks tables for
-    tables.js."""
+    """Converts links of the repository and LaTeX for the site, marks tables for
+    tables.js, and ranks the page for the search."""
+    uri = page.file.src_uri
+    page.edit_url = f'{config.repo_url}/edit/main/{OUTSIDE.get(uri, f"docs/{uri}")}'
+    sections = {section.title for section in page.ancestors}
+    boost = 0.5 if sections & NOT_FOR_USERS else 4
+    page.meta.setdefault('search', {}).setdefault('boost', boost)
     if SORTABLE.search(markdown) or WIDE.search(markdown):
         page.meta['hide'] = ['toc']  # a table replaces it
     markdown = SORTABLE.sub(r'<div class="sortable" markdown>\1</div>', markdown)
@@ -56,6 +76,13 @@ def on_page_markdown(markdown, page, config, files):
         start = fence.end()
     parts.append(turn_links(markdown[start:], page, config, files))
     return ''.join(parts)
+
+
+def on_page_content(html, page, config, files):
+    """Chooses where options in code and names of models break."""
+    if 'class="sortable"' in html:
+        html = NAME.sub(lambda x: x[1] + x[2].replace('_', '_<wbr>'), html)
+    return CODE.sub(keep_options_whole, html)
 
 
 def on_post_page(output, page, config):
@@ -71,6 +98,13 @@ def on_post_build(config):
     found = foreign_loads(config.site_dir)
     if found:
         raise PluginError('loaded from other servers: ' + '\n'.join(found))
+
+
+def keep_options_whole(code):
+    """A match of <code> in which no line ends at a hyphen of an option."""
+    parts = TAG.split(code[0])
+    parts[::2] = [OPTION.sub(r'<span class="option">\g<0></span>', x) for x in parts[::2]]
+    return ''.join(parts)
 
 
 def draw(fence):

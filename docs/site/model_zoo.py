@@ -13,6 +13,7 @@ COCO. docs/printed/ has the papers' figures beside our counts.
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import yaml
@@ -54,7 +55,24 @@ ZOO = Path('docs/model_zoo.md')
 ZOO_PAGE = """# Model zoo
 
 <!-- python docs/site/model_zoo.py writes this page -->
-All our configs. **Only softpp-micro-linear was trained here**, on Imagenette; as a
+## Which to take
+
+{choices}
+
+These models have public weights: use them without a training. The figures are the papers',
+and sizes are in millions of parameters. Weights without a licence may be used only as their
+authors allow; [Weights](weights.md#what-configs-start-from) has the licence of each file.
+
+- **Fastest on large images**: `softpp-t-linear`, whose accuracy on COCO is not known, and
+  `swin-t-local`, which has public weights: [one RetinaNet on an
+  H100](benchmarks/detectors_cuda_bfloat16_batch8.md).
+- **Without a GPU**: `softpp-micro-linear`, for [photos of your
+  own](use/own_data.md#without-a-gpu).
+- **Most public weights** of whole models: {most}.
+
+## All models
+
+**Only softpp-micro-linear was trained here**, on Imagenette; as a
 start for photos of blood cells it gives a box AP of 0.356, and none gives 0.406<!-- no
 file: runs that the linked page describes -->: [a small
 model](../configs/soft/README.md#a-small-model). AP (of boxes / of masks), mIoU
@@ -74,9 +92,16 @@ Recipes and what the papers say of sizes are in the pages of
 [MAViT](../configs/mavit/README.md) and [ViT^3](../configs/vittt/README.md).
 
 <!-- sortable -->
-{}
+{rows}
 <!-- end of sortable -->
 """
+# Titles of the choices: task and data.
+TASKS = {
+    'boxes': ('object detection', 'COCO'),
+    'boxes and outlines': ('instance segmentation', 'COCO'),
+    'a class for each pixel': ('semantic segmentation', 'ADE20K'),
+    'a class for each photo': ('classification', 'ImageNet-1k'),
+}
 
 
 def read_metafiles():
@@ -210,6 +235,55 @@ def zoo_row(entry, printed):
     ]
 
 
+def choices_table(entries):
+    """The most accurate and the smallest model of each task whose own weights are
+    public, so that it needs no training, and the most accurate whose weights have a
+    licence."""
+    titles = ['you want', 'most accurate', 'most accurate under a licence', 'smallest']
+    lines = [titles, ['---'] * 4]
+    for title, task_and_data in TASKS.items():
+        public = [
+            entry
+            for entry in entries
+            if (task_of(entry), entry['Metadata']['Training Data']) == task_and_data
+            and 'Weights' in entry
+        ]
+        licensed = [x for x in public if licence_of(x['Weights']) != 'none']
+        picked = [
+            max(public, key=accuracy_of),
+            max(licensed, key=accuracy_of, default=None),
+            min(public, key=lambda entry: entry['Metadata']['Parameters']),
+        ]
+        lines.append([title, *map(choice_of, picked)])
+    return '\n'.join(f'| {" | ".join(cells)} |' for cells in lines)
+
+
+def accuracy_of(entry):
+    """The first of an entry's results."""
+    return next(iter(metrics_of(entry).values()))
+
+
+def choice_of(entry):
+    """A model, or None, as a cell of the choices."""
+    if entry is None:
+        return 'none'
+    figures = ', '.join(f'{name} {value}' for name, value in metrics_of(entry).items())
+    millions = f'{entry["Metadata"]["Parameters"] / 1e6:.1f} M'
+    link = f'[{entry["Name"]}](../{entry["Config"]})'
+    return f'{link}: {figures}, {millions}<!-- no file: a row of the table below -->'
+
+
+def licence_of(address):
+    """The licence of the repository that publishes weights."""
+    return next(x for part, x in LICENCES.items() if part in address)
+
+
+def most_weights(entries):
+    """The families with the most public weights of whole models, with their numbers."""
+    families = Counter(x['In Collection'] for x in entries if 'Weights' in x)
+    return ', '.join(f'{family} ({n})' for family, n in families.most_common(4))
+
+
 def zoo_page(metafiles, printed):
     """docs/model_zoo.md; models with weights, their own or a start, come first."""
     entries = [entry for part in metafiles.values() for entry in part]
@@ -217,7 +291,11 @@ def zoo_page(metafiles, printed):
     titles = ['model', 'task', 'data', 'backbone', 'weights', 'AP, mIoU or top-1']
     lines = [[*titles, 'parameters, M', 'GFLOPs'], ['---'] * 8]
     lines += [zoo_row(entry, printed) for entry in entries]
-    return ZOO_PAGE.format('\n'.join(f'| {" | ".join(cells)} |' for cells in lines))
+    return ZOO_PAGE.format(
+        choices=choices_table(entries),
+        most=most_weights(entries),
+        rows='\n'.join(f'| {" | ".join(cells)} |' for cells in lines),
+    )
 
 
 def backbone_of(entry):
@@ -239,10 +317,9 @@ def files_table(metafiles):
             starts.setdefault(start, {})[backbone_of(entry)] = None
     lines = [['file', 'licence', 'model', 'backbones that start from it'], ['---'] * 4]
     for address in sorted({**starts, **models}, key=file_name):
-        licence = next(x for part, x in LICENCES.items() if part in address)
         backbones = ', '.join(f'`{x}`' for x in starts.get(address, ()))
         link = f'[{file_name(address)}]({address})'
-        lines.append([link, licence, models.get(address, ''), backbones])
+        lines.append([link, licence_of(address), models.get(address, ''), backbones])
     return '\n'.join(f'| {" | ".join(cells)} |' for cells in lines)
 
 

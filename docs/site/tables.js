@@ -1,4 +1,5 @@
-// Tables inside of class "sortable": a heading sorts, a field below it filters rows.
+// Tables inside of class "sortable": a heading sorts, fields above the table filter rows.
+// Fields are no part of the table, whose columns do not all fit on a phone.
 'use strict'
 
 const FEW = 12 // values of a column that are offered in a list
@@ -11,9 +12,10 @@ function enhance(table) {
   const headings = [...table.tHead.rows[0].cells]
   const found = document.createElement('p')
   found.setAttribute('aria-live', 'polite')
-  table.parentNode.insertBefore(found, table)
+  const filters = document.createElement('div')
+  filters.className = 'filters'
+  table.closest('.sortable').prepend(filters, found)
 
-  const filters = table.tHead.insertRow()
   const fields = headings.map((heading, column) => {
     const texts = [...new Set(rows.map(row => textOf(row, column)))]
     const few = texts.length <= FEW
@@ -21,10 +23,10 @@ function enhance(table) {
     heading.tabIndex = 0
     heading.onclick = () => sort(heading, column, numeric)
     heading.onkeydown = event => event.key === 'Enter' && heading.onclick()
-    const cell = filters.appendChild(document.createElement('td'))
     if (numeric) return null
+    const label = filters.appendChild(document.createElement('label'))
+    label.textContent = heading.textContent
     const field = document.createElement(few ? 'select' : 'input')
-    field.setAttribute('aria-label', `filter by ${heading.textContent}`)
     if (few) {
       const add = (...option) => field.add(new Option(...option))
       add('all', '')
@@ -34,7 +36,7 @@ function enhance(table) {
       field.placeholder = 'part of a name'
     }
     field.oninput = filter
-    return cell.appendChild(field)
+    return label.appendChild(field)
   })
 
   function sort(heading, column, numeric) {
