@@ -247,6 +247,7 @@ def choices_table(entries):
             for entry in entries
             if (task_of(entry), entry['Metadata']['Training Data']) == task_and_data
             and 'Weights' in entry
+            and metrics_of(entry)
         ]
         licensed = [x for x in public if licence_of(x['Weights']) != 'none']
         picked = [
