@@ -1,8 +1,10 @@
 """The examples run."""
 
 import json
+import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from loading import ROOT, load_module, run_command
@@ -70,3 +72,29 @@ def test_detect_with_transformers(tmp_path):
 def test_your_photos(tmp_path):
     run('your_photos', '', tmp_path)
     assert [*(tmp_path / 'found').glob('*.png')]
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.version_info < (3, 12), reason='it is for the modern stack')
+def test_notebook(tmp_path):
+    """Every cell but those that install; files have blanks in their names."""
+    (tmp_path / 'mmlinattn').symlink_to(ROOT)
+    notebook = json.loads((ROOT / 'examples/train_on_photos.ipynb').read_text('utf-8'))
+    cells = [x['source'] for x in notebook['cells'] if x['cell_type'] == 'code']
+    lines = ['import subprocess', 'display = Image = str']
+    for line in '\n'.join(map(''.join, cells)).split('\n'):
+        if line.startswith('!'):
+            installs = re.match(r'!(git|pip|python -m mmlinattn.ops)\b', line)
+            call = f'subprocess.run(f{line[1:]!r}, shell=True, check=True)'
+            lines.append('' if installs else call)
+        elif not line.startswith('from IPython'):
+            lines.append(line)
+    script = '\n'.join(lines)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ['PATH']])
+    (tmp_path / 'installed.txt').touch()
+    (tmp_path / 'now.txt').touch()
+    env = dict(os.environ, PATH=path)
+    run_command(sys.executable, '-c', script, cwd=tmp_path, env=env)
+    assert (tmp_path / 'mine.onnx').exists()
+    assert [*(tmp_path / 'found').rglob('*_predictions.png')]
+    assert (tmp_path / 'predictions/predictions.json').exists()
