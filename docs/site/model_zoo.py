@@ -60,8 +60,8 @@ ZOO_PAGE = """# Model zoo
 {choices}
 
 These models have public weights: use them without a training. The figures are the papers',
-and sizes are in millions of parameters. Weights without a licence may be used only as their
-authors allow; [Weights](weights.md#what-configs-start-from) has the licence of each file.
+and sizes are in millions of parameters. Weights without a license may be used only as their
+authors allow; [Weights](weights.md#what-configs-start-from) has the license of each file.
 
 - **Fastest on large images**: `softpp-t-linear`, whose accuracy on COCO is not known, and
   `swin-t-local`, which has public weights: [one RetinaNet on an
@@ -238,8 +238,8 @@ def zoo_row(entry, printed):
 def choices_table(entries):
     """The most accurate and the smallest model of each task whose own weights are
     public, so that it needs no training, and the most accurate whose weights have a
-    licence."""
-    titles = ['you want', 'most accurate', 'most accurate under a licence', 'smallest']
+    license."""
+    titles = ['you want', 'most accurate', 'most accurate under a license', 'smallest']
     lines = [titles, ['---'] * 4]
     for title, task_and_data in TASKS.items():
         public = [
@@ -275,7 +275,7 @@ def choice_of(entry):
 
 
 def licence_of(address):
-    """The licence of the repository that publishes weights."""
+    """The license of the repository that publishes weights."""
     return next(x for part, x in LICENCES.items() if part in address)
 
 
@@ -316,7 +316,7 @@ def files_table(metafiles):
         start = start_of(ROOT / entry['Config'])
         if start:
             starts.setdefault(start, {})[backbone_of(entry)] = None
-    lines = [['file', 'licence', 'model', 'backbones that start from it'], ['---'] * 4]
+    lines = [['file', 'license', 'model', 'backbones that start from it'], ['---'] * 4]
     for address in sorted({**starts, **models}, key=file_name):
         backbones = ', '.join(f'`{x}`' for x in starts.get(address, ()))
         link = f'[{file_name(address)}]({address})'
