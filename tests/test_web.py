@@ -100,7 +100,8 @@ def write_model(kind, path):
     )
     torch.manual_seed(0)
     pipeline = config.test_dataloader.dataset.pipeline
-    model = WholeModel(build_model(config).eval(), pipeline, config.data_preprocessor)
+    preprocessor = config.get('data_preprocessor') or config.model.data_preprocessor
+    model = WholeModel(build_model(config), pipeline, preprocessor)
     export(model, path, notes=dict(classes=['cat', 'dog', 'owl']))
 
 

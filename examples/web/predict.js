@@ -1,7 +1,6 @@
 // Predicts with a file of `tools/deployment/export.py --whole` in the browser.
 'use strict'
 
-ort.env.wasm.wasmPaths = 'node_modules/onnxruntime-web/dist/'
 ort.env.wasm.numThreads = 1 // more need headers that python -m http.server does not send
 
 const at = id => document.getElementById(id)
