@@ -101,9 +101,12 @@ def on_post_build(config):
 
 
 def keep_options_whole(code):
-    """A match of <code> in which no line ends at a hyphen of an option."""
+    """A match of <code> whose lines end at slashes of paths, and at no hyphen of an
+    option."""
     parts = TAG.split(code[0])
-    parts[::2] = [OPTION.sub(r'<span class="option">\g<0></span>', x) for x in parts[::2]]
+    for i in range(0, len(parts), 2):  # the texts between tags
+        text = OPTION.sub(r'<span class="option">\g<0></span>', parts[i])
+        parts[i] = re.sub(r'(?<=\w)/(?=\w)', '/<wbr>', text)
     return ''.join(parts)
 
 
