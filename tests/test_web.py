@@ -95,9 +95,7 @@ def predict_in_browser(folder, model, photo):
 
 def write_model(kind, path):
     """A small model with random weights in an ONNX file."""
-    config = load_config(
-        miniatures.write_config('', kind, kind, miniatures.QUICK)
-    )
+    config = load_config(miniatures.write_config('', kind, kind, miniatures.QUICK))
     torch.manual_seed(0)
     pipeline = config.test_dataloader.dataset.pipeline
     preprocessor = config.get('data_preprocessor') or config.model.data_preprocessor

@@ -59,12 +59,13 @@ ZOO_PAGE = """# Model zoo
 
 {choices}
 
-These models have public weights: use them without a training. The figures are the papers',
-and sizes are in millions of parameters. Weights without a license may be used only as their
-authors allow; [Weights](weights.md#what-configs-start-from) has the license of each file.
+These models have public weights: use them without a training. The figures are the
+papers', and sizes are in millions of parameters. Weights without a license may be used
+only as their authors allow; [Weights](weights.md#what-configs-start-from) has the
+license of each file.
 
-- **Fastest on large images**: `softpp-t-linear`, whose accuracy on COCO is not known, and
-  `swin-t-local`, which has public weights: [one RetinaNet on an
+- **Fastest on large images**: `softpp-t-linear`, whose accuracy on COCO is not known,
+  and `swin-t-local`, which has public weights: [one RetinaNet on an
   H100](benchmarks/detectors_cuda_bfloat16_batch8.md).
 - **Without a GPU**: `softpp-micro-linear`, for [photos of your
   own](use/own_data.md#without-a-gpu).
