@@ -78,6 +78,11 @@ def test_your_photos(tmp_path):
 @pytest.mark.skipif(sys.version_info < (3, 12), reason='it is for the modern stack')
 def test_notebook(tmp_path):
     """Every cell but those that install; files have blanks in their names."""
+    notebook, modern = (
+        (ROOT / f'requirements/{x}.txt').read_text().splitlines()
+        for x in ('notebook', 'modern')
+    )
+    assert {x for x in notebook if '==' in x} <= set(modern)
     (tmp_path / 'mmlinattn').symlink_to(ROOT)
     notebook = json.loads((ROOT / 'examples/train_on_photos.ipynb').read_text('utf-8'))
     cells = [x['source'] for x in notebook['cells'] if x['cell_type'] == 'code']
