@@ -42,11 +42,32 @@ MODULES = {
         'psamask_backward',
         'psamask_forward',
     ),
+    'polygons': ('convex_giou', 'convex_iou', 'min_area_polygons'),
     'regions': (
         'deform_roi_pool_backward',
         'deform_roi_pool_forward',
         'roi_align_backward',
         'roi_align_forward',
+    ),
+    'rotated': (
+        'box_iou_quadri',
+        'box_iou_rotated',
+        'chamfer_distance_backward',
+        'chamfer_distance_forward',
+        'diff_iou_rotated_sort_vertices_forward',
+        'nms_quadri',
+        'nms_rotated',
+        'points_in_polygons_forward',
+    ),
+    'rotated_maps': (
+        'active_rotated_filter_backward',
+        'active_rotated_filter_forward',
+        'riroi_align_rotated_backward',
+        'riroi_align_rotated_forward',
+        'roi_align_rotated_backward',
+        'roi_align_rotated_forward',
+        'rotated_feature_align_backward',
+        'rotated_feature_align_forward',
     ),
 }
 _PLACES = {name: module for module, names in MODULES.items() for name in names}

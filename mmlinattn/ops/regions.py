@@ -13,6 +13,8 @@ from torchvision.ops import roi_align
 
 from .common import Corners, add_samples, sample, wide
 
+REGIONS = 256  # at a time, which bounds the memory of their points
+
 
 def roi_align_forward(
     input: Tensor,
@@ -138,8 +140,12 @@ def _points(
     start = start if start.ndim == 4 else start[:, None, None].expand(-1, *bins, -1)
     step = size / size.new_tensor([bins[1], bins[0]])
     counts = step.ceil() if ratio <= 0 else torch.full_like(step, ratio)
-    for count in counts[(counts > 0).all(1)].unique(dim=0):
-        some = (counts == count).all(1).nonzero()[:, 0]
+    groups = [
+        (count, some)
+        for count in counts[(counts > 0).all(1)].unique(dim=0)
+        for some in (counts == count).all(1).nonzero()[:, 0].split(REGIONS)
+    ]
+    for count, some in groups:
         places = []
         for axis, unit in enumerate(step[some, :, None, None].unbind(1)):
             bin = torch.arange(bins[1 - axis], device=size.device)

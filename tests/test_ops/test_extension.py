@@ -57,10 +57,10 @@ if __name__ == '__main__':
     from mmcv import _ext
     assert not {'mmlinattn.ops.boxes', 'torchvision'} & {*sys.modules}
     # others are told the truth, and mmcv's own modules can be imported
-    lacking = 'box_iou_rotated', 'points_in_boxes_cpu_forward', 'no_such_operator'
+    lacking = 'ball_query_forward', 'points_in_boxes_cpu_forward', 'no_such_operator'
     assert not any(hasattr(_ext, x) for x in lacking)
     assert hasattr(_ext, 'nms') and _ext.nms is _ext.nms and 'nms' in dir(_ext)
-    assert hasattr(mmcv.ops, 'box_iou_rotated')
+    assert hasattr(mmcv.ops, 'ball_query')
     assert suppress(0) == [0, 2]
     assert 'mmlinattn.ops.boxes' in sys.modules
     from mmcv.utils import collect_env

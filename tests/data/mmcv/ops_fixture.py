@@ -19,13 +19,23 @@ import torch
 HERE = Path(__file__).parent
 CASES = {}
 # modules of mmcv.ops whose operators a CPU lacks
-KERNELS = (
-    'carafe',
-    'deform_roi_pool',
-    'focal_loss',
-    'masked_conv',
-    'multi_scale_deform_attn',
-)
+KERNELS = {
+    'launchers': (
+        'carafe',
+        'deform_roi_pool',
+        'focal_loss',
+        'masked_conv',
+        'multi_scale_deform_attn',
+    ),
+    'rotated_launchers': (
+        'chamfer_distance',
+        'convex_iou',
+        'diff_iou_rotated',
+        'min_area_polygons',
+        'points_in_polygons',
+        'riroi_align_rotated',
+    ),
+}
 
 
 def case(*options):
@@ -237,6 +247,153 @@ def psa_mask(ops, kind, rows, columns):
     )
 
 
+def rotated_boxes(count, seed=0):
+    """Boxes x, y, w, h and angle, of many sizes, most of which overlap some."""
+    center, size, angle = (uniform(count, n, seed=seed + n) for n in (2, 3, 1))
+    center, size = center * 40, 1 + size[:, :2].square() * 29
+    return torch.cat([center, size, (angle - 0.5) * 9], 1)
+
+
+def special_boxes():
+    """Equal boxes, equal ones that are written otherwise, boxes that touch, that lie in
+    another, thin ones, and some of no size."""
+    rows = [
+        *[[10, 10, 8, 4, angle] for angle in (0, 0.3, 0.3, 1.5, 3.2)],
+        *([18, 10, 8, 4, 0], [10, 10, 4, 2, 0], [10, 10, 40, 0.25, 0.8]),
+        *([10, 10, 0, 4, 0.3], [10, 10, 1e-8, 1e-8, 0]),
+    ]
+    return torch.tensor(rows)
+
+
+def rotated_corners(rows):
+    """Quadrilaterals (N, 8) of rotated boxes."""
+    cos, sin = rows[:, 4:].cos(), rows[:, 4:].sin()
+    x = torch.tensor([-0.5, 0.5, 0.5, -0.5]) * rows[:, 2:3]
+    y = torch.tensor([-0.5, -0.5, 0.5, 0.5]) * rows[:, 3:4]
+    x, y = x * cos - y * sin, x * sin + y * cos
+    return torch.stack([x + rows[:, :1], y + rows[:, 1:2]], 2).flatten(1)
+
+
+@case('iou', 'iof')
+def box_iou_rotated(ops, mode):
+    first, second = rotated_boxes(40), rotated_boxes(30, seed=7)
+    special = special_boxes()
+    return [
+        ops.box_iou_rotated(first, second, mode),
+        ops.box_iou_rotated(first[:30], second, mode, aligned=True, clockwise=False),
+        ops.box_iou_rotated(special, special, mode),
+        ops.box_iou_rotated(first[:0], second, mode),
+    ]
+
+
+@case('iou', 'iof')
+def box_iou_quadri(ops, mode):
+    first, second = rotated_boxes(40), rotated_boxes(30, seed=7)
+    first, second = rotated_corners(first), rotated_corners(second)
+    return [
+        ops.box_iou_quadri(first, second, mode),
+        ops.box_iou_quadri(first[:30], second, mode, aligned=True),
+    ]
+
+
+@case(0.1, 0.5)
+def nms_rotated(ops, threshold):
+    rows, scores = rotated_boxes(80), (uniform(80, seed=3) * 16).round() / 16
+    labels = torch.arange(80) % 3
+    options = dict(type='nms_rotated', iou_threshold=threshold)
+    return [
+        *ops.nms_rotated(rows, scores, threshold),
+        *ops.nms_rotated(rows, scores, threshold, clockwise=False),
+        *ops.nms_rotated(rows[:1], scores[:1], threshold),
+        *ops.batched_nms(rows, scores, labels, options),
+    ]
+
+
+@case(0.1, 0.5)
+def nms_quadri(ops, threshold):
+    rows = rotated_corners(rotated_boxes(80))
+    return [*ops.nms_quadri(rows, uniform(80, seed=3), threshold)]
+
+
+def rotated_regions():
+    """Regions of two images, one of them out of the map, one of no size."""
+    rows = torch.cat([rotated_boxes(6), torch.tensor([[90.0, 90, 9, 9, 1]])])
+    rows = torch.cat([rows, torch.tensor([[5.0, 6, 0, 0, 0.5]])])
+    return torch.cat([torch.arange(8.0)[:, None] % 2, rows], 1)
+
+
+@case(*((a, r, c) for a in (True, False) for r in (0, 2) for c in (True, False)))
+def roi_align_rotated(ops, aligned, ratio, clockwise):
+    options = (rotated_regions(), (3, 2), 0.5, ratio, aligned, clockwise)
+    return gradients(lambda x: ops.roi_align_rotated(x, *options), MAPS)
+
+
+@case((0, False), (2, True))
+def riroi_align_rotated(ops, samples, clockwise):
+    options = (rotated_regions(), (3, 2), 0.5, samples, 4, clockwise)
+    maps = noise(2, 8, 15, 19)
+    return gradients(lambda x: ops.riroi_align_rotated(x, *options), maps)
+
+
+@case(1, 5)
+def rotated_feature_align(ops, points):
+    rows = rotated_boxes(2 * 15 * 19).view(2, 15, 19, 5)
+    return gradients(lambda x: ops.rotated_feature_align(x, rows, 0.5, points), MAPS)
+
+
+@case()
+def active_rotated_filter(ops):
+    places = [uniform(8 * 9, seed=seed).argsort() for seed in range(4)]
+    places = torch.stack(places, 1).view(8, 3, 3, 4).int() + 1
+    weights = noise(5, 3, 8, 3, 3)
+    return gradients(lambda x: ops.active_rotated_filter(x, places), weights)
+
+
+def point_sets(count):
+    """Nine points each, around the corners of rotated boxes."""
+    corners = rotated_corners(rotated_boxes(count)).view(-1, 4, 2)
+    points = torch.cat([corners, corners.roll(1, 1), corners.mean(1, True)], 1)
+    return (points + noise(count, 9, 2, seed=5)).flatten(1)
+
+
+@case()
+def convex_iou(ops):
+    return [ops.convex_iou(point_sets(12), rotated_corners(rotated_boxes(9, seed=7)))]
+
+
+@case()
+def convex_giou(ops):
+    return [*ops.convex_giou(point_sets(12), rotated_corners(rotated_boxes(12)))]
+
+
+@case()
+def min_area_polygons(ops):
+    return [ops.min_area_polygons(point_sets(12))]
+
+
+@case()
+def points_in_polygons(ops):
+    grid = torch.stack(torch.meshgrid(*[torch.arange(40.0)] * 2, indexing='ij'), -1)
+    square = torch.tensor([[2.0, 2, 9, 2, 9, 7, 2, 7]])
+    polygons = torch.cat([rotated_corners(rotated_boxes(9)), square])
+    return [ops.points_in_polygons(grid.view(-1, 2), polygons)]
+
+
+@case()
+def chamfer_distance(ops):
+    first, second = noise(2, 40, 2), noise(2, 40, 2, seed=4)
+    leaves = [first.requires_grad_(), second.requires_grad_()]
+    distance, other, *places = ops.chamfer_distance(*leaves)
+    grad = torch.autograd.grad([distance, other], leaves, [noise(2, 40)] * 2)
+    return [distance.detach(), other.detach(), *places, *grad]
+
+
+@case()
+def diff_iou_rotated_2d(ops):
+    first, second = rotated_boxes(60)[None], rotated_boxes(60, seed=7)[None]
+    return gradients(lambda *rows: ops.diff_iou_rotated_2d(*rows), first, second)
+
+
 def outputs(name):
     """Recorded tensors of a case, in order."""
     with np.load(HERE / 'ops_outputs.npz') as recorded:
@@ -247,13 +404,13 @@ def outputs(name):
 class Kernels:
     """mmcv's kernels for GPUs, on a CPU, under the names of ``mmcv._ext``."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, launchers):
         from torch.utils.cpp_extension import load
 
         stubs = HERE / 'ops_kernels'
         self.compiled = load(
-            'ops_kernels',
-            [str(stubs / 'launchers.cpp')],
+            launchers,
+            [str(stubs / f'{launchers}.cpp')],
             extra_include_paths=[str(stubs), str(folder)],
             extra_cflags=['-O1', '-ffp-contract=off'],
         )
@@ -271,9 +428,10 @@ class Kernels:
 
 def main():
     ops = importlib.import_module('mmcv.ops')
-    kernels = Kernels(Path(ops.__file__).parent / 'csrc/common/cuda')
-    for name in KERNELS:
-        importlib.import_module(f'mmcv.ops.{name}').ext_module = kernels
+    for launchers, modules in KERNELS.items():
+        kernels = Kernels(Path(ops.__file__).parent / 'csrc/common/cuda', launchers)
+        for name in modules:
+            importlib.import_module(f'mmcv.ops.{name}').ext_module = kernels
     recorded = {}
     for name, run in CASES.items():
         for index, tensor in enumerate(run(ops)):
