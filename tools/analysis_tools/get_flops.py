@@ -91,6 +91,16 @@ def count(model: Any, shape: Shape) -> FlopCount:
         return count_on(model, shape, 'cpu')
 
 
+def whole_image_box(model: Any, shape: Shape) -> torch.Tensor:
+    """A region of the size of the image, (1, 4), or (1, 5) in detectors of rotated
+    boxes: x and y of the center, width, height and angle."""
+    height, width = shape
+    bbox_head = getattr(model.roi_head, 'bbox_head', None)
+    if getattr(bbox_head, 'predict_box_type', 'hbox') == 'rbox':
+        return torch.tensor([[width / 2, height / 2, width, height, 0.0]])
+    return torch.tensor([[0.0, 0.0, width, height]])
+
+
 def count_on(model: Any, shape: Shape, device: str) -> FlopCount:
     """FlopCount of a model on a device, for one image of a shape (H, W)."""
     names = ('img_shape', 'ori_shape', 'pad_shape', 'batch_input_shape')
@@ -103,7 +113,7 @@ def count_on(model: Any, shape: Shape, device: str) -> FlopCount:
             model.rpn_head(maps)
         test_cfg = model.test_cfg or {}
         num_proposals = test_cfg.get('rpn', {}).get('max_per_img', 1000)
-        boxes = torch.tensor([[0.0, 0.0, *shape[::-1]]]).repeat(num_proposals, 1)
+        boxes = whole_image_box(model, shape).repeat(num_proposals, 1)
         # RoIAlign has no meta kernel, and its count does not depend on values
         maps = [torch.zeros(level.shape) for level in maps]
         model.roi_head(maps, [InstanceData(bboxes=boxes)], samples)

@@ -11,6 +11,7 @@ shapes      yours; COCO's files            circle       square  triangle  -
 ade20k      data/ade/ADEChallengeData2016  ball         box     tent      sky, grass
 cityscapes  data/cityscapes/               bicycle      car     person    sky, road
 imagenet    data/imagenet                  soccer ball  crate   volcano   -
+dota        data/split_ss_dota/            storage tank vehicle plane     -
 
 Each image has 1 to 4 shapes (imagenet: one) that may hide a fifth of each other, on
 noise, lines and small blobs; every annotation describes the visible part. Blobs are
@@ -44,6 +45,10 @@ SPLITS = ('train', 'val')
 SHAPES = dict(circle=(36, 0.567), square=(4, 0.707), triangle=(3, 0.877))
 MAX_TURN = np.pi / 12  # in both directions from upright
 MAX_HIDDEN = 0.2  # of the area of a shape
+STRETCH = (0.8, 1.0)  # width over height
+# aerial photos have objects of all directions
+AERIAL_TURN = np.pi
+AERIAL_STRETCH = (0.4, 0.7)
 
 Rng = np.random.Generator
 Color = tuple[int, ...]  # red, green and blue
@@ -155,12 +160,16 @@ def draw_scene(rng: Rng, kinds: Sequence[str], args: argparse.Namespace) -> Scen
     colors = draw_background(rng, scene)
     # the square root of a shape's area over the shorter side
     scale = (0.45, 0.62) if args.layout == 'imagenet' else (0.25, 0.42)
+    aerial = args.layout == 'dota'
+    max_turn = AERIAL_TURN if aerial else MAX_TURN
+    stretch = AERIAL_STRETCH if aerial else STRETCH
     areas: dict[int, int] = {}  # in pixels, by position in scene.kinds
     for kind in kinds:
         corners, unit = SHAPES[kind]
         for _ in range(50):
             radii = np.full(corners, rng.uniform(*scale) * min(scene.size) * unit)
-            outer = ring(radii, rng.uniform(-MAX_TURN, MAX_TURN), rng.uniform(0.8, 1))
+            turn = rng.uniform(-max_turn, max_turn)
+            outer = ring(radii, turn, rng.uniform(*stretch))
             polygon, position = place(rng, outer, scene.size), len(scene.kinds)
             index = fill(scene.index, polygon, position)
             if still_visible(index, areas):
@@ -206,6 +215,8 @@ CITYSCAPES_THINGS = dict(
 IMAGENET_CLASSES = dict(
     circle=('n04254680', 805), square=('n03127925', 519), triangle=('n09472597', 980)
 )
+
+DOTA_CLASSES = dict(circle='storage-tank', square='small-vehicle', triangle='plane')
 
 
 def save(content: Union[np.ndarray, str], path: Path) -> None:
@@ -298,6 +309,21 @@ def write_imagenet(root: Path, split: str, i: int, scene: Scene) -> str:
     return f'{names[split]} {label}\n'
 
 
+def write_dota(root: Path, split: str, i: int, scene: Scene) -> str:
+    """Write images and annfiles in {trainval,val}: corners of rotated boxes, the class
+    and 0 for an object that is not difficult, a line each."""
+    folder = root / dict(train='trainval', val='val')[split]
+    save(scene.image, folder / 'images' / f'P{i:04d}.png')
+    lines = []
+    for kind, mask in scene.shapes():
+        points = np.argwhere(mask)[:, ::-1].astype(np.float32)
+        box = cv2.boxPoints(cv2.minAreaRect(points)).astype(float)
+        corners = np.round(box, 1).reshape(-1)
+        lines.append(' '.join([*map(str, corners.tolist()), DOTA_CLASSES[kind], '0']))
+    save('\n'.join(lines) + '\n', folder / 'annfiles' / f'P{i:04d}.txt')
+    return f'P{i:04d}.png'
+
+
 # each writes a scene, and returns its name in a list
 WRITERS: dict[str, Callable[[Path, str, int, Scene], str]] = dict(
     coco=write_coco,
@@ -305,6 +331,7 @@ WRITERS: dict[str, Callable[[Path, str, int, Scene], str]] = dict(
     ade20k=write_ade20k,
     cityscapes=write_cityscapes,
     imagenet=write_imagenet,
+    dota=write_dota,
 )
 FOLDERS = (
     'train2017',
@@ -314,6 +341,7 @@ FOLDERS = (
     'leftImg8bit',
     'gtFine',
     'train',
+    'trainval',
     'val',
     'meta',
 )

@@ -61,7 +61,8 @@ class DivergenceHook(Hook):
         if isinstance(loss, (int, float)) or (
             isinstance(loss, Tensor) and loss.numel() == 1
         ):
-            self.read(runner, float(loss))
+            value = loss.detach() if isinstance(loss, Tensor) else loss
+            self.read(runner, float(value))
         if any(
             self.every_n_train_iters(runner, hook.interval)
             for hook in runner.hooks
