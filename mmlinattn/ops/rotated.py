@@ -4,11 +4,13 @@ to them.
 Boxes are as in :mod:`.geometry`. Letters: B, L, boxes; P, Q, points.
 """
 
+from typing import Optional
+
 import torch
 from torch import Tensor
 
 from .common import wide
-from .geometry import Polygons, overlaps, pieces, quadrilaterals, rectangles
+from .geometry import PAIRS, Polygons, overlaps, pieces, quadrilaterals, rectangles
 
 
 def box_iou_rotated(
@@ -107,23 +109,27 @@ def nms_quadri(
 
 
 def _suppress(
-    boxes: Polygons, scores: Tensor, threshold: float, labels: Tensor | None
+    boxes: Polygons, scores: Tensor, iou_threshold: float, labels: Optional[Tensor]
 ) -> Tensor:
     """Indices of boxes (B,) that overlap no better one by the threshold or more."""
     # among equal scores, the order is that of PyTorch's sort, as in mmcv
-    order = scores.sort(0, descending=True)[1]
-    boxes = boxes[order]
-    left = torch.ones(len(order), dtype=torch.bool)
-    for some in pieces(len(order), len(order)):
-        values = overlaps(boxes[some, None], boxes[None]).float()
-        rivals = values >= torch.tensor(threshold, dtype=torch.float32)
+    rest = scores.sort(0, descending=True)[1]
+    threshold = torch.tensor(iou_threshold, dtype=torch.float32)
+    chosen = [rest[:0]]
+    while len(rest):
+        best = rest[: max(PAIRS // len(rest), 1)]
+        rivals = overlaps(boxes[best, None], boxes[None, rest]).float() >= threshold
         if labels is not None:
-            rivals &= labels[order][some, None] == labels[order]
-        for index, beaten in enumerate(rivals.cpu(), some.start):
+            rivals &= labels[best, None] == labels[rest]
+        left = torch.ones(len(rest), dtype=torch.bool)
+        for index, beaten in enumerate(rivals.cpu()):
             if left[index]:
                 beaten[: index + 1] = False
                 left &= ~beaten
-    return order[left.to(order.device)]
+        left = left.to(rest.device)
+        chosen.append(best[left[: len(best)]])
+        rest = rest[len(best) :][left[len(best) :]]
+    return torch.cat(chosen)
 
 
 def points_in_polygons_forward(
