@@ -10,12 +10,10 @@ from mmengine.registry import MODELS, DefaultScope
 
 from mmlinattn.utils import load_config
 
-# their library is on one stack only: tests/test_configs/test_rotated.py
-APART = 'rotated'
+ALL_PATHS = {path.stem: path for path in sorted(ROOT.glob('configs/[!_]*/*.py'))}
+# rotated detectors, whose library is on one stack only, have test_rotated.py
 PATHS = {
-    path.stem: path
-    for path in sorted(ROOT.glob('configs/[!_]*/*.py'))
-    if path.parent.name != APART
+    name: path for name, path in ALL_PATHS.items() if path.parent.name != 'rotated'
 }
 
 
@@ -23,10 +21,13 @@ def read(path):
     return yaml.safe_load((ROOT / path).read_text())
 
 
-METAFILES = [
-    read(path) for path in read('model-index.yml')['Import'] if APART not in path
-]
-ENTRIES = {model['Name']: model for meta in METAFILES for model in meta['Models']}
+METAFILES = [read(path) for path in read('model-index.yml')['Import']]
+ENTRIES = {
+    model['Name']: model
+    for meta in METAFILES
+    for model in meta['Models']
+    if model['Name'] in PATHS
+}
 BUILT = {}
 
 

@@ -93,6 +93,8 @@ def load(name, tmp_path):
 
 @pytest.mark.parametrize('name', sorted(set(CONFIGS) - set(OF_LIBRARIES)))
 def test_configs_load(name, tmp_path, my_attention):
+    if 'mmrotate::' in BLOCKS[name]:
+        pytest.importorskip('mmrotate')
     assert load(name, tmp_path).model.backbone
 
 

@@ -82,7 +82,7 @@ are public ones of the whole model, or of the backbone that it starts from. Para
 and FLOPs are counted on our models. A FLOP is a multiply-accumulate; those of SOFT's
 inverse, which depend on how it is computed, are left out of detectors and segmentors.
 Images have 224 × 224 pixels where the name says nothing else, on COCO 800 × 1280, on
-ADE20K 512 × 2048, on Cityscapes 1024 × 2048.
+ADE20K 512 × 2048, on Cityscapes 1024 × 2048, on DOTA 1024 × 1024.
 
 Recipes and what the papers say of sizes are in the pages of
 [SOFT and SOFT++](../configs/soft/README.md), [ELFATT](../configs/elfatt/README.md),
@@ -90,7 +90,8 @@ Recipes and what the papers say of sizes are in the pages of
 [other attentions](../configs/attention_zoo/README.md),
 [MLLA](../configs/mlla/README.md), [VSSD](../configs/vssd/README.md),
 [RAVLT](../configs/ravlt/README.md),
-[MAViT](../configs/mavit/README.md) and [ViT^3](../configs/vittt/README.md).
+[MAViT](../configs/mavit/README.md), [ViT^3](../configs/vittt/README.md) and
+[rotated detectors](../configs/rotated/README.md).
 
 <!-- sortable -->
 {rows}
@@ -198,6 +199,8 @@ def task_of(entry):
         return 'classification'
     if method == 'upernet' or data == 'ADE20K':
         return 'semantic segmentation'
+    if data == 'DOTA':
+        return 'rotated detection'
     return 'instance segmentation' if 'mask' in method else 'object detection'
 
 
