@@ -50,7 +50,6 @@ STRETCH = (0.8, 1.0)  # width over height
 AERIAL_TURN = np.pi
 AERIAL_STRETCH = (0.4, 0.7)
 
-Rng = np.random.Generator
 Color = tuple[int, ...]  # red, green and blue
 Polygon = list[tuple[int, int]]
 
@@ -94,7 +93,7 @@ class Scene:
                 yield kind, (self.index == i).astype(np.uint8)
 
 
-def vivid_color(rng: Rng, others: Sequence[Color]) -> Color:
+def vivid_color(rng: np.random.Generator, others: Sequence[Color]) -> Color:
     """A saturated color: the one of a few random ones farthest from the others."""
     hues = [
         colorsys.hsv_to_rgb(rng.uniform(), rng.uniform(0.6, 1), rng.uniform(0.5, 1))
@@ -114,7 +113,9 @@ def ring(radii: np.ndarray, turn: float = 0.0, stretch: float = 1.0) -> np.ndarr
     return np.stack([corners.real, corners.imag], axis=1)
 
 
-def place(rng: Rng, corners: np.ndarray, size: Sequence[int]) -> Polygon:
+def place(
+    rng: np.random.Generator, corners: np.ndarray, size: Sequence[int]
+) -> Polygon:
     """Move the corners to a random place inside the image and round them."""
     corners = corners - corners.min(axis=0)
     free = np.subtract(size, 1) - corners.max(axis=0)
@@ -132,7 +133,7 @@ def still_visible(index: np.ndarray, areas: Mapping[int, int]) -> bool:
     return True
 
 
-def draw_background(rng: Rng, scene: Scene) -> list[Color]:
+def draw_background(rng: np.random.Generator, scene: Scene) -> list[Color]:
     """Draw sky and ground, with lines and small blobs; return the colors of the two."""
     right, bottom = np.subtract(scene.size, 1).tolist()
     ground = tuple(rng.integers((70, 70, 40), (140, 130, 90)).tolist())
@@ -153,7 +154,9 @@ def draw_background(rng: Rng, scene: Scene) -> list[Color]:
     return [sky, ground]
 
 
-def draw_scene(rng: Rng, kinds: Sequence[str], args: argparse.Namespace) -> Scene:
+def draw_scene(
+    rng: np.random.Generator, kinds: Sequence[str], args: argparse.Namespace
+) -> Scene:
     """Draw shapes, keys of SHAPES from back to front, on a cluttered background: the
     first always, the others if they fit."""
     scene = Scene(args.size)
