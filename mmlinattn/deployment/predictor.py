@@ -532,7 +532,8 @@ def main(argv: Optional[list[str]] = None) -> None:
     num_earlier = len(folder.predictions)
     left = {name: images[name] for name in images if name not in folder.predictions}
     if num_earlier:
-        print(f'{args.out / RESULT}: it has {num_earlier} images, {len(left)} are left')
+        text = f'{num_earlier} images are predicted already, {len(left)} remain'
+        print(f'{args.out / RESULT}: {text}')
     try:
         failed = predict_all(predictor, left, folder)
     finally:  # an interruption loses no predictions

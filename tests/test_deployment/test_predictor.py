@@ -165,7 +165,7 @@ def test_a_damaged_image_costs_only_itself(tmp_path, photos, capsys):
     (photos / 'a0.png').write_bytes(content)
     (tmp_path / 'out/a.png.png').unlink()
     predictor.main([path, str(photos), '--out', str(tmp_path / 'out')])
-    assert 'it has 2 images, 2 are left' in capsys.readouterr().out
+    assert '2 images are predicted already, 2 remain' in capsys.readouterr().out
     found = json.loads((tmp_path / 'out/predictions.json').read_text())
     assert sorted(found) == ['a.png', 'a0.png', 'more/b.jpg']
     assert not (tmp_path / 'out/a.png.png').exists()
@@ -272,7 +272,7 @@ def predict(tmp_path, photos, capsys):
 def test_what_a_folder_was_made_with(predict, photos):
     _, _, first = predict()
     assert len(first['a.png']['objects']) == 2
-    assert '0 are left' in predict()[1]
+    assert '0 remain' in predict()[1]
     code, said, found = predict('--threshold', '0.7')
     assert code == 0 and 'were made with --threshold 0.3, and are made again' in said
     assert len(found['a.png']['objects']) == 1
@@ -287,7 +287,7 @@ def test_what_a_folder_was_made_with(predict, photos):
     assert code == 2 and 'give another --out, or --overwrite' in said and kept == found
     Image.new('RGB', (9, 9)).save(photos / 'a.png')
     code, said, found = predict('--threshold', '0.7')
-    assert 'made of 1 other images' in said and '1 are left' in said
+    assert 'made of 1 other images' in said and '1 remain' in said
     _, _, found = predict('--overwrite', outputs=dict(scores=np.float32([1])))
     assert 'classes' in found['a.png']
 

@@ -10,7 +10,7 @@ import cv2
 import pytest
 from loading import ROOT, load_module
 from mmengine.runner import Runner
-from own_folders import NAMES, OUTLINE, coco, grow, label_map, photo, voc
+from own_folders import NAMES, OUTLINE, coco, color_map, grow, label_map, photo, voc
 from PIL import Image
 
 from mmlinattn.engine import build_model, check_data
@@ -41,9 +41,13 @@ FOLDERS = {
         'ImageSets/Main/val.txt': '8\n9',
     },
     'camvid': {'{split}/{i}.png': photo, '{split}annot/{i}.png': camvid_map},
+    'colors': {
+        'images/{i}.png': photo,
+        'masks/{i}.png': color_map((9, 0, 200), (128, 64, 0)),
+    },
     'classes': {'{name}/{i}.jpg': photo},
 }
-TASKS = dict(coco='det', voc='det', camvid='seg', classes='cls')
+TASKS = dict(coco='det', voc='det', camvid='seg', colors='seg', classes='cls')
 
 
 @pytest.fixture
@@ -60,6 +64,19 @@ def new_config(tmp_path, monkeypatch, capsys):
         return load_config(str(path), warn=pytest.fail), capsys.readouterr().out
 
     return run
+
+
+@ONE_STACK
+def test_colors_are_those_of_the_option(new_config):
+    """A config has colors only if each class has one."""
+    options = ['--backbone', 'softpp-micro-linear', '--colors']
+    cfg, _ = new_config('colors', *options, 'a=9,0,200', 'b=128,64,0', 'a=9,0,201')
+    expected = dict(classes=('a', 'b'), palette=[(9, 0, 200), (128, 64, 0)])
+    for split in ('train', 'val', 'test'):
+        assert cfg[f'{split}_dataloader'].dataset.metainfo == expected
+    options += ['a=9,0,200', 'b=128,64,0', '--classes', 'a', 'b', 'c', '--overwrite']
+    cfg, _ = new_config('colors', *options)
+    assert cfg.train_dataloader.dataset.metainfo == dict(classes=('a', 'b', 'c'))
 
 
 KINDS = dict(det=80, seg=150, cls=1000)
@@ -113,7 +130,7 @@ def test_every_method(new_config, monkeypatch, task, method, backbone):
 def test_without_a_gpu(new_config, kind, name):
     """Pyramid and heads are narrow and fit each other."""
     cfg, out = new_config(kind, '--backbone', 'softpp-micro-linear')
-    assert 'no GPU: pyramid and heads have 128 channels' in out
+    assert 'no GPU: the config uses 128 channels in pyramid and heads: faster' in out
     head = build_model(cfg).get_submodule(name)
     assert getattr(head, 'feat_channels', getattr(head, 'channels', None)) == 128
 

@@ -124,7 +124,7 @@ DETECTION = {
             'annotations/person_keypoints_val2017.json': '{',
             '__MACOSX/0.jpg': photo,
         },
-        notes=('no photos for testing: it uses those for validation',),
+        notes=('no test photos: the validation photos are used for testing',),
         masks=True,
     ),
     'coco, a file of all': Case(
@@ -529,8 +529,14 @@ def test_labels_are_no_lists(tmp_path):
         (
             {**YOLO, **NAMED},
             'labels/9.txt',
-            '0 .3 .4 .3',
-            'a line has no class and box',
+            '\n0 .3 .4 .3',
+            "line 2 is not YOLO's `class x y w h`",
+        ),
+        (
+            {**YOLO, **NAMED},
+            'labels/9.txt',
+            'gsd:0.1\n8 9 30 9 30 31 8 31 red 0',
+            "line 1 is not YOLO's `class x y w h`; DOTA's text files are not read",
         ),
         ({'{i}.jpg': photo, '{i}.json': labelme}, '7.json', '{"a', 'Unterminated'),
         ({'{i}.jpg': photo, '{i}.xml': voc}, '7.xml', '<annotation>', 'ParseError'),

@@ -348,7 +348,8 @@ def run(args: argparse.Namespace) -> None:
     left = find_left(photos, subjects, args)
     failed = predict_all(left, subjects, args, len(photos))
     text = f', {failed} could not be predicted' if failed else ''
-    print(f'{args.out}: pictures and numbers of {len(left) - failed} images{text}')
+    num = len(left) - failed
+    print(f'{args.out}: wrote pictures and numbers of {num} images{text}')
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:

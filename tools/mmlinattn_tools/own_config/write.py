@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, Optional
 
-from ..own_data import Note, OwnData
+from ..own_data import Note, OwnData, parse_colors
 from ..photo_limits import ObjectLimits
 from .bases import Base, choose_base, find_pretrained
 from .heads import NARROW, WIDE, HeadSource
@@ -108,6 +108,7 @@ def write_config(
             limits=limits.lines(base.cfg.model),
             score=limits.score,
             padding=padding_source(task, sizes, chosen.scale),
+            palette=palette_source(data),
         ),
         **limits.values(),
         **size_values(task, median, chosen),
@@ -138,12 +139,13 @@ def choose_model(task: str, base: Base, devices: Devices) -> Model:
     if wide:
         comment = 'channels of pyramid and heads, few for training without a GPU'
         source = f'width = {NARROW}  # {comment}\n{source}'
-        changes.append(f'pyramid and heads have {NARROW} channels')
+        changes.append(f'{NARROW} channels in pyramid and heads')
     if has_regions(base.cfg.model):
         parts.append('fewer_regions')
-        changes.append('the config takes 32 regions of a photo, not 512')
+        changes.append('32 regions of a photo, not 512')
     notes = [
-        Note(f'no GPU: {change}, which is faster and less exact') for change in changes
+        Note(f'no GPU: the config uses {change}: faster, less accurate')
+        for change in changes
     ]
     return Model(source, parts, notes)
 
@@ -159,11 +161,11 @@ def starting_notes(
     """Notes on what makes a training long."""
     notes = []
     if not pretrained:
-        text = 'the backbone trains from scratch, which takes many photos'
+        text = 'the backbone trains from scratch, which needs many photos'
         notes.append(Note(text))
     if not devices.are_gpus:
         remedy = how_to_shorten(choices)
-        notes.append(Note(f'no GPU: training may take hours{remedy}'))
+        notes.append(Note(f'no GPU: the training runs on the CPU{remedy}'))
     return notes
 
 
@@ -176,6 +178,17 @@ def how_to_shorten(choices: Choices) -> str:
         return ''
     verb = 'shortens' if len(options) == 1 else 'shorten'
     return f'; {" and ".join(options)} {verb} it'
+
+
+def palette_source(data: OwnData) -> str:
+    """Source of the classes' colors, red, green and blue from 0 to 255, which pictures
+    take: those of --colors, if each class has one, and '' otherwise."""
+    palette: dict[str, tuple[int, int, int]] = {}
+    for code, name in parse_colors(data.folder.options.colors or ()).items():
+        palette.setdefault(name, (code >> 16, code >> 8 & 255, code & 255))
+    if not all(name in palette for name in data.classes):
+        return ''  # mmseg takes as many colors as classes
+    return f', palette={[palette[name] for name in data.classes]}'
 
 
 def check_batch(num: int, batch: int) -> None:

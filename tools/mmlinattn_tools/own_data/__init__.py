@@ -7,6 +7,7 @@ brings objects into them, ``splits`` divides, ``label_maps`` gives labels to pix
 turn, and ``records`` has what they give each other.
 """
 
+from .class_tables import parse_colors
 from .data_set import OwnData
 from .headers import depth_notes, read_headers
 from .records import Note, Options, Photo
@@ -20,6 +21,7 @@ __all__ = [
     'OwnData',
     'Photo',
     'depth_notes',
+    'parse_colors',
     'read_headers',
     'write',
 ]

@@ -108,7 +108,7 @@ def assign(photos: list[Photo], lists: dict[Path, str]) -> tuple[Splits, list[No
         notes.append(Note(f'no photos for validation: it uses every {HELD_BACK}th'))
         splits['train'], splits['val'] = hold_back(splits['train'])
     if not splits['test']:
-        notes.append(Note('no photos for testing: it uses those for validation'))
+        notes.append(Note('no test photos: the validation photos are used for testing'))
         splits['test'] = splits['val']
     return splits, notes
 

@@ -26,17 +26,23 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
     Raises:
         ValueError: If a line is no object, or its class has no name.
     """
-    lines = filter(None, map(str.split, file.text.splitlines()))
-    objects = tuple(parse_object(line, classes) for line in lines)
-    return [Annotation(file.path.name, None, objects, in_fractions=True)]
+    objects = []
+    for i, line in enumerate(file.text.splitlines(), 1):
+        if not line.strip():
+            continue
+        values = as_numbers(line.split())
+        if not values or len(values) < 5 or values[0] % 1:
+            raise ValueError(
+                f"line {i} is not YOLO's `class x y w h`; DOTA's text files are not "
+                'read: convert them to COCO'
+            )
+        objects.append(parse_object(values, classes))
+    return [Annotation(file.path.name, None, tuple(objects), in_fractions=True)]
 
 
-def parse_object(line: list[str], classes: ClassNames) -> Object:
+def parse_object(values: list[float], classes: ClassNames) -> Object:
     """The object of a line: a class and, in parts of the photo's sides, the center and
     sides of a box, with a score or keypoints behind them; or a polygon."""
-    values = as_numbers(line)
-    if not values or len(line) < 5 or values[0] % 1:
-        raise ValueError('a line has no class and box of YOLO')
     number, places = int(values[0]), values[1:]
     if classes.names and number not in classes.names:
         raise ValueError(f'class {number} has no name, there are {len(classes.names)}')
