@@ -8,7 +8,9 @@ import torch
 from mmengine.structures import InstanceData, PixelData
 from openmmlab_configs import find
 
-SIDES = dict(mmdet=128, mmseg=128, mmpretrain=224)
+SIDES = dict(mmdet=128, mmrotate=128, mmseg=128, mmpretrain=224)
+# parts of MMRotate's models that learn from quadrilaterals
+OF_QUADRILATERALS = ('RepPoints', 'CFA', 'GVBBox', 'GVRatio', 'GVFix')
 # self-supervised models that see an image once
 ONE_VIEW = (
     'MAE',
@@ -102,6 +104,25 @@ def complete(sample, side, num_classes):
     sample.set_metainfo(dict(batch_input_shape=(side, side)))
 
 
+def rotated_data(model, side, count, training):
+    """Images of four objects in rotated boxes or quadrilaterals."""
+    from mmrotate.structures.bbox import RotatedBoxes
+
+    data = photos_with_objects(model, side, count)
+    as_quadrilaterals = any(part in str(model) for part in OF_QUADRILATERALS)
+    for sample in data['data_samples']:
+        complete(sample, side, classes_of(model))
+        low, high = sample.gt_instances.bboxes.split(2, 1)
+        size, angle = (high - low).clamp(min=8), torch.rand(len(low), 1) - 0.5
+        boxes = RotatedBoxes(torch.cat([(low + high) / 2, size, 3 * angle], 1))
+        none = RotatedBoxes(torch.zeros(0, 5))
+        if as_quadrilaterals:
+            boxes, none = boxes.convert_to('qbox'), none.convert_to('qbox')
+        sample.gt_instances.bboxes = boxes
+        sample.ignored_instances = InstanceData(bboxes=none)
+    return data
+
+
 def for_branches(value):
     """The same data for each branch of a semi-supervised training."""
     branches = ('sup', 'unsup_teacher', 'unsup_student')
@@ -159,7 +180,10 @@ def classification_data(model, side, count, training):
 
 
 DATA = dict(
-    mmdet=detection_data, mmseg=segmentation_data, mmpretrain=classification_data
+    mmdet=detection_data,
+    mmrotate=rotated_data,
+    mmseg=segmentation_data,
+    mmpretrain=classification_data,
 )
 
 

@@ -55,7 +55,7 @@ from mmlinattn_tools.cli import (
     output_file,
 )
 
-LIBRARIES = ('mmdet', 'mmseg', 'mmpretrain')
+LIBRARIES = ('mmdet', 'mmseg', 'mmpretrain', 'mmrotate')
 MEMORY = 16 << 30  # bytes of a process
 
 
