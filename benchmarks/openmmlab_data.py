@@ -112,6 +112,8 @@ def rotated_data(model, side, count, training):
     as_quadrilaterals = any(part in str(model) for part in OF_QUADRILATERALS)
     for sample in data['data_samples']:
         complete(sample, side, classes_of(model))
+        # detectors make their own, and have no masks
+        del sample.proposals, sample.gt_instances.masks
         low, high = sample.gt_instances.bboxes.split(2, 1)
         size, angle = (high - low).clamp(min=8), torch.rand(len(low), 1) - 0.5
         boxes = RotatedBoxes(torch.cat([(low + high) / 2, size, 3 * angle], 1))

@@ -216,7 +216,9 @@ def _box_points(
 
     A box is y, x, width, height and angle; points are its center, or with its corners.
     """
-    boxes = wide(boxes)[..., [1, 0, 2, 3, 4]] * boxes.new_tensor([scale] * 4 + [1])
+    num, _, height, width = maps.shape
+    boxes = wide(boxes).reshape(num, height, width, 5)  # MMRotate's are (N·H·W, 5)
+    boxes = boxes[..., [1, 0, 2, 3, 4]] * boxes.new_tensor([scale] * 4 + [1])
     places = boxes[..., None, :2]
     if points > 1:
         places = torch.cat([places, corners_of(boxes)], -2)

@@ -338,6 +338,8 @@ def riroi_align_rotated(ops, samples, clockwise):
 @case(1, 5)
 def rotated_feature_align(ops, points):
     rows = rotated_boxes(2 * 15 * 19).view(2, 15, 19, 5)
+    # MMRotate gives boxes of all places in one dimension
+    rows = rows.view(-1, 5) if points > 1 else rows
     return gradients(lambda x: ops.rotated_feature_align(x, rows, 0.5, points), MAPS)
 
 
