@@ -97,9 +97,10 @@ def test_damaged_photos(tmp_path, capsys):
     first = out / 'b.png_predictions.json'
     first.unlink()
     compare_predictions.main(argv)  # it goes on
-    assert 'it has 1 images, 1 left' in capsys.readouterr().out and first.exists()
+    text = '1 images are predicted already, 1 remain'
+    assert text in capsys.readouterr().out and first.exists()
     compare_predictions.main([*argv, '--score', '0.1'])
-    assert 'left' not in capsys.readouterr().out
+    assert 'remain' not in capsys.readouterr().out
 
 
 def test_what_is_left_of_16_bits_is_said(tmp_path, capsys):
@@ -142,7 +143,7 @@ def test_predictions_of_other_models_are_kept(tmp_path, image, capsys, error_of)
     compare_predictions.main(argv)
     assert 'predicted again' in capsys.readouterr().out
     compare_predictions.main(argv)
-    assert '1 images, 0 left' in capsys.readouterr().out
+    assert '1 images are predicted already, 0 remain' in capsys.readouterr().out
     models.write_image(image, 50, 70)
     compare_predictions.main(argv)
     assert 'predicted again' in capsys.readouterr().out

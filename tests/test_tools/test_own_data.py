@@ -53,7 +53,7 @@ from mmlinattn_tools.own_data.words import split_of_name, words_of
 BOTH = ['blue', 'red']
 IN_IMAGES = {'images/{i}.jpg': photo}
 MASKS = {'masks/{i}.png': label_map(0, 1)}
-EVERY_FIFTH = 'no photos for validation: it uses every 5th'
+EVERY_FIFTH = 'no validation photos: every 5th is used'
 BOX_LINE = partial(yolo, outline=False)
 YOLO = {**IN_IMAGES, 'labels/{i}.txt': yolo}
 NAMED = {'data.yaml': 'train: ../train/images\nnames: [red, blue]'}

@@ -291,7 +291,9 @@ def find_left(
             left[photo] = outputs
             num_outdated += record is not None
     if len(left) < len(photos):
-        print(f'{args.out}: it has {len(photos) - len(left)} images, {len(left)} left')
+        num_earlier = len(photos) - len(left)
+        text = f'{num_earlier} images are predicted already, {len(left)} remain'
+        print(f'{args.out}: {text}')
     if num_outdated:
         print(
             f'{args.out}: {num_outdated} images have changed, or were predicted with '

@@ -102,10 +102,11 @@ def assign(photos: list[Photo], lists: dict[Path, str]) -> tuple[Splits, list[No
         'left out {} photos in no split', [photo.path for photo in without]
     )
     if not splits['val'] and splits['test']:
-        notes.append(Note('no photos for validation: it uses those for testing'))
+        text = 'no validation photos: the test photos are used for validation'
+        notes.append(Note(text))
         splits['val'] = splits['test']
     elif not splits['val']:
-        notes.append(Note(f'no photos for validation: it uses every {HELD_BACK}th'))
+        notes.append(Note(f'no validation photos: every {HELD_BACK}th is used'))
         splits['train'], splits['val'] = hold_back(splits['train'])
     if not splits['test']:
         notes.append(Note('no test photos: the validation photos are used for testing'))
