@@ -5,15 +5,12 @@ size of the map over that of the image; ``sampling_ratio``, the points along a s
 bin, or 0 for one in each pixel.
 """
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 from torchvision.ops import roi_align
 
 from .common import Corners, add_samples, sample, wide
-
-REGIONS = 256  # at a time, which bounds the memory of their points
+from .points import average_points, bin_points, finite, image_starts
 
 
 def roi_align_forward(
@@ -48,7 +45,7 @@ def roi_align_forward(
         aligned (bool): Whether pixels have their centers at halves.
     """
     bins, ratio = (aligned_height, aligned_width), sampling_ratio
-    features, rois = wide(input), _finite(rois).to(wide(input).dtype)
+    features, rois = wide(input), finite(rois).to(wide(input).dtype)
     if pool_mode:
         output.copy_(roi_align(features, rois, bins, spatial_scale, ratio, aligned))
         return
@@ -58,9 +55,9 @@ def roi_align_forward(
     argmax_y.fill_(-1)
     argmax_x.fill_(-1)
     table = features.permute(0, 2, 3, 1).flatten(0, 2)
-    for some, y, x in _points(start, size, bins, ratio):
+    for some, y, x in bin_points(start, size, bins, ratio):
         corners = Corners(y, x, input)
-        values = sample(table, _image_starts(rois[some], input), corners)
+        values = sample(table, image_starts(rois[some], input), corners)
         best, index = values.flatten(3, 4).max(3)
         shape = corners.inside.shape
         best_y = y.expand(shape).flatten(3).gather(3, index)
@@ -85,7 +82,7 @@ def roi_align_backward(
     aligned: bool,
 ) -> None:
     """Add the gradient of :func:`roi_align_forward` to the last tensor."""
-    grad, rois = wide(grad_output), _finite(rois)
+    grad, rois = wide(grad_output), finite(rois)
     if pool_mode:
         # autograd would need the maps, which mmcv does not keep
         grad_input += torch.ops.torchvision._roi_align_backward(
@@ -106,20 +103,10 @@ def roi_align_backward(
     grad_input += flat.view_as(grad_input)
 
 
-def _finite(rois: Tensor) -> Tensor:
-    """Regions; one with NaN, with which torchvision crashes, is of no size."""
-    return wide(rois).where(rois.isfinite().all(1, keepdim=True), 0.0)
-
-
 def _extent(rois: Tensor, scale: float, shift: float) -> tuple[Tensor, Tensor]:
     """First corners and sizes of regions in pixels of the map, x and y, (R, 2) each."""
     start, end = rois[:, 1:3] * scale - shift, rois[:, 3:] * scale - shift
     return start, end - start
-
-
-def _image_starts(rois: Tensor, maps: Tensor) -> Tensor:
-    """Where in a table of pixels the regions' images begin, (R, 1, 1, 1, 1)."""
-    return rois[:, 0].long().view(-1, 1, 1, 1, 1) * maps[0, 0].numel()
 
 
 def _map_starts(rois: Tensor, maps: Tensor) -> Tensor:
@@ -127,33 +114,6 @@ def _map_starts(rois: Tensor, maps: Tensor) -> Tensor:
     channel = torch.arange(maps.shape[1], device=maps.device)
     start = rois[:, 0].long()[:, None] * maps.shape[1] + channel
     return start[..., None, None] * maps[0, 0].numel()
-
-
-def _points(
-    start: Tensor, size: Tensor, bins: tuple[int, int], ratio: int
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yields indices of regions with equally many points in a bin, and the points' rows
-    (R, ph, pw, points, 1) and columns (R, ph, pw, 1, points).
-
-    ``start`` is (R, 2), or (R, ph, pw, 2) where each bin has its own.
-    """
-    start = start if start.ndim == 4 else start[:, None, None].expand(-1, *bins, -1)
-    step = size / size.new_tensor([bins[1], bins[0]])
-    counts = step.ceil() if ratio <= 0 else torch.full_like(step, ratio)
-    groups = [
-        (count, some)
-        for count in counts[(counts > 0).all(1)].unique(dim=0)
-        for some in (counts == count).all(1).nonzero()[:, 0].split(REGIONS)
-    ]
-    for count, some in groups:
-        places = []
-        for axis, unit in enumerate(step[some, :, None, None].unbind(1)):
-            bin = torch.arange(bins[1 - axis], device=size.device)
-            edge = start[some][..., axis] + (bin[:, None] if axis else bin) * unit
-            point = torch.arange(int(count[axis]), device=size.device) + 0.5
-            places.append(edge[..., None] + point * unit[..., None] / count[axis])
-        x, y = places
-        yield some, y[..., None], x[..., None, :]
 
 
 def deform_roi_pool_forward(
@@ -183,14 +143,10 @@ def deform_roi_pool_forward(
         sampling_ratio (int): Points along a side of a bin.
         gamma (float): Factor of the offsets.
     """
-    rois, bins = _finite(rois), (pooled_height, pooled_width)
+    rois, bins = finite(rois), (pooled_height, pooled_width)
     start, size = _extent(rois, spatial_scale, 0.5)
     start = _shifted(start, size * gamma, wide(offset))
-    table = wide(input).permute(0, 2, 3, 1).flatten(0, 2)
-    output.zero_()
-    for some, y, x in _points(start, size, bins, sampling_ratio):
-        values = sample(table, _image_starts(rois[some], input), Corners(y, x, input))
-        output[some] = values.mean((3, 4)).permute(0, 3, 1, 2).to(output.dtype)
+    average_points(input, rois, output, bin_points(start, size, bins, sampling_ratio))
 
 
 def _shifted(start: Tensor, unit: Tensor, offset: Tensor) -> Tensor:
@@ -217,14 +173,14 @@ def deform_roi_pool_backward(
     gamma: float,
 ) -> None:
     """Add the gradients of :func:`deform_roi_pool_forward` by maps and offsets."""
-    rois, bins = _finite(rois), (pooled_height, pooled_width)
+    rois, bins = finite(rois), (pooled_height, pooled_width)
     start, size = _extent(rois, spatial_scale, 0.5)
     unit = size * gamma
     start = _shifted(start, unit, wide(offset))
     grad, table = wide(grad_output), wide(input).permute(0, 2, 3, 1).flatten(0, 2)
     by_pixel = torch.zeros_like(table)
-    for some, y, x in _points(start, size, bins, sampling_ratio):
-        corners, image = Corners(y, x, input), _image_starts(rois[some], input)
+    for some, y, x in bin_points(start, size, bins, sampling_ratio):
+        corners, image = Corners(y, x, input), image_starts(rois[some], input)
         shape = corners.inside.shape
         change = grad[some].permute(0, 2, 3, 1) / (shape[3] * shape[4])
         change = change[:, :, :, None, None].expand(*shape, -1)

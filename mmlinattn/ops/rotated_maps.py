@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .common import Corners, add_samples, sample, wide
 from .geometry import corners_of
-from .regions import _finite, _image_starts, _points
+from .points import average_points, bin_points, finite, image_starts
 
 
 def _rotated_points(
@@ -29,7 +29,7 @@ def _rotated_points(
         bins (tuple): ph and pw.
         ratio (int): Points along a side of a bin, or 0 for one in each pixel.
     """
-    for some, y, x in _points(-size / 2, size, bins, ratio):
+    for some, y, x in bin_points(-size / 2, size, bins, ratio):
         turn = angle[some].view(-1, 1, 1, 1, 1)
         middle_x, middle_y = center[some].view(-1, 2, 1, 1, 1, 1).unbind(1)
         row = y * turn.cos() - x * turn.sin() + middle_y
@@ -37,20 +37,10 @@ def _rotated_points(
         yield some, row, column
 
 
-def _pool(maps: Tensor, rois: Tensor, output: Tensor, points: Iterator) -> None:
-    """Fill the output (R, C, ph, pw) with the average of points of each bin."""
-    table = wide(maps).permute(0, 2, 3, 1).flatten(0, 2)
-    output.zero_()
-    for some, row, column in points:
-        corners = Corners(row, column, maps)
-        values = sample(table, _image_starts(rois[some], maps), corners)
-        output[some] = values.mean((3, 4)).permute(0, 3, 1, 2).to(output.dtype)
-
-
-def _pool_backward(
+def _add_gradient(
     grad_output: Tensor, rois: Tensor, grad_input: Tensor, points: Iterator
 ) -> None:
-    """Add the gradient of :func:`_pool` by the maps to ``grad_input``."""
+    """Add the gradient of :func:`average_points` by the maps to ``grad_input``."""
     grad = wide(grad_output)
     num, channels, height, width = grad_input.shape
     by_pixel = grad.new_zeros(num * height * width, channels)
@@ -58,7 +48,7 @@ def _pool_backward(
         corners, shape = Corners(row, column, grad_input), row.shape
         change = grad[some].permute(0, 2, 3, 1) / (shape[3] * shape[4])
         change = change[:, :, :, None, None].expand(*shape, -1)
-        add_samples(by_pixel, _image_starts(rois[some], grad_input), corners, change)
+        add_samples(by_pixel, image_starts(rois[some], grad_input), corners, change)
     grad_input += by_pixel.view(num, height, width, -1).permute(0, 3, 1, 2)
 
 
@@ -106,9 +96,9 @@ def roi_align_rotated_forward(
         aligned (bool): Whether pixels have their centers at halves.
         clockwise (bool): Whether positive angles turn clockwise.
     """
-    rois, bins = _finite(rois), (pooled_height, pooled_width)
+    rois, bins = finite(rois), (pooled_height, pooled_width)
     options = (bins, spatial_scale, sampling_ratio, aligned, clockwise)
-    _pool(input, rois, output, _align_points(rois, *options))
+    average_points(input, rois, output, _align_points(rois, *options))
 
 
 def roi_align_rotated_backward(
@@ -124,9 +114,9 @@ def roi_align_rotated_backward(
     clockwise: bool,
 ) -> None:
     """Add the gradient of :func:`roi_align_rotated_forward` to the last tensor."""
-    rois, bins = _finite(rois), (pooled_height, pooled_width)
+    rois, bins = finite(rois), (pooled_height, pooled_width)
     options = (bins, spatial_scale, sampling_ratio, aligned, clockwise)
-    _pool_backward(grad_output, rois, grad_input, _align_points(rois, *options))
+    _add_gradient(grad_output, rois, grad_input, _align_points(rois, *options))
 
 
 def _orientation_shares(rois: Tensor, num: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -174,10 +164,10 @@ def riroi_align_rotated_forward(
         num_orientations (int): O.
         clockwise (bool): Whether positive angles turn clockwise.
     """
-    rois, bins = _finite(rois), (pooled_height, pooled_width)
+    rois, bins = finite(rois), (pooled_height, pooled_width)
     options = (bins, spatial_scale, num_samples, False, clockwise)
     pooled = torch.zeros_like(output, dtype=wide(output).dtype)
-    _pool(features, rois, pooled, _align_points(rois, *options))
+    average_points(features, rois, pooled, _align_points(rois, *options))
     pooled = pooled.unflatten(1, (-1, num_orientations))
     first, share, next_share = _orientation_shares(rois, num_orientations)
     turned = share * _shift_orientations(pooled, first, 1)
@@ -198,14 +188,14 @@ def riroi_align_rotated_backward(
     clockwise: bool,
 ) -> None:
     """Add the gradient of :func:`riroi_align_rotated_forward` to the last tensor."""
-    rois, bins = _finite(rois), (pooled_height, pooled_width)
+    rois, bins = finite(rois), (pooled_height, pooled_width)
     options = (bins, spatial_scale, num_samples, False, clockwise)
     grad = wide(top_grad).unflatten(1, (-1, num_orientations))
     first, share, next_share = _orientation_shares(rois, num_orientations)
     turned = _shift_orientations(share * grad, first, -1)
     turned = turned + _shift_orientations(next_share * grad, first - 1, -1)
     points = _align_points(rois, *options)
-    _pool_backward(turned.flatten(1, 2), rois, bottom_grad, points)
+    _add_gradient(turned.flatten(1, 2), rois, bottom_grad, points)
 
 
 def _box_points(

@@ -27,7 +27,9 @@ def find_photos(place: Path) -> list[Path]:
     if place.is_file():
         return paths  # if it is damaged, the error is its model's
     photos = [path for path, header in readable.items() if not header.ends_early]
-    damaged = [path.name for path in paths if path not in photos]
+    damaged = [
+        path.name for path, header in headers.items() if not header or header.ends_early
+    ]
     if damaged:
         names = ', '.join(damaged)
         note(f'--image {place}: left out {len(damaged)} damaged photos: {names}')
