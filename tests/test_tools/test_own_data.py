@@ -435,6 +435,123 @@ def test_voc_difficult_objects_are_crowds(tmp_path):
         assert [item.is_crowd for item in x.objects][-1]
 
 
+# a rectangle of 24 x 10 pixels around (24, 24), turned clockwise by 30 degrees
+CENTER, SIDES, TURN = (24.0, 24.0), (24.0, 10.0), np.pi / 6
+TURNED = [16.108, 13.67, 36.892, 25.67, 31.892, 34.33, 11.108, 22.33]
+X, Y, W, H = *CENTER, *SIDES
+UPRIGHT = [X - W / 2, Y - H / 2, X + W / 2, Y + H / 2]
+CORNERS = np.reshape(TURNED, (-1, 2)).tolist()
+
+
+def spaced(places):
+    return ' '.join(map(str, places))
+
+
+def turned_cvat():
+    box = ' '.join(f'{k}="{v}"' for k, v in zip(('xtl', 'ytl', 'xbr', 'ybr'), UPRIGHT))
+    return '<annotations>%s</annotations>' % ''.join(
+        f'<image name="{i}.jpg"><box label="{name_of(i)}" {box} rotation="30.0"/>'
+        '</image>'
+        for i in range(10)
+    )
+
+
+def turned_voc(i, keys, places):
+    inner = ''.join(f'<{key}>{place}</{key}>' for key, place in zip(keys, places))
+    return (
+        f'<annotation><object><type>robndbox</type><name>{name_of(i)}</name>'
+        f'<robndbox>{inner}</robndbox></object></annotation>'
+    )
+
+
+def turned_labelme(i, kind):
+    shape = dict(label=name_of(i), points=CORNERS, shape_type=kind)
+    return dict(shapes=[shape], imagePath=f'{i}.jpg')
+
+
+COCO_BOX = [X - W / 2, Y - H / 2, W, H]
+AROUND = [11.108, 13.67, 25.784, 20.66]
+TURNED_FILES = {
+    'DOTA': {
+        'labelTxt/{i}.txt': lambda i: (
+            f'imagesource:GoogleEarth\ngsd:0.1\n{spaced(TURNED)} {name_of(i)} 1\n'
+        )
+    },
+    "YOLO's oriented boxes": {
+        'labels/{i}.txt': lambda i: (
+            f'{i % 2} {spaced((np.array(CORNERS) / SIZE).ravel())}'
+        ),
+        'data.yaml': 'names: [red, blue]',
+    },
+    'CVAT': {'a.xml': turned_cvat()},
+    'CVAT as COCO': {
+        'a.json': coco(bbox=COCO_BOX, attributes=dict(occluded=False, rotation=30.0))
+    },
+    'COCO': {'a.json': coco(bbox=AROUND, segmentation=[TURNED])},
+    'labelme': {'labels/{i}.json': partial(turned_labelme, kind='oriented_rectangle')},
+    'X-AnyLabeling': {'labels/{i}.json': partial(turned_labelme, kind='rotation')},
+    'roLabelImg': {
+        'labels/{i}.xml': partial(
+            turned_voc, keys=('cx', 'cy', 'w', 'h', 'angle'), places=[X, Y, W, H, TURN]
+        )
+    },
+    'DIOR': {
+        'labels/{i}.xml': partial(turned_voc, keys=tuple('abcdefgh'), places=TURNED)
+    },
+}
+
+
+@pytest.mark.parametrize('name', TURNED_FILES)
+def test_rotated_boxes(tmp_path, name):
+    """Each object has its corners in a COCO file, and the box around them for det."""
+    tree = {'images/{i}.jpg': photo, **TURNED_FILES[name]}
+    data = read(grow(tmp_path / 'my', tree), 'rot')
+    write(data, tmp_path / 'out')
+    content = json.loads((tmp_path / 'out/train.json').read_text())
+    assert len(content['annotations']) == 8 and data.classes == BOTH
+    for entry in content['annotations']:
+        (corners,) = entry['segmentation']
+        places = np.reshape(corners, (-1, 2))
+        distances = np.linalg.norm(places[:, None] - CORNERS, axis=-1)
+        assert distances.min(0).max() < 0.01 and distances.min(1).max() < 0.01
+    for x in photos_of(read(tmp_path / 'my', 'det')):
+        x, y, width, height = x.objects[0].bbox
+        ends = [x, y, x + width, y + height]
+        assert ends == pytest.approx([11.108, 13.67, 36.892, 34.33], abs=0.01)
+
+
+def test_rotated_boxes_of_other_outlines(tmp_path):
+    """Polygons and run lengths get the smallest rectangle, boxes stay as they are."""
+    runs = dict(size=[48, 64], counts=[48 * 10 + 8, *[20, 28] * 9, 20, 48 * 44 + 20])
+    outlines = [dict(segmentation=[[30, 10, 40, 20, 30, 30, 20, 20, 21, 20]])]
+    outlines += [dict(segmentation=runs), dict(bbox=[2, 3, 4, 5])]
+    content = coco()
+    for i, entry in enumerate(content['annotations']):
+        entry.update(outlines[i % 3])
+    data = read(grow(tmp_path, {**IN_IMAGES, 'a.json': content}), 'rot')
+    assert 'learned without a rotation' in str(data.notes)
+    expected = [[30, 10, 40, 20, 30, 30, 20, 20], [10, 8, 20, 8, 20, 28, 10, 28]]
+    expected.append([2, 3, 6, 3, 6, 8, 2, 8])
+    for x in photos_of(data):
+        corners = np.reshape(x.objects[0].outline.polygons[0], (-1, 2))
+        wanted = np.reshape(expected[number_of(x) % 3], (-1, 2))
+        assert np.linalg.norm(corners[:, None] - wanted, axis=-1).min(0).max() < 0.01
+
+
+def test_rotated_boxes_that_cross(tmp_path):
+    """Two of them may have the same box around them; boxes without any are for det."""
+    lines = '9 9 10 9 30 29 29 29 red 0\n30 9 30 10 10 29 9 29 red 0\n'
+    lines += '9 9 10 9 30 29 29 29 red 0\n'
+    tree = {**IN_IMAGES, 'labelTxt/{i}.txt': lines}
+    data = read(grow(tmp_path / 'a', tree), 'rot')
+    assert {len(x.objects) for x in photos_of(data)} == {2}
+    with pytest.raises(ValueError, match='boxes without outlines: they are for --task'):
+        read(grow(tmp_path / 'b', {**IN_IMAGES, 'a.json': coco()}), 'rot')
+    tree['labelTxt/{i}.txt'] = '1 2 3 4 5 6 7 8 red 0\n9 9 10 9 30 29 29 red 0'
+    with pytest.raises(ValueError, match="line 2 is not DOTA's"):
+        read(grow(tmp_path / 'c', tree), 'rot')
+
+
 def test_repeated_objects_and_boxes_outside(tmp_path):
     content = coco()
     content['annotations'] += [dict(x, id=99) for x in content['annotations'][:3]]
@@ -530,13 +647,13 @@ def test_labels_are_no_lists(tmp_path):
             {**YOLO, **NAMED},
             'labels/9.txt',
             '\n0 .3 .4 .3',
-            "line 2 is not YOLO's `class x y w h`",
+            "line 2 is neither YOLO's `class x y w h` nor DOTA's",
         ),
         (
             {**YOLO, **NAMED},
             'labels/9.txt',
-            'gsd:0.1\n8 9 30 9 30 31 8 31 red 0',
-            "line 1 is not YOLO's `class x y w h`; DOTA's text files are not read",
+            'gsd:0.1\n8 9 30 9 30 31 8 31 7 red 0',
+            "line 2 is not DOTA's `x1 y1 ... x4 y4 class difficult`",
         ),
         ({'{i}.jpg': photo, '{i}.json': labelme}, '7.json', '{"a', 'Unterminated'),
         ({'{i}.jpg': photo, '{i}.xml': voc}, '7.xml', '<annotation>', 'ParseError'),

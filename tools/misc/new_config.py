@@ -6,6 +6,9 @@
 det     COCO or labelme files (*.json), VOC or CVAT files (*.xml), the VGG Image
         Annotator's (*.json, *.csv), or YOLO files (*.txt, with names in a *.yaml or
         classes.txt), or a table of boxes (*.csv); with outlines, masks are learned, too
+rot     DOTA files (*.txt), YOLO's of oriented boxes, rotated boxes of CVAT, labelme or
+        roLabelImg, or outlines in a form of det, which get the smallest rectangles
+        around them; it needs MMRotate
 seg     photos, and label maps of the same names, but for endings such as _image and
         _mask, in folders with a word such as labels, masks, annotations, segmentation,
         gt or truth: an id in each pixel, 255 where there is none, or colors; or

@@ -6,6 +6,6 @@ and batches, and ``write`` puts the templates together.
 """
 
 from .tasks import TASKS
-from .write import FAST, Choices, Devices, NewConfig, write_config
+from .write import Choices, Devices, NewConfig, write_config
 
-__all__ = ['FAST', 'TASKS', 'Choices', 'Devices', 'NewConfig', 'write_config']
+__all__ = ['TASKS', 'Choices', 'Devices', 'NewConfig', 'write_config']

@@ -9,7 +9,14 @@ NARROW = 128  # channels of pyramid and heads, without a GPU
 CHANNELS = ('out_channels', 'in_channels', 'feat_channels', 'conv_out_channels')
 DETECTOR = dict.fromkeys(CHANNELS, 256)
 # keys of channels and their numbers in base configs, by method
-WIDE = {'retinanet': DETECTOR, 'mask-rcnn': DETECTOR, 'upernet': dict(channels=512)}
+WIDE = {
+    'retinanet': DETECTOR,
+    'mask-rcnn': DETECTOR,
+    'rotated-retinanet': DETECTOR,
+    'rotated-fcos': DETECTOR,
+    'oriented-rcnn': DETECTOR,
+    'upernet': dict(channels=512),
+}
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,17 @@
 """The sizes of photos in a training, and how many are in a batch."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import median
 
-from ..own_data import OwnData
-from ..photo_limits import MIN_SIDE, check_sizes, needs_padding
+from ..own_data import OBJECT_TASKS, Note, OwnData
+from ..photo_limits import MIN_SIDE, check_sizes, needs_padding, resized
 from .tasks import TASKS
 
 SMALLEST_ZOOM = 0.5  # of scales in the training of a segmentor
+SMALL_OBJECT = 8  # pixels a side, two cells of the first map
 SMALLEST = 128  # pixels to which the short side of small photos is enlarged
 
 Size = tuple[int, int]
@@ -63,7 +65,21 @@ def choose_batch(task: str, megapixels: float, num: float, memory: float) -> int
     room = (memory * kind.megapixels_per_gb or kind.megapixels_on_cpu) / megapixels
     most = kind.largest_batch if memory else kind.largest_batch / 4
     # BatchNorm needs two values
-    return max(int(min(room, most, num / 8)), 1 if task == 'det' else 2)
+    return max(int(min(room, most, num / 8)), 1 if task in OBJECT_TASKS else 2)
+
+
+def small_object_notes(data: OwnData, scale: Size) -> list[Note]:
+    """A note if most objects become very small in photos that are resized into (long,
+    short)."""
+    sides = []
+    for photo in chain(*data.splits.values()):
+        zoom = resized(photo.size, scale)[0] / photo.size[0]
+        sides += [math.sqrt(item.area) * zoom for item in photo.objects]
+    if not sides or median(sides) >= SMALL_OBJECT:
+        return []
+    text = f'half of the objects are below {median(sides):.1f} x {median(sides):.1f} '
+    text += f'pixels in photos of {scale[0]} x {scale[1]}: cut photos into tiles'
+    return [Note(text)]
 
 
 def padding_source(task: str, sizes: Sequence[Size], scale: Size) -> str:

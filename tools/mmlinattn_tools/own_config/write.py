@@ -9,15 +9,21 @@ from pathlib import Path
 from string import Template
 from typing import Any, Optional
 
-from ..own_data import Note, OwnData, parse_colors
+from ..own_data import OBJECT_TASKS, Note, OwnData, parse_colors
 from ..photo_limits import ObjectLimits
 from .bases import Base, choose_base, find_pretrained
 from .heads import NARROW, WIDE, HeadSource
-from .sizes import Sizes, choose_sizes, median_size, padding_source, photo_sizes
+from .sizes import (
+    Sizes,
+    choose_sizes,
+    median_size,
+    padding_source,
+    photo_sizes,
+    small_object_notes,
+)
 from .tasks import TASKS
 
 TEMPLATES = Path(__file__).with_name('templates')
-FAST = 'softpp-micro-linear'  # the backbone for training without a GPU
 ITERATIONS = 4000
 FEWEST_EPOCHS, MOST_EPOCHS = 12, 100
 
@@ -122,7 +128,9 @@ def write_config(
         devices=devices.number,
         workers=choose_workers(devices),
     )
-    notes = starting_notes(pretrained, choices, devices)
+    notes = starting_notes(task, pretrained, choices, devices)
+    if task in OBJECT_TASKS:
+        notes += small_object_notes(data, chosen.scale)
     return NewConfig(source, [*notes, *model.notes])
 
 
@@ -156,7 +164,7 @@ def has_regions(model: Any) -> bool:
 
 
 def starting_notes(
-    pretrained: Optional[str], choices: Choices, devices: Devices
+    task: str, pretrained: Optional[str], choices: Choices, devices: Devices
 ) -> list[Note]:
     """Notes on what makes a training long."""
     notes = []
@@ -164,16 +172,17 @@ def starting_notes(
         text = 'the backbone trains from scratch, which needs many photos'
         notes.append(Note(text))
     if not devices.are_gpus:
-        remedy = how_to_shorten(choices)
+        remedy = how_to_shorten(task, choices)
         notes.append(Note(f'no GPU: the training runs on the CPU{remedy}'))
     return notes
 
 
-def how_to_shorten(choices: Choices) -> str:
+def how_to_shorten(task: str, choices: Choices) -> str:
     """Options that shorten a training and were not chosen, in words, or ''."""
     options = [] if choices.epochs else ['--epochs']
-    if choices.backbone != FAST:
-        options.append(f'--backbone {FAST}')
+    fast = TASKS[task].fast_backbone
+    if choices.backbone != fast:
+        options.append(f'--backbone {fast}')
     if not options:
         return ''
     verb = 'shortens' if len(options) == 1 else 'shorten'

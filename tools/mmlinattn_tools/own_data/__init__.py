@@ -10,11 +10,12 @@ turn, and ``records`` has what they give each other.
 from .class_tables import parse_colors
 from .data_set import OwnData
 from .headers import depth_notes, read_headers
-from .records import Note, Options, Photo
+from .records import OBJECT_TASKS, Note, Options, Photo
 from .words import PHOTO_ENDINGS
 from .write import write
 
 __all__ = [
+    'OBJECT_TASKS',
     'PHOTO_ENDINGS',
     'Note',
     'Options',

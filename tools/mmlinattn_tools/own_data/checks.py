@@ -7,6 +7,7 @@ from typing import Optional
 
 from .folder import PHOTO, Folder
 from .records import (
+    OBJECT_TASKS,
     Match,
     Note,
     Object,
@@ -90,17 +91,20 @@ def choose_outlines(
     and notes.
 
     Raises:
-        ValueError: If label maps are to be drawn, and outlines are missing.
+        ValueError: If label maps are to be drawn, and outlines are missing, or no
+            object has a rotated box.
     """
     objects = every_object(photos)
     boxes = sum(item.outline is None for item in objects)
     if not boxes:
         return task == 'det', False, []
     text = f'{boxes} of {len(objects)} objects have boxes without outlines'
+    if task == 'rot' and boxes < len(objects):
+        return False, False, [Note(f'{text}: they are learned without a rotation')]
     if boxes < FEW * len(objects):
         note = Note(f'{text}: it takes their boxes for outlines')
         return task == 'det', True, [note]
-    if task == 'seg':
+    if task in ('rot', 'seg'):
         raise ValueError(f'{text}: they are for --task det')
     if boxes < len(objects):
         return False, False, [Note(f'{text}: it takes the boxes of all')]
@@ -205,6 +209,6 @@ def refuse_one_class(classes: Sequence[str], folder: Folder) -> None:
     Raises:
         ValueError: If there is one class.
     """
-    if folder.options.task != 'det' and len(classes) < 2:
+    if folder.options.task not in OBJECT_TASKS and len(classes) < 2:
         text = f'one class only, {classes[0]}: there is nothing to tell apart'
         raise ValueError(f'{text}; {folder.content()}')

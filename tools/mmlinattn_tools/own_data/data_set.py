@@ -18,6 +18,7 @@ from .readers.folders import read_photo_classes
 from .readers.masks import read_label_maps
 from .readers.objects import read_objects
 from .records import (
+    OBJECT_TASKS,
     Match,
     Note,
     Options,
@@ -72,6 +73,8 @@ class OwnData:
         has_masks, boxes_stand_in, outline_notes = checks.choose_outlines(photos, task)
         if boxes_stand_in:
             photos = [with_outlines(photo) for photo in photos]
+        if task == 'rot':
+            photos = [with_rectangles(photo) for photo in photos]
         notes += outline_notes
         for kind, count in reading.skipped_shapes.items():
             notes.append(Note(f'left out {count} shapes: {kind}'))
@@ -136,7 +139,7 @@ class OwnData:
 def read_task(folder: Folder, index: PhotoIndex) -> Reading:
     """What a task learns from a folder."""
     task = folder.options.task
-    if task == 'det':
+    if task in OBJECT_TASKS:
         return read_objects(folder, index)
     return (
         read_label_maps(folder) if task == 'seg' else read_photo_classes(folder, index)
@@ -207,6 +210,12 @@ def measure_photo(
 def with_outlines(photo: Photo) -> Photo:
     """A photo in which the box of an object stands in for an outline that lacks."""
     objects = tuple(item.with_box_as_outline() for item in photo.objects)
+    return replace(photo, objects=objects)
+
+
+def with_rectangles(photo: Photo) -> Photo:
+    """A photo in which all objects have rotated boxes."""
+    objects = tuple(item.with_rectangle() for item in photo.objects)
     return replace(photo, objects=objects)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .records import Annotation, Object, Size
+from .records import Annotation, Object, Polygon, Size
 
 TURNED = '{} photos are turned by their orientation in EXIF: so must be labels'
 RESIZED = '{} photos have another size than in annotations, it resizes the labels'
@@ -69,12 +69,19 @@ def resize_factors(
 
 
 def without_repeated(objects: Sequence[Object]) -> list[Object]:
-    """Objects of which none has the class and box of another one, to the pixel."""
+    """Objects of which none has the class and box of another one, to the pixel; two
+    rotated boxes that cross may have the same box around them."""
     once = {}
     for item in objects:
-        x, y, width, height = map(round, item.bbox)
-        once[item.name, item.is_crowd, x, y, width, height] = item
+        places = tuple(map(round, (*item.bbox, *rotated_corners(item))))
+        once[item.name, item.is_crowd, places] = item
     return list(once.values())
+
+
+def rotated_corners(item: Object) -> Polygon:
+    """The corners of an object with an outline of four; () for another one."""
+    polygons = item.outline.polygons if item.outline else ()
+    return polygons[0] if len(polygons) == 1 and len(polygons[0]) == 8 else ()
 
 
 def _corners(objects: Sequence[Object]) -> tuple[np.ndarray, np.ndarray]:

@@ -13,12 +13,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Optional
 
+import cv2
 import numpy as np
 from pycocotools.coco import COCO
 
 Box = tuple[float, float, float, float]
 Polygon = tuple[float, ...]
 Size = tuple[int, int]
+
+OBJECT_TASKS = ('det', 'rot')  # of new_config.py, that learn objects
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,19 @@ class Outline:
         coco.imgs[0] = dict(width=size[0], height=size[1])
         return coco.annToMask(dict(image_id=0, segmentation=self.to_coco()))
 
+    def rectangle(self) -> Polygon:
+        """The corners of the smallest rectangle of any direction around it."""
+        if self.runs:
+            height, width = self.runs['size']
+            y, x = np.nonzero(self.mask((width, height)))
+            # corners of pixels, whose centers are half a pixel further
+            corners = [(x + right, y + down) for right in (0, 1) for down in (0, 1)]
+            points = np.hstack(corners).T
+        else:
+            points = np.reshape(list(chain(*self.polygons)), (-1, 2))
+        rectangle = cv2.minAreaRect(points.astype(np.float32))
+        return tuple(cv2.boxPoints(rectangle).ravel().tolist())
+
 
 @dataclass(frozen=True)
 class Object:
@@ -124,6 +140,12 @@ class Object:
         return replace(
             self, outline=Outline(((x, y, right, y, right, bottom, x, bottom),))
         )
+
+    def with_rectangle(self) -> 'Object':
+        """The object with the smallest rectangle around its outline, or else with its
+        box, as an outline."""
+        outline = self.with_box_as_outline().outline
+        return replace(self, outline=outline and Outline((outline.rectangle(),)))
 
     def to_coco(self) -> dict[str, Any]:
         """What a COCO file says of the object, beside its ids."""

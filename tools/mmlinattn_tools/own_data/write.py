@@ -7,7 +7,7 @@ from typing import Any
 from PIL import Image
 
 from .data_set import OwnData
-from .records import Photo
+from .records import OBJECT_TASKS, Photo
 
 
 def write(data: OwnData, out: Path) -> None:
@@ -15,7 +15,7 @@ def write(data: OwnData, out: Path) -> None:
     labels, or beside their label maps."""
     out.mkdir(parents=True, exist_ok=True)
     for split, photos in data.splits.items():
-        if data.folder.options.task == 'det':
+        if data.folder.options.task in OBJECT_TASKS:
             text = json.dumps(to_coco(data, photos))
             (out / f'{split}.json').write_text(text)
             continue

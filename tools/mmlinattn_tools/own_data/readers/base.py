@@ -140,6 +140,31 @@ def ellipse(x: float, y: float, a: float, b: float, turn: float = 0.0) -> Polygo
     return tuple(places)
 
 
+def rotated_rectangle(
+    x: float, y: float, width: float, height: float, turn: float
+) -> Polygon:
+    """The corners of a rectangle around (x, y), turned clockwise by an angle in
+    radians."""
+    places: list[float] = []
+    for side, edge in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
+        right, down = side * width / 2, edge * height / 2
+        places.append(x + right * math.cos(turn) - down * math.sin(turn))
+        places.append(y + right * math.sin(turn) + down * math.cos(turn))
+    return tuple(places)
+
+
+def rotated_outline(box: Box, degrees: float) -> Optional[Outline]:
+    """The outline of a box that is turned clockwise around its center; None if it is
+    not."""
+    if not degrees % 360:
+        return None
+    x, y, width, height = box
+    center = x + width / 2, y + height / 2
+    return make_outline(
+        [rotated_rectangle(*center, width, height, math.radians(degrees))]
+    )
+
+
 def stated_size(width: Any, height: Any) -> Optional[tuple[float, float]]:
     """The size that a file says of a photo, or None."""
     size = as_numbers((width, height))

@@ -7,7 +7,14 @@ from urllib.parse import urlsplit
 
 from ..records import Annotation, Box, Object, Outline
 from ..texts import as_numbers
-from .base import AnnotationFile, ClassNames, make_object, make_outline, stated_size
+from .base import (
+    AnnotationFile,
+    ClassNames,
+    make_object,
+    make_outline,
+    rotated_outline,
+    stated_size,
+)
 
 PARTS = {'images', 'annotations', 'categories'}
 FALSE = {'none', '', '0', '0.0', 'false', 'no'}  # flags as tools write them
@@ -72,10 +79,14 @@ def _photo_name(image: Mapping[str, Any]) -> str:
 def parse_object(entry: Mapping[str, Any], name: Any) -> Object:
     """An object of an annotation."""
     outline = parse_outline(entry.get('segmentation') or ())
+    box = parse_box(entry.get('bbox'))
+    if box and outline is None:
+        outline = rotated_outline(box, parse_rotation(entry))
+        box = None if outline else box
     area = as_numbers([entry.get('area')])
     return make_object(
         name,
-        parse_box(entry.get('bbox')),
+        box,
         outline,
         area=area[0] if area else 0.0,
         is_crowd=parse_crowd(entry),
@@ -116,6 +127,14 @@ def _flat(polygon: Iterable[Any]) -> list[Any]:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple))
+
+
+def parse_rotation(entry: Mapping[str, Any]) -> float:
+    """The angle in degrees by which CVAT says that a box is turned."""
+    attributes = entry.get('attributes')
+    rotation = attributes.get('rotation') if isinstance(attributes, dict) else None
+    numbers = as_numbers([rotation or 0])
+    return numbers[0] if numbers else 0.0
 
 
 def parse_crowd(entry: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from .base import (
     ellipse,
     make_object,
     make_outline,
+    rotated_outline,
     stated_size,
 )
 from .coco import parse_box
@@ -53,8 +54,9 @@ def parse_object(shape: Element) -> Optional[Object]:
     """The object of a shape; None if it is no box or outline."""
     name, places = shape.get('label'), dict(shape.items())
     if shape.tag == 'box':
-        corners = (places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
-        return make_object(name, bounding_box(corners))
+        box = bounding_box(places[key] for key in ('xtl', 'ytl', 'xbr', 'ybr'))
+        outline = rotated_outline(box, float(places.get('rotation') or 0))
+        return make_object(name, None if outline else box, outline)
     if shape.tag == 'mask':
         sides = [places[key] for key in ('left', 'top', 'width', 'height')]
         return make_object(name, parse_box(sides))

@@ -9,10 +9,11 @@ from ..folder import Folder
 from ..matching import PhotoIndex
 from ..records import Annotation, Reading
 from ..words import TABLE_ENDINGS, stem_of
-from . import coco, cvat, labelme, tables, via, voc, yolo
+from . import coco, cvat, dota, labelme, tables, via, voc, yolo
 from .base import AnnotationFile, ClassNames, Reader
 
 JSON_READERS: tuple[Reader, ...] = (coco, labelme, via)
+TEXT_READERS: tuple[Reader, ...] = (dota, yolo)
 XML_READERS: tuple[Reader, ...] = (voc, cvat)
 FAULTS = (AttributeError, KeyError, SyntaxError, TypeError, ValueError)
 
@@ -37,12 +38,12 @@ class ObjectReader:
                 # COCO has people's keypoints in further files
                 if ending != '.json' or 'keypoints' not in path.name:
                     self.read_file(path, readers, ClassNames({}, column=column))
-        self._read_yolo()
+        self._read_texts()
         if not self.reading.sources:
             self._read_tables(ClassNames({}, column=column))
         return self.reading
 
-    def _read_yolo(self) -> None:
+    def _read_texts(self) -> None:
         texts = self.folder.select(self.folder.files['.txt'], 'labels')
         texts = [path for path in texts if self.index.has(path.name)]
         if not texts:
@@ -53,7 +54,7 @@ class ObjectReader:
             classes = ClassNames(dict(names), classes.have_keypoints)
         before = len(self.reading.matches), len(self.reading.damaged)
         for path in texts:
-            self.read_file(path, (yolo,), classes)
+            self.read_file(path, TEXT_READERS, classes)
         # beside labels, texts of which none can be read are something else
         if self.reading.sources and len(self.reading.matches) == before[0]:
             del self.reading.damaged[before[1] :]

@@ -33,8 +33,8 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
         values = as_numbers(line.split())
         if not values or len(values) < 5 or values[0] % 1:
             raise ValueError(
-                f"line {i} is not YOLO's `class x y w h`; DOTA's text files are not "
-                'read: convert them to COCO'
+                f"line {i} is neither YOLO's `class x y w h` nor DOTA's `x1 y1 ... x4 "
+                'y4 class difficult`'
             )
         objects.append(parse_object(values, classes))
     return [Annotation(file.path.name, None, tuple(objects), in_fractions=True)]
