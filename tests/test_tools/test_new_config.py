@@ -4,13 +4,26 @@ import re
 import shutil
 import sys
 from ast import literal_eval
+from importlib.util import find_spec
 from pathlib import Path
 
 import cv2
 import pytest
+import torch
 from loading import ROOT, load_module
 from mmengine.runner import Runner
-from own_folders import NAMES, OUTLINE, coco, color_map, grow, label_map, photo, voc
+from mmengine.structures import InstanceData
+from own_folders import (
+    NAMES,
+    OUTLINE,
+    coco,
+    color_map,
+    grow,
+    label_map,
+    name_of,
+    photo,
+    voc,
+)
 from PIL import Image
 
 from mmlinattn.engine import build_model, check_data
@@ -46,8 +59,12 @@ FOLDERS = {
         'masks/{i}.png': color_map((9, 0, 200), (128, 64, 0)),
     },
     'classes': {'{name}/{i}.jpg': photo},
+    'dota': {
+        'images/{i}.png': photo,
+        'labelTxt/{i}.txt': lambda i: f'10 12 30 9 32 29 12 32 {name_of(i)} 0\n',
+    },
 }
-TASKS = dict(coco='det', voc='det', camvid='seg', colors='seg', classes='cls')
+TASKS = dict(coco='det', voc='det', camvid='seg', colors='seg', classes='cls', dota='rot')
 
 
 @pytest.fixture
@@ -120,6 +137,33 @@ def test_every_method(new_config, monkeypatch, task, method, backbone):
     ones = ', '.join(['1.0'] * KINDS[task])
     text = text.replace(f'[{ones}, 0.1]', f'[{", ".join(["1.0"] * num)}, 0.1]')
     assert cfg.model.to_dict() == literal_eval(text) != model.to_dict()
+
+
+@pytest.mark.skipif(not find_spec('mmrotate'), reason='needs mmrotate')
+@pytest.mark.parametrize('method', ['rotated-retinanet', 'oriented-rcnn'])
+def test_rotated(new_config, method):
+    """The true boxes as predictions have an AP of 1."""
+    from mmrotate.registry import DATASETS, METRICS
+
+    cfg, out = new_config('dota', '--backbone', 'softpp-t-linear', '--detector', method)
+    heads = re.findall(r"'num_classes': (\d+)", str(cfg.model.to_dict()))
+    assert heads and set(heads) == {'2'}
+    assert '--epochs shortens it' in out
+    check_data(cfg, 'train', build_model(cfg), pytest.fail)
+    dataset = DATASETS.build(cfg.val_dataloader.dataset)
+    metric = METRICS.build(cfg.val_evaluator)
+    metric.dataset_meta = dataset.metainfo
+    for item in dataset:
+        sample = item['data_samples']
+        boxes = [true['bbox'] for true in sample.instances]
+        labels = [true['bbox_label'] for true in sample.instances]
+        sample.pred_instances = InstanceData(
+            bboxes=torch.tensor(boxes),
+            labels=torch.tensor(labels),
+            scores=torch.ones(len(labels)),
+        )
+        metric.process({}, [sample.to_dict()])
+    assert metric.evaluate(len(dataset))['r_coco/bbox_mAP'] == pytest.approx(1)
 
 
 @ONE_STACK

@@ -68,17 +68,20 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         is_own = k is None
         q, k = at_least_float32(q, q if k is None else k)
         dtype = q.dtype
-        q, k = _prepared(q, k)
+        q, k = _prepared(q, q if is_own else k)
+        of_q = _minus_half_square(q)
+        of_k = of_q if is_own else _minus_half_square(k)
         # in place: autograd would keep a matrix for each step
-        exponents = (q @ k.transpose(-2, -1)).add_(_minus_half_square(q))
-        exponents = exponents.add_(_minus_half_square(k).transpose(-2, -1))
+        exponents = (q @ k.transpose(-2, -1)).add_(of_q).add_(of_k.transpose(-2, -1))
         return _exponential(exponents, 0.0 if is_own else None).to(dtype)
 
 
 def _prepared(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Both centered, and in float64 where products are rounded."""
+    is_own = q is k
     if rounded_to(q):
-        q, k = q.double(), k.double()
+        q = q.double()
+        k = q if is_own else k.double()
     return _centered(q, k)
 
 
@@ -265,7 +268,8 @@ def _minus_half_square(x: Tensor) -> Tensor:
 def _centered(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Both shifted by k's mean, so that less cancels in the logits."""
     center = k.detach().mean(-2, keepdim=True)
-    return q - center, k - center
+    centered = q - center
+    return centered, centered if q is k else k - center
 
 
 def _count_chunks(queries: Tensor, num_keys: int) -> int:
