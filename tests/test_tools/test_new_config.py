@@ -12,7 +12,6 @@ import pytest
 import torch
 from loading import ROOT, load_module
 from mmengine.runner import Runner
-from mmengine.structures import InstanceData
 from own_folders import (
     NAMES,
     OUTLINE,
@@ -61,10 +60,12 @@ FOLDERS = {
     'classes': {'{name}/{i}.jpg': photo},
     'dota': {
         'images/{i}.png': photo,
-        'labelTxt/{i}.txt': lambda i: f'10 12 30 9 32 29 12 32 {name_of(i)} 0\n',
+        'labelTxt/{i}.txt': lambda i: f'10 12 30 9 33 29 13 32 {name_of(i)} 0\n',
     },
 }
-TASKS = dict(coco='det', voc='det', camvid='seg', colors='seg', classes='cls', dota='rot')
+TASKS = dict(
+    coco='det', voc='det', camvid='seg', colors='seg', classes='cls', dota='rot'
+)
 
 
 @pytest.fixture
@@ -142,28 +143,22 @@ def test_every_method(new_config, monkeypatch, task, method, backbone):
 @pytest.mark.skipif(not find_spec('mmrotate'), reason='needs mmrotate')
 @pytest.mark.parametrize('method', ['rotated-retinanet', 'oriented-rcnn'])
 def test_rotated(new_config, method):
-    """The true boxes as predictions have an AP of 1."""
-    from mmrotate.registry import DATASETS, METRICS
+    """Heads have the classes, and both splits the rectangles of the labels."""
+    from mmrotate.registry import DATASETS
 
     cfg, out = new_config('dota', '--backbone', 'softpp-t-linear', '--detector', method)
     heads = re.findall(r"'num_classes': (\d+)", str(cfg.model.to_dict()))
     assert heads and set(heads) == {'2'}
     assert '--epochs shortens it' in out
+    assert cfg.val_evaluator.type == 'mmrotate.DOTAMetric'
     check_data(cfg, 'train', build_model(cfg), pytest.fail)
     dataset = DATASETS.build(cfg.val_dataloader.dataset)
-    metric = METRICS.build(cfg.val_evaluator)
-    metric.dataset_meta = dataset.metainfo
+    assert dataset.metainfo['classes'] == ('blue', 'red') and len(dataset) == 2
     for item in dataset:
-        sample = item['data_samples']
-        boxes = [true['bbox'] for true in sample.instances]
-        labels = [true['bbox_label'] for true in sample.instances]
-        sample.pred_instances = InstanceData(
-            bboxes=torch.tensor(boxes),
-            labels=torch.tensor(labels),
-            scores=torch.ones(len(labels)),
-        )
-        metric.process({}, [sample.to_dict()])
-    assert metric.evaluate(len(dataset))['r_coco/bbox_mAP'] == pytest.approx(1)
+        boxes = item['data_samples'].gt_instances.bboxes
+        corners = boxes.convert_to('qbox').tensor.view(4, 2)
+        labels = torch.tensor([[10.0, 12], [30, 9], [33, 29], [13, 32]])
+        assert torch.cdist(labels, corners).amin(1).max() < 0.01
 
 
 @ONE_STACK
@@ -294,6 +289,14 @@ def test_from_folder_to_predictions(new_config, monkeypatch, block, capsys):
         ('voc', '--task seg', '10 objects have boxes without outlines'),
         ('classes', '--task det', 'it has no data for --task det'),
         ('voc', '--detector mask-rcnn', 'mask-rcnn needs outlines, found only boxes'),
+        pytest.param(
+            'dota',
+            '--task rot',
+            '--task rot needs MMRotate, which docs/use/mmrotate.md',
+            marks=pytest.mark.skipif(
+                bool(find_spec('mmrotate')), reason='has mmrotate'
+            ),
+        ),
         ('voc', '--detector yolo', 'no config has --detector yolo and'),
         ('voc', '--backbone soft-x', 'no config has --detector retinanet and --back'),
         ('voc', '--classes red green', 'no photo for training has green; their cl'),

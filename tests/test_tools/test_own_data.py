@@ -449,11 +449,12 @@ def spaced(places):
 
 def turned_cvat():
     box = ' '.join(f'{k}="{v}"' for k, v in zip(('xtl', 'ytl', 'xbr', 'ybr'), UPRIGHT))
-    return '<annotations>%s</annotations>' % ''.join(
+    images = [
         f'<image name="{i}.jpg"><box label="{name_of(i)}" {box} rotation="30.0"/>'
         '</image>'
         for i in range(10)
-    )
+    ]
+    return f'<annotations>{"".join(images)}</annotations>'
 
 
 def turned_voc(i, keys, places):

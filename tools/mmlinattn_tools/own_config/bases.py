@@ -1,6 +1,7 @@
 """The config of ours that a new one inherits."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Optional
 
@@ -56,8 +57,12 @@ def choose_base(task: str, method: str, backbone: str, has_masks: bool) -> Base:
     """The config of a method and a backbone.
 
     Raises:
-        ValueError: If there is none, or the data lack the outlines that it needs.
+        ValueError: If there is none, or the data lack the outlines that it needs, or
+            MMRotate is missing for rotated boxes.
     """
+    if task == 'rot' and find_spec('mmrotate') is None:
+        text = '--task rot needs MMRotate, which docs/use/mmrotate.md tells to install'
+        raise ValueError(text)
     bases = find_bases(task)
     path = bases.get((method, backbone))
     if path is None:

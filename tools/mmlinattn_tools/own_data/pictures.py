@@ -5,6 +5,7 @@ a legend names. Where objects are small, a part of the photo is drawn.
 """
 
 import colorsys
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,17 +47,18 @@ class Window:
 
 
 def show(data: OwnData, path: Path) -> None:
-    """Draws 16 photos of a data set with their labels into a file."""
+    """Draws up to 16 photos of a data set with their labels into a file."""
     photos = {photo.path: photo for photo in every_photo(data.splits)}
     chosen = list(photos.values())[:: max(1, len(photos) // (LINES * COLUMNS))]
-    figure, axes = picture_grid(LINES, COLUMNS, chosen[0].size[::-1], 3.0)
+    lines = min(LINES, math.ceil(len(chosen) / COLUMNS))
+    figure, axes = picture_grid(lines, COLUMNS, chosen[0].size[::-1], 3.0)
     for photo, ax in zip(chosen, axes.flat):
         draw(data, photo, ax)
-    lines = [Line2D([], [], color=color_of(i)) for i in range(len(data.classes))]
+    strokes = [Line2D([], [], color=color_of(i)) for i in range(len(data.classes))]
     if data.folder.options.task != 'cls':
         names = [shorten(name) for name in data.classes]
         figure.legend(
-            lines[:LEGEND],
+            strokes[:LEGEND],
             names[:LEGEND],
             loc='outside lower center',
             ncols=8,

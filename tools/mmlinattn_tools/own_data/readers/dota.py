@@ -35,7 +35,9 @@ def read(file: AnnotationFile, classes: ClassNames) -> list[Annotation]:
         if not words or line.strip().lower().startswith(HEADERS):
             continue
         if not _is_object(words):
-            raise ValueError(f"line {i} is not DOTA's `x1 y1 ... x4 y4 class difficult`")
+            raise ValueError(
+                f"line {i} is not DOTA's `x1 y1 ... x4 y4 class difficult`"
+            )
         objects.append(parse_object(words))
     return [Annotation(file.path.name, None, tuple(objects))]
 
