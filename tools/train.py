@@ -239,7 +239,8 @@ def main() -> None:
         with watch_divergence(runner):
             runner.train()
     if is_first_process():
-        print('', *summary(runner, cfg, args.config), sep='\n')
+        options = runs.export_options(cfg)
+        print('', *summary(runner, cfg, args.config, options), sep='\n')
 
 
 if __name__ == '__main__':

@@ -30,6 +30,7 @@ from mmlinattn.utils import load_config
 from mmlinattn_tools.own_config import Devices
 
 tool = load_module('tools/misc/new_config.py')
+predictions = load_module('tools/analysis_tools/compare_predictions.py')
 PAGE = (ROOT / 'docs' / 'use' / 'predict.md').read_text('utf-8')
 BLOCKS = re.findall(r'^```python\n(.*?)^```$', PAGE, re.M | re.S)
 LONG = pytest.mark.full
@@ -159,6 +160,11 @@ def test_rotated(new_config, method):
         corners = boxes.convert_to('qbox').tensor.view(4, 2)
         labels = torch.tensor([[10.0, 12], [30, 9], [33, 29], [13, 32]])
         assert torch.cdist(labels, corners).amin(1).max() < 0.01
+    if method == 'oriented-rcnn':  # without a training, its scores are not near 0
+        subject = predictions.Subject('mine.py')
+        comparison = predictions.compare(Path('my/images/0.png'), [subject], 0.0)
+        (model,) = comparison.record['models']
+        assert {len(entry['box']) for entry in model['objects']} == {5}
 
 
 @ONE_STACK

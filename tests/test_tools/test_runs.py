@@ -5,8 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from loading import ROOT
 from mmengine.config import Config
 
+from mmlinattn.utils import load_config
 from mmlinattn_tools import runs
 from mmlinattn_tools.library_options import use_test_time_augmentation
 
@@ -32,6 +34,19 @@ def test_the_first_of_several_sets():
     assert runs.test_data(Config()) == {}
     with pytest.raises(ValueError, match='has no pipeline'):
         runs.test_dataset(Config(dict(test_dataloader=dict(dataset=dict(type='X')))))
+
+
+@pytest.mark.parametrize(
+    'name, option',
+    [
+        ('soft/softpp-micro-linear_in1k.py', '--whole'),
+        ('soft/sparse-rcnn_soft-s_fpn_3x_coco.py', '--backbone-only'),
+    ],
+)
+def test_export_options(name, option):
+    """What a training says can be done with its model."""
+    cfg = load_config(str(ROOT / 'configs' / name))
+    assert runs.export_options(cfg) == [option, '--verify']
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_summary(tmp_path, monkeypatch, best):
         hooks=[CheckpointHook(save_best='coco/mAP', rule='greater')],
         message_hub=Namespace(runtime_info=told, log_scalars=scalars),
     )
-    found = screen.summary(runner, {}, 'a b.py')
+    found = screen.summary(runner, {}, 'a b.py', ['--whole'])
     lines = dict(line.split(': ', 1) for line in found)
     name = 'best' if best else 'epoch_2'
     assert lines['checkpoint'].strip() == f'my work/{name}.pth'
@@ -62,3 +62,4 @@ def test_summary(tmp_path, monkeypatch, best):
     python, tool, *words = shlex.split(lines['test'])
     assert python == sys.executable and words == ['a b.py', f'my work/{name}.pth']
     assert (screen.TOOLS / 'test.py').samefile(tool)
+    assert lines['export'].endswith(' --whole')

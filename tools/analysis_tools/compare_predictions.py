@@ -1,9 +1,9 @@
 """Draw predictions of models side by side on the same images.
 
 Each image gets a picture: the image, and the predictions of every model. Boxes and
-masks with a score of --score or more are drawn as MMDetection draws them; label maps
-have a legend, and a classifier's most likely classes are listed. Detectors, segmentors
-and classifiers may be mixed.
+masks with a score of --score or more are drawn as MMDetection or MMRotate draws them;
+label maps have a legend, and a classifier's most likely classes are listed. Detectors,
+segmentors and classifiers may be mixed.
 
 It goes on in a folder --out that has the predictions of some images. Those with another
 --score, size or state of the weights are made again, and those of other models are kept
@@ -65,6 +65,8 @@ from mmlinattn_tools.pictures import (
 from mmlinattn_tools.run_arguments import note
 
 OUT = Path('work_dirs', 'compare_predictions')
+# steps of a pipeline that read the truth or change it
+OF_TRUTH = ('Annotation', 'ConvertBoxType', 'ConvertMask2BoxType')
 SCRATCH = 'none'  # in place of a checkpoint: the weights before a training
 
 
@@ -148,7 +150,9 @@ class Subject:
             dataset = runs.test_dataset(cfg)
             self.meta = runs.dataset_meta(dataset, self.scope, learned_meta)
             steps = [
-                step for step in dataset.pipeline if 'Annotation' not in str(step.type)
+                step
+                for step in dataset.pipeline
+                if not any(word in str(step.type) for word in OF_TRUTH)
             ]
             self.pipeline = Compose(steps)
         self.source = Source.of(config, checkpoint, cfg, steps)
@@ -171,10 +175,11 @@ class Subject:
 
     def draw_boxes(self, pixels: np.ndarray, sample: Any, score: float) -> np.ndarray:
         """A photo (H, W, 3), uint8, RGB, with a detector's predictions as MMDetection
-        draws them."""
+        draws them, or MMRotate rotated ones."""
         drawn: list[np.ndarray] = []
         with DefaultScope.overwrite_default_scope(self.scope):
-            kind = 'DetLocalVisualizer'
+            is_rotated = sample.pred_instances.bboxes.shape[-1] == 5
+            kind = 'RotLocalVisualizer' if is_rotated else 'DetLocalVisualizer'
             visualizer = VISUALIZERS.build(dict(type=kind, name=kind))
             visualizer.add_image = lambda name, image, step=0: drawn.append(image)
             visualizer.dataset_meta = self.meta

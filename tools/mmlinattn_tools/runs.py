@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
-from mmlinattn import ops
+from mmlinattn import deployment, ops
 
 from .cli import error_of, errors_in_one_line
 
@@ -200,6 +200,18 @@ def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, A
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
+def export_options(cfg: Config) -> list[str]:
+    """Options of export.py for the model of a config: all of it, or its backbone where
+    no file can hold the steps before and after."""
+    preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
+    try:
+        model = build_model(cfg)
+        deployment.WholeModel(model, test_dataset(cfg).pipeline, preprocessor or {})
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ['--backbone-only', '--verify']
+    return ['--whole', '--verify']
+
+
 def learned_meta(checkpoint: dict) -> dict[str, Any]:
     """What a checkpoint says of the data that it was trained with: names and colors of
     classes; of several sets, those of the first."""
@@ -214,7 +226,8 @@ def predictions_of(sample: Any) -> dict[str, np.ndarray]:
     if 'pred_instances' in sample:
         instances = sample.pred_instances
         return {
-            name: np.asarray(instances[key])
+            # MMRotate's boxes have a tensor
+            name: np.asarray(getattr(instances[key], 'tensor', instances[key]))
             for name, key in INSTANCES.items()
             if key in instances
         }

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -85,8 +86,11 @@ def name_of_score(runner: Runner) -> str:
     return names.pop() if len(names) == 1 else ''
 
 
-def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
-    """Lines for the end of a training: what there is, and the next commands."""
+def summary(
+    runner: Runner, cfg: Config, config: str, export_options: Sequence[str]
+) -> list[str]:
+    """Lines for the end of a training: what there is, and the next commands, with
+    options for export.py."""
     path, score = best_of(runner)
     scalars = runner.message_hub.log_scalars
     norms = scalars['train/grad_norm'].data[0] if 'train/grad_norm' in scalars else []
@@ -110,7 +114,7 @@ def summary(runner: Runner, cfg: Config, config: str) -> list[str]:
         lines.update(
             test=command('test.py', *model),
             predict=command('analysis_tools/compare_predictions.py', *look),
-            export=command('deployment/export.py', *model, '--whole', '--verify'),
+            export=command('deployment/export.py', *model, *export_options),
         )
     return [f'{f"{name}:":<11} {text}' for name, text in lines.items() if text]
 
