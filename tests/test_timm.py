@@ -172,6 +172,13 @@ def test_features(name):
             assert info['module'] in dict(model.named_modules())
         (second,) = model.forward_intermediates(x, [1], intermediates_only=True)
         assert second.equal(maps[1])
+        _, pairs = model.forward_intermediates(
+            x, output_fmt='NLC', return_prefix_tokens=True
+        )
+        for (tokens, prefix), y, both in zip(pairs, maps, model.backbone(x)):
+            assert tokens.equal(y.flatten(2).transpose(1, 2))
+            assert torch.cat((prefix, tokens), 1).equal(both)
+        assert prefix.size(1) == model.num_prefix_tokens
         for indices in (None, (0, 2), (-1,), 2):
             options = {} if indices is None else dict(out_indices=indices)
             lean = create(name, features_only=True, **options).eval()
@@ -184,8 +191,20 @@ def test_features(name):
             assert len(stages) == {None: 4, (0, 2): 2, (-1,): 1, 2: 2}[indices]
             for y, i in zip(lean(x), stages):
                 torch.testing.assert_close(y, maps[i])
-    with pytest.raises(ValueError, match='NCHW'):
-        model.forward_intermediates(x, output_fmt='NLC')
+    with pytest.raises(ValueError, match="'NCHW' or 'NLC', got 'NHWC'"):
+        model.forward_intermediates(x, output_fmt='NHWC')
+
+
+@NAMES
+def test_questions_to_a_vit(name):
+    """anomalib asks models with 'vit' in their names, and lightly-train those of DeiT,
+    for what timm's ViTs have."""
+    model = create(name, pretrained_cfg=None, dynamic_img_size=True)
+    stride = model.feature_info[0]['reduction']
+    assert model.patch_embed.patch_size == (stride, stride)
+    first = model.get_submodule(model.pretrained_cfg['first_conv'])
+    assert first in [*model.patch_embed.modules()]
+    assert model.state_dict().keys() == create(name).state_dict().keys()
 
 
 @pytest.mark.modern_full

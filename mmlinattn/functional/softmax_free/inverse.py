@@ -86,11 +86,18 @@ def newton_pinv(
     return _solve(a, rhs, _pick_solver(solver, num_iters, a), num_iters, alpha)
 
 
+def cholesky(a: Tensor) -> Tensor:
+    """The lower Cholesky factors of matrices (..., m, m); NaN of those that are not
+    positive definite, such as matrices with NaN. A check would make a GPU wait."""
+    lower, info = torch.linalg.cholesky_ex(a)
+    return lower.masked_fill((info > 0)[..., None, None], torch.nan)
+
+
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     """Solves A y = rhs, in float32 or more; :func:`newton_pinv` is another operator.
 
-    Add a ridge to A first, well above its rounding errors, 1e-7 m. A GPU does not check
-    that A is positive definite, because the check would wait for it.
+    Add a ridge to A first, well above its rounding errors, 1e-7 m. The result is NaN
+    where A is not positive definite.
 
     Args:
         a (Tensor): Symmetric positive definite matrices, (..., m, m).
@@ -328,7 +335,7 @@ class _Cholesky(_Newton):
 
     @classmethod
     def prepare(cls, a: Tensor, alpha: None, num_iters: int) -> Prepared:
-        return (torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)[0],)
+        return (cholesky(a),)
 
     @staticmethod
     def multiply(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:
