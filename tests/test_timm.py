@@ -207,6 +207,14 @@ def test_questions_to_a_vit(name):
     assert model.state_dict().keys() == create(name).state_dict().keys()
 
 
+@NAMES
+def test_an_image_of_nan(name):
+    """anomalib runs models on memory that nobody has filled, to see their shapes."""
+    with torch.no_grad():
+        found = create(name).eval()(torch.full((2, 3, 64, 64), torch.nan))
+    assert found.isnan().all()
+
+
 @pytest.mark.modern_full
 @NAMES
 def test_groups_of_parameters(name):
