@@ -1,6 +1,7 @@
 """Our models in timm: the contract of its own tests, on a few models."""
 
 import re
+from copy import deepcopy
 
 import pytest
 import timm
@@ -205,6 +206,36 @@ def test_questions_to_a_vit(name):
     first = model.get_submodule(model.pretrained_cfg['first_conv'])
     assert first in [*model.patch_embed.modules()]
     assert model.state_dict().keys() == create(name).state_dict().keys()
+
+
+class Adapted(torch.nn.Module):
+    """A linear layer with an adapter beside it, as peft has them."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.base_layer, self.added = layer, 0.1 * torch.randn_like(layer.weight)
+
+    @property
+    def weight(self):
+        return self.base_layer.weight
+
+    def forward(self, x):
+        return self.base_layer(x) + x @ self.added.mT
+
+
+@NAMES
+def test_adapters(name):
+    """They reach the output of each linear layer: merged, they change it as much."""
+    model, x = create(name).eval().double(), torch.randn(1, 3, 64, 96).double()
+    merged = deepcopy(model)
+    layers = {k: v for k, v in model.named_modules() if isinstance(v, torch.nn.Linear)}
+    for path, layer in layers.items():
+        parent, _, child = path.rpartition('.')
+        adapted = Adapted(layer)
+        setattr(model.get_submodule(parent), child, adapted)
+        merged.get_submodule(path).weight.data += adapted.added
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), merged(x))
 
 
 @NAMES

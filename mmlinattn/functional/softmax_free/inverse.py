@@ -87,17 +87,32 @@ def newton_pinv(
 
 
 def cholesky(a: Tensor) -> Tensor:
-    """The lower Cholesky factors of matrices (..., m, m); NaN of those that are not
-    positive definite, such as matrices with NaN. A check would make a GPU wait."""
-    lower, info = torch.linalg.cholesky_ex(a)
-    return lower.masked_fill((info > 0)[..., None, None], torch.nan)
+    """The lower Cholesky factors of matrices (..., m, m); NaN of those with NaN.
+
+    A GPU does not check that A is positive definite, because it would have to wait; on
+    a CPU, an indefinite one is an error of torch.linalg.
+    """
+    if a.is_cpu and not is_traced():
+        return _checked_cholesky(a)
+    return torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)[0]
+
+
+def _checked_cholesky(a: Tensor) -> Tensor:
+    try:
+        return torch.linalg.cholesky_ex(a, check_errors=True)[0]
+    except torch.linalg.LinAlgError:
+        bad = a.isnan().any(-1).any(-1)[..., None, None]
+        if not bad.any():
+            raise
+    eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+    return _checked_cholesky(torch.where(bad, eye, a)).masked_fill(bad, torch.nan)
 
 
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     """Solves A y = rhs, in float32 or more; :func:`newton_pinv` is another operator.
 
-    Add a ridge to A first, well above its rounding errors, 1e-7 m. The result is NaN
-    where A is not positive definite.
+    Add a ridge to A first, well above its rounding errors, 1e-7 m. A GPU does not check
+    that A is positive definite, because the check would wait for it.
 
     Args:
         a (Tensor): Symmetric positive definite matrices, (..., m, m).
