@@ -4,6 +4,7 @@ MMEngine imports ``<scope>.registry`` by itself, so ``type='mmlinattn.X'`` is
 found from mmengine, mmdet, mmseg and mmpretrain without any import.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import mmlinattn
@@ -26,11 +27,28 @@ OPTIM_WRAPPER_CONSTRUCTORS = roots.Registry(
 )
 
 
-def build_model(cfg: dict, **kwargs: Any) -> Any:
-    """Builds a part of one of our models in scope ``mmlinattn``.
+def in_scope(cfg: Mapping[str, Any]) -> dict[str, Any]:
+    """A config with the class in place of a name that scope ``mmlinattn`` knows,
+    whatever the default scope is.
 
-    The default scope of a run is that of its task (mmdet, mmseg, ...), where an
-    unscoped ``type='SoftmaxAttention'`` would not be found. The entries of the config
-    override ``kwargs``, which the enclosing model knows.
+    The default scope of a run is that of its task (mmdet, mmseg, ...). It stays: all
+    threads share it, and another one may be building a model.
     """
-    return MODELS.build({**kwargs, **cfg, '_scope_': 'mmlinattn'})
+    cfg = {key: value for key, value in cfg.items() if key != '_scope_'}
+    name = cfg.get('type')
+    if isinstance(name, str):
+        cfg['type'] = MODELS.get(name) or name
+    return cfg
+
+
+def build_model(cfg: Mapping[str, Any], **kwargs: Any) -> Any:
+    """Builds a part of one of our models, in scope ``mmlinattn``. The entries of the
+    config override ``kwargs``, which the enclosing model knows.
+
+    Raises:
+        KeyError: If there is no class of this name.
+    """
+    cfg = in_scope(cfg)
+    if isinstance(cfg.get('type'), str):
+        raise KeyError(f'{cfg["type"]} is not in the mmlinattn::model registry')
+    return MODELS.build({**kwargs, **cfg})

@@ -6,6 +6,7 @@ if that is not 224.
 Legend: B batch, C channels, (H, W) map, N = H * W tokens.
 """
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any, Optional, Union
@@ -22,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from . import hub, models
-from .functional import to_map
+from .functional import to_map, to_tokens
 from .registry import build_model
 from .timm_names import FAMILIES, MODELS, family_of
 from .utils.quiet import quiet
@@ -90,6 +91,8 @@ class TimmModel(nn.Module):
             Images of any other size from 32 x 32 on work, too.
         drop_rate: Dropout rate before the last layer.
         output_stride: 32; maps are never dilated.
+        dynamic_img_size: Whether a ViT of timm takes images of any size; here, all
+            models do.
         **options: Options of the backbone, such as ``drop_path_rate``.
 
     Raises:
@@ -106,6 +109,7 @@ class TimmModel(nn.Module):
         img_size: Union[int, tuple[int, int], None] = None,
         drop_rate: float = 0.0,
         output_stride: int = 32,
+        dynamic_img_size: bool = True,
         **options: Any,
     ) -> None:
         super().__init__()
@@ -117,6 +121,8 @@ class TimmModel(nn.Module):
         options.update(in_channels=in_chans, out_type='raw')
         add_options(options, backbone['type'], img_size)
         self.backbone = model = build_model({**backbone, **options})
+        # other frameworks try models out on memory that nobody has filled
+        model.refuses_nan = False
         # only the last stage's map has a norm, as in a classifier
         model.out_indices = tuple(range(model.num_stages))
         self.stages = 'stages' if hasattr(model, 'stages') else 'blocks'
@@ -126,6 +132,8 @@ class TimmModel(nn.Module):
                 zip(model.feature_channels, model.feature_strides)
             )
         ]
+        stride = model.feature_strides[0]
+        self.patch_embed.patch_size = (stride, stride)
         self.num_features = self.head_hidden_size = model.feature_channels[-1]
         self.neck = build_neck(backbone, self.num_features)
         if self.neck is not None:
@@ -140,6 +148,18 @@ class TimmModel(nn.Module):
             with quiet():  # MMEngine prints every parameter
                 for part in filter(None, (model, self.neck)):
                     part.init_weights()
+
+    @property
+    def patch_embed(self) -> Any:
+        """The first embedding; its ``patch_size`` is the stride of the first map."""
+        model: Any = self.backbone
+        plain = self.stages == 'blocks'
+        return model.patch_embed if plain else model.stages[0].embedding
+
+    @property
+    def num_prefix_tokens(self) -> int:
+        """Class tokens before those of the last map."""
+        return int(self.has_token)
 
     def forward_features(self, x: Tensor) -> Tensor:
         """Images (B, in_chans, H, W) to the last map (B, C, H', W'), or, with a class
@@ -180,23 +200,33 @@ class TimmModel(nn.Module):
         stop_early: bool = False,
         output_fmt: str = 'NCHW',
         intermediates_only: bool = False,
+        return_prefix_tokens: bool = False,
     ) -> Any:
         """Maps (B, C_i, H_i, W_i) of stages: ``indices`` lists their numbers, or counts
-        the last ones; by default all.
+        the last ones; by default all. With ``output_fmt='NLC'``, their tokens
+        (B, H_i * W_i, C_i). With ``return_prefix_tokens``, each comes in a pair with
+        the class token of its stage, (B, 1, C_i) or (B, 0, C_i).
 
         Only the last stage has a norm, which is always applied; ``norm`` and
         ``stop_early`` change nothing. Without ``intermediates_only``, the output of
         :meth:`forward_features` comes first.
 
         Raises:
-            ValueError: If ``output_fmt`` is not 'NCHW'.
+            ValueError: If ``output_fmt`` is neither.
         """
-        if output_fmt != 'NCHW':
-            raise ValueError(f"output_fmt must be 'NCHW', got {output_fmt!r}")
+        if output_fmt not in ('NCHW', 'NLC'):
+            raise ValueError(f"output_fmt must be 'NCHW' or 'NLC', got {output_fmt!r}")
         stages, _ = feature_take_indices(len(self.feature_info), indices)
         tokens = self.backbone(x)
         maps = [self.to_map(tokens[i], x, i) for i in stages]
-        return maps if intermediates_only else (self.read_last(tokens[-1], x), maps)
+        outs: list[Any] = maps
+        if output_fmt == 'NLC':
+            outs = [to_tokens(out) for out in maps]
+        if return_prefix_tokens:
+            counts = [math.prod(out.shape[2:]) for out in maps]
+            extra = [tokens[i][:, :-count] for i, count in zip(stages, counts)]
+            outs = list(zip(outs, extra))
+        return outs if intermediates_only else (self.read_last(tokens[-1], x), outs)
 
     def prune_intermediate_layers(
         self, indices: Indices = 1, prune_norm: bool = False, prune_head: bool = True

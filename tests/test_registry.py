@@ -52,3 +52,43 @@ def test_config_wins_over_the_enclosing_model():
     attention = build_model(cfg, embed_dims=8, num_heads=4)
     assert attention.num_heads == 2
     assert cfg == dict(type='SoftmaxAttention', num_heads=2)
+
+
+def test_the_default_scope_stays(monkeypatch):
+    """All threads share it: another one may be building a detector."""
+    from mmengine.registry import DefaultScope
+    from torch import nn
+
+    from mmlinattn.models import SoftmaxAttention
+    from mmlinattn.registry import MODELS
+
+    scopes = []
+
+    class Attention(SoftmaxAttention):
+        def __init__(self, *args, **kwargs):
+            scopes.append(DefaultScope.get_current_instance().scope_name)
+            super().__init__(*args, **kwargs)
+
+    class Act(nn.ReLU):
+        pass
+
+    class Norm(nn.BatchNorm2d):
+        pass
+
+    for kind in (Attention, Act, Norm):
+        monkeypatch.setitem(MODELS.module_dict, f'My{kind.__name__}', kind)
+    cfg = dict(
+        type='mmlinattn.PyramidTransformer',
+        arch=dict(embed_dims=[8, 8], depths=[1, 1], num_heads=[1, 1]),
+        stem=dict(type='ConvStem', act_cfg=dict(type='MyAct')),
+        block=dict(act_cfg=dict(type='MyAct')),
+        norm_cfg=dict(type='MyNorm'),
+        attention=dict(type='MyAttention'),
+    )
+    with DefaultScope.overwrite_default_scope('mmdet'):
+        model = MODELS.build(cfg)
+        cfg.update(attention=dict(type='FPN'))
+        with pytest.raises(KeyError, match='FPN is not in the mmlinattn::model'):
+            MODELS.build(cfg)
+    assert scopes == ['mmdet', 'mmdet']
+    assert {Attention, Act, Norm} < {type(x) for x in model.modules()}

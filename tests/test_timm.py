@@ -1,6 +1,7 @@
 """Our models in timm: the contract of its own tests, on a few models."""
 
 import re
+from copy import deepcopy
 
 import pytest
 import timm
@@ -172,6 +173,13 @@ def test_features(name):
             assert info['module'] in dict(model.named_modules())
         (second,) = model.forward_intermediates(x, [1], intermediates_only=True)
         assert second.equal(maps[1])
+        _, pairs = model.forward_intermediates(
+            x, output_fmt='NLC', return_prefix_tokens=True
+        )
+        for (tokens, prefix), y, both in zip(pairs, maps, model.backbone(x)):
+            assert tokens.equal(y.flatten(2).transpose(1, 2))
+            assert torch.cat((prefix, tokens), 1).equal(both)
+        assert prefix.size(1) == model.num_prefix_tokens
         for indices in (None, (0, 2), (-1,), 2):
             options = {} if indices is None else dict(out_indices=indices)
             lean = create(name, features_only=True, **options).eval()
@@ -184,8 +192,58 @@ def test_features(name):
             assert len(stages) == {None: 4, (0, 2): 2, (-1,): 1, 2: 2}[indices]
             for y, i in zip(lean(x), stages):
                 torch.testing.assert_close(y, maps[i])
-    with pytest.raises(ValueError, match='NCHW'):
-        model.forward_intermediates(x, output_fmt='NLC')
+    with pytest.raises(ValueError, match="'NCHW' or 'NLC', got 'NHWC'"):
+        model.forward_intermediates(x, output_fmt='NHWC')
+
+
+@NAMES
+def test_questions_to_a_vit(name):
+    """anomalib asks models with 'vit' in their names, and lightly-train those of DeiT,
+    for what timm's ViTs have."""
+    model = create(name, pretrained_cfg=None, dynamic_img_size=True)
+    stride = model.feature_info[0]['reduction']
+    assert model.patch_embed.patch_size == (stride, stride)
+    first = model.get_submodule(model.pretrained_cfg['first_conv'])
+    assert first in [*model.patch_embed.modules()]
+    assert model.state_dict().keys() == create(name).state_dict().keys()
+
+
+class Adapted(torch.nn.Module):
+    """A linear layer with an adapter beside it, as peft has them."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.base_layer, self.added = layer, 0.1 * torch.randn_like(layer.weight)
+
+    @property
+    def weight(self):
+        return self.base_layer.weight
+
+    def forward(self, x):
+        return self.base_layer(x) + x @ self.added.mT
+
+
+@NAMES
+def test_adapters(name):
+    """They reach the output of each linear layer: merged, they change it as much."""
+    model, x = create(name).eval().double(), torch.randn(1, 3, 64, 96).double()
+    merged = deepcopy(model)
+    layers = {k: v for k, v in model.named_modules() if isinstance(v, torch.nn.Linear)}
+    for path, layer in layers.items():
+        parent, _, child = path.rpartition('.')
+        adapted = Adapted(layer)
+        setattr(model.get_submodule(parent), child, adapted)
+        merged.get_submodule(path).weight.data += adapted.added
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), merged(x))
+
+
+@NAMES
+def test_an_image_of_nan(name):
+    """anomalib runs models on memory that nobody has filled, to see their shapes."""
+    with torch.no_grad():
+        found = create(name).eval()(torch.full((2, 3, 64, 64), torch.nan))
+    assert found.isnan().all()
 
 
 @pytest.mark.modern_full

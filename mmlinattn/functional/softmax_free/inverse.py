@@ -86,6 +86,28 @@ def newton_pinv(
     return _solve(a, rhs, _pick_solver(solver, num_iters, a), num_iters, alpha)
 
 
+def cholesky(a: Tensor) -> Tensor:
+    """The lower Cholesky factors of matrices (..., m, m); NaN of those with NaN.
+
+    A GPU does not check that A is positive definite, because it would have to wait; on
+    a CPU, an indefinite one is an error of torch.linalg.
+    """
+    if a.is_cpu and not is_traced():
+        return _checked_cholesky(a)
+    return torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)[0]
+
+
+def _checked_cholesky(a: Tensor) -> Tensor:
+    try:
+        return torch.linalg.cholesky_ex(a, check_errors=True)[0]
+    except torch.linalg.LinAlgError:
+        bad = a.isnan().any(-1).any(-1)[..., None, None]
+        if not bad.any():
+            raise
+    eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
+    return _checked_cholesky(torch.where(bad, eye, a)).masked_fill(bad, torch.nan)
+
+
 def cholesky_solve(a: Tensor, rhs: Tensor) -> Tensor:
     """Solves A y = rhs, in float32 or more; :func:`newton_pinv` is another operator.
 
@@ -328,7 +350,7 @@ class _Cholesky(_Newton):
 
     @classmethod
     def prepare(cls, a: Tensor, alpha: None, num_iters: int) -> Prepared:
-        return (torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)[0],)
+        return (cholesky(a),)
 
     @staticmethod
     def multiply(prepared: Prepared, x: Tensor, num_iters: int) -> Tensor:

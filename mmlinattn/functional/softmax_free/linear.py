@@ -31,6 +31,7 @@ from ..blocks import Shape, blockify, unblockify
 from ..precision import at_least_float32, autocast_disabled, full_precision, rounded_to
 from ..tokens import sum_over_tokens, to_every_token
 from ..tracing import is_exported
+from .inverse import cholesky
 from .kernel import gaussian_kernel, landmark_kernels
 
 # Steps to an inverse square root in files: enough for a condition of 1e4.
@@ -116,18 +117,14 @@ def with_exact_windows(
 
 def inverse_root(a: Tensor) -> Tensor:
     """R with R^T R = A^-1, of positive definite matrices (..., m, m): the inverse of
-    the Cholesky factor, or in a file, which has no factorization, of the root.
-
-    A GPU does not check that A is positive definite, because it would have to wait.
-    """
+    the Cholesky factor, or in a file, which has no factorization, of the root."""
     eye = torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
     if is_exported():
         return _inverse_square_root(a, eye)
     dtype = a.dtype
     if rounded_to(a):
         a, eye = a.double(), eye.double()
-    factor, _ = torch.linalg.cholesky_ex(a, check_errors=a.is_cpu)
-    inverse = torch.linalg.solve_triangular(factor, eye.expand_as(a), upper=False)
+    inverse = torch.linalg.solve_triangular(cholesky(a), eye.expand_as(a), upper=False)
     return inverse.to(dtype)
 
 

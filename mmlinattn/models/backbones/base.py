@@ -98,6 +98,7 @@ class BaseBackbone(BaseModule):
         default_init (list[dict]): The default ``init_cfg``, which also initializes what
             pretrained weights lack.
         min_side (int): Smallest height and width of an image in pixels.
+        refuses_nan (bool): Whether images with NaN or infinite values are an error.
         feature_channels (tuple[int]): Channels of the returned maps.
         feature_strides (tuple[int]): Their strides: a side becomes ceil(side / stride).
     """
@@ -106,6 +107,7 @@ class BaseBackbone(BaseModule):
     arch_keys: tuple[str, ...] = ()
     default_init: list[dict] = DEFAULT_INIT
     min_side = MIN_SIDE
+    refuses_nan = True
     init_cfg: Any
     out_types = ('featmap', 'avg_featmap', 'cls_token', 'raw')
     # mmpretrain's classifiers call it with all that they load
@@ -326,8 +328,9 @@ class BaseBackbone(BaseModule):
         """Raises a ValueError for x unless it is (B, in_channels, H, W) with B >= 1 and
         H, W >= 32, and all values are finite.
 
-        Values are checked on a CPU only, because on a GPU the check would stall every
-        step. The environment variable ``MMLINATTN_DEBUG=1`` turns it on everywhere.
+        With ``refuses_nan``, values are checked on a CPU only, because on a GPU the
+        check would stall every step. The environment variable ``MMLINATTN_DEBUG=1``
+        turns it on everywhere.
         """
         if is_exported():
             return
@@ -341,7 +344,7 @@ class BaseBackbone(BaseModule):
                 f'x must be at least {MIN_SIDE} x {MIN_SIDE} pixels, got '
                 f'H x W = {x.size(2)} x {x.size(3)}'
             )
-        if is_traced() or is_transformed() or x.is_meta:
+        if not self.refuses_nan or is_traced() or is_transformed() or x.is_meta:
             return
         if not x.is_cpu and os.environ.get('MMLINATTN_DEBUG') != '1':
             return

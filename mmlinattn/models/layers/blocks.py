@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from mmlinattn.functional import feat_scale
 from mmlinattn.functional.precision import autocast_disabled
-from mmlinattn.registry import build_model
+from mmlinattn.registry import build_model, in_scope
 
 from .depthwise import DepthwiseConv
 from .types import HW
@@ -111,7 +111,7 @@ class TransformerBlock(BaseModule):
         # names are those of mmcv's FFN, whose module imports all of mmcv.ops
         first = nn.Sequential(
             nn.Linear(embed_dims, hidden_dims),
-            build_activation_layer(act_cfg),
+            build_activation_layer(in_scope(act_cfg)),
             nn.Dropout(drop),
         )
         layers = nn.Sequential(
@@ -121,7 +121,7 @@ class TransformerBlock(BaseModule):
         self.ffn_conv = DepthwiseConv(hidden_dims) if ffn_conv else None
         self.ffn_conv_act = nn.Identity()
         if ffn_conv_act:
-            self.ffn_conv_act = build_activation_layer(act_cfg)
+            self.ffn_conv_act = build_activation_layer(in_scope(act_cfg))
         scales = [nn.Identity(), nn.Identity()]
         if layer_scale is not None:
             scales = [LayerScale(embed_dims, scale=layer_scale) for _ in scales]

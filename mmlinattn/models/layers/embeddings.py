@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from mmlinattn.functional.precision import autocast_disabled
 from mmlinattn.functional.tracing import is_exported
-from mmlinattn.registry import MODELS
+from mmlinattn.registry import MODELS, in_scope
 
 
 class LayerNorm2d(nn.LayerNorm):
@@ -32,7 +32,7 @@ def build_norm(norm_cfg: Optional[dict], channels: int) -> nn.Module:
         return nn.Identity()
     if norm_cfg['type'] == 'LN':
         return LayerNorm2d(channels, eps=norm_cfg.get('eps', 1e-5))
-    return build_norm_layer(norm_cfg, channels)[1]
+    return build_norm_layer(in_scope(norm_cfg), channels)[1]
 
 
 def conv_norm_act(
@@ -53,7 +53,7 @@ def conv_norm_act(
     return nn.Sequential(
         nn.Conv2d(in_channels, out_channels, kernel_size, padding=padding, **conv),
         build_norm(norm_cfg, out_channels),
-        build_activation_layer(act_cfg) if act_cfg else nn.Identity(),
+        build_activation_layer(in_scope(act_cfg)) if act_cfg else nn.Identity(),
     )
 
 

@@ -8,6 +8,7 @@ from equations import paper_pinv, relative_error
 from torch import nn
 
 from mmlinattn.functional import gaussian_kernel, newton_alpha, newton_pinv
+from mmlinattn.functional.softmax_free.inverse import cholesky
 
 SIZES = (1, 7, 49)
 SOLVERS = ('newton', 'polynomial', 'spectral')
@@ -144,3 +145,13 @@ def test_wrong_input():
         newton_pinv(torch.eye(3), solver='cholesky')
     with pytest.raises(ValueError, match=r"'polynomial'.*18\.\.\.24.*15"):
         newton_pinv(torch.eye(3), 15, solver='polynomial')
+
+
+def test_cholesky_of_other_matrices():
+    """NaN leads to NaN, as on a GPU, and to no error; a negative matrix to one."""
+    good, nan = torch.eye(3), torch.full((3, 3), torch.nan)
+    lower = cholesky(torch.stack((4 * good, nan)))
+    torch.testing.assert_close(lower[0], 2 * good)
+    assert lower[1].isnan().all()
+    with pytest.raises(torch.linalg.LinAlgError):
+        cholesky(torch.stack((-good, nan)))
