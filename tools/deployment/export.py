@@ -69,6 +69,8 @@ FLAGS = {
     '--backbone-only': 'leave neck and heads out',
     '--whole': 'export from image to predictions: with the resizing of the test '
     'pipeline, normalization, and all steps after the maps (ONNX only)',
+    '--half': 'layers and their weights in float16, half the file; images, outputs and '
+    'what needs it, such as sums over tokens, stay in float32 (ONNX only)',
     '--trust': 'unpickle everything in CHECKPOINT, which can run any code',
 }
 
@@ -93,9 +95,10 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add('--verify', action='store_true', help=text)
     text = (
         'largest difference that --verify allows, relative to the largest entry of an '
-        'output, or with --whole of a metric besides its last digit; default: 1e-4'
+        'output, or with --whole of a metric besides its last digit; default: 1e-4, or '
+        '1e-2 with --half'
     )
-    add('--tolerance', type=float, default=1e-4, help=text)
+    add('--tolerance', type=float, help=text)
     for option, text in FLAGS.items():
         add(option, action='store_true', help=text)
     cli.add_overwrite(parser)
@@ -103,6 +106,10 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.whole and (args.format != 'onnx' or args.backbone_only):
         parser.error('--whole needs --format onnx, and no --backbone-only')
+    if args.half and args.format != 'onnx':
+        parser.error('--half needs --format onnx')
+    if args.tolerance is None:
+        args.tolerance = 1e-2 if args.half else 1e-4
     return args
 
 
@@ -296,7 +303,9 @@ def run(args: argparse.Namespace) -> bool:
         }
     path.parent.mkdir(parents=True, exist_ok=True)
     with exporter_errors(args.config):
-        runner = export(model, path, args.format, tuple(args.shape), notes, stage)
+        runner = export(
+            model, path, args.format, tuple(args.shape), notes, stage, args.half
+        )
     print(f'{path.name}: {path.stat().st_size / 1e6:.1f} MB')
     if not args.verify:
         return True

@@ -1,0 +1,124 @@
+"""What of an ONNX file is in half precision, and what it computes then."""
+
+import re
+from contextlib import nullcontext
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from loading import load_module
+from mmengine.model import BaseModule
+from mmengine.registry import MODELS
+from torch import nn
+
+from mmlinattn.deployment import ExportedModel, export
+from mmlinattn.deployment.half import OPERATORS
+from mmlinattn.functional.precision import autocast_disabled
+
+rounding = load_module('benchmarks/side_by_side/rounding.py')
+ARCH = dict(embed_dims=[8, 16], depths=[1, 2], num_heads=[2, 2])
+SOFT = dict(
+    type='mmlinattn.SOFT',
+    arch=ARCH,
+    sampling_ratios=(4, 2),
+    kernel_sizes=(3, 3),
+    img_size=64,
+)
+IMAGE = torch.rand(1, 3, 65, 97, generator=torch.Generator().manual_seed(0))
+LARGEST = np.finfo(np.float16).max
+
+
+def write(model, path, half=True):
+    """A model's file, and the model as it was exported."""
+    exported = ExportedModel(model)
+    export(exported, path, shape=(65, 97), half=half)
+    return onnx.load(str(path)), exported
+
+
+def compare(model, path, image):
+    """What :class:`Rounded` says of an image, with the difference for outputs."""
+    file, exported = write(model, path)
+    outputs, largest, sums = rounding.Rounded(file)(image.numpy())
+    with torch.no_grad():
+        expected = [x.numpy() for x in exported(image)]
+    return rounding.difference(outputs, expected), largest, sums
+
+
+def half_nodes(file):
+    """Nodes that compute in float16."""
+    return [
+        node
+        for node in file.graph.node
+        if node.op_type != 'Cast' and any(x.endswith('_half') for x in node.input)
+    ]
+
+
+class Layers(BaseModule):
+    """Two layers of one name, such as two stages have; the second may need float32."""
+
+    in_channels = 3
+
+    def __init__(self, wide=False):
+        super().__init__()
+        self.first = nn.ModuleDict(dict(conv=nn.Conv2d(3, 4, 1)))
+        self.second = nn.ModuleDict(dict(conv=nn.Conv2d(4, 5, 1)))
+        self.wide = wide
+
+    def forward(self, x):
+        x = self.first['conv'](x)
+        with autocast_disabled(x) if self.wide else nullcontext():
+            return [self.second['conv'](x.float())]
+
+
+def test_layers_of_one_name(tmp_path):
+    file, _ = write(Layers(), tmp_path / 'model.onnx')
+    assert [node.op_type for node in half_nodes(file)] == ['Conv', 'Conv']
+    path = tmp_path / 'other.onnx'
+    with pytest.raises(ValueError, match='no layer of this model can be in half'):
+        write(Layers(wide=True), path)
+    assert not path.exists()
+
+
+def test_a_weight_beyond_float16(tmp_path):
+    model = Layers()
+    nn.init.constant_(model.first['conv'].weight, 1e5)
+    file, _ = write(model, tmp_path / 'model.onnx')
+    (node,) = half_nodes(file)
+    assert 'second.conv.weight' in node.input[1]
+
+
+def test_overflow_is_seen(tmp_path):
+    """By these tests: a processor without float16 does not show it."""
+    model = Layers()
+    nn.init.constant_(model.second['conv'].weight, 1e3)
+    error, largest, sums = compare(model, tmp_path / 'model.onnx', 1e3 * IMAGE)
+    assert error == largest == np.inf and sums > LARGEST
+
+
+def test_what_stays_in_float32(tmp_path):
+    """Among it the sums of SOFT without normalization, up to N times the values, and
+    the projection that takes them."""
+    model = MODELS.build(SOFT)
+    for name, module in model.named_modules():
+        if name.endswith('attn.v'):
+            nn.init.constant_(module.bias, 1e3)
+    sums = []
+    projection = model.stages[0].blocks[0].attn.proj
+    projection.register_forward_pre_hook(lambda _, args: sums.append(args[0].max()))
+    model.eval()(IMAGE)
+    assert sums[0] > LARGEST
+    error, largest, most = compare(model, tmp_path / 'model.onnx', IMAGE)
+    assert error <= 1e-2 and max(largest, most) < LARGEST
+    file = onnx.load(tmp_path / 'model.onnx')
+    assert {x.type.tensor_type.elem_type for x in file.graph.input} == {1}
+    assert {x.type.tensor_type.elem_type for x in file.graph.output} == {1}
+    weights = {x.name for x in file.graph.initializer}
+    nodes = half_nodes(file)
+    for node in nodes:
+        assert node.op_type in OPERATORS
+        # no product of two activations
+        assert node.op_type in ('Relu', 'Reshape') or weights & {*node.input}
+    layers = {re.sub(r'_\d+$', '', x.name.rpartition('/')[0]) for x in nodes}
+    names = {layer.rpartition('/')[2] for layer in layers}
+    assert names == {'q', 'v', 'conv', 'layers.0.0', 'layers.1'}
