@@ -21,15 +21,14 @@ from pathlib import Path
 
 import common
 import numpy as np
-import onnx
 import torch
 from mmcv.cnn.bricks.scale import LayerScale
 from mmengine.model import revert_sync_batchnorm
 from PIL import Image
-from side_by_side.rounding import Rounded, difference, open_file
 from torch import nn
 
 from mmlinattn.deployment import ExportedModel, export
+from mmlinattn.deployment.rounding import Rounded
 from mmlinattn.engine import build_model
 from mmlinattn.utils import load_config
 from mmlinattn_tools.cli import Parser
@@ -156,25 +155,23 @@ class Files:
 
     def __init__(self, model):
         exported = ExportedModel(model)
-        self.megabytes, models = [], []
+        self.runs, self.megabytes = {}, []
         with tempfile.TemporaryDirectory() as folder:
             for half in (False, True):
                 path = Path(folder, f'{half}.onnx')
-                export(exported, path, half=half)
+                self.runs[half] = export(exported, path, half=half)
                 self.megabytes.append(path.stat().st_size / 1e6)
-                models.append(onnx.load(str(path)))
-        self.single, self.half = map(open_file, models)
-        self.rounded = Rounded(models[1])
+            self.rounded = Rounded(path, threads=torch.get_num_threads())
 
     def measure(self, images):
         """A row: the largest magnitudes and differences for images."""
         row = dict(largest=0.0, sums=0.0, error=0.0, rounded_error=0.0, same=1.0)
         classes = set()
-        for image in images.numpy():
-            expected = self.single.run(None, {'images': image[None]})
-            half = self.half.run(None, {'images': image[None]})
-            rounded, largest, sums = self.rounded(image[None])
-            labels, *others = [x[0].argmax(1) for x in (expected, half, rounded)]
+        for image in images.split(1):
+            (expected,), (half,) = (self.runs[x](image) for x in (False, True))
+            (rounded,), largest, sums = self.rounded.run(image.numpy())
+            rounded = torch.from_numpy(rounded)
+            labels, *others = [x.argmax(1) for x in (expected, half, rounded)]
             found = dict(
                 largest=largest,
                 sums=sums,
@@ -182,9 +179,16 @@ class Files:
                 rounded_error=difference(rounded, expected),
             )
             row.update((key, max(value, row[key])) for key, value in found.items())
-            row['same'] = min(row['same'], *((x == labels).mean() for x in others))
-            classes |= {*labels.flatten().tolist()}
+            same = [(x == labels).float().mean().item() for x in others]
+            row['same'] = min(row['same'], *same)
+            classes.update(labels.unique().tolist())
         return dict(row, images=len(images), classes=len(classes))
+
+
+def difference(x, y):
+    """The largest difference, relative to the largest entry; infinite for NaN."""
+    error = float((x - y).abs().max() / y.abs().max())
+    return error if error == error else float('inf')
 
 
 def rows_of(name, is_segmentor, photos, labels, args):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Optional
 import torch
 from torch import Tensor
 
-from .half import half_scopes, halve
+from .half import half_scopes, halve_file
 from .outputs import ExportedModel
 
 # the oldest with LayerNormalization; ONNX Runtime has known it since 1.12
@@ -78,8 +78,8 @@ def export(
     with torch.no_grad(), warnings.catch_warnings():
         # warnings of exporters' own deprecations, and of branches in libraries
         warnings.simplefilter('ignore')
-        # while an exporter runs it, it does not check the images
         scopes: dict[str, bool] = {}
+        # while an exporter runs it, it does not check the images
         with stage('run the model once'):
             if half:
                 scopes = half_scopes(model, images, shape)
@@ -92,7 +92,7 @@ def export(
                 target.write(model, images, part, notes or {})
             if half:
                 with stage('halve the precision'):
-                    _halve_file(part, scopes)
+                    halve_file(part, scopes)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
@@ -126,14 +126,6 @@ def write_onnx(model: ExportedModel, images: Tensor, path: Path, notes: dict) ->
     graph.metadata_props.add(key='notes', value=json.dumps(notes))
     onnx.checker.check_model(graph)
     onnx.save(graph, str(path))
-
-
-def _halve_file(path: Path, scopes: dict[str, bool]) -> None:
-    onnx = _import_onnx('onnx')
-    model = onnx.load(str(path))
-    halve(model, scopes)
-    onnx.checker.check_model(model)
-    onnx.save(model, str(path))
 
 
 def open_onnx(path: Path) -> Runner:

@@ -9,6 +9,7 @@ such as GELU, of which ONNX takes powers, and the steps before and after a netwo
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
@@ -90,13 +91,13 @@ def _hooks(
             handle.remove()
 
 
-def halve(model: Any, scopes: dict[str, bool]) -> None:
-    """Changes an ONNX model in place: some of its parts compute in float16.
+def halve_file(path: Path, scopes: dict[str, bool]) -> None:
+    """Changes an ONNX file: some of its parts compute in float16.
 
     A tensor in float16 is called like that in float32, with ``_half`` behind it.
 
     Args:
-        model (onnx.ModelProto): A model in float32.
+        path (Path): A file in float32.
         scopes (dict[str, bool]): See :func:`half_scopes`.
 
     Raises:
@@ -104,6 +105,7 @@ def halve(model: Any, scopes: dict[str, bool]) -> None:
     """
     import onnx
 
+    model = onnx.load(str(path))
     graph = model.graph
     floats, constants = _float32_names(model), _constants(graph)
     nodes: list[Any] = []
@@ -135,6 +137,8 @@ def halve(model: Any, scopes: dict[str, bool]) -> None:
     if not halves:
         raise ValueError('no layer of this model can be in half precision')
     _replace_nodes(graph, nodes)
+    onnx.checker.check_model(model)
+    onnx.save(model, str(path))
 
 
 def _can_be_half(

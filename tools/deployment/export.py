@@ -63,6 +63,7 @@ SIDE = cli.number(int, MIN_SIDE, 2**16)
 # of the metrics that a library rounds: percent with two digits, shares with three
 METRIC_UNITS = {'mmseg': 0.01}
 METRIC_UNIT = 0.001
+ROUNDED = 'as a GPU rounds'
 # options with which a data preprocessor changes images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
 FLAGS = {
@@ -153,6 +154,28 @@ def verify(
     return max(differences.values())
 
 
+def rounded_file(path: Path, **options: Any) -> Any:
+    """A file in half precision, computed as on a GPU; needs onnx."""
+    from mmlinattn.deployment.rounding import Rounded
+
+    return Rounded(path, **options)
+
+
+def rounding_runner(path: Path) -> Callable[..., Any]:
+    """Runs a file in half precision as on a GPU, and prints its largest numbers."""
+    file = rounded_file(path, threads=torch.get_num_threads())
+
+    def run(images: torch.Tensor) -> list[torch.Tensor]:
+        outputs, largest, sums = file.run(images.numpy())
+        print(
+            f'{ROUNDED}: largest number in float16 {largest:.3g}, largest sum of '
+            f'magnitudes in a product {sums:.3g} (limit 65504)'
+        )
+        return [torch.from_numpy(output) for output in outputs]
+
+    return run
+
+
 def whole_model(
     cfg: Config, model: nn.Module, preprocessor: Any, learned_meta: dict[str, Any]
 ) -> tuple[WholeModel, dict[str, Any]]:
@@ -236,8 +259,9 @@ def worst_difference(first: Outcome, second: Outcome) -> float:
     return float(np.nanmax(abs(values - others), initial=0))
 
 
-def run_tests(cfg: Config, model: nn.Module, path: Path) -> list[Outcome]:
-    """Tests a model and its file, and prints their times and main metrics."""
+def run_tests(cfg: Config, model: nn.Module, path: Path, half: bool) -> list[Outcome]:
+    """Tests a model and its file, and prints their times and main metrics. One in half
+    precision is also computed as on a GPU."""
     cfg.launcher, cfg.log_level = 'none', 'WARNING'
     cfg.test_dataloader.batch_size = 1
     results = []
@@ -245,9 +269,16 @@ def run_tests(cfg: Config, model: nn.Module, path: Path) -> list[Outcome]:
         runner = make_runner(cfg)
         runner.model.load_state_dict(model.state_dict())
         num = len(runner.test_loop.dataloader)
-        predictor = Predictor(path, ['CPUExecutionProvider'], torch.get_num_threads())
+        files = {path.name: path}
+        if half:
+            rounded = files[f'{path.name}, {ROUNDED}'] = Path(cfg.work_dir, path.name)
+            rounded.write_bytes(
+                rounded_file(path, notes=False).model.SerializeToString()
+            )
         forwards = {'model': runner.model.forward}
-        forwards[path.name] = partial(predict, predictor)
+        options = ['CPUExecutionProvider'], torch.get_num_threads()
+        for name, file in files.items():
+            forwards[name] = partial(predict, Predictor(file, *options))
         for name, forward in forwards.items():
             seconds: list[float] = []
             runner.model.forward = timed(forward, num, seconds)
@@ -258,11 +289,14 @@ def run_tests(cfg: Config, model: nn.Module, path: Path) -> list[Outcome]:
     return results
 
 
-def verify_whole(cfg: Config, model: nn.Module, path: Path, tolerance: float) -> bool:
+def verify_whole(
+    cfg: Config, model: nn.Module, path: Path, args: argparse.Namespace
+) -> bool:
     """Whether a test of a file gives the metrics of its model, which it prints."""
-    of_model, of_file = run_tests(cfg, model, path)
-    tolerance += METRIC_UNITS.get(cfg.get('default_scope'), METRIC_UNIT)
-    difference = worst_difference(of_model, of_file)
+    of_model, *of_files = run_tests(cfg, model, path, args.half)
+    unit = METRIC_UNITS.get(cfg.get('default_scope'), METRIC_UNIT)
+    tolerance = args.tolerance + unit
+    difference = max(worst_difference(of_model, of_file) for of_file in of_files)
     if difference <= tolerance and not np.any(of_model.values > 0):
         print(
             'verdict: none, since no metric of the model is above 0, and those of the '
@@ -310,8 +344,9 @@ def run(args: argparse.Namespace) -> bool:
     if not args.verify:
         return True
     if not args.whole:
+        runner = rounding_runner(path) if args.half else runner
         return report_verdict('an output', verify(model, runner, args), args.tolerance)
-    return verify_whole(cfg, model.model, path, args.tolerance)
+    return verify_whole(cfg, model.model, path, args)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:

@@ -5,14 +5,13 @@ import operator
 
 import pytest
 import torch
-from loading import load_module
 from mmengine.model import PretrainedInit
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from rounded_convolutions import RoundedConvolutions
 from torch import nn
 
 from mmlinattn.deployment import ExportedModel, export, parity
-from mmlinattn.deployment.half import half_scopes, halve
+from mmlinattn.deployment.half import half_scopes, halve_file
 from mmlinattn.functional.precision import is_half
 from mmlinattn.models import BaseBackbone, IsotropicTransformer, TransformerBlock
 from mmlinattn.models.backbones.presets import PresetTransformer
@@ -398,9 +397,8 @@ def test_exported(name, kind, tmp_path):
 def check_half(model, path):
     """Layers that autocast computes in half precision can be so in the file, computed
     as on a GPU at worst."""
-    import onnx
+    from mmlinattn.deployment.rounding import Rounded
 
-    rounding = load_module('benchmarks/side_by_side/rounding.py')
     layers = []
     hooks = [
         module.register_forward_hook(lambda *call: layers.append(is_half(call[2])))
@@ -411,14 +409,13 @@ def check_half(model, path):
         model(images(1, 65, 97))
     for hook in hooks:
         hook.remove()
-    file = onnx.load(path)
-    halve(file, half_scopes(model, images(1, 65, 97), (65, 97)))
-    rounded = rounding.Rounded(file)
+    halve_file(path, half_scopes(model, images(1, 65, 97), (65, 97)))
+    rounded = Rounded(path)
     assert rounded.num_products == sum(layers)
     x = images(2, 96, 129)
-    outputs, largest, sums = rounded(x.numpy())
-    assert rounding.difference(outputs, [y.numpy() for y in model(x)]) <= 1e-2
+    outputs, largest, sums = rounded.run(x.numpy())
     assert max(largest, sums) <= torch.finfo(torch.float16).max
+    assert_all_close(list(map(torch.from_numpy, outputs)), model(x), 1e-2)
 
 
 @ONE_STACK
