@@ -20,8 +20,10 @@ from .outputs import ExportedModel
 
 LAYERS = (nn.Linear, nn.modules.conv._ConvNd, nn.ReLU)
 # of these layers; what a subclass does besides may need float32
-OPERATORS = ('Add', 'Conv', 'ConvTranspose', 'Gemm', 'MatMul', 'Relu')
-OPERATORS += ('Reshape', 'Transpose')
+OPERATORS = {
+    *('Add', 'Conv', 'ConvTranspose', 'Gemm', 'MatMul', 'Relu', 'Reshape'),
+    'Transpose',
+}
 
 
 def half_scopes(
@@ -44,7 +46,8 @@ def half_scopes(
         module: re.sub(r'^.*\.(?=[^.]*[^.\d])', '', name)
         for name, module in model.named_modules()
     }
-    path, scopes = [''], {}
+    path = ['']
+    scopes: dict[str, bool] = {}
 
     def enter(module: nn.Module, args: Any) -> None:
         path.append(names[module])
@@ -151,8 +154,8 @@ def _can_be_half(
     if node.op_type not in OPERATORS or not scopes.get(scope):
         return False
     weights = [constants[name] for name in node.input if name in constants]
-    largest = max((abs(x).max(initial=0) for x in weights), default=0)
-    return largest <= np.finfo(np.float16).max
+    most = np.finfo(np.float16).max
+    return all(bool(abs(x).max(initial=0) <= most) for x in weights)
 
 
 def _float32_names(model: Any) -> set[str]:

@@ -5,7 +5,7 @@ and rounds later or not at all. So it does not show what a file computes on a GP
 of all that numbers are beyond float16.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
+# what is noted: the largest magnitude of a tensor, the largest sum in a product
+NOTES = ('max', 'sum')
 _PRODUCTS = ('Conv', 'ConvTranspose', 'Gemm', 'MatMul')
 
 
@@ -22,23 +24,24 @@ class Rounded:
 
     Args:
         path (Path): A file in half precision.
-        notes (bool): Adds the outputs that :meth:`run` needs.
+        notes (Sequence[str]): Those of :data:`NOTES` that :meth:`run` returns.
         threads (int): Of an operator.
 
     Attributes:
         model (onnx.ModelProto): The changed file.
-        num_products (int): Products in float16, if there are notes.
+        num_products (int): Products in float16, if their sums are noted.
     """
 
-    def __init__(self, path: Path, notes: bool = True, threads: int = 1) -> None:
+    def __init__(
+        self, path: Path, notes: Sequence[str] = NOTES, threads: int = 1
+    ) -> None:
         self.model = onnx.shape_inference.infer_shapes(onnx.load(str(path)))
         graph = self.model.graph
         types = {x.name: x.type.tensor_type.elem_type for x in graph.value_info}
         types.update((x.name, x.data_type) for x in graph.initializer)
         self._halves = {x for x, kind in types.items() if kind == TensorProto.FLOAT16}
         self._outputs = [output.name for output in graph.output]
-        self._has_notes = notes
-        self._notes: list[str] = []
+        self._noted, self._notes = notes, list[str]()
         self._wide: dict[str, str] = {}
         self._nodes: list[Any] = []
         for node in graph.node:
@@ -61,7 +64,7 @@ class Rounded:
         Returns:
             tuple: The outputs, the largest magnitude of a tensor in float16, and the
                 largest sum of magnitudes in a product: no partial sum of it is larger,
-                in any order.
+                in any order. What is not noted is 0.
         """
         session: Any = self._session
         taken = session.get_inputs()[0].name
@@ -71,7 +74,7 @@ class Rounded:
             max(
                 (float(values[x]) for x in self._notes if x.startswith(kind)), default=0
             )
-            for kind in ('max:', 'sum:')
+            for kind in NOTES
         )
         return [values[name] for name in self._outputs], largest, sums
 
@@ -82,9 +85,10 @@ class Rounded:
             self._nodes.append(node)
         else:
             inputs = [self._widen(name) for name in node.input]
-            if node.op_type in _PRODUCTS and self._has_notes:
+            if node.op_type in _PRODUCTS and 'sum' in self._noted:
                 sizes = [
-                    self._add('Abs', name, f'{node.name}:{name}') for name in inputs
+                    self._add('Abs', name, f'{node.name}:{i}')
+                    for i, name in enumerate(inputs)
                 ]
                 self._copy(node, sizes, [f'{node.name}:sizes'])
                 self._note('sum', f'{node.name}:sizes')
@@ -94,7 +98,7 @@ class Rounded:
                 self._add('Cast', f'{name}:exact', name, to=TensorProto.FLOAT16)
         for name in results:
             wide = self._widen(name)
-            if self._has_notes:
+            if 'max' in self._noted:
                 self._note('max', wide)
 
     def _widen(self, name: str) -> str:

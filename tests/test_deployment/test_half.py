@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from loading import ROOT, load_module
 from mmengine.model import BaseModule
 from mmengine.registry import MODELS
 from torch import nn
@@ -24,6 +25,7 @@ SOFT = dict(
     kernel_sizes=(3, 3),
     img_size=64,
 )
+NAMES = 'SOFT-T', 'SOFT++-T', 'SOFT++-T, linear', 'Swin-T, ELFATT', 'MLLA-T', 'RAVLT-S'
 IMAGE = torch.rand(1, 3, 65, 97, generator=torch.Generator().manual_seed(0))
 LARGEST = float(np.finfo(np.float16).max)
 
@@ -110,3 +112,22 @@ def test_what_stays_in_float32(tmp_path):
     layers = {re.sub(r'_\d+$', '', x.name.rpartition('/')[0]) for x in nodes}
     names = {layer.rpartition('/')[2] for layer in layers}
     assert names == {'q', 'v', 'conv', 'layers.0.0', 'layers.1'}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('is_segmentor', (False, True))
+@pytest.mark.parametrize('name', (*NAMES, 'MAViT-T'))
+def test_whole_sizes(name, is_segmentor, tmp_path, monkeypatch):
+    """Of models that are scaled like trained ones."""
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
+    measured = load_module('benchmarks/half_files.py')
+    torch.manual_seed(0)
+    images = nn.functional.interpolate(torch.randn(4, 3, 28, 28), (224, 224))
+    model = measured.build(name, is_segmentor, 10)
+    measured.take_statistics(model, images)
+    expected = measured.run(model, images[:1])
+    path = tmp_path / 'model.onnx'
+    export(ExportedModel(model), path, half=True)
+    (output,), *sizes = Rounded(path).run(images[:1].numpy())
+    assert max(sizes) < LARGEST
+    assert measured.difference(torch.from_numpy(output), expected) <= 1e-2

@@ -272,9 +272,7 @@ def run_tests(cfg: Config, model: nn.Module, path: Path, half: bool) -> list[Out
         files = {path.name: path}
         if half:
             rounded = files[f'{path.name}, {ROUNDED}'] = Path(cfg.work_dir, path.name)
-            rounded.write_bytes(
-                rounded_file(path, notes=False).model.SerializeToString()
-            )
+            rounded.write_bytes(rounded_file(path, notes=()).model.SerializeToString())
         forwards = {'model': runner.model.forward}
         options = ['CPUExecutionProvider'], torch.get_num_threads()
         for name, file in files.items():
