@@ -41,7 +41,8 @@ class Rounded:
         types.update((x.name, x.data_type) for x in graph.initializer)
         self._halves = {x for x, kind in types.items() if kind == TensorProto.FLOAT16}
         self._outputs = [output.name for output in graph.output]
-        self._noted, self._notes = notes, list[str]()
+        self._noted = notes
+        self._notes: list[str] = []
         self._wide: dict[str, str] = {}
         self._nodes: list[Any] = []
         for node in graph.node:
@@ -53,7 +54,9 @@ class Rounded:
             for name in self._notes
         )
         self.num_products = sum(name.startswith('sum:') for name in self._notes)
-        self._session = open_unchanged(self.model, threads) if notes else None
+        self._session: Any = None
+        if notes:
+            self._session = self._open(threads)
 
     def run(self, images: np.ndarray) -> tuple[list[np.ndarray], float, float]:
         """Runs the file.
@@ -66,10 +69,9 @@ class Rounded:
                 largest sum of magnitudes in a product: no partial sum of it is larger,
                 in any order. What is not noted is 0.
         """
-        session: Any = self._session
-        taken = session.get_inputs()[0].name
+        taken = self._session.get_inputs()[0].name
         names = [*self._outputs, *self._notes]
-        values = dict(zip(names, session.run(names, {taken: images})))
+        values = dict(zip(names, self._session.run(names, {taken: images})))
         largest, sums = (
             max(
                 (float(values[x]) for x in self._notes if x.startswith(kind)), default=0
@@ -123,14 +125,10 @@ class Rounded:
         copy.name = copy.output[0]
         self._nodes.append(copy)
 
-
-def open_unchanged(model: onnx.ModelProto, threads: int) -> Any:
-    """A session for a file, whose graph ONNX Runtime leaves as it is."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3
-    level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.graph_optimization_level = level
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=['CPUExecutionProvider']
-    )
+    def _open(self, threads: int) -> Any:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        return onnxruntime.InferenceSession(
+            self.model.SerializeToString(), options, providers=['CPUExecutionProvider']
+        )
