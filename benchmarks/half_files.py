@@ -44,19 +44,9 @@ MODELS = {
     'SOFT++-T, linear': 'soft/softpp-t-linear',
     'Swin-T, ELFATT': 'elfatt/swin-t-elfatt',
     'MLLA-T': 'mlla/mlla-t',
-    'RAVLT-T': 'ravlt/ravlt-t',
+    'RAVLT-S': 'ravlt/ravlt-s',
     'MAViT-T': 'mavit/mavit-t',
     'SOFT-T': 'soft/soft-t',
-}
-# the UperNet of another size, and what of its model is changed
-UPERNETS = {
-    'RAVLT-T': (
-        'ravlt-s',
-        dict(
-            backbone=dict(arch='tiny'),
-            decode_head=dict(in_channels=[64, 128, 256, 512]),
-        ),
-    )
 }
 SMALL, LARGE = (224, 224), (800, 1344)
 NORMS = (nn.LayerNorm, nn.GroupNorm, nn.BatchNorm2d)
@@ -65,12 +55,10 @@ NORMS = (nn.LayerNorm, nn.GroupNorm, nn.BatchNorm2d)
 def build(name, is_segmentor, num_classes):
     """A classifier, or a segmentor with UperNet, scaled like a trained one."""
     family, _, model = MODELS[name].partition('/')
-    of_upernet, changes = UPERNETS.get(name, (model, {}))
-    upernet = f'upernet_{of_upernet}_1x_ade20k-512x512'
+    upernet = f'upernet_{model}_1x_ade20k-512x512'
     config = upernet if is_segmentor else f'{model}_in1k'
     cfg = load_config(str(common.ROOT / 'configs' / family / f'{config}.py'))
     if is_segmentor:
-        cfg.merge_from_dict(dict(model=changes))
         cfg.model.decode_head.num_classes = num_classes
         cfg.model.pop('auxiliary_head')
     else:

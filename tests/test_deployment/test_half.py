@@ -25,7 +25,7 @@ SOFT = dict(
     kernel_sizes=(3, 3),
     img_size=64,
 )
-NAMES = 'SOFT-T', 'SOFT++-T', 'SOFT++-T, linear', 'Swin-T, ELFATT', 'MLLA-T', 'RAVLT-T'
+NAMES = 'SOFT-T', 'SOFT++-T', 'SOFT++-T, linear', 'Swin-T, ELFATT', 'MLLA-T', 'RAVLT-S'
 IMAGE = torch.rand(1, 3, 65, 97, generator=torch.Generator().manual_seed(0))
 LARGEST = float(np.finfo(np.float16).max)
 
