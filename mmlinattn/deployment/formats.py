@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Optional
 import torch
 from torch import Tensor
 
+from .half import half_scopes, halve_file
 from .outputs import ExportedModel
 
 # the oldest with LayerNormalization; ONNX Runtime has known it since 1.12
@@ -35,6 +36,7 @@ def export(
     shape: tuple[int, int] = (224, 224),
     notes: Optional[dict[str, Any]] = None,
     stage: Callable[[str], AbstractContextManager] = nullcontext,
+    half: bool = False,
 ) -> Runner:
     """Writes a model to a file.
 
@@ -54,32 +56,43 @@ def export(
             ``notes.json``.
         stage (Callable): Takes the name of a stage to a context around it, such as one
             that prints its seconds.
+        half (bool): Computes layers of an ONNX file in float16
+            (:mod:`mmlinattn.deployment.half`). Inputs and outputs stay in float32.
 
     Returns:
         Callable: Runs the file on images (B, C, H, W).
 
     Raises:
         ValueError: If the format is unknown or needs a newer torch, the image is too
-            small, or the format can't hold a part of the model.
+            small, or the format can't hold a part of the model, or half precision.
         ImportError: If a package is missing.
         RuntimeError: If the exporter fails.
     """
     if format not in FORMATS:
         raise ValueError(f'format must be one of {tuple(FORMATS)}, got {format!r}')
+    if half and format != 'onnx':
+        raise ValueError(f"half precision needs format='onnx', got {format!r}")
     target = FORMATS[format]
     # exporters make a constant of a batch of one
     images = model.example(shape, 1 + target.any_size)
     with torch.no_grad(), warnings.catch_warnings():
         # warnings of exporters' own deprecations, and of branches in libraries
         warnings.simplefilter('ignore')
+        scopes: dict[str, bool] = {}
         # while an exporter runs it, it does not check the images
         with stage('run the model once'):
-            model(images)
+            if half:
+                scopes = half_scopes(model, images, shape)
+            else:
+                model(images)
         # a failure leaves no new file, and keeps the old one
         part = path.with_name(f'part-of-{path.name}')
         try:
             with stage('write the file'):
                 target.write(model, images, part, notes or {})
+            if half:
+                with stage('halve the precision'):
+                    halve_file(part, scopes)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)

@@ -65,6 +65,26 @@ def test_parity_at_another_size(task, format, inputs, capsys, error_of):
     assert {path.name for path in Path().iterdir()} == files
 
 
+@pytest.mark.parametrize('task', OUTPUTS)
+def test_half_precision(task, inputs, capsys):
+    paths = inputs(task)
+    tool.main(paths)
+    tool.main(
+        [*paths, '--half', '--out', 'half.onnx', '--verify', '--shape', '96', '96']
+    )
+    printed = capsys.readouterr().out
+    assert 1e-5 < max(printed_differences(printed).values()) < 1e-2
+    assert 'halve the precision: ' in printed and '(0.01 is allowed)' in printed
+    single, half = onnx.load(f'{task}.onnx').graph, onnx.load('half.onnx').graph
+    assert (single.input, single.output) == (half.input, half.output)
+    kinds = {x.name: x.data_type for x in half.initializer}
+    assert onnx.TensorProto.FLOAT16 in kinds.values()
+    assert all(
+        name.endswith('_half') == (kind == onnx.TensorProto.FLOAT16)
+        for name, kind in kinds.items()
+    )
+
+
 def test_notes(inputs):
     paths = inputs('classifier')
     tool.main([*paths, '--out', 'new/model.onnx'])
@@ -98,6 +118,7 @@ def test_a_file_that_differs(difference, inputs, monkeypatch):
         ('weights.pth', ['--cfg-options', 'defualt_scope=x'], "'default_scope'"),
         ('weights.pth', ['--out', 'other.pth'], '--overwrite'),
         ('weights.pth', ['--shape', '16', '16'], 'must be 32 to'),
+        ('weights.pth', ['--half', '--format', 'export'], '--half needs --format onnx'),
     ],
 )
 def test_wrong_input(checkpoint, options, message, inputs, error_of):

@@ -63,12 +63,15 @@ SIDE = cli.number(int, MIN_SIDE, 2**16)
 # of the metrics that a library rounds: percent with two digits, shares with three
 METRIC_UNITS = {'mmseg': 0.01}
 METRIC_UNIT = 0.001
+ROUNDED = 'as a GPU rounds'
 # options with which a data preprocessor changes images
 NOTED = ('mean', 'std', 'bgr_to_rgb', 'to_rgb', 'pad_size_divisor', 'size')
 FLAGS = {
     '--backbone-only': 'leave neck and heads out',
     '--whole': 'export from image to predictions: with the resizing of the test '
     'pipeline, normalization, and all steps after the maps (ONNX only)',
+    '--half': 'layers and their weights in float16, half the file; images, outputs and '
+    'what needs it, such as sums over tokens, stay in float32 (ONNX only)',
     '--trust': 'unpickle everything in CHECKPOINT, which can run any code',
 }
 
@@ -93,9 +96,10 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add('--verify', action='store_true', help=text)
     text = (
         'largest difference that --verify allows, relative to the largest entry of an '
-        'output, or with --whole of a metric besides its last digit; default: 1e-4'
+        'output, or with --whole of a metric besides its last digit; default: 1e-4, or '
+        '1e-2 with --half'
     )
-    add('--tolerance', type=float, default=1e-4, help=text)
+    add('--tolerance', type=float, help=text)
     for option, text in FLAGS.items():
         add(option, action='store_true', help=text)
     cli.add_overwrite(parser)
@@ -103,6 +107,10 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.whole and (args.format != 'onnx' or args.backbone_only):
         parser.error('--whole needs --format onnx, and no --backbone-only')
+    if args.half and args.format != 'onnx':
+        parser.error('--half needs --format onnx')
+    if args.tolerance is None:
+        args.tolerance = 1e-2 if args.half else 1e-4
     return args
 
 
@@ -144,6 +152,28 @@ def verify(
     for name, difference in differences.items():
         print(f'  {name}: {difference:.1e}')
     return max(differences.values())
+
+
+def rounded_file(path: Path, **options: Any) -> Any:
+    """A file in half precision, computed as on a GPU; needs onnx."""
+    from mmlinattn.deployment.rounding import Rounded
+
+    return Rounded(path, **options)
+
+
+def rounding_runner(path: Path) -> Callable[..., Any]:
+    """Runs a file in half precision as on a GPU, and prints its largest numbers."""
+    file = rounded_file(path, threads=torch.get_num_threads())
+
+    def run(images: torch.Tensor) -> list[torch.Tensor]:
+        outputs, largest, sums = file.run(images.numpy())
+        print(
+            f'{ROUNDED}: largest number in float16 {largest:.3g}, largest sum of '
+            f'magnitudes in a product {sums:.3g} (limit 65504)'
+        )
+        return [torch.from_numpy(output) for output in outputs]
+
+    return run
 
 
 def whole_model(
@@ -229,8 +259,9 @@ def worst_difference(first: Outcome, second: Outcome) -> float:
     return float(np.nanmax(abs(values - others), initial=0))
 
 
-def run_tests(cfg: Config, model: nn.Module, path: Path) -> list[Outcome]:
-    """Tests a model and its file, and prints their times and main metrics."""
+def run_tests(cfg: Config, model: nn.Module, path: Path, half: bool) -> list[Outcome]:
+    """Tests a model and its file, and prints their times and main metrics. One in half
+    precision is also computed as on a GPU."""
     cfg.launcher, cfg.log_level = 'none', 'WARNING'
     cfg.test_dataloader.batch_size = 1
     results = []
@@ -238,9 +269,14 @@ def run_tests(cfg: Config, model: nn.Module, path: Path) -> list[Outcome]:
         runner = make_runner(cfg)
         runner.model.load_state_dict(model.state_dict())
         num = len(runner.test_loop.dataloader)
-        predictor = Predictor(path, ['CPUExecutionProvider'], torch.get_num_threads())
+        files = {path.name: path}
+        if half:
+            rounded = files[f'{path.name}, {ROUNDED}'] = Path(cfg.work_dir, path.name)
+            rounded.write_bytes(rounded_file(path, notes=()).model.SerializeToString())
         forwards = {'model': runner.model.forward}
-        forwards[path.name] = partial(predict, predictor)
+        options = ['CPUExecutionProvider'], torch.get_num_threads()
+        for name, file in files.items():
+            forwards[name] = partial(predict, Predictor(file, *options))
         for name, forward in forwards.items():
             seconds: list[float] = []
             runner.model.forward = timed(forward, num, seconds)
@@ -251,11 +287,14 @@ def run_tests(cfg: Config, model: nn.Module, path: Path) -> list[Outcome]:
     return results
 
 
-def verify_whole(cfg: Config, model: nn.Module, path: Path, tolerance: float) -> bool:
+def verify_whole(
+    cfg: Config, model: nn.Module, path: Path, args: argparse.Namespace
+) -> bool:
     """Whether a test of a file gives the metrics of its model, which it prints."""
-    of_model, of_file = run_tests(cfg, model, path)
-    tolerance += METRIC_UNITS.get(cfg.get('default_scope'), METRIC_UNIT)
-    difference = worst_difference(of_model, of_file)
+    of_model, *of_files = run_tests(cfg, model, path, args.half)
+    unit = METRIC_UNITS.get(cfg.get('default_scope'), METRIC_UNIT)
+    tolerance = args.tolerance + unit
+    difference = max(worst_difference(of_model, of_file) for of_file in of_files)
     if difference <= tolerance and not np.any(of_model.values > 0):
         print(
             'verdict: none, since no metric of the model is above 0, and those of the '
@@ -296,13 +335,16 @@ def run(args: argparse.Namespace) -> bool:
         }
     path.parent.mkdir(parents=True, exist_ok=True)
     with exporter_errors(args.config):
-        runner = export(model, path, args.format, tuple(args.shape), notes, stage)
+        runner = export(
+            model, path, args.format, tuple(args.shape), notes, stage, args.half
+        )
     print(f'{path.name}: {path.stat().st_size / 1e6:.1f} MB')
     if not args.verify:
         return True
     if not args.whole:
+        runner = rounding_runner(path) if args.half else runner
         return report_verdict('an output', verify(model, runner, args), args.tolerance)
-    return verify_whole(cfg, model.model, path, args.tolerance)
+    return verify_whole(cfg, model.model, path, args)
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:

@@ -11,6 +11,8 @@ from rounded_convolutions import RoundedConvolutions
 from torch import nn
 
 from mmlinattn.deployment import ExportedModel, export, parity
+from mmlinattn.deployment.half import half_scopes, halve_file
+from mmlinattn.functional.precision import is_half
 from mmlinattn.models import BaseBackbone, IsotropicTransformer, TransformerBlock
 from mmlinattn.models.backbones.presets import PresetTransformer
 from mmlinattn.registry import MODELS
@@ -388,6 +390,32 @@ def test_exported(name, kind, tmp_path):
         sizes += [(2, 96, 129), (1, 32, 32), (3, 257, 33), (1, 200, 333)]
     for size in sizes:
         assert max(parity(model, run, images(*size)).values()) <= 1e-4
+    if kind == 'onnx':
+        check_half(model, tmp_path / 'model.onnx')
+
+
+def check_half(model, path):
+    """Layers that autocast computes in half precision can be so in the file, computed
+    as on a GPU at worst."""
+    from mmlinattn.deployment.rounding import Rounded
+
+    layers = []
+    hooks = [
+        module.register_forward_hook(lambda *call: layers.append(is_half(call[2])))
+        for module in model.modules()
+        if isinstance(module, (nn.Linear, nn.Conv2d))
+    ]
+    with torch.autocast('cpu', torch.bfloat16):
+        model(images(1, 65, 97))
+    for hook in hooks:
+        hook.remove()
+    halve_file(path, half_scopes(model, images(1, 65, 97), (65, 97)))
+    rounded = Rounded(path)
+    assert rounded.num_products == sum(layers)
+    x = images(2, 96, 129)
+    outputs, largest, sums = rounded.run(x.numpy())
+    assert max(largest, sums) <= torch.finfo(torch.float16).max
+    assert_all_close(list(map(torch.from_numpy, outputs)), model(x), 1e-2)
 
 
 @ONE_STACK
