@@ -111,7 +111,7 @@ def are_equal(a: Sequence[Any], b: Sequence[Any]) -> bool:
 def smaller(a: Any, b: Any) -> Any:
     """The minimum of two sizes, which may be symbols."""
     if not is_exported():
-        return min(a, b)
+        return a if a <= b else b  # min would stay an expression of a compiler's
     if isinstance(b, Tensor):  # the sizes of a tracer are tensors
         a, b = b, a
     return a.clamp(max=b) if isinstance(a, Tensor) else torch.sym_min(a, b)
@@ -120,7 +120,7 @@ def smaller(a: Any, b: Any) -> Any:
 def larger(a: Any, b: Any) -> Any:
     """The maximum of two sizes, which may be symbols."""
     if not is_exported():
-        return max(a, b)
+        return a if a >= b else b
     if isinstance(b, Tensor):
         a, b = b, a
     return a.clamp(min=b) if isinstance(a, Tensor) else torch.sym_max(a, b)
