@@ -100,9 +100,7 @@ def are_equal(a: Sequence[Any], b: Sequence[Any]) -> bool:
         return False
     if _HAS_PROOFS and is_traced():
         # importing it takes a second
-        from torch.fx.experimental.symbolic_shapes import (  # type: ignore[attr-defined,unused-ignore]  # noqa: E501
-            statically_known_true,
-        )
+        from torch.fx.experimental.symbolic_shapes import statically_known_true  # type: ignore[attr-defined,unused-ignore]
 
         # not their equality, which a compiler may have learned from this run's sizes
         if not all(statically_known_true(size < _UNBOUNDED) for size in (*a, *b)):
