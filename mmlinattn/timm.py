@@ -24,6 +24,7 @@ from torch.nn.functional import dropout
 
 from . import hub, models
 from .functional import to_map, to_tokens
+from .functional.tracing import ceil_div
 from .registry import build_model
 from .timm_names import FAMILIES, MODELS, family_of
 from .utils.quiet import quiet
@@ -173,7 +174,7 @@ class TimmModel(nn.Module):
     def to_map(self, tokens: Tensor, x: Tensor, stage: int) -> Tensor:
         """Tokens of a stage, of images x, without the class token as a map."""
         stride = self.backbone.feature_strides[stage]
-        height, width = [(side + stride - 1) // stride for side in x.shape[2:]]
+        height, width = [ceil_div(side, stride) for side in x.shape[2:]]
         tokens = tokens[:, tokens.size(1) - height * width :]
         return to_map(tokens, (height, width)).contiguous()
 

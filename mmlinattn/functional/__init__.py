@@ -1,7 +1,7 @@
 """One equation, one function: tensors in, tensors out."""
 
 from .agent import agent_attention
-from .blocks import blockify, crop_map, pad_map, square_side, unblockify
+from .blocks import block_shape_on, blockify, crop_map, pad_map, square_side, unblockify
 from .convolution import depthwise_conv2d, dynamic_conv2d
 from .efficient import efficient_attention
 from .elfatt import elfatt_attention
@@ -17,7 +17,7 @@ from .performer import orthogonal_features, performer_attention
 from .polaformer import polarity_aware_attention
 from .pooling import adaptive_avg_pool2d
 from .rank_augmented import rank_augmented_attention
-from .rotary import rotary_linear_attention, rotate
+from .rotary import rotary_linear_attention, rotate, rotate_both
 from .softmax_free.attention import divide_by_row_sums, softmax_free_attention
 from .softmax_free.exact import gaussian_attention
 from .softmax_free.inverse import cholesky_solve, newton_alpha, newton_pinv
@@ -30,6 +30,7 @@ __all__ = [
     'adaptive_avg_pool2d',
     'agent_attention',
     'attn_scale',
+    'block_shape_on',
     'blockify',
     'cholesky_solve',
     'crop_map',
@@ -63,6 +64,7 @@ __all__ = [
     'rank_augmented_attention',
     'rotary_linear_attention',
     'rotate',
+    'rotate_both',
     'softmax_free_attention',
     'square_side',
     'to_map',

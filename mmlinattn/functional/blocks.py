@@ -5,16 +5,19 @@ block or (s, t) sides of any, n blocks, d channels.
 """
 
 import math
-from typing import Union
+from collections.abc import Sequence
+from typing import Optional, Union
 
 from torch import Tensor
 from torch.nn.functional import pad
 
 from .maps import unflatten
-from .tracing import is_exported
+from .tracing import are_equal, ceil_div
 
 Shape = tuple[int, int]
-Side = Union[int, Shape]
+# of a block; None: that of the map
+Sides = Sequence[Optional[int]]
+Side = Union[int, Sides]
 
 
 def square_side(size: int, name: str) -> int:
@@ -46,7 +49,7 @@ def pad_map(
     Args:
         x (Tensor): (..., N, d).
         hw_shape (tuple[int]): (H, W).
-        side (int | tuple[int]): s, or (s, t).
+        side (int | tuple[int | None]): s, or (s, t); None is the map's side.
         centered (bool): Pads all around, the larger part at the right and
             bottom. Otherwise pads at the right and bottom only.
 
@@ -55,12 +58,9 @@ def pad_map(
         size of that map.
     """
     padded_shape = _whole_blocks(hw_shape, side)
-    if not is_exported() and padded_shape == tuple(hw_shape):
+    if are_equal(padded_shape, hw_shape):
         return x, padded_shape
-    top, left = _offsets(padded_shape, hw_shape, centered)
-    bottom = padded_shape[0] - hw_shape[0] - top
-    right = padded_shape[1] - hw_shape[1] - left
-    x = pad(unflatten(x, -2, hw_shape), (0, 0, left, right, top, bottom))
+    x = _pad(unflatten(x, -2, hw_shape), padded_shape, hw_shape, centered)
     return x.flatten(-3, -2), padded_shape
 
 
@@ -68,10 +68,10 @@ def crop_map(
     x: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool = False
 ) -> Tensor:
     """Undoes :func:`pad_map`: (..., N', d) to (..., N, d)."""
-    top, left = _offsets(padded_shape, hw_shape, centered)
-    height, width = hw_shape
-    x = unflatten(x, -2, padded_shape)
-    return x[..., top : top + height, left : left + width, :].flatten(-3, -2)
+    if are_equal(padded_shape, hw_shape):
+        return x
+    maps = unflatten(x, -2, padded_shape)
+    return _crop(maps, padded_shape, hw_shape, centered).flatten(-3, -2)
 
 
 def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> Tensor:
@@ -80,36 +80,49 @@ def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> 
     Args:
         x (Tensor): (..., N, d).
         hw_shape (tuple[int]): (H, W).
-        side (int | tuple[int]): s, or (s, t).
+        side (int | tuple[int | None]): See :func:`pad_map`.
         centered (bool): See :func:`pad_map`.
 
     Returns:
         Tensor: (..., n, s * t, d), blocks and their tokens in raster order.
     """
-    x, (height, width) = pad_map(x, hw_shape, side, centered)
-    rows, cols = _sides(side)
-    x = unflatten(x, -2, (height // rows, rows, width // cols, cols))
-    return x.transpose(-4, -3).flatten(-5, -4).flatten(-3, -2)
+    (num_rows, num_cols), (rows, cols) = _grid(hw_shape, side)
+    maps = unflatten(x, -2, hw_shape)
+    maps = _pad(maps, _whole_blocks(hw_shape, side), hw_shape, centered)
+    # each side on its own, so that a compiler need not divide numbers of tokens
+    blocks = unflatten(unflatten(maps, -2, (num_cols, cols)), -4, (num_rows, rows))
+    return blocks.transpose(-4, -3).flatten(-5, -4).flatten(-3, -2)
 
 
 def unblockify(
     x: Tensor, hw_shape: Shape, side: Side, centered: bool = False
 ) -> Tensor:
     """Undoes :func:`blockify`: (..., n, s * t, d) to (..., N, d)."""
+    grid, sides = _grid(hw_shape, side)
     padded_shape = _whole_blocks(hw_shape, side)
-    grid = [padded // s for padded, s in zip(padded_shape, _sides(side))]
-    x = unflatten(unflatten(x, -2, _sides(side)), -4, grid)
-    x = x.transpose(-4, -3).flatten(-5, -2)
-    return crop_map(x, padded_shape, hw_shape, centered)
+    blocks = unflatten(unflatten(x, -2, sides), -4, grid).transpose(-4, -3)
+    maps = blocks.reshape(*x.shape[:-3], *padded_shape, x.size(-1))
+    return _crop(maps, padded_shape, hw_shape, centered).flatten(-3, -2)
 
 
-def _sides(side: Side) -> Shape:
-    return (side, side) if isinstance(side, int) else side
+def block_shape_on(hw_shape: Shape, side: Side) -> Shape:
+    """Sides (s, t) of a block on a map (H, W); see :func:`pad_map`."""
+    rows, cols = (side, side) if isinstance(side, int) else side
+    return hw_shape[0] if rows is None else rows, hw_shape[1] if cols is None else cols
+
+
+def _grid(hw_shape: Shape, side: Side) -> tuple[Shape, Shape]:
+    """Numbers of blocks along both sides of a map, and the sides of a block."""
+    rows, cols = (side, side) if isinstance(side, int) else side
+    # a symbol that is divided by itself is no 1 to a compiler
+    num_rows = 1 if rows is None else ceil_div(hw_shape[0], rows)
+    num_cols = 1 if cols is None else ceil_div(hw_shape[1], cols)
+    return (num_rows, num_cols), block_shape_on(hw_shape, side)
 
 
 def _whole_blocks(hw_shape: Shape, side: Side) -> Shape:
-    (height, width), (rows, cols) = hw_shape, _sides(side)
-    return (height + rows - 1) // rows * rows, (width + cols - 1) // cols * cols
+    (num_rows, num_cols), (rows, cols) = _grid(hw_shape, side)
+    return num_rows * rows, num_cols * cols
 
 
 def _offsets(padded_shape: Shape, hw_shape: Shape, centered: bool) -> Shape:
@@ -117,3 +130,21 @@ def _offsets(padded_shape: Shape, hw_shape: Shape, centered: bool) -> Shape:
     if not centered:
         return 0, 0
     return (padded_shape[0] - hw_shape[0]) // 2, (padded_shape[1] - hw_shape[1]) // 2
+
+
+def _pad(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) -> Tensor:
+    """Maps (..., H, W, d) of a size to (..., H', W', d) of the padded one."""
+    if are_equal(padded_shape, hw_shape):
+        return maps
+    top, left = _offsets(padded_shape, hw_shape, centered)
+    bottom = padded_shape[0] - hw_shape[0] - top
+    right = padded_shape[1] - hw_shape[1] - left
+    return pad(maps, (0, 0, left, right, top, bottom))
+
+
+def _crop(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) -> Tensor:
+    """Undoes :func:`_pad`."""
+    if are_equal(padded_shape, hw_shape):
+        return maps
+    (top, left), (height, width) = _offsets(padded_shape, hw_shape, centered), hw_shape
+    return maps[..., top : top + height, left : left + width, :]

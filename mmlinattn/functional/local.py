@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from .blocks import Shape, blockify, unblockify
+from .blocks import Shape, Sides, blockify, unblockify
 from .maps import unflatten
 from .oversmoothing import attn_scale
 
@@ -21,7 +21,7 @@ def local_attention(
     k: Tensor,
     v: Tensor,
     hw_shape: Shape,
-    block_shape: Shape,
+    block_shape: Sides,
     mask_padding: bool = False,
     omega: Optional[Tensor] = None,
     dropout_p: float = 0.0,
@@ -35,7 +35,7 @@ def local_attention(
     Args:
         q, k, v (Tensor): (B, h, N, d) each.
         hw_shape (tuple[int]): (H, W). The map is zero-padded to whole blocks.
-        block_shape (tuple[int]): Sides (s, t) of a block.
+        block_shape (tuple[int | None]): Sides (s, t) of a block; None is the map's.
         mask_padding (bool): Masks padded tokens. Otherwise they are zero keys
             with zero values, and FlashAttention, which takes no mask, stays
             possible.

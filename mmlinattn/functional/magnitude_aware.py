@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .precision import at_least_float32, autocast_disabled
 from .rank_augmented import elu_features
-from .rotary import ROTARY_EPS, rotate
+from .rotary import ROTARY_EPS, rotate_both
 from .tokens import sum_over_tokens, to_every_token
 
 
@@ -41,7 +41,7 @@ def magnitude_aware_attention(
         q, k, v = at_least_float32(q, k, v)
         q, k = elu_features(q), elu_features(k) * q.size(-1) ** -0.5
         sums = to_every_token(q, k.mean(-2).unsqueeze(-1))  # (B, h, N, 1)
-        turned_q, turned_k = rotate(q, hw_shape, steps), rotate(k, hw_shape, steps)
+        turned_q, turned_k = rotate_both(q, k, hw_shape, steps)
         context = sum_over_tokens(turned_k / k.size(-2), v)
         out = to_every_token(turned_q, context) * (1 + 1 / (sums + ROTARY_EPS))
         return (out - sums * v.mean(-2, keepdim=True)).to(dtype)

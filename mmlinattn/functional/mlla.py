@@ -11,7 +11,7 @@ from torch.nn.functional import elu
 
 from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
-from .rotary import rotary_linear_attention, rotate
+from .rotary import rotary_linear_attention, rotate_both
 
 
 def mlla_attention(
@@ -39,6 +39,6 @@ def mlla_attention(
         q, k = elu(q) + 1, elu(k) + 1
         heads = [
             unflatten(x, -1, (num_heads, -1)).transpose(1, 2)
-            for x in (q, k, v, rotate(q, hw_shape, steps), rotate(k, hw_shape, steps))
+            for x in (q, k, v, *rotate_both(q, k, hw_shape, steps))
         ]
         return rotary_linear_attention(*heads).to(dtype)

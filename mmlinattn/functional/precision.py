@@ -7,15 +7,18 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from .tracing import constant_when_compiled, is_traced
+from .tracing import constant_when_compiled, is_exported, is_traced
 
 _torch: Any = torch._C
 
 
 def autocast_disabled(x: Tensor) -> AbstractContextManager:
     """Context in which no operation on ``x``'s device is autocast."""
-    if x.device.type in ('cpu', 'cuda'):
-        return torch.autocast(x.device.type, enabled=False)
+    device_type = x.device.type
+    # compilers, which check the setting, record contexts operation by operation
+    is_needed = is_exported() or _autocast_dtype(device_type) is not None
+    if is_needed and device_type in ('cpu', 'cuda'):
+        return torch.autocast(device_type, enabled=False)
     return nullcontext()
 
 

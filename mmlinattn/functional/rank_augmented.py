@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import elu, relu
 
 from .precision import at_least_float32, autocast_disabled
-from .rotary import rotary_linear_attention, rotate
+from .rotary import rotary_linear_attention, rotate_both
 from .tokens import softmax_over_tokens, to_every_token
 from .tracing import is_exported, is_traced
 
@@ -41,7 +41,7 @@ def rank_augmented_attention(
         q, k = elu_features(q), elu_features(k)
         mean = q.mean(-2).unsqueeze(-1) * q.size(-1) ** -0.5
         k = k * (softmax_over_tokens(to_every_token(k, mean)) * k.size(-2))
-        turned = rotate(q, hw_shape, steps), rotate(k, hw_shape, steps)
+        turned = rotate_both(q, k, hw_shape, steps)
         return rotary_linear_attention(q, k, v, *turned).to(dtype)
 
 

@@ -38,28 +38,51 @@ def rotate(x: Tensor, hw_shape: Sequence[Any], steps: int) -> Tensor:
     Returns:
         Tensor: As x, float32 or more.
     """
-    with autocast_disabled(x):
-        (x,) = at_least_float32(x)
-        options: Any = dict(dtype=x.dtype, device=x.device)
-        frequencies = 10000 ** (-torch.arange(x.size(-1) // 4, **options) / steps)
-        height, width = hw_shape
-        rows = torch.arange(height, **options)[:, None, None] * frequencies
-        columns = torch.arange(width, **options)[:, None] * frequencies
-        shape = (height, width, -1)
-        cos, sin = [
-            torch.cat([f(rows).expand(shape), f(columns).expand(shape)], -1).flatten(
-                0, 1
-            )
-            for f in (torch.cos, torch.sin)
-        ]
-        even, odd = unflatten(x, -1, (-1, 2)).unbind(-1)
-        num_extra = even.size(-2) - cos.size(0)
-        left_over = even.size(-1) - cos.size(1)
-        if is_exported() or num_extra or left_over:
-            cos = pad(cos, (0, left_over, num_extra, 0), value=1.0)
-            sin = pad(sin, (0, left_over, num_extra, 0))
-        turned = (even * cos - odd * sin, even * sin + odd * cos)
-        return torch.stack(turned, -1).flatten(-2)
+    (turned,) = _rotate_alike((x,), hw_shape, steps)
+    return turned
+
+
+def rotate_both(
+    q: Tensor, k: Tensor, hw_shape: Sequence[Any], steps: int
+) -> tuple[Tensor, Tensor]:
+    """:func:`rotate` of queries and keys of one shape, by the same table."""
+    turned_q, turned_k = _rotate_alike((q, k), hw_shape, steps)
+    return turned_q, turned_k
+
+
+def _rotate_alike(
+    tensors: Sequence[Tensor], hw_shape: Sequence[Any], steps: int
+) -> list[Tensor]:
+    with autocast_disabled(tensors[0]):
+        tensors = at_least_float32(*tensors)
+        cos, sin = _cos_sin(tensors[0], hw_shape, steps)
+        return [_turn(x, cos, sin) for x in tensors]
+
+
+def _cos_sin(x: Tensor, hw_shape: Sequence[Any], steps: int) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of the angles of x's pairs of channels, (N, d / 2) each."""
+    options: Any = dict(dtype=x.dtype, device=x.device)
+    frequencies = 10000 ** (-torch.arange(x.size(-1) // 4, **options) / steps)
+    height, width = hw_shape
+    rows = torch.arange(height, **options)[:, None, None] * frequencies
+    columns = torch.arange(width, **options)[:, None] * frequencies
+    shape = (height, width, -1)
+    cos, sin = [
+        torch.cat([f(rows).expand(shape), f(columns).expand(shape)], -1).flatten(0, 1)
+        for f in (torch.cos, torch.sin)
+    ]
+    num_extra = x.size(-2) - cos.size(0)
+    left_over = x.size(-1) // 2 - cos.size(1)
+    if is_exported() or num_extra or left_over:
+        cos = pad(cos, (0, left_over, num_extra, 0), value=1.0)
+        sin = pad(sin, (0, left_over, num_extra, 0))
+    return cos, sin
+
+
+def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    even, odd = unflatten(x, -1, (-1, 2)).unbind(-1)
+    turned = (even * cos - odd * sin, even * sin + odd * cos)
+    return torch.stack(turned, -1).flatten(-2)
 
 
 def rotary_linear_attention(
@@ -73,7 +96,7 @@ def rotary_linear_attention(
     Args:
         q, k (Tensor): Features, (B, h, N, d), nonnegative, float32 or more.
         v (Tensor): (B, h, N, d), the same dtype.
-        turned_q, turned_k (Tensor): R of both, from :func:`rotate`.
+        turned_q, turned_k (Tensor): R of both, from :func:`rotate_both`.
 
     Returns:
         Tensor: (B, h, N, d).

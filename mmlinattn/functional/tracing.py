@@ -5,12 +5,17 @@ A size is a symbol there: an integer of unknown value, of a type of the exporter
 A branch on it would be recorded as that one run took it.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Callable
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
+
+# compilers follow statically_known_true
+_HAS_PROOFS = hasattr(torch.compiler, 'is_exporting')
+_UNBOUNDED = 2**31  # no size that is a number
 
 
 def is_traced() -> bool:
@@ -78,10 +83,35 @@ def is_transformed() -> bool:
     return not is_traced() and bindings._are_functorch_transforms_active()
 
 
+def ceil_div(size: Any, divisor: Any) -> Any:
+    """``size / divisor`` rounded up, of a size that may be a symbol.
+
+    It is written like the size of a convolution's output, with one division, so that
+    compilers join those of several stages, and know that a map of this size has as many
+    tokens as the convolution's.
+    """
+    return (size - 1) // divisor + 1
+
+
+def are_equal(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether sizes are known to be equal. Symbols are not: a branch on each size of
+    each stage would make a compiler compile again and again."""
+    if is_exported():
+        return False
+    if _HAS_PROOFS and is_traced():
+        # importing it takes a second
+        from torch.fx.experimental.symbolic_shapes import statically_known_true  # type: ignore[attr-defined,unused-ignore]
+
+        # not their equality, which a compiler may have learned from this run's sizes
+        if not all(statically_known_true(size < _UNBOUNDED) for size in (*a, *b)):
+            return False
+    return all(x == y for x, y in zip(a, b))
+
+
 def smaller(a: Any, b: Any) -> Any:
     """The minimum of two sizes, which may be symbols."""
     if not is_exported():
-        return min(a, b)
+        return a if a <= b else b  # min would stay an expression of a compiler's
     if isinstance(b, Tensor):  # the sizes of a tracer are tensors
         a, b = b, a
     return a.clamp(max=b) if isinstance(a, Tensor) else torch.sym_min(a, b)
@@ -90,7 +120,7 @@ def smaller(a: Any, b: Any) -> Any:
 def larger(a: Any, b: Any) -> Any:
     """The maximum of two sizes, which may be symbols."""
     if not is_exported():
-        return max(a, b)
+        return a if a >= b else b
     if isinstance(b, Tensor):
         a, b = b, a
     return a.clamp(min=b) if isinstance(a, Tensor) else torch.sym_max(a, b)

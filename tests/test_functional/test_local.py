@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from mmlinattn.functional import local_attention
+from mmlinattn.functional import blockify, local_attention, unblockify
 
 # map, block
 SHAPES = (
@@ -69,3 +69,15 @@ def test_matches_the_paper_block_by_block(
         *inputs, hw_shape, block_shape, mask_padding, centered, omega
     )
     torch.testing.assert_close(result, expected)
+
+
+@pytest.mark.parametrize('centered', (False, True))
+def test_a_side_of_none_is_the_maps(centered):
+    q, k, v = tokens((7, 5))
+    for block, same in (((None, 2), (7, 2)), ((3, None), (3, 5))):
+        out = local_attention(q, k, v, (7, 5), block, centered=centered)
+        expected = local_attention(q, k, v, (7, 5), same, centered=centered)
+        assert out.equal(expected)
+        blocks = [blockify(v, (7, 5), side, centered) for side in (block, same)]
+        assert blocks[0].equal(blocks[1])
+        assert unblockify(blocks[0], (7, 5), block, centered).equal(v)

@@ -8,7 +8,7 @@ import torch
 from equations import tokens
 from torch.nn.functional import pad
 
-from mmlinattn.functional import rotate
+from mmlinattn.functional import rotate, rotate_both
 
 
 def turned(x, hw_shape, steps):
@@ -33,6 +33,12 @@ def test_pairs_of_channels_are_complex_numbers(dims, steps, hw_shape, num_extra)
     single = rotate(x.bfloat16(), hw_shape, steps)
     assert single.dtype == torch.float32
     torch.testing.assert_close(single, out.float(), rtol=0.02, atol=0.02)
+
+
+def test_both_are_each():
+    q, k = tokens(2, 3, 37, 12), tokens(2, 3, 37, 12)
+    for out, x in zip(rotate_both(q, k, (5, 7), 3), (q, k)):
+        assert out.equal(rotate(x, (5, 7), 3))
 
 
 def test_far_positions_are_exact():

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from mmlinattn.functional import local_attention
+from mmlinattn.functional.blocks import Sides
 from mmlinattn.registry import MODELS
 
 from ..layers.depthwise import DepthwiseConv
@@ -71,16 +72,14 @@ class CrossShapedWindowAttention(ProjectedAttention):
         if lepe:
             self.lepe = nn.ModuleList(DepthwiseConv(embed_dims // 2) for _ in range(2))
 
-    def stripes(self, hw_shape: HW) -> tuple[HW, HW]:
-        """Sides of the vertical and of the horizontal stripes on a map (H, W)."""
-        height, width = hw_shape
-        return (height, self.stripe_width), (self.stripe_width, width)
+    @property
+    def stripes(self) -> tuple[Sides, Sides]:
+        """Sides of the vertical and of the horizontal stripes; None is the map's."""
+        return (None, self.stripe_width), (self.stripe_width, None)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         omegas = (None, None) if self.omega is None else self.omega.chunk(2)
-        halves = zip(
-            *(x.chunk(2, dim=-1) for x in (q, k, v)), self.stripes(hw_shape), omegas
-        )
+        halves = zip(*(x.chunk(2, dim=-1) for x in (q, k, v)), self.stripes, omegas)
         outs = []
         for *qkv, stripe, omega in halves:
             q, k, v = [self.split_heads(x, self.num_heads // 2) for x in qkv]
@@ -98,7 +97,7 @@ class CrossShapedWindowAttention(ProjectedAttention):
         return torch.cat(outs, dim=-1)
 
     def encode_positions(self, v: Tensor, hw_shape: HW) -> Tensor:
-        halves = zip(self.lepe, v.chunk(2, dim=-1), self.stripes(hw_shape))
+        halves = zip(self.lepe, v.chunk(2, dim=-1), self.stripes)
         return torch.cat(
             [lepe(x, hw_shape, stripe, centered=True) for lepe, x, stripe in halves],
             dim=-1,

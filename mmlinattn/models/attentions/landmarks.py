@@ -63,6 +63,8 @@ def _short(side: int, a: int, b: int) -> int:
     """``side * sqrt(a / b)``, rounded, from 1 to ``side``. Sizes of an exporter can be
     divided and compared, and have no root."""
     squares = [(2 * k - 1) ** 2 * b for k in range(2, side + 1)]
+    if not is_exported():  # a number for a compiler, too, which compares sizes
+        return 1 + len([square for square in squares if square <= 4 * side**2 * a])
     return 1 + sum(smaller(4 * side**2 * a // square, 1) for square in squares)
 
 

@@ -5,6 +5,7 @@ from typing import Optional
 from torch import Tensor, nn
 
 from mmlinattn.functional import pad_map, to_map, to_tokens
+from mmlinattn.functional.tracing import ceil_div
 from mmlinattn.registry import MODELS
 
 from ..layers.types import HW
@@ -67,7 +68,7 @@ class LinformerAttention(BaseAttention):
         return self.proj(self.attend(self.q(x), k, v, hw_shape))
 
     def key_shape(self, hw_shape: HW) -> HW:
-        height, width = [-(-length // self.sr_ratio) for length in hw_shape]
+        height, width = [ceil_div(length, self.sr_ratio) for length in hw_shape]
         return height, width
 
     product = SoftmaxAttention.product

@@ -5,7 +5,7 @@ from typing import Optional
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from mmlinattn.functional import rank_augmented_attention, rotate
+from mmlinattn.functional import rank_augmented_attention, rotate_both
 from mmlinattn.registry import MODELS
 
 from ..layers.depthwise import DepthwiseConv
@@ -101,5 +101,5 @@ class RotarySoftmaxAttention(GatedRotaryAttention):
         self.attn_drop = attn_drop
 
     def product(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
-        q, k = [rotate(x, hw_shape, self.steps).to(v.dtype) for x in (q, k)]
+        q, k = [x.to(v.dtype) for x in rotate_both(q, k, hw_shape, self.steps)]
         return scaled_dot_product_attention(q, k, v, dropout_p=self.dropout_p)

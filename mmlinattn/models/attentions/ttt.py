@@ -7,7 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from mmlinattn.functional import rotate, to_map, to_tokens, trained_conv, trained_swiglu
+from mmlinattn.functional import (
+    rotate_both,
+    to_map,
+    to_tokens,
+    trained_conv,
+    trained_swiglu,
+)
 from mmlinattn.functional.tracing import is_exported
 from mmlinattn.registry import MODELS
 
@@ -73,7 +79,7 @@ class TTTAttention(BaseAttention):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         if self.rotary:
-            q, k = [rotate(x, hw_shape, self.embed_dims // 4) for x in (q, k)]
+            q, k = rotate_both(q, k, hw_shape, self.embed_dims // 4)
         q, k, v = [self.split_heads(x) for x in (q, k, v)]
         out = trained_swiglu(q, k, v, self.w1, self.w2)
         return self.merge_heads(self.scale(out, out))

@@ -339,7 +339,8 @@ class BaseBackbone(BaseModule):
                 f'x must be (B, {self.in_channels}, H, W) with B >= 1, got '
                 f'{tuple(x.shape)}'
             )
-        if min(x.shape[2:]) < MIN_SIDE:
+        # a compiler learns a bound of each side, not which one is shorter
+        if x.size(2) < MIN_SIDE or x.size(3) < MIN_SIDE:
             raise ValueError(
                 f'x must be at least {MIN_SIDE} x {MIN_SIDE} pixels, got '
                 f'H x W = {x.size(2)} x {x.size(3)}'

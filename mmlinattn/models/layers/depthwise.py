@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from mmlinattn.functional import (
+    block_shape_on,
     blockify,
     depthwise_conv2d,
     to_map,
@@ -15,6 +16,7 @@ from mmlinattn.functional import (
     unblockify,
     unflatten,
 )
+from mmlinattn.functional.blocks import Sides
 from mmlinattn.functional.tracing import is_exported
 
 from .types import HW
@@ -50,7 +52,7 @@ class DepthwiseConv(nn.Conv2d):
         self,
         v: Tensor,
         hw_shape: HW,
-        block_shape: Optional[HW] = None,
+        block_shape: Optional[Sides] = None,
         centered: bool = False,
     ) -> Tensor:
         """Convolves a map of values, or each of its blocks separately.
@@ -59,7 +61,8 @@ class DepthwiseConv(nn.Conv2d):
             v (Tensor): (B, N, C), N = H * W + extra tokens, which come
                 first. Extra tokens have no neighbors and get zeros.
             hw_shape (tuple[int]): (H, W).
-            block_shape (tuple[int], optional): Sides of the blocks. Default: (H, W).
+            block_shape (tuple[int | None], optional): Sides of the blocks; None is that
+                of the map. Default: (H, W).
             centered (bool): See :func:`mmlinattn.functional.pad_map`.
 
         Returns:
@@ -68,13 +71,13 @@ class DepthwiseConv(nn.Conv2d):
         num_extra = v.size(1) - math.prod(hw_shape)
         if block_shape is not None:
             blocks = blockify(v, hw_shape, block_shape, centered)
-            out = self.convolve(blocks.flatten(0, 1), block_shape)
+            shape = block_shape_on(hw_shape, block_shape)
+            out = self.convolve(blocks.flatten(0, 1), shape)
             out = unflatten(out, 0, blocks.shape[:2])
             return unblockify(out, hw_shape, block_shape, centered)
-        out = self.convolve(v[:, num_extra:], hw_shape)
-        if is_exported() or num_extra:
-            out = pad(out, (0, 0, num_extra, 0))
-        return out
+        if not is_exported() and not num_extra:
+            return self.convolve(v, hw_shape)
+        return pad(self.convolve(v[:, num_extra:], hw_shape), (0, 0, num_extra, 0))
 
     def convolve_map(self, x: Tensor, hw_shape: HW) -> Tensor:
         """Convolves the map's tokens of (B, N, C); extra ones stay as they are."""

@@ -15,7 +15,7 @@ from mmcv.cnn import build_activation_layer, build_norm_layer
 from torch import Tensor, nn
 
 from mmlinattn.functional.precision import autocast_disabled
-from mmlinattn.functional.tracing import is_exported
+from mmlinattn.functional.tracing import are_equal, ceil_div
 from mmlinattn.registry import MODELS, in_scope
 
 
@@ -59,10 +59,11 @@ def conv_norm_act(
 
 def pad_to_strides(x: Tensor, stride: int) -> Tensor:
     """Zero-pads the right and the bottom of a map to whole strides."""
-    pad_h, pad_w = [-side % stride for side in x.shape[2:]]
-    if is_exported() or pad_h or pad_w:
-        x = nn.functional.pad(x, (0, pad_w, 0, pad_h))
-    return x
+    height, width = x.shape[2:]
+    wanted = ceil_div(height, stride) * stride, ceil_div(width, stride) * stride
+    if are_equal(wanted, (height, width)):
+        return x
+    return nn.functional.pad(x, (0, wanted[1] - width, 0, wanted[0] - height))
 
 
 class Embedding(nn.Sequential):

@@ -13,6 +13,8 @@ import torch
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from torch import Tensor, nn
 
+from mmlinattn.functional.tracing import ceil_div
+
 from .types import HW
 
 # a part of a model: a map (b, C, h, w) to outputs that begin with b
@@ -52,7 +54,9 @@ def valid_sizes(images: Tensor, min_side: int) -> list[HW]:
 
 def after_stride(sizes: Sequence[HW], stride: int) -> list[HW]:
     """Sizes of maps whose sides are ceil(side / stride)."""
-    return [(-(-height // stride), -(-width // stride)) for height, width in sizes]
+    return [
+        (ceil_div(height, stride), ceil_div(width, stride)) for height, width in sizes
+    ]
 
 
 def by_size(function: MapFunction, maps: Tensor, sizes: Sequence[HW]) -> list[Tensor]:
