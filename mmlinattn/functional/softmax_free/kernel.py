@@ -68,7 +68,7 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         is_own = k is None
         q, k = at_least_float32(q, q if k is None else k)
         dtype = q.dtype
-        q, k = _prepared(q, q if is_own else k)
+        q, k = _prepared(q, None if is_own else k)
         of_q = _minus_half_square(q)
         of_k = of_q if is_own else _minus_half_square(k)
         # in place: autograd would keep a matrix for each step
@@ -76,12 +76,10 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         return _exponential(exponents, 0.0 if is_own else None).to(dtype)
 
 
-def _prepared(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Both centered, and in float64 where products are rounded."""
-    is_own = q is k
+def _prepared(q: Tensor, k: Optional[Tensor]) -> tuple[Tensor, Tensor]:
+    """Both centered, and in float64 where products are rounded; k is q without one."""
     if rounded_to(q):
-        q = q.double()
-        k = q if is_own else k.double()
+        q, k = q.double(), None if k is None else k.double()
     return _centered(q, k)
 
 
@@ -265,11 +263,12 @@ def _minus_half_square(x: Tensor) -> Tensor:
     return x.square().sum(-1, keepdim=True) * -0.5
 
 
-def _centered(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-    """Both shifted by k's mean, so that less cancels in the logits."""
-    center = k.detach().mean(-2, keepdim=True)
+def _centered(q: Tensor, k: Optional[Tensor]) -> tuple[Tensor, Tensor]:
+    """Both shifted by k's mean, so that less cancels in the logits; k is q without
+    one."""
+    center = (q if k is None else k).detach().mean(-2, keepdim=True)
     centered = q - center
-    return centered, centered if q is k else k - center
+    return centered, centered if k is None else k - center
 
 
 def _count_chunks(queries: Tensor, num_keys: int) -> int:

@@ -199,7 +199,7 @@ class SoftmaxFreeAttention(BaseAttention):
         tokens = size * math.prod(-(-side // self.exact_window) for side in hw_shape)
         columns = self.embed_dims + h
         in_windows = tokens * size * (self.embed_dims + columns)
-        return features + in_windows + (2 * tokens - n) * m * columns
+        return features + in_windows + 2 * (tokens - n) * m * columns
 
     def local_branch(self, values: Tensor, hw_shape: HW) -> Tensor:
         """Depthwise convolution of the value map, (B, N, C) to (B, N, C)."""
