@@ -31,9 +31,10 @@ CASES = {
 QUICK = ('MLLA',)
 # PyTorch compares strides of padded windows with those of the map
 ONE_GRAPH = ('MLLA', 'RAVLT', 'MAViT', 'LinearSOFTPlusPlus')
-# The largest expression, products of two padded sides in a stage of windows, has 34
-# nodes; it had 144 with padding written as H + -H % s, and 7 thousand in all.
-LARGEST = 40
+# The largest expressions are products of two padded sides: 34 nodes in a stage of
+# windows, 48 in SOFT++. With padding written as H + -H % s, one had 144, and all of a
+# graph's seven thousand.
+LARGEST = 50
 
 
 def count_nodes(expression):
