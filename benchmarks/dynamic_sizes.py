@@ -57,15 +57,15 @@ def cpu_seconds() -> float:
     return sum(times[:4])
 
 
-def count_nodes(graph: torch.fx.GraphModule) -> int:
-    """Nodes of all different expressions of sizes and strides in a graph."""
+def node_counts(graph: torch.fx.GraphModule) -> list[int]:
+    """Nodes of each of the different expressions of sizes and strides in a graph."""
     expressions = set()
     for node in graph.graph.nodes:
         tensor = node.meta.get('example_value')
         if isinstance(tensor, torch.Tensor):
             sizes = (*tensor.shape, *tensor.stride())
             expressions |= {x.node.expr for x in sizes if isinstance(x, torch.SymInt)}
-    return sum(1 for x in expressions for _ in preorder_traversal(x))
+    return [sum(1 for _ in preorder_traversal(x)) for x in expressions]
 
 
 def measure(name: str, backend: str, sizes: list[tuple[int, int]]) -> str:
@@ -74,7 +74,7 @@ def measure(name: str, backend: str, sizes: list[tuple[int, int]]) -> str:
     model, graphs, seconds, error = build(name), [], [], 0.0
 
     def record(graph: torch.fx.GraphModule, inputs: list) -> Any:
-        graphs.append(count_nodes(graph))
+        graphs.append(sum(node_counts(graph)))
         return torch._dynamo.lookup_backend(backend)(graph, inputs)
 
     compiled = torch.compile(model, backend=record, dynamic=True, fullgraph=True)

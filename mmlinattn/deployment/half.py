@@ -110,7 +110,9 @@ def halve_file(path: Path, scopes: dict[str, bool]) -> None:
 
     model = onnx.load(str(path))
     graph = model.graph
-    floats, constants = _float32_names(model), _constants(graph)
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    floats = tensors_of_type(inferred, onnx.TensorProto.FLOAT)
+    constants = _constants(graph)
     nodes: list[Any] = []
     halves: set[str] = set()
 
@@ -158,15 +160,12 @@ def _can_be_half(
     return all(bool(abs(x).max(initial=0) <= most) for x in weights)
 
 
-def _float32_names(model: Any) -> set[str]:
-    """Names of the tensors in float32."""
-    import onnx
-
-    graph = onnx.shape_inference.infer_shapes(model).graph
+def tensors_of_type(graph: Any, dtype: int) -> set[str]:
+    """Names of the tensors of an ONNX dtype, in a graph with inferred shapes."""
     values = (*graph.input, *graph.value_info, *graph.output)
-    names = {x.name: x.type.tensor_type.elem_type for x in values}
-    names.update((x.name, x.data_type) for x in graph.initializer)
-    return {name for name, dtype in names.items() if dtype == onnx.TensorProto.FLOAT}
+    types = {x.name: x.type.tensor_type.elem_type for x in values}
+    types.update((x.name, x.data_type) for x in graph.initializer)
+    return {name for name, kind in types.items() if kind == dtype}
 
 
 def _constants(graph: Any) -> dict[str, np.ndarray]:

@@ -14,6 +14,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
+from .half import tensors_of_type
+
 # what is noted: the largest magnitude of a tensor, the largest sum in a product
 NOTES = ('max', 'sum')
 _PRODUCTS = ('Conv', 'ConvTranspose', 'Gemm', 'MatMul')
@@ -37,9 +39,7 @@ class Rounded:
     ) -> None:
         self.model = onnx.shape_inference.infer_shapes(onnx.load(str(path)))
         graph = self.model.graph
-        types = {x.name: x.type.tensor_type.elem_type for x in graph.value_info}
-        types.update((x.name, x.data_type) for x in graph.initializer)
-        self._halves = {x for x, kind in types.items() if kind == TensorProto.FLOAT16}
+        self._halves = tensors_of_type(graph, TensorProto.FLOAT16)
         self._outputs = [output.name for output in graph.output]
         self._noted = notes
         self._notes: list[str] = []

@@ -35,6 +35,7 @@ from mmlinattn_tools.runs import (  # a line tells what is wrong with mmcv
     load_model,
     load_whole,
     make_runner,
+    preprocessor_options,
     test_dataset,
 )
 
@@ -177,7 +178,7 @@ def rounding_runner(path: Path) -> Callable[..., Any]:
 
 
 def whole_model(
-    cfg: Config, model: nn.Module, preprocessor: Any, learned_meta: dict[str, Any]
+    cfg: Config, model: nn.Module, learned_meta: dict[str, Any]
 ) -> tuple[WholeModel, dict[str, Any]]:
     """A model with all steps before and after it, and the notes for its file."""
     dataset = test_dataset(cfg)
@@ -187,7 +188,7 @@ def whole_model(
     rcnn = (cfg.model.get('test_cfg') or {}).get('rcnn') or {}
     if 'mask_thr_binary' in rcnn:
         notes['mask_threshold'] = rcnn['mask_thr_binary']
-    return WholeModel(model, dataset.pipeline, preprocessor), notes
+    return WholeModel(model, dataset.pipeline, preprocessor_options(cfg)), notes
 
 
 def predict(
@@ -325,14 +326,11 @@ def run(args: argparse.Namespace) -> bool:
         meta = load_whole(model, args.checkpoint, args.trust)
     if args.backbone_only:
         model = getattr(model, 'backbone', model)
-    preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
     if args.whole:
-        model, notes = whole_model(cfg, model, preprocessor or {}, meta)
+        model, notes = whole_model(cfg, model, meta)
     else:
-        model = ExportedModel(model)
-        notes = {
-            key: value for key, value in (preprocessor or {}).items() if key in NOTED
-        }
+        model, options = ExportedModel(model), preprocessor_options(cfg)
+        notes = {key: value for key, value in options.items() if key in NOTED}
     path.parent.mkdir(parents=True, exist_ok=True)
     with exporter_errors(args.config):
         runner = export(

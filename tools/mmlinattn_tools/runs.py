@@ -200,13 +200,19 @@ def dataset_meta(dataset: Any, scope: str, known: dict[str, Any]) -> dict[str, A
     return {**getattr(kind, 'METAINFO', {}), **(dataset.get('metainfo') or {})}
 
 
+def preprocessor_options(cfg: Config) -> dict[str, Any]:
+    """The config of the data preprocessor, which is the model's or beside it."""
+    preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
+    return preprocessor or {}
+
+
 def export_options(cfg: Config) -> list[str]:
     """Options of export.py for the model of a config: all of it, or its backbone where
     no file can hold the steps before and after."""
-    preprocessor = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor')
     try:
-        model = build_model(cfg)
-        deployment.WholeModel(model, test_dataset(cfg).pipeline, preprocessor or {})
+        model = build_model(cfg)  # a runner may have wrapped or compiled its own
+        pipeline = test_dataset(cfg).pipeline
+        deployment.WholeModel(model, pipeline, preprocessor_options(cfg))
     except (AttributeError, KeyError, TypeError, ValueError):
         return ['--backbone-only', '--verify']
     return ['--whole', '--verify']

@@ -3,9 +3,11 @@ seconds grow with them, and most backbones have one graph for images of all size
 
 import pytest
 import torch
+from loading import load_module
 
 from mmlinattn.registry import MODELS
 
+node_counts = load_module('benchmarks/dynamic_sizes.py').node_counts
 pytestmark = pytest.mark.skipif(
     not hasattr(torch.compiler, 'is_exporting'), reason='not with this compiler'
 )
@@ -37,22 +39,6 @@ ONE_GRAPH = ('MLLA', 'RAVLT', 'MAViT', 'LinearSOFTPlusPlus')
 LARGEST = 50
 
 
-def count_nodes(expression):
-    return 1 + sum(map(count_nodes, expression.args))
-
-
-def largest_expression(graph):
-    """Nodes of the largest size or stride of a tensor in a graph."""
-    tensors = [node.meta.get('example_value') for node in graph.graph.nodes]
-    sizes = [
-        size
-        for tensor in tensors
-        if isinstance(tensor, torch.Tensor)
-        for size in (*tensor.shape, *tensor.stride())
-    ]
-    return max(count_nodes(x.node.expr) for x in sizes if isinstance(x, torch.SymInt))
-
-
 @pytest.mark.parametrize(
     'name',
     [pytest.param(x, marks=() if x in QUICK else pytest.mark.full) for x in CASES],
@@ -64,7 +50,7 @@ def test_small_expressions(name):
     largest = []
 
     def record(graph, inputs):
-        largest.append(largest_expression(graph))
+        largest.append(max(node_counts(graph)))
         return graph
 
     torch._dynamo.reset()

@@ -9,14 +9,11 @@ NARROW = 128  # channels of pyramid and heads, without a GPU
 CHANNELS = ('out_channels', 'in_channels', 'feat_channels', 'conv_out_channels')
 DETECTOR = dict.fromkeys(CHANNELS, 256)
 # keys of channels and their numbers in base configs, by method
-WIDE = {
-    'retinanet': DETECTOR,
-    'mask-rcnn': DETECTOR,
-    'rotated-retinanet': DETECTOR,
-    'rotated-fcos': DETECTOR,
-    'oriented-rcnn': DETECTOR,
-    'upernet': dict(channels=512),
-}
+DETECTORS = (
+    *('retinanet', 'mask-rcnn'),
+    *('rotated-retinanet', 'rotated-fcos', 'oriented-rcnn'),
+)
+WIDE = {**dict.fromkeys(DETECTORS, DETECTOR), 'upernet': dict(channels=512)}
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,11 @@ def small_object_notes(data: OwnData, scale: Size) -> list[Note]:
     for photo in chain(*data.splits.values()):
         zoom = resized(photo.size, scale)[0] / photo.size[0]
         sides += [math.sqrt(item.area) * zoom for item in photo.objects]
-    if not sides or median(sides) >= SMALL_OBJECT:
+    side = median(sides) if sides else SMALL_OBJECT
+    if side >= SMALL_OBJECT:
         return []
-    text = f'half of the objects are below {median(sides):.1f} x {median(sides):.1f} '
-    text += f'pixels in photos of {scale[0]} x {scale[1]}: cut photos into tiles'
+    text = f'half of the objects are below {side:.1f} x {side:.1f} pixels '
+    text += f'in photos of {scale[0]} x {scale[1]}: cut photos into tiles'
     return [Note(text)]
 
 

@@ -11,9 +11,9 @@ class Task:
         ending (str): Of the names of our configs.
         num_classes (int): In these.
         method (str): The default one.
-        fast_backbone (str): The one for training without a GPU.
         longest (int): The long side of a photo, in pixels.
         shortest (int): The short side.
+        fast_backbone (str): The one for training without a GPU.
         is_square (bool): Photos are cut to squares.
         megapixels_on_cpu (float): In a batch.
         megapixels_per_gb (float): In a batch, for each GB of a GPU.
@@ -23,57 +23,38 @@ class Task:
     ending: str
     num_classes: int
     method: str
-    fast_backbone: str
     longest: int
     shortest: int
-    is_square: bool
-    megapixels_on_cpu: float
-    megapixels_per_gb: float
-    largest_batch: int
+    fast_backbone: str = 'softpp-micro-linear'
+    is_square: bool = False
+    megapixels_on_cpu: float = 0.7
+    megapixels_per_gb: float = 0.2
+    largest_batch: int = 16
 
 
 TASKS = dict(
     det=Task(
-        ending='_coco',
-        num_classes=80,
-        method='retinanet',
-        fast_backbone='softpp-micro-linear',
-        longest=1333,
-        shortest=800,
-        is_square=False,
-        megapixels_on_cpu=0.7,
-        megapixels_per_gb=0.2,
-        largest_batch=16,
+        ending='_coco', num_classes=80, method='retinanet', longest=1333, shortest=800
     ),
     rot=Task(
         ending='_dota',
         num_classes=15,
         method='rotated-retinanet',
-        fast_backbone='softpp-t-linear',
         longest=1333,
         shortest=1024,
-        is_square=False,
-        megapixels_on_cpu=0.7,
-        megapixels_per_gb=0.2,
-        largest_batch=16,
+        fast_backbone='softpp-t-linear',
     ),
     seg=Task(
         ending='_ade20k-512x512',
         num_classes=150,
         method='upernet',
-        fast_backbone='softpp-micro-linear',
         longest=2048,
         shortest=512,
-        is_square=False,
-        megapixels_on_cpu=0.7,
-        megapixels_per_gb=0.2,
-        largest_batch=16,
     ),
     cls=Task(
         ending='_in1k',
         num_classes=1000,
         method='classifier',
-        fast_backbone='softpp-micro-linear',
         longest=10**5,
         shortest=224,
         is_square=True,

@@ -1,7 +1,7 @@
 """A user's data set, step by step from a folder."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
@@ -21,6 +21,7 @@ from .records import (
     OBJECT_TASKS,
     Match,
     Note,
+    Object,
     Options,
     Photo,
     Reading,
@@ -72,9 +73,9 @@ class OwnData:
         photos = measure(reading.matches, task, notes)
         has_masks, boxes_stand_in, outline_notes = checks.choose_outlines(photos, task)
         if boxes_stand_in:
-            photos = [with_outlines(photo) for photo in photos]
+            photos = with_objects(photos, Object.with_box_as_outline)
         if task == 'rot':
-            photos = [with_rectangles(photo) for photo in photos]
+            photos = with_objects(photos, Object.with_rectangle)
         notes += outline_notes
         for kind, count in reading.skipped_shapes.items():
             notes.append(Note(f'left out {count} shapes: {kind}'))
@@ -207,16 +208,13 @@ def measure_photo(
     return replace(photo, objects=objects), noted
 
 
-def with_outlines(photo: Photo) -> Photo:
-    """A photo in which the box of an object stands in for an outline that lacks."""
-    objects = tuple(item.with_box_as_outline() for item in photo.objects)
-    return replace(photo, objects=objects)
-
-
-def with_rectangles(photo: Photo) -> Photo:
-    """A photo in which all objects have rotated boxes."""
-    objects = tuple(item.with_rectangle() for item in photo.objects)
-    return replace(photo, objects=objects)
+def with_objects(
+    photos: list[Photo], change: Callable[[Object], Object]
+) -> list[Photo]:
+    """Photos with changed objects."""
+    return [
+        replace(photo, objects=tuple(map(change, photo.objects))) for photo in photos
+    ]
 
 
 def with_classes(splits: Splits, classes: list[str]) -> Splits:

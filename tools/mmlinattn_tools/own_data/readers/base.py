@@ -129,15 +129,11 @@ def bounding_box(places: Iterable[Any]) -> Box:
 
 
 def ellipse(x: float, y: float, a: float, b: float, turn: float = 0.0) -> Polygon:
-    """The polygon of an ellipse around (x, y) with the radii a and b, turned by an
-    angle in radians."""
-    places: list[float] = []
-    for i in range(CORNERS):
-        angle = math.tau * i / CORNERS
-        right, down = a * math.cos(angle), b * math.sin(angle)
-        places.append(x + right * math.cos(turn) - down * math.sin(turn))
-        places.append(y + right * math.sin(turn) + down * math.cos(turn))
-    return tuple(places)
+    """The polygon of an ellipse around (x, y) with the radii a and b, turned clockwise
+    by an angle in radians."""
+    angles = [math.tau * i / CORNERS for i in range(CORNERS)]
+    steps = [(a * math.cos(angle), b * math.sin(angle)) for angle in angles]
+    return turned(x, y, steps, turn)
 
 
 def rotated_rectangle(
@@ -145,9 +141,18 @@ def rotated_rectangle(
 ) -> Polygon:
     """The corners of a rectangle around (x, y), turned clockwise by an angle in
     radians."""
+    right, down = width / 2, height / 2
+    steps = [(-right, -down), (right, -down), (right, down), (-right, down)]
+    return turned(x, y, steps, turn)
+
+
+def turned(
+    x: float, y: float, steps: Iterable[tuple[float, float]], turn: float
+) -> Polygon:
+    """The polygon of corners that lie (right, down) of (x, y), turned clockwise around
+    it by an angle in radians."""
     places: list[float] = []
-    for side, edge in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
-        right, down = side * width / 2, edge * height / 2
+    for right, down in steps:
         places.append(x + right * math.cos(turn) - down * math.sin(turn))
         places.append(y + right * math.sin(turn) + down * math.cos(turn))
     return tuple(places)
