@@ -1,6 +1,7 @@
-"""Average pooling that can be exported for maps of any size.
+"""Maps of another size, as products with a matrix for each side where PyTorch's own
+function can't be exported, or has no deterministic gradient on a GPU.
 
-Legend: ... batch and channels, (H, W) map, (h, w) cells.
+Legend: ... batch and channels, (H, W) map, (h, w) cells, (H', W') another map.
 """
 
 from typing import Any, Union
@@ -8,15 +9,17 @@ from typing import Any, Union
 import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d as torch_adaptive_avg_pool2d
+from torch.nn.functional import interpolate
 
+from .precision import autocast_disabled, full_precision
 from .tracing import is_exported
 
 
 def adaptive_avg_pool2d(x: Tensor, size: Union[int, tuple[int, int]]) -> Tensor:
     """Averages over a grid of cells, like PyTorch's function of this name.
 
-    ONNX has no such operator for maps of any size. There it is a product with two
-    matrices.
+    ONNX has no such operator for maps of any size, and no GPU a deterministic gradient.
+    There it is a product with two matrices.
 
     Args:
         x (Tensor): (..., H, W), four axes in all.
@@ -26,12 +29,43 @@ def adaptive_avg_pool2d(x: Tensor, size: Union[int, tuple[int, int]]) -> Tensor:
     Returns:
         Tensor: (..., h, w).
     """
-    if not is_exported():
+    if not is_exported() and not torch.are_deterministic_algorithms_enabled():
         # a GPU takes up to 20 times as long for maps with channels last
         return torch_adaptive_avg_pool2d(x.contiguous() if x.is_cuda else x, size)
     cells = (size, size) if isinstance(size, int) else size
     rows, columns = map(_averages, (x, x), x.shape[-2:], cells)
-    return rows @ x @ columns.transpose(-2, -1)
+    return _along_both_sides(x, rows, columns)
+
+
+def resize_bicubic(x: Tensor, size: tuple[int, int]) -> Tensor:
+    """Bicubic interpolation, like :func:`torch.nn.functional.interpolate` without
+    aligned corners, whose gradient on a GPU is not deterministic before PyTorch 2.15.
+
+    Args:
+        x (Tensor): (B, C, H, W), float32 or float64.
+        size (tuple[int]): (H', W').
+
+    Returns:
+        Tensor: (B, C, H', W').
+    """
+    if is_exported() or not torch.are_deterministic_algorithms_enabled():
+        return interpolate(x, size, mode='bicubic', align_corners=False)
+    rows, columns = map(_cubic_weights, (x, x), x.shape[-2:], size)
+    return _along_both_sides(x, rows, columns)
+
+
+def _along_both_sides(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """(..., H, W) by matrices (H', H) and (W', W): (..., H', W')."""
+    with autocast_disabled(x), full_precision(x):
+        return rows @ x @ columns.transpose(-2, -1)
+
+
+def _cubic_weights(x: Tensor, length: int, number: int) -> Tensor:
+    """The matrix (number, length) that resizes one side: what a side of ones at one
+    position becomes, in x's dtype."""
+    sides = torch.eye(length, dtype=x.dtype, device=x.device)[None, None]
+    size = (number, length)
+    return interpolate(sides, size, mode='bicubic', align_corners=False)[0, 0]
 
 
 def _averages(x: Tensor, length: Any, number: Any) -> Tensor:

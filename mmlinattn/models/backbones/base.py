@@ -61,6 +61,21 @@ def resolve_indices(out_indices: Indices, num_stages: int) -> tuple[int, ...]:
     return indices
 
 
+def square_image_side(img_size: Any, smallest: int = 1) -> int:
+    """The argument ``img_size``, a side or two equal ones, as one; else a ValueError.
+
+    Tables are made for square images, and resized for images of other shapes.
+    """
+    is_pair = isinstance(img_size, (list, tuple)) and len(img_size) == 2
+    side, other = img_size if is_pair else (img_size, img_size)
+    if side != other or not isinstance(side, int) or side < smallest:
+        raise ValueError(
+            'img_size must be the side of square images, an integer from '
+            f'{smallest} on, got {img_size!r}; models take images of any shape'
+        )
+    return side
+
+
 class BaseBackbone(BaseModule):
     """Options and methods that all backbones have.
 

@@ -13,7 +13,7 @@ from ..layers.embeddings import ConvEmbedding
 from ..layers.padding import after_stride, by_size
 from ..layers.positions import PositionTable, embed_tokens, learned_table
 from ..layers.types import HW, Indices
-from .base import BaseBackbone
+from .base import BaseBackbone, square_image_side
 
 
 def check_patches(patch_size: int, img_size: int, with_pos_embed: bool) -> None:
@@ -37,7 +37,8 @@ class IsotropicTransformer(BaseBackbone):
         arch (str | dict): ``embed_dims``, ``num_layers`` and ``num_heads``, integers. A
             subclass with an ``arch_zoo`` takes its names, too.
         attention (dict): Config of the attention.
-        img_size (int): Side of the images that the position table is made for.
+        img_size (int | tuple[int]): Side of the square images that the position table
+            is made for.
         with_pos_embed (bool): Adds a table of learned positions.
         patch_size (int): Side of a patch; images are zero-padded to whole
             patches.
@@ -63,7 +64,7 @@ class IsotropicTransformer(BaseBackbone):
         self,
         arch: Union[str, dict] = 'tiny',
         attention: dict = dict(type='SoftmaxAttention'),
-        img_size: int = 224,
+        img_size: Union[int, HW] = 224,
         patch_size: int = 16,
         in_channels: int = 3,
         with_pos_embed: bool = True,
@@ -89,6 +90,7 @@ class IsotropicTransformer(BaseBackbone):
         if num_layers is not None:
             arch = self.resolve_arch(dict(arch, num_layers=num_layers))
         dims, num_layers, num_heads = (arch[key] for key in self.arch_keys[:3])
+        img_size = square_image_side(img_size)
         check_patches(patch_size, img_size, with_pos_embed)
         if out_indices is None:
             out_indices = (num_layers - 1,)

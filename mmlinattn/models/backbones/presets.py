@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Optional, Union
 
-from ..layers.types import Indices
+from ..layers.types import HW, Indices
+from .base import square_image_side
 from .pyramid import PyramidTransformer, per_stage
 
 LAYER_NORM = dict(type='LN', eps=1e-5)
@@ -146,9 +147,9 @@ class PresetTransformer(PyramidTransformer):
         patch_embed (dict, optional): Config of the first embedding. Default: that
             of the preset.
         merging (dict, optional): Config of the embeddings between stages, likewise.
-        img_size (int, optional): Side of the images that the windows and stripes,
-            stored biases and positions of a preset are made for (stored ones are
-            resized for other images). Default: 224.
+        img_size (int | tuple[int], optional): Side of the square images that
+            the windows and stripes, stored biases and positions of a preset are made
+            for (stored ones are resized for other images). Default: 224.
         block_sizes (int | Sequence[int], optional): Tokens in a block of 'elfatt', for
             all stages but the last or for each of them.
         split_ratio, lepe (optional): See :class:`~..attentions.elfatt.ELFATT`.
@@ -172,7 +173,7 @@ class PresetTransformer(PyramidTransformer):
         attention: Union[str, dict, list] = 'local',
         patch_embed: Optional[dict] = None,
         merging: Optional[dict] = None,
-        img_size: Optional[int] = None,
+        img_size: Union[int, HW, None] = None,
         block_sizes: Union[int, Sequence[int], None] = None,
         split_ratio: Optional[float] = None,
         lepe: Optional[bool] = None,
@@ -204,9 +205,7 @@ class PresetTransformer(PyramidTransformer):
         )
         options = {key: value for key, value in options.items() if value is not None}
         preset = self.find_preset(attention, options)
-        side: Any = options.pop('img_size', 224)
-        if not isinstance(side, int) or side < 32:
-            raise ValueError(f'img_size must be an integer from 32 on, got {side!r}')
+        side = square_image_side(options.pop('img_size', 224), smallest=32)
         num_stages = len(arch['depths'])
         stages = [
             Stage(i, num_stages, name, side, pad_small_map) for i in range(num_stages)

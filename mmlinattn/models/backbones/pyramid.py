@@ -21,7 +21,7 @@ from ..layers.blocks import TransformerBlock, drop_path_rates
 from ..layers.padding import after_stride, by_size, pad_to, trains_batch_norm
 from ..layers.positions import PositionTable, embed_tokens, learned_table
 from ..layers.types import HW, Indices
-from .base import BaseBackbone, check_config
+from .base import BaseBackbone, check_config, square_image_side
 
 # Largest input of a projection to float16; with trained weights, larger tokens leave
 # float16's range, 65504.
@@ -121,8 +121,9 @@ class PyramidTransformer(BaseBackbone):
             stage's blocks.
         block (dict | list[dict]): Options of
             :class:`~.blocks.TransformerBlock`, for all stages or for each.
-        img_size (int, optional): Image side that learned position tables are made
-            for, one per stage; None leaves them out.
+        img_size (int | tuple[int], optional): Side of the square images that
+            learned position tables are made for, one per stage; None leaves them
+            out.
         with_cls_token (bool): Adds a class token to the last stage. It is not
             part of the returned maps.
         out_norm (str, optional): 'last' normalizes the last stage's map; 'all'
@@ -153,7 +154,7 @@ class PyramidTransformer(BaseBackbone):
         merging: dict = dict(type='ConvEmbedding'),
         attention: Union[str, dict, Sequence] = dict(type='SoftmaxAttention'),
         block: Union[dict, list[dict]] = dict(),
-        img_size: Optional[int] = None,
+        img_size: Union[int, HW, None] = None,
         with_cls_token: bool = False,
         out_norm: Optional[str] = 'last',
         norm_eps: float = 1e-6,
@@ -171,8 +172,7 @@ class PyramidTransformer(BaseBackbone):
         mask_padding: Union[bool, str] = 'evaluation',
         init_cfg: Union[dict, list, None] = None,
     ) -> None:
-        if img_size is not None and img_size < 1:
-            raise ValueError(f'img_size must be positive, got {img_size}')
+        side = None if img_size is None else square_image_side(img_size)
         arch = self.resolve_arch(arch)
         dims, depths, heads = (tuple(arch[key]) for key in self.arch_keys)
         num_stages = len(dims)
@@ -199,7 +199,7 @@ class PyramidTransformer(BaseBackbone):
         self.stage_strides: tuple[int, ...] = ()
 
         self.stages = ModuleList()
-        side, stride = img_size, 1
+        stride = 1
         for i in range(num_stages):
             embedding = build_model(
                 merging if i else stem,
@@ -209,7 +209,7 @@ class PyramidTransformer(BaseBackbone):
             )
             stride *= embedding.stride
             self.stage_strides += (stride,)
-            if img_size is not None:
+            if side is not None:
                 side = math.ceil(side / embedding.stride)
             blocks = [
                 TransformerBlock(

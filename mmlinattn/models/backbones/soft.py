@@ -10,7 +10,7 @@ from typing import Optional, Union
 from mmlinattn.registry import MODELS
 
 from ..attentions.softmax_free import SoftmaxFreeAttention
-from ..layers.types import Indices
+from ..layers.types import HW, Indices
 from .base import check_config
 from .defaults import with_defaults
 from .pyramid import PyramidTransformer, per_stage, with_heads
@@ -72,7 +72,8 @@ class SOFT(PyramidTransformer):
         exact_window (int): See :class:`SoftmaxFreeAttention`.
         keep_scale (bool): Keeps the norm of the attention as at ``img_size``, for
             weights that were trained there and maps of other sizes.
-        img_size (int): Image side that the position tables are made for.
+        img_size (int | tuple[int]): Side of the square images that the position tables
+            are made for.
         Others: See :class:`~.pyramid.PyramidTransformer`.
     """
 
@@ -101,7 +102,7 @@ class SOFT(PyramidTransformer):
         relative_ridge: bool = False,
         exact_window: int = 0,
         keep_scale: bool = False,
-        img_size: int = 224,
+        img_size: Union[int, HW] = 224,
         *,
         in_channels: int = 3,
         drop_rate: float = 0.0,

@@ -5,9 +5,11 @@ Legend: B batch, h heads, (H, W) map, N = H * W tokens, C channels.
 
 import inspect
 import math
+from contextlib import nullcontext
 
 import pytest
 import torch
+from deterministic import deterministic_algorithms
 from torch import nn
 from torch.autograd import gradcheck
 from torch.nn.functional import interpolate
@@ -146,6 +148,18 @@ def tokens(hw_shape, num_extra=0, batch=2, dtype=torch.float64):
 
 def split(x, num_heads):
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+@pytest.mark.modern_full
+@EACH_KIND
+def test_has_deterministic_algorithms(name):
+    module, x = build(name).double().train(), tokens((7, 9)).requires_grad_()
+    grads = []
+    for context in (nullcontext(), deterministic_algorithms()):
+        with context:
+            out = module(x, (7, 9))
+            grads += torch.autograd.grad(out.square().sum(), x)
+    torch.testing.assert_close(*grads)
 
 
 def merge(x):

@@ -2,9 +2,12 @@
 
 import copy
 import operator
+from contextlib import nullcontext
+from inspect import signature
 
 import pytest
 import torch
+from deterministic import deterministic_algorithms
 from mmengine.model import PretrainedInit
 from mmengine.utils.dl_utils.parrots_wrapper import _BatchNorm
 from rounded_convolutions import RoundedConvolutions
@@ -150,6 +153,46 @@ def test_every_trainable_parameter_learns(name, mode):
         assert parameter.grad is not None, key
         assert parameter.grad.isfinite().all(), key
         assert key in zero or parameter.grad.any(), key
+
+
+@BACKBONES
+def test_deterministic_algorithms_change_nothing(name):
+    model, x = build(name).double().train(), images(height=65).double()
+    grads = []
+    for context in (nullcontext(), deterministic_algorithms()):
+        torch.manual_seed(0)
+        with context:
+            outs = model(x)
+            random_loss(outs).backward()
+        grads.append([p.grad for p in model.parameters()])
+        model.zero_grad()
+    largest = max(grad.abs().max() for grad in grads[0])
+    for expected, grad in zip(*grads):
+        torch.testing.assert_close(grad, expected, rtol=1e-6, atol=1e-8 * largest)
+
+
+@pytest.mark.gpu
+@BACKBONES
+def test_a_gpu_computes_what_a_cpu_does(name, monkeypatch):
+    if not torch.cuda.is_available():
+        pytest.skip('needs a GPU')
+    # what deterministic products need
+    monkeypatch.setenv('CUBLAS_WORKSPACE_CONFIG', ':4096:8')
+    model, x = build(name).double().train(), images(height=65).double()
+    runs = []
+    for device in ('cpu', 'cuda', 'cuda'):
+        model.to(device)
+        torch.manual_seed(0)
+        with deterministic_algorithms() if device == 'cuda' else nullcontext():
+            outs = model(x.to(device))
+            random_loss([out.cpu() for out in outs]).backward()
+        grads = [p.grad.cpu() for p in model.parameters()]
+        runs.append([*(out.detach().cpu() for out in outs), *grads])
+        model.zero_grad()
+    largest = max(result.abs().max() for result in runs[0])
+    for expected, result, again in zip(*runs):
+        torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-7 * largest)
+        assert torch.equal(result, again)
 
 
 @ONE_STACK
@@ -669,6 +712,23 @@ def test_wrong_options(name, option):
     for value in WRONG_OPTIONS[option]:
         with pytest.raises(ValueError, match=option):
             build(name, **{option: value})
+
+
+@ONE_STACK
+@pytest.mark.parametrize(
+    'name',
+    [
+        x
+        for x in CASES
+        if 'img_size' in signature(MODELS.get(CASES[x]['type'])).parameters
+    ],
+)
+def test_img_size(name):
+    expected, model = (build(name, img_size=size) for size in (64, [64, 64]))
+    model.load_state_dict(expected.state_dict())
+    for size in (0, '64', 64.0, (64, 96), [64]):
+        with pytest.raises(ValueError, match='img_size must be the side of square'):
+            build(name, img_size=size)
 
 
 @ONE_STACK

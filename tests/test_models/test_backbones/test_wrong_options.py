@@ -18,7 +18,10 @@ WRONG = {
         (dict(attention='ELFAT'), "attention must be a config.*'ELFAT'"),
         (dict(attention=[ELFATT, [ELFATT, 'x'], ELFATT, ELFATT]), "must be.*'x'"),
         (dict(stem='overlap'), "stem must be a config.*'overlap'"),
-        (dict(img_size=0), 'img_size must be positive, got 0'),
+        (
+            dict(img_size=0),
+            'img_size must be the side of square images, an integer from 1 on, got 0',
+        ),
         (dict(arch=dict(PYRAMID, depths=[1, 0, 1, 1])), r"arch.*'depths': \[1, 0, 1"),
         (dict(arch=dict(PYRAMID, embed_dims=[8])), r"arch.*'embed_dims': \[8\]"),
     ],
