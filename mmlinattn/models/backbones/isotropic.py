@@ -13,7 +13,7 @@ from ..layers.embeddings import ConvEmbedding
 from ..layers.padding import after_stride, by_size
 from ..layers.positions import PositionTable, embed_tokens, learned_table
 from ..layers.types import HW, Indices
-from .base import BaseBackbone, square_image_side
+from .base import BaseBackbone, check_config, square_image_side
 
 
 def check_patches(patch_size: int, img_size: int, with_pos_embed: bool) -> None:
@@ -90,6 +90,7 @@ class IsotropicTransformer(BaseBackbone):
         if num_layers is not None:
             arch = self.resolve_arch(dict(arch, num_layers=num_layers))
         dims, num_layers, num_heads = (arch[key] for key in self.arch_keys[:3])
+        attention = check_config(attention, 'attention')
         img_size = square_image_side(img_size)
         check_patches(patch_size, img_size, with_pos_embed)
         if out_indices is None:

@@ -192,6 +192,7 @@ class PyramidTransformer(BaseBackbone):
         stem, merging = check_config(stem, 'stem'), check_config(merging, 'merging')
         attention = per_stage(attention, num_stages, 'attention')
         patterns = [attention_pattern(entry) for entry in attention]
+        norm_cfg = norm_cfg and check_config(norm_cfg, 'norm_cfg')
         self.check_norm_cfg(norm_cfg, stem, merging)
         block = per_stage(block, num_stages, 'block')
         rates = iter(drop_path_rates(drop_path_rate, sum(depths)))

@@ -17,11 +17,9 @@ WRONG = {
         (dict(LAST, with_cls_token=True), r'out_indices.*\(0, 1\)'),
         (dict(attention='ELFAT'), "attention must be a config.*'ELFAT'"),
         (dict(attention=[ELFATT, [ELFATT, 'x'], ELFATT, ELFATT]), "must be.*'x'"),
+        (dict(norm_cfg=dict(kind='GN')), "norm_cfg must be a config.*'GN'"),
         (dict(stem='overlap'), "stem must be a config.*'overlap'"),
-        (
-            dict(img_size=0),
-            'img_size must be the side of square images, an integer from 1 on, got 0',
-        ),
+        (dict(img_size=0), 'img_size must be .* an integer from 1 on, got 0'),
         (dict(arch=dict(PYRAMID, depths=[1, 0, 1, 1])), r"arch.*'depths': \[1, 0, 1"),
         (dict(arch=dict(PYRAMID, embed_dims=[8])), r"arch.*'embed_dims': \[8\]"),
     ],
@@ -37,6 +35,7 @@ WRONG = {
         (dict(norm_cfg=dict(type='GN')), 'norm_cfg.*would change nothing'),
     ],
     'CaiT': [
+        (dict(attention='talking'), "attention must be a config.*'talking'"),
         (dict(arch=PLAIN), 'num_class_layers'),
         (dict(arch=dict(PLAIN, num_class_layers=0)), 'num_class_layers.*got 0'),
     ],
