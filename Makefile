@@ -113,6 +113,7 @@ gpu:  ## run every measurement that needs a GPU; resumes where it stopped
 				--out docs/benchmarks $(ARGS); \
 		done; \
 	done
+	$(python) benchmarks/loss_scale.py --out docs/benchmarks/loss_scale.json
 
 clean:  ## remove the environments and what builds leave; keeps data and results
 	rm -rf .venv .venv-modern .venv-lint .venv-docs site build dist *.egg-info mmlinattn/.mim
