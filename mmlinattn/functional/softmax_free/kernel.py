@@ -137,30 +137,42 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
     return lambda v: multiply(q, k, v), lambda y: multiply(k, q, y)
 
 
-def landmark_kernels(landmarks: Tensor, q: Tensor, ridge: Any) -> tuple[Tensor, Tensor]:
-    """A + ridge * I, (B, h, m, m), and the transpose of P, (B, h, N, m), of landmarks
-    (B, h, m, d) and queries (B, h, N, d), both in memory. Tokens are rows, so that
-    parts of them are views."""
-    with autocast_disabled(q):
-        q, landmarks = at_least_float32(q, landmarks)
-        dtype = q.dtype
-        q, landmarks = _prepared(q, landmarks)
-        norms_q, norms = [
-            torch.linalg.vector_norm(x, dim=-1, keepdim=True) for x in (q, landmarks)
-        ]
+def joined(landmarks: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+    """Landmarks (B, h, m, d) and queries (B, h, N, d) in one tensor (B, h, m + N, d),
+    and its norms (B, h, m + N, 1); the landmarks' mean is the origin."""
+    x = torch.cat(at_least_float32(landmarks, q), -2)
+    x = x.sub_(x[:, :, : landmarks.size(2)].detach().mean(-2, keepdim=True))
+    return x, torch.linalg.vector_norm(x, dim=-1, keepdim=True)
 
-        def exponents(x: Tensor, norms_x: Tensor) -> Tensor:
-            products = x @ landmarks.transpose(-2, -1)
-            for y in (norms_x, norms.transpose(-2, -1)):
-                products = products.addcmul_(y, y, value=-0.5)
-            return products
 
-        # a tracer's number of landmarks, and so the ridge, may be a symbol
-        traced = is_traced()
-        a = _exponential(exponents(landmarks, norms), 0.0 if traced else ridge)
-        if traced:
-            a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-        return a.to(dtype), _exponential(exponents(q, norms_q)).to(dtype)
+def kernel_by_norms(
+    x: Tensor, norms: Tensor, num_columns: Any, ridge: Optional[float] = 0.0
+) -> Tensor:
+    """The kernel of tokens (..., M, d), of norms (..., M, 1), with the first N of them,
+    (..., M, N), with 1 + ridge on the diagonal, unless that is None."""
+    dtype = x.dtype
+    if rounded_to(x):
+        x, norms = x.double(), norms.double()
+    columns, of_columns = x[..., :num_columns, :], norms[..., :num_columns, :]
+    exponents = x @ columns.transpose(-2, -1)
+    for y in (norms, of_columns.transpose(-2, -1)):
+        exponents = exponents.addcmul_(y, y, value=-0.5)
+    return _exponential(exponents, ridge).to(dtype)
+
+
+def landmark_kernels(
+    x: Tensor, norms: Tensor, num_landmarks: Any, ridge: Any
+) -> tuple[Tensor, Tensor]:
+    """A + ridge * I, (B, h, m, m), and the transpose of P, (B, h, N, m), of the results
+    of :func:`joined`. Tokens are rows, so that parts of them are views."""
+    # a tracer's number of landmarks, and so the ridge, may be a symbol
+    traced = is_traced()
+    kernel = kernel_by_norms(x, norms, num_landmarks, None if traced else ridge)
+    a, p = kernel.split([num_landmarks, x.size(-2) - num_landmarks], -2)
+    if traced:
+        eye = torch.eye(num_landmarks, device=a.device, dtype=a.dtype)
+        a = a * (1 - eye) + (1 + ridge) * eye
+    return a, p
 
 
 def landmark_products(
@@ -168,7 +180,8 @@ def landmark_products(
 ) -> tuple[Tensor, Product, Product]:
     """A + ridge * I, and products with P and its transpose, see
     :func:`landmark_kernels`, in a third of the launches of :func:`kernel_products`."""
-    a, kernel = landmark_kernels(landmarks, q, ridge)
+    x, norms = joined(landmarks, q)
+    a, kernel = landmark_kernels(x, norms, landmarks.size(2), ridge)
     return (
         a,
         lambda v: _unrounded(sum_over_tokens, kernel, v),

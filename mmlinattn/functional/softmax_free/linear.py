@@ -18,21 +18,23 @@ Unifying View of Sparse Approximate Gaussian Process Regression*, 2005). A low-r
 beside a sparse one is also what *Scatterbrain* (arXiv 2110.15343) has. No row sum of K
 is below 1, because every token attends at least to itself.
 
-Legend: B batch, h heads, N tokens, m landmarks, d head dim, w windows of b * b tokens.
+Legend: B batch, h heads, N tokens, m landmarks, d head dim, n windows of w tokens.
 """
 
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from ..blocks import Shape, blockify, unblockify
+from ..maps import unflatten
 from ..precision import at_least_float32, autocast_disabled, full_precision, rounded_to
 from ..tokens import sum_over_tokens, to_every_token
 from ..tracing import is_exported
 from .inverse import cholesky
-from .kernel import gaussian_kernel, landmark_kernels
+from .kernel import joined, landmark_kernels
+from .windows import add_missing
 
 # Steps to an inverse square root in files: enough for a condition of 1e4.
 _ROOT_STEPS = 24
@@ -66,53 +68,67 @@ def linear_softmax_free_attention(
     with autocast_disabled(q):
         q, landmarks, v = at_least_float32(q, landmarks, v)
         v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
-        u = nystroem_features(q, landmarks, ridge)
-        with full_precision(q):
-            if window == 1:
-                sums = with_exact_diagonal(u, v)
-            else:
-                assert hw_shape is not None
-                sums = with_exact_windows(q, u, v, window, hw_shape)
+        if window == 1:
+            sums = with_exact_diagonal(q, landmarks, v, ridge)
+        else:
+            assert hw_shape is not None
+            sums = with_exact_windows(q, landmarks, v, ridge, window, hw_shape)
         return (sums[..., :-1] / sums[..., -1:].clamp(min=1)).to(dtype)
 
 
-def nystroem_features(q: Tensor, landmarks: Tensor, ridge: float) -> Tensor:
+def with_exact_diagonal(
+    q: Tensor, landmarks: Tensor, v: Tensor, ridge: float
+) -> Tensor:
+    r""":math:`(\hat K + diag(1 - |u_i|^2)) V`, of queries (B, h, N, d), landmarks
+    (B, h, m, d) and values (B, h, N, e) to (B, h, N, e)."""
+    u = nystroem_features(*joined(landmarks, q), landmarks.size(2), ridge)
+    missing = (1 - u.square().sum(-1, keepdim=True)).clamp(min=0)
+    return _low_rank_product(u, v) + missing * v
+
+
+def with_exact_windows(
+    q: Tensor,
+    landmarks: Tensor,
+    v: Tensor,
+    ridge: float,
+    window: int,
+    hw_shape: Shape,
+) -> Tensor:
+    r""":math:`(\hat K + blockdiag(K - \hat K)) V`; see :func:`with_exact_diagonal`."""
+    # values of padding are 0
+    q, v = [blockify(x, hw_shape, window) for x in (q, v)]  # (B, h, n, w, ...)
+    windows, num_landmarks = q.shape[2:4], landmarks.size(2)
+    x, norms = joined(landmarks, q.flatten(2, 3))
+    u = nystroem_features(x, norms, num_landmarks, ridge)
+    far = _low_rank_product(u, v.flatten(2, 3))
+    tokens = (far, x[:, :, num_landmarks:], norms[:, :, num_landmarks:], u)
+    sums = add_missing(*(unflatten(y, 2, windows) for y in tokens), v)
+    return unblockify(sums, hw_shape, window)
+
+
+def _low_rank_product(u: Tensor, v: Tensor) -> Tensor:
+    r""":math:`\hat K V` of features (B, h, N, m) and values (B, h, N, e)."""
+    with full_precision(v):
+        return to_every_token(u, sum_over_tokens(u, v))
+
+
+def nystroem_features(
+    x: Tensor, norms: Tensor, num_landmarks: Any, ridge: float
+) -> Tensor:
     r"""The tokens' features :math:`U^T`, whose inner products are :math:`\hat K`.
 
     Args:
-        q (Tensor): (B, h, N, d), in float32 or more.
-        landmarks (Tensor): (B, h, m, d), in the same dtype.
+        x, norms (Tensor): See :func:`~.kernel.joined`.
+        num_landmarks (int): m.
         ridge (float): :math:`\rho`.
 
     Returns:
         Tensor: (B, h, N, m); no row is longer than 1, but for rounding.
     """
-    a, kernel = landmark_kernels(landmarks, q, landmarks.size(2) * ridge)
+    a, kernel = landmark_kernels(x, norms, num_landmarks, num_landmarks * ridge)
     root = inverse_root(a)
-    with full_precision(q):
+    with full_precision(kernel):
         return to_every_token(kernel, root.transpose(-2, -1))
-
-
-def with_exact_diagonal(u: Tensor, v: Tensor) -> Tensor:
-    r""":math:`(\hat K + diag(1 - |u_i|^2)) V`, of features (B, h, N, m) and values
-    (B, h, N, e) to (B, h, N, e)."""
-    missing = (1 - u.square().sum(-1, keepdim=True)).clamp(min=0)
-    return to_every_token(u, sum_over_tokens(u, v)) + missing * v
-
-
-def with_exact_windows(
-    q: Tensor, u: Tensor, v: Tensor, window: int, hw_shape: Shape
-) -> Tensor:
-    r""":math:`(\hat K + blockdiag(K - \hat K)) V`, of queries (B, h, N, d), features
-    (B, h, N, m) and values (B, h, N, e) to (B, h, N, e): :math:`\hat K` reaches the
-    tokens outside of a window, K those in it."""
-    # cut as one tensor, in a third of the operators; values of padding are 0
-    channels = [x.size(-1) for x in (q, u, v)]
-    blocks = blockify(torch.cat((q, u, v), -1), hw_shape, window)
-    q, u, v = blocks.split(channels, -1)  # (B, h, w, b * b, ...)
-    inside = u.transpose(-2, -1) @ v
-    outside = inside.sum(-3, keepdim=True) - inside
-    return unblockify(u @ outside + gaussian_kernel(q) @ v, hw_shape, window)
 
 
 def inverse_root(a: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 from mmlinattn.functional import linear_softmax_free_attention
 from mmlinattn.functional.softmax_free import linear
+from mmlinattn.functional.softmax_free.kernel import joined
 
 # (H, W), side of the windows: incomplete ones, one larger than the map, the diagonal
 MAPS = (((7, 9), 1), ((7, 9), 4), ((5, 6), 8), ((1, 12), 2), ((1, 1), 1))
@@ -67,16 +68,18 @@ def test_kernel(hw_shape, window):
     """Of the operator itself, by values of all tokens: exact in windows, positive
     semi-definite, and rows of the exact kernel where no landmark is near."""
     q, landmarks, _ = inputs_of(hw_shape)
-    u = linear.nystroem_features(q, landmarks, RIDGE)
     eye = torch.eye(q.size(2), dtype=q.dtype).expand(2, 3, -1, -1)
     if window == 1:
-        kernel = linear.with_exact_diagonal(u, eye)
+        kernel = linear.with_exact_diagonal(q, landmarks, eye, RIDGE)
     else:
-        kernel = linear.with_exact_windows(q, u, eye, window, hw_shape)
+        kernel = linear.with_exact_windows(
+            q, landmarks, eye, RIDGE, window, hw_shape
+        )
     exact = same_window(hw_shape, window)
     difference = (kernel - paper_kernel(q, q)).masked_fill(~exact, 0)
     assert difference.abs().amax() < 1e-12
     assert torch.linalg.eigvalsh(kernel).amin() > -1e-12
+    u = linear.nystroem_features(*joined(landmarks, q), landmarks.size(2), RIDGE)
     assert u.norm(dim=-1).amax() < 1
 
 
