@@ -31,10 +31,10 @@ from ..blocks import Shape, blockify, unblockify
 from ..maps import unflatten
 from ..precision import at_least_float32, autocast_disabled, full_precision, rounded_to
 from ..tokens import sum_over_tokens, to_every_token
-from ..tracing import is_exported
+from ..tracing import apply, is_exported
 from .inverse import cholesky
 from .kernel import joined, landmark_kernels
-from .windows import add_missing
+from .windows import AddMissing
 
 # Steps to an inverse square root in files: enough for a condition of 1e4.
 _ROOT_STEPS = 24
@@ -102,7 +102,8 @@ def with_exact_windows(
     u = nystroem_features(x, norms, num_landmarks, ridge)
     far = _low_rank_product(u, v.flatten(2, 3))
     tokens = (far, x[:, :, num_landmarks:], norms[:, :, num_landmarks:], u)
-    sums = add_missing(*(unflatten(y, 2, windows) for y in tokens), v)
+    tokens = [unflatten(y, 2, windows) for y in tokens]
+    sums = apply(AddMissing, *tokens, v)
     return unblockify(sums, hw_shape, window)
 
 

@@ -1,4 +1,4 @@
-r"""The kernel itself beside its approximation, inside of windows of the map.
+"""The kernel beside its approximation, inside of windows of the map.
 
 Legend: B batch, h heads, n windows of w tokens, m features, d head dim, e channels of
 values.
@@ -11,40 +11,24 @@ from torch import Tensor
 from torch.autograd import Function
 
 from ..precision import autocast_disabled, full_precision
-from ..tracing import apply
 from .kernel import kernel_by_norms
 
 
-def add_missing(far: Tensor, q: Tensor, norms: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    r"""Adds :math:`(K - U U^T) V` of each window to what comes from all tokens.
+class AddMissing(Function):
+    """F + (K - U U^T) V in each window, of F and V (B, h, n, w, e), tokens
+    (B, h, n, w, d), their norms (B, h, n, w, 1), and U (B, h, n, w, m).
 
-    The backward pass computes the matrices again: they would be the largest that a
-    training keeps.
-
-    Args:
-        far (Tensor): (B, h, n, w, e).
-        q (Tensor): Queries, which are the keys too, (B, h, n, w, d).
-        norms (Tensor): Their norms, (B, h, n, w, 1).
-        u (Tensor): (B, h, n, w, m).
-        v (Tensor): Values, (B, h, n, w, e).
-
-    Returns:
-        Tensor: (B, h, n, w, e).
+    The backward pass computes the symmetric matrices again: they would be the largest
+    that a training keeps. Autograd adds the gradient of the norms to that of the
+    tokens.
     """
-    return apply(_AddMissing, far, q, norms, u, v)
-
-
-class _AddMissing(Function):
-    """K and D = K - U U^T are symmetric. Queries and norms have gradients of their own,
-    which autograd adds up."""
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(far: Tensor, q: Tensor, norms: Tensor, u: Tensor, v: Tensor) -> Tensor:
+    def forward(far: Tensor, x: Tensor, norms: Tensor, u: Tensor, v: Tensor) -> Tensor:
         with full_precision(far):
-            missing = _add_product(_kernel(q.contiguous(), norms), u, u.mT, -1)
-            return _add_product(far, missing, v)
+            return _add_product(far, _matrices(x, norms, u)[1], v)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -54,43 +38,40 @@ class _AddMissing(Function):
     @staticmethod
     def tangent(ctx: Any, of_far: Optional[Tensor], *tangents: Optional[Tensor]) -> Any:
         """Derivative of the output for those of the inputs."""
-        inputs = ctx.saved_tensors
-        q, norms, u, v = inputs
-        of_q, of_norms, of_u, of_v = [
-            torch.zeros_like(x) if of_x is None else of_x
-            for x, of_x in zip(inputs, tangents)
-        ]
+        x, norms, u, v = inputs = ctx.saved_tensors
+        of_x, of_norms, of_u, of_v = (
+            torch.zeros_like(y) if of_y is None else of_y
+            for y, of_y in zip(inputs, tangents)
+        )
         with full_precision(u):
-            kernel = _kernel(q, norms)
-            of_exponents = _with_transpose(of_q @ q.mT - of_norms * norms)
-            change = kernel * of_exponents - _with_transpose(of_u @ u.mT)
-            out = change @ v + (kernel - u @ u.mT) @ of_v
+            kernel, missing = _matrices(x, norms, u)
+            of_kernel = kernel * _plus_transpose(of_x @ x.mT - of_norms * norms)
+            change = of_kernel - _plus_transpose(of_u @ u.mT)
+            out = change @ v + missing @ of_v
         return out if of_far is None else of_far + out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
-        q, norms, u, v = ctx.saved_tensors
+        x, norms, u, v = ctx.saved_tensors
         with autocast_disabled(grad), full_precision(grad):
-            q = q.contiguous()
-            kernel = _kernel(q, norms)
-            grad_v = _add_product(kernel, u, u.mT, -1) @ grad
-            of_kernel = _with_transpose(grad @ v.mT)
-            grad_u = -of_kernel @ u
-            of_exponents = of_kernel * kernel
-            grad_norms = -norms * of_exponents.sum(-1, keepdim=True)
-            return grad, of_exponents @ q, grad_norms, grad_u, grad_v
+            kernel, missing = _matrices(x, norms, u)
+            of_missing = _plus_transpose(grad @ v.mT)
+            of_exponents = of_missing * kernel
+            of_norms = -norms * of_exponents.sum(-1, keepdim=True)
+            return grad, of_exponents @ x, of_norms, -of_missing @ u, missing @ grad
 
 
-def _kernel(q: Tensor, norms: Tensor) -> Tensor:
-    """K, (B, h, n, w, w)."""
-    return kernel_by_norms(q, norms, q.size(-2))
-
-
-def _with_transpose(x: Tensor) -> Tensor:
-    return x + x.mT
+def _matrices(x: Tensor, norms: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+    """K and K - U U^T, (B, h, n, w, w)."""
+    kernel = kernel_by_norms(x.contiguous(), norms, x.size(-2))
+    return kernel, _add_product(kernel, u, u.transpose(-2, -1), -1)
 
 
 def _add_product(x: Tensor, y: Tensor, z: Tensor, alpha: int = 1) -> Tensor:
     """x + alpha y z, of matrices (B, h, n, ...)."""
     factors = (matrix.flatten(0, 2) for matrix in (x, y, z))
     return torch.baddbmm(*factors, alpha=alpha).view(x.shape)
+
+
+def _plus_transpose(x: Tensor) -> Tensor:
+    return x + x.mT
