@@ -18,13 +18,15 @@ Unifying View of Sparse Approximate Gaussian Process Regression*, 2005). A low-r
 beside a sparse one is also what *Scatterbrain* (arXiv 2110.15343) has. No row sum of K
 is below 1, because every token attends at least to itself.
 
-Legend: B batch, h heads, N tokens, m landmarks, d head dim, n windows of w tokens.
+Legend: B batch, h heads, N tokens, m landmarks, d head dim, e channels of values, n
+windows of w = b * b tokens.
 """
 
 from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 from torch.nn.functional import pad
 
 from ..blocks import Shape, blockify, unblockify
@@ -33,8 +35,7 @@ from ..precision import at_least_float32, autocast_disabled, full_precision, rou
 from ..tokens import sum_over_tokens, to_every_token
 from ..tracing import apply, is_exported
 from .inverse import cholesky
-from .kernel import joined, landmark_kernels
-from .windows import AddMissing
+from .kernel import kernel_by_norms, landmark_kernels
 
 # Steps to an inverse square root in files: enough for a condition of 1e4.
 _ROOT_STEPS = 24
@@ -81,55 +82,102 @@ def with_exact_diagonal(
 ) -> Tensor:
     r""":math:`(\hat K + diag(1 - |u_i|^2)) V`, of queries (B, h, N, d), landmarks
     (B, h, m, d) and values (B, h, N, e) to (B, h, N, e)."""
-    u = nystroem_features(*joined(landmarks, q), landmarks.size(2), ridge)
+    u, *_ = nystroem_features(q, landmarks, ridge)
     missing = (1 - u.square().sum(-1, keepdim=True)).clamp(min=0)
     return _low_rank_product(u, v) + missing * v
 
 
 def with_exact_windows(
-    q: Tensor,
-    landmarks: Tensor,
-    v: Tensor,
-    ridge: float,
-    window: int,
-    hw_shape: Shape,
+    q: Tensor, landmarks: Tensor, v: Tensor, ridge: float, window: int, hw_shape: Shape
 ) -> Tensor:
     r""":math:`(\hat K + blockdiag(K - \hat K)) V`; see :func:`with_exact_diagonal`."""
     # values of padding are 0
-    q, v = [blockify(x, hw_shape, window) for x in (q, v)]  # (B, h, n, w, ...)
-    windows, num_landmarks = q.shape[2:4], landmarks.size(2)
-    x, norms = joined(landmarks, q.flatten(2, 3))
-    u = nystroem_features(x, norms, num_landmarks, ridge)
+    q, v = [blockify(x, hw_shape, window) for x in (q, v)]
+    windows = q.shape[2:4]
+    u, x, norms = nystroem_features(q.flatten(2, 3), landmarks, ridge)
     far = _low_rank_product(u, v.flatten(2, 3))
-    tokens = (far, x[:, :, num_landmarks:], norms[:, :, num_landmarks:], u)
-    tokens = [unflatten(y, 2, windows) for y in tokens]
-    sums = apply(AddMissing, *tokens, v)
-    return unblockify(sums, hw_shape, window)
+    tokens = [unflatten(y, 2, windows) for y in (far, x, norms, u)]
+    return unblockify(apply(_AddMissing, *tokens, v), hw_shape, window)
+
+
+def nystroem_features(
+    q: Tensor, landmarks: Tensor, ridge: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""The tokens' features :math:`U^T`, (B, h, N, m), whose inner products are
+    :math:`\hat K`; no row is longer than 1, but for rounding. Also the shifted queries
+    and their norms of :func:`~.kernel.landmark_kernels`."""
+    a, kernel, x, norms = landmark_kernels(landmarks, q, landmarks.size(2) * ridge)
+    root = inverse_root(a)
+    with full_precision(q):
+        return to_every_token(kernel, root.transpose(-2, -1)), x, norms
 
 
 def _low_rank_product(u: Tensor, v: Tensor) -> Tensor:
-    r""":math:`\hat K V` of features (B, h, N, m) and values (B, h, N, e)."""
     with full_precision(v):
         return to_every_token(u, sum_over_tokens(u, v))
 
 
-def nystroem_features(
-    x: Tensor, norms: Tensor, num_landmarks: Any, ridge: float
-) -> Tensor:
-    r"""The tokens' features :math:`U^T`, whose inner products are :math:`\hat K`.
+class _AddMissing(Function):
+    """F + (K - U U^T) V in each window, of F and V (B, h, n, w, e), tokens
+    (B, h, n, w, d), their norms (B, h, n, w, 1), and U (B, h, n, w, m).
 
-    Args:
-        x, norms (Tensor): See :func:`~.kernel.joined`.
-        num_landmarks (int): m.
-        ridge (float): :math:`\rho`.
-
-    Returns:
-        Tensor: (B, h, N, m); no row is longer than 1, but for rounding.
+    The backward pass computes the symmetric matrices again: they would be the largest
+    that a training keeps. Autograd adds the gradient of the norms to that of the
+    tokens.
     """
-    a, kernel = landmark_kernels(x, norms, num_landmarks, num_landmarks * ridge)
-    root = inverse_root(a)
-    with full_precision(kernel):
-        return to_every_token(kernel, root.transpose(-2, -1))
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(far: Tensor, x: Tensor, norms: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        with full_precision(far):
+            return _add_product(far, _matrices(x, norms, u)[1], v)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[1:])
+        ctx.save_for_forward(*inputs[1:])
+
+    @staticmethod
+    def tangent(ctx: Any, of_far: Optional[Tensor], *tangents: Optional[Tensor]) -> Any:
+        """Derivative of the output for those of the inputs."""
+        x, norms, u, v = inputs = ctx.saved_tensors
+        of_x, of_norms, of_u, of_v = (
+            torch.zeros_like(y) if of_y is None else of_y
+            for y, of_y in zip(inputs, tangents)
+        )
+        with full_precision(u):
+            kernel, missing = _matrices(x, norms, u)
+            of_kernel = kernel * _plus_transpose(of_x @ x.mT - of_norms * norms)
+            change = of_kernel - _plus_transpose(of_u @ u.mT)
+            out = change @ v + missing @ of_v
+        return out if of_far is None else of_far + out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+        x, norms, u, v = ctx.saved_tensors
+        with autocast_disabled(grad), full_precision(grad):
+            kernel, missing = _matrices(x, norms, u)
+            of_missing = _plus_transpose(grad @ v.mT)
+            of_exponents = of_missing * kernel
+            of_norms = -norms * of_exponents.sum(-1, keepdim=True)
+            return grad, of_exponents @ x, of_norms, -of_missing @ u, missing @ grad
+
+
+def _matrices(x: Tensor, norms: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+    """K and K - U U^T, (B, h, n, w, w)."""
+    kernel = kernel_by_norms(x.contiguous(), norms, x.size(-2))
+    return kernel, _add_product(kernel, u, u.transpose(-2, -1), -1)
+
+
+def _add_product(x: Tensor, y: Tensor, z: Tensor, alpha: int = 1) -> Tensor:
+    """x + alpha y z, of matrices (B, h, n, ...)."""
+    factors = (matrix.flatten(0, 2) for matrix in (x, y, z))
+    return torch.baddbmm(*factors, alpha=alpha).view(x.shape)
+
+
+def _plus_transpose(x: Tensor) -> Tensor:
+    return x + x.mT
 
 
 def inverse_root(a: Tensor) -> Tensor:
