@@ -102,6 +102,26 @@ def test_gradients(window):
     assert gradgradcheck(attend, inputs)
 
 
+def kept_bytes(window):
+    """Of what a training keeps of the attention until its backward pass."""
+    inputs = [x.requires_grad_() for x in inputs_of((28, 28), m=49, d=32)]
+    storages = {}
+
+    def keep(x):
+        storage = x.untyped_storage()
+        storages[storage.data_ptr()] = storage
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+        linear_softmax_free_attention(*inputs, RIDGE, window, (28, 28))
+    return sum(storage.nbytes() for storage in storages.values())
+
+
+def test_memory_to_train():
+    """The kernel in windows is not kept, which has more entries than the features."""
+    assert kept_bytes(window=7) < 1.02 * kept_bytes(window=1)
+
+
 @pytest.mark.parametrize('ridge', (1e-3, 1e-4))
 @pytest.mark.parametrize('spread', (1e-3, 0.3, 10.0))
 def test_root_in_files(spread, ridge):
