@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ..precision import at_least_float32, autocast_disabled
+from ..precision import at_least_float32, autocast_disabled, full_precision
+from ..tokens import sum_over_tokens, to_every_token
 from ..tracing import is_exported
 from .inverse import FEW, check_solver, cholesky_solve, newton_pinv
-from .kernel import gaussian_kernel, kernel_products, landmark_products, product_dtype
+from .kernel import gaussian_kernel, kernel_products, landmark_kernels, product_dtype
 
 # The least row sum that rows are divided by, over the mean of all.
 _LEAST_ROW_SUM = 0.01
@@ -130,10 +131,12 @@ def row_normalized(
     v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
     q, landmarks, v = _for_products(q, landmarks, v)
     if is_exported() or landmarks.size(2) < FEW:
-        a, to_landmarks, to_tokens = landmark_products(landmarks, q, ridge)
-    else:
-        a = _add_ridge(gaussian_kernel(landmarks), ridge)
-        to_landmarks, to_tokens = kernel_products(landmarks, q)
+        a, kernel, *_ = landmark_kernels(landmarks, q, ridge)
+        with full_precision(v):
+            y = _invert(a, sum_over_tokens(kernel, v), num_iters, solver)
+            return divide_by_row_sums(to_every_token(kernel, y))
+    a = _add_ridge(gaussian_kernel(landmarks), ridge)
+    to_landmarks, to_tokens = kernel_products(landmarks, q)
     y = _invert(a, to_landmarks(v), num_iters, solver)
     return divide_by_row_sums(to_tokens(y.to(v.dtype)))
 

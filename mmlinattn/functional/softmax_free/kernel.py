@@ -20,14 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..maps import unflatten
-from ..precision import (
-    at_least_float32,
-    autocast_disabled,
-    full_precision,
-    is_half,
-    rounded_to,
-)
-from ..tokens import sum_over_tokens, to_every_token
+from ..precision import at_least_float32, autocast_disabled, is_half, rounded_to
 from ..tracing import constant_when_compiled, is_exported, is_traced
 
 Product = Callable[[Tensor], Tensor]
@@ -68,19 +61,14 @@ def gaussian_kernel(q: Tensor, k: Optional[Tensor] = None) -> Tensor:
         is_own = k is None
         q, k = at_least_float32(q, q if k is None else k)
         dtype = q.dtype
-        q, k = _prepared(q, None if is_own else k)
+        if rounded_to(q):
+            q, k = q.double(), k.double()
+        q, k = _centered(q, None if is_own else k)
         of_q = _minus_half_square(q)
         of_k = of_q if is_own else _minus_half_square(k)
         # in place: autograd would keep a matrix for each step
         exponents = (q @ k.transpose(-2, -1)).add_(of_q).add_(of_k.transpose(-2, -1))
         return _exponential(exponents, 0.0 if is_own else None).to(dtype)
-
-
-def _prepared(q: Tensor, k: Optional[Tensor]) -> tuple[Tensor, Tensor]:
-    """Both centered, and in float64 where products are rounded; k is q without one."""
-    if rounded_to(q):
-        q, k = q.double(), None if k is None else k.double()
-    return _centered(q, k)
 
 
 def _exponential(exponents: Tensor, ridge: Optional[float] = None) -> Tensor:
@@ -137,48 +125,41 @@ def kernel_products(q: Tensor, k: Tensor) -> tuple[Product, Product]:
     return lambda v: multiply(q, k, v), lambda y: multiply(k, q, y)
 
 
-def landmark_kernels(landmarks: Tensor, q: Tensor, ridge: Any) -> tuple[Tensor, Tensor]:
+def landmark_kernels(
+    landmarks: Tensor, q: Tensor, ridge: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """A + ridge * I, (B, h, m, m), and the transpose of P, (B, h, N, m), of landmarks
-    (B, h, m, d) and queries (B, h, N, d), both in memory. Tokens are rows, so that
-    parts of them are views."""
+    (B, h, m, d) and queries (B, h, N, d); and what P is computed of, the queries with
+    the landmarks' mean as the origin, and their norms (B, h, N, 1)."""
+    m, num_queries = landmarks.size(2), q.size(2)
     with autocast_disabled(q):
-        q, landmarks = at_least_float32(q, landmarks)
-        dtype = q.dtype
-        q, landmarks = _prepared(q, landmarks)
-        norms_q, norms = [
-            torch.linalg.vector_norm(x, dim=-1, keepdim=True) for x in (q, landmarks)
-        ]
-
-        def exponents(x: Tensor, norms_x: Tensor) -> Tensor:
-            products = x @ landmarks.transpose(-2, -1)
-            for y in (norms_x, norms.transpose(-2, -1)):
-                products = products.addcmul_(y, y, value=-0.5)
-            return products
-
+        # one tensor of both takes fewer operators
+        x = torch.cat(at_least_float32(landmarks, q), -2)
+        x = x.sub_(x[:, :, :m].detach().mean(-2, keepdim=True))
+        norms = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
         # a tracer's number of landmarks, and so the ridge, may be a symbol
         traced = is_traced()
-        a = _exponential(exponents(landmarks, norms), 0.0 if traced else ridge)
+        kernel = kernel_by_norms(x, norms, m, None if traced else ridge)
+        a, p = kernel.split([m, num_queries], -2)
         if traced:
-            a = a + ridge * torch.eye(a.size(-1), device=a.device, dtype=a.dtype)
-        return a.to(dtype), _exponential(exponents(q, norms_q)).to(dtype)
+            eye = torch.eye(m, device=a.device, dtype=a.dtype)
+            a = a * (1 - eye) + (1 + ridge) * eye
+        return a, p, x[:, :, m:], norms[:, :, m:]
 
 
-def landmark_products(
-    landmarks: Tensor, q: Tensor, ridge: Any
-) -> tuple[Tensor, Product, Product]:
-    """A + ridge * I, and products with P and its transpose, see
-    :func:`landmark_kernels`, in a third of the launches of :func:`kernel_products`."""
-    a, kernel = landmark_kernels(landmarks, q, ridge)
-    return (
-        a,
-        lambda v: _unrounded(sum_over_tokens, kernel, v),
-        lambda y: _unrounded(to_every_token, kernel, y),
-    )
-
-
-def _unrounded(product: Callable, x: Tensor, y: Tensor) -> Tensor:
-    with full_precision(x):
-        return product(x, y)
+def kernel_by_norms(
+    x: Tensor, norms: Tensor, num_columns: Any, ridge: Optional[float] = 0.0
+) -> Tensor:
+    """The kernel of tokens (..., M, d), of norms (..., M, 1), and the first N of them,
+    (..., M, N); on its diagonal 1 + ridge, unless that is None."""
+    dtype = x.dtype
+    if rounded_to(x):
+        x, norms = x.double(), norms.double()
+    columns, of_columns = x[..., :num_columns, :], norms[..., :num_columns, :]
+    exponents = x @ columns.transpose(-2, -1)
+    for y in (norms, of_columns.transpose(-2, -1)):
+        exponents = exponents.addcmul_(y, y, value=-0.5)
+    return _exponential(exponents, ridge).to(dtype)
 
 
 def product_dtype(*tensors: Tensor) -> torch.dtype:

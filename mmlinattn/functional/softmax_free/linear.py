@@ -18,21 +18,24 @@ Unifying View of Sparse Approximate Gaussian Process Regression*, 2005). A low-r
 beside a sparse one is also what *Scatterbrain* (arXiv 2110.15343) has. No row sum of K
 is below 1, because every token attends at least to itself.
 
-Legend: B batch, h heads, N tokens, m landmarks, d head dim, w windows of b * b tokens.
+Legend: B batch, h heads, N tokens, m landmarks, d head dim, e channels of values, n
+windows of w = b * b tokens.
 """
 
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 from torch.nn.functional import pad
 
 from ..blocks import Shape, blockify, unblockify
+from ..maps import unflatten
 from ..precision import at_least_float32, autocast_disabled, full_precision, rounded_to
 from ..tokens import sum_over_tokens, to_every_token
-from ..tracing import is_exported
+from ..tracing import apply, is_exported
 from .inverse import cholesky
-from .kernel import gaussian_kernel, landmark_kernels
+from .kernel import kernel_by_norms, landmark_kernels
 
 # Steps to an inverse square root in files: enough for a condition of 1e4.
 _ROOT_STEPS = 24
@@ -66,53 +69,115 @@ def linear_softmax_free_attention(
     with autocast_disabled(q):
         q, landmarks, v = at_least_float32(q, landmarks, v)
         v = pad(v, (0, 1), value=1.0)  # the last column becomes the row sums
-        u = nystroem_features(q, landmarks, ridge)
-        with full_precision(q):
-            if window == 1:
-                sums = with_exact_diagonal(u, v)
-            else:
-                assert hw_shape is not None
-                sums = with_exact_windows(q, u, v, window, hw_shape)
+        if window == 1:
+            sums = with_exact_diagonal(q, landmarks, v, ridge)
+        else:
+            assert hw_shape is not None
+            sums = with_exact_windows(q, landmarks, v, ridge, window, hw_shape)
         return (sums[..., :-1] / sums[..., -1:].clamp(min=1)).to(dtype)
 
 
-def nystroem_features(q: Tensor, landmarks: Tensor, ridge: float) -> Tensor:
-    r"""The tokens' features :math:`U^T`, whose inner products are :math:`\hat K`.
-
-    Args:
-        q (Tensor): (B, h, N, d), in float32 or more.
-        landmarks (Tensor): (B, h, m, d), in the same dtype.
-        ridge (float): :math:`\rho`.
-
-    Returns:
-        Tensor: (B, h, N, m); no row is longer than 1, but for rounding.
-    """
-    a, kernel = landmark_kernels(landmarks, q, landmarks.size(2) * ridge)
-    root = inverse_root(a)
-    with full_precision(q):
-        return to_every_token(kernel, root.transpose(-2, -1))
-
-
-def with_exact_diagonal(u: Tensor, v: Tensor) -> Tensor:
-    r""":math:`(\hat K + diag(1 - |u_i|^2)) V`, of features (B, h, N, m) and values
-    (B, h, N, e) to (B, h, N, e)."""
+def with_exact_diagonal(
+    q: Tensor, landmarks: Tensor, v: Tensor, ridge: float
+) -> Tensor:
+    r""":math:`(\hat K + diag(1 - |u_i|^2)) V`, of queries (B, h, N, d), landmarks
+    (B, h, m, d) and values (B, h, N, e) to (B, h, N, e)."""
+    u, *_ = nystroem_features(q, landmarks, ridge)
     missing = (1 - u.square().sum(-1, keepdim=True)).clamp(min=0)
-    return to_every_token(u, sum_over_tokens(u, v)) + missing * v
+    return _low_rank_product(u, v) + missing * v
 
 
 def with_exact_windows(
-    q: Tensor, u: Tensor, v: Tensor, window: int, hw_shape: Shape
+    q: Tensor, landmarks: Tensor, v: Tensor, ridge: float, window: int, hw_shape: Shape
 ) -> Tensor:
-    r""":math:`(\hat K + blockdiag(K - \hat K)) V`, of queries (B, h, N, d), features
-    (B, h, N, m) and values (B, h, N, e) to (B, h, N, e): :math:`\hat K` reaches the
-    tokens outside of a window, K those in it."""
-    # cut as one tensor, in a third of the operators; values of padding are 0
-    channels = [x.size(-1) for x in (q, u, v)]
-    blocks = blockify(torch.cat((q, u, v), -1), hw_shape, window)
-    q, u, v = blocks.split(channels, -1)  # (B, h, w, b * b, ...)
-    inside = u.transpose(-2, -1) @ v
-    outside = inside.sum(-3, keepdim=True) - inside
-    return unblockify(u @ outside + gaussian_kernel(q) @ v, hw_shape, window)
+    r""":math:`(\hat K + blockdiag(K - \hat K)) V`; see :func:`with_exact_diagonal`."""
+    # values of padding are 0
+    q, v = [blockify(x, hw_shape, window) for x in (q, v)]
+    windows = q.shape[2:4]
+    u, x, norms = nystroem_features(q.flatten(2, 3), landmarks, ridge)
+    far = _low_rank_product(u, v.flatten(2, 3))
+    tokens = [unflatten(y, 2, windows) for y in (far, x, norms, u)]
+    return unblockify(apply(_AddMissing, *tokens, v), hw_shape, window)
+
+
+def nystroem_features(
+    q: Tensor, landmarks: Tensor, ridge: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""The tokens' features :math:`U^T`, (B, h, N, m), whose inner products are
+    :math:`\hat K`; no row is longer than 1, but for rounding. Also the shifted queries
+    and their norms of :func:`~.kernel.landmark_kernels`."""
+    a, kernel, x, norms = landmark_kernels(landmarks, q, landmarks.size(2) * ridge)
+    root = inverse_root(a)
+    with full_precision(q):
+        return to_every_token(kernel, root.transpose(-2, -1)), x, norms
+
+
+def _low_rank_product(u: Tensor, v: Tensor) -> Tensor:
+    with full_precision(v):
+        return to_every_token(u, sum_over_tokens(u, v))
+
+
+class _AddMissing(Function):
+    """F + (K - U U^T) V in each window, of F and V (B, h, n, w, e), tokens
+    (B, h, n, w, d), their norms (B, h, n, w, 1), and U (B, h, n, w, m).
+
+    The backward pass computes the symmetric matrices again: they would be the largest
+    that a training keeps. Autograd adds the gradient of the norms to that of the
+    tokens.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(far: Tensor, x: Tensor, norms: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        with full_precision(far):
+            return _add_product(far, _matrices(x, norms, u)[1], v)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[1:])
+        ctx.save_for_forward(*inputs[1:])
+
+    @staticmethod
+    def tangent(ctx: Any, of_far: Optional[Tensor], *tangents: Optional[Tensor]) -> Any:
+        """Derivative of the output for those of the inputs."""
+        x, norms, u, v = inputs = ctx.saved_tensors
+        of_x, of_norms, of_u, of_v = (
+            torch.zeros_like(y) if of_y is None else of_y
+            for y, of_y in zip(inputs, tangents)
+        )
+        with full_precision(u):
+            kernel, missing = _matrices(x, norms, u)
+            of_kernel = kernel * _plus_transpose(of_x @ x.mT - of_norms * norms)
+            change = of_kernel - _plus_transpose(of_u @ u.mT)
+            out = change @ v + missing @ of_v
+        return out if of_far is None else of_far + out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
+        x, norms, u, v = ctx.saved_tensors
+        with autocast_disabled(grad), full_precision(grad):
+            kernel, missing = _matrices(x, norms, u)
+            of_missing = _plus_transpose(grad @ v.mT)
+            of_exponents = of_missing * kernel
+            of_norms = -norms * of_exponents.sum(-1, keepdim=True)
+            return grad, of_exponents @ x, of_norms, -of_missing @ u, missing @ grad
+
+
+def _matrices(x: Tensor, norms: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+    """K and K - U U^T, (B, h, n, w, w)."""
+    kernel = kernel_by_norms(x.contiguous(), norms, x.size(-2))
+    return kernel, _add_product(kernel, u, u.transpose(-2, -1), -1)
+
+
+def _add_product(x: Tensor, y: Tensor, z: Tensor, alpha: int = 1) -> Tensor:
+    """x + alpha y z, of matrices (B, h, n, ...)."""
+    factors = (matrix.flatten(0, 2) for matrix in (x, y, z))
+    return torch.baddbmm(*factors, alpha=alpha).view(x.shape)
+
+
+def _plus_transpose(x: Tensor) -> Tensor:
+    return x + x.mT
 
 
 def inverse_root(a: Tensor) -> Tensor:

@@ -191,15 +191,14 @@ class SoftmaxFreeAttention(BaseAttention):
     def count_exact_part(self, hw_shape: HW) -> int:
         """Those of the tokens' features, and of the kernel inside of windows."""
         m, n = self.sampler.num_landmarks(hw_shape), math.prod(hw_shape)
-        h = self.num_heads
-        features = h * m * m * n
+        h, d = self.num_heads, self.head_dims
         if self.exact_window == 1:
-            return features
+            return h * m * m * n
         size = self.exact_window**2
         tokens = size * math.prod(-(-side // self.exact_window) for side in hw_shape)
-        columns = self.embed_dims + h
-        in_windows = tokens * size * (self.embed_dims + columns)
-        return features + in_windows + 2 * (tokens - n) * m * columns
+        in_windows = tokens * size * (d + m + d + 1)
+        padding = (tokens - n) * m * (d + 2 * (d + 1))
+        return h * (m * m * tokens + in_windows + padding)
 
     def local_branch(self, values: Tensor, hw_shape: HW) -> Tensor:
         """Depthwise convolution of the value map, (B, N, C) to (B, N, C)."""

@@ -67,16 +67,16 @@ def test_kernel(hw_shape, window):
     """Of the operator itself, by values of all tokens: exact in windows, positive
     semi-definite, and rows of the exact kernel where no landmark is near."""
     q, landmarks, _ = inputs_of(hw_shape)
-    u = linear.nystroem_features(q, landmarks, RIDGE)
     eye = torch.eye(q.size(2), dtype=q.dtype).expand(2, 3, -1, -1)
     if window == 1:
-        kernel = linear.with_exact_diagonal(u, eye)
+        kernel = linear.with_exact_diagonal(q, landmarks, eye, RIDGE)
     else:
-        kernel = linear.with_exact_windows(q, u, eye, window, hw_shape)
+        kernel = linear.with_exact_windows(q, landmarks, eye, RIDGE, window, hw_shape)
     exact = same_window(hw_shape, window)
     difference = (kernel - paper_kernel(q, q)).masked_fill(~exact, 0)
     assert difference.abs().amax() < 1e-12
     assert torch.linalg.eigvalsh(kernel).amin() > -1e-12
+    u, *_ = linear.nystroem_features(q, landmarks, RIDGE)
     assert u.norm(dim=-1).amax() < 1
 
 
@@ -100,6 +100,26 @@ def test_gradients(window):
 
     assert gradcheck(attend, inputs)
     assert gradgradcheck(attend, inputs)
+
+
+def kept_bytes(window):
+    """Of what a training keeps of the attention until its backward pass."""
+    inputs = [x.requires_grad_() for x in inputs_of((28, 28), m=49, d=32)]
+    storages = {}
+
+    def keep(x):
+        storage = x.untyped_storage()
+        storages[storage.data_ptr()] = storage
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+        linear_softmax_free_attention(*inputs, RIDGE, window, (28, 28))
+    return sum(storage.nbytes() for storage in storages.values())
+
+
+def test_memory_to_train():
+    """The kernel in windows is not kept, which has more entries than the features."""
+    assert kept_bytes(window=7) < 1.02 * kept_bytes(window=1)
 
 
 @pytest.mark.parametrize('ridge', (1e-3, 1e-4))

@@ -101,8 +101,9 @@ EVERY = {
     },
 }
 ALL = pytest.mark.parametrize('name', EVERY)
-# one of each type
+# one of each type, and one that has an autograd function of its own
 KINDS = {case['type']: name for name, case in reversed(EVERY.items())}.values()
+KINDS = (*KINDS, 'softmax-free-exact-4')
 EACH_KIND = pytest.mark.parametrize('name', KINDS)
 # it refuses AttnScale
 UNSCALED = ('class',)

@@ -97,12 +97,13 @@ class Launches(TorchDispatchMode):
         return out
 
 
-def test_a_prediction_is_a_few_launches():
-    model = LinearSOFTPlusPlus('tiny').eval()
+@pytest.mark.parametrize('exact_window, most', ((0, 445), (1, 480), (7, 550)))
+def test_a_prediction_is_a_few_launches(exact_window, most):
+    model = LinearSOFTPlusPlus('tiny', exact_window=exact_window).eval()
     with torch.no_grad(), Launches() as launches:
-        model(torch.randn(1, 3, 96, 416))
+        model(torch.randn(1, 3, 96, 448))  # seven divides widths only, as at 800 x 1344
     assert launches.names['linalg_cholesky_ex'] == 9
-    assert launches.names.total() <= 500, launches.names
+    assert launches.names.total() <= most, launches.names
 
 
 @pytest.mark.parametrize(
