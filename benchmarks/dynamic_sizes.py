@@ -1,8 +1,9 @@
 """Seconds to compile miniatures of backbones with ``torch.compile(dynamic=True)``, for
 each of a few sizes of images, beside timm's pvt_v2 with one block in a stage.
 
-Prints a row of a table for each model: CPU seconds for one block, nodes of the
-expressions of sizes in the last graph, number of graphs and largest relative error.
+Prints a row of a table for each model: CPU seconds for one block, operators for one
+block, nodes of the expressions of sizes in the last graph, number of graphs and largest
+relative error. Stem and merging are included.
 
     python benchmarks/dynamic_sizes.py --models mlla cswin --backend aot_eager
 """
@@ -68,13 +69,19 @@ def node_counts(graph: torch.fx.GraphModule) -> list[int]:
     return [sum(1 for _ in preorder_traversal(x)) for x in expressions]
 
 
+def warm_up(backend: str) -> None:
+    """Compiles a layer, so that no model pays for the compiler's imports."""
+    torch.compile(nn.Linear(8, 8), backend=backend, dynamic=True)(torch.rand(2, 8))
+
+
 def measure(name: str, backend: str, sizes: list[tuple[int, int]]) -> str:
     """The row of a model."""
     torch._dynamo.reset()
     model, graphs, seconds, error = build(name), [], [], 0.0
 
     def record(graph: torch.fx.GraphModule, inputs: list) -> Any:
-        graphs.append(sum(node_counts(graph)))
+        calls = [node for node in graph.graph.nodes if node.op.startswith('call')]
+        graphs.append((len(calls) // sum(DEPTHS), sum(node_counts(graph))))
         return torch._dynamo.lookup_backend(backend)(graph, inputs)
 
     compiled = torch.compile(model, backend=record, dynamic=True, fullgraph=True)
@@ -86,8 +93,8 @@ def measure(name: str, backend: str, sizes: list[tuple[int, int]]) -> str:
         for out, expected in zip(outs, model(x)):
             difference = (out - expected).abs().max() / expected.abs().max()
             error = max(error, float(difference))
-    columns = [name, *seconds, str(graphs[-1]), str(len(graphs)), f'{error:.0e}']
-    return f'| {" | ".join(columns)} |'
+    columns = [name, *seconds, *graphs[-1], len(graphs), f'{error:.0e}']
+    return f'| {" | ".join(map(str, columns))} |'
 
 
 def main() -> None:
@@ -97,9 +104,10 @@ def main() -> None:
     parser.add_argument('--sizes', nargs='+', default=['224x224', '256x320', '250x333'])
     args = parser.parse_args()
     sizes = [(int(h), int(w)) for h, w in (size.split('x') for size in args.sizes)]
-    headings = ['model', *args.sizes, 'nodes', 'graphs', 'error']
+    headings = ['model', *args.sizes, 'operators', 'nodes', 'graphs', 'error']
     print(f'| {" | ".join(headings)} |\n|{"---|" * len(headings)}')
     with torch.no_grad():
+        warm_up(args.backend)
         for name in args.models:
             print(measure(name, args.backend, sizes), flush=True)
 

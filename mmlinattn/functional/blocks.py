@@ -8,11 +8,12 @@ import math
 from collections.abc import Sequence
 from typing import Optional, Union
 
+import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from .maps import unflatten
-from .tracing import are_equal, ceil_div
+from .tracing import are_equal, ceil_div, is_exported
 
 Shape = tuple[int, int]
 # of a block; None: that of the map
@@ -91,7 +92,7 @@ def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> 
     maps = _pad(maps, _whole_blocks(hw_shape, side), hw_shape, centered)
     # each side on its own, so that a compiler need not divide numbers of tokens
     blocks = unflatten(unflatten(maps, -2, (num_cols, cols)), -4, (num_rows, rows))
-    return blocks.transpose(-4, -3).flatten(-5, -4).flatten(-3, -2)
+    return _copied(blocks.transpose(-4, -3)).flatten(-5, -4).flatten(-3, -2)
 
 
 def unblockify(
@@ -125,26 +126,37 @@ def _whole_blocks(hw_shape: Shape, side: Side) -> Shape:
     return num_rows * rows, num_cols * cols
 
 
-def _offsets(padded_shape: Shape, hw_shape: Shape, centered: bool) -> Shape:
-    """Rows above and columns left of the map in the padded one."""
+def _margins(
+    padded_shape: Shape, hw_shape: Shape, centered: bool
+) -> tuple[int, int, int, int]:
+    """Columns left and right of the map in the padded one, rows above and below."""
+    below, right = padded_shape[0] - hw_shape[0], padded_shape[1] - hw_shape[1]
     if not centered:
-        return 0, 0
-    return (padded_shape[0] - hw_shape[0]) // 2, (padded_shape[1] - hw_shape[1]) // 2
+        return 0, right, 0, below
+    left, top = right // 2, below // 2
+    return left, right - left, top, below - top
 
 
 def _pad(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) -> Tensor:
     """Maps (..., H, W, d) of a size to (..., H', W', d) of the padded one."""
     if are_equal(padded_shape, hw_shape):
         return maps
-    top, left = _offsets(padded_shape, hw_shape, centered)
-    bottom = padded_shape[0] - hw_shape[0] - top
-    right = padded_shape[1] - hw_shape[1] - left
-    return pad(maps, (0, 0, left, right, top, bottom))
+    return pad(maps, (0, 0, *_margins(padded_shape, hw_shape, centered)))
 
 
 def _crop(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) -> Tensor:
     """Undoes :func:`_pad`."""
     if are_equal(padded_shape, hw_shape):
         return maps
-    (top, left), (height, width) = _offsets(padded_shape, hw_shape, centered), hw_shape
-    return maps[..., top : top + height, left : left + width, :]
+    left, right, top, below = _margins(padded_shape, hw_shape, centered)
+    if is_exported():  # not all that read files pad by less than 0
+        height, width = hw_shape
+        return maps[..., top : top + height, left : left + width, :]
+    # a compiler asks of a slice whether it is contiguous, which sizes decide
+    return pad(maps, (0, 0, -left, -right, -top, -below))
+
+
+def _copied(x: Tensor) -> Tensor:
+    """A contiguous copy, even of a contiguous tensor: a compiler would ask which sizes
+    need one, and compile again for others."""
+    return x.clone(memory_format=torch.contiguous_format)

@@ -13,7 +13,9 @@ from torch.nn.grad import conv2d_weight
 from .tracing import apply, is_exported
 
 
-def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
+def depthwise_conv2d(
+    x: Tensor, weight: Tensor, bias: Optional[Tensor] = None
+) -> Tensor:
     """Convolves each channel with its own filter. The map keeps its size.
 
     On a CPU, the gradient of the input is computed as a convolution with mirrored
@@ -23,14 +25,15 @@ def depthwise_conv2d(x: Tensor, weight: Tensor) -> Tensor:
     Args:
         x (Tensor): (B, C, H, W).
         weight (Tensor): (C, 1, k, k), k odd.
+        bias (Tensor, optional): (C, ).
 
     Returns:
         Tensor: (B, C, H, W).
     """
     if x.is_cuda:
         large = weight.size(-1) > 5  # slow with channels last
-        return _convolve(x.contiguous() if large else x, weight)
-    return apply(_DepthwiseConv2d, x, weight)
+        return _convolve(x.contiguous() if large else x, weight, bias)
+    return apply(_DepthwiseConv2d, x, weight, bias)
 
 
 def dynamic_conv2d(x: Tensor, filters: Tensor) -> Tensor:
@@ -62,25 +65,30 @@ class _DepthwiseConv2d(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Tensor, weight: Tensor) -> Tensor:
-        return _convolve(x, weight)
+    def forward(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+        return _convolve(x, weight, bias)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
+    def setup_context(ctx: Any, inputs: tuple, output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[:2])
+        ctx.save_for_forward(*inputs[:2])
 
     @staticmethod
-    def tangent(ctx: Any, x: Optional[Tensor], weight: Optional[Tensor]) -> Any:
+    def tangent(
+        ctx: Any, x: Optional[Tensor], weight: Optional[Tensor], bias: Optional[Tensor]
+    ) -> Any:
         """Derivative of the output for those of the inputs."""
         of_x, of_weight = ctx.saved_tensors
         parts = [] if x is None else [_convolve(x, of_weight)]
-        return sum(parts if weight is None else [*parts, _convolve(of_x, weight)])
+        parts += [] if weight is None else [_convolve(of_x, weight)]
+        if bias is not None:
+            parts.append(bias[:, None, None].expand(of_x.shape))
+        return sum(parts)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], Optional[Tensor]]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Optional[Tensor], ...]:
         x, weight = ctx.saved_tensors
-        grad_x = grad_weight = None
+        grad_x = grad_weight = grad_bias = None
         # autocast may have lowered the precision of the output
         if ctx.needs_input_grad[0]:
             mirrored = weight.to(grad.dtype).flip(-2, -1)
@@ -90,8 +98,11 @@ class _DepthwiseConv2d(Function):
             x = x.to(grad.dtype)
             grad_weight = conv2d_weight(x, weight.shape, grad, **options)
             grad_weight = grad_weight.to(weight.dtype)
-        return grad_x, grad_weight
+        if ctx.needs_input_grad[2]:
+            grad_bias = grad.sum((0, 2, 3)).to(weight.dtype)
+        return grad_x, grad_weight, grad_bias
 
 
-def _convolve(x: Tensor, weight: Tensor) -> Tensor:
-    return conv2d(x, weight, padding=[weight.size(-1) // 2] * 2, groups=x.size(1))
+def _convolve(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+    padding = [weight.size(-1) // 2] * 2
+    return conv2d(x, weight, bias, padding=padding, groups=x.size(1))

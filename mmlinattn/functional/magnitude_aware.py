@@ -11,7 +11,7 @@ from torch import Tensor
 from .precision import at_least_float32, autocast_disabled
 from .rank_augmented import elu_features
 from .rotary import ROTARY_EPS, rotate_both
-from .tokens import sum_over_tokens, to_every_token
+from .tokens import products_with_one, sum_over_tokens, to_every_token
 
 
 def magnitude_aware_attention(
@@ -40,8 +40,8 @@ def magnitude_aware_attention(
     with autocast_disabled(q):
         q, k, v = at_least_float32(q, k, v)
         q, k = elu_features(q), elu_features(k) * q.size(-1) ** -0.5
-        sums = to_every_token(q, k.mean(-2).unsqueeze(-1))  # (B, h, N, 1)
+        sums = products_with_one(q, k.mean(-2, keepdim=True))  # (B, h, N, 1)
         turned_q, turned_k = rotate_both(q, k, hw_shape, steps)
-        context = sum_over_tokens(turned_k / k.size(-2), v)
+        context = sum_over_tokens(turned_k, v) / k.size(-2)
         out = to_every_token(turned_q, context) * (1 + 1 / (sums + ROTARY_EPS))
         return (out - sums * v.mean(-2, keepdim=True)).to(dtype)

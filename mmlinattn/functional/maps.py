@@ -35,4 +35,5 @@ def to_tokens(maps: Tensor) -> Tensor:
     """A map (..., d, H, W) as (..., N, d)."""
     # not flatten(-2): the strides of its gradient for one image make BatchNorm's
     # backward pass wrong on a CPU
-    return maps.transpose(-3, -2).transpose(-2, -1).flatten(-3, -2)
+    dim = maps.dim()  # an export to ONNX takes no negative axes here
+    return maps.movedim(dim - 3, dim - 1).flatten(-3, -2)

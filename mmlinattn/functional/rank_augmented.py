@@ -11,7 +11,7 @@ from torch.nn.functional import elu, relu
 
 from .precision import at_least_float32, autocast_disabled
 from .rotary import rotary_linear_attention, rotate_both
-from .tokens import softmax_over_tokens, to_every_token
+from .tokens import products_with_one, softmax_over_tokens
 from .tracing import is_exported, is_traced
 
 
@@ -39,8 +39,8 @@ def rank_augmented_attention(
     with autocast_disabled(q):
         q, k, v = at_least_float32(q, k, v)
         q, k = elu_features(q), elu_features(k)
-        mean = q.mean(-2).unsqueeze(-1) * q.size(-1) ** -0.5
-        k = k * (softmax_over_tokens(to_every_token(k, mean)) * k.size(-2))
+        mean = q.mean(-2, keepdim=True) * q.size(-1) ** -0.5
+        k = k * (softmax_over_tokens(products_with_one(k, mean)) * k.size(-2))
         turned = rotate_both(q, k, hw_shape, steps)
         return rotary_linear_attention(q, k, v, *turned).to(dtype)
 

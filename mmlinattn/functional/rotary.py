@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 
 from .maps import unflatten
 from .precision import at_least_float32, autocast_disabled
-from .tokens import sum_over_tokens, to_every_token
+from .tokens import products_with_one, sum_over_tokens, to_every_token
 from .tracing import is_exported
 
 # added to the normalizer, as in the official code
@@ -60,29 +60,29 @@ def _rotate_alike(
 
 
 def _cos_sin(x: Tensor, hw_shape: Sequence[Any], steps: int) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of the angles of x's pairs of channels, (N, d / 2) each."""
+    """Cosines and sines of the angles of x's channels, (N, d) each; the sine of the
+    first channel of a pair has the other sign."""
     options: Any = dict(dtype=x.dtype, device=x.device)
-    frequencies = 10000 ** (-torch.arange(x.size(-1) // 4, **options) / steps)
-    height, width = hw_shape
-    rows = torch.arange(height, **options)[:, None, None] * frequencies
-    columns = torch.arange(width, **options)[:, None] * frequencies
-    shape = (height, width, -1)
-    cos, sin = [
-        torch.cat([f(rows).expand(shape), f(columns).expand(shape)], -1).flatten(0, 1)
-        for f in (torch.cos, torch.sin)
-    ]
+    (height, width), dims = hw_shape, x.size(-1)
+    frequencies = 10000 ** (torch.arange(dims // 4, **options) / -steps)
+    pairs = torch.stack((-frequencies, frequencies), -1).flatten()
+    half, left_over = dims // 4 * 2, dims % 4
+    rows = torch.arange(height, **options)[:, None, None]
+    rows = rows * pad(pairs, (0, half + left_over))
+    columns = torch.arange(width, **options)[:, None] * pad(pairs, (half, left_over))
+    # no channel turns by both
+    cos = (rows.cos() * columns.cos()).flatten(0, 1)
+    sin = (rows.sin() + columns.sin()).flatten(0, 1)
     num_extra = x.size(-2) - cos.size(0)
-    left_over = x.size(-1) // 2 - cos.size(1)
-    if is_exported() or num_extra or left_over:
-        cos = pad(cos, (0, left_over, num_extra, 0), value=1.0)
-        sin = pad(sin, (0, left_over, num_extra, 0))
+    if is_exported() or num_extra:
+        cos = pad(cos, (0, 0, num_extra, 0), value=1.0)
+        sin = pad(sin, (0, 0, num_extra, 0))
     return cos, sin
 
 
 def _turn(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    even, odd = unflatten(x, -1, (-1, 2)).unbind(-1)
-    turned = (even * cos - odd * sin, even * sin + odd * cos)
-    return torch.stack(turned, -1).flatten(-2)
+    swapped = unflatten(x, -1, (-1, 2)).flip(-1).flatten(-2)
+    return x * cos + swapped * sin
 
 
 def rotary_linear_attention(
@@ -101,6 +101,6 @@ def rotary_linear_attention(
     Returns:
         Tensor: (B, h, N, d).
     """
-    sums = to_every_token(q, k.mean(-2).unsqueeze(-1))  # (B, h, N, 1)
-    context = sum_over_tokens(turned_k / k.size(-2), v)
+    sums = products_with_one(q, k.mean(-2, keepdim=True))  # (B, h, N, 1)
+    context = sum_over_tokens(turned_k, v) / k.size(-2)
     return to_every_token(turned_q, context) / (sums + ROTARY_EPS)

@@ -50,6 +50,12 @@ def to_every_token(x: Tensor, y: Tensor) -> Tensor:
     return (_in_parts(x) @ y.unsqueeze(-3)).flatten(-3, -2)
 
 
+def products_with_one(x: Tensor, y: Tensor) -> Tensor:
+    """Inner products of all tokens (..., N, c) with one, (..., 1, c): (..., N, 1). As a
+    matrix product, this would take copies of heads and more operators."""
+    return (x * y).sum(-1, keepdim=True)
+
+
 def softmax_over_tokens(x: Tensor) -> Tensor:
     """Softmax of (..., N, c) along N."""
     if _comes_whole(x):

@@ -61,4 +61,6 @@ class MLLAAttention(BaseAttention):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, hw_shape: HW) -> Tensor:
         out = mlla_attention(q, k, v, hw_shape, self.num_heads)
-        return self.merge_heads(self.scale(out, self.split_heads(v)))
+        if self.omega is not None:
+            out = self.scale(out, self.split_heads(v))
+        return self.merge_heads(out)

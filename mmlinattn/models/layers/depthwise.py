@@ -89,6 +89,4 @@ class DepthwiseConv(nn.Conv2d):
 
     def convolve(self, v: Tensor, hw_shape: HW) -> Tensor:
         """Values (B, H * W, C) to values (B, H * W, C)."""
-        maps = depthwise_conv2d(to_map(v, hw_shape), self.weight)
-        out = to_tokens(maps)
-        return out + self.bias.to(out.dtype)  # type: ignore[union-attr]
+        return to_tokens(depthwise_conv2d(to_map(v, hw_shape), self.weight, self.bias))
