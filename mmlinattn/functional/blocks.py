@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from .maps import unflatten
-from .tracing import are_equal, ceil_div, is_exported
+from .tracing import are_equal, ceil_div, is_exported, is_traced
 
 Shape = tuple[int, int]
 # of a block; None: that of the map
@@ -92,7 +92,7 @@ def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> 
     maps = _pad(maps, _whole_blocks(hw_shape, side), hw_shape, centered)
     # each side on its own, so that a compiler need not divide numbers of tokens
     blocks = unflatten(unflatten(maps, -2, (num_cols, cols)), -4, (num_rows, rows))
-    return _copied(blocks.transpose(-4, -3)).flatten(-5, -4).flatten(-3, -2)
+    return _contiguous(blocks.transpose(-4, -3)).flatten(-5, -4).flatten(-3, -2)
 
 
 def unblockify(
@@ -149,14 +149,19 @@ def _crop(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) ->
     if are_equal(padded_shape, hw_shape):
         return maps
     left, right, top, below = _margins(padded_shape, hw_shape, centered)
-    if is_exported():  # not all that read files pad by less than 0
-        height, width = hw_shape
-        return maps[..., top : top + height, left : left + width, :]
-    # a compiler asks of a slice whether it is contiguous, which sizes decide
-    return pad(maps, (0, 0, -left, -right, -top, -below))
+    if _is_compiled():  # it would ask of a slice whether it is contiguous
+        return pad(maps, (0, 0, -left, -right, -top, -below))
+    height, width = hw_shape
+    return maps[..., top : top + height, left : left + width, :]
 
 
-def _copied(x: Tensor) -> Tensor:
-    """A contiguous copy, even of a contiguous tensor: a compiler would ask which sizes
-    need one, and compile again for others."""
-    return x.clone(memory_format=torch.contiguous_format)
+def _contiguous(x: Tensor) -> Tensor:
+    """A contiguous tensor; a copy of every one for a compiler, which would ask which
+    sizes need one, and compile again for others."""
+    if _is_compiled():
+        return x.clone(memory_format=torch.contiguous_format)
+    return x.contiguous()
+
+
+def _is_compiled() -> bool:
+    return is_traced() and not is_exported()
