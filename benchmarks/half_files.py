@@ -10,7 +10,8 @@ A processor without float16 hides what a file does: ONNX Runtime computes in flo
 and rounds later or not at all. So the file also runs as on a GPU at worst, where every
 result in float16 is rounded. Noted are the largest of them, and the largest sum of
 magnitudes in a product, which no partial sum exceeds in any order. Beside it, the file
-is measured that ONNX Runtime's own converter writes with its defaults.
+is measured that ONNX Runtime's own converter writes with its defaults; MLLA's can't be
+read.
 
   python benchmarks/half_files.py --photos CamVid/test --maps CamVid/testannot \\
       --classes imagenette/val --out half.json
@@ -54,6 +55,7 @@ NORMS = (nn.LayerNorm, nn.GroupNorm, nn.BatchNorm2d)
 
 def build(name, is_segmentor, num_classes):
     """A classifier, or a segmentor with UperNet, scaled like a trained one."""
+    torch.manual_seed(0)
     family, _, model = MODELS[name].partition('/')
     upernet = f'upernet_{model}_1x_ade20k-512x512'
     config = upernet if is_segmentor else f'{model}_in1k'
@@ -164,9 +166,10 @@ def extreme_images(height, width):
 
 
 class Files:
-    """A model's files in float32, of ``--half``, and of a converter of everything."""
+    """A model's files in float32, of ``--half``, and of a converter of everything if
+    it is compared."""
 
-    def __init__(self, model):
+    def __init__(self, model, has_converter):
         exported = ExportedModel(model)
         with tempfile.TemporaryDirectory() as folder:
             single, half, converted = (Path(folder, f'{i}.onnx') for i in range(3))
@@ -176,10 +179,13 @@ class Files:
             halve_file(half, scopes)
             self.half = open_onnx(half)
             self.megabytes = [x.stat().st_size / 1e6 for x in (single, half)]
-            model = onnx.load(str(single))
-            model = convert_float_to_float16(model, keep_io_types=True)
-            onnx.save(model, str(converted))
-            self.rounded, self.converted = map(Rounded, (half, converted))
+            self.rounded = Rounded(half)
+            self.converted = None
+            if has_converter:
+                model = onnx.load(str(single))
+                model = convert_float_to_float16(model, keep_io_types=True)
+                onnx.save(model, str(converted))
+                self.converted = Rounded(converted)
             self.rounded_large = Rounded(half, notes=['max'])  # sums take as long
 
     def measure(self, photos, others):
@@ -207,12 +213,15 @@ class Files:
         results = dict(rounded=rounded)
         if is_small:
             (results['half'],) = self.half(image)
+        if is_small and self.converted is not None:
             (results['converted'],), *_ = self.converted.run(image.numpy())
         for key, result in results.items():
             result = torch.as_tensor(result)
             row[f'{key}_error'] = difference(result, expected)
             others = result.argmax(1) != labels
             row[f'{key}_other'] = others.float().mean().item()
+            if key == 'rounded':
+                row['margin'] = largest_margin(expected, others)
         return row
 
 
@@ -220,6 +229,14 @@ def difference(x, y):
     """The largest difference, relative to the largest entry; infinite for NaN."""
     error = float((x - y).abs().max() / y.abs().max())
     return error if error == error else float('inf')
+
+
+def largest_margin(logits, others):
+    """How far the best class is before the next one, at most, where the label is
+    another, relative to the largest logit."""
+    best, next_one = logits.topk(2, 1).values.unbind(1)
+    margins = (best - next_one)[others]
+    return float(margins.max() / logits.abs().max()) if len(margins) else 0.0
 
 
 def prepare(name, is_segmentor, args):
@@ -243,7 +260,7 @@ def prepare(name, is_segmentor, args):
 def rows_of(name, is_segmentor, args):
     """Rows of a model, by size."""
     model, paths = prepare(name, is_segmentor, args)
-    files = Files(model)
+    files = Files(model, not args.no_converter)
     row = dict(model=name, kind='UperNet' if is_segmentor else 'classifier')
     row.update(zip(('single', 'half'), files.megabytes))
     photos = read(paths[: 2 if is_segmentor else 10], SMALL)
@@ -263,6 +280,7 @@ def parse_args():
     add('--out', type=Path, required=True, metavar='FILE', help='JSON, rows are added')
     add('--only', default='', help='part of "MODEL, classifier" or "MODEL, UperNet"')
     add('--large', type=int, default=1, help='photos at 800 x 1344 (1)')
+    add('--no-converter', action='store_true', help='leaves the converter out')
     return parser.parse_args()
 
 
