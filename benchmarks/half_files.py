@@ -1,10 +1,10 @@
 """Measures files of tools/deployment/export.py --half beside those in float32.
 
-Networks are scaled like trained ones. Layers keep the size of what they project, and
-one output in a hundred is eight times as large; norms have weights of 0.5 to 1.5,
-statistics of BatchNorm come from photos, and LayerScale is 1. The last layer is fitted
-to classes of photos, or to label maps, by least squares, so that classes lie as far
-apart as those of a trained model.
+Networks are scaled like trained ones: by --scale trained as benchmarks/half_trained.py
+leaves them, without it to be hard. Then layers keep the size of what they project, and
+one output in a hundred is eight times as large; norms have weights of 0.5 to 1.5.
+Statistics of BatchNorm come from photos, and LayerScale is 1. The last layer is fitted
+to classes of photos, or to label maps, by least squares.
 
 A processor without float16 hides what a file does: ONNX Runtime computes in float32,
 and rounds later or not at all. So the file also runs as on a GPU at worst, where every
@@ -50,10 +50,16 @@ MODELS = {
     'SOFT-T': 'soft/soft-t',
 }
 SMALL, LARGE = (224, 224), (800, 1344)
+# of weights and biases of norms, rows of weights in blocks and outside, and one row in
+# a hundred
+SCALES = {
+    'hard': dict(norm=0.5, bias=0.2, block=1.0, other=1.0, largest=8.0),
+    'trained': dict(norm=0.1, bias=0.05, block=0.4, other=0.8, largest=2.5),
+}
 NORMS = (nn.LayerNorm, nn.GroupNorm, nn.BatchNorm2d)
 
 
-def build(name, is_segmentor, num_classes):
+def build(name, is_segmentor, num_classes, scale='hard'):
     """A classifier, or a segmentor with UperNet, scaled like a trained one."""
     torch.manual_seed(0)
     family, _, model = MODELS[name].partition('/')
@@ -66,25 +72,26 @@ def build(name, is_segmentor, num_classes):
     else:
         cfg.model.head.num_classes = num_classes
     model = revert_sync_batchnorm(build_model(cfg)).eval()
-    scale_like_trained(model)
+    scale_like_trained(model, **SCALES[scale])
     return model
 
 
 @torch.no_grad()
-def scale_like_trained(model):
-    """Gives a model weights like those of the module's docstring."""
+def scale_like_trained(model, norm, bias, block, other, largest):
+    """Gives a model weights of a scale."""
     torch.manual_seed(0)
-    for module in model.modules():
+    for name, module in model.named_modules():
         if isinstance(module, LayerScale):
             nn.init.ones_(module.weight)
         elif isinstance(module, NORMS):
-            nn.init.uniform_(module.weight, 0.5, 1.5)
-            nn.init.normal_(module.bias, std=0.2)
+            nn.init.uniform_(module.weight, 1 - norm, 1 + norm)
+            nn.init.normal_(module.bias, std=bias)
         elif isinstance(module, (nn.Linear, nn.Conv2d)):
-            nn.init.normal_(module.weight, std=module.weight[0].numel() ** -0.5)
-            module.weight[torch.rand(len(module.weight)) < 0.01] *= 8
+            size = block if '.blocks.' in name else other
+            nn.init.normal_(module.weight, std=size * module.weight[0].numel() ** -0.5)
+            module.weight[torch.rand(len(module.weight)) < 0.01] *= largest
             if module.bias is not None:
-                nn.init.normal_(module.bias, std=0.2)
+                nn.init.normal_(module.bias, std=bias)
 
 
 def head_of(model):
@@ -251,7 +258,7 @@ def prepare(name, is_segmentor, args):
         paths = [path for row in zip(*folders) for path in row]
         targets = torch.arange(len(folders)).repeat(8)
         images = read(paths[: len(targets)], SMALL)
-    model = build(name, is_segmentor, 12 if is_segmentor else len(folders))
+    model = build(name, is_segmentor, 12 if is_segmentor else len(folders), args.scale)
     take_statistics(model, images[:8])
     fit_last_layer(model, images, targets)
     return model, paths[len(targets) :]
@@ -261,11 +268,13 @@ def rows_of(name, is_segmentor, args):
     """Rows of a model, by size."""
     model, paths = prepare(name, is_segmentor, args)
     files = Files(model, not args.no_converter)
-    row = dict(model=name, kind='UperNet' if is_segmentor else 'classifier')
+    kind = 'UperNet' if is_segmentor else 'classifier'
+    row = dict(model=name, kind=kind, scale=args.scale)
     row.update(zip(('single', 'half'), files.megabytes))
-    photos = read(paths[: 2 if is_segmentor else 10], SMALL)
-    others = extreme_images(*SMALL).split(1)
-    yield dict(row, size=SMALL, **files.measure(photos, others))
+    if args.small:
+        photos = read(paths[: args.small], SMALL)
+        others = extreme_images(*SMALL).split(1)
+        yield dict(row, size=SMALL, **files.measure(photos, others))
     if args.large:
         photos = read(paths[: args.large], LARGE)
         yield dict(row, size=LARGE, **files.measure(photos, []))
@@ -279,7 +288,9 @@ def parse_args():
     add('--classes', type=Path, required=True, help='a folder of photos for each class')
     add('--out', type=Path, required=True, metavar='FILE', help='JSON, rows are added')
     add('--only', default='', help='part of "MODEL, classifier" or "MODEL, UperNet"')
+    add('--small', type=int, default=10, help='photos at 224 x 224 (10)')
     add('--large', type=int, default=1, help='photos at 800 x 1344 (1)')
+    add('--scale', choices=SCALES, default='hard', help='of the weights (hard)')
     add('--no-converter', action='store_true', help='leaves the converter out')
     return parser.parse_args()
 

@@ -129,6 +129,7 @@ class Rounded:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
+        options.enable_cpu_mem_arena = False  # which takes a multiple of large maps
         return onnxruntime.InferenceSession(
             self.model.SerializeToString(), options, providers=['CPUExecutionProvider']
         )
