@@ -1,16 +1,17 @@
 """Measures files of tools/deployment/export.py --half beside those in float32.
 
-Networks are scaled like trained ones. Layers keep the size of what they project, and
-one output in a hundred is eight times as large; norms have weights of 0.5 to 1.5,
-statistics of BatchNorm come from photos, and LayerScale is 1. The last layer is fitted
-to classes of photos, or to label maps, by least squares, so that classes lie as far
-apart as those of a trained model.
+Networks are scaled like trained ones: by --scale trained as benchmarks/half_trained.py
+leaves them, without it to be hard. Then layers keep the size of what they project, and
+one output in a hundred is eight times as large; norms have weights of 0.5 to 1.5.
+Statistics of BatchNorm come from photos, and LayerScale is 1. The last layer is fitted
+to classes of photos, or to label maps, by least squares.
 
 A processor without float16 hides what a file does: ONNX Runtime computes in float32,
 and rounds later or not at all. So the file also runs as on a GPU at worst, where every
 result in float16 is rounded. Noted are the largest of them, and the largest sum of
 magnitudes in a product, which no partial sum exceeds in any order. Beside it, the file
-is measured that ONNX Runtime's own converter writes with its defaults.
+is measured that ONNX Runtime's own converter writes with its defaults; MLLA's can't be
+read.
 
   python benchmarks/half_files.py --photos CamVid/test --maps CamVid/testannot \\
       --classes imagenette/val --out half.json
@@ -49,11 +50,18 @@ MODELS = {
     'SOFT-T': 'soft/soft-t',
 }
 SMALL, LARGE = (224, 224), (800, 1344)
+# of weights and biases of norms, rows of weights in blocks and outside, and one row in
+# a hundred
+SCALES = {
+    'hard': dict(norm=0.5, bias=0.2, block=1.0, other=1.0, largest=8.0),
+    'trained': dict(norm=0.1, bias=0.05, block=0.4, other=0.8, largest=2.5),
+}
 NORMS = (nn.LayerNorm, nn.GroupNorm, nn.BatchNorm2d)
 
 
-def build(name, is_segmentor, num_classes):
+def build(name, is_segmentor, num_classes, scale='hard'):
     """A classifier, or a segmentor with UperNet, scaled like a trained one."""
+    torch.manual_seed(0)
     family, _, model = MODELS[name].partition('/')
     upernet = f'upernet_{model}_1x_ade20k-512x512'
     config = upernet if is_segmentor else f'{model}_in1k'
@@ -64,25 +72,26 @@ def build(name, is_segmentor, num_classes):
     else:
         cfg.model.head.num_classes = num_classes
     model = revert_sync_batchnorm(build_model(cfg)).eval()
-    scale_like_trained(model)
+    scale_like_trained(model, **SCALES[scale])
     return model
 
 
 @torch.no_grad()
-def scale_like_trained(model):
-    """Gives a model weights like those of the module's docstring."""
+def scale_like_trained(model, norm, bias, block, other, largest):
+    """Gives a model weights of a scale."""
     torch.manual_seed(0)
-    for module in model.modules():
+    for name, module in model.named_modules():
         if isinstance(module, LayerScale):
             nn.init.ones_(module.weight)
         elif isinstance(module, NORMS):
-            nn.init.uniform_(module.weight, 0.5, 1.5)
-            nn.init.normal_(module.bias, std=0.2)
+            nn.init.uniform_(module.weight, 1 - norm, 1 + norm)
+            nn.init.normal_(module.bias, std=bias)
         elif isinstance(module, (nn.Linear, nn.Conv2d)):
-            nn.init.normal_(module.weight, std=module.weight[0].numel() ** -0.5)
-            module.weight[torch.rand(len(module.weight)) < 0.01] *= 8
+            size = block if '.blocks.' in name else other
+            nn.init.normal_(module.weight, std=size * module.weight[0].numel() ** -0.5)
+            module.weight[torch.rand(len(module.weight)) < 0.01] *= largest
             if module.bias is not None:
-                nn.init.normal_(module.bias, std=0.2)
+                nn.init.normal_(module.bias, std=bias)
 
 
 def head_of(model):
@@ -164,9 +173,10 @@ def extreme_images(height, width):
 
 
 class Files:
-    """A model's files in float32, of ``--half``, and of a converter of everything."""
+    """A model's files in float32, of ``--half``, and of a converter of everything if
+    it is compared."""
 
-    def __init__(self, model):
+    def __init__(self, model, has_converter):
         exported = ExportedModel(model)
         with tempfile.TemporaryDirectory() as folder:
             single, half, converted = (Path(folder, f'{i}.onnx') for i in range(3))
@@ -176,10 +186,13 @@ class Files:
             halve_file(half, scopes)
             self.half = open_onnx(half)
             self.megabytes = [x.stat().st_size / 1e6 for x in (single, half)]
-            model = onnx.load(str(single))
-            model = convert_float_to_float16(model, keep_io_types=True)
-            onnx.save(model, str(converted))
-            self.rounded, self.converted = map(Rounded, (half, converted))
+            self.rounded = Rounded(half)
+            self.converted = None
+            if has_converter:
+                model = onnx.load(str(single))
+                model = convert_float_to_float16(model, keep_io_types=True)
+                onnx.save(model, str(converted))
+                self.converted = Rounded(converted)
             self.rounded_large = Rounded(half, notes=['max'])  # sums take as long
 
     def measure(self, photos, others):
@@ -207,12 +220,15 @@ class Files:
         results = dict(rounded=rounded)
         if is_small:
             (results['half'],) = self.half(image)
+        if is_small and self.converted is not None:
             (results['converted'],), *_ = self.converted.run(image.numpy())
         for key, result in results.items():
             result = torch.as_tensor(result)
             row[f'{key}_error'] = difference(result, expected)
             others = result.argmax(1) != labels
             row[f'{key}_other'] = others.float().mean().item()
+            if key == 'rounded':
+                row['margin'] = largest_margin(expected, others)
         return row
 
 
@@ -220,6 +236,14 @@ def difference(x, y):
     """The largest difference, relative to the largest entry; infinite for NaN."""
     error = float((x - y).abs().max() / y.abs().max())
     return error if error == error else float('inf')
+
+
+def largest_margin(logits, others):
+    """How far the best class is before the next one, at most, where the label is
+    another, relative to the largest logit."""
+    best, next_one = logits.topk(2, 1).values.unbind(1)
+    margins = (best - next_one)[others]
+    return float(margins.max() / logits.abs().max()) if len(margins) else 0.0
 
 
 def prepare(name, is_segmentor, args):
@@ -234,7 +258,7 @@ def prepare(name, is_segmentor, args):
         paths = [path for row in zip(*folders) for path in row]
         targets = torch.arange(len(folders)).repeat(8)
         images = read(paths[: len(targets)], SMALL)
-    model = build(name, is_segmentor, 12 if is_segmentor else len(folders))
+    model = build(name, is_segmentor, 12 if is_segmentor else len(folders), args.scale)
     take_statistics(model, images[:8])
     fit_last_layer(model, images, targets)
     return model, paths[len(targets) :]
@@ -243,12 +267,14 @@ def prepare(name, is_segmentor, args):
 def rows_of(name, is_segmentor, args):
     """Rows of a model, by size."""
     model, paths = prepare(name, is_segmentor, args)
-    files = Files(model)
-    row = dict(model=name, kind='UperNet' if is_segmentor else 'classifier')
+    files = Files(model, not args.no_converter)
+    kind = 'UperNet' if is_segmentor else 'classifier'
+    row = dict(model=name, kind=kind, scale=args.scale)
     row.update(zip(('single', 'half'), files.megabytes))
-    photos = read(paths[: 2 if is_segmentor else 10], SMALL)
-    others = extreme_images(*SMALL).split(1)
-    yield dict(row, size=SMALL, **files.measure(photos, others))
+    if args.small:
+        photos = read(paths[: args.small], SMALL)
+        others = extreme_images(*SMALL).split(1)
+        yield dict(row, size=SMALL, **files.measure(photos, others))
     if args.large:
         photos = read(paths[: args.large], LARGE)
         yield dict(row, size=LARGE, **files.measure(photos, []))
@@ -262,7 +288,10 @@ def parse_args():
     add('--classes', type=Path, required=True, help='a folder of photos for each class')
     add('--out', type=Path, required=True, metavar='FILE', help='JSON, rows are added')
     add('--only', default='', help='part of "MODEL, classifier" or "MODEL, UperNet"')
+    add('--small', type=int, default=10, help='photos at 224 x 224 (10)')
     add('--large', type=int, default=1, help='photos at 800 x 1344 (1)')
+    add('--scale', choices=SCALES, default='hard', help='of the weights (hard)')
+    add('--no-converter', action='store_true', help='leaves the converter out')
     return parser.parse_args()
 
 

@@ -129,6 +129,8 @@ class Rounded:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
+        # notes are taken at once: till then, what they are of would be kept
+        options.execution_order = onnxruntime.ExecutionOrder.PRIORITY_BASED
         return onnxruntime.InferenceSession(
             self.model.SerializeToString(), options, providers=['CPUExecutionProvider']
         )

@@ -131,3 +131,30 @@ def test_whole_sizes(name, is_segmentor, tmp_path, monkeypatch):
     (output,), *sizes = Rounded(path).run(images[:1].numpy())
     assert max(sizes) < LARGEST
     assert measured.difference(torch.from_numpy(output), expected) <= 1e-2
+
+
+@pytest.mark.full
+@pytest.mark.parametrize('name', ('SOFT++-T', 'RAVLT-S'))
+def test_trained_classifiers(name, monkeypatch):
+    """Of small ones, after a few steps on photos of one color for each class."""
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
+    trained = load_module('benchmarks/half_trained.py')
+    torch.manual_seed(0)
+    classes = torch.arange(64) % 10
+    colors = torch.randint(0, 256, (10, 1, 1, 3))
+    photos = (colors[classes] + torch.randint(-20, 21, (64, 144, 144, 3))).clamp(0, 255)
+    model = trained.build(name)
+    trained.train(model, photos.byte(), classes, 4)
+    row = trained.measure(model, photos[:4].byte(), classes[:4])
+    assert row['error'] <= 1e-2 and row['other'] == 0 and row['photos'] == 4
+    assert row['single'] == row['half'] and row['largest'] < LARGEST
+
+
+def test_margins(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / 'benchmarks'))
+    measured = load_module('benchmarks/half_files.py')
+    logits = torch.tensor([[[4.0, 1.0]], [[3.0, 8.0]], [[0.0, 7.5]]])[None]
+    others = torch.tensor([[[False, True]]])
+    assert measured.largest_margin(logits, others) == 0.5 / 8
+    assert measured.largest_margin(logits, ~others) == 1 / 8
+    assert measured.largest_margin(logits, others & ~others) == 0
