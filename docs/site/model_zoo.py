@@ -66,7 +66,7 @@ license of each file.
 
 - **Fastest on large images**: `softpp-t-linear`, whose accuracy on COCO is not known,
   and `swin-t-local`, which has public weights: [one RetinaNet on an
-  H100](benchmarks/detectors_cuda_bfloat16_batch8.md).
+  H200](benchmarks/detectors_cuda_bfloat16_batch8.md).
 - **Without a GPU**: `softpp-micro-linear`, for [photos of your
   own](use/own_data.md#without-a-gpu).
 - **Most public weights** of whole models: {most}.
