@@ -1,4 +1,5 @@
 from .flops import KINDS, FlopCount, count_flops
+from .landmarks import nystroem_diagonal
 from .recording import (
     AttentionCall,
     BlockCall,
@@ -19,6 +20,7 @@ __all__ = [
     'blocks_of',
     'count_flops',
     'hc_proportion',
+    'nystroem_diagonal',
     'token_similarity',
     'watch',
 ]
