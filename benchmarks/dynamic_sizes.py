@@ -103,6 +103,8 @@ def main() -> None:
     parser.add_argument('--backend', default='aot_eager')
     parser.add_argument('--sizes', nargs='+', default=['224x224', '256x320', '250x333'])
     args = parser.parse_args()
+    # no pool of processes, which a reset closes
+    os.environ['TORCHINDUCTOR_COMPILE_THREADS'] = '1'
     sizes = [(int(h), int(w)) for h, w in (size.split('x') for size in args.sizes)]
     headings = ['model', *args.sizes, 'operators', 'nodes', 'graphs', 'error']
     print(f'| {" | ".join(headings)} |\n|{"---|" * len(headings)}')
