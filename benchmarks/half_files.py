@@ -280,6 +280,13 @@ def rows_of(name, is_segmentor, args):
         yield dict(row, size=LARGE, **files.measure(photos, []))
 
 
+def add_row(path, row):
+    """Prints a row, and adds it to those of a JSON file, which need not be there."""
+    print(row, flush=True)
+    rows = json.loads(path.read_text()) if path.exists() else []
+    path.write_text(json.dumps([*rows, row], indent=1))
+
+
 def parse_args():
     parser = Parser(description=__doc__)
     add = parser.add_argument
@@ -297,15 +304,12 @@ def parse_args():
 
 def main():
     args = parse_args()
-    rows = json.loads(args.out.read_text()) if args.out.exists() else []
     for name in MODELS:
         for is_segmentor in (False, True):
             kind = 'UperNet' if is_segmentor else 'classifier'
             if args.only in f'{name}, {kind}':
                 for row in rows_of(name, is_segmentor, args):
-                    print(row, flush=True)
-                    rows.append(row)
-                    args.out.write_text(json.dumps(rows, indent=1))
+                    add_row(args.out, row)
 
 
 if __name__ == '__main__':

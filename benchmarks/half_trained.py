@@ -10,7 +10,6 @@ compared with those in float32.
       --weights . --out half_trained.json
 """
 
-import json
 import logging
 import math
 import tempfile
@@ -19,7 +18,7 @@ from pathlib import Path
 import common
 import numpy as np
 import torch
-from half_files import MODELS, difference, normalize
+from half_files import MODELS, add_row, difference, normalize, run
 from mmengine.model import revert_sync_batchnorm
 from PIL import Image, ImageOps
 from torch.nn.functional import affine_grid, cross_entropy, grid_sample
@@ -72,11 +71,6 @@ def read(folder, side, most=None):
         for x, _ in rows
     ]
     return torch.from_numpy(np.stack(photos)), torch.tensor([i for _, i in rows])
-
-
-def logits(model, photos):
-    """Logits of photos (B, H, W, 3)."""
-    return model.head(model.extract_feat(normalize(photos.permute(0, 3, 1, 2))))
 
 
 def draw_crops(photos):
@@ -134,8 +128,8 @@ def measure(model, photos, classes):
         rounded = Rounded(path, notes=['max'])
     rows = []
     for photo, expected in zip(photos.split(1), classes.tolist()):
-        single = logits(model, photo)
         image = normalize(photo.permute(0, 3, 1, 2))
+        single = run(model, image)
         (output, *_), largest, _ = rounded.run(image.numpy())
         half = torch.from_numpy(output)
         x, y = single.argmax().item(), half.argmax().item()
@@ -169,7 +163,6 @@ def parse_args():
 def main():
     logging.disable(logging.INFO)  # what each weight was initialized by
     args = parse_args()
-    rows = json.loads(args.out.read_text()) if args.out.exists() else []
     for name in OPTIONS:
         if args.only not in name:
             continue
@@ -180,10 +173,8 @@ def main():
         else:
             train(model, *read(args.train, STORED), args.epochs)
             torch.save(model.state_dict(), weights)
-        row = dict(model=name, **measure(model, *read(args.val, 224, args.photos)))
-        print(row, flush=True)
-        rows.append(row)
-        args.out.write_text(json.dumps(rows, indent=1))
+        row = measure(model, *read(args.val, 224, args.photos))
+        add_row(args.out, dict(model=name, **row))
 
 
 if __name__ == '__main__':

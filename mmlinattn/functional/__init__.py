@@ -15,7 +15,7 @@ from .nystrom import iterative_pinv, nystrom_attention
 from .oversmoothing import attn_scale, dc_component, feat_scale
 from .performer import orthogonal_features, performer_attention
 from .polaformer import polarity_aware_attention
-from .pooling import adaptive_avg_pool2d, resize_bicubic
+from .pooling import adaptive_avg_pool2d, resize
 from .rank_augmented import rank_augmented_attention
 from .rotary import rotary_linear_attention, rotate, rotate_both
 from .softmax_free.attention import divide_by_row_sums, softmax_free_attention
@@ -62,7 +62,7 @@ __all__ = [
     'performer_attention',
     'polarity_aware_attention',
     'rank_augmented_attention',
-    'resize_bicubic',
+    'resize',
     'rotary_linear_attention',
     'rotate',
     'rotate_both',

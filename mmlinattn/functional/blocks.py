@@ -92,7 +92,10 @@ def blockify(x: Tensor, hw_shape: Shape, side: Side, centered: bool = False) -> 
     maps = _pad(maps, _whole_blocks(hw_shape, side), hw_shape, centered)
     # each side on its own, so that a compiler need not divide numbers of tokens
     blocks = unflatten(unflatten(maps, -2, (num_cols, cols)), -4, (num_rows, rows))
-    return _contiguous(blocks.transpose(-4, -3)).flatten(-5, -4).flatten(-3, -2)
+    blocks = blocks.transpose(-4, -3)
+    if _is_compiled():  # it would ask which sizes need a copy
+        blocks = blocks.clone(memory_format=torch.contiguous_format)
+    return blocks.flatten(-5, -4).flatten(-3, -2)
 
 
 def unblockify(
@@ -155,13 +158,6 @@ def _crop(maps: Tensor, padded_shape: Shape, hw_shape: Shape, centered: bool) ->
     return maps[..., top : top + height, left : left + width, :]
 
 
-def _contiguous(x: Tensor) -> Tensor:
-    """A contiguous tensor; a copy of every one for a compiler, which would ask which
-    sizes need one, and compile again for others."""
-    if _is_compiled():
-        return x.clone(memory_format=torch.contiguous_format)
-    return x.contiguous()
-
-
 def _is_compiled() -> bool:
+    """True for a compiler, which makes another graph for each answer about sizes."""
     return is_traced() and not is_exported()

@@ -37,19 +37,21 @@ def adaptive_avg_pool2d(x: Tensor, size: Union[int, tuple[int, int]]) -> Tensor:
     return _along_both_sides(x, rows, columns)
 
 
-def resize_bicubic(x: Tensor, size: tuple[int, int]) -> Tensor:
-    """Bicubic interpolation, like :func:`torch.nn.functional.interpolate` without
-    aligned corners, whose gradient on a GPU is not deterministic before PyTorch 2.15.
+def resize(x: Tensor, size: tuple[int, int], mode: str) -> Tensor:
+    """Interpolates, like :func:`torch.nn.functional.interpolate` without aligned
+    corners, whose bicubic gradient on a GPU is not deterministic before PyTorch 2.15.
 
     Args:
         x (Tensor): (B, C, H, W), float32 or float64.
         size (tuple[int]): (H', W').
+        mode (str): 'bilinear', 'bicubic' or another one of PyTorch.
 
     Returns:
         Tensor: (B, C, H', W').
     """
-    if is_exported() or not torch.are_deterministic_algorithms_enabled():
-        return interpolate(x, size, mode='bicubic', align_corners=False)
+    is_deterministic = torch.are_deterministic_algorithms_enabled()
+    if mode != 'bicubic' or is_exported() or not is_deterministic:
+        return interpolate(x, size, mode=mode, align_corners=False)
     rows, columns = map(_cubic_weights, (x, x), x.shape[-2:], size)
     return _along_both_sides(x, rows, columns)
 

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor, nn
 
-from mmlinattn.functional import resize_bicubic, to_map, to_tokens
+from mmlinattn.functional import resize, to_map, to_tokens
 from mmlinattn.functional.precision import at_least_float32
 from mmlinattn.functional.tracing import is_exported
 
@@ -45,13 +45,7 @@ def resize_map(maps: Tensor, hw_shape: HW, mode: str = 'bilinear') -> Tensor:
     if not is_exported() and tuple(maps.shape[2:]) == tuple(hw_shape):
         return maps
     (wide,) = at_least_float32(maps)
-    if mode == 'bicubic':
-        resized = resize_bicubic(wide, hw_shape)
-    else:
-        resized = nn.functional.interpolate(
-            wide, hw_shape, mode=mode, align_corners=False
-        )
-    return resized.to(maps.dtype)
+    return resize(wide, hw_shape, mode).to(maps.dtype)
 
 
 class PositionTable(nn.Module):

@@ -155,20 +155,26 @@ def test_every_trainable_parameter_learns(name, mode):
         assert key in zero or parameter.grad.any(), key
 
 
+def train_step(model, x):
+    """Outputs and gradients, on the CPU."""
+    torch.manual_seed(0)
+    outs = [out.cpu() for out in model(x)]
+    random_loss(outs).backward()
+    grads = [p.grad.cpu() for p in model.parameters()]
+    model.zero_grad()
+    return [out.detach() for out in outs], grads
+
+
 @BACKBONES
 def test_deterministic_algorithms_change_nothing(name):
     model, x = build(name).double().train(), images(height=65).double()
-    grads = []
+    steps = []
     for context in (nullcontext(), deterministic_algorithms()):
-        torch.manual_seed(0)
         with context:
-            outs = model(x)
-            random_loss(outs).backward()
-        grads.append([p.grad for p in model.parameters()])
-        model.zero_grad()
-    largest = max(grad.abs().max() for grad in grads[0])
-    for expected, grad in zip(*grads):
-        torch.testing.assert_close(grad, expected, rtol=1e-6, atol=1e-8 * largest)
+            steps.append(train_step(model, x))
+    largest = max(grad.abs().max() for grad in steps[0][1])
+    for expected, result in zip(*(outs + grads for outs, grads in steps)):
+        torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-8 * largest)
 
 
 @pytest.mark.gpu
@@ -181,14 +187,9 @@ def test_a_gpu_computes_what_a_cpu_does(name, monkeypatch):
     model, x = build(name).double().train(), images(height=65).double()
     runs = []
     for device in ('cpu', 'cuda', 'cuda'):
-        model.to(device)
-        torch.manual_seed(0)
         with deterministic_algorithms() if device == 'cuda' else nullcontext():
-            outs = model(x.to(device))
-            random_loss([out.cpu() for out in outs]).backward()
-        grads = [p.grad.cpu() for p in model.parameters()]
-        runs.append([*(out.detach().cpu() for out in outs), *grads])
-        model.zero_grad()
+            outs, grads = train_step(model.to(device), x.to(device))
+        runs.append(outs + grads)
     largest = max(result.abs().max() for result in runs[0])
     for expected, result, again in zip(*runs):
         torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-7 * largest)
