@@ -11,20 +11,17 @@ skipped after the first ones.
 import argparse
 import json
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import common
+import common  # noqa: F401
 import numpy as np
 import torch
-from mmengine.model import revert_sync_batchnorm
 from mmengine.optim import OptimWrapper, build_optim_wrapper
 from mmengine.registry import DefaultScope
 from mmengine.structures import InstanceData
 from rich.progress import track
-from side_by_side.models import initialized
-from torch import nn
+from side_by_side.models import CONFIGS, Detector, detector
 
 from mmlinattn.utils import load_config
 from mmlinattn.utils.quiet import quiet
@@ -59,23 +56,18 @@ class Record:
     weights_not_finite: list[str] = field(default_factory=list)
 
 
-def build(config: str, device: str) -> tuple[nn.Module, OptimWrapper]:
+def build(config: str, device: str) -> tuple[Detector, OptimWrapper]:
     """The detector of a config, and its optimizer with a loss scale (none on a CPU)."""
-    import_module('mmdet.models')
-    from mmdet.registry import MODELS as DETECTORS
-
-    cfg = load_config(str(common.ROOT / 'configs' / config))
-    cfg.model.backbone.init_cfg = None
     torch.manual_seed(0)
-    with DefaultScope.overwrite_default_scope(cfg.default_scope):
-        model = initialized(DETECTORS.build(cfg.model))
-        model = revert_sync_batchnorm(model).to(device).train()
-        if device == 'cuda':
-            cfg.optim_wrapper.update(type='AmpOptimWrapper', loss_scale='dynamic')
-        else:
-            cfg.optim_wrapper.type = 'OptimWrapper'
-        with quiet():  # a line for each parameter
-            return model, build_optim_wrapper(model, cfg.optim_wrapper)
+    model = detector(config)().to(device).train()
+    cfg = load_config(str(CONFIGS / config))
+    if device == 'cuda':
+        cfg.optim_wrapper.update(type='AmpOptimWrapper', loss_scale='dynamic')
+    else:
+        cfg.optim_wrapper.type = 'OptimWrapper'
+    scope = DefaultScope.overwrite_default_scope(cfg.default_scope)
+    with scope, quiet():  # a line for each parameter
+        return model, build_optim_wrapper(model.detector, cfg.optim_wrapper)
 
 
 def draw_sample(random: np.random.Generator, side: int) -> tuple[torch.Tensor, Any]:
@@ -117,16 +109,17 @@ def train(name: str, num_steps: int, side: int, device: str) -> Record:
         images, samples = zip(*(draw_sample(random, side) for _ in range(2)))
         batch = dict(inputs=list(images), data_samples=list(samples))
         before = scaler.get_scale() if scaler else 1.0
-        with optimizer.optim_context(model):
-            batch = model.data_preprocessor(batch, True)
-            loss, _ = model.parse_losses(model(**batch, mode='loss'))
+        with optimizer.optim_context(model.detector):
+            loss = model(batch)
         optimizer.update_params(loss)
         record.losses.append(round(float(loss), 4))
         record.scales.append(scaler.get_scale() if scaler else 1.0)
         if record.scales[-1] < before:
             record.skipped.append(step)
     record.weights_not_finite = [
-        key for key, weight in model.named_parameters() if not weight.isfinite().all()
+        key
+        for key, weight in model.detector.named_parameters()
+        if not weight.isfinite().all()
     ]
     return record
 
