@@ -17,4 +17,4 @@ test_dataloader = val_dataloader
 optim_wrapper = dict(optimizer=dict(lr=2.5e-6))
 param_scheduler = _base_.param_scheduler
 param_scheduler[0].update(eta_min=2.5e-7)
-custom_hooks = [dict(type='EMAHook', momentum=2.5e-5)]
+custom_hooks = [dict(type='EMAHook', momentum=2.5e-5, update_buffers=True)]

@@ -10,5 +10,5 @@ train_dataloader = dict(batch_size=64)
 optim_wrapper = dict(optimizer=dict(lr=5e-4, weight_decay=0.1))
 param_scheduler = _base_.param_scheduler
 param_scheduler[1].update(eta_min=1e-5)
-custom_hooks = [dict(type='EMAHook', momentum=5e-5)]
+custom_hooks = [dict(type='EMAHook', momentum=5e-5, update_buffers=True)]
 auto_scale_lr = dict(base_batch_size=512)

@@ -55,6 +55,15 @@ def test_small_maps(in_folder):
         assert f"'pad_small_map': {not dense}" not in text, name
 
 
+def test_averaged_buffers(in_folder):
+    """Averaged weights are tested with averaged statistics of BatchNorm, as in timm's
+    ModelEma, which the authors use; MMEngine's default takes the latest statistics."""
+    for name, cfg, _ in in_folder:
+        for hook in cfg.get('custom_hooks') or []:
+            if hook['type'] == 'EMAHook':
+                assert hook.get('update_buffers') is True, name
+
+
 def test_schedule(in_folder):
     """The GPUs of the recipe load the batch that the learning rate is for; the
     schedule ends with the training, whose length the index has."""

@@ -15,5 +15,5 @@ train_dataloader = dict(batch_size=256)
 val_dataloader = dict(dataset=dict(pipeline=test_pipeline))
 test_dataloader = val_dataloader
 optim_wrapper = dict(type='AmpOptimWrapper', optimizer=dict(lr=2e-3), clip_grad=None)
-custom_hooks = [dict(type='EMAHook', momentum=1.6e-4)]
+custom_hooks = [dict(type='EMAHook', momentum=1.6e-4, update_buffers=True)]
 auto_scale_lr = dict(base_batch_size=2048)

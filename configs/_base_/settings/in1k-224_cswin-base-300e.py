@@ -7,5 +7,5 @@ _base_ = './in1k-224_cswin-300e.py'
 
 train_dataloader = dict(batch_size=128)
 optim_wrapper = dict(optimizer=dict(lr=1e-3, weight_decay=0.1))
-custom_hooks = [dict(type='EMAHook', momentum=8e-5)]
+custom_hooks = [dict(type='EMAHook', momentum=8e-5, update_buffers=True)]
 auto_scale_lr = dict(base_batch_size=1024)

@@ -10,4 +10,4 @@ train_dataloader = dict(sampler=dict(type='RepeatAugSampler'))
 param_scheduler = _base_.param_scheduler
 param_scheduler[0].update(end=5)
 param_scheduler[1].update(begin=5)
-custom_hooks = [dict(type='EMAHook', momentum=4e-5)]
+custom_hooks = [dict(type='EMAHook', momentum=4e-5, update_buffers=True)]

@@ -15,5 +15,5 @@ test_dataloader = val_dataloader
 optim_wrapper = dict(optimizer=dict(lr=1e-3))
 param_scheduler = _base_.param_scheduler
 param_scheduler[1].update(eta_min=2e-5)
-custom_hooks = [dict(type='EMAHook', momentum=1e-4)]
+custom_hooks = [dict(type='EMAHook', momentum=1e-4, update_buffers=True)]
 auto_scale_lr = dict(base_batch_size=1024)

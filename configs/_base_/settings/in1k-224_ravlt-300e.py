@@ -8,4 +8,4 @@ smallest learning rate are left out, and so is its weight decay of LayerScale's 
 _base_ = './in1k-224_deit-300e.py'
 
 sync_bn = 'torch'
-custom_hooks = [dict(type='EMAHook', momentum=8e-5)]
+custom_hooks = [dict(type='EMAHook', momentum=8e-5, update_buffers=True)]

@@ -19,7 +19,7 @@ train_cfg = dict(max_epochs=30)
 optim_wrapper = dict(optimizer=dict(lr=5e-6, weight_decay=1e-8))
 param_scheduler = _base_.param_scheduler[1:]
 param_scheduler[0].update(eta_min=5e-7, begin=0, end=20)
-custom_hooks = [dict(type='EMAHook', momentum=2e-4)]
+custom_hooks = [dict(type='EMAHook', momentum=2e-4, update_buffers=True)]
 auto_scale_lr = dict(base_batch_size=256)
 # fine-tuning goes on with the classifier's head, and the log says so if there is nothing to start from
 default_hooks = dict(pretrained=dict(warn=True, head=True))
