@@ -9,7 +9,7 @@ Results are written after every case.
 suites:
   ops               softmax-free attention and its products by themselves
   solvers           ways to apply the inverse inside it
-  backbones         SOFT beside its official form, SOFT++ beside PVTv2 and Swin
+  backbones         SOFT beside its official form, backbones beside other libraries'
   detectors         training steps and predictions of RetinaNet and Mask R-CNN
   attentions        Swin-T and CSWin-T with every attention of the ELFATT paper
   zoo               every attention in the same Swin-T, for docs/attentions.md

@@ -9,6 +9,7 @@ import pytest
 import torch
 from loading import ROOT
 from mmengine.model import BaseModel
+from torch import nn
 
 from mmlinattn.functional import softmax_free_attention
 
@@ -75,6 +76,24 @@ def test_the_explicit_form_is_our_operator(load):
     model.module.load_state_dict(ours.state_dict())
     x = torch.rand(1, 3, 64, 64)
     torch.testing.assert_close(model.eval()(x), ours.eval()(x), rtol=1e-3, atol=1e-4)
+
+
+def test_fused_attention_of_other_models_gives_their_outputs(load):
+    """It asks PyTorch's attention for no matrix, and changes nothing else."""
+    models = load('side_by_side.models')
+    cfg = dict(models.PVT_V2_B1, embed_dims=8, num_layers=[1, 1, 1, 1])
+    plain, fused = (
+        models.backbone(**cfg, change=change)()
+        for change in (None, models.fuse_attention)
+    )
+    fused.load_state_dict(plain.state_dict())
+    x = torch.rand(2, 3, 64, 96)
+    torch.testing.assert_close(fused.eval()(x), plain.eval()(x), rtol=1e-4, atol=1e-5)
+    attention = next(m for m in fused.modules() if isinstance(m, nn.MultiheadAttention))
+    tokens = torch.rand(6, 2, attention.embed_dim)
+    assert attention(tokens, tokens, tokens)[1] is None
+    with pytest.raises(ValueError, match='Linear has no'):
+        models.fuse_attention(nn.Linear(2, 2))
 
 
 def test_time_is_drawn_by_size(load, tmp_path):

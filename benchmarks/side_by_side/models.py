@@ -8,23 +8,41 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+import torch
 from torch import nn
 
 from .cases import Within, shapes_of
 
 CONFIGS = Path(__file__).resolve().parents[2] / 'configs'
 
-# The references of mmdet, with their channels, as in its configs.
+# The references, as in mmdet's configs.
 PVT_V2_B1 = dict(
     type='mmdet.PyramidVisionTransformerV2', embed_dims=64, num_layers=[2, 2, 2, 2]
 )
 SWIN_T = dict(type='mmdet.SwinTransformer', drop_path_rate=0.2)
-CHANNELS = {PVT_V2_B1['type']: [64, 128, 320, 512], SWIN_T['type']: [96, 192, 384, 768]}
+RESNET_50 = dict(
+    type='mmdet.ResNet',
+    depth=50,
+    frozen_stages=1,
+    norm_cfg=dict(type='BN', requires_grad=True),
+    norm_eval=True,
+    style='pytorch',
+)
 
 
-def backbone(type, context=None, **cfg):
+def timm_config(name):
+    """The config by which a backbone of timm stands in configs of mm's libraries."""
+    return dict(
+        type='mmpretrain.TIMMBackbone',
+        model_name=name,
+        features_only=True,
+        pretrained=False,
+    )
+
+
+def backbone(type, context=None, change=None, **cfg):
     """A function that builds a backbone from its config, whose type has no scope if it
-    is ours, and calls it in a context, if one is given."""
+    is ours, changes it by ``change``, and calls it in a context, if they are given."""
 
     def build():
         from mmengine.registry import MODELS
@@ -33,9 +51,63 @@ def backbone(type, context=None, **cfg):
         scope = scope or 'mmlinattn'
         import_module(f'{scope}.models')
         model = initialized(MODELS.build(dict(cfg, type=f'{scope}.{name}')))
+        if change is not None:
+            change(model)
         return Within(model, context) if context else model
 
     return build
+
+
+def fuse_attention(model):
+    """Lets PyTorch's attention modules compute by its fused kernels: they write the
+    whole attention matrix where a caller leaves ``need_weights`` as it is, as mmdet's
+    PVTv2 does, which does not use it.
+
+    Raises:
+        ValueError: If the model has no such module.
+    """
+    modules = [x for x in model.modules() if isinstance(x, nn.MultiheadAttention)]
+    if not modules:
+        raise ValueError(f'{type(model).__name__} has no nn.MultiheadAttention')
+    for module in modules:
+        module.forward = partial(module.forward, need_weights=False)
+
+
+class ChannelsFirst(nn.Module):
+    """A model whose maps (B, H, W, C) become (B, C, H, W)."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        maps = self.model(x)
+        maps = maps.values() if isinstance(maps, dict) else maps
+        return tuple(out.permute(0, 3, 1, 2).contiguous() for out in maps)
+
+
+def timm_maps(name, **options):
+    """timm's backbone of a name, with its maps of strides 4 to 32."""
+    import timm
+
+    return timm.create_model(name, features_only=True, **options)
+
+
+def timm_swin():
+    """timm's Swin-T, which takes images of any size."""
+    return ChannelsFirst(
+        timm_maps('swin_tiny_patch4_window7_224', strict_img_size=False)
+    )
+
+
+def torchvision_swin():
+    """torchvision's Swin-T: its maps after each stage."""
+    from torchvision.models import swin_t
+    from torchvision.models.feature_extraction import create_feature_extractor
+
+    return ChannelsFirst(
+        create_feature_extractor(swin_t(), [f'features.{i}' for i in (1, 3, 5, 7)])
+    )
 
 
 def initialized(model):
@@ -81,9 +153,22 @@ class Detector(nn.Module):
         return self.detector.parse_losses(losses)[0]
 
 
-def detector(config, backbone=None):
+def map_channels(backbone):
+    """Channels of a backbone's maps, in order of its ``out_indices``."""
+    from mmengine.registry import MODELS
+
+    scope, _, _ = backbone['type'].rpartition('.')
+    import_module(f'{scope}.models')
+    with torch.no_grad():
+        return [
+            out.size(1) for out in MODELS.build(backbone)(torch.zeros(1, 3, 64, 64))
+        ]
+
+
+def detector(config, backbone=None, change=None):
     """A function that builds the detector of a config, a path inside configs/ or
-    ``mmdet::NAME``, with a backbone of mmdet in place of the config's, if given."""
+    ``mmdet::NAME``, with another library's backbone in place of the config's, if given,
+    and changes the backbone by ``change``."""
 
     def build():
         import_module('mmdet.models')
@@ -101,11 +186,13 @@ def detector(config, backbone=None):
             cfg = load_config(str(CONFIGS / config))
         if backbone is not None:
             levels = cfg.model.backbone.get('out_indices', range(4))
-            channels = CHANNELS[backbone['type']]
-            cfg.model.backbone = dict(backbone, out_indices=levels)
-            cfg.model.neck.in_channels = [channels[i] for i in levels]
+            cfg.model.backbone = dict(backbone, out_indices=tuple(levels))
+            cfg.model.neck.in_channels = map_channels(cfg.model.backbone)
         with DefaultScope.overwrite_default_scope(cfg.default_scope):
-            return Detector(revert_sync_batchnorm(initialized(MODELS.build(cfg.model))))
+            model = revert_sync_batchnorm(initialized(MODELS.build(cfg.model)))
+        if change is not None:
+            change(model.backbone)
+        return Detector(model)
 
     return build
 

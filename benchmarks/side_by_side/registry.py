@@ -18,7 +18,20 @@ from mmlinattn.functional import (
 from .baselines import explicit_attention, explicit_in_models, kernel_matrix
 from .cases import Case, Op, product_inputs, softmax_free_inputs, solver_inputs, unfused
 from .mmcv_ops import mmcv_ops
-from .models import PVT_V2_B1, SWIN_T, ZOO, backbone, detection_batch, detector
+from .models import (
+    PVT_V2_B1,
+    RESNET_50,
+    SWIN_T,
+    ZOO,
+    backbone,
+    detection_batch,
+    detector,
+    fuse_attention,
+    timm_config,
+    timm_maps,
+    timm_swin,
+    torchvision_swin,
+)
 
 # SOFT-Tiny's softmax-free stages: stride, landmarks' ratio, heads. d is 32.
 STAGES = ((4, 8, 2), (8, 4, 4), (16, 2, 10))
@@ -84,8 +97,11 @@ def solvers() -> list[Case]:
 
 
 def models(name, configs, image_shape, **options) -> Case:
-    """Backbones by their configs."""
-    variants = {key: backbone(**cfg) for key, cfg in configs.items()}
+    """Backbones by their configs, or by functions that build them."""
+    variants = {
+        key: backbone(**cfg) if isinstance(cfg, dict) else cfg
+        for key, cfg in configs.items()
+    }
     return Case(name, variants, (1, 3, *image_shape), **options)
 
 
@@ -97,12 +113,36 @@ NORMALIZED = dict(
     explicit=dict(SOFT, attn_norm=True, context=explicit_in_models),
     ours=dict(SOFT, attn_norm=True),
 )
+FUSED = 'PVTv2-B1 (mmdet, fused)'
 TINY = {
+    FUSED: dict(PVT_V2_B1, change=fuse_attention),
     'PVTv2-B1 (mmdet)': PVT_V2_B1,
     'Swin-T (mmdet)': SWIN_T,
+    # all maps need gradients here
+    'ResNet-50 (mmdet)': dict(RESNET_50, frozen_stages=-1),
+    **{
+        f'EfficientViT-{size.upper()} (timm)': partial(
+            timm_maps, f'efficientvit_{size}'
+        )
+        for size in ('b1', 'b2', 'b3', 'l1')
+    },
     'SOFT++-T': SOFTPP,
     'SOFT++-T, linear': dict(type='LinearSOFTPlusPlus', arch='tiny'),
     'Swin-T-ELFATT': dict(SWIN, attention='elfatt'),
+}
+# Where another library's form may be the faster one, and the sizes of ours that have a
+# printed accuracy.
+DETECTION_SIZE = {
+    **TINY,
+    'PVTv2-B1 (timm)': partial(timm_maps, 'pvt_v2_b1'),
+    'Swin-T (timm)': timm_swin,
+    'Swin-T (torchvision)': torchvision_swin,
+    'CSWin-T-ELFATT': dict(CSWIN, attention='elfatt'),
+    'MLLA-T': dict(type='MLLA', arch='tiny'),
+    'VSSD-T': dict(type='VSSD', arch='tiny'),
+    'RAVLT-S': dict(type='RAVLT', arch='small'),
+    'MAViT-T': dict(type='MAViT', arch='tiny'),
+    'H-ViT^3-T': dict(type='HViTTT', arch='tiny'),
 }
 
 
@@ -111,10 +151,14 @@ def backbones() -> list[Case]:
     return [
         *(
             models(name, configs, image_shape)
-            for image_shape in (DETECTION, (512, 512), CLASSIFICATION)
+            for image_shape, tiny in (
+                (DETECTION, DETECTION_SIZE),
+                ((512, 512), TINY),
+                (CLASSIFICATION, TINY),
+            )
             for name, configs in (
                 ('SOFT-Norm-Tiny', NORMALIZED),
-                ('tiny backbones', TINY),
+                ('tiny backbones', tiny),
             )
         ),
         models('tiny backbones', TINY, (1333, 2000), steps=('forward',)),
@@ -128,8 +172,12 @@ def detectors() -> list[Case]:
         config = f'soft/{method}_softpp-t_fpn_1x_coco.py'
         linear = f'soft/{method}_softpp-t-linear_fpn_1x_coco.py'
         variants = {
+            FUSED: detector(config, PVT_V2_B1, fuse_attention),
             'PVTv2-B1 (mmdet)': detector(config, PVT_V2_B1),
             'Swin-T (mmdet)': detector(config, SWIN_T),
+            'ResNet-50 (mmdet)': detector(config, RESNET_50),
+            'EfficientViT-B1 (timm)': detector(config, timm_config('efficientvit_b1')),
+            'EfficientViT-L1 (timm)': detector(config, timm_config('efficientvit_l1')),
             'SOFT++-T': detector(config),
             'SOFT++-T, linear': detector(linear),
         }
