@@ -32,6 +32,12 @@ def test_tables_are_those_of_the_metafiles():
         assert written == text, 'run python docs/site/model_zoo.py'
 
 
+def test_times_stand_beside_published_accuracies():
+    page = load_module('docs/site/accuracy.py')
+    written = page.PAGE.read_text('utf-8')
+    assert page.render() == written, 'run python docs/site/accuracy.py'
+
+
 @pytest.mark.full
 def test_attentions_are_compared():
     page = load_module('docs/site/attentions.py')
