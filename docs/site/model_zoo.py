@@ -64,8 +64,8 @@ papers', and sizes are in millions of parameters. Weights without a license may 
 only as their authors allow; [Weights](weights.md#what-configs-start-from) has the
 license of each file.
 
-- **Fast and accurate**: [one plot](benchmarks/accuracy.md) shows the time of backbones on
-  a large image and their published accuracy, beside EfficientViT, Swin and ResNet-50.
+- **Fast and accurate**: [one plot](benchmarks/accuracy.md) shows time on a large image
+  and published accuracy of backbones, beside EfficientViT, Swin and ResNet-50.
 - **Without a GPU**: `softpp-micro-linear`, for [photos of your
   own](use/own_data.md#without-a-gpu).
 - **Most public weights** of whole models: {most}.
