@@ -3,7 +3,13 @@ from .hooks.divergence_hook import DivergenceError, DivergenceHook
 from .hooks.mesa_hook import MESAHook
 from .hooks.pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
 from .layer_decay import LayerDecayOptimWrapperConstructor
-from .preflight import build_model, check_data, check_inherited, check_levels
+from .preflight import (
+    build_model,
+    check_data,
+    check_inherited,
+    check_levels,
+    check_parts,
+)
 from .resume import find_checkpoint
 
 __all__ = [
@@ -17,6 +23,7 @@ __all__ = [
     'check_data',
     'check_inherited',
     'check_levels',
+    'check_parts',
     'check_pretrained',
     'find_checkpoint',
 ]

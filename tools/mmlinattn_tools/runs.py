@@ -24,7 +24,13 @@ from mmengine.registry import DATASETS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
-from mmlinattn.engine import build_model, check_data, check_inherited, check_levels
+from mmlinattn.engine import (
+    build_model,
+    check_data,
+    check_inherited,
+    check_levels,
+    check_parts,
+)
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
@@ -112,10 +118,12 @@ def preflight(
         comparison = check_weights(model)
     if 'train' in datasets:
         check_inherited(cfg, model, doubt)
-    for name in datasets:
-        if cfg.get(f'{name}_dataloader') is not None:
-            with error_of(config):
-                check_data(cfg, name, model, doubt)
+    found = {}
+    with error_of(config):
+        for name in datasets:
+            if cfg.get(f'{name}_dataloader') is not None:
+                found[name] = check_data(cfg, name, model, doubt)
+        check_parts(cfg, model, found, doubt)
     return comparison
 
 

@@ -4,6 +4,7 @@ from .building import LIBRARY_ERRORS, build_model, error_in
 from .inherited import check_inherited
 from .labels import check_data, find_head
 from .maps import check_channels, check_levels
+from .parts import check_parts
 
 __all__ = [
     'LIBRARY_ERRORS',
@@ -12,6 +13,7 @@ __all__ = [
     'check_data',
     'check_inherited',
     'check_levels',
+    'check_parts',
     'error_in',
     'find_head',
 ]

@@ -10,6 +10,7 @@ from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
 from mmlinattn.utils.faults import is_own_fault
+from mmlinattn.utils.options import explain, is_in
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError
 
@@ -29,21 +30,30 @@ LIBRARY_ERRORS = (
     ValueError,
 )
 
+# keys that are built with another one
+BESIDE = dict(model=('data_preprocessor',))
+
 
 @contextmanager
 def error_in(cfg: Config, key: str) -> Iterator[None]:
     """Builds in a config's scope, without the libraries' prints, and puts a key of the
-    config before their errors; a fault of ours stays as it is."""
-    scope = DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine')
+    config before their errors, or the likely name of what is misspelled; a fault of
+    ours stays as it is."""
+    name = cfg.get('default_scope') or 'mmengine'
+    scope = DefaultScope.overwrite_default_scope(name)
     try:
         with quiet(), redirect_stdout(io.StringIO()), scope:
             yield
     except DownloadError:  # of weights that a model reads when it is built
         raise
     except LIBRARY_ERRORS as error:
-        if is_own_fault(error):
+        nodes = {part: cfg.get(part) for part in (key, *BESIDE.get(key, ()))}
+        if is_own_fault(error) and not any(is_in(error, x) for x in nodes.values()):
             raise
-        raise ValueError(f'{key}: {type(error).__name__}: {error}') from error
+        with quiet(), DefaultScope.overwrite_default_scope(name):
+            texts = [explain(error, part, node) for part, node in nodes.items()]
+        text = next(filter(None, texts), f'{key}: {type(error).__name__}: {error}')
+        raise ValueError(text) from error
 
 
 def build_model(cfg: Config) -> nn.Module:
