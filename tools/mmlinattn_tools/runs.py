@@ -185,7 +185,7 @@ def begin_run(cfg: Config) -> None:
 def test_data(cfg: Any) -> Any:
     """The config of a config's test data, without wrappers around it, the first of
     several; {} for none."""
-    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
+    dataset = (cfg.get('test_dataloader') or {}).get('dataset', {})
     while 'pipeline' not in dataset and {'dataset', 'datasets'} & dataset.keys():
         dataset = dataset.get('dataset') or dataset['datasets'][0]
     return dataset
@@ -221,7 +221,7 @@ def export_options(cfg: Config) -> list[str]:
         model = build_model(cfg)  # a runner may have wrapped or compiled its own
         pipeline = test_dataset(cfg).pipeline
         deployment.WholeModel(model, pipeline, preprocessor_options(cfg))
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except ValueError:  # what a file can't hold
         return ['--backbone-only', '--verify']
     return ['--whole', '--verify']
 

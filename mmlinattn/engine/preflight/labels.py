@@ -8,6 +8,7 @@ from mmengine.config import Config
 from torch import nn
 
 from .building import error_in
+from .evaluators import check_files
 from .names import check_names, named_classes, shown
 from .objects import check_objects
 from .photos import check_channels_of, check_smallest, check_windows
@@ -34,6 +35,7 @@ def check_data(
     if name != 'train':
         check_windows(key, model, warn)
         check_objects(cfg, name, model, parts, warn)
+        check_files(cfg, name, parts, warn)
     # a model with a language model reads the names themselves
     may_differ = name != 'train' or hasattr(model, 'language_model')
     check_names(key, parts, warn if may_differ else None)

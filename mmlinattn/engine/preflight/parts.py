@@ -36,6 +36,7 @@ from mmlinattn.utils.options import (
 )
 
 from .building import error_in
+from .evaluators import metrics_of
 from .samples import LIBRARIES
 
 # Options of metrics that make folders when the metric is built.
@@ -284,14 +285,6 @@ def check_evaluator(cfg: Config, key: str) -> None:
                 compare(kind, metric)
             else:
                 build_quietly(METRICS, metric)
-
-
-def metrics_of(evaluator: Any) -> list[Any]:
-    """The configs of an evaluator's metrics."""
-    if isinstance(evaluator, dict) and 'metrics' in evaluator:
-        evaluator = evaluator['metrics']
-    evaluator = evaluator if isinstance(evaluator, (list, tuple)) else [evaluator]
-    return [metric for metric in evaluator if isinstance(metric, dict)]
 
 
 def check_initialization(cfg: Config, model: nn.Module) -> None:

@@ -80,7 +80,7 @@ class OwnData:
         for kind, count in reading.skipped_shapes.items():
             notes.append(Note(f'left out {count} shapes: {kind}'))
         lists, list_notes = read_lists(index, find_lists(folder, reading.sources))
-        splits, split_notes = assign(photos, lists)
+        splits, split_notes = assign(photos, lists, folder.root)
         checks.check_splits(splits)
         notes += list_notes + split_notes + checks.repeated_notes(splits)
         checks.refuse_repeated_names(options.classes or ())
