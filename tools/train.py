@@ -119,7 +119,7 @@ def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> An
     if cfg.get('resume'):  # a resumed run needs no pretrained weights
         return None
     is_named = 'pretrained' in (args.cfg_options or {})
-    comparison = check_pretrained(cfg, model, is_named)
+    comparison = check_pretrained(cfg, model, is_named, warn)
     # several processes read them at once, because they wait for each other
     return comparison if cfg.launcher == 'none' else None
 

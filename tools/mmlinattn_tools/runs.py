@@ -36,6 +36,7 @@ from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
 
 from .library_options import set_loader_defaults
+from .processes import use_cpus
 from .run_arguments import is_first_process, warn
 from .screen import Brief
 
@@ -166,6 +167,7 @@ def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, An
 
 def make_runner(cfg: Config) -> Runner:
     """The runner of a config, with little on the screen before it runs."""
+    use_cpus(cfg)
     # MMEngine's log writes to what is sys.stdout while a runner is made
     with redirect_stdout(Brief(sys.stdout)):
         return RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
