@@ -9,6 +9,7 @@ from .preflight import (
     check_inherited,
     check_levels,
     check_parts,
+    read_photos,
 )
 from .resume import find_checkpoint
 
@@ -26,4 +27,5 @@ __all__ = [
     'check_parts',
     'check_pretrained',
     'find_checkpoint',
+    'read_photos',
 ]

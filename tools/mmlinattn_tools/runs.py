@@ -30,6 +30,7 @@ from mmlinattn.engine import (
     check_inherited,
     check_levels,
     check_parts,
+    read_photos,
 )
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.quiet import quiet
@@ -37,7 +38,7 @@ from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpo
 
 from .library_options import set_loader_defaults
 from .processes import use_cpus
-from .run_arguments import is_first_process, warn
+from .run_arguments import is_first_process, note, warn
 from .screen import Brief
 
 # names of arrays of Predictor, and those of the libraries
@@ -124,6 +125,8 @@ def preflight(
         for name in datasets:
             if cfg.get(f'{name}_dataloader') is not None:
                 found[name] = check_data(cfg, name, model, doubt)
+                if args.check_photos:
+                    read_photos(name, found[name], note)
         check_parts(cfg, model, found, doubt)
     return comparison
 

@@ -1,6 +1,7 @@
 """Checks before a run that MMEngine makes late or not at all: model, data, labels."""
 
 from .building import LIBRARY_ERRORS, build_model, error_in
+from .files import read_photos
 from .inherited import check_inherited
 from .labels import check_data, find_head
 from .maps import check_channels, check_levels
@@ -16,4 +17,5 @@ __all__ = [
     'check_parts',
     'error_in',
     'find_head',
+    'read_photos',
 ]

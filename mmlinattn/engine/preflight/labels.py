@@ -9,6 +9,7 @@ from torch import nn
 
 from .building import error_in
 from .evaluators import check_files
+from .files import check_photos
 from .names import check_names, named_classes, shown
 from .objects import check_objects
 from .photos import check_channels_of, check_smallest, check_windows
@@ -31,6 +32,7 @@ def check_data(
     parts = parts_of(dataset)
     check_channels_of(key, model, sample, warn)
     for part in parts:
+        check_photos(key, part, warn)
         check_smallest(cfg, key, model, part)
     if name != 'train':
         check_windows(key, model, warn)

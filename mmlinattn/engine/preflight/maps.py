@@ -12,6 +12,8 @@ from torch.func import functional_call
 from mmlinattn.models.backbones.base import BaseBackbone
 from mmlinattn.utils.quiet import quiet
 
+from .classifiers import check_classifier
+
 # Sides of the square image that backbones are run for.
 SIDE = 512
 ADVICE = ': return the maps of these strides, or set those of the maps in the head'
@@ -23,7 +25,7 @@ def check_channels(model: nn.Module) -> None:
     backbone: Any = getattr(model, 'backbone', None)
     if not isinstance(backbone, BaseBackbone):
         return
-    check_classifier(model, backbone.feature_channels)
+    check_classifier(model)
     neck = getattr(model, 'neck', None)
     names = ('decode_head', 'auxiliary_head') if neck is None else ('neck',)
     for name in names:
@@ -83,22 +85,6 @@ def advise_on_stages(name: str, wanted: Sequence[int], backbone: Any) -> str:
     if channels != list(wanted) and chosen == last:
         text += f' and model.{name}.in_channels={channels}'
     return text
-
-
-def check_classifier(model: Any, maps: tuple[int, ...]) -> None:
-    """Raises a ValueError for a classifier's head that takes other channels than the
-    last of maps has, behind a neck without weights."""
-    head, neck = getattr(model, 'head', None), getattr(model, 'neck', None)
-    wanted = getattr(head, 'in_channels', None)
-    kinds = {kind.__name__ for kind in type(head).__mro__}
-    if not maps or 'ClsHead' not in kinds or not isinstance(wanted, int):
-        return
-    pools = neck is None or type(neck).__name__ == 'GlobalAveragePooling'
-    if pools and wanted != maps[-1]:
-        raise ValueError(
-            f'model.head has in_channels={wanted}, but the last map of the backbone '
-            f'has {maps[-1]} channels: set model.head.in_channels={maps[-1]}'
-        )
 
 
 def check_levels(model: Any, warn: Callable[[str], object]) -> None:
