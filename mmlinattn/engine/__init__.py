@@ -7,8 +7,8 @@ from .preflight import (
     build_model,
     check_data,
     check_inherited,
-    check_levels,
     check_parts,
+    check_strides,
     read_photos,
 )
 from .resume import find_checkpoint
@@ -23,9 +23,9 @@ __all__ = [
     'build_model',
     'check_data',
     'check_inherited',
-    'check_levels',
     'check_parts',
     'check_pretrained',
+    'check_strides',
     'find_checkpoint',
     'read_photos',
 ]

@@ -1,5 +1,5 @@
-"""Files that data sets and evaluators name: photos that are missing, empty or others, and
-annotations of other photos."""
+"""Files that data sets and evaluators name: photos that are missing, empty or others,
+and annotations of other photos."""
 
 import json
 from contextlib import nullcontext

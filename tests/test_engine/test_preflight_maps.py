@@ -1,5 +1,5 @@
-"""Strides of the maps of any backbone beside the levels of a detector's head, and outputs
-of ours beside a classifier's head."""
+"""Strides of the maps of any backbone beside the levels of a detector's head, and
+outputs of ours beside a classifier's head."""
 
 import re
 from contextlib import nullcontext
@@ -108,8 +108,8 @@ def test_strides_of_a_backbone(kind, strides, levels, options, expected):
 
 
 def test_what_is_not_judged():
-    """Backbones that need more, heads of points with fewer levels, and those of one size
-    of photos."""
+    """Backbones that need more, heads of points with fewer levels, and those of one
+    size of photos."""
     points = anchors(*LEVELS[:4], kind=MlvlPointGenerator)
     relative = SSDAnchorGenerator(
         strides=[8, 16, 32, 64, 100],

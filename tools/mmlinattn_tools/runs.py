@@ -28,8 +28,8 @@ from mmlinattn.engine import (
     build_model,
     check_data,
     check_inherited,
-    check_levels,
     check_parts,
+    check_strides,
     read_photos,
 )
 from mmlinattn.utils.config import load_config
@@ -116,7 +116,7 @@ def preflight(
     with advice_on_downloads(cfg):
         with error_of(config):
             model = build_model(cfg)
-            check_levels(model, doubt)
+            check_strides(cfg, model, doubt)
         comparison = check_weights(model)
     if 'train' in datasets:
         check_inherited(cfg, model, doubt)

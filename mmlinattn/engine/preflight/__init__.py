@@ -1,6 +1,6 @@
 """Checks before a run that MMEngine makes late or not at all: model, data, labels."""
 
-from .building import LIBRARY_ERRORS, build_model, error_in
+from .building import LIBRARY_ERRORS, build_model, check_strides, core_of, error_in
 from .files import read_photos
 from .inherited import check_inherited
 from .labels import check_data, find_head
@@ -15,6 +15,8 @@ __all__ = [
     'check_inherited',
     'check_levels',
     'check_parts',
+    'check_strides',
+    'core_of',
     'error_in',
     'find_head',
     'read_photos',

@@ -2,8 +2,10 @@
 
 import copy
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from typing import Any
 
 from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
@@ -14,7 +16,7 @@ from mmlinattn.utils.options import explain, is_in
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError
 
-from .maps import check_channels
+from .maps import check_channels, check_levels
 
 # Errors of the libraries for a config that can't be built, or can't run at a size.
 LIBRARY_ERRORS = (
@@ -67,5 +69,46 @@ def build_model(cfg: Config) -> nn.Module:
                 preprocessor = copy.deepcopy(cfg.data_preprocessor)
                 model.setdefault('data_preprocessor', preprocessor)
             model = MODELS.build(model)
-    check_channels(model)
+    with inner_keys(cfg.model):
+        check_channels(core_of(model))
     return model
+
+
+def check_strides(cfg: Config, model: nn.Module, warn: Callable[[str], object]) -> None:
+    """Compares the strides of a detector's maps with the levels of its head: see
+    :func:`check_levels`."""
+    with inner_keys(cfg.model):
+        check_levels(core_of(model), lambda text: warn(inner_text(cfg.model, text)))
+
+
+def core_of(model: Any) -> Any:
+    """The detector inside of a model that has no backbone itself, such as the student
+    of one with a teacher, or that of a tracker; otherwise the model."""
+    if getattr(model, 'backbone', None) is None and isinstance(model, nn.Module):
+        for part in model.children():
+            if isinstance(getattr(part, 'backbone', None), nn.Module):
+                return part
+    return model
+
+
+@contextmanager
+def inner_keys(model: Any) -> Iterator[None]:
+    """Puts the key of a detector inside of a model's config into errors on its
+    parts."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(inner_text(model, str(error))) from error
+
+
+def inner_text(model: Any, text: str) -> str:
+    """A text on a model's parts, with the keys of the detector inside of it."""
+    if not isinstance(model, dict) or 'backbone' in model:
+        return text
+    inside = (
+        key
+        for key, part in model.items()
+        if isinstance(part, dict) and 'backbone' in part
+    )
+    key = next(inside, None)
+    return text if key is None else re.sub(r'\bmodel\.', f'model.{key}.', text)

@@ -55,8 +55,8 @@ def check_photos(key: str, dataset: Any, warn: Callable[[str], object]) -> None:
             raise ValueError(text)
     if other:
         warn(
-            f'{key}: {len(other)} of its photos have other sizes than their annotations '
-            f'say, such as {other[0]}: boxes lie at wrong places if photos were replaced'
+            f'{key}: {len(other)} photos have other sizes than their annotations say, '
+            f'such as {other[0]}: boxes lie at wrong places if photos were replaced'
         )
 
 

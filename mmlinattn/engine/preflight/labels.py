@@ -7,7 +7,7 @@ import torch
 from mmengine.config import Config
 from torch import nn
 
-from .building import error_in
+from .building import core_of, error_in
 from .evaluators import check_files
 from .files import check_photos
 from .names import check_names, named_classes, shown
@@ -26,7 +26,7 @@ def check_data(
     Raises:
         ValueError: If the sample can't be read, or the labels do not fit.
     """
-    key = f'{name}_dataloader'
+    key, core = f'{name}_dataloader', core_of(model)
     with error_in(cfg, key), named_classes(cfg[key]):
         dataset, sample = first_sample(cfg[key], lambda text: warn(f'{key}, {text}'))
     parts = parts_of(dataset)
@@ -41,7 +41,7 @@ def check_data(
     # a model with a language model reads the names themselves
     may_differ = name != 'train' or hasattr(model, 'language_model')
     check_names(key, parts, warn if may_differ else None)
-    head = find_head(model)
+    head = find_head(core)
     # a head of one class may detect objects of any class
     if head is None or head.num_classes == 1:
         return dataset
