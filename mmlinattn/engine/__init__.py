@@ -9,6 +9,7 @@ from .preflight import (
     check_inherited,
     check_parts,
     check_strides,
+    parts_of,
     read_photos,
 )
 from .resume import find_checkpoint
@@ -27,5 +28,6 @@ __all__ = [
     'check_pretrained',
     'check_strides',
     'find_checkpoint',
+    'parts_of',
     'read_photos',
 ]

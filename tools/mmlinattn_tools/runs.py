@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 from mmlinattn import deployment, ops
@@ -30,12 +31,14 @@ from mmlinattn.engine import (
     check_inherited,
     check_parts,
     check_strides,
+    parts_of,
     read_photos,
 )
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
 
+from .label_files import changed_files
 from .library_options import set_loader_defaults
 from .processes import use_cpus
 from .run_arguments import is_first_process, note, warn
@@ -125,10 +128,29 @@ def preflight(
         for name in datasets:
             if cfg.get(f'{name}_dataloader') is not None:
                 found[name] = check_data(cfg, name, model, doubt)
+                for folder in folders_of(found[name]):
+                    doubt_labels(folder, doubt)
                 if args.check_photos:
                     read_photos(name, found[name], note)
         check_parts(cfg, model, found, doubt)
     return comparison
+
+
+def folders_of(dataset: Any) -> set[str]:
+    """The folders of the annotations of a data set's parts."""
+    paths = (getattr(part, 'ann_file', None) for part in parts_of(dataset))
+    return {osp.dirname(path) for path in paths if path and isinstance(path, str)}
+
+
+def doubt_labels(folder: str, doubt: Callable[[str], object]) -> None:
+    """Says that labels have changed since new_config.py made a folder of them."""
+    changed = changed_files(Path(folder))
+    if changed:
+        doubt(
+            f'{len(changed)} label files are others than when new_config.py wrote '
+            f'{folder}, such as {changed[0]}: to train on them, run it again with '
+            '--overwrite'
+        )
 
 
 def compare(

@@ -6,6 +6,7 @@ from .inherited import check_inherited
 from .labels import check_data, find_head
 from .maps import check_channels, check_levels
 from .parts import check_parts
+from .samples import parts_of
 
 __all__ = [
     'LIBRARY_ERRORS',
@@ -19,5 +20,6 @@ __all__ = [
     'core_of',
     'error_in',
     'find_head',
+    'parts_of',
     'read_photos',
 ]
