@@ -220,6 +220,7 @@ REFUSED = [
     ('model = dict(head=dict(num_classes=3))', 'num_classes=3, so it never learns'),
     ('default_hooks = dict(chekpoint=dict(interval=2))', 'default_hooks.checkpoint?'),
     ('optim_wrapper = dict(optimizer=dict(lr="1e-4x"))', "lr='1e-4x' is text, not a"),
+    ('train_cfg = dict(max_epochs="3x")', "max_epochs='3x' must be a positive"),
     ('train_dataloader = dict(batch_size=0)', 'train_dataloader: ', 'batch_size=0'),
     ('train_dataloader = dict(persistent_workers=True)', 'train_dataloader: '),
     ('train_cfg = dict(val_interval=0)', 'val_interval=0 must be a positive integer'),
@@ -392,6 +393,11 @@ def test_trust(use, how):
     [
         ('train', '--cfg-options pretraned=x', "did you mean 'pretrained'?"),
         ('train', '--cfg-options width', "'width' is not KEY=VALUE"),
+        (
+            'train',
+            '--cfg-options optim_wrapper.optimizer.lr=1e-4x',
+            "optimizer.lr=1e-4x: '1e-4x' is text, not a number as 0.1",
+        ),
         ('train', '--cfg-options pipeline.9.type=X', '--cfg-options do not fit'),
         (
             'train',

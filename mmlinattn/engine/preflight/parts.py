@@ -259,12 +259,23 @@ def check_loop(cfg: Config, name: str) -> None:
             compare(kind, loop)
         else:
             compare(ValLoop if name == 'val' else TestLoop, loop)
+    own = getattr(find(LOOPS, loop.get('type')), '__module__', 'mmengine')
+    if own.partition('.')[0] not in LIBRARIES:
+        return
     interval = loop.get('val_interval', 1)
-    if not isinstance(interval, int) or interval < 1:
+    if not is_count(interval):
         raise ValueError(
             f'{key}.val_interval={interval!r} must be a positive integer; val_cfg=None '
             'val_dataloader=None val_evaluator=None trains without a validation'
         )
+    for length in ('max_epochs', 'max_iters'):
+        if length in loop and not is_count(loop[length]):
+            raise ValueError(f'{key}.{length}={loop[length]!r} must be a positive integer')
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a positive integer, of MMEngine's kinds of numbers."""
+    return isinstance(value, (int, float)) and value >= 1 and value == int(value)
 
 
 def compare_typed_loop(loop: Mapping[str, Any]) -> None:
