@@ -17,7 +17,7 @@ UNKNOWN = re.compile(
     r'(?:Cannot find )?([\w.]+) (?:is not in the [\w-]*::(.+?)|in) registry'
 )
 # text that begins like a number
-NUMBER = re.compile(r'[-+]?\d*\.?\d+(e[-+]?\d*)?[^\s/\\]*', re.I)
+NUMBER = re.compile(r'[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d*)?[a-z%]{0,3}', re.I)
 # what MMEngine reads of a data loader, besides PyTorch's options
 OF_LOADERS = {
     *('batch_sampler', 'collate_fn', 'dataset', 'num_batch_per_epoch', 'sampler'),
@@ -63,7 +63,8 @@ def explain(error: BaseException, key: str, node: Any) -> Optional[str]:
         return unknown(found[1], found[2], key, node)
     if text == 'None is not a callable object':  # MMEngine found no such optimizer
         return unknown('None', None, key, node)
-    return no_number(text, key, node)
+    kinds = (AssertionError, TypeError, ValueError)
+    return no_number(text, key, node) if isinstance(error, kinds) else None
 
 
 def is_in(error: BaseException, node: Any) -> bool:
@@ -221,7 +222,10 @@ def signature_of(kind: Any) -> tuple[set[str], bool]:
     functions = [base.__init__ for base in bases if '__init__' in vars(base)]
     names: set[str] = set()
     for function in functions or [kind]:
-        parameters = inspect.signature(function).parameters.values()
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except ValueError:  # it is not written in Python
+            break
         kinds = {parameter.kind for parameter in parameters}
         names |= {
             parameter.name
@@ -231,6 +235,16 @@ def signature_of(kind: Any) -> tuple[set[str], bool]:
         if inspect.Parameter.VAR_KEYWORD not in kinds:
             return names - {'self'}, False
     return names - {'self'}, True
+
+
+def is_open(kind: Any) -> bool:
+    """Whether a class or a function takes options of any name itself; what it does with
+    them is its own affair."""
+    try:
+        parameters = inspect.signature(kind).parameters.values()
+    except ValueError:  # it is not written in Python
+        return True
+    return any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def callee(error: BaseException, name: Optional[str]) -> list[Any]:

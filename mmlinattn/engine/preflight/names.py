@@ -74,7 +74,7 @@ def categories_of(part: Any) -> list[str]:
         return []
     content = json.loads(path.read_bytes())
     categories = content.get('categories') if isinstance(content, dict) else None
-    return [str(category['name']) for category in categories or ()]
+    return [str(category.get('name')) for category in categories or ()]
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 optimizer, data loaders, schedules, evaluators, hooks and loops."""
 
 import copy
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from typing import Any, Optional
 
 from mmengine.config import Config
@@ -30,8 +31,8 @@ from torch import nn
 from mmlinattn.utils.options import (
     OF_BUILDERS,
     OptionError,
+    is_open,
     likely,
-    parameters_of,
     signature_of,
 )
 
@@ -86,17 +87,17 @@ def build_loader(cfg: Config, key: str, dataset: Any) -> Any:
         return Runner.build_dataloader(dict(loader, dataset=dataset))
 
 
-class held:
-    """A context in which a data set is not copied, as MMEngine does with configs."""
-
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
-
-    def __enter__(self) -> None:
-        self.dataset.__deepcopy__ = lambda memo: self.dataset
-
-    def __exit__(self, *error: object) -> None:
-        del self.dataset.__deepcopy__
+@contextmanager
+def held(dataset: Any) -> Iterator[None]:
+    """Keeps a data set from being copied, as MMEngine does with configs."""
+    if not hasattr(dataset, '__dict__'):  # a list
+        yield
+        return
+    dataset.__deepcopy__ = lambda memo: dataset
+    try:
+        yield
+    finally:
+        del dataset.__deepcopy__
 
 
 def check_optimizer(cfg: Config, model: nn.Module, loader: Any) -> None:
@@ -169,8 +170,8 @@ def warn_of_swallowed(key: str, hook: Any, warn: Callable[[str], object]) -> Non
     """Warns of a misspelled option of a hook that takes options of any name, as
     MMEngine's for checkpoints does."""
     kind = find(HOOKS, hook.get('type')) if isinstance(hook, dict) else None
-    names, is_open = signature_of(kind) if kind else (set(), False)
-    for name in hook if is_open else ():
+    names, takes_any = signature_of(kind) if kind else (set(), False)
+    for name in hook if takes_any else ():
         choice = likely(name, names, 0.8)
         if choice not in (None, name) and name not in {*names, *OF_BUILDERS}:
             warn(f'{key}.{name} has no effect; did you mean {choice!r}?')
@@ -197,10 +198,9 @@ def build_quietly(registry: Registry, part: Any) -> None:
 def compare(kind: Any, part: Mapping[str, Any], given: Set[str] = frozenset()) -> None:
     """Raises an OptionError as a call would, for options that a class or a function
     does not have; ``given`` are those that it gets elsewhere. It calls nothing."""
-    names = parameters_of(kind)
-    if names is None:
+    if is_open(kind):
         return
-    known = {*names, *given, *OF_BUILDERS}
+    known = {*signature_of(kind)[0], *given, *OF_BUILDERS}
     for name in part:
         if name not in known:
             raise OptionError(kind, name)
@@ -270,7 +270,9 @@ def check_loop(cfg: Config, name: str) -> None:
         )
     for length in ('max_epochs', 'max_iters'):
         if length in loop and not is_count(loop[length]):
-            raise ValueError(f'{key}.{length}={loop[length]!r} must be a positive integer')
+            raise ValueError(
+                f'{key}.{length}={loop[length]!r} must be a positive integer'
+            )
 
 
 def is_count(value: Any) -> bool:
@@ -302,12 +304,20 @@ def check_initialization(cfg: Config, model: nn.Module) -> None:
     """Raises a ValueError for an ``init_cfg`` of an unknown type, at which a run ends
     when it initializes its model."""
     with error_in(cfg, 'model'):
-        for module in model.modules():
-            entries = getattr(module, 'init_cfg', None) or ()
+        for kind in initializers_of(model):
+            if find(WEIGHT_INITIALIZERS, kind) is None:
+                name = WEIGHT_INITIALIZERS.name
+                raise KeyError(f'{kind} is not in the mmengine::{name} registry')
+
+
+def initializers_of(model: nn.Module) -> set[str]:
+    """Types of the ``init_cfg`` of a model's modules, of the libraries and ours; one of
+    the user's own may read it in another way."""
+    kinds = set()
+    for module in model.modules():
+        entries = getattr(module, 'init_cfg', None) or ()
+        if type(module).__module__.partition('.')[0] in (*LIBRARIES, 'mmlinattn'):
             for entry in [entries] if isinstance(entries, dict) else entries:
-                kind = entry.get('type') if isinstance(entry, dict) else None
-                if isinstance(kind, str) and find(WEIGHT_INITIALIZERS, kind) is None:
-                    registry = WEIGHT_INITIALIZERS.name
-                    raise KeyError(
-                        f'{kind} is not in the mmengine::{registry} registry'
-                    )
+                if isinstance(entry, dict) and isinstance(entry.get('type'), str):
+                    kinds.add(entry['type'])
+    return kinds
