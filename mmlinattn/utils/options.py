@@ -115,17 +115,16 @@ def unexpected(
 def describe(
     place: str, kind: str, part: dict[str, Any], wrong: list[str], names: set[str]
 ) -> str:
-    """The line for options that a class does not have, of which the first one with a
-    likely name decides the remedy."""
+    """The line for options that a class does not have, of which the first one, the one
+    that Python refused, decides the remedy."""
     shown = ', '.join(f'{place}.{name}={part[name]!r}' for name in wrong[:4])
     shown += ', ...' if wrong[4:] else ''
     text = f'{shown}: {kind} has no such option'
-    for name in wrong:
-        if name in ADVICE:
-            return f'{text}: {ADVICE[name]}'
-        choice = likely(name, names)
-        if choice:
-            return f'{text}; did you mean {choice!r}?'
+    choice = likely(wrong[0], names)
+    if wrong[0] in ADVICE:
+        return f'{text}: {ADVICE[wrong[0]]}'
+    if choice:
+        return f'{text}; did you mean {choice!r}?'
     return f'{text}: remove it; {place}._delete_=True drops what a base config sets'
 
 

@@ -64,7 +64,9 @@ def anchors(*strides, kind=AnchorGenerator):
 
 
 def detector(backbone, generator, outs=5, name='bbox_head', regions=None):
-    parts = dict(backbone=backbone, neck=FPN([8] * 4, 8, outs), **{name: nn.Module()})
+    parts = dict(
+        backbone=backbone, neck=FPN([8] * 4, 8, outs or 5), **{name: nn.Module()}
+    )
     if outs is None:
         del parts['neck']
     model = nn.ModuleDict(parts)

@@ -73,7 +73,7 @@ def test_options_of_attentions(name):
         (pyramid(attention=dict(type='ELFAT')), "attention.type='ELFAT'", 'ELFATT'),
         (pyramid(norm_cfg=dict(type='BNN')), "norm_cfg.type='BNN'", 'BN'),
         (pyramid(norm_cfg=dict(type='BN', epss=1)), 'norm_cfg.epss=1', 'eps'),
-        (pyramid(merging=dict(type='ConvEmbeding')), 'ConvEmbeding', 'ConvEmbedding'),
+        (pyramid(stem=dict(type='ConvStm')), "stem.type='ConvStm'", 'ConvStem'),
         (dict(type='ResNet', depht=18), 'backbone.depht=18', 'depth'),
         (dict(type='Resnet', depth=18), "backbone.type='Resnet'", 'ResNet'),
         (dict(type='mmdet.ResNt', depth=18), "type='mmdet.ResNt'", 'ResNet'),

@@ -156,11 +156,20 @@ def end_of(runner: Any) -> Optional[int]:
     end."""
     ends = {}
     for scheduler in schedulers_of(runner):
-        end = getattr(scheduler, 'T_max', NO_END) + scheduler.begin
-        end = iteration(runner, min(scheduler.end, end), scheduler.by_epoch)
+        end = iteration(runner, planned_end(scheduler), scheduler.by_epoch)
         ends[end] = is_warm_up(scheduler)
     last = max(ends, default=NO_END)
     return None if last >= NO_END or ends[last] else last
+
+
+def planned_end(scheduler: Any) -> int:
+    """The step or epoch at which a schedule is to end. A run cuts a period that is
+    longer; one that counts a warm-up, too, ends with the schedule."""
+    period = getattr(scheduler, 'T_max', None)
+    if period is None:
+        return scheduler.end
+    fits = scheduler.begin + period > scheduler.end >= period
+    return scheduler.end if fits else scheduler.begin + period
 
 
 def iteration(runner: Any, place: int, by_epoch: bool) -> int:
