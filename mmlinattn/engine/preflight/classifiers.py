@@ -12,9 +12,9 @@ SIDE = 3
 def check_classifier(model: Any) -> None:
     """Raises a ValueError for a classifier's head that takes other channels than the
     last map of one of our backbones has, or no maps, behind a neck without weights."""
-    backbone, head, neck = (
-        getattr(model, name, None) for name in ('backbone', 'head', 'neck')
-    )
+    backbone: Any = model.backbone
+    head: Any = getattr(model, 'head', None)
+    neck = getattr(model, 'neck', None)
     maps, wanted = backbone.feature_channels, getattr(head, 'in_channels', None)
     kinds = {kind.__name__ for kind in type(head).__mro__}
     if not maps or 'ClsHead' not in kinds:

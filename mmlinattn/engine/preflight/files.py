@@ -35,7 +35,8 @@ def check_photos(key: str, dataset: Any, warn: Callable[[str], object]) -> None:
     }
     if 'img_path' not in names or not hasattr(dataset, 'get_data_info'):
         return
-    lost, other, seen, begin = [], [], 0, perf_counter()
+    lost, other = list[str](), list[str]()
+    seen, begin = 0, perf_counter()
     for i in range(min(len(dataset), MOST_FILES)):
         if perf_counter() - begin > MOST_SECONDS:
             break
@@ -67,7 +68,7 @@ def read_photos(name: str, dataset: Any, say: Callable[[str], object]) -> None:
     Raises:
         ValueError: If some can't be read.
     """
-    count, broken, begin = 0, [], perf_counter()
+    count, broken, begin = 0, list[str](), perf_counter()
     for part in parts_of(dataset):
         steps = [step for kind, step in steps_of(part) if kind == 'LoadImageFromFile']
         if not steps or not hasattr(part, 'get_data_info'):
@@ -112,11 +113,11 @@ def has_content(path: str) -> bool:
 def other_size(info: dict[str, Any]) -> Optional[str]:
     """A photo and its size in words, if that is not the one of its annotations, in
     whatever direction the photo is shown."""
-    noted = info.get('width'), info.get('height')
-    if not all(noted) or not isinstance(info.get('img_path'), str):
+    noted = int(info.get('width') or 0), int(info.get('height') or 0)
+    if 0 in noted or not isinstance(info.get('img_path'), str):
         return None
     size = header_size(info['img_path'])
-    if size == (0, 0) or sorted(size) == sorted(map(int, noted)):
+    if size == (0, 0) or sorted(size) == sorted(noted):
         return None
     return (
         f'{Path(info["img_path"]).name}, {size[0]} x {size[1]} pixels and not '

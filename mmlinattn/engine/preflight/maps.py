@@ -126,9 +126,9 @@ def check_regions(
     model: Any, maker: str, strides: list[int], warn: Callable[[str], object]
 ) -> None:
     """Warns of regions that are cut out of maps of other strides than they have."""
-    extractors = getattr(getattr(model, 'roi_head', None), 'bbox_roi_extractor', None)
-    several = isinstance(extractors, nn.ModuleList)
-    for extractor in extractors if several else [extractors]:
+    found = getattr(getattr(model, 'roi_head', None), 'bbox_roi_extractor', None)
+    extractors: Any = found if isinstance(found, nn.ModuleList) else [found]
+    for extractor in extractors:
         levels = [*(getattr(extractor, 'featmap_strides', None) or ())]
         if differ(strides, levels):
             warn(
