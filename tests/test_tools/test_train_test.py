@@ -225,7 +225,7 @@ REFUSED = [
     ('train_dataloader = dict(persistent_workers=True)', 'train_dataloader: '),
     ('train_cfg = dict(val_interval=0)', 'val_interval=0 must be a positive integer'),
     ('param_scheduler = [dict(type="LinearLR", begin=3, end=2)]', 'param_scheduler: '),
-    ('val_evaluator = dict(type="AveragePrecision", average="x")', 'val_evaluator: '),
+    ('val_evaluator = dict(type="SingleLabelMetric", items=("x",))', 'val_evaluator: '),
     ('model = dict(backbone=dict(init_cfg=dict(type="Pretraned")))', 'Pretrained'),
 ]
 # Options, and the likely ones.
