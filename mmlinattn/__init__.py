@@ -55,6 +55,26 @@ def check_versions() -> None:
             )
 
 
+def check_numpy() -> None:
+    """Compares the installed numpy with torch, without importing them. Models work
+    beside another numpy, but nothing that makes tensors of photos.
+
+    Raises:
+        ImportError: If torch is built for numpy 1, and numpy 2 is installed.
+    """
+    versions = {}
+    for name in ('numpy', 'torch'):
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    if len(versions) < 2:
+        return
+    if _numbers(versions['numpy'])[0] >= 2 and _numbers(versions['torch']) < [2, 3]:
+        raise ImportError(
+            f'numpy {versions["numpy"]} is installed, but torch {versions["torch"]} is '
+            "built for numpy 1. Try: pip install 'numpy<2'"
+        )
+
+
 # distributions of a library, the oldest version, the first that is too new, the remedy
 _LIBRARIES = {
     'mmengine': (

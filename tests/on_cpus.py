@@ -1,24 +1,16 @@
-"""Lets the processes of torch's launcher train without GPUs, once it is imported, which
-MMEngine's launchers do not support. A config imports it by ``custom_imports``."""
+"""Lets the processes of torch's launcher shard parameters without GPUs, once it is
+imported. A config imports it by ``custom_imports``."""
 
 import os
 
 import torch
 import torch.distributed as dist
-from mmengine.model import MMDistributedDataParallel, revert_sync_batchnorm
+from mmengine.model import revert_sync_batchnorm
 from mmengine.model.wrappers import MMFullyShardedDataParallel
 from mmengine.registry import MODEL_WRAPPERS
 
 if 'RANK' in os.environ and not dist.is_initialized():
     dist.init_process_group('gloo')
-
-
-@MODEL_WRAPPERS.register_module()
-class DataParallelOnCPU(MMDistributedDataParallel):
-    """MMEngine's wrapper on a CPU; SyncBN, which needs GPUs, becomes BatchNorm."""
-
-    def __init__(self, module, device_ids=None, **kwargs):
-        super().__init__(module=revert_sync_batchnorm(module), **kwargs)
 
 
 @MODEL_WRAPPERS.register_module()

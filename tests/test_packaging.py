@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
+from contextlib import nullcontext
 from email.parser import Parser
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -154,6 +155,23 @@ def test_mmengine_has_two_names(installed):
         mmlinattn.check_versions()
     installed['onedl-mmengine'] = '0.10.12'
     mmlinattn.check_versions()
+
+
+@pytest.mark.parametrize(
+    'numpy, torch, fits',
+    [
+        ('1.26.4', '2.1.2', True),
+        ('2.0.0', '2.1.2+cpu', False),
+        ('2.2.6', '2.2.2', False),
+        ('2.5.5', '2.3.0', True),
+        ('1.26.4', '2.12.1', True),
+    ],
+)
+def test_numpy_beside_torch(installed, numpy, torch, fits):
+    installed.update(numpy=numpy, torch=torch)
+    refusal = pytest.raises(ImportError, match=f'numpy {numpy} .*torch {torch[:5]}')
+    with nullcontext() if fits else refusal:
+        mmlinattn.check_numpy()
 
 
 def test_models_name_missing_mmcv(monkeypatch):

@@ -72,6 +72,7 @@ from mmlinattn.engine import (
 from mmlinattn.utils import check_file
 from mmlinattn_tools.cli import INPUT_ERRORS, errors_in_one_line
 from mmlinattn_tools.resume_report import ResumeReport
+from mmlinattn_tools.schedules import ScheduleReport
 from mmlinattn_tools.screen import summary
 
 
@@ -118,7 +119,7 @@ def check_weights(cfg: Config, args: argparse.Namespace, model: nn.Module) -> An
     if cfg.get('resume'):  # a resumed run needs no pretrained weights
         return None
     is_named = 'pretrained' in (args.cfg_options or {})
-    comparison = check_pretrained(cfg, model, is_named)
+    comparison = check_pretrained(cfg, model, is_named, warn)
     # several processes read them at once, because they wait for each other
     return comparison if cfg.launcher == 'none' else None
 
@@ -210,6 +211,14 @@ def prepare(args: argparse.Namespace) -> tuple[Config, Any]:
     return cfg, comparison
 
 
+def has_new_length(args: argparse.Namespace) -> bool:
+    """Whether options change the number of a training's steps."""
+    return any(
+        key.startswith(('train_cfg', 'train_dataloader'))
+        for key in args.cfg_options or ()
+    )
+
+
 def watch_divergence(runner: Any) -> AbstractContextManager:
     """Ends the training with a DivergenceError where it diverges."""
     for hook in getattr(runner, 'hooks', ()):
@@ -236,6 +245,9 @@ def main() -> None:
                 hook.comparison = comparison
         if cfg.get('resume') and hasattr(runner, 'register_hook'):
             runner.register_hook(ResumeReport(note, warn))
+        elif hasattr(runner, 'register_hook'):
+            say = note if has_new_length(args) else None
+            runner.register_hook(ScheduleReport(warn, say))
         with watch_divergence(runner):
             runner.train()
     if is_first_process():

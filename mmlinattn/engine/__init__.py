@@ -3,7 +3,15 @@ from .hooks.divergence_hook import DivergenceError, DivergenceHook
 from .hooks.mesa_hook import MESAHook
 from .hooks.pretrained_backbone_hook import PretrainedBackboneHook, check_pretrained
 from .layer_decay import LayerDecayOptimWrapperConstructor
-from .preflight import build_model, check_data, check_inherited, check_levels
+from .preflight import (
+    build_model,
+    check_data,
+    check_inherited,
+    check_parts,
+    check_strides,
+    parts_of,
+    read_photos,
+)
 from .resume import find_checkpoint
 
 __all__ = [
@@ -16,7 +24,10 @@ __all__ = [
     'build_model',
     'check_data',
     'check_inherited',
-    'check_levels',
+    'check_parts',
     'check_pretrained',
+    'check_strides',
     'find_checkpoint',
+    'parts_of',
+    'read_photos',
 ]

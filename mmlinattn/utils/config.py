@@ -2,6 +2,7 @@
 
 import inspect
 import os.path as osp
+import re
 import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -69,7 +70,8 @@ def load_config(
     Raises:
         FileNotFoundError: If the config or one that it inherits is missing.
         KeyError: If an override is misspelled.
-        ValueError: If the config can't be read, or can't take the overrides.
+        ValueError: If the config can't be read or take the overrides, or text takes the
+            place of a number.
     """
     check_file('config', path)
     register_config_scopes()
@@ -77,6 +79,8 @@ def load_config(
     _drop_scope(cfg._cfg_dict)
     if cfg_options:
         _check_overrides(cfg, cfg_options, warn)
+        for key, value in cfg_options.items():
+            _check_override(cfg, key, value, warn)
     try:
         cfg.merge_from_dict(cfg_options or {})
     except (AssertionError, AttributeError, LookupError, TypeError) as error:
@@ -102,6 +106,31 @@ def _check_overrides(cfg: Config, names: Iterable[str], warn: Callable) -> None:
         if likely:
             raise KeyError(f'{text}; did you mean {likely[0]!r}?')
         warn(text)
+
+
+def _check_override(cfg: Config, key: str, value: Any, warn: Callable) -> None:
+    """Raises a ValueError for text that begins like a number, in place of a number, and
+    warns of a new key that is probably one beside it; of parts that have a type, the
+    options are known later."""
+    node: Any = cfg._cfg_dict
+    for part in key.split('.'):
+        if isinstance(node, (list, tuple)) and part.isdecimal():
+            node = node[int(part)] if int(part) < len(node) else None
+            continue
+        if not isinstance(node, dict):
+            return
+        if part not in node:
+            likely = get_close_matches(part, node, 1, 0.8)
+            if likely and node is not cfg._cfg_dict and 'type' not in node:
+                text = 'is new in the config; did you mean'
+                warn(f'--cfg-options {key}: {part!r} {text} {likely[0]!r}?')
+            return
+        node = node[part]
+    is_number = isinstance(node, (int, float)) and not isinstance(node, bool)
+    if is_number and isinstance(value, str) and re.match(r'[-+]?\.?\d', value):
+        raise ValueError(
+            f'--cfg-options {key}={value}: {value!r} is text, not a number as {node!r}'
+        )
 
 
 def _read(path: str) -> Config:

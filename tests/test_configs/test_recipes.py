@@ -121,6 +121,8 @@ def test_metafiles_list_all_configs():
         collections = {collection['Name'] for collection in meta['Collections']}
         for collection in meta['Collections']:
             assert (ROOT / collection['README']).is_file()
+            # the last part of an address is a file for mim, and no other one is there
+            assert collection['Metadata'].get('Weight', '/.').endswith('/.')
         for model in meta['Models']:
             # mim looks for names in lower case only
             assert model['Name'] == model['Name'].lower()

@@ -75,7 +75,11 @@ def of_classes(num, **more):
         (Data([1], (None,)), model_of(), ''),  # a test set
         (Data([1, 2], (0, np.int64(3))), model_of(), 'refused'),
         (of_classes(3), model_of(), ''),
-        (of_classes(4), model_of(), 'doubted'),
+        (of_classes(4), model_of(), 'refused'),
+        (of_classes(4, labels=[2]), model_of(), 'doubted'),  # none of the last
+        (of_classes(4, labels=[3]), model_of(), 'refused'),
+        (of_classes(2), model_of(), 'doubted'),
+        (of_classes(2, cat_ids=[1, 2]), segmentor(num_classes=2, out_channels=1), ''),
         (of_classes(4, cat_ids=[]), nn.Identity(), 'refused'),
         # class-agnostic heads, such as that of mmdet's RPN, take all labels for one
         (Data([objects(7)]), model_of('bbox_head', num_classes=1), ''),
@@ -100,6 +104,15 @@ def test_labels_and_classes(dataset, model, expected, monkeypatch):
     assert bool(doubts) == (expected == 'doubted')
     if len(dataset) and not hasattr(dataset, 'cat_ids'):
         check_data(cfg, 'val', model, doubts.append)  # they count as errors
+
+
+@pytest.mark.parametrize('name', ['train', 'val'])
+def test_names_that_are_text(name, monkeypatch):
+    data = Data([objects(0)], metainfo=dict(classes='abc'))
+    monkeypatch.setattr('mmengine.registry.DATASETS.build', lambda _: data)
+    cfg = Config({f'{name}_dataloader': dict(dataset=dict(type='Data'))})
+    with pytest.raises(ValueError, match="write classes=\\('abc',\\), with the comma"):
+        check_data(cfg, name, model_of('bbox_head'), [].append)
 
 
 def named(*classes, **more):

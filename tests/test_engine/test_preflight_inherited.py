@@ -127,7 +127,8 @@ def test_levels(model, message):
 def test_channels_of_a_classifier(channels, neck, right):
     head = type('LinearClsHead', (type('ClsHead', (nn.Module,), {}),), {})()
     head.in_channels = channels
-    model = nn.ModuleDict(dict(backbone=SwinTransformer(ARCH), head=head))
+    backbone = SwinTransformer(ARCH, out_type='avg_featmap')
+    model = nn.ModuleDict(dict(backbone=backbone, head=head))
     if neck:  # one that may change channels
         model['neck'] = nn.Linear(32, 16)
     refusal = pytest.raises(ValueError, match='set model.head.in_channels=32')

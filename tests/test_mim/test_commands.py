@@ -10,9 +10,19 @@ pytestmark = pytest.mark.openmmlab
 
 
 def test_download_of_what_there_is_not(user):
-    command = 'download', 'mmlinattn', '--config', 'softpp-t_in1k', '--dest', '.'
-    output = user.mim(*command, fails=True)
-    assert 'no public weights of this config: train it first' in output
+    """mim takes what is behind the last slash for a file, which lies there already; the
+    config comes alone."""
+    name = 'softpp-t_in1k'
+    output = user.mim('download', 'mmlinattn', '--config', name, '--dest', '.')
+    assert 'Traceback' not in output
+    assert [path.name for path in user.folder.glob('*')] == [f'{name}.py']
+    output = user.mim('search', 'mmlinattn', '--config', name)
+    assert 'no public weights of this config' in output
+
+
+def test_search_by_the_name_in_configs(user):
+    output = user.mim('search', 'mmlinattn', '--model', 'softpp', '--field', 'config')
+    assert 'configs/soft/softpp-t_in1k.py' in output and 'Traceback' not in output
 
 
 def test_gridsearch(user):

@@ -52,9 +52,10 @@ def test_options_keep_their_blanks(parser):
     """Those inside of words; MMEngine removes all."""
     cli.add_cfg_options(parser, 'a=1')
     words = ['a=my weights/b  c.pth', 'b=[traffic light, car]', 'c=1, 2', 'd=(1, a b)']
+    words.append('e.f = small')  # blanks around the sign are no part of either
     found = parser.parse_args(['--cfg-options', *words]).cfg_options
     wanted = ['my weights/b  c.pth', ['traffic light', 'car'], [1, 2], (1, 'a b')]
-    assert list(found.values()) == wanted
+    assert list(found.values()) == [*wanted, 'small'] and 'e.f' in found
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,7 @@ default_hooks = dict(
 log_processor = dict(by_epoch=False)
 env_cfg = dict(dist_cfg=dict(backend='nccl'))
 randomness = dict(seed=0)
-custom_imports = dict(imports=['mean_loss', 'on_cpus'])
-model_wrapper_cfg = dict(type='DataParallelOnCPU', broadcast_buffers=False)
+custom_imports = dict(imports=['mean_loss'])
 custom_hooks = [dict(type='MeanLoss')]
 """
 # MMEngine logs the loss of the first process's share of the batch
@@ -132,6 +131,7 @@ def test_learning_from_the_averaged_model(run, tmp_path):
 SHARDED = """
 _base_ = 'two.py'
 runner_type = 'FlexibleRunner'
+custom_imports = dict(imports=['mean_loss', 'on_cpus'])
 strategy = dict(
     type='FSDPStrategy',
     state_dict_cfg='full',

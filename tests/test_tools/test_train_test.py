@@ -216,12 +216,44 @@ def test_config_that_can_not_be_read(fails, text, words):
 
 # Lines of a config that inherits the classifier's, and words of the error.
 REFUSED = [
-    ('model = dict(type="Classifier")', 'model: KeyError', 'Classifier is not in'),
-    ('model = dict(head=dict(num_clases=3))', 'model: TypeError', "'num_clases'"),
-    ('train_dataloader = dict(dataset=dict(type="ImageNett"))', 'ImageNett is not'),
     ('train_dataloader = dict(dataset=dict(data_root="x"))', 'train_dataloader', 'x/'),
-    ('model = dict(head=dict(num_classes=3))', 'num_classes=3, labels 0 to 2'),
+    ('model = dict(head=dict(num_classes=3))', 'num_classes=3, so it never learns'),
+    ('default_hooks = dict(chekpoint=dict(interval=2))', 'default_hooks.checkpoint?'),
+    ('optim_wrapper = dict(optimizer=dict(lr="1e-4x"))', "lr='1e-4x' is text, not a"),
+    ('train_cfg = dict(max_epochs="3x")', "max_epochs='3x' must be a positive"),
+    ('train_dataloader = dict(batch_size=0)', 'train_dataloader: ', 'batch_size=0'),
+    ('train_dataloader = dict(persistent_workers=True)', 'train_dataloader: '),
+    ('train_cfg = dict(val_interval=0)', 'val_interval=0 must be a positive integer'),
+    ('param_scheduler = [dict(type="LinearLR", begin=3, end=2)]', 'param_scheduler: '),
+    ('val_evaluator = dict(type="SingleLabelMetric", items=("x",))', 'val_evaluator: '),
+    ('model = dict(backbone=dict(init_cfg=dict(type="Pretraned")))', 'Pretrained'),
 ]
+# Options, and the likely ones.
+MISSPELLED = {
+    'model.type=ImageClasifier': 'ImageClassifier',
+    'model.backbone.drop_path=0.1': 'drop_path_rate',
+    'model.backbone.attention.type=ELFAT': 'ELFATT',
+    'model.head.num_clases=3': 'num_classes',
+    'data_preprocessor.stdd=1': 'std',
+    'train_dataloader.batchsize=4': 'batch_size',
+    'train_dataloader.sampler.shufle=True': 'shuffle',
+    'train_dataloader.dataset.type=ImageNett': 'ImageNet',
+    'train_dataloader.dataset.pipeline.0.type=LoadImage': 'LoadImageFromFile',
+    'optim_wrapper.type=OptimWraper': 'OptimWrapper',
+    'optim_wrapper.optimizer.type=Sgd': 'SGD',
+    'optim_wrapper.optimizer.weightdecay=0.1': 'weight_decay',
+    'param_scheduler.0.type=LinearRL': 'LinearLR',
+    'param_scheduler.0.start=0.1': 'start_factor',
+    'train_cfg.max_epoch=3': 'max_epochs',
+    'train_cfg.val_intervall=3': 'val_interval',
+    'val_evaluator.type=Acuracy': 'Accuracy',
+    'val_evaluator.top_k=1': 'topk',
+    'default_hooks.logger.intervall=1': 'interval',
+    'default_hooks.checkpoint.type=mmlinattn.AtomicCheckpoint': 'AtomicCheckpointHook',
+    'randomness.sed=0': 'seed',
+    'log_processor.window=3': 'window_size',
+    'visualizer.vis_backends.0.type=TensorBoardVisBackend': 'TensorboardVisBackend',
+}
 
 
 @pytest.mark.parametrize('lines, words', [(lines, words) for lines, *words in REFUSED])
@@ -230,10 +262,32 @@ def test_part_that_can_not_be_built(fails, inherit, lines, words):
     fails('train', 'mine.py', words=['mine.py', *words])
 
 
+@pytest.mark.parametrize('option, name', MISSPELLED.items())
+def test_misspelled_option(fails, inherit, option, name):
+    """One line has its key and the likely name, before anything is written."""
+    inherit(
+        "log_processor = dict(by_epoch=True)\nvisualizer = dict(type='Visualizer', "
+        "vis_backends=[dict(type='LocalVisBackend')])\nrandomness = dict(seed=0)"
+    )
+    words = option.partition('=')[0], f"did you mean '{name}'?"
+    fails('train', 'mine.py', '--cfg-options', option, words=words)
+
+
+def test_misspelled_option_of_a_test(fails):
+    for option, name in {
+        'test_dataloader.batchsize=4': 'batch_size',
+        'test_evaluator.top_k=1': 'topk',
+        'test_cfg.fp_16=True': 'fp16',
+    }.items():
+        words = option.partition('=')[0], f"did you mean '{name}'?"
+        fails('test', *WHOLE, '--cfg-options', option, words=words)
+
+
 # Those that may be meant, and words of the warning.
 DOUBTED = [
     ('', '--cfg-options something=1', 'neither the config nor'),
     ('model = dict(head=dict(num_classes=1001))', '', 'the head has num_classes=1001'),
+    ('default_hooks = dict(checkpoint=dict(max_keep_ckpt=1))', '', "'max_keep_ckpts'?"),
 ]
 if not torch.cuda.is_available():
     DOUBTED.append(('', '--amp', 'mixed precision needs a GPU'))
@@ -339,6 +393,11 @@ def test_trust(use, how):
     [
         ('train', '--cfg-options pretraned=x', "did you mean 'pretrained'?"),
         ('train', '--cfg-options width', "'width' is not KEY=VALUE"),
+        (
+            'train',
+            '--cfg-options optim_wrapper.optimizer.lr=1e-4x',
+            "optimizer.lr=1e-4x: '1e-4x' is text, not a number as 0.1",
+        ),
         ('train', '--cfg-options pipeline.9.type=X', '--cfg-options do not fit'),
         (
             'train',
@@ -413,7 +472,8 @@ BY_CONFIG = '--cfg-options optim_wrapper.type=AmpOptimWrapper'
 def test_mixed_precision(use, monkeypatch, words):
     for device, kind in dict(cuda='AmpOptimWrapper', cpu='OptimWrapper').items():
         monkeypatch.setattr('mmengine.device.get_device', lambda device=device: device)
-        use('train', CLS, *words.split(), 'optim_wrapper.dtype=bfloat16')
+        options = *words.split(), 'optim_wrapper.dtype=bfloat16'
+        use('train', CLS, '--no-preflight', *options)
         assert use.cfg.optim_wrapper.type == kind
 
 
@@ -479,7 +539,7 @@ def test_no_network(fails, monkeypatch):
 @pytest.mark.parametrize(
     'hook, folder',
     [
-        ('DetVisualizationHook', 'default_hooks.visualization.test_out_dir'),
+        ('mmdet.DetVisualizationHook', 'default_hooks.visualization.test_out_dir'),
         ('mmseg.SegVisualizationHook', 'visualizer.save_dir'),
         ('VisualizationHook', 'default_hooks.visualization.out_dir'),
     ],
@@ -633,7 +693,7 @@ REMEDIES = [
         *(NAMES.format("'kite', 'frisbee', 'sports ball'"), '', 'det'),
     ),
     Remedy(
-        *('train', 'model = dict(head=dict(num_classes=3))', '', 'labels 0 to 2'),
+        *('train', 'model = dict(head=dict(num_classes=3))', '', 'num_classes=1000'),
         *('model = dict(head=dict(num_classes=1000))', ''),
     ),
     Remedy(

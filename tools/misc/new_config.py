@@ -38,6 +38,7 @@ from mmlinattn_tools import cli  # first: a line tells that libraries are missin
 from rich.console import Console
 from rich.table import Table
 
+from mmlinattn_tools.label_files import RECORD, note_files
 from mmlinattn_tools.own_config import TASKS, Choices, Devices, write_config
 from mmlinattn_tools.own_data import Note, Options, OwnData, write
 
@@ -141,8 +142,9 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         devices = find_devices()
         config = write_config(data, Choices.from_args(args), lists, devices)
         report(data, [*data.notes, *config.notes])
-        cli.claim_folder(lists, 'new_config.json')
+        cli.claim_folder(lists, RECORD)
         write(data, lists)
+        note_files(data.label_files, lists)
         out.write_text(config.source, 'utf-8')
         if args.show:
             from mmlinattn_tools.own_data.pictures import show

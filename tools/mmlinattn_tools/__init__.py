@@ -20,10 +20,11 @@ if MISSING:
     )
     sys.exit(2)
 
-from mmlinattn import check_versions, ops
+from mmlinattn import check_numpy, check_versions, ops
 
 try:
     check_versions()
+    check_numpy()
 except ImportError as error:
     print(error, file=sys.stderr)
     sys.exit(2)

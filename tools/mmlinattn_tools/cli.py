@@ -198,7 +198,8 @@ def add_cfg_options(parser: argparse.ArgumentParser, example: str) -> None:
 
 
 def key_value(text: str) -> str:
-    """Type of an argument that is KEY=VALUE."""
-    if not text.partition('=')[1]:
+    """Type of an argument that is KEY=VALUE, or KEY = VALUE in quotes."""
+    key, sign, value = text.partition('=')
+    if not sign or not key.strip():
         raise ArgumentTypeError(f'{text!r} is not KEY=VALUE')
-    return text
+    return text if key == key.strip() else f'{key.strip()}={value.strip()}'

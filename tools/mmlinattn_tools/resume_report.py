@@ -2,17 +2,14 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any
 
 from mmengine.hooks import Hook
-from torch.optim import Optimizer
+
+from .schedules import end_of, groups_of, is_by_epoch, last_iteration, schedulers_of
 
 # What a scheduler counts, and the rates that it begins with, which are compared alone.
 NO_SCHEDULE = ('last_step', '_global_step', '_last_value', 'verbose', 'base_values')
-# MMEngine's sign of a schedule without an end is 10^9.
-NO_END = 10**8
-# Schedules at a begin, or of a constant rate, which may end before a run.
-WARM_UPS = ('LinearLR', 'ConstantLR')
 
 
 class ResumeReport(Hook):
@@ -102,22 +99,9 @@ def describe_end(end: int, now: int, last: int, rate: str) -> str:
     return f'the run ends at {last}, before its schedule does'
 
 
-def is_by_epoch(runner: Any) -> bool:
-    """True if the length of a run is in epochs."""
-    return type(runner.train_loop).__name__ != 'IterBasedTrainLoop'
-
-
 def length_key(runner: Any) -> str:
     """The option of a config that makes a training longer."""
     return f'train_cfg.max_{"epochs" if is_by_epoch(runner) else "iters"}'
-
-
-def last_iteration(runner: Any) -> int:
-    """The last iteration of a run, counted from that of its checkpoint."""
-    if not is_by_epoch(runner):
-        return runner.max_iters
-    epochs = runner.max_epochs - runner.epoch
-    return runner.iter + epochs * len(runner.train_dataloader)
 
 
 def alike(first: list[float], second: list[float]) -> bool:
@@ -127,27 +111,9 @@ def alike(first: list[float], second: list[float]) -> bool:
     )
 
 
-def groups_of(runner: Any) -> list[dict[str, Any]]:
-    """Groups of parameters of a single optimizer; of several, []."""
-    optimizer = getattr(runner.optim_wrapper, 'optimizer', None)
-    return optimizer.param_groups if isinstance(optimizer, Optimizer) else []
-
-
 def first_rates(runner: Any) -> list[float]:
     """Learning rates that schedules begin with."""
     return [float(group.get('initial_lr', group['lr'])) for group in groups_of(runner)]
-
-
-def schedulers_of(runner: Any) -> list[Any]:
-    """Schedules of the learning rates."""
-    schedulers = getattr(runner, 'param_schedulers', None)
-    if not isinstance(schedulers, list):
-        return []
-    return [
-        scheduler
-        for scheduler in schedulers
-        if getattr(scheduler, 'param_name', '') == 'lr'
-    ]
 
 
 def schedule_of(scheduler: Any) -> dict[str, Any]:
@@ -160,19 +126,3 @@ def schedule_of(scheduler: Any) -> dict[str, Any]:
         if key not in NO_SCHEDULE and isinstance(value, kinds)
     }
     return dict(settings, type=type(scheduler).__name__)
-
-
-def end_of(runner: Any) -> Optional[int]:
-    """The iteration at which the last schedule ends, unless that is a warm-up or has no
-    end."""
-    ends = {}
-    for scheduler in schedulers_of(runner):
-        end = scheduler.end
-        if end >= NO_END:
-            end = scheduler.begin + getattr(scheduler, 'T_max', NO_END)
-        if scheduler.by_epoch:
-            left = end - runner.epoch
-            end = runner.iter + left * len(runner.train_dataloader)
-        ends[end] = type(scheduler).__name__
-    last = max(ends, default=NO_END)
-    return None if last >= NO_END or ends[last] in WARM_UPS else last

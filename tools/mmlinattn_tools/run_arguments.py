@@ -45,6 +45,8 @@ def run_parser(description: str, replaced: dict[str, str]) -> Parser:
         'samples and comparing checkpoints with the model beforehand'
     )
     add('--no-preflight', action='store_true', help=text)
+    text = 'read every photo before the run begins, in as long as one pass over them'
+    add('--check-photos', action='store_true', help=text)
     kinds = ['none', 'pytorch', 'slurm', 'mpi']
     text = 'launcher of the processes; default: none, a single one'
     add('--launcher', choices=kinds, default='none', help=text)

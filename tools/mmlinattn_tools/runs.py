@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 from mmlinattn import deployment, ops
@@ -24,13 +25,23 @@ from mmengine.registry import DATASETS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
-from mmlinattn.engine import build_model, check_data, check_inherited, check_levels
+from mmlinattn.engine import (
+    build_model,
+    check_data,
+    check_inherited,
+    check_parts,
+    check_strides,
+    parts_of,
+    read_photos,
+)
 from mmlinattn.utils.config import load_config
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError, Fit, fit, load_safely, read_checkpoint
 
+from .label_files import changed_files
 from .library_options import set_loader_defaults
-from .run_arguments import is_first_process, warn
+from .processes import use_cpus
+from .run_arguments import is_first_process, note, warn
 from .screen import Brief
 
 # names of arrays of Predictor, and those of the libraries
@@ -108,15 +119,38 @@ def preflight(
     with advice_on_downloads(cfg):
         with error_of(config):
             model = build_model(cfg)
-            check_levels(model, doubt)
+            check_strides(cfg, model, doubt)
         comparison = check_weights(model)
     if 'train' in datasets:
         check_inherited(cfg, model, doubt)
-    for name in datasets:
-        if cfg.get(f'{name}_dataloader') is not None:
-            with error_of(config):
-                check_data(cfg, name, model, doubt)
+    found = {}
+    with error_of(config):
+        for name in datasets:
+            if cfg.get(f'{name}_dataloader') is not None:
+                found[name] = check_data(cfg, name, model, doubt)
+                for folder in folders_of(found[name]):
+                    doubt_labels(folder, doubt)
+                if args.check_photos:
+                    read_photos(name, found[name], note)
+        check_parts(cfg, model, found, doubt)
     return comparison
+
+
+def folders_of(dataset: Any) -> set[str]:
+    """The folders of the annotations of a data set's parts."""
+    paths = (getattr(part, 'ann_file', None) for part in parts_of(dataset))
+    return {osp.dirname(path) for path in paths if path and isinstance(path, str)}
+
+
+def doubt_labels(folder: str, doubt: Callable[[str], object]) -> None:
+    """Says that labels have changed since new_config.py made a folder of them."""
+    changed = changed_files(Path(folder))
+    if changed:
+        doubt(
+            f'{len(changed)} label files are others than when new_config.py wrote '
+            f'{folder}, such as {changed[0]}: to train on them, run it again with '
+            '--overwrite'
+        )
 
 
 def compare(
@@ -158,6 +192,7 @@ def load_whole(model: nn.Module, path: str, trust: bool = False) -> dict[str, An
 
 def make_runner(cfg: Config) -> Runner:
     """The runner of a config, with little on the screen before it runs."""
+    use_cpus(cfg)
     # MMEngine's log writes to what is sys.stdout while a runner is made
     with redirect_stdout(Brief(sys.stdout)):
         return RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
@@ -177,7 +212,7 @@ def begin_run(cfg: Config) -> None:
 def test_data(cfg: Any) -> Any:
     """The config of a config's test data, without wrappers around it, the first of
     several; {} for none."""
-    dataset = cfg.get('test_dataloader', {}).get('dataset', {})
+    dataset = (cfg.get('test_dataloader') or {}).get('dataset', {})
     while 'pipeline' not in dataset and {'dataset', 'datasets'} & dataset.keys():
         dataset = dataset.get('dataset') or dataset['datasets'][0]
     return dataset
@@ -213,7 +248,7 @@ def export_options(cfg: Config) -> list[str]:
         model = build_model(cfg)  # a runner may have wrapped or compiled its own
         pipeline = test_dataset(cfg).pipeline
         deployment.WholeModel(model, pipeline, preprocessor_options(cfg))
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except ValueError:  # what a file can't hold
         return ['--backbone-only', '--verify']
     return ['--whole', '--verify']
 

@@ -1,6 +1,7 @@
 """Ends a training whose loss or weights are no longer finite."""
 
 import math
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Optional
@@ -126,20 +127,42 @@ class DivergenceHook(Hook):
     @contextmanager
     def watch(self, runner: Any) -> Iterator[None]:
         """Turns errors inside of models and losses that NaN has caused into a
-        :class:`DivergenceError`: matchers and solvers of equations refuse it."""
+        :class:`DivergenceError`: matchers and solvers of equations refuse it. Errors of
+        data sets and hooks stay as they are."""
         try:
             yield
         except DivergenceError:
             raise
         except (ArithmeticError, IndexError, RuntimeError, ValueError) as error:
-            weights = weights_of(runner.model)
-            lost = [name for name, tensor in weights if not is_finite(tensor, HUGE)]
-            broken = not self.known.issuperset(lost) or self.since is not None
-            if not broken and not isinstance(error, LinAlgError):
+            if not passes_through(error, runner.model):
+                raise
+            if not self.is_broken(runner.model) and not isinstance(error, LinAlgError):
                 raise
             said = ' '.join(str(error).split())[:160]
             what = f'values are NaN or too large, at which the model ends ({said})'
             raise self.error(runner, what, runner.iter + 1) from error
+
+    def is_broken(self, model: nn.Module) -> bool:
+        """Whether the last loss is not finite, or weights are not, or are so large that
+        a step has made them so. Statistics of norms are as large as pixels are."""
+        if self.since is not None:
+            return True
+        parameters = {name for name, _ in model.named_parameters()}
+        lost = [
+            name
+            for name, tensor in weights_of(model)
+            if not is_finite(tensor, HUGE if name in parameters else math.inf)
+        ]
+        return not self.known.issuperset(lost)
+
+
+def passes_through(error: BaseException, model: nn.Module) -> bool:
+    """Whether an error was raised inside of a model, its losses included."""
+    modules = {id(module) for module in model.modules()}
+    return any(
+        id(frame.f_locals.get('self')) in modules
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
 
 
 def weights_of(model: nn.Module) -> Iterator[tuple[str, Tensor]]:

@@ -1,5 +1,6 @@
 """The ``pretrained`` variable of our configs."""
 
+from collections.abc import Callable
 from typing import Any, Optional
 
 from mmengine.hooks import Hook
@@ -129,12 +130,16 @@ def other_start(model: nn.Module, load_from: Optional[str]) -> Optional[str]:
 
 
 def check_pretrained(
-    cfg: Any, model: nn.Module, named: bool = False
+    cfg: Any,
+    model: nn.Module,
+    named: bool = False,
+    warn: Callable[[str], object] = lambda text: None,
 ) -> Optional[Comparison]:
     """Compares the variable ``pretrained`` with the model of a training.
 
     Other projects' configs also have a variable of this name. It is in use if its value
-    is somewhere in ``model``.
+    is somewhere in ``model``. ``warn`` takes a line on one without an effect in a
+    config with a backbone of ours.
 
     Returns:
         What of the weights loads, for the attribute ``comparison`` of the hook; None if
@@ -149,19 +154,23 @@ def check_pretrained(
     if not pretrained or repr(pretrained) in repr(cfg.get('model')):
         return None
     hook = find_hook(cfg)
+    no_effect = (
+        f'pretrained={pretrained!r} would have no effect: the config has no '
+        'hook that reads it. Add default_hooks=dict(pretrained=dict('
+        "type='mmlinattn.PretrainedBackboneHook')), or name the weights in "
+        'model.backbone.init_cfg'
+    )
     if named and hook is None:
-        raise ValueError(
-            f'pretrained={pretrained!r} would have no effect: the config has no '
-            'hook that reads it. Add default_hooks=dict(pretrained=dict('
-            "type='mmlinattn.PretrainedBackboneHook')), or name the weights in "
-            'model.backbone.init_cfg'
-        )
+        raise ValueError(no_effect)
     ours = [
         backbone
         for backbone in backbones_of(model)
         if isinstance(backbone, BaseBackbone)
     ]
-    if hook is None or not ours or other_start(model, None):
+    if not ours or other_start(model, None):
+        return None
+    if hook is None:
+        warn(no_effect)
         return None
     head = hook.head if isinstance(hook, Hook) else hook.get('head')
     parts = parts_of(model) if head else None

@@ -2,18 +2,21 @@
 
 import copy
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from typing import Any
 
 from mmengine.config import Config
 from mmengine.registry import MODELS, DefaultScope
 from torch import nn
 
 from mmlinattn.utils.faults import is_own_fault
+from mmlinattn.utils.options import explain, is_in
 from mmlinattn.utils.quiet import quiet
 from mmlinattn.weights import DownloadError
 
-from .maps import check_channels
+from .maps import check_channels, check_levels
 
 # Errors of the libraries for a config that can't be built, or can't run at a size.
 LIBRARY_ERRORS = (
@@ -29,21 +32,30 @@ LIBRARY_ERRORS = (
     ValueError,
 )
 
+# keys that are built with another one
+BESIDE = dict(model=('data_preprocessor',))
+
 
 @contextmanager
 def error_in(cfg: Config, key: str) -> Iterator[None]:
     """Builds in a config's scope, without the libraries' prints, and puts a key of the
-    config before their errors; a fault of ours stays as it is."""
-    scope = DefaultScope.overwrite_default_scope(cfg.get('default_scope') or 'mmengine')
+    config before their errors, or the likely name of what is misspelled; a fault of
+    ours stays as it is."""
+    name = cfg.get('default_scope') or 'mmengine'
+    scope = DefaultScope.overwrite_default_scope(name)
     try:
         with quiet(), redirect_stdout(io.StringIO()), scope:
             yield
     except DownloadError:  # of weights that a model reads when it is built
         raise
     except LIBRARY_ERRORS as error:
-        if is_own_fault(error):
+        nodes = {part: cfg.get(part) for part in (key, *BESIDE.get(key, ()))}
+        if is_own_fault(error) and not any(is_in(error, x) for x in nodes.values()):
             raise
-        raise ValueError(f'{key}: {type(error).__name__}: {error}') from error
+        with quiet(), DefaultScope.overwrite_default_scope(name):
+            texts = [explain(error, part, node) for part, node in nodes.items()]
+        text = next(filter(None, texts), f'{key}: {type(error).__name__}: {error}')
+        raise ValueError(text) from error
 
 
 def build_model(cfg: Config) -> nn.Module:
@@ -57,5 +69,46 @@ def build_model(cfg: Config) -> nn.Module:
                 preprocessor = copy.deepcopy(cfg.data_preprocessor)
                 model.setdefault('data_preprocessor', preprocessor)
             model = MODELS.build(model)
-    check_channels(model)
+    with inner_keys(cfg.model):
+        check_channels(core_of(model))
     return model
+
+
+def check_strides(cfg: Config, model: nn.Module, warn: Callable[[str], object]) -> None:
+    """Compares the strides of a detector's maps with the levels of its head: see
+    :func:`check_levels`."""
+    with inner_keys(cfg.model):
+        check_levels(core_of(model), lambda text: warn(inner_text(cfg.model, text)))
+
+
+def core_of(model: Any) -> Any:
+    """The detector inside of a model that has no backbone itself, such as the student
+    of one with a teacher, or that of a tracker; otherwise the model."""
+    if getattr(model, 'backbone', None) is None and isinstance(model, nn.Module):
+        for part in model.children():
+            if isinstance(getattr(part, 'backbone', None), nn.Module):
+                return part
+    return model
+
+
+@contextmanager
+def inner_keys(model: Any) -> Iterator[None]:
+    """Puts the key of a detector inside of a model's config into errors on its
+    parts."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(inner_text(model, str(error))) from error
+
+
+def inner_text(model: Any, text: str) -> str:
+    """A text on a model's parts, with the keys of the detector inside of it."""
+    if not isinstance(model, dict) or 'backbone' in model:
+        return text
+    inside = (
+        key
+        for key, part in model.items()
+        if isinstance(part, dict) and 'backbone' in part
+    )
+    key = next(inside, None)
+    return text if key is None else re.sub(r'\bmodel\.', f'model.{key}.', text)

@@ -1,66 +1,95 @@
 """Compares the labels and names of a config's data sets with a model's head."""
 
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from mmengine.config import Config
 from torch import nn
 
-from .building import error_in
+from .building import core_of, error_in
+from .evaluators import check_files
+from .files import check_photos
+from .names import check_names, named_classes, shown
 from .objects import check_objects
 from .photos import check_channels_of, check_smallest, check_windows
-from .samples import first_sample, labels_of, parts_of, read_first
+from .samples import all_labels, first_sample, labels_of, parts_of, read_first
 
 
 def check_data(
     cfg: Config, name: str, model: nn.Module, warn: Callable[[str], object]
-) -> None:
+) -> Any:
     """Reads the first sample of a config's dataset, 'train', 'val' or 'test', and
     compares its labels with the model's head; ``warn`` takes warnings. It writes
-    nothing.
+    nothing, and returns the dataset.
 
     Raises:
         ValueError: If the sample can't be read, or the labels do not fit.
     """
-    key, head = f'{name}_dataloader', find_head(model)
-    with error_in(cfg, key):
+    key, core = f'{name}_dataloader', core_of(model)
+    with error_in(cfg, key), named_classes(cfg[key]):
         dataset, sample = first_sample(cfg[key], lambda text: warn(f'{key}, {text}'))
     parts = parts_of(dataset)
     check_channels_of(key, model, sample, warn)
     for part in parts:
+        check_photos(key, part, warn)
         check_smallest(cfg, key, model, part)
     if name != 'train':
         check_windows(key, model, warn)
         check_objects(cfg, name, model, parts, warn)
+        check_files(cfg, name, parts, warn)
     # a model with a language model reads the names themselves
     may_differ = name != 'train' or hasattr(model, 'language_model')
     check_names(key, parts, warn if may_differ else None)
-    head = find_head(model)
+    head = find_head(core)
     # a head of one class may detect objects of any class
     if head is None or head.num_classes == 1:
-        return
-    warn_of_names(key, parts[0], head, warn)
+        return dataset
+    for part in parts if name == 'train' else parts[:1]:
+        check_number(key, part, head, warn, may_differ)
     labels = labels_of_parts(cfg, key, parts, sample, warn)
-    if name != 'train':
-        return
-    if 255 in labels and labels <= {0, 255}:
-        warn_of_ignored(key, dataset, head, warn)
-    check_labels(key, labels, head, warn)
+    if name == 'train':
+        if 255 in labels and labels <= {0, 255}:
+            warn_of_ignored(key, dataset, head, warn)
+        check_labels(key, labels, head, warn)
+    return dataset
 
 
-def warn_of_names(
-    key: str, part: Any, head: Any, warn: Callable[[str], object]
+def check_number(
+    key: str, part: Any, head: Any, warn: Callable[[str], object], may_differ: bool
 ) -> None:
-    """Warns of a data set with another number of classes than a head has. Names of a
-    panoptic data set are those of things and stuff."""
+    """Raises a ValueError for a data set with more classes than a head has outputs,
+    unless no object is of the others or they ``may_differ``; ``warn`` takes other
+    differences. Names of a panoptic data set are those of things and stuff."""
     meta = getattr(part, 'metainfo', {})
     names = meta.get('classes') or ()
-    if names and 'thing_classes' not in meta and len(names) != head.num_classes:
-        warn(
-            f'{key}: it has {len(names)} classes, but the head has '
-            f'num_classes={head.num_classes}'
+    if not names or 'thing_classes' in meta or len(names) == head.num_classes:
+        return
+    text = (
+        f'{key}: it has {len(names)} classes, but the head has '
+        f'num_classes={head.num_classes}'
+    )
+    if len(names) > outputs_of(head) and not may_differ and uses_all(part, head):
+        raise ValueError(
+            f'{text}, so it never learns {shown(names[head.num_classes :])}: set '
+            f"num_classes={len(names)} in the model's heads, or the classes to learn "
+            'in metainfo=dict(classes=...)'
         )
+    warn(text)
+
+
+def uses_all(part: Any, head: Any) -> bool:
+    """Whether photos of a data set may have labels that a head has no output for."""
+    labels = all_labels(part)
+    return labels is None or max(labels, default=0) >= head.num_classes
+
+
+def outputs_of(head: Any) -> int:
+    """The number of classes that a head tells apart. A segmentor's may have one output
+    for two classes."""
+    if getattr(head, 'loss_decode', None) is None:
+        return head.num_classes
+    return max(getattr(head, 'out_channels', head.num_classes), 2)
 
 
 def labels_of_parts(
@@ -80,9 +109,7 @@ def check_labels(
 ) -> None:
     """Raises a ValueError for labels of a training that a head has no output for;
     ``warn`` takes those of a loss that takes any label."""
-    outputs, loss = head.num_classes, getattr(head, 'loss_decode', None)
-    if loss is not None:  # a segmentor's head may have one output for two classes
-        outputs = max(getattr(head, 'out_channels', outputs), 2)
+    outputs, loss = outputs_of(head), getattr(head, 'loss_decode', None)
     largest = max(labels - {getattr(head, 'ignore_index', None)}, default=0)
     if largest < outputs:
         return
@@ -93,36 +120,6 @@ def check_labels(
     if loss is None or 'CrossEntropyLoss' in repr(loss):
         raise ValueError(f'{text}, labels 0 to {outputs - 1}')
     warn(text)  # Dice losses take any label
-
-
-def check_names(
-    key: str, parts: list[Any], warn: Optional[Callable[[str], object]]
-) -> None:
-    """Raises a ValueError for sets without any object of their classes, and for sets
-    that are used as one and give a label two names, which ``warn`` takes instead."""
-    known: Any = ()
-    for i, part in enumerate(parts, 1):
-        place = f'{key}: ' if len(parts) == 1 else f'{key}, set {i}: '
-        meta = getattr(part, 'metainfo', None)
-        category_ids = getattr(part, 'cat_ids', None)
-        names = (meta.get('classes') if isinstance(meta, dict) else None) or ()
-        if names and category_ids is not None and not len(category_ids):
-            raise ValueError(
-                f'{place}its annotations have none of its {len(names)} classes: name '
-                'theirs in metainfo=dict(classes=...)'
-            )
-        if isinstance(names, str):
-            continue
-        if any(one != other for one, other in zip(known, names)):
-            text = (
-                f'{place}its classes are {shown(names)}, those of another set are '
-                f'{shown(known)}: a label means two things. Give all sets the same '
-                'list in metainfo=dict(classes=...)'
-            )
-            if warn is None:
-                raise ValueError(text)
-            warn(text)
-        known = known or names
 
 
 def warn_of_ignored(
@@ -148,12 +145,6 @@ def warn_of_ignored(
             f'and {share:.0%} of the pixels are ignored (ignore_index=255): nothing is '
             'learned but class 0. If 255 is a class, write its label in place of it'
         )
-
-
-def shown(names: Any) -> str:
-    """The first names of a list."""
-    more = ', ...' if len(names) > 6 else ''
-    return f'({", ".join(map(str, names[:6]))}{more})'
 
 
 def find_head(model: nn.Module) -> Any:

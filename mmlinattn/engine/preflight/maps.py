@@ -7,8 +7,16 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from mmlinattn.models.backbones.base import BaseBackbone
+from mmlinattn.utils.quiet import quiet
+
+from .classifiers import check_classifier
+
+# Sides of the square image that backbones are run for.
+SIDE = 512
+ADVICE = ': return the maps of these strides, or set those of the maps in the head'
 
 
 def check_channels(model: nn.Module) -> None:
@@ -17,7 +25,7 @@ def check_channels(model: nn.Module) -> None:
     backbone: Any = getattr(model, 'backbone', None)
     if not isinstance(backbone, BaseBackbone):
         return
-    check_classifier(model, backbone.feature_channels)
+    check_classifier(model)
     neck = getattr(model, 'neck', None)
     names = ('decode_head', 'auxiliary_head') if neck is None else ('neck',)
     for name in names:
@@ -79,46 +87,56 @@ def advise_on_stages(name: str, wanted: Sequence[int], backbone: Any) -> str:
     return text
 
 
-def check_classifier(model: Any, maps: tuple[int, ...]) -> None:
-    """Raises a ValueError for a classifier's head that takes other channels than the
-    last of maps has, behind a neck without weights."""
-    head, neck = getattr(model, 'head', None), getattr(model, 'neck', None)
-    wanted = getattr(head, 'in_channels', None)
-    kinds = {kind.__name__ for kind in type(head).__mro__}
-    if not maps or 'ClsHead' not in kinds or not isinstance(wanted, int):
-        return
-    pools = neck is None or type(neck).__name__ == 'GlobalAveragePooling'
-    if pools and wanted != maps[-1]:
-        raise ValueError(
-            f'model.head has in_channels={wanted}, but the last map of the backbone '
-            f'has {maps[-1]} channels: set model.head.in_channels={maps[-1]}'
-        )
-
-
 def check_levels(model: Any, warn: Callable[[str], object]) -> None:
-    """Runs a detector's neck on maps of one of our backbones, and compares what it
-    makes of them with the levels of the head: a ValueError for a neck that does not
-    take the maps, and for other levels; ``warn`` takes other strides of as many."""
+    """Runs a detector's backbone, unless it is ours, and its neck, and compares what
+    they make with the levels of the head and with those that regions are cut out of: a
+    ValueError for a neck that does not take the maps of one of our backbones, and for
+    another number of levels; ``warn`` takes other strides of as many."""
     backbone, neck = getattr(model, 'backbone', None), getattr(model, 'neck', None)
-    if neck is None or not isinstance(backbone, BaseBackbone):
-        return
-    strides = strides_of(backbone, neck) if backbone.out_type == 'featmap' else None
-    if strides is not None:
-        check_num_levels(model, strides)
     name = 'rpn_head' if getattr(model, 'rpn_head', None) is not None else 'bbox_head'
     generator = getattr(getattr(model, name, None), 'prior_generator', None)
-    if strides is None or generator is None:
+    wanted = getattr(model, 'num_feature_levels', None)
+    is_ours = isinstance(backbone, BaseBackbone)
+    if backbone is None or not (is_ours or generator or wanted):
+        return
+    maps = maps_of(backbone)
+    strides = None if maps is None else strides_of(backbone, maps, neck)
+    if strides is None:
+        return
+    maker = 'model.backbone' if neck is None else 'model.neck'
+    if neck is not None:
+        check_num_levels(model, strides)
+    if generator is None or is_relative(generator):
         return
     levels = levels_of(generator)
     text = (
-        f'model.neck makes {len(strides)} maps of strides {strides}, but model.{name} '
+        f'{maker} makes {len(strides)} maps of strides {strides}, but model.{name} '
         f'has {len(levels)} levels of strides {levels}'
     )
-    advice = advise_on_strides(backbone, levels)
+    advice = advise_on_strides(backbone, levels) if is_ours else ADVICE
     if lacks_levels(strides, generator):
         raise ValueError(f'{text}{advice}')
     if differ(strides, levels):
         warn(f'{text}, so boxes lie at wrong places{advice}')
+        return
+    check_regions(model, maker, strides, warn)
+
+
+def check_regions(
+    model: Any, maker: str, strides: list[int], warn: Callable[[str], object]
+) -> None:
+    """Warns of regions that are cut out of maps of other strides than they have."""
+    found = getattr(getattr(model, 'roi_head', None), 'bbox_roi_extractor', None)
+    extractors: Any = found if isinstance(found, nn.ModuleList) else [found]
+    for extractor in extractors:
+        levels = [*(getattr(extractor, 'featmap_strides', None) or ())]
+        if differ(strides, levels):
+            warn(
+                f'{maker} makes maps of strides {strides}, but model.roi_head.'
+                f'bbox_roi_extractor has featmap_strides={levels}, so regions are cut '
+                f'out at wrong places: set {strides[: len(levels)]}'
+            )
+            return
 
 
 def check_num_levels(model: Any, strides: list[int]) -> None:
@@ -154,11 +172,61 @@ def lacks_levels(strides: list[int], generator: Any) -> bool:
     return 'Anchor' in type(generator).__name__ or differ(strides, levels)
 
 
-def strides_of(backbone: Any, neck: Any) -> Optional[list[int]]:
-    """Strides of the maps of a neck, or None if it takes or makes more than maps."""
-    side, mode = 512, neck.training
-    shapes = zip(backbone.feature_channels, backbone.feature_strides)
-    maps = [torch.zeros(1, dims, *[-(-side // step)] * 2) for dims, step in shapes]
+def is_relative(generator: Any) -> bool:
+    """Whether strides of a generator are those of one size of photos, as SSD's."""
+    return hasattr(generator, 'input_size')
+
+
+def maps_of(backbone: Any) -> Optional[list[tuple[int, int]]]:
+    """Channels and strides of the maps of a backbone. One that is not ours is run,
+    without numbers where its operators can do so. None if it makes no maps."""
+    if isinstance(backbone, BaseBackbone):
+        if backbone.out_type != 'featmap':
+            return None
+        return list(zip(backbone.feature_channels, backbone.feature_strides))
+    channels = getattr(backbone, 'in_channels', 3)
+    channels = channels if isinstance(channels, int) else 3
+    for device, side in (('meta', SIDE), ('cpu', SIDE // 2)):
+        outputs = run(backbone, torch.zeros(1, channels, side, side, device=device))
+        if outputs is not None:
+            return [(out.shape[1], round(side / out.shape[2])) for out in outputs]
+    return None
+
+
+def run(module: nn.Module, x: Any) -> Optional[Sequence[Tensor]]:
+    """The maps (B, C, H, W) that a module in evaluation mode makes of its input, with
+    weights on the input's device. None if it makes others, or can't run so."""
+    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    modes = {part: part.training for part in module.modules()}
+    if x.is_meta:
+        state = {name: torch.empty_like(t, device='meta') for name, t in state.items()}
+    try:
+        with torch.no_grad(), quiet():
+            outputs = functional_call(module.eval(), state, (x,))
+    except Exception:  # of a model that is not ours, for which it is no fault
+        return None
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+    outputs = [outputs] if isinstance(outputs, Tensor) else outputs
+    if not isinstance(outputs, (list, tuple)):
+        return None
+    are_maps = all(isinstance(out, Tensor) and out.dim() == 4 for out in outputs)
+    return outputs if are_maps else None
+
+
+def strides_of(
+    backbone: Any, channels_and_strides: list[tuple[int, int]], neck: Any
+) -> Optional[list[int]]:
+    """Strides of the maps of a neck, or of a backbone without one; None if the neck
+    takes or makes more than maps."""
+    if neck is None:
+        return [stride for _, stride in channels_and_strides]
+    side, mode = SIDE, neck.training
+    maps = [
+        torch.zeros(1, dims, *[-(-side // step)] * 2)
+        for dims, step in channels_and_strides
+    ]
     parameters = inspect.signature(neck.forward).parameters.values()
     required = [
         parameter
@@ -172,6 +240,8 @@ def strides_of(backbone: Any, neck: Any) -> Optional[list[int]]:
         with torch.no_grad():
             outputs = neck.eval()(tuple(maps))
     except (AssertionError, IndexError, RuntimeError) as error:
+        if not isinstance(backbone, BaseBackbone):
+            return None  # it may take more than the maps of a photo
         why = ' '.join(str(error).split()) or type(error).__name__
         raise ValueError(
             f'model.neck={type(neck).__name__} does not take the {len(maps)} maps of '

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 from mmengine.config import Config
@@ -12,6 +12,8 @@ from torch.utils.data import IterableDataset
 from .building import LIBRARY_ERRORS
 
 LIBRARIES = ('mmdet', 'mmengine', 'mmpretrain', 'mmseg')
+# Photos whose labels are read.
+MOST_LABELS = 20_000
 
 
 def first_sample(cfg: Config, warn: Callable[[str], object]) -> tuple[Any, Any]:
@@ -62,3 +64,20 @@ def labels_of(dataset: Any, sample: Any) -> set[int]:
         if labels is not None:
             return set(labels.unique().tolist())
     return set()
+
+
+def all_labels(dataset: Any) -> Optional[set[int]]:
+    """Labels of the photos of a classifier's or a detector's dataset, of a large one
+    those of some; None of another one, whose labels are in files."""
+    if not hasattr(dataset, 'get_data_info') or not len(dataset):
+        return None
+    labels = set()
+    for i in range(0, len(dataset), -(-len(dataset) // MOST_LABELS)):
+        info = dataset.get_data_info(i)
+        entries = [info] if 'gt_label' in info else info.get('instances')
+        if not isinstance(entries, (list, tuple)):
+            return None
+        for entry in entries:
+            label = entry.get('gt_label', entry.get('bbox_label'))
+            labels |= {*np.atleast_1d([] if label is None else label).tolist()}
+    return labels

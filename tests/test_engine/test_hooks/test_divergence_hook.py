@@ -15,10 +15,14 @@ RUNS = itertools.count()
 
 
 class Numbers(torch.utils.data.Dataset):
+    broken = ()
+
     def __len__(self):
         return 4
 
     def __getitem__(self, index):
+        if index in self.broken:
+            raise IndexError('a mistake in a data set')
         return dict(inputs=torch.ones(1))
 
 
@@ -29,6 +33,7 @@ class Model(BaseModel):
     def __init__(self, fault):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(1))
+        self.norm = nn.BatchNorm1d(1, affine=False)
         self.never = nn.Parameter(torch.tensor(-torch.inf), requires_grad=False)
         self.count, self.fault = 0, fault
 
@@ -61,6 +66,16 @@ def refusal(model, loss, i):
 
 def mistake(model, loss, i):
     raise ValueError('shapes differ')
+
+
+def large_pixels(model, loss, i):
+    """Statistics of a norm are as large as the squares of 16 bits."""
+    model.norm.running_var.fill_(1e9)
+    return loss
+
+
+def diverged(model, loss, i):
+    return loss * torch.nan
 
 
 def one_batch(model, loss, i):
@@ -132,6 +147,23 @@ def test_other_trainings_end_as_they_did(train, tmp_path):
     assert (tmp_path / 'epoch_3.pth').is_file()
     with pytest.raises(ValueError, match='shapes differ'):
         train(mistake, True)
+
+
+@pytest.mark.parametrize('fault', [large_pixels, diverged])
+def test_mistakes_of_data_sets(train, monkeypatch, fault):
+    """They are no divergence, whatever the model is like by then."""
+    monkeypatch.setattr(Numbers, 'broken', (1,))
+    with pytest.raises(IndexError, match='a mistake in a data set'):
+        train(fault, True)
+
+
+def test_mistakes_of_models_with_large_statistics(train):
+    def both(model, loss, i):
+        large_pixels(model, loss, i)
+        return mistake(model, loss, i)
+
+    with pytest.raises(ValueError, match='shapes differ'):
+        train(both, True)
 
 
 def test_losses_that_stay_infinite(monkeypatch, train):

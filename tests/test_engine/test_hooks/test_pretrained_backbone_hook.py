@@ -235,8 +235,13 @@ def test_check_pretrained(cfg, error):
     refusal = pytest.raises(error or (), match=r"pretrained='its.pth'")
     with refusal if error else nullcontext():
         check_pretrained(cfg, model, named=True)
-    if error is ValueError:  # a base may have one, too
-        check_pretrained(cfg, model)
+    lines = []
+    if error is ValueError:  # a base may have one, too, which is a line
+        check_pretrained(cfg, model, warn=lines.append)
+        assert 'would have no effect' in lines[0] and 'Add default_hooks' in lines[0]
+        model.backbone = nn.Conv2d(3, 16, 1)  # of another library
+        check_pretrained(cfg, model, warn=lines.append)
+        assert len(lines) == 1
 
 
 def test_head_of_another_backbone(start, weights):

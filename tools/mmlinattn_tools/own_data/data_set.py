@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Optional
 
@@ -48,6 +48,7 @@ class OwnData:
         has_masks (bool): All objects of a detector's data have outlines.
         notes (list[Note]): On decisions.
         label_maps (LabelMaps, optional): Those of a segmentor's data.
+        sources (set[Path]): Files that have annotations, without label maps.
     """
 
     folder: Folder
@@ -56,6 +57,13 @@ class OwnData:
     has_masks: bool
     notes: list[Note]
     label_maps: Optional[LabelMaps] = None
+    sources: set[Path] = field(default_factory=set)
+
+    @property
+    def label_files(self) -> set[Path]:
+        """The files that its labels are from."""
+        maps = {photo.label_map for photo in every_photo(self.splits)}
+        return {*self.sources, *filter(None, maps)}
 
     @classmethod
     def from_folder(cls, options: Options) -> 'OwnData':
@@ -80,7 +88,7 @@ class OwnData:
         for kind, count in reading.skipped_shapes.items():
             notes.append(Note(f'left out {count} shapes: {kind}'))
         lists, list_notes = read_lists(index, find_lists(folder, reading.sources))
-        splits, split_notes = assign(photos, lists)
+        splits, split_notes = assign(photos, lists, folder.root)
         checks.check_splits(splits)
         notes += list_notes + split_notes + checks.repeated_notes(splits)
         checks.refuse_repeated_names(options.classes or ())
@@ -101,7 +109,9 @@ class OwnData:
             notes += label_maps.notes
         checks.check_splits(splits)
         checks.refuse_one_class(classes, folder)
-        return cls(folder, splits, classes, has_masks, notes, label_maps)
+        return cls(
+            folder, splits, classes, has_masks, notes, label_maps, reading.sources
+        )
 
     def overview(self) -> Iterator[list[str]]:
         """Rows of a table: the first has the splits, the others a name and a value for

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
 from .records import Note, Photo, Splits, notes_on
+from .sources import Sources
 from .texts import read_text
 from .words import LONE_SPLIT, SPLIT_WORDS, TABLE_ENDINGS, split_of_name, stem_of
 
@@ -86,8 +87,10 @@ def _names_in(
         yield next(filter(index.has, names), None)
 
 
-def assign(photos: list[Photo], lists: dict[Path, str]) -> tuple[Splits, list[Note]]:
-    """Photos by split, and notes on how they were chosen."""
+def assign(
+    photos: list[Photo], lists: dict[Path, str], root: Path
+) -> tuple[Splits, list[Note]]:
+    """Photos below a folder by split, and notes on how they were chosen."""
     splits: Splits = dict(train=[], val=[], test=[])
     without: list[Photo] = []
     named = {photo.split for photo in photos}
@@ -105,19 +108,45 @@ def assign(photos: list[Photo], lists: dict[Path, str]) -> tuple[Splits, list[No
         text = 'no validation photos: the test photos are used for validation'
         notes.append(Note(text))
         splits['val'] = splits['test']
-    elif not splits['val']:
+    sources = Sources(root, [photo.path for photo in photos])
+    if not splits['val']:
         notes.append(Note(f'no validation photos: every {HELD_BACK}th is used'))
-        splits['train'], splits['val'] = hold_back(splits['train'])
+        groups = sources.group(splits['train'])
+        notes += group_notes(groups)
+        splits['train'], splits['val'] = hold_back(groups)
     if not splits['test']:
         notes.append(Note('no test photos: the validation photos are used for testing'))
         splits['test'] = splits['val']
-    return splits, notes
+    return splits, notes + sources.notes(splits)
 
 
-def hold_back(photos: list[Photo]) -> tuple[list[Photo], list[Photo]]:
-    """Photos for training and for validation, drawn evenly among classes."""
-    last = min(HELD_BACK, len(photos)) - 1  # of fewer, one
-    order = random.Random(0).sample(photos, len(photos))
-    order.sort(key=lambda photo: photo.class_names)
-    train = [photo for i, photo in enumerate(order) if i % HELD_BACK != last]
-    return train, order[last::HELD_BACK]
+def group_notes(groups: list[list[Photo]]) -> list[Note]:
+    """A note on photos of fewer sources."""
+    several = [group for group in groups if len(group) > 1]
+    if not several or len(groups) < 2:
+        return []
+    names = [f'{group[0].path.name} and {group[1].path.name}' for group in several]
+    text = (
+        f'{sum(map(len, groups))} photos are of {len(groups)} sources, by their names: '
+        'copies, tiles or frames of {} sources stay together'
+    )
+    return [Note(text, names)]
+
+
+def hold_back(groups: list[list[Photo]]) -> tuple[list[Photo], list[Photo]]:
+    """Photos for training and for validation, drawn evenly among classes; photos of one
+    group stay together, unless there is a single one."""
+    if len(groups) == 1:
+        groups = [[photo] for photo in groups[0]]
+    order = random.Random(0).sample(groups, len(groups))
+    order.sort(key=lambda group: group[0].class_names)
+    train, val = list[Photo](), list[Photo]()
+    for group in order:
+        seen = len(train) + len(val) + len(group)
+        is_due = seen >= HELD_BACK * (len(val) + len(group))
+        (val if is_due else train).extend(group)
+    if not val:  # they are few, or one of their groups is large
+        *_, least = sorted(order, key=len, reverse=True)
+        held = {photo.path for photo in least}
+        return [photo for photo in train if photo.path not in held], least
+    return train, val
