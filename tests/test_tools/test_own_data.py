@@ -47,7 +47,8 @@ from mmlinattn_tools.own_data.pictures import (
     outlines,
     shorten,
 )
-from mmlinattn_tools.own_data.records import Object, Outline, Photo
+from mmlinattn_tools.own_data.outlines import Outline
+from mmlinattn_tools.own_data.records import Object, Photo
 from mmlinattn_tools.own_data.words import split_of_name, words_of
 
 BOTH = ['blue', 'red']

@@ -9,6 +9,7 @@ from torch import nn
 
 from .building import error_in
 from .objects import check_objects
+from .outlines import check_outlines
 from .photos import check_channels_of, check_smallest, check_windows
 from .samples import first_sample, labels_of, parts_of, read_first
 
@@ -28,6 +29,7 @@ def check_data(
         dataset, sample = first_sample(cfg[key], lambda text: warn(f'{key}, {text}'))
     parts = parts_of(dataset)
     check_channels_of(key, model, sample, warn)
+    check_outlines(key, parts, sample)
     for part in parts:
         check_smallest(cfg, key, model, part)
     if name != 'train':

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Optional
 
+from mmlinattn.engine.preflight.outlines import Fault
+
 from .folder import PHOTO, Folder
 from .records import (
     OBJECT_TASKS,
@@ -109,6 +111,24 @@ def choose_outlines(
     if boxes < len(objects):
         return False, False, [Note(f'{text}: it takes the boxes of all')]
     return False, False, []
+
+
+def check_faults(
+    photos: Sequence[Photo], faults: Sequence[tuple[Path, Fault]]
+) -> list[Note]:
+    """Notes outlines that can't be drawn and are left out.
+
+    Raises:
+        ValueError: If they are more than a few.
+    """
+    if not faults:
+        return []
+    whole = sum(item.outline is not None for item in every_object(photos))
+    path, first = faults[0]
+    text = f'of {whole + len(faults)} outlines can not be drawn: {first.kind}'
+    if len(faults) > FEW * (whole + len(faults)):
+        raise ValueError(f'{len(faults)} {text}, such as in {path}: {first.detail}')
+    return [Note(f'left out {len(faults)} {text}, such as in {path}: {first.detail}')]
 
 
 def check_splits(splits: Splits) -> None:

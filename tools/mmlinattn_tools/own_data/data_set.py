@@ -8,6 +8,8 @@ from typing import Optional
 
 import numpy as np
 
+from mmlinattn.engine.preflight.outlines import Fault
+
 from . import checks
 from .fitting import SMALL, TURNED, fit
 from .folder import Folder
@@ -152,9 +154,11 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
     added.
 
     Raises:
-        ValueError: If none is read, or no box is larger than a pixel.
+        ValueError: If none is read, no box is larger than a pixel, or many outlines
+            can't be drawn.
     """
     photos, read = [], []
+    faults = list[tuple[Path, Fault]]()
     noted: dict[str, list[Path]] = defaultdict(list)
     for match, header in zip(
         matches, read_headers([match.path for match in matches if match.path])
@@ -163,7 +167,8 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
         if header is None:
             noted[UNREAD].append(path)
             continue
-        photo, counts = measure_photo(match, path, header, task)
+        photo, counts, found = measure_photo(match, path, header, task)
+        faults += [(path, fault) for fault in found]
         photos.append(photo)
         read.append((path, header))
         if header.ends_early:
@@ -177,6 +182,7 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
         )
     for text, paths in noted.items():
         notes += notes_on(text, paths)
+    notes += checks.check_faults(photos, faults)
     headers = dict(read)
     notes += depth_notes(list(headers), list(headers.values()))
     if noted[SMALL] and not any(photo.class_names for photo in photos):
@@ -189,8 +195,8 @@ def measure(matches: list[Match], task: str, notes: list[Note]) -> list[Photo]:
 
 def measure_photo(
     match: Match, path: Path, header: Header, task: str
-) -> tuple[Photo, Counter[str]]:
-    """A photo, and what is noted of its objects."""
+) -> tuple[Photo, Counter[str], list[Fault]]:
+    """A photo, what is noted of its objects, and what is wrong with their outlines."""
     photo = Photo(
         path,
         header.size,
@@ -201,11 +207,11 @@ def measure_photo(
         is_drawn=task == 'seg' and match.label_map is None,
     )
     if match.annotation is None:
-        return photo, Counter()
-    objects, counts = fit(match.annotation, header.size, path)
+        return photo, Counter(), []
+    fitted = fit(match.annotation, header.size, path)
     noted = Counter({TURNED: 1}) if header.is_turned else Counter[str]()
-    noted.update(counts)
-    return replace(photo, objects=objects), noted
+    noted.update(fitted.counts)
+    return replace(photo, objects=fitted.objects), noted, fitted.faults
 
 
 def with_objects(

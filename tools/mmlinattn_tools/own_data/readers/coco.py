@@ -112,8 +112,7 @@ def parse_outline(value: Any) -> Optional[Outline]:
     if isinstance(value, str):
         raise ValueError(f'an outline is text, not a list: {value[:40]}')
     if isinstance(value, dict):
-        has_runs = value.get('counts') and value.get('size')
-        return Outline(runs=value) if has_runs else None
+        return Outline(runs=value) if value.get('counts') else None
     polygons = value if all(map(_is_list, value)) else [value]
     if len(polygons) > 2 and all(len(polygon) == 2 for polygon in polygons):
         polygons = [polygons]  # corners of one polygon
