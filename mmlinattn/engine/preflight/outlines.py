@@ -61,7 +61,9 @@ def _fault_of_runs(runs: Mapping[str, Any], size: tuple[int, int]) -> Optional[F
     stated = size_of_runs(runs)
     if stated != size:
         text = ' x '.join(map(str, stated)) if stated else str(runs.get('size'))[:40]
-        return Fault(OTHER_SIZE, f'they are for {text} pixels, not {size[0]} x {size[1]}')
+        return Fault(
+            OTHER_SIZE, f'they are for {text} pixels, not {size[0]} x {size[1]}'
+        )
     counts = read_counts(runs.get('counts'))
     if counts is None:
         return Fault(BROKEN, 'they are no lengths')
@@ -139,6 +141,6 @@ def _check_image(key: str, info: Mapping[str, Any]) -> None:
         fault = find_fault(entry.get('mask'), (int(width), int(height)))
         if fault:
             raise ValueError(
-                f'{key}: the outline of object {i} of {info.get("img_path")} can not be '
-                f'drawn: {fault.detail}. Correct it in the annotations, or remove it'
+                f'{key}: the outline of object {i} of {info.get("img_path")} can not '
+                f'be drawn: {fault.detail}. Correct it in the annotations, or remove it'
             )
