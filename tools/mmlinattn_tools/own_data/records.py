@@ -7,7 +7,7 @@ height), a polygon x, y, x, y, ..., and a size (width, height).
 import argparse
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -36,6 +36,8 @@ class Options:
     column: Optional[str] = None
     colors: Optional[Sequence[str]] = None
     resize_masks: bool = False
+    turn_masks: bool = False
+    use_255: bool = False
 
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> 'Options':
@@ -165,8 +167,9 @@ class Reading:
     """What a task's reader has found in a folder.
 
     ``sources`` are files that have annotations, ``damaged`` the errors of files that
-    annotate one photo each, ``skipped_shapes`` counts shapes by their kinds, and
-    ``left_out`` are pictures that notes name already.
+    annotate one photo each, ``skipped_shapes`` counts shapes by their kinds,
+    ``left_out`` are pictures that notes name already, and ``hints`` say what files are
+    that have no labels.
     """
 
     matches: list[Match] = field(default_factory=list)
@@ -175,18 +178,21 @@ class Reading:
     skipped_shapes: Counter[str] = field(default_factory=Counter)
     left_out: set[Path] = field(default_factory=set)
     notes: list[Note] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Photo:
     """A photo that can be learned from.
 
-    ``digest`` is of its file's content; the other attributes are those of a match.
+    ``digest`` is of its file's content, ``orientation`` in its EXIF data the one by
+    which OpenCV turns it, 1 for none; the other attributes are those of a match.
     """
 
     path: Path
     size: Size
     digest: bytes = b''
+    orientation: int = 1
     split: Optional[str] = None
     objects: tuple[Object, ...] = ()
     label_map: Optional[Path] = None

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Optional, Protocol
@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 from ..outlines import Outline, Polygon, bounding_box, polygon_area
 from ..records import Annotation, Box, Object
 from ..texts import as_numbers, read_text
+from ..words import IGNORED
+from .yolo_lines import Layout
 
 __all__ = ['Box', 'Outline', 'bounding_box']
 
@@ -36,7 +38,10 @@ class AnnotationFile:
 
     @cached_property
     def json(self) -> Any:
-        return json.loads(self.text)
+        try:
+            return json.loads(self.text)
+        except RecursionError as error:
+            raise ValueError('its lists are nested too deeply') from error
 
     @cached_property
     def xml(self) -> ElementTree.Element:
@@ -49,13 +54,13 @@ class ClassNames:
 
     Args:
         names (dict[int, str]): By number.
-        have_keypoints (bool): Numbers behind a box are keypoints.
+        layout (Layout): What the numbers of YOLO's lines are.
         column (str, optional): The column of a table, or the attribute, that has the
             class.
     """
 
     names: dict[int, str]
-    have_keypoints: bool = False
+    layout: Layout = field(default_factory=Layout)
     column: Optional[str] = None
 
 
@@ -92,7 +97,7 @@ def make_object(
         area = outline.area
     elif not LEAST_PART * box_area <= area <= box_area + ROUNDED:
         area = box_area
-    return Object(name, bbox, area, is_crowd, outline)
+    return Object(name, bbox, area, is_crowd or name == IGNORED, outline)
 
 
 def make_outline(polygons: Iterable[Iterable[Any]]) -> Optional[Outline]:
