@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -103,6 +103,8 @@ class OwnData:
             notes += label_maps.notes
         checks.check_splits(splits)
         checks.refuse_one_class(classes, folder)
+        labels_of = label_maps.labels_key if label_maps else labels_key
+        notes += checks.contradiction_notes(splits, labels_of)
         return cls(folder, splits, classes, has_masks, notes, label_maps)
 
     def overview(self) -> Iterator[list[str]]:
@@ -201,6 +203,7 @@ def measure_photo(
         path,
         header.size,
         header.digest,
+        header.orientation,
         match.split,
         label_map=match.label_map,
         class_name=match.class_name,
@@ -229,6 +232,12 @@ def with_classes(splits: Splits, classes: list[str]) -> Splits:
     for split, photos in splits.items():
         chosen[split] = [photo for photo in photos if photo.class_name in classes]
     return chosen
+
+
+def labels_key(photo: Photo) -> Any:
+    """What tells the labels of a photo from others: its class, or its objects."""
+    boxes = [(item.name, *map(round, item.bbox)) for item in photo.objects]
+    return photo.class_name, sorted(boxes)
 
 
 def find_lists(folder: Folder, sources: set[Path]) -> list[Path]:

@@ -34,9 +34,7 @@ class Fitted:
     faults: list[Fault] = field(default_factory=list)
 
 
-def fit(
-    annotation: Annotation, size: Size, photo: object
-) -> Fitted:
+def fit(annotation: Annotation, size: Size, photo: object) -> Fitted:
     """Objects of a photo without those that the libraries would drop silently, and what
     is noted of them.
 

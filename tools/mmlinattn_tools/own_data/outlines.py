@@ -129,7 +129,9 @@ class Outline:
             size = size_of_runs(self.runs)
             fault = find_fault(self.runs, size or (0, 0))
             if fault or not size:
-                raise ValueError(f'{fault.kind}: {fault.detail}' if fault else 'no size')
+                raise ValueError(
+                    f'{fault.kind}: {fault.detail}' if fault else 'no size'
+                )
             x, y, width, height = cv2.boundingRect(self.mask(size))
             return float(x), float(y), float(width), float(height)
         return bounding_box(chain.from_iterable(self.polygons))
