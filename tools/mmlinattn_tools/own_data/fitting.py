@@ -75,12 +75,13 @@ def with_outlines(
         outline = item.outline
         wanted = stated if outline and outline.runs else size
         fault = outline.find_fault(wanted) if outline else None
-        if outline and fault:
+        if fault:
             faults.append(fault)
-            outline = None
-        if outline:
-            outline = outline.in_photo(stated, size)
-        fitting.append(replace(item, outline=outline))
+            box_area = item.bbox[2] * item.bbox[3]
+            fitting.append(replace(item, outline=None, area=box_area))
+        else:
+            outline = outline and outline.in_photo(stated, size)
+            fitting.append(replace(item, outline=outline))
     return fitting, faults
 
 
