@@ -30,7 +30,10 @@ RESULT = 'predictions.json'
 # what a folder of predictions was made with
 RECORD = 'made_with.json'
 PROVIDERS = dict(cuda='CUDAExecutionProvider', cpu='CPUExecutionProvider')
-SUFFIXES = ('.bmp', '.jpeg', '.jpg', '.png', '.tif', '.tiff', '.webp')
+SUFFIXES = (
+    *('.bmp', '.jfif', '.jpe', '.jpeg', '.jpg', '.pbm', '.pgm', '.png', '.pnm'),
+    *('.ppm', '.tif', '.tiff', '.webp'),
+)
 BEST_CLASSES = 5  # of a classifier
 FORMATS_OF_16_BITS = ('PNG', 'TIFF')
 DEPTH = (

@@ -23,6 +23,7 @@ from mmlinattn.engine.preflight.outlines import (
 Polygon = tuple[float, ...]
 Size = tuple[int, int]
 
+NO_PIXEL = 'outlines have no pixel of their image'
 FAR = 10  # sides of the photo that a corner may be away from it
 
 
@@ -91,7 +92,19 @@ class Outline:
 
     def find_fault(self, size: Size) -> Optional[Fault]:
         """What makes it unusable in a photo of a size, or None."""
-        return None if self.patch else find_fault(self.to_coco(), size, FAR * max(size))
+        if not self.patch:
+            fault = find_fault(self.to_coco(), size, FAR * max(size))
+            if fault:
+                return fault
+        if self.area <= 0:
+            return Fault(NO_PIXEL, 'their masks are empty')
+        if self.runs:
+            return None
+        x, y, width, height = self.box()
+        right, bottom = min(x + width, size[0]), min(y + height, size[1])
+        if right - max(x, 0) > 0 < bottom - max(y, 0):
+            return None
+        return Fault(NO_PIXEL, f'one begins at ({x:g}, {y:g}) pixels')
 
     def in_photo(self, stated: Size, size: Size) -> 'Outline':
         """The outline in a photo that was resized from a stated size after it was

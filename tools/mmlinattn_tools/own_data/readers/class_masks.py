@@ -26,7 +26,7 @@ def read_class_masks(matches: Sequence[Match], qualifiers: set[str]) -> list[Mat
         qualifiers (set[str]): Words in the names of folders that mean no class.
 
     Raises:
-        ValueError: If a mask has more than two numbers.
+        ValueError: If a mask can't be read, or has more than two numbers.
     """
     by_photo: dict[Path, dict[str, Match]] = defaultdict(dict)
     for match in matches:
@@ -42,17 +42,11 @@ def read_class_masks(matches: Sequence[Match], qualifiers: set[str]) -> list[Mat
     return [_photo_of(path, masks) for path, masks in by_photo.items()]
 
 
-def note_of(matches: Sequence[Match]) -> Note:
+def notes_of(matches: Sequence[Match]) -> list[Note]:
     """A note on the classes of masks."""
-    names = sorted(
-        {
-            item.name
-            for match in matches
-            if match.annotation
-            for item in match.annotation.objects
-        }
-    )
-    return Note(f'folders of masks are classes: {", ".join(names)}')
+    annotations = [match.annotation for match in matches if match.annotation]
+    names = {item.name for entry in annotations for item in entry.objects}
+    return [Note(f'folders of masks are classes: {", ".join(sorted(names))}')]
 
 
 def _photo_of(path: Path, masks: dict[str, Match]) -> Match:
@@ -74,11 +68,14 @@ def read_mask(path: Path) -> np.ndarray:
     """A mask (H, W), uint8, 0 or 1.
 
     Raises:
-        ValueError: If it has other numbers than black and white.
+        ValueError: If it can't be read, or has other numbers than black and white.
     """
-    with Image.open(path) as image:
-        is_plain = len(image.getbands()) == 1
-        pixels = np.array(image if is_plain else image.convert('L'))
+    try:
+        with Image.open(path) as image:
+            is_plain = len(image.getbands()) == 1
+            pixels = np.array(image if is_plain else image.convert('L'))
+    except (MemoryError, OSError, SyntaxError) as error:
+        raise ValueError(f'{path}: the mask can not be read: {error}') from error
     levels = np.unique(pixels)
     if len(levels) <= MOST_LEVELS:
         return (pixels > 0).astype(np.uint8)

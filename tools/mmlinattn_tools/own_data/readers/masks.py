@@ -52,7 +52,7 @@ def read_label_maps(folder: Folder) -> Reading:
     check_pairs(folder, index, matches)
     layered = class_masks.read_class_masks(matches, QUALIFIERS)
     if layered:
-        notes += [class_masks.note_of(layered)]
+        notes += class_masks.notes_of(layered)
         masks = {match.source for match in matches}
         return Reading(layered, left_out=masks.union(of_objects), notes=notes)
     matches, beside = _without_beside(matches)
