@@ -379,6 +379,11 @@ DETECTION = {
                 '',
             ),
             ('bbox', '{i}.jpg,"[8.0, 9.0, 22.0, 22.0]",{name}', 'x, y, width, height'),
+            (
+                'place',
+                "{i}.jpg,\"{{'xmin': 8, 'ymin': 9, 'xmax': 30, 'ymax': 31}}\",{name}",
+                'read as x1, y1, x2, y2',
+            ),
             ('bbox_xyxy', '{i}.jpg,8 9 30 31,{name}', 'read as x1, y1, x2, y2'),
             (
                 'boxes',

@@ -92,8 +92,9 @@ def test_links_that_lead_to_no_file(tmp_path):
 
 
 # ------------------------------------------------------------------- outlines
+FAR = 'outlines reach far'
 WRONG = {
-    'outlines reach far': [[0, 0, 1e9, 0, -1e9, 9]],
+    FAR: [[0, 0, 1e9, 0, -1e9, 9]],
     'another size': dict(size=[64, 48], counts=[64 * 48]),
     'do not add up': dict(size=[48, 64], counts=[3, 5]),
     'add up to their size': dict(size=[48, 64], counts='~~~PPPP1212'),
@@ -108,9 +109,8 @@ def test_outlines_that_can_not_be_drawn(tmp_path, kind, task):
     content['annotations'][3]['segmentation'] = WRONG[kind]
     grow(tmp_path, {**IN_IMAGES, 'a.json': content}, range(20))
     data = read(tmp_path, task)
-    assert re.search(f'left out 1 of 10 outlines .*{kind}.* 3.jpg', notes_of(data)) or (
-        'left out 1 of 20 outlines can not be drawn: ' in notes_of(data)
-    )
+    text = f'1 of 20 outlines can not be drawn, and are left out: .*{kind}.*3.jpg'
+    assert re.search(text, notes_of(data))
     (item,) = objects_of(data)['3']
     assert item.bbox == pytest.approx(BOX) and item.area == pytest.approx(484)
     for entry in content['annotations']:
@@ -120,6 +120,16 @@ def test_outlines_that_can_not_be_drawn(tmp_path, kind, task):
         ValueError, match=f'20 of 20 outlines can not be drawn: .*{kind}'
     ):
         read(tmp_path, task)
+
+
+def test_boxes_of_outlines_that_can_not_be_drawn(tmp_path):
+    """An object that has nothing else is left out."""
+    content = coco(range(20), **OUTLINE)
+    content['annotations'][3].update(bbox=None, segmentation=WRONG[FAR])
+    grow(tmp_path, {**IN_IMAGES, 'a.json': content}, range(20))
+    data = read(tmp_path)
+    assert '1 of 20 outlines can not be drawn' in notes_of(data)
+    assert not objects_of(data)['3'] and len(objects_of(data)['4']) == 1
 
 
 @pytest.mark.parametrize('counts', [[3, 5], '~~', None])

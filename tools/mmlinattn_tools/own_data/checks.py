@@ -127,10 +127,11 @@ def check_faults(
         return []
     whole = sum(item.outline is not None for item in every_object(photos))
     path, first = faults[0]
-    text = f'of {whole + len(faults)} outlines can not be drawn: {first.kind}'
+    text = f'{len(faults)} of {whole + len(faults)} outlines can not be drawn'
+    why = f'{first.kind}, such as in {path}: {first.detail}'
     if len(faults) > FEW * (whole + len(faults)):
-        raise ValueError(f'{len(faults)} {text}, such as in {path}: {first.detail}')
-    return [Note(f'left out {len(faults)} {text}, such as in {path}: {first.detail}')]
+        raise ValueError(f'{text}: {why}')
+    return [Note(f'{text}, and are left out: {why}')]
 
 
 def check_splits(splits: Splits) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mmlinattn.engine.preflight.outlines import Fault
+from mmlinattn.engine.preflight.outlines import Fault, find_fault
 
+from .outlines import FAR as FARTHEST
 from .records import Annotation, Object, Size
 
 TURNED = '{} photos are turned by their orientation in EXIF: so must be labels'
@@ -77,8 +78,11 @@ def with_outlines(
         fault = outline.find_fault(wanted) if outline else None
         if fault:
             faults.append(fault)
-            box_area = item.bbox[2] * item.bbox[3]
-            fitting.append(replace(item, outline=None, area=box_area))
+            x, y, width, height = item.bbox
+            # one that was made of such an outline is not the box of anything
+            if find_fault([[x, y, x + width, y + height]], size, FARTHEST * max(size)):
+                continue
+            fitting.append(replace(item, outline=None, area=width * height))
         else:
             outline = outline and outline.in_photo(stated, size)
             fitting.append(replace(item, outline=outline))

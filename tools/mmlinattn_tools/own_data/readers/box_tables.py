@@ -144,8 +144,8 @@ def find_boxes(table: Table) -> Optional[Boxes]:
 
 
 def _may_have_boxes(column: str, cells: Sequence[str]) -> bool:
-    """Whether a column is called after boxes, or its cells have sides of them."""
-    return 'box' in column or any('width' in cell and ':' in cell for cell in cells)
+    """Whether a column is called after boxes, or its cells have four keys."""
+    return 'box' in column or any(len(KEY.findall(cell)) > 3 for cell in cells)
 
 
 def _numbers_of(row: Row, columns: Sequence[str]) -> np.ndarray:
@@ -185,9 +185,9 @@ def _numbers_in(cell: str) -> Optional[np.ndarray]:
 
 
 def _order_of(keys: Sequence[str]) -> Optional[list[int]]:
-    """The places of x, y, width and height among keys."""
+    """The places of a box's numbers among keys."""
     plain = [key.lower() for key in keys]
-    for names in (('x', 'y', 'width', 'height'), ('left', 'top', 'width', 'height')):
+    for names, _ in FORMS:
         if sorted(names) == sorted(plain):
             return [plain.index(name) for name in names]
     return None
@@ -199,8 +199,10 @@ def _boxes_of_cells(
     """Boxes of which no names of columns say whether they have corners or sides."""
     unique = np.unique(np.concatenate(numbers), axis=0)
     may_be_corners = (unique[:, 2:] > unique[:, :2]).all()
-    if any('width' in cell for cell in cells):
-        kind = SIDES
+    keys = sorted(key.lower() for key in KEY.findall(max(cells, key=len))[:4])
+    kinds = [kind for names, kind in FORMS if sorted(names) == keys]
+    if kinds:
+        kind = kinds[0]
     elif 'xyxy' in column or 'corner' in column or column == 'boxesstring':
         kind = CORNERS
     elif 'xywh' in column or not may_be_corners or len(unique) < ENOUGH:

@@ -16,6 +16,7 @@ BOX = 4
 SCORED, TRACKED = BOX + 1, BOX + 2
 TRIANGLE = 6
 QUADRILATERAL = 8
+SEVERAL = 4  # lines, of which not all end at an edge
 COMPARED = 500  # lines whose polygons are looked at
 MOST = 0.9  # of lines, of which a few may be odd
 EDGE = 0.02  # sides of the photo by which a box may reach beyond it
@@ -93,7 +94,7 @@ def _have_tracks(rows: Sequence[Row]) -> bool:
     for some at an edge."""
     if not all(row[-1] % 1 == 0 and 0 <= row[-2] <= 1 for row in rows):
         return False
-    return any(row[-1] > 1 for row in rows)
+    return len(rows) >= SEVERAL or any(row[-1] > 1 for row in rows)
 
 
 def _layout_of_equal(rows: np.ndarray) -> Layout:
@@ -108,12 +109,13 @@ def _layout_of_equal(rows: np.ndarray) -> Layout:
         return Layout(has_polygons=False, note=KEYPOINTS)
     layout = _polygons(rows.tolist())
     corners = rows[:COMPARED, : length - layout.tail]
-    are_polygons = np.mean(list(map(_is_polygon, corners))) >= MOST
+    share = np.mean(list(map(_is_polygon, corners)))
     if not _have_keypoints(rows):
-        if layout.tail and (length <= TRIANGLE + 1 or not are_polygons):
+        is_long = length > QUADRILATERAL
+        if (is_long and share < 0.5) or (layout.tail and length <= TRIANGLE + 1):
             raise _unclear(str(length + 1))
         return layout
-    if not are_polygons:
+    if share < MOST:
         return Layout(has_polygons=False, note=KEYPOINTS)
     if all(map(_is_parallelogram, corners)):
         return layout
@@ -135,7 +137,7 @@ def _have_visibilities(rows: np.ndarray) -> bool:
     places = rows[:, BOX:].reshape(len(rows), -1, 3)
     if not np.isin(places[..., 2], VISIBILITIES).all():
         return False
-    return bool(_in_boxes(rows, places[..., :2], places[..., 2] > 0).all())
+    return _in_boxes(rows, places[..., :2], places[..., 2] > 0)
 
 
 def _have_keypoints(rows: np.ndarray) -> bool:
@@ -146,20 +148,20 @@ def _have_keypoints(rows: np.ndarray) -> bool:
             if not numbers.shape[1] or numbers.shape[1] % step:
                 continue
             places = numbers.reshape(len(rows), -1, step)[..., :2]
-            if _in_boxes(rows, places, places.any(-1)).all():
+            if _in_boxes(rows, places, places.any(-1)):
                 return True
     return False
 
 
-def _in_boxes(rows: np.ndarray, places: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Whether places (N, k, 2) that count (N, k) are in the boxes of lines, (N,), and
+def _in_boxes(rows: np.ndarray, places: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether places (N, k, 2) that count (N, k) are in the boxes of most lines, and
     these in the photo."""
     centers, sides = rows[:, :2], rows[:, 2:BOX]
     begins, ends = centers - sides / 2, centers + sides / 2
     in_photo = (begins >= -EDGE) & (ends <= 1 + EDGE) & (sides > 0)
     distances = np.abs(places - centers[:, None]) - sides[:, None] * (0.5 + BESIDE)
     beside = (distances > 0).any(-1) & counts
-    return in_photo.all(1) & ~beside.any(1)
+    return bool(np.mean(in_photo.all(1) & ~beside.any(1)) >= MOST)
 
 
 def _is_polygon(numbers: np.ndarray) -> bool:
