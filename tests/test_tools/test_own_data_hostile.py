@@ -65,8 +65,11 @@ def test_files_that_can_not_be_read(tmp_path, tree, message):
 
 def test_lists_of_lists_are_no_names(tmp_path):
     """Their text would be longer than any memory."""
-    grow(tmp_path, {**IN_IMAGES, **LINES, 'data.yaml': f'{BOMB}names: *i\ntrain: x'})
+    grow(tmp_path, {**IN_IMAGES, **LINES, 'a.yaml': f'{BOMB}names: *i'})
     assert read(tmp_path).classes == ['class 0', 'class 1']
+    (tmp_path / 'a.yaml').write_text(f'{BOMB}names: {{0: a, 1: *i}}\ntrain: x')
+    with pytest.raises(ValueError, match='a.yaml: its names are lists, not text'):
+        read(tmp_path)
     maps = {'masks/{i}.png': label_map(0, 1), 'labels.yaml': f'{BOMB}names: *i'}
     grow(tmp_path / 'maps', {**IN_IMAGES, **maps})
     assert read(tmp_path / 'maps', 'seg').classes == ['class 0', 'class 1']

@@ -3,8 +3,8 @@
 The way of a folder, each step in a module: ``folder`` finds its files, ``readers`` read
 annotations and ``matching`` their photos, ``headers`` measures photos and ``fitting``
 brings objects into them, ``splits`` divides, ``map_reader`` reads label maps,
-``labelings`` and ``label_maps`` give labels to pixels, ``checks`` has what is refused or
-said, ``write`` writes. ``data_set`` calls them in turn; ``records`` and ``outlines``
+``labelings`` and ``label_maps`` give labels to pixels, ``checks`` has what is refused
+or said, ``write`` writes. ``data_set`` calls them in turn; ``records`` and ``outlines``
 have what they give each other.
 """
 

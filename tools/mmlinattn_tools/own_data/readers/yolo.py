@@ -88,6 +88,9 @@ def read_class_names(files: Mapping[str, Sequence[Path]]) -> ClassNames:
 
 def _yaml_names(paths: list[Path]) -> Optional[ClassNames]:
     contents = {path: _parse_yaml(path) for path in paths}
+    for path, content in contents.items():
+        if DATA_KEYS & content.keys() and _have_lists(content.get('names')):
+            raise ValueError(f'{path}: its names are lists, not text')
     named = {path: content for path, content in contents.items() if _names_in(content)}
     # beside the file of a data set, other lists of names say nothing
     named = {
@@ -122,7 +125,15 @@ def _names_in(content: Mapping[str, Any]) -> dict[int, str]:
         names = dict(enumerate(names))
     if not isinstance(names, dict) or not all(str(i).isdigit() for i in names):
         return {}
-    # lists of lists, of which the text may be longer than any memory
-    if any(isinstance(name, (dict, list)) for name in names.values()):
+    if _have_lists(names):
         return {}
     return {int(i): str(name) for i, name in names.items()}
+
+
+def _have_lists(names: Any) -> bool:
+    """Whether names are lists themselves, whose text may be longer than any memory."""
+    if isinstance(names, dict):
+        names = list(names.values())
+    return isinstance(names, list) and any(
+        isinstance(name, (dict, list)) for name in names
+    )
