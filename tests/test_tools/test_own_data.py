@@ -1097,7 +1097,7 @@ SEGMENTATION = {
     '255 beside gray levels': Case(
         {**IN_IMAGES, 'masks/{i}.png': label_map(0, 128, 255)},
         classes=['class 0', 'class 128'],
-        notes=(NO_NAMES, 'id 255 is no label; --use-255 takes it for a class'),
+        notes=(NO_NAMES, 'id 255 is no label; --use-255 treats it as a class'),
     ),
     'a folder for each class': Case(
         {
@@ -1284,7 +1284,7 @@ SQUARES = {'masks/{i}.png': label_map(0, 1, 0)}
 
 
 def lying(i, orientation):
-    """A photo that its EXIF data turn."""
+    """A photo that its EXIF data rotate."""
     data = Image.Exif()
     data[0x0112] = orientation
     with io.BytesIO() as file:
@@ -1301,14 +1301,14 @@ def seen_square(path, name):
 @pytest.mark.parametrize(
     'orientations, options, notes',
     [
-        (range(1, 9), {}, ['turned as EXIF data turn']),
-        ((1, 6), {}, ['turned as EXIF data turn']),
-        ((1, 6), dict(resize_masks=True), ['turned as EXIF data turn']),
-        ((1, 3), dict(turn_masks=True), ['turned as EXIF data turn']),
-        ((2, 3, 4), dict(turn_masks=True), ['turned as EXIF data turn']),
+        (range(1, 9), {}, ['rotated as EXIF data rotate']),
+        ((1, 6), {}, ['rotated as EXIF data rotate']),
+        ((1, 6), dict(resize_masks=True), ['rotated as EXIF data rotate']),
+        ((1, 3), dict(rotate_masks=True), ['rotated as EXIF data rotate']),
+        ((2, 3, 4), dict(rotate_masks=True), ['rotated as EXIF data rotate']),
     ],
 )
-def test_label_maps_of_turned_photos(tmp_path, orientations, options, notes):
+def test_label_maps_of_rotated_photos(tmp_path, orientations, options, notes):
     """Maps of the pixels that the camera wrote are turned as OpenCV turns photos."""
     kinds = list(orientations)
     tree = {'images/{i}.jpg': lambda i: lying(i, kinds[i % len(kinds)]), **SQUARES}
@@ -1321,11 +1321,11 @@ def test_label_maps_of_turned_photos(tmp_path, orientations, options, notes):
     assert len(told) == len(notes) and all(map(str.__contains__, told, notes))
 
 
-def test_label_maps_of_turned_photos_that_fit_both_ways(tmp_path):
+def test_label_maps_of_rotated_photos_that_fit_both_ways(tmp_path):
     """It can't be known which is right, and is said, unless other maps tell."""
     tree = {'images/{i}.jpg': lambda i: lying(i, 3), **SQUARES}
     data = read(grow(tmp_path / 'a', tree), 'seg')
-    assert '10 photos are turned by EXIF data, and their label maps fit both ways' in (
+    assert '10 photos are rotated by EXIF data, and their label maps fit both ways' in (
         '\n'.join(map(str, data.notes))
     )
     upright = {'images/{i}.jpg': lambda i: lying(i, 6 - 3 * (i % 2))}
@@ -1343,7 +1343,7 @@ def test_large_label_maps(tmp_path):
     image = Image.new('1', (side, side))
     image.paste(1, (0, 0, 100, 100))
     image.save(tmp_path / 'map.png')
-    reader = MapReader(Wanted(), are_colors=False, turns=False)
+    reader = MapReader(Wanted(), are_colors=False, rotates=False)
     x = Photo(tmp_path, (side, side), label_map=tmp_path / 'map.png')
     tracemalloc.start()
     numbers = reader.read(x)
@@ -1374,7 +1374,7 @@ def flags(yes, no, patient=False):
     return '\n'.join(lines)
 
 
-CONTRADICTION = 'photos are there twice, with different labels'
+CONTRADICTION = 'photos have duplicates with different labels'
 TWICE = 'photos for validation or testing are for training, too'
 CLASSES = {
     'folders': Case({'{name}/{i}.jpg': photo}, notes=(EVERY_FIFTH,)),

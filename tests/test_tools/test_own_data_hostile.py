@@ -255,7 +255,7 @@ def test_the_same_photo_with_other_labels(tmp_path, task):
         tree['a.csv'] = '\n'.join(['photo,class', *rows, '1,a', 'x,b', 'y,a'][:-3])
         tree['a.csv'] += '\nx,b\ny,a'
     notes = notes_of(read(grow(tmp_path, tree), task))
-    assert '1 photos are there twice, with different labels, such as' in notes
+    assert '1 photos have duplicates with different labels, such as' in notes
     assert re.search(r'(0|x).jpg and .*(0|x).jpg', notes)
 
 

@@ -68,9 +68,9 @@ def parse_args(argv: Optional[Sequence[str]] = None) -> argparse.Namespace:
     add('--show', type=cli.output_file, metavar='NAME.png', help=text)
     text = 'resize label maps of another size than their photos'
     add('--resize-masks', action='store_true', help=text)
-    text = 'turn label maps as EXIF data turn their photos'
-    add('--turn-masks', action='store_true', help=text)
-    text = 'take id 255 in label maps for a class'
+    text = 'rotate label maps as EXIF data rotate their photos'
+    add('--rotate-masks', action='store_true', help=text)
+    text = 'treat id 255 in label maps as a class'
     add('--use-255', action='store_true', help=text)
     text = 'colors of classes in label maps, in the order of labels'
     add('--colors', nargs='+', metavar='NAME=R,G,B', help=text)

@@ -209,7 +209,7 @@ def contradiction_notes(
             if labels_of(first) != labels_of(other):
                 pairs.append(f'{first.path} and {other.path}')
                 break
-    return notes_on('{} photos are there twice, with different labels', pairs)
+    return notes_on('{} photos have duplicates with different labels', pairs)
 
 
 def refuse_lacking(classes: Sequence[str], counts: Counter[str]) -> None:

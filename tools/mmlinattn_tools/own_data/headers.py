@@ -26,7 +26,7 @@ MARKER = re.compile(rb'\xff+[^\x00\xff\xd0-\xd7]')
 PNG_BEGIN = b'\x89PNG\r\n\x1a\n'
 TIFF_BEGINS = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 ORIENTATION = 0x0112  # in EXIF data
-TURNS = range(2, 9)  # its values that turn or mirror a photo
+ROTATIONS = range(2, 9)  # its values that rotate or mirror a photo
 COUNTED = 10**6  # pixels of a photo, about, whose gray levels are counted
 
 
@@ -55,7 +55,7 @@ class Header:
 
     Args:
         size (tuple[int]): Width and height in pixels.
-        orientation (int): That of EXIF data, by which OpenCV turns it; 1 for none.
+        orientation (int): That of EXIF data, by which OpenCV rotates it; 1 for none.
         ends_early (bool): The mark at the end of a JPEG or PNG file is missing.
         digest (bytes): The MD5 sum of the file.
         depth (Depth, optional): What OpenCV leaves of more than 8 bits or three bands.
@@ -71,7 +71,7 @@ class Header:
 
     @property
     def is_turned(self) -> bool:
-        """Whether OpenCV turns it."""
+        """Whether OpenCV rotates it."""
         return self.orientation > 1
 
 
@@ -95,7 +95,7 @@ def read_header(path: Path) -> Optional[Header]:
         # PNG files without it would be read to their end
         if 'exif' in image.info or image.format == 'TIFF':
             orientation = image.getexif().get(ORIENTATION, 1)
-        if orientation not in TURNS or not opencv_turns(image.format or ''):
+        if orientation not in ROTATIONS or not opencv_rotates(image.format or ''):
             orientation = 1
         size = image.size[:: -1 if orientation > 4 else 1]
         pages = getattr(image, 'n_frames', 1) if image.format == 'TIFF' else 1
@@ -117,8 +117,8 @@ def read_header(path: Path) -> Optional[Header]:
 
 
 @lru_cache
-def opencv_turns(kind: str) -> bool:
-    """Whether OpenCV turns files of a kind by their EXIF data, in its version here."""
+def opencv_rotates(kind: str) -> bool:
+    """Whether OpenCV, in its version here, rotates files of a kind by EXIF data."""
     data = Image.Exif()
     data[ORIENTATION] = 6
     with io.BytesIO() as file, suppress(KeyError, OSError, ValueError):

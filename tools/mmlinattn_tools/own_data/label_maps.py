@@ -4,9 +4,8 @@ H and W are the height and width of a photo in pixels.
 """
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import cv2
@@ -26,6 +25,8 @@ from .map_reader import (
     look_up,
 )
 from .records import Note, Photo, Splits, every_photo, notes_on
+
+UNCLEAR, UPRIGHT, LYING = 'unclear', 'upright', 'lying'  # how maps fit rotated photos
 
 __all__ = ['UNLABELED', 'LabelMaps', 'Wanted']
 
@@ -49,12 +50,12 @@ class LabelMaps:
 
     def __init__(self, splits: Splits, wanted: Wanted) -> None:
         self.splits, self.wanted, self.notes = splits, wanted, list[Note]()
-        turns = self._choose_turns()
+        rotates = self._choose_rotation()
         try:
-            self.reader = MapReader(wanted, are_colors=False, turns=turns)
+            self.reader = MapReader(wanted, are_colors=False, rotates=rotates)
             self.maps = self._read_all()
         except AreColors:
-            self.reader = MapReader(wanted, are_colors=True, turns=turns)
+            self.reader = MapReader(wanted, are_colors=True, rotates=rotates)
             self.maps = self._read_all()
         found = Found(self.maps, self._count(every_photo(splits)), wanted, self.notes)
         choose = label_colors if self.reader.are_colors else label_ids
@@ -84,32 +85,23 @@ class LabelMaps:
                     counts[value] += pixels
         return counts
 
-    def _choose_turns(self) -> bool:
-        """Whether maps that fit both ways are turned as EXIF data turn their photos: by
-        an option, or as the maps that fit one way alone."""
-        unclear, upright, lying = [], [], []
-        photos = {photo.path: photo for photo in every_photo(self.splits)}
-        for photo in photos.values():
-            if photo.orientation < 2 or photo.label_map is None:
-                continue
-            with suppress(OSError, SyntaxError, ValueError):
-                with Image.open(photo.map_path) as image:
-                    size, has_own = image.size, 'exif' in image.info
-                if has_own or photo.size not in (size, size[::-1]):
-                    continue
-                if photo.orientation < 5 or size[0] == size[1]:
-                    unclear.append(photo.map_path)
-                else:
-                    (upright if size == photo.size else lying).append(photo.map_path)
-        turns = self.wanted.turns or bool(lying and not upright)
-        turned = lying + (unclear if turns else [])
-        text = '{} label maps are turned as EXIF data turn their photos'
-        self.notes += notes_on(text, turned)
-        if unclear and not turns and not upright:
-            text = '{} photos are turned by EXIF data, and their label maps fit both '
-            text += 'ways: look at --show; --turn-masks turns the maps, too'
+    def _choose_rotation(self) -> bool:
+        """Whether maps that fit both ways are rotated as EXIF data rotate their photos:
+        by an option, or as the maps that fit one way alone."""
+        by_fit: dict[str, list[Path]] = defaultdict(list)
+        for photo in {photo.path: photo for photo in every_photo(self.splits)}.values():
+            if photo.orientation > 1 and photo.label_map:
+                by_fit[_fit_of(photo, photo.label_map)].append(photo.label_map)
+        unclear, upright, lying = (by_fit[fit] for fit in (UNCLEAR, UPRIGHT, LYING))
+        rotates = self.wanted.rotates or bool(lying and not upright)
+        rotated = lying + (unclear if rotates else [])
+        text = '{} label maps are rotated as EXIF data rotate their photos'
+        self.notes += notes_on(text, rotated)
+        if unclear and not rotates and not upright:
+            text = '{} photos are rotated by EXIF data, and their label maps fit both '
+            text += 'ways: look at --show; --rotate-masks rotates the maps, too'
             self.notes += notes_on(text, unclear)
-        return turns
+        return rotates
 
     def _note_held_back(self) -> None:
         """Notes classes that occur in no map for training."""
@@ -181,3 +173,18 @@ class LabelMaps:
                     f'{name} ({" ".join(map(words, numbers))})',
                     *(f'{share:.1%}' for share in shares[:, label]),
                 ]
+
+
+def _fit_of(photo: Photo, path: Path) -> str:
+    """How the map of a photo fits it, which EXIF data rotate: as it is seen, as the
+    camera wrote it, or both; '' for another one."""
+    try:
+        with Image.open(path) as image:
+            size, has_own = image.size, 'exif' in image.info
+    except (OSError, SyntaxError, ValueError):
+        return ''
+    if has_own or photo.size not in (size, size[::-1]):
+        return ''
+    if photo.orientation < 5 or size[0] == size[1]:
+        return UNCLEAR
+    return UPRIGHT if size == photo.size else LYING

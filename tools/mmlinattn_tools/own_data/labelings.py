@@ -103,7 +103,7 @@ def _used_ids(found: Found) -> set[int]:
         found.note(f'255 is a class, because --classes names {num}, as many as ids')
         return ids
     if not num and max(others, default=0) >= LARGE_ID:
-        found.note('id 255 is no label; --use-255 takes it for a class')
+        found.note('id 255 is no label; --use-255 treats it as a class')
     return others
 
 

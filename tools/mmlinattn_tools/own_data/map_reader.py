@@ -25,7 +25,7 @@ TABLES = ('.txt', '.csv', '.tsv', '.json', '.yaml', '.yml', '.names')
 # pixels around one of a blurred border: of few grays, as of a drawing, and of many
 NEAR, FAR, MANY_GRAYS = np.ones((5, 5), np.uint8), np.ones((9, 9), np.uint8), 8
 # how Pillow calls what OpenCV does to a photo, by the orientation in EXIF data
-TURNS = {
+ROTATIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
     4: Image.Transpose.FLIP_TOP_BOTTOM,
@@ -73,7 +73,7 @@ class Wanted:
         tables (list[NameTable]): Other tables of names by id.
         is_drawn (bool): Maps are drawn from outlines of these names.
         resizes (bool): Maps of another size than their photos are resized.
-        turns (bool): Maps are turned as EXIF data turn their photos.
+        rotates (bool): Maps are rotated as EXIF data rotate their photos.
         uses_255 (bool): Id 255 is a label.
     """
 
@@ -84,7 +84,7 @@ class Wanted:
     tables: Sequence[NameTable] = ()
     is_drawn: bool = False
     resizes: bool = False
-    turns: bool = False
+    rotates: bool = False
     uses_255: bool = False
 
     @classmethod
@@ -102,18 +102,18 @@ class Wanted:
             tables=[] if has_names else read_name_tables(paths),
             is_drawn=bool(drawn),
             resizes=options.resize_masks,
-            turns=options.turn_masks,
+            rotates=options.rotate_masks,
             uses_255=options.use_255,
         )
 
 
 class MapReader:
     """Reads label maps; ``are_colors`` says what the numbers of pixels are, and
-    ``turns`` whether maps that fit their photos both ways are turned as EXIF data turn
-    these."""
+    ``rotates`` whether maps that fit their photos both ways are rotated as EXIF data
+    rotate these."""
 
-    def __init__(self, wanted: Wanted, are_colors: bool, turns: bool) -> None:
-        self.wanted, self.are_colors, self.turns = wanted, are_colors, turns
+    def __init__(self, wanted: Wanted, are_colors: bool, rotates: bool) -> None:
+        self.wanted, self.are_colors, self.rotates = wanted, are_colors, rotates
         self.palette: dict[int, list[int]] = {}
 
     def read(self, photo: Photo) -> np.ndarray:
@@ -140,15 +140,15 @@ class MapReader:
         return numbers if self.are_colors else self._valid(numbers, photo.map_path)
 
     def _upright(self, file: Image.Image, photo: Photo) -> Image.Image:
-        """The map as the photo is seen: turned by its own EXIF data, or by those of the
-        photo if it is the photo's as the camera wrote it."""
+        """The map as the photo is seen: rotated by its own EXIF data, or by the photo's
+        if it is the map of the pixels that the camera wrote."""
         if 'exif' in file.info:
             return ImageOps.exif_transpose(file)
-        if photo.orientation not in TURNS:
+        if photo.orientation not in ROTATIONS:
             return file
-        turned = file.size[::-1] if photo.orientation > 4 else file.size
-        turns = self.turns if turned == file.size else turned == photo.size
-        return file.transpose(TURNS[photo.orientation]) if turns else file
+        rotated = file.size[::-1] if photo.orientation > 4 else file.size
+        rotates = self.rotates if rotated == file.size else rotated == photo.size
+        return file.transpose(ROTATIONS[photo.orientation]) if rotates else file
 
     def _numbers(self, image: Image.Image) -> np.ndarray:
         """Colors, or ids that may be wrong."""

@@ -36,7 +36,7 @@ class Options:
     column: Optional[str] = None
     colors: Optional[Sequence[str]] = None
     resize_masks: bool = False
-    turn_masks: bool = False
+    rotate_masks: bool = False
     use_255: bool = False
 
     @classmethod
