@@ -232,6 +232,18 @@ DETECTION = {
         notes=('10 photos have another size than in annotations',),
         masks=True,
     ),
+    'coco, runs of resized photos': Case(
+        {
+            **IN_IMAGES,
+            'a.json': coco(
+                bbox=[16, 18, 44, 44],
+                image=dict(width=128, height=96),
+                segmentation=RUNS,
+            ),
+        },
+        notes=('10 photos have another size than in annotations',),
+        masks=True,
+    ),
     'coco, an area of 1': Case({**IN_IMAGES, 'a.json': coco(area=1)}),
     'coco, keypoints alone': Case(
         {**IN_IMAGES, 'person_keypoints.json': coco(keypoints=[9, 9, 2], **OUTLINE)},

@@ -74,7 +74,9 @@ def with_outlines(
     fitting, faults = [], []
     for item in objects:
         outline = item.outline
-        wanted = stated if outline and outline.runs else size
+        # run lengths may have been made after the photo was resized
+        was = size if outline and outline.runs_size == size else stated
+        wanted = was if outline and outline.runs else size
         fault = outline.find_fault(wanted) if outline else None
         if fault:
             faults.append(fault)
@@ -84,8 +86,9 @@ def with_outlines(
                 continue
             fitting.append(replace(item, outline=None, area=width * height))
         else:
-            outline = outline and outline.in_photo(stated, size)
-            fitting.append(replace(item, outline=outline))
+            outline = outline and outline.in_photo(was, size)
+            area = outline.area if outline and outline.runs else item.area
+            fitting.append(replace(item, outline=outline, area=area))
     return fitting, faults
 
 

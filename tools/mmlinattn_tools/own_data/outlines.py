@@ -90,6 +90,11 @@ class Outline:
             return str(self.runs.get('counts'))
         return tuple(tuple(map(round, polygon)) for polygon in self.polygons)
 
+    @property
+    def runs_size(self) -> Optional[Size]:
+        """The size of the photo that run lengths state, if it has any."""
+        return size_of_runs(self.runs) if self.runs else None
+
     def find_fault(self, size: Size) -> Optional[Fault]:
         """What makes it unusable in a photo of a size, or None."""
         if not self.patch:
@@ -139,7 +144,7 @@ class Outline:
         if self.patch:
             return self.patch.box
         if self.runs:
-            size = size_of_runs(self.runs)
+            size = self.runs_size
             fault = find_fault(self.runs, size or (0, 0))
             if fault or not size:
                 raise ValueError(
@@ -156,7 +161,7 @@ class Outline:
 
     def rectangle(self) -> Polygon:
         """The corners of the smallest rectangle of any direction around it."""
-        size = size_of_runs(self.runs) if self.runs else None
+        size = self.runs_size
         if size:
             y, x = np.nonzero(self.mask(size))
             # corners of pixels, whose centers are half a pixel further
