@@ -947,6 +947,7 @@ SEGMENTATION = {
         },
         classes=GROUND,
         options=dict(masks='annotations'),
+        notes=('left out 10 photos without annotations',),
     ),
     'numbers of objects': Case(
         {'images/{i}.jpg': photo, 'object_masks/{i}.png': label_map(0, 1)},

@@ -74,10 +74,12 @@ def with_outlines(
     fitting, faults = [], []
     for item in objects:
         outline = item.outline
+        if outline is None:
+            fitting.append(item)
+            continue
         # run lengths may have been made after the photo was resized
-        was = size if outline and outline.runs_size == size else stated
-        wanted = was if outline and outline.runs else size
-        fault = outline.find_fault(wanted) if outline else None
+        was = size if outline.runs_size == size else stated
+        fault = outline.find_fault(was if outline.runs else size)
         if fault:
             faults.append(fault)
             x, y, width, height = item.bbox
@@ -86,8 +88,8 @@ def with_outlines(
                 continue
             fitting.append(replace(item, outline=None, area=width * height))
         else:
-            outline = outline and outline.in_photo(was, size)
-            area = outline.area if outline and outline.runs else item.area
+            outline = outline.in_photo(was, size)
+            area = outline.area if outline.runs else item.area
             fitting.append(replace(item, outline=outline, area=area))
     return fitting, faults
 

@@ -97,7 +97,8 @@ def read_header(path: Path) -> Optional[Header]:
             orientation = image.getexif().get(ORIENTATION, 1)
         if orientation not in ROTATIONS or not opencv_rotates(image.format or ''):
             orientation = 1
-        size = image.size[:: -1 if orientation > 4 else 1]
+        width, height = image.size
+        size = (height, width) if orientation > 4 else (width, height)
         pages = getattr(image, 'n_frames', 1) if image.format == 'TIFF' else 1
     # a part of the pixels where the size is known; thin photos have none of them
     pixels = decode(content, cv2.IMREAD_REDUCED_COLOR_8) if size else None

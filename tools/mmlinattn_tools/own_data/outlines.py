@@ -5,7 +5,7 @@ A polygon is x, y, x, y, ... in pixels of the photo, and a size (width, height).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, cycle
 from typing import Any, Optional
 
 import cv2
@@ -181,7 +181,7 @@ def encode(mask: np.ndarray) -> dict[str, Any]:
 
 def scale(places: Iterable[float], factors: tuple[float, float]) -> list[float]:
     """Places x, y, x, y, ... in a photo that was resized by factors."""
-    return (np.reshape(list(places), (-1, 2)) * factors).ravel().tolist()
+    return [float(place * factor) for place, factor in zip(places, cycle(factors))]
 
 
 def polygon_area(polygon: Iterable[float]) -> float:

@@ -17,7 +17,9 @@ MOST_LEVELS = 2  # numbers of a mask; more are smoothed borders
 WHITE = 127
 
 
-def read_class_masks(matches: Sequence[Match], qualifiers: set[str]) -> list[Match]:
+def read_class_masks(
+    matches: Sequence[Match], qualifiers: frozenset[str]
+) -> list[Match]:
     """Matches of photos with an object for each class, of masks in folders that are
     called after the classes; none if the folders are others.
 

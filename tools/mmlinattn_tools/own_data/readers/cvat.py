@@ -62,9 +62,9 @@ def parse_object(shape: Element) -> Optional[Object]:
         outline = rotated_outline(box, float(places.get('rotation') or 0))
         return make_object(name, None if outline else box, outline)
     if shape.tag == 'mask':
-        box = parse_box(places[key] for key in ('left', 'top', 'width', 'height'))
-        outline = parse_mask(places.get('rle', ''), box) if box else None
-        return make_object(name, None if outline else box, outline)
+        sides = parse_box(places[key] for key in ('left', 'top', 'width', 'height'))
+        outline = parse_mask(places.get('rle', ''), sides) if sides else None
+        return make_object(name, None if outline else sides, outline)
     if shape.tag == 'polygon':
         points = re.split('[,;]', places['points'])
         return make_object(name, outline=make_outline([points]))
