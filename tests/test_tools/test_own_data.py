@@ -294,7 +294,7 @@ DETECTION = {
             'numbered places': f'<polygon>{numbered(SQUARE)}</polygon>',
             'numbers in another order': (
                 '<polygon><x2>30</x2><x4>8</x4><x1>8</x1><x3>30</x3>'
-                '<y1>9</y1><y2>9</y2><y3>31</y3><y4>31</y4></polygon>'
+                '<y3>31</y3><y1>9</y1><y4>31</y4><y2>9</y2></polygon>'
             ),
             'points': f'<polygon>{points(SQUARE)}</polygon>',
             'points with times': (
